@@ -1,0 +1,1 @@
+"""Doors only: parse, call, render."""

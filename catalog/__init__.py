@@ -1,0 +1,1 @@
+"""What exists and what it costs: vocabulary, facts, storage. Imports nothing of ours."""

@@ -1,0 +1,118 @@
+"""Every accelerator there is a price or a machine for: `data/accelerators.csv`, one row each.
+
+A row is one device as a training framework sees it: K80, M60 and A16 per GPU chip, MI250X per die,
+TPU, Trainium and Inferentia per chip. Rates are dense peaks with 32-bit accumulation where the
+chip distinguishes; blank is unknown, never zero.
+"""
+
+import csv
+import difflib
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from catalog.errors import UnusableInput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accelerator:
+    """One device and form factor.
+
+    `memory_gb` is the marketing number, `device_memory_mib` what the driver reports. Rates are
+    dense TFLOP/s; `fp16_is_tensor` is False where fp16 runs on the vector units only. `link_gbs` is
+    the vendor's total to peers in both directions, GB/s; `pcie_gbs` one direction. `trains` is
+    yes, limited or no, with `trains_reason`; `talks_to_peers` False for devices that cannot
+    communicate; `usual_per_node` the usual machine of that device.
+    """
+
+    name: str
+    vendor: str
+    architecture: str
+    year: int
+    form_factor: str
+    memory_gb: float
+    device_memory_mib: int
+    memory_gbs: float
+    fp32_tflops: float | None
+    tf32_tflops: float | None
+    fp16_tflops: float | None
+    bf16_tflops: float | None
+    fp8_tflops: float | None
+    fp4_tflops: float | None
+    fp16_is_tensor: bool
+    link: str
+    link_gbs: float | None
+    pcie_gbs: float | None
+    tdp_watts: float | None
+    ecc: bool | None
+    mig_slices: int | None
+    trains: str
+    trains_reason: str
+    stack: str
+    talks_to_peers: bool
+    usual_per_node: int
+    usual_internode_gbps: float
+    source: str
+    as_of: str
+
+    def __post_init__(self) -> None:
+        if self.trains not in {"yes", "limited", "no"}:
+            raise ValueError(f"accelerator {self.name}: trains {self.trains!r} is not yes, limited or no")
+        if self.memory_gb <= 0 or self.device_memory_mib <= 0 or self.memory_gbs <= 0:
+            raise ValueError(f"accelerator {self.name}: memory and its bandwidth must be positive")
+
+
+_TEXT = {"name", "vendor", "architecture", "form_factor", "link", "trains", "trains_reason", "stack", "source", "as_of"}
+_WHOLE = {"year", "device_memory_mib", "mig_slices", "usual_per_node"}
+_YES_NO = {"fp16_is_tensor", "ecc", "talks_to_peers"}
+
+
+@cache
+def accelerators() -> dict[str, Accelerator]:
+    """Every accelerator by name, in the order of the table."""
+    with (files("catalog") / "data" / "accelerators.csv").open(encoding="utf-8", newline="") as file:
+        return {row["name"]: _accelerator(row) for row in csv.DictReader(file)}
+
+
+def _accelerator(row: dict[str, str]) -> Accelerator:
+    values: dict[str, object] = {}
+    for name, text in row.items():
+        if name in _TEXT:
+            values[name] = text
+        elif not text:
+            values[name] = None
+        elif name in _YES_NO:
+            values[name] = text == "yes"
+        else:
+            values[name] = int(text) if name in _WHOLE else float(text)
+    return Accelerator(**values)  # type: ignore[arg-type]
+
+
+@cache
+def _aliases() -> dict[str, str]:
+    """Folded spelling -> name; the table's own names and `data/accelerator_aliases.csv`."""
+    known = {_fold(name): name for name in accelerators()}
+    with (files("catalog") / "data" / "accelerator_aliases.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            known.setdefault(_fold(row["alias"]), row["name"])
+    return known
+
+
+def _fold(text: str) -> str:
+    """Spelling without case, vendor prefix, spaces and punctuation: `NVIDIA A100 80GB` -> `a10080gb`."""
+    folded = re.sub(r"[^a-z0-9]", "", text.lower())
+    return re.sub(r"^(nvidia|amd|google|aws|intel|habana)(tesla|geforce|radeon(?!vii|pro)|instinct)?", "", folded)
+
+
+def find_accelerator(text: str, *, path: tuple[str | int, ...] = ("accelerator",)) -> Accelerator:
+    """The accelerator that `text` names, by its name or a usual alias.
+
+    Raises `UnusableInput` at `path` with the nearest names if there is none.
+    """
+    name = _aliases().get(_fold(text))
+    if name is not None:
+        return accelerators()[name]
+    near = difflib.get_close_matches(_fold(text), list(_aliases()), n=4, cutoff=0.5)
+    names = list(dict.fromkeys(_aliases()[spelling] for spelling in near)) or list(accelerators())[:6]
+    raise UnusableInput.at(*path, message=f"unknown accelerator {text[:80]!r}; nearest: {', '.join(names)}")

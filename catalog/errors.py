@@ -1,0 +1,54 @@
+"""The two ways a request can end without an answer: unusable input, or a store that failed.
+
+Every door maps them the same way: `UnusableInput` is exit code 2 and HTTP 4xx, `StoreFailure` is
+exit code 3 and HTTP 503. Both carry one clear line for the user; neither shows a traceback.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with one field.
+
+    `path` is where the field stands in the document (`("deadline",)`, `("workload", "layers")`);
+    `message` says what is wrong and what would be accepted.
+    """
+
+    path: tuple[str | int, ...]
+    message: str
+
+    @property
+    def field(self) -> str:
+        """The field as people write it: `workload.layers`, `machines[2].accelerator`."""
+        text = ""
+        for part in self.path:
+            text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+        return text
+
+    @property
+    def pointer(self) -> str:
+        """The field as an RFC 6901 JSON pointer: `/workload/layers`."""
+        return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in self.path)
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}" if self.path else self.message
+
+
+class UnusableInput(Exception):
+    """What the user gave cannot be used; `faults` names each field and what would be accepted."""
+
+    def __init__(self, *faults: Fault) -> None:
+        if not faults:
+            raise ValueError("UnusableInput needs at least one fault")
+        super().__init__("; ".join(str(fault) for fault in faults))
+        self.faults = faults
+
+    @classmethod
+    def at(cls, *path: str | int, message: str) -> "UnusableInput":
+        """The common case of one fault at one field."""
+        return cls(Fault(path, message))
+
+
+class StoreFailure(Exception):
+    """The database cannot be read or written; the message says which and what to do."""

@@ -1,0 +1,35 @@
+"""Money is an integer of micro-dollars; one rounding rule (half to even), applied last.
+
+Inside arrays and linear programmes money is float64 dollars; on the wire it is a decimal string.
+"""
+
+from decimal import ROUND_HALF_EVEN, Decimal
+
+MICROS_PER_USD = 1_000_000
+
+
+def usd_micros(usd: Decimal | str | float) -> int:
+    """Dollars to micro-dollars, rounded half to even.
+
+    Raises `decimal.InvalidOperation` for text that is no number and `ValueError` for a value
+    that is not finite.
+    """
+    value = Decimal(repr(usd)) if isinstance(usd, float) else Decimal(usd)
+    if not value.is_finite():
+        raise ValueError(f"{usd!r} is not an amount of money")
+    return int((value * MICROS_PER_USD).to_integral_value(rounding=ROUND_HALF_EVEN))
+
+
+def usd_text(micros: int) -> str:
+    """Micro-dollars as the decimal string used on the wire: at least cents, no trailing zeros."""
+    value = Decimal(micros) / MICROS_PER_USD
+    text = f"{value:.6f}".rstrip("0")
+    whole, _, cents = text.partition(".")
+    return f"{whole}.{cents.ljust(2, '0')}"
+
+
+def usd_display(micros: int) -> str:
+    """Micro-dollars for people: `$1,234.56`."""
+    sign = "-" if micros < 0 else ""
+    cents = (Decimal(abs(micros)) / MICROS_PER_USD).quantize(Decimal("0.01"), ROUND_HALF_EVEN)
+    return f"{sign}${cents:,}"

@@ -1,0 +1,1 @@
+"""What to run a job on: pure functions of (job, columns)."""

@@ -1,0 +1,134 @@
+"""A training job and its parts, as every room of the planner sees them: parsed, checked, in fixed units."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transformer:
+    """A transformer by its dimensions; one head of `hidden_size / attention_heads` unless `head_size`.
+
+    `parameters` is what the user states, checked against the dimensions. `experts` of 0 is a dense
+    model; with experts, each of the `layers` has `experts` routed (of which `active_experts` per
+    token) and `shared_experts` feed-forward blocks of `expert_ffn_size`. `decoder_layers` adds a
+    decoder with cross-attention (T5); `tied_embeddings` shares input and output embedding.
+    """
+
+    layers: int
+    hidden_size: int
+    ffn_size: int
+    attention_heads: int
+    kv_heads: int
+    head_size: int
+    vocabulary_size: int
+    sequence_length: int
+    gated_mlp: bool
+    causal: bool
+    tokens: float
+    global_batch_tokens: float
+    experts: int = 0
+    active_experts: int = 0
+    shared_experts: int = 0
+    expert_ffn_size: int = 0
+    decoder_layers: int = 0
+    dense_layers: int = 0
+    tied_embeddings: bool = False
+    parameters: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preset:
+    """A known model by name, and how much of it: tokens or samples (one of the two)."""
+
+    model: str
+    tokens: float | None = None
+    samples: float | None = None
+    sequence_length: int | None = None
+    image_size: int | None = None
+    global_batch_tokens: float | None = None
+    global_batch_samples: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explicit:
+    """Work that the user has counted: FLOPs of the whole run, and memory.
+
+    `memory_gib` is what the whole job holds and may be sharded over accelerators, of which at
+    least `min_memory_gib_per_accelerator` stays on each. `bytes_moved` (all steps, through device
+    memory), `parameters` and `steps` let bandwidth and communication count.
+    """
+
+    total_flops: float
+    memory_gib: float
+    min_memory_gib_per_accelerator: float = 0.0
+    bytes_moved: float | None = None
+    parameters: float | None = None
+    steps: float | None = None
+
+
+Workload = Transformer | Preset | Explicit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """How the weights are trained.
+
+    `method` is full, lora or qlora (with `rank`); `precision` a named one (strict) or auto;
+    `activation_checkpointing` none, selective, full or auto; `states` mixed or pure_bf16; `offload`
+    none, optimizer or parameters; `software` the class of training stack (fused or plain).
+    """
+
+    method: str = "full"
+    rank: int = 16
+    precision: str = "auto"
+    optimizer: str = "adamw"
+    activation_checkpointing: str = "auto"
+    states: str = "mixed"
+    offload: str = "none"
+    software: str = "fused"
+    micro_batch: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constraints:
+    """What may be chosen. Empty means: no restriction (for `price_kinds`: those in_default)."""
+
+    providers: tuple[str, ...] = ()
+    regions: tuple[str, ...] = ()
+    geography: tuple[str, ...] = ()
+    price_kinds: tuple[str, ...] = ()
+    accelerators: tuple[str, ...] = ()
+    vendors: tuple[str, ...] = ()
+    instance_types: tuple[str, ...] = ()
+    max_nodes: int = 32
+    max_accelerators: int | None = None
+    unverified_availability: bool = False
+    partitions: tuple[str, ...] = ("commercial",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSource:
+    """Where the training data lies (`provider`, `region`; both empty if it is everywhere) and its size."""
+
+    provider: str = ""
+    region: str = ""
+    dataset_gb: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingJob:
+    """One job, checked: times in hours from `start`, money in dollars.
+
+    `deadline_hours` of None means any speed. `confidence` is the probability of finishing by the
+    deadline that a plan must reach.
+    """
+
+    name: str
+    workload: Workload
+    training: Training = field(default_factory=Training)
+    start: datetime | None = None
+    deadline_hours: float | None = None
+    budget_usd: float | None = None
+    confidence: float = 0.9
+    constraints: Constraints = field(default_factory=Constraints)
+    data: DataSource = field(default_factory=DataSource)
