@@ -1,0 +1,28 @@
+"""What the planner takes for granted unless the user says otherwise; every figure is echoed in the answer."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannerSettings:
+    """Assumptions of a plan, settable in the file that `GPUPLAN_SETTINGS` names.
+
+    `goodput` is the share of wall time that trains on a long run (restarts, evaluation,
+    checkpoints): published runs sit 20-40 % below benchmark throughput (Llama 2/3, OPT, BLOOM
+    reports). `setup_hours` is paid once per node before the first step (boot, image, data).
+    `restart_hours` is lost at each preemption besides the work since the last checkpoint.
+    `checkpoint_gbs` is the rate at which one node writes its share of a checkpoint.
+    `default_interruptions_per_hour` stands in for an interruptible offer whose source has no rate.
+    `held_price_kinds` are kinds with a term that the user already pays for. `cost_basis` is full
+    (amortisation and power) or marginal (power only) for owned machines.
+    """
+
+    goodput: float = 0.8
+    setup_hours: float = 0.25
+    restart_hours: float = 0.25
+    checkpoint_gbs: float = 1.0
+    default_interruptions_per_hour: float = 0.05
+    held_price_kinds: tuple[str, ...] = ()
+    cost_basis: str = "full"
+    cpu_power_share: float = 0.35
+    checkpoints_kept: int = 2
