@@ -2,6 +2,23 @@
 
 from dataclasses import dataclass
 
+#: Classes of work that differ in how well they use a machine: decoder-only language models, those with
+#: experts, encoders (BERT), encoder-decoders (T5, Whisper), image transformers, convolutional, recurrent,
+#: diffusion, adversarial and recommender models, and work of which only totals are known.
+TASKS = (
+    "language",
+    "mixture-of-experts",
+    "encoder",
+    "encoder-decoder",
+    "vision-transformer",
+    "convolutional",
+    "recurrent",
+    "diffusion",
+    "gan",
+    "recommender",
+    "explicit",
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransformerShape:
@@ -43,7 +60,10 @@ class Work:
     `activation_bytes_per_sample` is what must be kept for the backward pass at 16 bit with
     (none, selective, full) checkpointing; `logits_bytes_per_sample` is kept apart since only one
     pipeline stage holds them. `parameters` includes frozen ones; `embedding_parameters` of them do no matmul.
+    `frozen_parameter_bytes` is what all parameters that are not trained take together as stored (0 where
+    all are trained); `trainable_parameters` counts adapters under LoRA, which `parameters` includes.
     `sequential_steps` is the length of a recurrence that cannot run in parallel (1 otherwise).
+    `task` is one of `TASKS`.
     `assumptions` are sentences for the user.
     """
 
