@@ -4,6 +4,20 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeldCommitment:
+    """Nodes that the user already pays for: `nodes` of `instance_type` in `region` under a kind with a term.
+
+    Using them adds nothing to the bill but storage and egress.
+    """
+
+    provider: str
+    region: str
+    instance_type: str
+    price_kind: str
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannerSettings:
     """Assumptions of a plan, settable in the file that `GPUPLAN_SETTINGS` names.
 
@@ -13,8 +27,8 @@ class PlannerSettings:
     `restart_hours` is lost at each preemption besides the work since the last checkpoint.
     `checkpoint_gbs` is the rate at which one node writes its share of a checkpoint.
     `default_interruptions_per_hour` stands in for an interruptible offer whose source has no rate.
-    `held_price_kinds` are kinds with a term that the user already pays for. `cost_basis` is full
-    (amortisation and power) or marginal (power only) for owned machines.
+    `held` are commitments already paid for. `cost_basis` is full (amortisation and power) or
+    marginal (power only) for owned machines. `checkpoints_kept` are stored while the job runs.
     """
 
     goodput: float = 0.8
@@ -22,7 +36,6 @@ class PlannerSettings:
     restart_hours: float = 0.25
     checkpoint_gbs: float = 1.0
     default_interruptions_per_hour: float = 0.05
-    held_price_kinds: tuple[str, ...] = ()
+    held: tuple[HeldCommitment, ...] = ()
     cost_basis: str = "full"
-    cpu_power_share: float = 0.35
     checkpoints_kept: int = 2
