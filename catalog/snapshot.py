@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
+from itertools import pairwise
 
 from catalog.offer import InstanceType, Offer
 
@@ -68,6 +69,6 @@ def _text(value: object) -> str:
 
 
 def _refuse_duplicates(keys: Sequence[tuple[str, ...]], what: str) -> None:
-    for earlier, later in zip(keys, keys[1:], strict=False):
+    for earlier, later in pairwise(keys):
         if earlier == later:
             raise ValueError(f"{what} {'/'.join(later)} is there twice")
