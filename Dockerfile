@@ -1,0 +1,29 @@
+# Two stages: the first resolves and compiles, the second carries only what runs, as nobody in particular.
+FROM python:3.12-slim AS build
+WORKDIR /src
+COPY requirements-build.txt requirements.txt ./
+RUN python -m venv /opt/gpuplan \
+ && /opt/gpuplan/bin/python -m pip install --no-cache-dir --require-hashes -r requirements-build.txt \
+ && /opt/gpuplan/bin/uv pip install --no-cache --python /opt/gpuplan/bin/python --require-hashes --compile-bytecode -r requirements.txt
+COPY pyproject.toml README.md ./
+COPY catalog catalog
+COPY providers providers
+COPY planner planner
+COPY api api
+RUN /opt/gpuplan/bin/uv pip install --no-cache --python /opt/gpuplan/bin/python --no-deps --no-build-isolation --compile-bytecode . \
+ && /opt/gpuplan/bin/uv pip uninstall --python /opt/gpuplan/bin/python uv hatchling editables
+
+FROM python:3.12-slim
+RUN useradd --system --create-home --home-dir /var/lib/gpuplan --shell /usr/sbin/nologin gpuplan
+COPY --from=build /opt/gpuplan /opt/gpuplan
+ENV PATH=/opt/gpuplan/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    GPUPLAN_DATABASE_URL=sqlite:////var/lib/gpuplan/gpuplan.sqlite3
+USER gpuplan
+WORKDIR /var/lib/gpuplan
+VOLUME /var/lib/gpuplan
+EXPOSE 8080
+HEALTHCHECK --interval=30s --timeout=5s --start-period=20s --retries=3 \
+    CMD ["python", "-c", "import httpx; httpx.get('http://127.0.0.1:8080/healthz', timeout=4).raise_for_status()"]
+ENTRYPOINT ["gpuplan"]
+CMD ["serve", "--host", "127.0.0.1", "--port", "8080"]

@@ -1,0 +1,58 @@
+# gpuplan: `make plan` sets up and plans an example; `make test` sets up and runs every test.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+# Each locked set is installed once; the stamp is younger than the lock it was made from.
+RUN_STAMP := .venv/.run-stamp
+DEV_STAMP := .venv/.dev-stamp
+JOB ?= examples/llama-3-8b-lora.yaml
+
+.PHONY: help plan test check lock catalogue bench accuracy clean
+
+help:  ## what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
+
+$(BIN)/uv: requirements-build.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12))' || { echo "gpuplan needs Python 3.12 or newer; $(PYTHON) is older: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-build.txt
+	@touch $@
+
+$(RUN_STAMP): $(BIN)/uv requirements.txt pyproject.toml
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --compile-bytecode -r requirements.txt
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(DEV_STAMP): $(RUN_STAMP) requirements-dev.txt
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --compile-bytecode -r requirements-dev.txt
+	@touch $@
+
+plan: $(RUN_STAMP)  ## set up, then plan JOB (an example) on the embedded catalogue
+	$(BIN)/gpuplan plan $(JOB)
+
+test: check  ## set up, check, and run every test
+	$(BIN)/pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+
+check: $(DEV_STAMP)  ## lint, types, import directions
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+lock: $(BIN)/uv  ## resolve the dependencies again and write the hash-locked requirements
+	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.12 pyproject.toml -o requirements.txt
+	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.12 --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
+
+catalogue: $(DEV_STAMP)  ## build the embedded catalogue from the fact tables in ../shared/data
+	$(BIN)/python -m catalog.build
+
+bench: $(DEV_STAMP)  ## speed: planning, cold start, HTTP load
+	$(BIN)/python -m benchmarks.plan_speed
+	$(BIN)/python -m benchmarks.cold_start
+	$(BIN)/python -m benchmarks.http_load
+
+accuracy: $(DEV_STAMP)  ## predicted against measured runs, from ../shared/data/runs
+	$(BIN)/python -m benchmarks.accuracy
+
+clean:  ## remove what was set up
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
