@@ -120,7 +120,7 @@ class TrainingJob:
     """One job, checked: times in hours from `start`, money in dollars.
 
     `deadline_hours` of None means any speed. `confidence` is the probability of finishing by the
-    deadline that a plan must reach.
+    deadline that a plan must reach. `assumptions` are sentences on what was filled in for the user.
     """
 
     name: str
@@ -132,3 +132,4 @@ class TrainingJob:
     confidence: float = 0.9
     constraints: Constraints = field(default_factory=Constraints)
     data: DataSource = field(default_factory=DataSource)
+    assumptions: tuple[str, ...] = ()
