@@ -15,13 +15,14 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Columns:
     """A snapshot: tables of instance types, regions and kinds, and one array element per offer.
 
     Arrays of length `len(self)` hold, per offer, indices into `instance_types`, `regions`
     ((provider, region) pairs) and `kinds`, the price in dollars per node-hour, and the expected
     interruptions per node-hour (nan where the source has none). `offer(i)` gives back the row.
+    Compared and hashed by identity: one snapshot in memory is one object.
     """
 
     snapshot_id: str

@@ -1,0 +1,99 @@
+"""One job, one configuration: the choice as a mixed-integer programme, solved as the certificate of a plan.
+
+Sets and data (one column k per screened configuration)
+    c_k   expected cost, USD
+    t_k   hours from start to finish that are kept with the asked confidence
+    D, B  deadline in hours and budget in USD, where given
+Variables
+    x_k in {0, 1}   configuration k is the one that runs
+Model
+    minimise    sum_k c_k x_k
+    choose_one: sum_k x_k = 1
+    deadline:   sum_k t_k x_k <= D
+    budget:     sum_k c_k x_k <= B
+
+The arrays have already found the cheapest feasible column by enumeration; this model, handed to
+another piece of software, must agree, and its bound is what the plan quotes.
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pulp
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+#: Each row is divided by its right-hand side, so HiGHS' feasibility tolerance (1e-7 absolute) is relative.
+FEASIBILITY_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """What the solver proved: chosen column, objective and bound in USD, relative gap, wall milliseconds."""
+
+    chosen: int
+    objective_usd: float
+    bound_usd: float
+    gap: float
+    solver: str
+    columns: int
+    milliseconds: float
+
+
+class NotProven(RuntimeError):
+    """The solver did not prove an optimum; the message carries its status. A defect, never a user's fault."""
+
+
+def choose_one(
+    cost_usd: Floats, hours: Floats, *, deadline_hours: float | None = None, budget_usd: float | None = None
+) -> Certificate | None:
+    """The proven cheapest of the columns, or None if no column meets deadline and budget.
+
+    `cost_usd` and `hours` have one element per column. Raises `NotProven` if HiGHS stops early.
+    """
+    began = time.perf_counter()
+    problem, x = formulate(cost_usd, hours, deadline_hours=deadline_hours, budget_usd=budget_usd)
+    # One thread, set nowhere else: HiGHS keeps its thread count per OS thread.
+    solver = pulp.HiGHS(msg=False, threads=1, gapRel=0.0, gapAbs=0.0, primal_feasibility_tolerance=FEASIBILITY_TOLERANCE)
+    stats = problem.solve(solver)
+    if stats.status == pulp.LpSolveStatus.Infeasible:
+        return None
+    if stats.status != pulp.LpSolveStatus.Optimal or stats.objective is None:
+        raise NotProven(f"HiGHS ended with status {stats.status.name} on a model of {len(cost_usd)} columns")
+    values = [variable.varValue or 0.0 for variable in x]
+    objective = float(stats.objective)
+    bound = objective if stats.best_bound is None else min(float(stats.best_bound), objective)
+    return Certificate(
+        chosen=int(np.argmax(values)),
+        objective_usd=objective,
+        bound_usd=bound,
+        gap=(objective - bound) / max(abs(objective), 1e-9),
+        solver=f"HiGHS {highs_version()} through PuLP {pulp.__version__}",
+        columns=len(cost_usd),
+        milliseconds=(time.perf_counter() - began) * 1e3,
+    )
+
+
+def formulate(
+    cost_usd: Floats, hours: Floats, *, deadline_hours: float | None, budget_usd: float | None
+) -> tuple[pulp.LpProblem, list[pulp.LpVariable]]:
+    """The model of the module's docstring with every row named, and its variables in the order of the columns."""
+    problem = pulp.LpProblem("cheapest_configuration", pulp.LpMinimize)
+    width = len(str(len(cost_usd)))
+    x = [problem.add_variable(f"x_{k:0{width}d}", cat=pulp.LpBinary) for k in range(len(cost_usd))]
+    problem.setObjective(pulp.lpDot(cost_usd.tolist(), x))
+    problem.addConstraint(pulp.lpSum(x) == 1, "choose_one")
+    if deadline_hours is not None:
+        problem.addConstraint(pulp.lpDot((hours / deadline_hours).tolist(), x) <= 1, "deadline")
+    if budget_usd is not None:
+        problem.addConstraint(pulp.lpDot((cost_usd / budget_usd).tolist(), x) <= 1, "budget")
+    return problem, x
+
+
+def highs_version() -> str:
+    """The version of the solver library in this process."""
+    from highspy import Highs
+
+    return str(Highs().version())
