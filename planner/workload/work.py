@@ -58,11 +58,14 @@ class Work:
     `vector_bytes_per_unit` are the bytes that element-wise and normalisation layers (and, in
     convolutional and recurrent models, all layers) move through device memory at 16 bit.
     `activation_bytes_per_sample` is what must be kept for the backward pass at 16 bit with
-    (none, selective, full) checkpointing; `logits_bytes_per_sample` is kept apart since only one
-    pipeline stage holds them. `parameters` includes frozen ones; `embedding_parameters` of them do no matmul.
+    (none, selective, full) checkpointing: selective recomputes what costs no matmul (norms, activation
+    functions, attention scores), full keeps the input of every block and the working set of one;
+    `logits_bytes_per_sample` is kept apart since only one pipeline stage holds them. `parameters` includes frozen ones; `embedding_parameters` of them do no matmul.
     `frozen_parameter_bytes` is what all parameters that are not trained take together as stored (0 where
     all are trained); `trainable_parameters` counts adapters under LoRA, which `parameters` includes.
     `sequential_steps` is the length of a recurrence that cannot run in parallel (1 otherwise).
+    `fixed_state_gib` is set for explicit work only: its memory, in place of states and activations, and a step
+    of it may be shared by any number of accelerators since its batch is not known.
     `task` is one of `TASKS`.
     `assumptions` are sentences for the user.
     """
