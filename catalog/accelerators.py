@@ -21,7 +21,8 @@ class Accelerator:
 
     `memory_gb` is the marketing number, `device_memory_mib` what the driver reports. Rates are
     dense TFLOP/s; `fp16_is_tensor` is False where fp16 runs on the vector units only. `link_gbs` is
-    the vendor's total to peers in both directions, GB/s; `pcie_gbs` one direction. `trains` is
+    the vendor's total to peers in both directions, GB/s, among `link_domain` devices (2 for a bridge of two
+    cards, 8 for an HGX board, 72 for a rack, a whole TPU pod; 1: none); `pcie_gbs` one direction. `trains` is
     yes, limited or no, with `trains_reason`; `talks_to_peers` False for devices that cannot
     communicate; `usual_per_node` the usual machine of that device.
     """
@@ -43,6 +44,7 @@ class Accelerator:
     fp16_is_tensor: bool
     link: str
     link_gbs: float | None
+    link_domain: int = 1
     pcie_gbs: float | None
     tdp_watts: float | None
     ecc: bool | None
@@ -64,7 +66,7 @@ class Accelerator:
 
 
 _TEXT = {"name", "vendor", "architecture", "form_factor", "link", "trains", "trains_reason", "stack", "source", "as_of"}
-_WHOLE = {"year", "device_memory_mib", "mig_slices", "usual_per_node"}
+_WHOLE = {"year", "device_memory_mib", "mig_slices", "usual_per_node", "link_domain"}
 _YES_NO = {"fp16_is_tensor", "ecc", "talks_to_peers"}
 
 
