@@ -59,6 +59,7 @@ class Accelerator:
     as_of: str
 
     def __post_init__(self) -> None:
+        """Refuse a row that says nothing of training, or has no memory."""
         if self.trains not in {"yes", "limited", "no"}:
             raise ValueError(f"accelerator {self.name}: trains {self.trains!r} is not yes, limited or no")
         if self.memory_gb <= 0 or self.device_memory_mib <= 0 or self.memory_gbs <= 0:
