@@ -1,0 +1,187 @@
+"""Reaching the database: which URL, which driver, how a transaction begins, and every failure as one line."""
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import sqlalchemy as sa
+from platformdirs import user_data_path
+
+from catalog.errors import StoreFailure, UnusableInput
+
+VARIABLE = "GPUPLAN_DATABASE_URL"
+FILE_NAME = "gpuplan.sqlite3"
+ACCEPTED = "sqlite:////absolute/path/to/file or postgresql://user:password@host:5432/database"
+
+#: A writer holds its lock for well under a second (a whole catalogue); waiting longer than this means it hangs.
+BUSY_MILLISECONDS = 20_000
+CONNECT_SECONDS = 5
+
+#: WAL lets readers go on while one writes; NORMAL then loses nothing on kill -9 and at most the last
+#: transactions on power failure, never consistency (sqlite.org/pragma.html#pragma_synchronous).
+_PRAGMAS = (f"busy_timeout={BUSY_MILLISECONDS}", "foreign_keys=ON", "synchronous=NORMAL")
+
+#: What to do, by what the database says; the first that occurs in its message counts.
+_ADVICE = (
+    ("file is not a database", "it is not a gpuplan database; move it away or point GPUPLAN_DATABASE_URL elsewhere"),
+    ("malformed", "it is damaged; restore a copy, or move it away and run again to start from the embedded prices"),
+    ("disk is full", "nothing was written; free some space and run again"),
+    ("No space left", "nothing was written; free some space and run again"),
+    ("disk I/O error", "nothing was written; check the disk and run again"),
+    ("locked", f"another process has been writing for {BUSY_MILLISECONDS // 1000} s; end it or try again"),
+    ("readonly", "make the file and its directory writable, or point GPUPLAN_DATABASE_URL elsewhere"),
+    ("read-only", "make the database writable, or point GPUPLAN_DATABASE_URL elsewhere"),
+    ("unable to open", "the file was removed or may not be opened; check it, or point GPUPLAN_DATABASE_URL elsewhere"),
+    ("no such table", "it was emptied while in use, or belongs to another program; start again"),
+    ("already exists", "it holds tables of another program; point GPUPLAN_DATABASE_URL elsewhere"),
+    ("password authentication failed", "check user and password in GPUPLAN_DATABASE_URL"),
+    ("does not exist", "create the database, or correct GPUPLAN_DATABASE_URL"),
+    ("invalid connection option", "correct what follows the ? in GPUPLAN_DATABASE_URL"),
+)
+_OTHERWISE = "check that it is running and can be reached"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """What differs between the databases: driver, its package, and how one process keeps others from migrating.
+
+    `migration_lock` is a statement that waits until no other process migrates, `write_lock` until no
+    other writes a snapshot; None where a write transaction is alone anyway.
+    """
+
+    driver: str
+    migration_lock: str | None
+    write_lock: str | None
+
+
+#: The number of the advisory lock is arbitrary but must never change: SHA-256("gpuplan") begins with 4767c539.
+DIALECTS = {
+    "sqlite": Dialect(driver="sqlite", migration_lock=None, write_lock=None),
+    "postgresql": Dialect(
+        driver="postgresql+psycopg",
+        migration_lock=f"SELECT pg_advisory_xact_lock({0x4767C539})",
+        write_lock="LOCK TABLE snapshots IN EXCLUSIVE MODE",
+    ),
+}
+_SPELLINGS = {"sqlite": "sqlite", "sqlite+pysqlite": "sqlite", "postgres": "postgresql", "postgresql": "postgresql"}
+_SPELLINGS |= {"postgresql+psycopg": "postgresql"}
+
+
+def database_url(text: str | None) -> sa.URL:
+    """The URL of the store; None is a SQLite file in the user's data directory.
+
+    Raises `UnusableInput` at GPUPLAN_DATABASE_URL for what is no URL of a supported database.
+    """
+    if text is None:
+        return sa.URL.create("sqlite", database=str(user_data_path("gpuplan", appauthor=False) / FILE_NAME))
+    try:
+        url = sa.make_url(text.strip())
+        url.port  # noqa: B018  (a port that is no number is refused here)
+    except (sa.exc.ArgumentError, ValueError):
+        raise UnusableInput.at(VARIABLE, message=f"not a database URL; accepted: {ACCEPTED}") from None
+    name = _SPELLINGS.get(url.drivername)
+    if name is None:
+        raise UnusableInput.at(
+            VARIABLE, message=f"database {url.drivername[:40]!r} is not supported; accepted: {ACCEPTED}"
+        )
+    if name == "sqlite" and (url.database in {None, "", ":memory:"} or url.query or url.host):
+        raise UnusableInput.at(VARIABLE, message="SQLite needs a file and no options: sqlite:////absolute/path/to/file")
+    return url.set(drivername=DIALECTS[name].driver)
+
+
+def connect(url: sa.URL) -> sa.Engine:
+    """An engine on the database, whose SQLite file (and directory) is made if missing; nothing is read yet.
+
+    Raises `StoreFailure` if the file cannot be made or the driver is not installed.
+    """
+    path = sqlite_file(url)
+    if path is None:
+        return _postgresql_engine(url)
+    with named_failures(url):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    # mode=rw: a file removed while in use is an error, not a new empty database.
+    opened = url.set(database=f"file:{quote(str(path.absolute()))}", query={"mode": "rw", "uri": "true"})
+    engine = sa.create_engine(opened)
+    sa.event.listen(engine, "connect", _set_pragmas)
+    sa.event.listen(engine, "begin", _begin)
+    return engine
+
+
+def sqlite_file(url: sa.URL) -> Path | None:
+    """The file behind the URL, if it is one."""
+    return Path(url.database or "") if url.get_backend_name() == "sqlite" else None
+
+
+def _postgresql_engine(url: sa.URL) -> sa.Engine:
+    try:
+        # Pre-ping: a server that was restarted costs one reconnect, not one failed request.
+        return sa.create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": CONNECT_SECONDS})
+    except ModuleNotFoundError:
+        raise StoreFailure(
+            f"database {shown(url)}: PostgreSQL needs the package psycopg; run: pip install 'gpuplan[postgresql]'"
+        ) from None
+
+
+def _set_pragmas(connection: Any, _record: Any) -> None:
+    # The driver's own BEGIN comes too late for a read and is never IMMEDIATE; `_begin` emits it instead.
+    connection.isolation_level = None
+    for pragma in _PRAGMAS:
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: sa.Connection) -> None:
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+@contextmanager
+def writing(engine: sa.Engine, *, alone: bool = False) -> Iterator[sa.Connection]:
+    """One transaction that writes, committed at the end or rolled back whole; `alone`: one such writer at a time."""
+    with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        lock = DIALECTS[engine.dialect.name].write_lock
+        if alone and lock is not None:
+            connection.exec_driver_sql(lock)
+        yield connection
+
+
+def insert_or_keep(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
+    """Inserts a row, unless one with the same key is there: that one stays as it is."""
+    # Imported by name: the dialect that is not in use costs 10 ms of every start.
+    insert = import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert
+    connection.execute(insert(table).values(**row).on_conflict_do_nothing())
+
+
+def shown(url: sa.URL) -> str:
+    """The database as people may see it: the file's path, or the URL without its password."""
+    path = sqlite_file(url)
+    return str(path) if path is not None else url.set(password=None, query={}).render_as_string()
+
+
+@contextmanager
+def named_failures(url: sa.URL) -> Iterator[None]:
+    """Turns whatever the database or its file refuses into a `StoreFailure` that names it and says what to do."""
+    try:
+        yield
+    except OSError as error:
+        advice = "make it writable, or point GPUPLAN_DATABASE_URL elsewhere"
+        raise StoreFailure(f"database {shown(url)}: {error.strerror or error}; {advice}") from error
+    except sa.exc.DBAPIError as error:
+        raise StoreFailure(_line(url, str(error.orig))) from error
+    except sqlite3.Error as error:
+        raise StoreFailure(_line(url, str(error))) from error
+    except sa.exc.TimeoutError as error:
+        raise StoreFailure(f"database {shown(url)}: every connection is in use; try again") from error
+
+
+def _line(url: sa.URL, said: str) -> str:
+    first = (said.strip().splitlines() or ["no reason given"])[0]
+    if url.password:
+        first = first.replace(str(url.password), "***")
+    advice = next((advice for fragment, advice in _ADVICE if fragment in said), _OTHERWISE)
+    return f"database {shown(url)}: {first}; {advice}"

@@ -1,0 +1,83 @@
+"""What a service must not forget: plans it has given out, and its responses to requests that may be repeated."""
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from catalog.database import insert_or_keep
+from catalog.errors import UnusableInput
+from catalog.schema import idempotency_keys, plans
+from catalog.snapshot_list import NotStored
+
+#: How long a response is kept for a repeated request; what Stripe's API documents for its idempotency keys.
+KEEP_RESPONSES = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedPlan:
+    """A plan as it was saved: the job and the outcome as JSON documents."""
+
+    id: str
+    snapshot_id: str
+    job: dict[str, Any]
+    outcome: dict[str, Any]
+    created_at: datetime
+
+
+def write_plan(connection: sa.Connection, plan: SavedPlan) -> None:
+    """Saves a plan; one that is there already stays as it is. Raises `ValueError` for what is not JSON."""
+    row = {
+        "id": plan.id,
+        "snapshot_id": plan.snapshot_id,
+        "job": as_json(plan.job),
+        "outcome": as_json(plan.outcome),
+        "created_at": plan.created_at,
+    }
+    insert_or_keep(connection, plans, row)
+
+
+def read_plan(connection: sa.Connection, plan_id: str) -> SavedPlan:
+    """The saved plan. Raises `NotStored` at `plan` if there is none."""
+    row = connection.execute(sa.select(plans).where(plans.c.id == plan_id)).first()
+    if row is None:
+        raise NotStored.at("plan", message=f"no plan {plan_id[:80]!r} is stored here; accepted: the id of a saved plan")
+    return SavedPlan(
+        id=row.id,
+        snapshot_id=row.snapshot_id,
+        job=json.loads(row.job),
+        outcome=json.loads(row.outcome),
+        created_at=row.created_at,
+    )
+
+
+def write_response(connection: sa.Connection, key: str, scope: str, request_hash: str, response: object) -> None:
+    """Keeps a response unless the key has one already, and forgets those past their day."""
+    now = datetime.now(UTC)
+    connection.execute(sa.delete(idempotency_keys).where(idempotency_keys.c.created_at < now - KEEP_RESPONSES))
+    row = {"scope": scope, "key": key, "request_hash": request_hash, "response": as_json(response), "created_at": now}
+    insert_or_keep(connection, idempotency_keys, row)
+
+
+def read_response(connection: sa.Connection, key: str, scope: str, request_hash: str) -> object | None:
+    """The response kept under the key within the last day, or None.
+
+    Raises `UnusableInput` at Idempotency-Key if the key stands for another request.
+    """
+    table = idempotency_keys
+    same = sa.and_(table.c.scope == scope, table.c.key == key, table.c.created_at >= datetime.now(UTC) - KEEP_RESPONSES)
+    row = connection.execute(sa.select(table.c.request_hash, table.c.response).where(same)).first()
+    if row is None:
+        return None
+    if row.request_hash != request_hash:
+        message = f"{key[:80]!r} was used for another request; accepted: a new key for each request"
+        raise UnusableInput.at("Idempotency-Key", message=message)
+    response: object = json.loads(row.response)
+    return response
+
+
+def as_json(document: object) -> str:
+    """The document as JSON text. Raises `ValueError` for NaN and infinity, `TypeError` for what is no JSON."""
+    return json.dumps(document, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,203 @@
+"""The tables: prices as points that hold from one snapshot to another, plans, and what a service must remember.
+
+Snapshots are numbered in the order in which they were written (`seq`). A row of `instance_types`,
+`readings` or `prices` is there from `first_seq` to `last_seq`, and a snapshot is the set of rows that
+hold at its number; so a refresh that changes 2 % of the prices writes 2 % of the rows. What rows share
+besides their figures (source, time of reading, staleness) is a reading, which changes for all its rows
+at once: a night that confirms every price adds one row per place, not one per price.
+"""
+
+import json
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.types import TypeDecorator
+
+#: `last_seq` of a row that still holds; an integer rather than NULL, so that one index answers both.
+OPEN = 2**31 - 1
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class UtcMicros(TypeDecorator[datetime]):
+    """An aware time as microseconds since 1970 in UTC: exact, and the same on every database.
+
+    Raises `ValueError` for a time without a zone.
+    """
+
+    impl = sa.BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> int | None:
+        """The time as it is stored."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"{value} has no time zone")
+        return (value - _EPOCH) // _MICROSECOND
+
+    def process_result_value(self, value: Any, dialect: sa.Dialect) -> datetime | None:
+        """The stored number as an aware UTC time."""
+        return None if value is None else _EPOCH + timedelta(microseconds=value)
+
+
+class Ratio(TypeDecorator[Fraction]):
+    """An exact fraction as text, `1/4` or `8`: a count of accelerators may be part of a card."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Fraction | None, dialect: sa.Dialect) -> str | None:
+        """The fraction as it is stored."""
+        return None if value is None else str(value)
+
+    def process_result_value(self, value: Any, dialect: sa.Dialect) -> Fraction | None:
+        """The stored text as a fraction."""
+        return None if value is None else Fraction(value)
+
+
+class Texts(TypeDecorator[tuple[str, ...]]):
+    """A tuple of texts as a JSON array."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: tuple[str, ...] | None, dialect: sa.Dialect) -> str | None:
+        """The texts as they are stored."""
+        return None if value is None else json.dumps(value, ensure_ascii=False)
+
+    def process_result_value(self, value: Any, dialect: sa.Dialect) -> tuple[str, ...] | None:
+        """The stored array as a tuple."""
+        return None if value is None else tuple(json.loads(value))
+
+
+metadata = sa.MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+    }
+)
+
+
+def _text(name: str, **options: Any) -> sa.Column[str]:
+    return sa.Column(name, sa.Text, nullable=False, **options)
+
+
+def _validity() -> tuple[sa.Column[int], sa.Column[int]]:
+    return (
+        sa.Column("first_seq", sa.Integer, nullable=False),
+        sa.Column("last_seq", sa.Integer, nullable=False, index=True),
+    )
+
+
+snapshots = sa.Table(
+    "snapshots",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("seq", sa.Integer, nullable=False, unique=True),
+    sa.Column("created_at", UtcMicros, nullable=False),
+    sa.Column("observed_at", UtcMicros, nullable=False),
+    _text("source"),
+    sa.Column("parent", sa.Text, sa.ForeignKey("snapshots.id")),
+    sa.Column("offer_count", sa.Integer, nullable=False),
+    sa.CheckConstraint("source IN ('embedded', 'refresh')", name="source"),
+)
+
+instance_types = sa.Table(
+    "instance_types",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    *_validity(),
+    _text("provider"),
+    _text("name"),
+    _text("accelerator"),
+    sa.Column("accelerator_count", Ratio, nullable=False),
+    sa.Column("accelerator_memory_mib", sa.BigInteger),
+    sa.Column("vcpus", sa.Double),
+    sa.Column("ram_gib", sa.Double),
+    sa.Column("local_disk_gb", sa.Double),
+    _text("intranode_link"),
+    sa.Column("intranode_gbs", sa.Double),
+    sa.Column("scaleup_domain", sa.Integer, nullable=False),
+    sa.Column("network_gbps", sa.Double),
+    _text("fabric"),
+    sa.Column("clusters", sa.Boolean, nullable=False),
+    sa.Column("fixed_nodes", sa.Integer),
+    sa.Column("sold_on_demand", sa.Boolean, nullable=False),
+    sa.Column("retired", sa.Boolean, nullable=False),
+    _text("source"),
+    _text("as_of"),
+)
+
+#: What can have a price, whether it has one now or not.
+offers = sa.Table(
+    "offers",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    _text("provider"),
+    _text("region"),
+    _text("zone"),
+    _text("instance_type"),
+    _text("price_kind"),
+    sa.UniqueConstraint("provider", "region", "zone", "instance_type", "price_kind"),
+)
+
+#: What a set of rows shares besides their figures; `reading_id` stays, its contents move with each refresh.
+readings = sa.Table(
+    "readings",
+    metadata,
+    sa.Column("reading_id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("first_seq", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("last_seq", sa.Integer, nullable=False, index=True),
+    _text("provider"),
+    _text("region"),
+    _text("source"),
+    sa.Column("modelled", Texts, nullable=False),
+    sa.Column("partial", Texts, nullable=False),
+    sa.Column("observed_at", UtcMicros, nullable=False),
+    sa.Column("observed_approximately", sa.Boolean, nullable=False),
+    sa.Column("stale_since", UtcMicros),
+    sqlite_with_rowid=False,
+)
+
+prices = sa.Table(
+    "prices",
+    metadata,
+    sa.Column("offer_id", sa.Integer, sa.ForeignKey("offers.id"), primary_key=True, autoincrement=False),
+    sa.Column("first_seq", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("last_seq", sa.Integer, nullable=False, index=True),
+    sa.Column("usd_micros_per_hour", sa.BigInteger, nullable=False),
+    sa.Column("interruptions_per_hour", sa.Double),
+    sa.Column("available", sa.Boolean, nullable=False),
+    sa.Column("reading_id", sa.Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+#: No foreign key to `snapshots`: a plan may rest on a snapshot joined with the user's own machines.
+plans = sa.Table(
+    "plans",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    _text("snapshot_id"),
+    _text("job"),
+    _text("outcome"),
+    sa.Column("created_at", UtcMicros, nullable=False),
+)
+
+idempotency_keys = sa.Table(
+    "idempotency_keys",
+    metadata,
+    sa.Column("scope", sa.Text, primary_key=True),
+    sa.Column("key", sa.Text, primary_key=True),
+    _text("request_hash"),
+    _text("response"),
+    sa.Column("created_at", UtcMicros, nullable=False, index=True),
+)
+
+meta = sa.Table("meta", metadata, sa.Column("key", sa.Text, primary_key=True), _text("value"))

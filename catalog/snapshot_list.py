@@ -1,0 +1,63 @@
+"""Which snapshots there are, which one is current, and which one a user means."""
+
+import difflib
+from dataclasses import dataclass
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from catalog.errors import UnusableInput
+from catalog.schema import snapshots
+
+
+class NotStored(UnusableInput):
+    """The user named a snapshot or plan that the store does not have (HTTP 404)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSnapshot:
+    """A snapshot without its rows. `parent` was the current one when this was written."""
+
+    id: str
+    seq: int
+    created_at: datetime
+    observed_at: datetime
+    source: str
+    parent: str | None
+    offer_count: int
+
+
+def all_snapshots(connection: sa.Connection) -> list[StoredSnapshot]:
+    """Every snapshot, the one written last first."""
+    rows = connection.execute(sa.select(snapshots).order_by(snapshots.c.seq.desc()))
+    return [StoredSnapshot(**row._mapping) for row in rows]
+
+
+def current_snapshot(connection: sa.Connection) -> str | None:
+    """The id of the newest refresh, unless embedded prices read after it came with a release; None if empty."""
+    columns = sa.select(snapshots.c.id, snapshots.c.observed_at)
+    of_source = {source: columns.where(snapshots.c.source == source) for source in ("embedded", "refresh")}
+    newest = of_source["refresh"].order_by(snapshots.c.observed_at.desc(), snapshots.c.seq.desc()).limit(1)
+    refreshed = connection.execute(newest).first()
+    embedded = connection.execute(of_source["embedded"].order_by(snapshots.c.seq.desc()).limit(1)).first()
+    if refreshed is None or (embedded is not None and embedded.observed_at > refreshed.observed_at):
+        return None if embedded is None else str(embedded.id)
+    return str(refreshed.id)
+
+
+def find_snapshot(connection: sa.Connection, text: str) -> StoredSnapshot:
+    """The snapshot with this id, or whose id alone begins so.
+
+    Raises `NotStored` at `snapshot` with the nearest ids if there is none, or several.
+    """
+    known = all_snapshots(connection)
+    wanted = text.strip().lower()
+    begins = [each for each in known if wanted and each.id.startswith(wanted)]
+    found = [each for each in begins if each.id == wanted] or begins
+    if len(found) == 1:
+        return found[0]
+    what = "several snapshots begin with" if found else "no snapshot"
+    ids = [each.id for each in found or known]
+    near = difflib.get_close_matches(wanted, ids, n=3, cutoff=0.6) or ids[:3]
+    nearest = f"nearest: {', '.join(near)}" if near else "none is stored yet"
+    raise NotStored.at("snapshot", message=f"{what} {text[:80]!r}; {nearest}")

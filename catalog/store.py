@@ -1,0 +1,233 @@
+"""The store: snapshots, plans and remembered responses, in SQLite or PostgreSQL; the one door to the tables."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from errno import ENOENT
+from os import strerror
+from typing import Any, Literal
+
+import sqlalchemy as sa
+
+from catalog.columns import Columns
+from catalog.database import connect, database_url, insert_or_keep, named_failures, shown, sqlite_file, writing
+from catalog.errors import StoreFailure
+from catalog.migrate import HEAD, revision_of, to_head
+from catalog.offer import InstanceType
+from catalog.price_points import instance_types_at, price_rows_at, readings_at, write_contents
+from catalog.saved import SavedPlan, read_plan, read_response, write_plan, write_response
+from catalog.schema import meta, snapshots
+from catalog.snapshot import Snapshot
+from catalog.snapshot_list import NotStored, StoredSnapshot, all_snapshots, current_snapshot, find_snapshot
+from catalog.stored_columns import StoredOffers, stored_columns
+
+__all__ = ["NotStored", "SavedPlan", "Source", "Store", "StoredSnapshot"]
+
+Source = Literal["embedded", "refresh"]
+
+#: Snapshots kept as columns in memory: the current one, the one before a refresh, and two that users look at.
+CACHED_SNAPSHOTS = 4
+
+
+class Store:
+    """One database, for any number of threads. Every method raises `StoreFailure` if it cannot be used."""
+
+    def __init__(self, engine: sa.Engine, url: sa.URL) -> None:
+        """Use `Store.open`, which also brings the database up to date."""
+        self.engine = engine
+        self.url = url
+        self._loading = threading.Lock()
+        self._columns: OrderedDict[str, Columns] = OrderedDict()
+
+    @classmethod
+    def open(cls, url: str | None = None) -> "Store":
+        """The store at `url` (None: a SQLite file in the user's data directory), made and migrated if need be.
+
+        Raises `UnusableInput` at GPUPLAN_DATABASE_URL for an unusable URL, `StoreFailure` if the
+        database cannot be reached, read or written, or belongs to a newer release.
+        """
+        parsed = database_url(url)
+        with named_failures(parsed):
+            engine = connect(parsed)
+            try:
+                to_head(engine, parsed)
+            except BaseException:
+                engine.dispose()
+                raise
+        return cls(engine, parsed)
+
+    @property
+    def name(self) -> str:
+        """The database as people may see it, without password."""
+        return shown(self.url)
+
+    def close(self) -> None:
+        """Gives back every connection; the store may be used again and then opens new ones."""
+        self.engine.dispose()
+
+    def ping(self) -> None:
+        """Raises `StoreFailure` unless the database is there and has this release's tables."""
+        with self._reading() as connection:
+            revision = revision_of(connection)
+        if revision != HEAD:
+            raise StoreFailure(
+                f"database {self.name}: its tables are not those of this gpuplan (revision {revision}); start again"
+            )
+
+    def current_snapshot_id(self) -> str:
+        """The snapshot to plan on; an empty store first loads the embedded one.
+
+        That is the newest refresh, unless this release brought embedded prices read after it.
+        """
+        with self._reading() as connection:
+            current = current_snapshot(connection)
+        if current is None:
+            self.ensure_embedded()
+            with self._reading() as connection:
+                current = current_snapshot(connection)
+        if current is None:
+            raise AssertionError("the embedded snapshot was stored, yet no snapshot is there")
+        return current
+
+    def snapshots(self) -> list[StoredSnapshot]:
+        """Every snapshot, the one written last first."""
+        with self._reading() as connection:
+            return all_snapshots(connection)
+
+    def ensure_embedded(self) -> None:
+        """Adds this release's embedded snapshot if it is not there yet; else costs one look-up."""
+        from catalog.embedded import embedded_fingerprint, embedded_snapshot
+
+        mark = f"embedded:{embedded_fingerprint()}"
+        with self._reading() as connection:
+            if connection.execute(sa.select(meta.c.value).where(meta.c.key == mark)).first() is not None:
+                return
+        snapshot = embedded_snapshot()
+        self.put_snapshot(snapshot, source="embedded")
+        with self._writing() as connection:
+            insert_or_keep(connection, meta, {"key": mark, "value": snapshot.id})
+
+    def put_snapshot(self, snapshot: Snapshot, *, source: Source) -> str:
+        """Writes the snapshot in one transaction and returns its id; one that is there already stays as it is.
+
+        Raises `ValueError` if an offer names an instance type that the snapshot does not have.
+        """
+        _refuse_unknown_types(snapshot)
+        with self._writing(alone=True) as connection:
+            if connection.execute(sa.select(snapshots.c.id).where(snapshots.c.id == snapshot.id)).first():
+                return snapshot.id
+            seq = (connection.execute(sa.select(sa.func.max(snapshots.c.seq))).scalar() or 0) + 1
+            row = {
+                "id": snapshot.id,
+                "seq": seq,
+                "created_at": datetime.now(UTC),
+                "observed_at": snapshot.observed_at,
+                "source": source,
+                "parent": current_snapshot(connection),
+                "offer_count": len(snapshot.offers),
+            }
+            connection.execute(sa.insert(snapshots), row)
+            write_contents(connection, seq, snapshot.instance_types, snapshot.offers)
+        return snapshot.id
+
+    def snapshot(self, snapshot_id: str) -> Snapshot:
+        """The snapshot with all its rows, by its id or an unambiguous beginning of it.
+
+        Raises `NotStored` at `snapshot` with the nearest ids if there is none.
+        """
+        with self._reading() as connection:
+            found = find_snapshot(connection, snapshot_id)
+            types, offers = _contents(connection, found.seq)
+        return Snapshot(id=found.id, observed_at=found.observed_at, instance_types=types, offers=tuple(offers))
+
+    def columns(self, snapshot_id: str) -> Columns:
+        """The snapshot as columns, by its id or an unambiguous beginning of it; kept in memory.
+
+        Raises `NotStored` at `snapshot` with the nearest ids if there is none.
+        """
+        known = self._columns.get(snapshot_id)
+        return known if known is not None else self._load(snapshot_id)
+
+    def _load(self, snapshot_id: str) -> Columns:
+        with self._loading, self._reading() as connection:
+            found = find_snapshot(connection, snapshot_id)
+            if found.id in self._columns:
+                return self._columns[found.id]
+            types, offers = _contents(connection, found.seq)
+            columns = stored_columns(found.id, found.observed_at, types, offers)
+            self._columns[found.id] = columns
+            while len(self._columns) > CACHED_SNAPSHOTS:
+                self._columns.popitem(last=False)
+            return columns
+
+    def save_plan(
+        self,
+        plan_id: str,
+        snapshot_id: str,
+        job: Mapping[str, Any],
+        outcome: Mapping[str, Any],
+        created_at: datetime,
+    ) -> None:
+        """Saves a plan; one that is there already stays as it is. Raises `ValueError` for what is not JSON."""
+        plan = SavedPlan(
+            id=plan_id, snapshot_id=snapshot_id, job=dict(job), outcome=dict(outcome), created_at=created_at
+        )
+        with self._writing() as connection:
+            write_plan(connection, plan)
+
+    def plan(self, plan_id: str) -> SavedPlan:
+        """The saved plan. Raises `NotStored` at `plan` if there is none."""
+        with self._reading() as connection:
+            return read_plan(connection, plan_id)
+
+    def remember(self, key: str, scope: str, request_hash: str, response: object) -> object:
+        """Keeps the response to a request that carries `key`, and returns the one that counts.
+
+        That is the first, if the same request was answered twice at once. Raises `UnusableInput`
+        if the key stands for another request.
+        """
+        with self._writing() as connection:
+            write_response(connection, key, scope, request_hash, response)
+            return read_response(connection, key, scope, request_hash)
+
+    def recall(self, key: str, scope: str, request_hash: str) -> object | None:
+        """The response to the same request with the same key within the last day, or None.
+
+        Raises `UnusableInput` at Idempotency-Key if the key stands for another request.
+        """
+        with self._reading() as connection:
+            return read_response(connection, key, scope, request_hash)
+
+    @contextmanager
+    def _reading(self) -> Iterator[sa.Connection]:
+        with named_failures(self.url):
+            self._refuse_removed_file()
+            with self.engine.connect() as connection:
+                yield connection
+
+    @contextmanager
+    def _writing(self, *, alone: bool = False) -> Iterator[sa.Connection]:
+        with named_failures(self.url):
+            self._refuse_removed_file()
+            with writing(self.engine, alone=alone) as connection:
+                yield connection
+
+    def _refuse_removed_file(self) -> None:
+        """An open connection would go on reading and writing a removed file that nobody else can see."""
+        path = sqlite_file(self.url)
+        if path is not None and not path.exists():
+            raise FileNotFoundError(ENOENT, strerror(ENOENT))
+
+
+def _contents(connection: sa.Connection, seq: int) -> tuple[tuple[InstanceType, ...], StoredOffers]:
+    rows = price_rows_at(connection, seq)
+    return instance_types_at(connection, seq), StoredOffers(rows, readings_at(connection, seq))
+
+
+def _refuse_unknown_types(snapshot: Snapshot) -> None:
+    known = {(each.provider, each.name) for each in snapshot.instance_types}
+    unknown = {(each.provider, each.instance_type) for each in snapshot.offers} - known
+    if unknown:
+        raise ValueError(f"offers name {len(unknown)} instance types that the snapshot lacks, such as {min(unknown)}")
