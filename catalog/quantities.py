@@ -135,7 +135,7 @@ def count(value: object, *, top: float = MAX_COUNT, zero: bool = False) -> float
 
 
 def usd(value: object, *, top: float = MAX_USD, zero: bool = False) -> float:
-    """US dollars: 250000, `$250,000`, `250k`, `250000 USD`."""
+    """US dollars, at least a micro-dollar: 250000, `$250,000`, `250k`, `250000 USD`."""
     accepted = "write US dollars as 250000, $250,000 or 250k"
     if isinstance(value, str):
         trimmed = re.sub(
@@ -144,7 +144,9 @@ def usd(value: object, *, top: float = MAX_USD, zero: bool = False) -> float:
     number, unit = _number_and_unit(trimmed if isinstance(value, str) else value, accepted, given=value)
     if unit.lower() not in _COUNT_PER:
         raise ValueError(f"{shown(value)}: {shown(unit)} is not understood; {accepted}")
-    return _bounded(number * _COUNT_PER[unit.lower()], value, top=top, zero=zero, accepted=accepted, unit=" USD")
+    return _bounded(
+        number * _COUNT_PER[unit.lower()], value, top=top, zero=zero, accepted=accepted, unit=" USD", low=1e-6
+    )
 
 
 def fraction(value: object) -> float:
@@ -154,7 +156,7 @@ def fraction(value: object) -> float:
     if unit not in {"", "%"}:
         raise ValueError(f"{shown(value)}: {shown(unit)} is not understood; {accepted}")
     share = number / 100 if unit else number
-    if not 0 < share < 1:
+    if not 0 < float(share) < 1:
         raise ValueError(f"{shown(value)} is out of range; {accepted}")
     return float(share)
 
@@ -234,7 +236,9 @@ def _exact(digits: str, value: object, accepted: str) -> Fraction:
     return Fraction(digits) if size else Fraction(0)
 
 
-def _bounded(exact: Fraction, value: object, *, top: float, zero: bool, accepted: str, unit: str = "") -> float:
+def _bounded(
+    exact: Fraction, value: object, *, top: float, zero: bool, accepted: str, unit: str = "", low: float = 1e-9
+) -> float:
     if exact < 0:
         raise ValueError(f"{shown(value)} is negative; {accepted}")
     if exact == 0 and not zero:
@@ -242,6 +246,6 @@ def _bounded(exact: Fraction, value: object, *, top: float, zero: bool, accepted
     if exact > top:
         raise ValueError(f"{shown(value)} is absurdly large (at most {top:g}{unit}); {accepted}")
     number = float(exact)
-    if exact and number < 1e-9:
+    if exact and number < low:
         raise ValueError(f"{shown(value)} is absurdly small; {accepted}")
     return number

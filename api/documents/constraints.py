@@ -1,0 +1,127 @@
+"""What may be chosen, and where the data lies: the constraints and data parts of a job document."""
+
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from api.documents.words import CPU_ONLY, PARTITIONS, PROVIDER_ALIASES, PROVIDERS
+from catalog.accelerators import accelerators, find_accelerator
+from catalog.document_fields import Document, Reads, YesNo, choice, choose, listed, quantity, whole_number
+from catalog.errors import UnusableInput
+from catalog.price_kinds import price_kinds
+from catalog.quantities import gb, shown
+from planner.job import Constraints, DataSource
+
+#: The largest published training clusters have about 4,000 nodes of 8 (32,768 accelerators).
+MAX_NODES = 4096
+MAX_ACCELERATORS = 262_144
+_GLOB = re.compile(r"[A-Za-z0-9_.*?\[\]!-]+")
+
+
+def accelerator_name(value: object) -> str:
+    """The table's name for an accelerator; `ValueError` with the nearest names, or why a CPU is none."""
+    if not isinstance(value, str) or not value.strip() or len(value) > 100:
+        raise ValueError(f"{shown(value)} is not accepted; write an accelerator such as H100, A100 80GB or RTX 3090")
+    if re.sub(r"[ -]", "_", value.strip().lower()) in CPU_ONLY:
+        raise ValueError(
+            f"{shown(value)}: machines without an accelerator are beyond what gpuplan plans; "
+            "name accelerators such as T4, L4 or H100, or leave the list out"
+        )
+    try:
+        return find_accelerator(value).name
+    except UnusableInput as error:
+        raise ValueError(error.faults[0].message) from None
+
+
+def region_glob(value: object) -> str:
+    """A glob over the provider's own region names, perhaps qualified: `us-*`, `azure:east*`."""
+    accepted = "write a region or glob such as us-east-1, europe-*, or azure:east* for one provider"
+    if not isinstance(value, str):
+        raise ValueError(f"{shown(value)} is not accepted; {accepted}")
+    provider, colon, glob = value.strip().rpartition(":")
+    if len(glob) > 100 or not _GLOB.fullmatch(glob):
+        raise ValueError(f"{shown(value)} is not a region glob; {accepted}")
+    return f"{choose(provider, PROVIDERS, PROVIDER_ALIASES)}:{glob}" if colon else glob
+
+
+def type_glob(value: object) -> str:
+    """A glob over instance type names: `p5.*`, `Standard_ND*`."""
+    if not isinstance(value, str) or len(value) > 100 or not re.fullmatch(r"[\w .*?\[\]!+()/-]+", value.strip()):
+        raise ValueError(f"{shown(value)} is not accepted; write an instance type or glob such as p5.48xlarge or a2-*")
+    return value.strip()
+
+
+def place(value: object) -> str:
+    """Where data lies: `provider:region`, or a provider that has one place, such as `local`."""
+    accepted = "write provider:region such as aws:us-east-1, or local"
+    if not isinstance(value, str) or len(value) > 100:
+        raise ValueError(f"{shown(value)} is not accepted; {accepted}")
+    provider, colon, region = value.strip().partition(":")
+    if not colon and provider.lower() != "local":
+        raise ValueError(f"{shown(value)} needs both a provider and a region; {accepted}")
+    if colon and not re.fullmatch(r"[A-Za-z0-9_.-]+", region):
+        raise ValueError(f"{shown(region)} is not a region; {accepted}")
+    return choose(provider, PROVIDERS, PROVIDER_ALIASES) + colon + region
+
+
+def _vendor(value: object) -> str:
+    return choose(value, sorted({row.vendor for row in accelerators().values()}))
+
+
+def _geography(value: object) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z][A-Za-z _-]{0,40}", value.strip()):
+        raise ValueError(f"{shown(value)} is not accepted; write a part of the world such as us, eu or asia")
+    return re.sub(r"[ -]", "_", value.strip().lower())
+
+
+def _price_kind(value: object) -> str:
+    return choose(value, tuple(price_kinds()))
+
+
+_Name = {"type": "string"}
+Listed = BeforeValidator(listed)
+Providers = Annotated[tuple[Annotated[str, choice(PROVIDERS, PROVIDER_ALIASES)], ...], Listed]
+Regions = Annotated[tuple[Annotated[str, Reads(region_glob, _Name)], ...], Listed]
+Geographies = Annotated[tuple[Annotated[str, Reads(_geography, _Name)], ...], Listed]
+Kinds = Annotated[tuple[Annotated[str, Reads(_price_kind, _Name)], ...], Listed]
+Accelerators = Annotated[tuple[Annotated[str, Reads(accelerator_name, _Name)], ...], Listed]
+Vendors = Annotated[tuple[Annotated[str, Reads(_vendor, _Name)], ...], Listed]
+Types = Annotated[tuple[Annotated[str, Reads(type_glob, _Name)], ...], Listed]
+Partitions = Annotated[tuple[Annotated[str, choice(PARTITIONS)], ...], Listed]
+
+
+class ConstraintsDocument(Document):
+    """What may be chosen; an empty or missing list means no restriction."""
+
+    providers: Providers = ()
+    regions: Regions = ()
+    geography: Geographies = ()
+    price_kinds: Kinds = ()
+    accelerators: Accelerators = ()
+    vendors: Vendors = ()
+    instance_types: Types = ()
+    max_nodes: Annotated[int, whole_number(1, MAX_NODES)] = 32
+    max_accelerators: Annotated[int, whole_number(1, MAX_ACCELERATORS)] | None = None
+    unverified_availability: Annotated[bool, YesNo] = False
+    partitions: Partitions = ("commercial",)
+
+    def constraints(self) -> Constraints:
+        """As the planner takes them, each name once."""
+        given = {name: getattr(self, name) for name in type(self).model_fields}
+        unique = {name: tuple(dict.fromkeys(value)) for name, value in given.items() if isinstance(value, tuple)}
+        return Constraints(**given | unique | {"partitions": unique["partitions"] or ("commercial",)})
+
+
+class DataDocument(Document):
+    """Where the training data lies, and how large it is in GB (10^9 bytes)."""
+
+    location: Annotated[str, Reads(place, {"type": "string", "examples": ["aws:us-east-1", "local"]})] | None = None
+    dataset_gb: Annotated[float, quantity(lambda value: gb(value, zero=True), "GB, or 4 TB, 500 GiB", 4000, "4 TB")] = (
+        0.0
+    )
+
+    def source(self) -> DataSource:
+        """As the planner takes it."""
+        provider, _, region = (self.location or "").partition(":")
+        return DataSource(provider=provider, region=region, dataset_gb=self.dataset_gb)

@@ -1,0 +1,197 @@
+"""The job document: what to train, by when, for how much, on what; read strictly into a `TrainingJob`."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, ClassVar
+
+from pydantic import ConfigDict, Field, JsonValue
+
+from api.documents.canonical import canonical
+from api.documents.constraints import ConstraintsDocument, DataDocument
+from api.documents.transformer import transformer_of
+from api.documents.words import (
+    ADAPTERS,
+    CHECKPOINTING,
+    METHODS,
+    OFFLOAD,
+    OPTIMIZER_ALIASES,
+    OPTIMIZERS,
+    PRECISION_ALIASES,
+    PRECISIONS,
+    SOFTWARE,
+    STATES,
+)
+from api.documents.workload import AnyWorkload, ExplicitDocument, PresetDocument, TransformerDocument, WorkloadDocument
+from catalog.document_fields import Document, Label, Reads, choice, quantity, read_as, whole_number
+from catalog.errors import Fault, UnusableInput
+from catalog.quantities import MAX_HOURS, fraction, hours, looks_like_time, moment, usd
+from planner.job import Explicit, Preset, Training, TrainingJob, Workload
+
+__all__ = ["JobDocument", "canonical", "parse_job"]
+
+
+def _deadline(value: object) -> float | datetime:
+    """Hours after the start (7d, 36h, 168), or a point in time (2026-12-01T09:00Z)."""
+    return moment(value) if looks_like_time(value) else hours(value)
+
+
+class TrainingDocument(Document):
+    """How the weights are trained."""
+
+    method: Annotated[str, choice(METHODS)] = "full"
+    rank: Annotated[int, whole_number(1, 65_536, "of the adapters, with lora or qlora")] | None = None
+    precision: Annotated[str, choice(PRECISIONS, PRECISION_ALIASES)] = "auto"
+    optimizer: Annotated[str, choice(OPTIMIZERS, OPTIMIZER_ALIASES)] = "adamw"
+    activation_checkpointing: Annotated[str, choice(CHECKPOINTING)] = "auto"
+    states: Annotated[str, choice(STATES)] = "mixed"
+    offload: Annotated[str, choice(OFFLOAD)] = "none"
+    software: Annotated[str, choice(SOFTWARE)] = "fused"
+    micro_batch: Annotated[int, whole_number(1, 1_048_576)] | None = None
+
+    def training(self) -> Training:
+        """As the planner takes it."""
+        stated = self.model_dump(exclude={"rank"} if self.rank is None else None)
+        return Training(**stated)
+
+
+Deadline = Annotated[
+    float | datetime,
+    quantity(_deadline, "hours after start as a number, 7d, 36h, P7D, or an ISO 8601 time with its zone", "7d", 168),
+]
+Start = Annotated[datetime, Reads(moment, {"type": "string", "format": "date-time"})]
+
+_EXAMPLES: list[JsonValue] = [
+    {
+        "name": "resnet-50",
+        "workload": {"kind": "preset", "model": "resnet-50", "samples": "115M"},
+        "deadline": "36h",
+    },
+    {
+        "name": "llama-3-8b",
+        "workload": {"kind": "preset", "model": "llama-3-8b", "tokens": "300B"},
+        "training": {"precision": "bf16"},
+        "deadline": "14d",
+        "budget_usd": 2_000_000,
+        "confidence": 0.95,
+        "constraints": {"geography": ["us", "eu"], "max_nodes": 64},
+        "data": {"location": "aws:us-east-1", "dataset_gb": 4000},
+    },
+]
+
+
+class JobDocument(Document):
+    """A training job as users write it, in YAML or JSON; quantities may carry units."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": _EXAMPLES})
+
+    instead_of_kind: ClassVar[Mapping[str, str]] = {
+        "profile": "'profile' is not read yet; give the counts of a profiled model as kind: explicit "
+        "(total_flops, memory_gib, bytes_moved), or use kind: transformer or preset"
+    }
+
+    name: Annotated[str, Label] | None = None
+    workload: WorkloadDocument
+    training: TrainingDocument = Field(default_factory=TrainingDocument)
+    start: Start | None = None
+    deadline: Deadline | None = None
+    budget_usd: Annotated[float, quantity(usd, "US dollars: 250000, $250,000, 250k", 250_000, "$250k")] | None = None
+    confidence: Annotated[float, quantity(fraction, "probability to finish by the deadline", 0.95, "95%")] = 0.9
+    constraints: ConstraintsDocument = Field(default_factory=ConstraintsDocument)
+    data: DataDocument = Field(default_factory=DataDocument)
+
+    def job(self, *, now: datetime) -> TrainingJob:
+        """The job, complete, with `start` at `now` unless given.
+
+        Raises `UnusableInput` with every contradiction between fields.
+        """
+        training = self.training.training()
+        workload, faults, notes = _workload(self.workload, training)
+        if self.training.rank is not None and training.method not in ADAPTERS:
+            faults.append(
+                Fault(("training", "rank"), f"belongs to method {' or '.join(ADAPTERS)}; leave it out otherwise")
+            )
+        start = self.start or now.astimezone(UTC)
+        deadline_hours, late = _deadline_hours(self.deadline, start, stated=self.start is not None)
+        faults += late
+        if faults or workload is None:
+            raise UnusableInput(*faults)
+        return TrainingJob(
+            name=self.name or _default_name(self.workload),
+            workload=workload,
+            training=training,
+            start=start,
+            deadline_hours=deadline_hours,
+            budget_usd=self.budget_usd,
+            confidence=self.confidence,
+            constraints=self.constraints.constraints(),
+            data=self.data.source(),
+            assumptions=tuple(notes),
+        )
+
+
+def parse_job(document: dict[str, Any], *, now: datetime) -> TrainingJob:
+    """The job that `document` describes; `now` (aware) is its start unless it names one.
+
+    Raises `UnusableInput` with all faults, each at its field and with what would be accepted.
+    """
+    return read_as(JobDocument, document).job(now=now)
+
+
+def _workload(given: AnyWorkload, training: Training) -> tuple[Workload | None, list[Fault], list[str]]:
+    """(workload, faults, what was assumed)."""
+    if isinstance(given, TransformerDocument):
+        return transformer_of(given, training)
+    stated = given.model_dump(exclude={"kind"})
+    if isinstance(given, PresetDocument):
+        return Preset(**stated), _preset_faults(given), []
+    return Explicit(**stated), _explicit_faults(given), []
+
+
+def _preset_faults(given: PresetDocument) -> list[Fault]:
+    faults = []
+    if (given.tokens is None) == (given.samples is None):
+        what = "is missing" if given.tokens is None else "is given beside samples"
+        faults.append(Fault(("workload", "tokens"), f"{what}; give either tokens or samples: how much to train on"))
+    if given.global_batch_tokens is not None and given.global_batch_samples is not None:
+        faults.append(
+            Fault(("workload", "global_batch_tokens"), "is given beside global_batch_samples; give one of the two")
+        )
+    for unit in ("tokens", "samples"):
+        total, batch = getattr(given, unit), getattr(given, f"global_batch_{unit}")
+        if total is not None and batch is not None and batch > total:
+            message = f"{batch:g} is more than all {unit} ({total:g}); give at most that"
+            faults.append(Fault(("workload", f"global_batch_{unit}"), message))
+    return faults
+
+
+def _explicit_faults(given: ExplicitDocument) -> list[Fault]:
+    if given.min_memory_gib_per_accelerator > given.memory_gib:
+        message = (
+            f"{given.min_memory_gib_per_accelerator:g} GiB is more than memory_gib ({given.memory_gib:g}), "
+            "which is all that the job holds; give at most that"
+        )
+        return [Fault(("workload", "min_memory_gib_per_accelerator"), message)]
+    return []
+
+
+def _deadline_hours(
+    deadline: float | datetime | None, start: datetime, *, stated: bool
+) -> tuple[float | None, list[Fault]]:
+    """Hours from start to deadline. A deadline that has passed when the job starts is a fault."""
+    if not isinstance(deadline, datetime):
+        return deadline, []
+    left = (deadline - start).total_seconds() / 3600
+    begin = f"the start, {start:%Y-%m-%dT%H:%MZ}" if stated else f"now, {start:%Y-%m-%dT%H:%MZ}"
+    if left <= 0:
+        return None, [
+            Fault(("deadline",), f"{deadline:%Y-%m-%dT%H:%MZ} is in the past: not after {begin}; give a later time")
+        ]
+    if left > MAX_HOURS:
+        return None, [
+            Fault(("deadline",), f"{deadline:%Y-%m-%dT%H:%MZ} is more than ten years after {begin}; give less")
+        ]
+    return left, []
+
+
+def _default_name(given: AnyWorkload) -> str:
+    return given.model if isinstance(given, PresetDocument) else "job"

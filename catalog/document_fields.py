@@ -1,0 +1,213 @@
+"""Fields of documents that users write: one reader per field, and faults in plain words.
+
+A document model derives from `Document` and gives each field a `Reads(reader, schema)`. What
+pydantic then finds wrong becomes `Fault`s that name the field and what would be accepted.
+"""
+
+import difflib
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
+from pydantic_core import CoreSchema, core_schema
+
+from catalog.errors import Fault, UnusableInput
+from catalog.quantities import shown, whole
+
+#: More faults than this help nobody; the rest is counted.
+_MOST_FAULTS = 20
+_LONGEST_LIST = 200
+_LONGEST_NAME = 200
+
+
+class Document(BaseModel):
+    """A mapping in which every key is known; unknown ones are refused with the nearest key."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    #: Kinds of a part that people may expect, each with what to use instead.
+    instead_of_kind: ClassVar[Mapping[str, str]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """Annotation: this field is read by `reader` (which raises `ValueError`), and `schema` describes it."""
+
+    reader: Callable[[object], object]
+    schema: Mapping[str, Any]
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The reader is all the validation there is."""
+        return core_schema.no_info_plain_validator_function(self.reader)
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """What the OpenAPI page shows for the field."""
+        return dict(self.schema)
+
+
+def quantity(reader: Callable[[object], object], description: str, *examples: object) -> Reads:
+    """A field that takes a number or text with a unit."""
+    schema = {"anyOf": [{"type": "number"}, {"type": "string"}], "description": description, "examples": list(examples)}
+    return Reads(reader, schema)
+
+
+def whole_number(low: int, high: int, description: str = "") -> Reads:
+    """A field that takes a whole number from `low` to `high`."""
+    schema = {
+        "anyOf": [{"type": "integer", "minimum": low, "maximum": high}, {"type": "string"}],
+        "description": description or f"a whole number from {low} to {high}",
+    }
+    return Reads(lambda value: whole(value, low=low, high=high), schema)
+
+
+def yes_or_no(value: object) -> bool:
+    """true or false, nothing that merely looks like it."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{shown(value)} is not accepted; write true or false")
+    return value
+
+
+YesNo = Reads(yes_or_no, {"type": "boolean"})
+
+
+def label(value: object) -> str:
+    """A name on one printable line of at most 200 characters."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{shown(value)} is not accepted; write a name as text")
+    if len(value) > _LONGEST_NAME or not value.isprintable():
+        raise ValueError(
+            f"{shown(value)} is not accepted; write one printable line of at most {_LONGEST_NAME} characters"
+        )
+    return value.strip()
+
+
+Label = Reads(label, {"type": "string", "minLength": 1, "maxLength": _LONGEST_NAME})
+
+
+def nearest(text: str, known: Iterable[str], *, most: int = 3) -> list[str]:
+    """The known spellings most like `text`, best first; empty if none is near."""
+    folded = {each.lower(): each for each in known}
+    return [folded[near] for near in difflib.get_close_matches(text.lower()[:100], list(folded), n=most, cutoff=0.5)]
+
+
+def choose(value: object, known: Sequence[str], aliases: Mapping[str, str] | None = None) -> str:
+    """One of `known`, in any case and with - or blank for _, or what an alias stands for.
+
+    Raises `ValueError` with the nearest names and all that is accepted.
+    """
+    if isinstance(value, str):
+        folded = value.strip().lower().replace("-", "_").replace(" ", "_")
+        match = {each.lower(): each for each in known} | dict(aliases or {})
+        if folded in match:
+            return match[folded]
+        near = nearest(value, match)
+        hint = f"did you mean {match[near[0].lower()]}? " if near else ""
+    else:
+        hint = ""
+    raise ValueError(f"{shown(value)} is not accepted; {hint}write one of {', '.join(known)}")
+
+
+def choice(known: Sequence[str], aliases: Mapping[str, str] | None = None, description: str = "") -> Reads:
+    """A field that takes one of `known`."""
+    schema = {"type": "string", "enum": list(known)} | ({"description": description} if description else {})
+    return Reads(lambda value: choose(value, known, aliases), schema)
+
+
+def listed(value: object) -> object:
+    """A list of at most 200 entries; a single text stands for a list of one."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list | tuple) and len(value) > _LONGEST_LIST:
+        raise ValueError(f"a list of {len(value)} entries is too long; at most {_LONGEST_LIST} are accepted")
+    return value
+
+
+def read_as[D: Document](model: type[D], document: object) -> D:
+    """`document` as `model`; raises `UnusableInput` with every fault found."""
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        raise UnusableInput(*faults_of(error.errors(include_url=False), model)) from None
+
+
+def faults_of(errors: Sequence[Mapping[str, Any]], model: type[BaseModel]) -> tuple[Fault, ...]:
+    """pydantic's errors in plain words: at most twenty, then how many more there are."""
+    faults = [_fault(error, model) for error in errors[:_MOST_FAULTS]]
+    if len(errors) > _MOST_FAULTS:
+        faults.append(Fault((), f"and {len(errors) - _MOST_FAULTS} more faults"))
+    return tuple(faults)
+
+
+def _fault(error: Mapping[str, Any], model: type[BaseModel]) -> Fault:
+    path, holder = _located(error["loc"], model)
+    if error["type"] in {"union_tag_invalid", "union_tag_not_found"}:
+        return Fault((*path, "kind"), _unknown_kind(error, holder.model_fields[str(path[-1])].annotation, holder))
+    return Fault(path, _message(error, holder))
+
+
+def _located(loc: Sequence[str | int], model: type[BaseModel]) -> tuple[tuple[str | int, ...], type[BaseModel]]:
+    """The path in the user's document, and the innermost model on the way to its last part.
+
+    pydantic puts the tag of a union's member into the path; the user's document has no such level.
+    """
+    path: list[str | int] = []
+    here: list[type[BaseModel]] = [model]
+    holder = model
+    for part in loc:
+        if len(here) > 1:
+            here = [each for each in here if part in _kinds(each)]
+            continue
+        holder = here[0] if here else holder
+        path.append(part[:80] if isinstance(part, str) else part)
+        if isinstance(part, str):
+            field = holder.model_fields.get(part)
+            here = _models_in(field.annotation) if field else []
+    return tuple(path), holder
+
+
+def _unknown_kind(error: Mapping[str, Any], annotation: Any, holder: type[BaseModel]) -> str:
+    known = [kind for model in _models_in(annotation) for kind in _kinds(model)]
+    given = error["input"].get("kind") if isinstance(error["input"], dict) else None
+    if isinstance(given, str) and issubclass(holder, Document) and given in holder.instead_of_kind:
+        return holder.instead_of_kind[given]
+    if given is None:
+        return f"is missing, and required; write one of {', '.join(known)}"
+    near = nearest(given, known, most=1) if isinstance(given, str) else []
+    hint = f"did you mean {near[0]}? " if near else ""
+    return f"{shown(given)} is not accepted; {hint}write one of {', '.join(known)}"
+
+
+def _kinds(model: type[BaseModel]) -> tuple[str, ...]:
+    field = model.model_fields.get("kind")
+    return typing.get_args(field.annotation) if field else ()
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    """The document models that an annotation mentions."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in typing.get_args(annotation) for model in _models_in(part)]
+
+
+def _message(error: Mapping[str, Any], holder: type[BaseModel]) -> str:
+    kind, given = error["type"], error.get("input")
+    if kind == "value_error":
+        return str(error["ctx"]["error"])
+    if kind == "missing":
+        return "is missing, and required"
+    if kind == "extra_forbidden":
+        return _unknown_key(str(error["loc"][-1]), list(holder.model_fields))
+    if kind in {"model_type", "model_attributes_type", "dict_type"}:
+        return f"{shown(given)} is not accepted; write a mapping of keys to values"
+    if kind in {"tuple_type", "list_type"}:
+        return f"{shown(given)} is not accepted; write a list"
+    return f"{shown(given)} is not accepted: {error['msg']}"
+
+
+def _unknown_key(key: str, known: Sequence[str]) -> str:
+    near = nearest(key, known, most=1)
+    if near:
+        return f"unknown key; did you mean {near[0]}?"
+    return f"unknown key; accepted are {', '.join(known)}"
