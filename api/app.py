@@ -1,0 +1,231 @@
+"""The composition root: one object that holds store, inventory and assumptions, and that every door calls.
+
+The command line and HTTP parse, call a method here and render; neither knows where prices come from.
+Whatever changes by the clock (when, how long it took, how old the prices are) sits under `meta`, apart
+from the part of an answer that is the same for the same job, start, snapshot, settings and version.
+"""
+
+import hashlib
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cache, cached_property
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from catalog.owned import OwnedMachine
+
+from api.catalogue import OfferFilter, accelerator_rows, matching, offer_rows
+from api.settings import Environment, planner_settings, read_file
+from catalog.columns import Columns, columns_of
+from catalog.documents import read_document
+from catalog.store import Store, StoredSnapshot
+from planner.settings import PlannerSettings
+
+Document = dict[str, Any]
+
+
+@cache
+def gpuplan_version() -> str:
+    """The installed version, or `unknown` when run from a checkout that is not installed."""
+    try:
+        return version("gpuplan")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferPage:
+    """Part of the matching offers: `rows`, how many match in `total`, and where the next page starts, if any."""
+
+    snapshot_id: str
+    rows: Iterator[Document]
+    total: int
+    next_index: int | None
+
+
+class Gpuplan:
+    """Everything gpuplan can be asked. Opens the store on first use; safe to share between threads.
+
+    Methods take and give JSON objects. They raise `UnusableInput` for what the user can mend and
+    `StoreFailure` where the database cannot be read or written.
+    """
+
+    def __init__(self, environment: Environment) -> None:
+        """With what the environment names; nothing is read yet."""
+        self._environment = environment
+        self._opening = threading.Lock()
+        self._store: Store | None = None
+        self._with_owned: Columns | None = None
+
+    @property
+    def store(self) -> Store:
+        """The store, opened and holding at least the embedded snapshot."""
+        with self._opening:
+            if self._store is None:
+                store = Store.open(self._environment.database_url)
+                store.ensure_embedded()
+                self._store = store
+            return self._store
+
+    @cached_property
+    def settings(self) -> PlannerSettings:
+        """The planner's assumptions, from the settings file if there is one."""
+        return planner_settings(self._environment.settings)
+
+    @cached_property
+    def owned(self) -> tuple[OwnedMachine, ...]:
+        """The user's own machines, from the inventory file if there is one."""
+        path = self._environment.inventory
+        if path is None:
+            return ()
+        from providers.local import read_inventory
+
+        return read_inventory(read_document(read_file(path, field="inventory"), name=str(path)))
+
+    def check(self) -> None:
+        """Read settings, inventory and store now, so that a service refuses to start on a broken one."""
+        _ = self.settings, self.owned
+        self.columns()
+
+    def columns(self, snapshot_id: str | None = None) -> Columns:
+        """The columns of a snapshot, the current one by default."""
+        return self.store.columns(snapshot_id or self.store.current_snapshot_id())
+
+    def plan(
+        self, document: Document, *, frontier: bool = False, snapshot: str | None = None, now: datetime | None = None
+    ) -> Document:
+        """The cheapest plan for a job document, or why there is none; saved under its id.
+
+        The answer is `{"outcome": "planned", "plan": ..., "meta": ...}` or `{"outcome": "infeasible", ...}`.
+        """
+        from planner.document import document as as_document
+        from planner.plan import plan
+
+        from api.documents.job import canonical, parse_job
+
+        began = time.perf_counter()
+        now = now or datetime.now(UTC)
+        job = parse_job(document, now=now)
+        columns = self.columns(snapshot)
+        outcome = as_document(plan(job, columns, owned=self.owned, settings=self.settings, frontier=frontier))
+        answer = outcome | {"meta": _meta(outcome, columns, now, began)}
+        plan_id = _body(answer).get("id")
+        if plan_id:
+            self.store.save_plan(plan_id, columns.snapshot_id, canonical(job), answer, now)
+        return answer
+
+    def saved_plan(self, plan_id: str) -> Document:
+        """The answer saved under `plan_id`, as it was given. Raises `UnusableInput` if there is none."""
+        return self.store.plan(plan_id).outcome
+
+    def estimate(self, document: Document, *, now: datetime | None = None) -> Document:
+        """Time and memory of a job on one given configuration: no prices, no store."""
+        from planner.estimate.single import On, estimate_on
+
+        from api.documents.estimate_request import parse_estimate_request
+        from planner.workload import work_of
+
+        job, on = parse_estimate_request(document, now=now or datetime.now(UTC))
+        work = work_of(job.workload, job.training)
+        answer: Document = estimate_on(work, job.training, On(**on), goodput=self.settings.goodput)
+        return answer
+
+    def offers(
+        self, wanted: OfferFilter, *, snapshot: str | None = None, start: int = 0, limit: int | None = None
+    ) -> OfferPage:
+        """The offers that match, own machines among them, from the `start`-th on."""
+        columns = self._columns_with_owned(snapshot)
+        found = matching(columns, wanted)
+        end = len(found) if limit is None else min(len(found), start + limit)
+        return OfferPage(
+            snapshot_id=columns.snapshot_id,
+            rows=offer_rows(columns, found[start:end]),
+            total=len(found),
+            next_index=end if end < len(found) else None,
+        )
+
+    def _columns_with_owned(self, snapshot: str | None) -> Columns:
+        """The snapshot's columns, with the user's own machines as offers among them."""
+        columns = self.columns(snapshot)
+        if not self.owned:
+            return columns
+        kept = self._with_owned
+        if kept is None or kept.snapshot_id != columns.snapshot_id:
+            from providers.local import offers_of
+
+            types = [*columns.instance_types, *(each.instance_type for each in self.owned)]
+            offers = [*columns.offers, *offers_of(self.owned)]
+            kept = self._with_owned = columns_of(columns.snapshot_id, columns.observed_at, types, offers)
+        return kept
+
+    def catalogue_version(self, snapshot: str | None) -> str:
+        """What a listing of offers rests on: the snapshot, the user's own machines, and this release."""
+        machines = hashlib.sha256(repr(self.owned).encode()).hexdigest()[:16] if self.owned else ""
+        return f"{self.columns(snapshot).snapshot_id} {machines} {gpuplan_version()}"
+
+    def presets(self) -> list[Document]:
+        """The models known by name."""
+        from planner.workload.presets import presets
+
+        return [asdict(each) for each in presets().values()]
+
+    def accelerators(self) -> list[Document]:
+        """Every accelerator known, as rows."""
+        return accelerator_rows()
+
+    def snapshots(self) -> list[Document]:
+        """The snapshots in the store, newest first, each with whether it is the current one."""
+        current = self.store.current_snapshot_id()
+        return [_snapshot_row(each, current) for each in self.store.snapshots()]
+
+    def readiness(self) -> Document:
+        """Which snapshot is loaded and how old it is; raises `StoreFailure` when the store cannot be read."""
+        self.store.ping()
+        columns = self.columns()
+        return {
+            "status": "ready",
+            "snapshot_id": columns.snapshot_id,
+            "offers": len(columns),
+            "observed_at": columns.observed_at.isoformat(),
+            "age_days": _days(datetime.now(UTC), columns.observed_at),
+        }
+
+
+def _body(answer: Document) -> Document:
+    """The plan, or the infeasible part, of an answer."""
+    body: Document = answer.get("plan") or answer.get("infeasible") or {}
+    return body
+
+
+def _meta(outcome: Document, columns: Columns, now: datetime, began: float) -> Document:
+    """What changes by the clock: when, how long it took, and how old prices were at that time."""
+    observed = [
+        phase["price_observed_at"] for phase in _body(outcome).get("phases", ()) if phase.get("price_observed_at")
+    ]
+    oldest = min((datetime.fromisoformat(text) for text in observed), default=None)
+    return {
+        "created_at": now.isoformat(),
+        "milliseconds": round((time.perf_counter() - began) * 1e3, 3),
+        "price_age_days": _days(now, oldest) if oldest else None,
+        "snapshot_age_days": _days(now, columns.observed_at),
+        "version": gpuplan_version(),
+    }
+
+
+def _days(now: datetime, then: datetime) -> float:
+    return round((now - then).total_seconds() / 86_400, 2)
+
+
+def _snapshot_row(snapshot: StoredSnapshot, current: str) -> Document:
+    """One snapshot as JSON."""
+    return {
+        "id": snapshot.id,
+        "observed_at": snapshot.observed_at.isoformat(),
+        "created_at": snapshot.created_at.isoformat(),
+        "source": snapshot.source,
+        "offers": snapshot.offer_count,
+        "current": snapshot.id == current,
+    }

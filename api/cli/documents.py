@@ -1,0 +1,48 @@
+"""What every command does first and last: read the job, open gpuplan, print one JSON object."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from api.app import Gpuplan
+
+#: Wide enough for the tables, narrow enough for a mail; a terminal's own width is used where there is one.
+WIDTH_WITHOUT_TERMINAL = 100
+
+
+def read_job(path: str) -> dict[str, Any]:
+    """The document in the file at `path`, or on standard input for `-`. Raises `UnusableInput`."""
+    from api.settings import MOST_BYTES_READ, read_file
+    from catalog.documents import read_document
+
+    if path == "-":
+        return read_document(sys.stdin.buffer.read(MOST_BYTES_READ), name="standard input")
+    return read_document(read_file(Path(path), field="job"), name=path)
+
+
+def open_gpuplan(*, inventory: Path | None = None, settings: Path | None = None) -> "Gpuplan":
+    """gpuplan as the environment describes it; an option given on the command line goes before."""
+    from api.app import Gpuplan
+    from api.settings import Environment
+
+    given = {"inventory": inventory, "settings": settings}
+    return Gpuplan(Environment().model_copy(update={name: path for name, path in given.items() if path is not None}))
+
+
+def print_json(answer: object) -> None:
+    """Exactly one JSON document on standard output, figures that are not finite as null."""
+    sys.stdout.write(json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def console() -> "Console":
+    """Where tables go: no markup, since names are the user's; plain text where there is no terminal."""
+    from rich.console import Console
+
+    shown = Console(markup=False, highlight=False, emoji=False)
+    if not shown.is_terminal:
+        shown.width = WIDTH_WITHOUT_TERMINAL
+    return shown

@@ -1,0 +1,98 @@
+"""The command line's edge: run a command, turn every way to fail into an exit code and one clear line.
+
+0 done, 2 unusable input, 3 a provider or store failed, 4 infeasible, 130 interrupted, 141 the reader went
+away; 1 is left to crashes, which are bugs. Commands import what they need when they run, so that a plan on
+a cold machine does not pay for the service's libraries.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from api.cli import estimate, offers, plan, serve
+from api.render.text import plain
+from catalog.errors import StoreFailure, UnusableInput
+
+EXIT_UNUSABLE = 2
+EXIT_STORE = 3
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+
+
+def application() -> typer.Typer:
+    """All commands, in the order in which `--help` lists them."""
+    app = typer.Typer(
+        name="gpuplan",
+        help="The provably cheapest way to run a training job on hardware you own or rent.",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    for command in (plan.plan, estimate.estimate, offers.offers, offers.accelerators, plan.show, serve.serve):
+        app.command()(command)
+    app.command("version")(print_version)
+    return app
+
+
+def print_version() -> None:
+    """The version of gpuplan."""
+    from api.app import gpuplan_version
+
+    sys.stdout.write(f"gpuplan {gpuplan_version()}\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code; nothing but a bug gets past this function."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    _write_what_the_terminal_can_show()
+    try:
+        code = _run(given or ["--help"])
+        sys.stdout.flush()
+    except UnusableInput as error:
+        return _fail(EXIT_UNUSABLE, *(str(fault) for fault in error.faults))
+    except typer.TyperException as error:
+        return _fail(EXIT_UNUSABLE, error.format_message())
+    except StoreFailure as error:
+        return _fail(EXIT_STORE, str(error))
+    except BrokenPipeError:
+        # The interpreter flushes stdout once more at exit and would complain about the closed pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_BROKEN_PIPE
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    """Parse and invoke; `Exit` is how a command or `--help` ends with a code."""
+    group = get_command(application())
+    if not isinstance(group, TyperGroup):
+        raise TypeError("the application has several commands and so must be a group")
+    try:
+        with group.make_context("gpuplan", arguments) as context:
+            group.invoke(context)
+    except typer.Exit as stop:
+        return stop.exit_code
+    return 0
+
+
+def _fail(code: int, *lines: str) -> int:
+    for line in lines:
+        sys.stderr.write(f"gpuplan: {plain(line)}\n")
+    return code
+
+
+def _write_what_the_terminal_can_show() -> None:
+    """Replace what the terminal's encoding lacks instead of failing half-way through an answer."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""Request bodies: JSON or YAML by content type, never more than 1 MiB, parsed as strictly as a file."""
+
+from email.message import Message
+from typing import Any
+
+from fastapi import Request
+
+from api.http.problems import Refused, unusable
+from catalog.documents import read_document
+from catalog.errors import UnusableInput
+
+BODY_LIMIT_BYTES = 1024 * 1024
+JSON = "application/json"
+#: RFC 9512, and the name that was usual before it.
+YAML = ("application/yaml", "application/x-yaml")
+
+
+async def read_body(request: Request) -> tuple[bytes, dict[str, Any]]:
+    """The raw body and the document in it.
+
+    Raises `Refused`: 415 for another content type or encoding, 413 above the limit, 400 for text that is
+    no such document.
+    """
+    media_type = _media_type(request)
+    body = await _limited(request)
+    try:
+        # The name's ending decides how strictly it is read: YAML that is called JSON is refused.
+        return body, read_document(body, name="body.json" if media_type == JSON else "body.yaml")
+    except UnusableInput as error:
+        raise unusable(error, status=400) from error
+
+
+def _media_type(request: Request) -> str:
+    header = Message()
+    header["Content-Type"] = request.headers.get("content-type", "")
+    media_type = header.get_content_type() if request.headers.get("content-type") else ""
+    charset = str(header.get_param("charset", "utf-8")).lower()
+    if media_type not in {JSON, *YAML} or charset not in {"utf-8", "us-ascii"}:
+        shown = request.headers.get("content-type", "")[:80] or "no content type"
+        accepted = {"Accept-Post": ", ".join((JSON, *YAML))}
+        raise Refused(415, f"{shown!r} is not accepted; send {JSON} or {YAML[0]} in UTF-8", headers=accepted)
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise Refused(415, "a compressed body is not accepted; send it without Content-Encoding")
+    return media_type
+
+
+async def _limited(request: Request) -> bytes:
+    """The body, given up as soon as it is too long, whatever Content-Length says."""
+    announced = request.headers.get("content-length", "0")
+    if announced.isdecimal() and int(announced) > BODY_LIMIT_BYTES:
+        raise _too_large()
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > BODY_LIMIT_BYTES:
+            raise _too_large()
+    return bytes(body)
+
+
+def _too_large() -> Refused:
+    return Refused(413, f"the body is larger than {BODY_LIMIT_BYTES // 1024} KiB, and a job is never that long")

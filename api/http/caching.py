@@ -1,0 +1,61 @@
+"""Answers that a client may keep: strong ETags, `304 Not Modified`, and JSON or CSV as the client asks."""
+
+import hashlib
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from api.http.problems import Refused
+
+JSON = "application/json"
+CSV = "text/csv"
+
+
+def etag_of(*parts: str | bytes) -> str:
+    """A strong ETag that differs where any of the parts that an answer rests on differs."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "big") + data)
+    return f'"{digest.hexdigest()[:32]}"'
+
+
+def caching_headers(etag: str) -> dict[str, str]:
+    """Headers of an answer that may be kept but has to be asked about again."""
+    return {"ETag": etag, "Cache-Control": "no-cache", "Vary": "Accept"}
+
+
+def not_modified(request: Request, etag: str) -> Response | None:
+    """The 304 answer if the client already holds this one (RFC 9110, If-None-Match: weak comparison)."""
+    held = request.headers.get("if-none-match")
+    if held is None:
+        return None
+    tags = {tag.strip().removeprefix("W/") for tag in held.split(",")}
+    if etag in tags or "*" in tags:
+        return Response(status_code=304, headers=caching_headers(etag))
+    return None
+
+
+def json_or_csv(request: Request) -> str:
+    """The media type that the client prefers, JSON where it does not mind. Raises `Refused` (406) for neither."""
+    wishes = _accepted(request.headers.get("accept") or "*/*")
+    best = max((JSON, CSV), key=lambda kind: _quality(kind, wishes))
+    if _quality(best, wishes) <= 0:
+        raise Refused(406, f"only {JSON} and {CSV} can be given here")
+    return best
+
+
+def _accepted(header: str) -> dict[str, float]:
+    """Media ranges of an Accept header with their quality; a quality that is no number counts as 1."""
+    wishes: dict[str, float] = {}
+    for part in header.split(","):
+        kind, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        quality = next((text[2:] for text in parameters if text.startswith("q=")), "1")
+        wishes[kind] = float(quality) if quality.replace(".", "", 1).isdecimal() else 1.0
+    return wishes
+
+
+def _quality(kind: str, wishes: dict[str, float]) -> float:
+    """The most specific range that covers `kind` decides."""
+    family = kind.partition("/")[0] + "/*"
+    return next((wishes[each] for each in (kind, family, "*/*") if each in wishes), 0.0)

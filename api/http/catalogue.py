@@ -1,0 +1,141 @@
+"""The catalogue over HTTP: offers in cursor pages, accelerators, snapshots and known models, with strong ETags."""
+
+import csv
+import io
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.app import OfferPage
+from api.catalogue import CSV_COLUMNS, OfferFilter
+from api.http.caching import CSV, caching_headers, etag_of, json_or_csv, not_modified
+from api.http.describe import document_responses
+from api.http.paging import Cursor, filters_digest, read_cursor
+from api.http.plans import OurGpuplan, to_json
+from catalog.errors import UnusableInput
+
+router = APIRouter()
+
+
+class OfferQuery(BaseModel):
+    """Filters of a listing, and which page of it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    provider: str | None = Field(None, examples=["aws"])
+    region: str | None = Field(None, description="A region or a glob", examples=["us-*"])
+    accelerator: str | None = Field(None, examples=["H100-80GB-SXM"])
+    kind: str | None = Field(None, examples=["spot"])
+    instance_type: str | None = Field(None, description="An instance type or a glob", examples=["p5*"])
+    snapshot: str | None = Field(None, description="Prices of this snapshot, not the current")
+    limit: int = Field(1_000, ge=1, le=10_000)
+    cursor: str | None = Field(None, max_length=512, description="`next_cursor` of the page before")
+
+    def wanted(self) -> OfferFilter:
+        """The filters without the paging."""
+        return OfferFilter(
+            provider=self.provider,
+            region=self.region,
+            accelerator=self.accelerator,
+            kind=self.kind,
+            instance_type=self.instance_type,
+        )
+
+
+@router.get(
+    "/v1/offers",
+    summary="The catalogue of prices, filtered",
+    operation_id="offers",
+    responses=document_responses("Offers", 404, 406, 422, 503, csv=True) | {304: {"description": "Not Modified"}},
+)
+def offers(request: Request, query: Annotated[OfferQuery, Query()], gpuplan: OurGpuplan) -> Response:
+    """JSON, or CSV with fixed columns when asked for by `Accept`; pages of one listing share one snapshot."""
+    media_type = json_or_csv(request)
+    wanted = query.wanted()
+    snapshot, start = _place(query, wanted)
+    version = gpuplan.catalogue_version(snapshot)
+    etag = etag_of(version, query.model_dump_json(), media_type)
+    if (kept := not_modified(request, etag)) is not None:
+        return kept
+    page = gpuplan.offers(wanted, snapshot=snapshot, start=start, limit=query.limit)
+    cursor = _next(page, wanted)
+    headers = caching_headers(etag)
+    if cursor:
+        given = query.model_dump(exclude_none=True, exclude={"cursor"}) | {"cursor": cursor}
+        headers["Link"] = f'<{request.url.path}?{urlencode(given)}>; rel="next"'
+    body = _csv(page) if media_type == CSV else _json(page, cursor)
+    return Response(body, media_type=media_type, headers=headers)
+
+
+def _place(query: OfferQuery, wanted: OfferFilter) -> tuple[str | None, int]:
+    """The snapshot and the first index of the page; a cursor pins both."""
+    if query.cursor is None:
+        return query.snapshot, 0
+    cursor = read_cursor(query.cursor, wanted.given())
+    if query.snapshot not in {None, cursor.snapshot_id}:
+        message = "is not the snapshot of the cursor; leave it as it was on the page before"
+        raise UnusableInput.at("snapshot", message=message)
+    return cursor.snapshot_id, cursor.index
+
+
+def _next(page: OfferPage, wanted: OfferFilter) -> str | None:
+    if page.next_index is None:
+        return None
+    digest = filters_digest(wanted.given())
+    return Cursor(snapshot_id=page.snapshot_id, filters=digest, index=page.next_index).text()
+
+
+def _json(page: OfferPage, cursor: str | None) -> bytes:
+    answer = {"snapshot_id": page.snapshot_id, "total": page.total, "offers": list(page.rows), "next_cursor": cursor}
+    return to_json(answer)
+
+
+def _csv(page: OfferPage) -> bytes:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, CSV_COLUMNS, extrasaction="ignore", lineterminator="\r\n")
+    writer.writeheader()
+    writer.writerows(page.rows)
+    return text.getvalue().encode()
+
+
+@router.get(
+    "/v1/accelerators",
+    summary="Every accelerator known, with what it can do",
+    operation_id="accelerators",
+    responses=document_responses("Accelerators") | {304: {"description": "Not Modified"}},
+)
+def accelerators(request: Request, gpuplan: OurGpuplan) -> Response:
+    """One row per device as a training framework sees it; unknown figures are null."""
+    return _kept(request, {"accelerators": gpuplan.accelerators()})
+
+
+@router.get(
+    "/v1/presets",
+    summary="Models known by name",
+    operation_id="presets",
+    responses=document_responses("Presets") | {304: {"description": "Not Modified"}},
+)
+def presets(request: Request, gpuplan: OurGpuplan) -> Response:
+    """What `workload: {kind: preset, model: ...}` understands."""
+    return _kept(request, {"presets": gpuplan.presets()})
+
+
+@router.get(
+    "/v1/snapshots",
+    summary="Snapshots of prices in the store",
+    operation_id="snapshots",
+    responses=document_responses("Snapshots", 503) | {304: {"description": "Not Modified"}},
+)
+def snapshots(request: Request, gpuplan: OurGpuplan) -> Response:
+    """Newest first, each with whether it is the one that plans rest on."""
+    return _kept(request, {"snapshots": gpuplan.snapshots()})
+
+
+def _kept(request: Request, answer: dict[str, Any]) -> Response:
+    """A small answer whose ETag is that of its bytes."""
+    body = to_json(answer)
+    etag = etag_of(body)
+    return not_modified(request, etag) or Response(body, media_type="application/json", headers=caching_headers(etag))

@@ -1,0 +1,168 @@
+"""What the OpenAPI document says about bodies and answers: schemas, examples, and the problems of each operation."""
+
+from http import HTTPStatus
+from typing import Any
+
+Schema = dict[str, Any]
+
+_MONEY = {"type": "string", "description": "US dollars as a decimal string", "examples": ["1234.56"]}
+_HOURS = {"type": "number", "minimum": 0}
+
+PROBLEM_SCHEMA: Schema = {
+    "type": "object",
+    "description": "RFC 9457 problem details",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "request_id": {"type": "string"},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["pointer", "detail"],
+                "properties": {
+                    "pointer": {"type": "string", "description": "RFC 6901 pointer to the field"},
+                    "in": {"enum": ["body", "query", "header"]},
+                    "detail": {"type": "string"},
+                },
+            },
+        },
+    },
+}
+
+PLAN_SCHEMA: Schema = {
+    "type": "object",
+    "required": ["outcome", "meta"],
+    "properties": {
+        "outcome": {"enum": ["planned", "infeasible"]},
+        "plan": {
+            "type": "object",
+            "required": ["id", "snapshot_id", "cost_usd", "hours", "phases", "certificate"],
+            "properties": {
+                "id": {"type": "string"},
+                "snapshot_id": {"type": "string"},
+                "cost_usd": {"type": "object", "properties": {"expected": _MONEY, "p95": _MONEY}},
+                "hours": {"type": "object", "properties": {"expected": _HOURS, "p95": _HOURS}},
+                "phases": {"type": "array", "minItems": 1, "items": {"type": "object"}},
+                "certificate": {"type": "object"},
+            },
+        },
+        "infeasible": {
+            "type": "object",
+            "properties": {"conflicts": {"type": "array"}, "relaxations": {"type": "array"}},
+        },
+        "meta": {"type": "object", "description": "what changes by the clock"},
+    },
+}
+
+ESTIMATE_SCHEMA: Schema = {
+    "type": "object",
+    "required": ["hours", "memory", "layout", "terms", "band"],
+    "properties": {
+        "hours": {"type": ["number", "null"]},
+        "memory": {"type": "object", "properties": {"fits": {"type": "boolean"}}},
+        "layout": {"type": "object"},
+        "terms": {"type": "object"},
+        "band": {"type": "object"},
+    },
+}
+
+OFFER_SCHEMA: Schema = {
+    "type": "object",
+    "required": ["provider", "region", "instance_type", "accelerator", "price_kind", "usd_per_hour", "observed_at"],
+    "properties": {"usd_per_hour": _MONEY, "accelerator_count": {"type": "number"}},
+}
+
+OFFERS_SCHEMA: Schema = {
+    "type": "object",
+    "required": ["snapshot_id", "total", "offers", "next_cursor"],
+    "properties": {
+        "snapshot_id": {"type": "string"},
+        "total": {"type": "integer"},
+        "offers": {"type": "array", "items": {"$ref": "#/components/schemas/Offer"}},
+        "next_cursor": {"type": ["string", "null"]},
+    },
+}
+
+
+def rows_schema(name: str) -> Schema:
+    """An object with one list of rows under `name`."""
+    return {"type": "object", "required": [name], "properties": {name: {"type": "array", "items": {"type": "object"}}}}
+
+
+SCHEMAS: dict[str, Schema] = {
+    "Problem": PROBLEM_SCHEMA,
+    "Plan": PLAN_SCHEMA,
+    "Estimate": ESTIMATE_SCHEMA,
+    "Offer": OFFER_SCHEMA,
+    "Offers": OFFERS_SCHEMA,
+    "Accelerators": rows_schema("accelerators"),
+    "Snapshots": rows_schema("snapshots"),
+    "Presets": rows_schema("presets"),
+    "Health": {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}},
+}
+
+#: A job that anybody can plan: small, and with a deadline that leaves a choice.
+JOB_EXAMPLE: Schema = {
+    "name": "llama-3-8b-lora",
+    "workload": {"kind": "preset", "model": "llama-3-8b", "tokens": "200M", "sequence_length": 4096},
+    "training": {"method": "lora", "rank": 16, "precision": "bf16"},
+    "deadline": "36h",
+    "constraints": {"price_kinds": ["on_demand", "spot"], "max_nodes": 8},
+}
+
+EXPLICIT_EXAMPLE: Schema = {
+    "name": "counted-by-hand",
+    "workload": {"kind": "explicit", "total_flops": "1.2e21", "memory_gib": "320 GiB"},
+    "deadline": "7d",
+    "budget_usd": 20000,
+}
+
+ESTIMATE_EXAMPLE: Schema = {
+    "job": {"name": "llama-3-8b", "workload": {"kind": "preset", "model": "llama-3-8b", "tokens": "15B"}},
+    "on": {"accelerator": "H100-80GB-SXM", "gpus": 64, "gpus_per_node": 8, "internode_gbps": 3200},
+}
+
+
+def ref(name: str) -> Schema:
+    """A reference to one of the document's schemas."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def document_responses(schema: str, *problems: int, csv: bool = False) -> dict[int | str, dict[str, Any]]:
+    """The responses of an operation: 200 with this schema, and a problem for each status (500 always among them)."""
+    content: dict[str, Any] = {"application/json": {"schema": ref(schema)}}
+    if csv:
+        content["text/csv"] = {"schema": {"type": "string"}}
+    found: dict[int | str, dict[str, Any]] = {200: {"description": "The answer", "content": content}}
+    for status in (*problems, 500):
+        found[status] = {
+            "description": HTTPStatus(status).phrase,
+            "content": {"application/problem+json": {"schema": ref("Problem")}},
+        }
+    return found
+
+
+def _body(schema: Schema, **examples: Schema) -> Schema:
+    named = {name: {"value": value} for name, value in examples.items()}
+    kinds = ("application/json", "application/yaml")
+    return {"required": True, "content": {kind: {"schema": schema, "examples": named} for kind in kinds}}
+
+
+_IDEMPOTENCY_KEY: Schema = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "The same key with the same request gets the same answer; with another request, a 422.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+    "example": "7c1f0a5e-0d3f-4f0e-9a57-2a6f6c1f3b11",
+}
+
+PLAN_OPERATION: Schema = {
+    "requestBody": _body(ref("JobDocument"), preset=JOB_EXAMPLE, explicit=EXPLICIT_EXAMPLE),
+    "parameters": [_IDEMPOTENCY_KEY],
+}
+ESTIMATE_OPERATION: Schema = {"requestBody": _body(ref("EstimateRequest"), on_64_h100=ESTIMATE_EXAMPLE)}

@@ -1,0 +1,55 @@
+"""The outermost layer of the service: a request id for every answer, and no traceback for any client."""
+
+import logging
+import re
+import time
+import uuid
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.http.problems import Refused, problem
+
+log = logging.getLogger("gpuplan.http")
+
+#: What may be echoed into a header and a log line; anything else gets a fresh id.
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:=+/-]{1,128}")
+
+
+class Edge:
+    """ASGI middleware: echoes or makes `X-Request-ID`, logs each request, answers 500 for what nobody foresaw."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Around `app`."""
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass one request on; lifespan events go through untouched."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        asked = Headers(scope=scope).get("x-request-id", "")
+        request_id = asked if _REQUEST_ID.fullmatch(asked) else uuid.uuid4().hex
+        scope["request_id"] = request_id
+        status = 0
+        began = time.perf_counter()
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-ID"] = request_id
+                headers["X-Content-Type-Options"] = "nosniff"
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_with_id)
+        except Exception:
+            log.exception("request %s: %s %s failed", request_id, scope["method"], scope["path"])
+            if status:
+                raise
+            detail = f"gpuplan failed on this request; the service's log says why under {request_id}"
+            await problem(Refused(500, detail), request_id)(scope, receive, send_with_id)
+        milliseconds = (time.perf_counter() - began) * 1e3
+        log.info("%s %s %s %d %.1f ms", request_id, scope["method"], scope["path"], status, milliseconds)

@@ -1,0 +1,46 @@
+"""The OpenAPI document: FastAPI's own, with the job's schema, the answers' schemas and examples put in."""
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from api.documents.estimate_request import EstimateRequest
+from api.documents.job import JobDocument
+from api.http.describe import SCHEMAS
+
+
+def attach(app: FastAPI) -> None:
+    """Make `app.openapi()` give the whole document, built once."""
+
+    def document() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _document(app)
+        return app.openapi_schema
+
+    app.openapi = document  # type: ignore[method-assign]
+
+
+def _document(app: FastAPI) -> dict[str, Any]:
+    found = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    schemas = found.setdefault("components", {}).setdefault("schemas", {})
+    schemas.update(SCHEMAS)
+    for model in (JobDocument, EstimateRequest):
+        schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas.update(schema.pop("$defs", {}))
+        schemas[model.__name__] = schema
+    for operations in found["paths"].values():
+        for operation in operations.values():
+            _drop_undocumented_validation(operation)
+    # FastAPI's own error shapes, which this service never sends.
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    return found
+
+
+def _drop_undocumented_validation(operation: dict[str, Any]) -> None:
+    """FastAPI adds a 422 of its own shape to operations with parameters; ours is a problem like the others."""
+    answer = operation["responses"].get("422", {})
+    if "application/json" in answer.get("content", {}):
+        answer["content"] = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+        answer["description"] = "Unprocessable Content"

@@ -1,0 +1,91 @@
+"""Plans and estimates over HTTP: parse, call, answer."""
+
+import json
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict
+
+from api.app import Document, Gpuplan
+from api.http.bodies import read_body
+from api.http.describe import ESTIMATE_OPERATION, PLAN_OPERATION, document_responses
+from api.http.idempotency import Idempotency
+from api.http.workers import Workers
+
+router = APIRouter()
+
+
+def to_json(answer: object) -> bytes:
+    """The answer as JSON; a figure that is not finite is a bug, never `NaN` on the wire."""
+    return json.dumps(answer, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+async def the_gpuplan(request: Request) -> Gpuplan:
+    """The one object that answers, as the service was started with it."""
+    gpuplan: Gpuplan = request.app.state.gpuplan
+    return gpuplan
+
+
+async def the_workers(request: Request) -> Workers:
+    """The threads that plan."""
+    workers: Workers = request.app.state.workers
+    return workers
+
+
+OurGpuplan = Annotated[Gpuplan, Depends(the_gpuplan)]
+OurWorkers = Annotated[Workers, Depends(the_workers)]
+
+
+class PlanQuery(BaseModel):
+    """What may be said about a plan outside the job."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    frontier: bool = False
+    snapshot: str | None = None
+
+
+@router.post(
+    "/v1/plans",
+    summary="The cheapest plan for a job",
+    operation_id="plan",
+    responses=document_responses("Plan", 400, 404, 413, 415, 422, 503),
+    openapi_extra=PLAN_OPERATION,
+)
+async def plan(
+    request: Request, query: Annotated[PlanQuery, Query()], gpuplan: OurGpuplan, workers: OurWorkers
+) -> Response:
+    """Also `200` when no plan is possible: that is an answer, with the conflicts and the least relaxations."""
+    body, document = await read_body(request)
+    key = Idempotency.read(request, body, query.model_dump_json())
+
+    def answer() -> Document:
+        return gpuplan.plan(document, frontier=query.frontier, snapshot=query.snapshot)
+
+    return Response(to_json(await workers.run(key.once, gpuplan, answer)), media_type="application/json")
+
+
+@router.get(
+    "/v1/plans/{plan_id}",
+    summary="A plan made before",
+    operation_id="saved_plan",
+    responses=document_responses("Plan", 404, 422, 503),
+)
+def saved_plan(plan_id: str, gpuplan: OurGpuplan) -> Response:
+    """The answer as it was given, `meta` included."""
+    return Response(to_json(gpuplan.saved_plan(plan_id)), media_type="application/json")
+
+
+@router.post(
+    "/v1/estimates",
+    summary="Time and memory on one given configuration",
+    operation_id="estimate",
+    responses=document_responses("Estimate", 400, 413, 415, 422, 503),
+    openapi_extra=ESTIMATE_OPERATION,
+)
+async def estimate(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
+    """No prices are involved; whatever `on` leaves out is chosen or assumed, and said."""
+    _, document = await read_body(request)
+    answer = await workers.run(gpuplan.estimate, document)
+    return Response(to_json(answer), media_type="application/json")

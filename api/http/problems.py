@@ -1,0 +1,118 @@
+"""Every error as RFC 9457 `application/problem+json`, with a pointer per field at fault."""
+
+import json
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from catalog.errors import Fault, StoreFailure, UnusableInput
+from catalog.store import NotStored
+
+PROBLEM_JSON = "application/problem+json"
+#: A locked or restarting database is usually back within seconds; asking sooner only adds load.
+RETRY_AFTER_SECONDS = 5
+
+
+class Refused(Exception):
+    """A request that gets no answer: `status`, what is wrong in `detail`, and the `faults` by field.
+
+    `within` says where the pointers point: the request's body (the default) or its query.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        faults: Sequence[Fault] = (),
+        within: str = "body",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """A refusal with this status."""
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.faults = faults
+        self.within = within
+        self.headers = dict(headers or {})
+
+
+def problem(refused: Refused, request_id: str = "") -> Response:
+    """The response for a refusal; `errors` holds `{pointer, detail}` per field, pointers as in RFC 6901."""
+    content: dict[str, Any] = {
+        "type": "about:blank",
+        "title": HTTPStatus(refused.status).phrase,
+        "status": refused.status,
+        "detail": refused.detail,
+    }
+    if refused.faults:
+        content["errors"] = [
+            {"pointer": fault.pointer, "in": refused.within, "detail": fault.message} for fault in refused.faults
+        ]
+    if request_id:
+        content["request_id"] = request_id
+    body = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
+    return Response(body, status_code=refused.status, headers=refused.headers, media_type=PROBLEM_JSON)
+
+
+def unusable(error: UnusableInput, *, status: int = 422, within: str = "body") -> Refused:
+    """Unusable input as a refusal: the first fault in words, all of them by field."""
+    more = f" (and {len(error.faults) - 1} more)" if len(error.faults) > 1 else ""
+    return Refused(status, f"{error.faults[0]}{more}", faults=error.faults, within=within)
+
+
+def register(app: FastAPI) -> None:
+    """Map what the rest of gpuplan raises to problems, in one place."""
+    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(UnusableInput, _unusable)
+    app.add_exception_handler(StoreFailure, _store_failed)
+    app.add_exception_handler(RequestValidationError, _invalid_parameters)
+    app.add_exception_handler(HTTPException, _http)
+
+
+def _answer(request: Request, refused: Refused) -> Response:
+    return problem(refused, request.scope.get("request_id", ""))
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    return _answer(request, _as(Refused, error))
+
+
+async def _unusable(request: Request, error: Exception) -> Response:
+    """What is not stored is 404; pointers name fields of the body, or of the query where there is no body."""
+    raised = _as(UnusableInput, error)
+    within = "query" if request.method == "GET" or isinstance(raised, NotStored) else "body"
+    return _answer(request, unusable(raised, status=404 if isinstance(raised, NotStored) else 422, within=within))
+
+
+async def _store_failed(request: Request, error: Exception) -> Response:
+    headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+    return _answer(request, Refused(503, str(_as(StoreFailure, error)), headers=headers))
+
+
+async def _invalid_parameters(request: Request, error: Exception) -> Response:
+    """FastAPI's own checks of query and path, in the shape of every other problem."""
+    faults = []
+    for each in _as(RequestValidationError, error).errors():
+        _, *path = each["loc"]
+        unknown = each["type"] == "extra_forbidden"
+        faults.append(Fault(tuple(path), "unknown parameter" if unknown else str(each["msg"])))
+    return _answer(request, unusable(UnusableInput(*faults), within="query"))
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    """No such path or method."""
+    raised = _as(HTTPException, error)
+    return _answer(request, Refused(raised.status_code, str(raised.detail), headers=raised.headers))
+
+
+def _as[Error: Exception](kind: type[Error], error: Exception) -> Error:
+    """The handler's exception as the type it was registered for."""
+    if not isinstance(error, kind):
+        raise error
+    return error

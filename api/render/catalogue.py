@@ -1,0 +1,64 @@
+"""Offers and accelerators as tables."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+from rich.table import Table
+
+from api.render.tables import cell, listing
+from api.render.text import number, plain, usd_per_hour, when
+
+if TYPE_CHECKING:
+    from api.app import OfferPage
+
+_OFFER_TITLES = ("provider", "region", "zone", "instance type", "accelerators", "kind", "USD/h", "observed", "notes")
+_ACCELERATOR_TITLES = ("name", "vendor", "year", "GB", "GB/s", "bf16", "fp16", "fp8", "link GB/s", "trains")
+
+
+def render_offers(page: "OfferPage") -> Group:
+    """The offers as a table, with how many there are and the snapshot they stand in."""
+    table = listing(_OFFER_TITLES, _offer_cells(page), right=(6,))
+    return Group(table, cell(f"\n{page.total:,} offers in snapshot {page.snapshot_id}", "dim"))
+
+
+def _offer_cells(page: "OfferPage") -> Iterator[tuple[object, ...]]:
+    for row in page.rows:
+        yield (
+            row["provider"],
+            row["region"],
+            row["zone"],
+            row["instance_type"],
+            f"{number(row['accelerator_count'])} x {row['accelerator']}",
+            row["price_kind"],
+            usd_per_hour(row["usd_per_hour"]),
+            when(row["observed_at"])[:10],
+            offer_notes(row),
+        )
+
+
+def offer_notes(row: dict[str, Any]) -> str:
+    """What a buyer must know about an offer besides its price."""
+    notes = [f"modelled: {plain(each)}" for each in row["modelled"]]
+    notes += [f"without {plain(each)}" for each in row["partial"]]
+    notes += ["retired"] if row["retired"] else []
+    notes += [] if row["available"] else ["availability unverified"]
+    return ", ".join(notes)
+
+
+def render_accelerators(rows: list[dict[str, Any]]) -> Table:
+    """Every accelerator with its memory and dense TFLOP/s; unknown figures are blank."""
+    cells = (
+        (
+            row["name"],
+            row["vendor"],
+            row["year"],
+            number(row["memory_gb"]),
+            number(row["memory_gbs"]),
+            *("" if row[rate] is None else number(row[rate]) for rate in ("bf16_tflops", "fp16_tflops", "fp8_tflops")),
+            "" if row["link_gbs"] is None else number(row["link_gbs"]),
+            row["trains"],
+        )
+        for row in rows
+    )
+    return listing(_ACCELERATOR_TITLES, cells, right=(2, 3, 4, 5, 6, 7, 8))

@@ -1,0 +1,67 @@
+"""Why there is no plan: which requirements cannot hold together, and what the least giving way would cost."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+
+from api.render.tables import bullets, cell, facts, heading, listing
+from api.render.text import duration, number, plain, usd
+
+Part = Mapping[str, Any]
+
+
+def render_infeasible(infeasible: Part, meta: Part) -> Group:
+    """Conflicts, the least relaxation of each requirement, and the plan that comes nearest."""
+    name = (infeasible.get("job") or {}).get("name") or "this job"
+    parts: list[RenderableType] = [cell(f"No plan meets what {plain(name)} asks for.", "bold red")]
+    if infeasible.get("conflicts"):
+        parts.append(heading("These cannot all hold"))
+        parts += bullets(" + ".join(str(each) for each in conflict) for conflict in infeasible["conflicts"])
+    parts += _relaxations(infeasible)
+    parts += _nearest(infeasible.get("nearest_plan"))
+    parts += _rejected(infeasible)
+    from api.render.plan import sentences
+
+    parts += sentences(infeasible)
+    return Group(*parts)
+
+
+def _relaxations(infeasible: Part) -> list[RenderableType]:
+    rows = [
+        (each["requirement"], shown(each.get("from")), shown(each.get("to")), usd(each.get("cost_usd")))
+        for each in infeasible.get("relaxations", ())
+    ]
+    if not rows:
+        return [heading("Giving way in one requirement alone does not help")]
+    titles = ("requirement", "now", "would have to be", "plan then costs")
+    return [heading("The least that would help, one at a time"), listing(titles, rows, right=(3,))]
+
+
+def shown(value: object) -> str:
+    """A requirement's value: lists joined, what is absent named so."""
+    if value is None:
+        return "not set"
+    if isinstance(value, list | tuple):
+        return ", ".join(str(each) for each in value) or "none"
+    if isinstance(value, float):
+        return number(value, 6)
+    return str(value)
+
+
+def _nearest(plan: Part | None) -> list[RenderableType]:
+    """The plan that breaks the requirements least."""
+    if not plan:
+        return []
+    from api.render.plan import machines, place
+
+    phases = plan["phases"]
+    rows: list[tuple[str, object]] = [("machines", f"{machines(phase)} in {place(phase)}") for phase in phases]
+    rows += [("cost", usd(plan["cost_usd"]["expected"])), ("time", duration(plan["hours"]["expected"]))]
+    return [heading("The nearest plan"), facts(rows)]
+
+
+def _rejected(infeasible: Part) -> list[RenderableType]:
+    rejected = (infeasible.get("certificate") or {}).get("rejected") or {}
+    rows = [(number(count), reason) for reason, count in sorted(rejected.items(), key=lambda item: -item[1])]
+    return [heading("What was left out"), listing(("offers", "because"), rows, right=(0,))] if rows else []

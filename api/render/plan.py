@@ -1,0 +1,181 @@
+"""A plan as a stranger should read it: what to rent, what it costs, why nothing is cheaper, how sure that is."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+
+from api.render.frontier import render_frontier
+from api.render.infeasible import render_infeasible
+from api.render.tables import bullets, cell, facts, heading, listing
+from api.render.text import UNKNOWN, duration, layout, number, percent, plain, usd, usd_per_hour, when
+
+Part = Mapping[str, Any]
+
+
+def render_answer(answer: Part) -> Group:
+    """The answer of `plan`, whichever it is."""
+    meta = answer.get("meta") or {}
+    if answer["outcome"] == "planned":
+        return render_plan(answer["plan"], meta)
+    return render_infeasible(answer["infeasible"], meta)
+
+
+def render_plan(plan: Part, meta: Part) -> Group:
+    """Every section of a plan, the most important first."""
+    parts: list[RenderableType] = [*_headline(plan), *_cost(plan), *_certificate(plan), *_certainty(plan)]
+    for phase in plan["phases"]:
+        parts += _phase(phase)
+    parts += _alternatives(plan)
+    if plan.get("frontier"):
+        parts += render_frontier(plan["frontier"])
+    parts += [*_sensitivity(plan), *_prices(plan, meta), *sentences(plan)]
+    parts.append(cell(f"\nplan {plan['id']}, prices of snapshot {plan['snapshot_id']}", "dim"))
+    return Group(*parts)
+
+
+def machines(phase: Part) -> str:
+    """`4 x p5.48xlarge (32 x H100-80GB-SXM)`."""
+    total = phase["nodes"] * phase["accelerators_per_node"]
+    return f"{number(phase['nodes'])} x {phase['instance_type']} ({number(total)} x {phase['accelerator']})"
+
+
+def place(phase: Part) -> str:
+    """`aws us-east-1 use1-az4, spot`."""
+    where = " ".join(filter(None, (phase["provider"], phase["region"], phase.get("zone"))))
+    return f"{where}, {str(phase['price_kind']).replace('_', ' ')}"
+
+
+def sentences(answer: Part) -> list[RenderableType]:
+    """Assumptions and warnings, each as a sentence."""
+    parts: list[RenderableType] = []
+    for title, style in (("warnings", "yellow"), ("assumptions", "")):
+        if answer.get(title):
+            parts += [heading(title.capitalize()), *bullets(answer[title], style)]
+    return parts
+
+
+def _headline(plan: Part) -> list[RenderableType]:
+    cost, hours = plan["cost_usd"], plan["hours"]
+    what = " then ".join(f"{machines(phase)} in {place(phase)}" for phase in plan["phases"])
+    name = (plan.get("job") or {}).get("name") or "this job"
+    return [
+        cell(f"Cheapest for {plain(name)}: {what}", "bold green"),
+        cell(
+            f"Expected {usd(cost['expected'])} and {duration(hours['expected'])}, done {when(plan.get('finishes_at'))};"
+            f" at worst (95 %) {usd(cost['p95'])} and {duration(hours['p95'])}."
+        ),
+    ]
+
+
+def _cost(plan: Part) -> list[RenderableType]:
+    cost = plan["cost_usd"]
+    rows: list[tuple[object, ...]] = [(name, usd(amount)) for name, amount in cost["breakdown"].items()]
+    rows.append(("total expected", usd(cost["expected"])))
+    return [heading("What it costs"), listing(("part", "USD"), rows, right=(1,))]
+
+
+def _certificate(plan: Part) -> list[RenderableType]:
+    proof = plan["certificate"]
+    shown = facts(
+        [
+            ("compared", f"{number(proof['offers_considered'])} offers"),
+            ("configurations", f"{number(proof['configurations_considered'])} (machine, node count, place, kind)"),
+            ("objective", usd(proof["objective_usd"])),
+            ("lower bound", f"{usd(proof['bound_usd'])}, gap {number(float(proof['gap']))}"),
+            ("proven by", proof.get("solver")),
+        ]
+    )
+    rejected = sorted(proof["rejected"].items(), key=lambda item: -item[1])
+    rows = [(number(count), reason) for reason, count in rejected]
+    return [
+        heading("Why nothing is cheaper"),
+        shown,
+        *([listing(("left out", "because"), rows, right=(0,))] if rows else []),
+    ]
+
+
+def _certainty(plan: Part) -> list[RenderableType]:
+    hours = plan["hours"]
+    shown = facts(
+        [
+            ("expected", duration(hours["expected"])),
+            ("95 % of runs finish within", duration(hours["p95"])),
+            ("in time for the deadline", _chance(plan.get("deadline_probability"))),
+            ("carbon", None if plan.get("carbon_kg") is None else f"{number(plan['carbon_kg'])} kg CO2e"),
+        ]
+    )
+    return [heading("How sure that is"), shown]
+
+
+def _chance(probability: float | None) -> str:
+    """A probability without ever claiming certainty."""
+    if probability is None:
+        return "no deadline was asked for"
+    return "more than 99.9 %" if probability > 0.999 else percent(probability, 1)
+
+
+def _phase(phase: Part) -> list[RenderableType]:
+    rate = phase.get("throughput") or {}
+    return [
+        heading(f"{machines(phase)}, {place(phase)}"),
+        facts(
+            [
+                ("price", f"{usd_per_hour(phase['usd_per_node_hour'])} per node-hour"),
+                ("runs", duration(phase["hours"])),
+                ("precision", phase.get("precision")),
+                ("layout", layout(phase["layout"])),
+                ("throughput", f"{number(rate['value'])} {rate['unit']}" if rate else UNKNOWN),
+                ("model FLOPs utilisation", percent(phase["mfu"], 1)),
+                ("memory per accelerator", f"{number(phase['memory_gib_per_accelerator'])} GiB"),
+                ("modelled", ", ".join(phase.get("modelled") or ()) or None),
+            ]
+        ),
+    ]
+
+
+def _alternatives(plan: Part) -> list[RenderableType]:
+    """What else could be done, and what it would cost on top."""
+    if not plan.get("alternatives"):
+        return []
+    rows = [
+        (
+            _label(each),
+            machines(each),
+            place(each),
+            usd(each["cost_usd"]),
+            usd(each.get("extra_usd")),
+            duration(each["hours"]),
+        )
+        for each in plan["alternatives"]
+    ]
+    titles = ("best", "machines", "where", "cost", "more by", "time")
+    return [heading("Alternatives"), listing(titles, rows, right=(3, 4, 5))]
+
+
+def _label(alternative: Part) -> str:
+    return str(alternative.get("label", ""))
+
+
+def _sensitivity(plan: Part) -> list[RenderableType]:
+    sensitivity = plan.get("sensitivity") or {}
+    per_hour = sensitivity.get("deadline_usd_per_hour")
+    cheaper = sensitivity.get("next_cheaper")
+    rows = [
+        ("an hour more of deadline saves", None if per_hour is None else usd(per_hour)),
+        (
+            "next cheaper",
+            cheaper and f"a deadline of {duration(cheaper['deadline_hours'])} saves {usd(cheaper['saves_usd'])}",
+        ),
+    ]
+    return [heading("If the deadline moved"), facts(rows)] if any(value for _, value in rows) else []
+
+
+def _prices(plan: Part, meta: Part) -> list[RenderableType]:
+    rows: list[tuple[str, object]] = [
+        ("price", f"observed {when(phase.get('price_observed_at'))}, {phase.get('price_source') or 'source unknown'}")
+        for phase in plan["phases"]
+    ]
+    age = meta.get("price_age_days")
+    rows.append(("age", None if age is None else f"{number(age)} days when this plan was made"))
+    return [heading("Which prices it rests on"), facts(rows)]

@@ -1,0 +1,103 @@
+"""How figures and names are written for people: money, hours, counts, and text that may come from a stranger."""
+
+import math
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from catalog.money import usd_display, usd_micros
+
+UNKNOWN = "unknown"
+
+
+def plain(value: object, *, limit: int = 2_000) -> str:
+    """Any text as one harmless line: control and bidirectional characters become U+FFFD, newlines a space.
+
+    A job's name or a machine's is the user's own text, and must not move the cursor or recolour a terminal.
+    """
+    text = " ".join(str(value).split())
+    shown = "".join(char if char.isprintable() else "\ufffd" for char in text)
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def usd(value: object) -> str:
+    """A decimal string of dollars as `$1,234.56`; `unknown` for None. Sums below a cent keep two figures."""
+    if value is None:
+        return UNKNOWN
+    try:
+        micros = usd_micros(Decimal(str(value)))
+    except (InvalidOperation, ValueError):
+        return plain(value)
+    if 0 < abs(micros) < 10_000:
+        return f"${Decimal(micros) / 1_000_000:.2g}"
+    return usd_display(micros)
+
+
+def usd_per_hour(value: object) -> str:
+    """A price per hour: four decimals below ten dollars, where cents would hide the difference."""
+    if value is None:
+        return UNKNOWN
+    amount = Decimal(str(value))
+    return f"${amount:,.4f}" if abs(amount) < 10 else usd(value)
+
+
+def duration(hours: float | None) -> str:
+    """Hours as people say them: `40 s`, `12 min`, `5.2 h`, `3 d 4 h`, `2.1 years`."""
+    if hours is None or not math.isfinite(hours):
+        return UNKNOWN if hours is None else "never"
+    if hours < 1 / 60:
+        return f"{hours * 3600:.3g} s"
+    if hours < 1:
+        return f"{hours * 60:.3g} min"
+    if hours < 48:
+        return f"{hours:.3g} h"
+    if hours < 24 * 365:
+        days, rest = divmod(round(hours), 24)
+        return f"{days:,} d {rest} h" if rest and days < 100 else f"{days:,} d"
+    return f"{hours / (24 * 365):,.3g} years"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A figure with so many significant digits and thousands separated; `unknown` for None."""
+    if value is None:
+        return UNKNOWN
+    if not math.isfinite(value):
+        return "never" if value > 0 else UNKNOWN
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    if abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def percent(share: float | None, digits: int = 0) -> str:
+    """A share between 0 and 1 as a percentage."""
+    return UNKNOWN if share is None else f"{share * 100:.{digits}f} %"
+
+
+def when(text: object) -> str:
+    """An ISO time as `2026-11-21 15:14 UTC`; a bare date stays a date."""
+    if text is None:
+        return UNKNOWN
+    try:
+        moment = datetime.fromisoformat(str(text))
+    except ValueError:
+        return plain(text)
+    if moment.tzinfo is None:
+        return plain(text)
+    return f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".rstrip()
+
+
+def layout(parts: dict[str, Any] | None) -> str:
+    """A layout as one phrase: `data 32, tensor 2, ZeRO-3, micro-batch 2, full checkpointing`."""
+    if not parts:
+        return UNKNOWN
+    words = [
+        f"{name} {parts[name]}"
+        for name in ("data", "tensor", "pipeline", "context", "expert", "interleave")
+        if name == "data" or int(parts.get(name) or 1) > 1
+    ]
+    words.append(f"ZeRO-{parts['zero_stage']}" if parts.get("zero_stage") else "no ZeRO")
+    words.append(f"micro-batch {parts.get('micro_batch', UNKNOWN)}")
+    words.append(f"{parts.get('checkpointing', UNKNOWN)} checkpointing")
+    return plain(", ".join(words))

@@ -1,0 +1,98 @@
+"""What the user sets outside a job: the environment (where things are) and the settings file (what to assume).
+
+The environment names a database, an inventory and a settings file; the settings file changes the planner's
+assumptions. A key that nobody knows is refused by name, so that a misspelt assumption is never ignored.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from catalog.document_fields import Document, read_as
+from catalog.documents import read_document
+from catalog.errors import Fault, UnusableInput
+from catalog.price_kinds import price_kinds
+from planner.settings import HeldCommitment, PlannerSettings
+
+#: Twice what a document may have (`catalog.documents`): enough for the parser to say that it is too large.
+MOST_BYTES_READ = 2 * 1024 * 1024
+
+Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+#: More than a month lost per event is a mistake in the file, not an assumption.
+Hours = Annotated[float, Field(ge=0, le=720, allow_inf_nan=False)]
+
+
+class Environment(BaseSettings):
+    """Where the database, the inventory of own machines and the settings file are; all may be left out."""
+
+    model_config = SettingsConfigDict(env_prefix="GPUPLAN_", frozen=True, env_ignore_empty=True, extra="ignore")
+
+    database_url: str | None = None
+    inventory: Path | None = None
+    settings: Path | None = None
+
+
+class HeldNodes(Document):
+    """A commitment that is already paid for: so many nodes of one type in one region."""
+
+    provider: str
+    region: str
+    instance_type: str
+    price_kind: str
+    nodes: Annotated[int, Field(ge=1, le=100_000)]
+
+    @field_validator("price_kind")
+    @classmethod
+    def _has_a_term(cls, name: str) -> str:
+        kinds = [kind.name for kind in price_kinds().values() if kind.term_hours]
+        if name not in kinds:
+            raise ValueError(f"{name[:80]!r} is no price kind with a term; accepted: {', '.join(kinds)}")
+        return name
+
+
+class SettingsFile(Document):
+    """The settings file, key by key the assumptions of `PlannerSettings`; a key left out keeps its default."""
+
+    goodput: Share = PlannerSettings().goodput
+    setup_hours: Hours = PlannerSettings().setup_hours
+    restart_hours: Hours = PlannerSettings().restart_hours
+    checkpoint_gbs: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] = PlannerSettings().checkpoint_gbs
+    default_interruptions_per_hour: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)] = (
+        PlannerSettings().default_interruptions_per_hour
+    )
+    held: tuple[HeldNodes, ...] = ()
+    cost_basis: Literal["full", "marginal"] = "full"
+    checkpoints_kept: Annotated[int, Field(ge=1, le=10_000)] = PlannerSettings().checkpoints_kept
+
+
+def read_file(path: Path, *, field: str) -> bytes:
+    """The bytes of a file that the user named at `field`.
+
+    Reads no more than shows the parser that a document is too large, so that a device or a log file named
+    by mistake does not fill the memory. Raises `UnusableInput` at that field if it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(MOST_BYTES_READ)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UnusableInput.at(field, message=f"cannot read {str(path)!r}: {reason}") from error
+
+
+def planner_settings(path: Path | None) -> PlannerSettings:
+    """The planner's assumptions from the settings file, or its defaults without one.
+
+    Raises `UnusableInput` naming every key that is unknown or out of range.
+    """
+    if path is None:
+        return PlannerSettings()
+    document = read_document(read_file(path, field="settings"), name=str(path))
+    try:
+        chosen = read_as(SettingsFile, document)
+    except UnusableInput as error:
+        raise UnusableInput(*(Fault(("settings", *fault.path), fault.message) for fault in error.faults)) from error
+    values = {name: getattr(chosen, name) for name in SettingsFile.model_fields}
+    held = tuple(HeldCommitment(**each.model_dump()) for each in chosen.held)
+    return PlannerSettings(**values | {"held": held})
