@@ -1,0 +1,126 @@
+"""Each machine row as rates and capacities that the formulas take, with the reasons that rule it out at once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from catalog.errors import UnusableInput
+from planner.estimate.chips import PRECISIONS, Chips, chips_of
+from planner.estimate.machines import REASONS, Floats, Ints, Machines
+from planner.job import Training
+
+#: Share of a link's nominal rate that large collectives see: NCCL ring on eight H100 reaches about 360 of
+#: 450 GB/s one way; RDMA over 8 x 400 Gb/s about 0.8-0.9 (nccl-tests results published by NVIDIA and AWS).
+PEER_LINK_SHARE = 0.80
+FABRIC_SHARE = 0.80
+
+GIB = float(1 << 30)
+AUTO = "auto"
+
+_REASON = {reason: code for code, reason in enumerate(REASONS)}
+DOES_NOT_TRAIN = _REASON["does not train"]
+NO_PRECISION = _REASON["precision not supported"]
+DOES_NOT_FIT = _REASON["does not fit in memory"]
+NO_CLUSTER = _REASON["nodes do not cluster"]
+NO_PEERS = _REASON["devices do not talk to each other"]
+NO_LAYOUT = _REASON["no layout divides the model"]
+TOO_MANY = _REASON["more accelerators than the batch has samples"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clusters:
+    """Machine rows in SI units; rates are what training reaches, `peak` the dense peak of one device."""
+
+    reason: Ints
+    precision: Ints
+    substituted: NDArray[np.bool_]
+    peak: Floats
+    linear_rate: Floats
+    wide_rate: Floats
+    memory_rate: Floats
+    peer_rate: Floats
+    fabric_rate: Floats
+    host_rate: Floats
+    domain: Ints
+    gpus: Ints
+    element_bytes: Floats
+    capacity_bytes: Floats
+    context_bytes: Floats
+    measured: NDArray[np.bool_]
+
+
+def clusters_of(machines: Machines, training: Training) -> Clusters:
+    """The rows of `machines` as `Clusters`, at the precision that `training` names or each chip prefers.
+
+    Raises `UnusableInput` at training.precision for an unknown precision.
+    """
+    chips = chips_of(machines.accelerators)
+    chip = machines.accelerator
+    precision = _precision(chips, chip, training.precision)
+    known = np.maximum(precision, 0)
+    peak = chips.rates[known, chip] * machines.fraction
+    narrow = known >= PRECISIONS.index("fp8")
+    wide = np.where(narrow, chips.wide[chip], known)
+    wide_rate = chips.rates[wide, chip] * chips.reach[wide, chip] * machines.fraction
+    gpus = machines.devices * machines.nodes
+    capacity_gib = machines.device_memory_mib / 1024 - chips.driver_gib[chip] * machines.fraction
+    return Clusters(
+        reason=_reasons(machines, chips, precision, peak),
+        precision=precision,
+        substituted=_substituted(training.precision, precision),
+        peak=np.nan_to_num(peak, nan=1.0),
+        linear_rate=np.nan_to_num(peak * chips.reach[known, chip], nan=1.0),
+        wide_rate=np.nan_to_num(wide_rate, nan=1.0),
+        memory_rate=chips.memory_bytes_per_second[chip] * machines.fraction,
+        peer_rate=_peer_gbs(machines, chips) * (1e9 * PEER_LINK_SHARE),
+        fabric_rate=_fabric_gbps(machines, chips) / machines.devices * (1e9 / 8 * FABRIC_SHARE),
+        host_rate=chips.pcie_gbs[chip] * 1e9,
+        domain=np.where(machines.nodes == 1, machines.devices, np.maximum(machines.scaleup_domain, 1)),
+        gpus=gpus,
+        element_bytes=np.where(known <= PRECISIONS.index("tf32"), 4.0, 2.0),
+        capacity_bytes=capacity_gib * GIB,
+        context_bytes=chips.context_gib[chip] * GIB,
+        measured=chips.measured[chip],
+    )
+
+
+def _precision(chips: Chips, chip: Ints, name: str) -> Ints:
+    if name == AUTO:
+        return chips.preferred[chip]
+    if name not in PRECISIONS:
+        accepted = ", ".join((AUTO, *PRECISIONS))
+        raise UnusableInput.at("training", "precision", message=f"{name!r} is not one of {accepted}")
+    index = PRECISIONS.index(name)
+    return np.where(np.isnan(chips.rates[index, chip]), -1, index)
+
+
+def _peer_gbs(machines: Machines, chips: Chips) -> Floats:
+    """GB/s to peers in the machine: as given, else half of the chip's two-way link, else its PCIe."""
+    own = chips.peer_gbs[machines.accelerator]
+    usual = np.where(own > 0, own, chips.pcie_gbs[machines.accelerator])
+    return np.where(machines.intranode_gbs > 0, machines.intranode_gbs, usual)
+
+
+def _fabric_gbps(machines: Machines, chips: Chips) -> Floats:
+    """Gbit/s of a node: as given, else what such machines usually have; 0 where there is none."""
+    given = machines.internode_gbps > 0
+    return np.where(given, machines.internode_gbps, chips.internode_gbps[machines.accelerator])
+
+
+def _reasons(machines: Machines, chips: Chips, precision: Ints, peak: Floats) -> Ints:
+    """The first reason that rules a row out before any layout is tried; later lines take precedence."""
+    several = machines.devices * machines.nodes > 1
+    alone = ~chips.peers[machines.accelerator] | (machines.fraction < 1)
+    islands = ~machines.clusters | (_fabric_gbps(machines, chips) <= 0)
+    reason = np.zeros(len(machines), dtype=np.int64)
+    reason[(machines.nodes > 1) & islands] = NO_CLUSTER
+    reason[several & alone] = NO_PEERS
+    reason[(precision < 0) | np.isnan(peak)] = NO_PRECISION
+    reason[~chips.trains[machines.accelerator]] = DOES_NOT_TRAIN
+    return reason
+
+
+def _substituted(name: str, precision: Ints) -> NDArray[np.bool_]:
+    """Where `auto` took something else than bf16."""
+    return (precision != PRECISIONS.index("bf16")) & (name == AUTO)

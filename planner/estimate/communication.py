@@ -1,0 +1,120 @@
+"""Seconds of communication that compute does not hide, by ring formulas over the fast link and the fabric.
+
+A ring all-gather or reduce-scatter of V bytes over n ranks moves (n-1)/n V per rank, an all-reduce twice that
+(Patarasu 2009). Over nodes the group's ranks in one node share the traffic, each with its part of
+the node's NICs: charging a single rank's NIC would be wrong by the number of ranks per node.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.estimate import stacks
+from planner.estimate.columns import Gathered
+from planner.estimate.machines import Floats
+from planner.workload.work import Work
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """Exposed seconds per step: `in_stage` delays every pipeline stage, `rest` comes once per step."""
+
+    in_stage: Floats
+    rest: Floats
+
+
+def traffic(work: Work, at: Gathered, busy: Floats, attention: Floats) -> Traffic:
+    """Exposed traffic of candidates `at` that compute for `busy` seconds, `attention` of them in attention."""
+    rest = _data_parallel(work, at, busy)
+    if at.crosses_nodes.any():
+        nodes = np.maximum(1.0, at.gpus / at.domain)
+        rest += busy * (stacks.STRAGGLER * np.log2(nodes))
+    in_stage = np.zeros(len(busy))
+    shape = work.shape
+    if shape is None:
+        return Traffic(in_stage=in_stage, rest=rest)
+    sequences = work.units_per_sample if work.units_per_sample > 1 else float(shape.sequence_length)
+    tokens = at.local * sequences / at.context
+    bytes_per_token = at.element_bytes * float(shape.hidden_size) * tokens * at.share
+    if at.tensor.max(initial=1.0) > 1:
+        in_stage += _tensor(shape.layers, at, bytes_per_token)
+    if at.context.max(initial=1.0) > 1:
+        in_stage += _context(shape.layers * 2.0 * shape.kv_heads * shape.head_size, at, tokens, attention)
+    if at.expert.max(initial=1.0) > 1:
+        in_stage += _experts(shape.moe_layers * float(shape.active_experts), at, bytes_per_token)
+    if at.pipeline.max(initial=1.0) > 1:
+        rest += _pipeline(at, at.element_bytes * float(shape.hidden_size) * tokens)
+    return Traffic(in_stage=in_stage, rest=rest)
+
+
+def _rate(at: Gathered, ranks: Floats) -> Floats:
+    """Bytes/s of a rank in a group of `ranks` neighbours: the fast link while it holds them, else its NIC share."""
+    return np.where(ranks <= at.domain, at.peer_rate, at.fabric_rate)
+
+
+def _ring_seconds_per_byte(at: Gathered, ranks: Floats) -> Floats:
+    """Seconds per byte of one all-gather or reduce-scatter over `ranks`, the slower of link and fabric."""
+    local = np.clip(np.floor(at.domain / at.tensor), 1.0, ranks)
+    spans = ranks / local
+    peer = (local - 1.0) / local / at.peer_rate
+    if not at.crosses_nodes.any():
+        return peer
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fabric = (spans - 1.0) / spans / (local * at.fabric_rate)
+    return np.maximum(peer, np.where(spans > 1.0, fabric, 0.0))
+
+
+def _data_parallel(work: Work, at: Gathered, busy: Floats) -> Floats:
+    """Gradients, and under ZeRO-3 weights, over data x context, beyond what compute hides.
+
+    Stages 0 and 1 move 2 V of gradients once per step, stage 2 reduces them per micro-batch, stage 3
+    gathers weights twice and reduces gradients per micro-batch (Rajbhandari 2020, section 7).
+    """
+    ranks = at.data * at.context
+    gradients = at.element_bytes * at.dense
+    third = at.stage >= 3
+    second = at.stage == 2
+    rounds = np.where(third | second, at.micro_batches, 1.0)
+    gathers = np.where(third, 2.0 * at.micro_batches, 1.0)
+    per_byte = _ring_seconds_per_byte(at, ranks)
+    volume = gradients * (rounds + gathers) + np.where(third, gathers * at.frozen, 0.0)
+    moving = volume * per_byte
+    if at.expert.max(initial=1.0) > 1 or at.expert_parameters.any():
+        replicas = np.maximum(1.0, ranks / at.expert)
+        spread = at.element_bytes * at.expert_parameters * (rounds + gathers)
+        moving += spread * np.where(replicas > 1, (replicas - 1) / replicas, 0.0) * _expert_per_byte(at, replicas)
+    layers = float(work.shape.layers) if work.shape else 10.0
+    calls = np.where(third, 3.0 * at.micro_batches * layers * at.share, 4.0)
+    moving += calls * stacks.HOP_SECONDS * np.log2(np.maximum(ranks, 1.0))
+    window = stacks.OVERLAP * busy / np.where(third | second, 1.0, at.micro_batches)
+    return np.maximum(0.0, moving - window) + stacks.HIDDEN_TAX * np.minimum(moving, window)
+
+
+def _expert_per_byte(at: Gathered, replicas: Floats) -> Floats:
+    """Expert replicas lie `expert` ranks apart: on the fast link while the whole group fits there."""
+    return 1.0 / _rate(at, replicas * at.expert * at.tensor)
+
+
+def _tensor(layers: int, at: Gathered, bytes_per_token: Floats) -> Floats:
+    """Four all-reduces of the activations per block and pass pair, six with recomputation (Korthikanti 2022)."""
+    volume = 8.0 * layers * (1.0 + 0.5 * at.full) * bytes_per_token * (at.tensor - 1.0) / at.tensor
+    return stacks.TENSOR_EXPOSED * volume / _rate(at, at.tensor)
+
+
+def _context(width: float, at: Gathered, tokens: Floats, attention: Floats) -> Floats:
+    """Keys and values pass round the ring once forward and, with their gradients, twice backward (Liu 2023)."""
+    volume = 3.0 * width * at.element_bytes * at.share * tokens * (at.context - 1.0) / at.tensor
+    moving = volume / _rate(at, at.tensor * at.context)
+    return np.maximum(0.0, moving - stacks.OVERLAP * attention)
+
+
+def _experts(routed: float, at: Gathered, bytes_per_token: Floats) -> Floats:
+    """Dispatch and combine of each token to its experts, forward and backward (Lepikhin 2020)."""
+    volume = 4.0 * routed * bytes_per_token / at.tensor * (at.expert - 1.0) / at.expert
+    return stacks.EXPERT_EXPOSED * volume / _rate(at, at.expert * at.tensor)
+
+
+def _pipeline(at: Gathered, bytes_per_stage: Floats) -> Floats:
+    """Activations and their gradients between stages, once per interleaved chunk."""
+    volume = np.where(at.pipeline > 1, 2.0 * at.interleave * bytes_per_stage / at.tensor, 0.0)
+    return stacks.PIPELINE_EXPOSED * volume / _rate(at, at.gpus)
