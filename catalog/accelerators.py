@@ -74,7 +74,7 @@ _YES_NO = {"fp16_is_tensor", "ecc", "talks_to_peers"}
 @cache
 def accelerators() -> dict[str, Accelerator]:
     """Every accelerator by name, in the order of the table."""
-    with (files("catalog") / "data" / "accelerators.csv").open(encoding="utf-8", newline="") as file:
+    with (files("catalog") / "data" / "accelerators.csv").open(encoding="utf-8") as file:
         return {row["name"]: _accelerator(row) for row in csv.DictReader(file)}
 
 
@@ -96,7 +96,7 @@ def _accelerator(row: dict[str, str]) -> Accelerator:
 def _aliases() -> dict[str, str]:
     """Folded spelling -> name; the table's own names and `data/accelerator_aliases.csv`."""
     known = {_fold(name): name for name in accelerators()}
-    with (files("catalog") / "data" / "accelerator_aliases.csv").open(encoding="utf-8", newline="") as file:
+    with (files("catalog") / "data" / "accelerator_aliases.csv").open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
             known.setdefault(_fold(row["alias"]), row["name"])
     return known
