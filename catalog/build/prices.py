@@ -1,0 +1,123 @@
+"""Listed prices: every row of list_prices.csv becomes an offer, a TPU chip price, or is set aside by name."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+
+from catalog.build.account import LEFT_OUT, QUARANTINED, Harvest, SetAside
+from catalog.build.fact_tables import Row, mapping_table
+from catalog.build.observation import observed
+from catalog.money import usd_micros
+from catalog.offer import Offer
+
+#: What a note on a price row may do to it (`facts/price_notes.csv`, column effect).
+UNVERIFIED = "unverified"
+QUARANTINE = "quarantine"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedPrice:
+    """A row of the table in gpuplan's words, before it is known what becomes of it."""
+
+    row: Row
+    price_kind: str
+    effect: str
+    reason: str
+
+
+def listed_prices(rows: Iterable[Row], left_out: Mapping[str, str]) -> tuple[Harvest, list[ListedPrice]]:
+    """Offers of list_prices.csv, and its TPU rows, which are prices per slice to be divided to the chip.
+
+    `left_out` gives the reason for instance types or accelerators that are no training hardware.
+    Raises `KeyError` for a price kind or note that no mapping table knows.
+    """
+    harvest = Harvest()
+    tpu_rows: list[ListedPrice] = []
+    slice_bases = {row["priced_from"] for row in mapping_table("tpu_slices")}
+    for row in rows:
+        harvest.counts["rows read"] += 1
+        price = _in_our_words(row)
+        why = left_out.get(row["instance_type"]) or left_out.get(row["accelerator"])
+        doubt = _doubt(price)
+        if why or doubt:
+            fate = LEFT_OUT if why else QUARANTINED
+            harvest.set_aside.append(set_aside(price, fate, why or doubt))
+            harvest.counts[f"{fate}: {why or doubt}"] += 1
+        elif row["instance_type"] in slice_bases:
+            harvest.counts["TPU rows divided to the chip"] += 1
+            tpu_rows.append(price)
+        else:
+            harvest.counts["offered as listed"] += 1
+            harvest.offers.append(_offer(price))
+    return harvest, tpu_rows
+
+
+def set_aside(price: ListedPrice, fate: str, reason: str) -> SetAside:
+    """The row as it goes into the quarantine file."""
+    row = price.row
+    return SetAside(
+        provider=row["provider"],
+        region=row["region"],
+        zone=row["zone"],
+        instance_type=row["instance_type"],
+        price_kind=price.price_kind,
+        usd_per_hour=row["usd_per_hour"],
+        as_of=row["as_of"],
+        source=row["read_from"],
+        fate=fate,
+        reason=reason,
+    )
+
+
+def _in_our_words(row: Row) -> ListedPrice:
+    effect, reason = _notes()[row["note"]] if row["note"] else ("", "")
+    return ListedPrice(row=row, price_kind=_kinds()[row["price_kind"]], effect=effect, reason=reason)
+
+
+def _doubt(price: ListedPrice) -> str:
+    """Why the row is no price to plan on, or nothing."""
+    if price.effect == QUARANTINE:
+        return price.reason
+    row = price.row
+    for doubtful in _doubtful():
+        same = all(doubtful[name] == row[name] for name in ("provider", "region", "instance_type"))
+        if (
+            same
+            and doubtful["price_kind"] == price.price_kind
+            and Decimal(row["usd_per_hour"]) < Decimal(doubtful["below_usd_per_hour"])
+        ):
+            return doubtful["reason"]
+    return ""
+
+
+def _offer(price: ListedPrice) -> Offer:
+    row = price.row
+    observed_at, approximately = observed(row["as_of"], read_from=row["read_from"], price_kind=price.price_kind)
+    return Offer(
+        provider=row["provider"],
+        region=row["region"],
+        zone=row["zone"],
+        instance_type=row["instance_type"],
+        price_kind=price.price_kind,
+        usd_micros_per_hour=usd_micros(row["usd_per_hour"]),
+        observed_at=observed_at,
+        observed_approximately=approximately,
+        available=price.effect != UNVERIFIED,
+        source=row["read_from"],
+    )
+
+
+@cache
+def _kinds() -> dict[str, str]:
+    return {row["source_kind"]: row["price_kind"] for row in mapping_table("price_kinds")}
+
+
+@cache
+def _notes() -> dict[str, tuple[str, str]]:
+    return {row["note"]: (row["effect"], row["reason"]) for row in mapping_table("price_notes")}
+
+
+@cache
+def _doubtful() -> list[Row]:
+    return mapping_table("doubtful_prices")

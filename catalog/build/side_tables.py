@@ -1,0 +1,168 @@
+"""Regions, egress, storage and carbon: the given tables in the catalogue's own shape."""
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from pathlib import Path
+
+from catalog.build.fact_tables import Row, mapping_table, read_table
+
+#: A GiB in GB: sizes in the catalogue are GB, so a price per GiB is divided and a bound in TiB multiplied.
+GB_PER_GIB = Decimal(2**30) / Decimal(10**9)
+GIB_PER_TIB = 1024
+#: The words of the egress table for where a tier ends, in GB. The GCP tiers are binary.
+TIER_ENDS_GB = {
+    "0-1 TiB": GIB_PER_TIB * GB_PER_GIB,
+    "1-10 TiB": 10 * GIB_PER_TIB * GB_PER_GIB,
+    "10n TiB": None,
+    "0-100 GB free": Decimal(100),
+    "up to 1000 GB": Decimal(1_000),
+    "up to 10000 GB": Decimal(10_000),
+    "up to 50000 GB": Decimal(50_000),
+    "up to 150000 GB": Decimal(150_000),
+    "above": None,
+    "all": None,
+}
+WORLDWIDE = "internet:worldwide"
+#: What the tables call the internet at large where they do not tell destinations apart.
+SAME_DESTINATION = {"internet": WORLDWIDE}
+PER_GIB = "USD per GiB-month"
+
+
+def side_tables(facts: Path) -> dict[str, list[Row]]:
+    """The rows of regions.csv, egress.csv, storage.csv and carbon.csv, sorted."""
+    places = mapping_table("places")
+    return {
+        "regions": _regions(places),
+        "egress": _egress(read_table(facts / "prices" / "egress_prices.csv")),
+        "storage": _storage(read_table(facts / "prices" / "storage_prices.csv"), places),
+        "carbon": _carbon(read_table(facts / "prices" / "carbon_pue.csv"), places),
+    }
+
+
+def _regions(places: Sequence[Row]) -> list[Row]:
+    """A zone that the price list treats as a region has the region whose name it extends as its parent."""
+    countries = {row["country"]: row for row in mapping_table("countries")}
+    power = {row["continent"]: row for row in mapping_table("electricity")}
+    names = {(row["provider"], row["region"]) for row in places}
+    rows = []
+    for place in places:
+        country = countries[place["country"]]
+        price = power[country["continent"]]
+        parents = [
+            region
+            for provider, region in names
+            if provider == place["provider"] and place["region"].startswith(f"{region}-")
+        ]
+        rows.append(
+            {
+                "provider": place["provider"],
+                "region": place["region"],
+                "location": place["location"],
+                "country": place["country"],
+                "geography": country["geography"],
+                "partition": place["partition"],
+                "parent_region": min(parents, key=len, default=""),
+                "usd_per_kwh": price["usd_per_kwh"],
+                "usd_per_kwh_source": f"{price['source']}, {country['continent']}",
+                "usd_per_kwh_as_of": price["as_of"],
+            }
+        )
+    return sorted(rows, key=_place)
+
+
+def _egress(rows: Sequence[Row]) -> list[Row]:
+    """Tiers by (provider, region, destination), the more exact table where two cover the same."""
+    exact = {(row["provider"], row["region"]) for row in rows if row["destination"] == WORLDWIDE}
+    made = []
+    for row in rows:
+        destination = SAME_DESTINATION.get(row["destination"], row["destination"])
+        if destination != row["destination"] and (row["provider"], row["region"]) in exact:
+            continue
+        end = TIER_ENDS_GB[row["tier"]]
+        made.append(
+            {
+                "provider": row["provider"],
+                "region": row["region"],
+                "destination": destination,
+                "up_to_gb": "" if end is None else _plain(end),
+                "usd_per_gb": _plain(Decimal(row["usd_per_gb"])),
+                "as_of": row["as_of"],
+                "source": row["source"],
+            }
+        )
+    return sorted(made, key=lambda row: (*_place(row), row["destination"], float(row["up_to_gb"] or "inf")))
+
+
+def _storage(rows: Iterable[Row], places: Sequence[Row]) -> list[Row]:
+    """One row per (provider, region, block or object): the SKU of best rank, then the newest."""
+    ranks = {(row["provider"], row["kind"], row["sku"]): int(row["rank"]) for row in mapping_table("storage_skus")}
+    known = {_place(row) for row in places}
+    best: dict[tuple[str, str, str], Row] = {}
+    for row in sorted(rows, key=lambda each: each["as_of"]):
+        rank = ranks.get((row["provider"], row["kind"], row["sku"]))
+        if rank is None or row["price_kind"] != "on_demand" or _place(row) not in known:
+            continue
+        key = (*_place(row), row["kind"])
+        if key not in best or rank <= ranks[row["provider"], row["kind"], best[key]["sku"]]:
+            best[key] = row
+    return sorted((_storage_row(row) for row in best.values()), key=lambda row: (*_place(row), row["kind"]))
+
+
+def _storage_row(row: Row) -> Row:
+    usd = Decimal(row["usd"]) / (GB_PER_GIB if row["unit"] == PER_GIB else 1)
+    return {
+        "provider": row["provider"],
+        "region": row["region"],
+        "kind": row["kind"],
+        "sku": row["sku"],
+        "usd_per_gb_month": _plain(usd.quantize(Decimal("0.00000001"))),
+        "as_of": row["as_of"],
+        "source": row["source"],
+    }
+
+
+def _carbon(rows: Sequence[Row], places: Sequence[Row]) -> list[Row]:
+    """Grid intensity and PUE of every place that has either: best source first, then its newest year."""
+    factor_names = {row["region"]: row["factor_region"] for row in mapping_table("azure_carbon_names")}
+    made = []
+    for place in places:
+        names = {place["region"], factor_names.get(place["region"], place["region"])}
+        here = [row for row in rows if row["region"] in names and row["provider"] in {place["provider"], ""}]
+        fleet = [row for row in rows if row["provider"] == place["provider"] and row["metric"] == "pue_fleet"]
+        grid = _preferred([row for row in here if row["metric"].startswith("grid_")])
+        pue = _preferred([row for row in here if row["metric"] == "pue_region"]) or _preferred(fleet)
+        if grid or pue:
+            made.append(_carbon_row(place, grid, pue))
+    return sorted(made, key=_place)
+
+
+def _preferred(rows: Sequence[Row]) -> Row | None:
+    """Of several values for one key: the source of the best rank, of it the newest, of equals the larger."""
+    ranks = [(row["source_prefix"], int(row["rank"])) for row in mapping_table("carbon_sources")]
+
+    def goodness(row: Row) -> tuple[int, str, float]:
+        rank = next(rank for prefix, rank in ranks if row["source"].startswith(prefix))
+        return -rank, row["as_of"], float(row["value"])
+
+    return max(rows, key=goodness, default=None)
+
+
+def _carbon_row(place: Row, grid: Row | None, pue: Row | None) -> Row:
+    return {
+        "provider": place["provider"],
+        "region": place["region"],
+        "grid_g_per_kwh": grid["value"] if grid else "",
+        "grid_as_of": grid["as_of"] if grid else "",
+        "grid_source": grid["source"] if grid else "",
+        "pue": pue["value"] if pue else "",
+        "pue_as_of": pue["as_of"] if pue else "",
+        "pue_source": pue["source"] if pue else "",
+    }
+
+
+def _place(row: Row) -> tuple[str, str]:
+    return row["provider"], row["region"]
+
+
+def _plain(value: Decimal) -> str:
+    return f"{value.normalize():f}"

@@ -1,0 +1,48 @@
+"""How much CO2 a kilowatt-hour of the grid causes, and how much power a data centre draws per watt computed."""
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carbon:
+    """Grid intensity in gCO2e per kWh and power usage effectiveness of a region; None is unknown.
+
+    Where several sources speak, the operator's own figure for the region stands before Cloud Carbon
+    Footprint's, those before compilations, and of one source the newest year. A PUE of the region
+    stands before that of the operator's whole fleet.
+    """
+
+    grid_g_per_kwh: float | None
+    grid_source: str
+    grid_as_of: str
+    pue: float | None
+    pue_source: str
+    pue_as_of: str
+
+
+UNKNOWN = Carbon(grid_g_per_kwh=None, grid_source="", grid_as_of="", pue=None, pue_source="", pue_as_of="")
+
+
+def carbon(provider: str, region: str) -> Carbon:
+    """Grid and PUE of a region; `UNKNOWN` where nobody says, also for own machines."""
+    return _table().get((provider, region), UNKNOWN)
+
+
+@cache
+def _table() -> dict[tuple[str, str], Carbon]:
+    with (files("catalog") / "data" / "carbon.csv").open(encoding="utf-8", newline="") as file:
+        return {(row["provider"], row["region"]): _carbon(row) for row in csv.DictReader(file)}
+
+
+def _carbon(row: dict[str, str]) -> Carbon:
+    return Carbon(
+        grid_g_per_kwh=float(row["grid_g_per_kwh"]) if row["grid_g_per_kwh"] else None,
+        grid_source=row["grid_source"],
+        grid_as_of=row["grid_as_of"],
+        pue=float(row["pue"]) if row["pue"] else None,
+        pue_source=row["pue_source"],
+        pue_as_of=row["pue_as_of"],
+    )

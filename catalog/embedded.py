@@ -1,0 +1,98 @@
+"""The snapshot that comes with gpuplan: every machine and price in `data/`, read without a network.
+
+`python -m catalog.build` writes the files; `data/embedded.csv` carries the snapshot's id, so that
+loading need not hash 10,000 rows (a test holds it against `snapshot_id_of`).
+"""
+
+import csv
+import io
+import lzma
+from datetime import datetime
+from fractions import Fraction
+from functools import cache
+from importlib.resources import files
+
+from catalog.errors import StoreFailure
+from catalog.offer import InstanceType, Offer
+from catalog.snapshot import Snapshot
+
+_WHOLE_TYPE_FIELDS = ("accelerator_memory_mib", "fixed_nodes")
+_REAL_TYPE_FIELDS = ("vcpus", "ram_gib", "local_disk_gb", "intranode_gbs", "network_gbps")
+_YES_NO_TYPE_FIELDS = ("clusters", "sold_on_demand", "retired")
+
+
+@cache
+def embedded_snapshot() -> Snapshot:
+    """Every embedded machine and price, sorted by key. Read once per process.
+
+    Raises `StoreFailure` if the files are missing or damaged.
+    """
+    try:
+        return Snapshot(
+            id=_about()["snapshot_id"],
+            observed_at=datetime.fromisoformat(_about()["observed_at"]),
+            instance_types=instance_types_of(_text("instance_types.csv")),
+            offers=offers_of(lzma.decompress(_bytes("offers.csv.xz")).decode()),
+        )
+    except (OSError, ValueError, KeyError, IndexError, lzma.LZMAError) as problem:
+        raise StoreFailure(f"the embedded catalogue cannot be read ({problem}); reinstall gpuplan") from problem
+
+
+def instance_types_of(text: str) -> tuple[InstanceType, ...]:
+    """The rows of instance_types.csv; blank is unknown."""
+    return tuple(_instance_type(row) for row in csv.DictReader(io.StringIO(text)))
+
+
+def offers_of(text: str) -> tuple[Offer, ...]:
+    """The rows of offers.csv. Times and lists repeat, so each distinct text is parsed once."""
+    rows = csv.reader(io.StringIO(text))
+    next(rows)
+    times: dict[str, datetime] = {}
+    words: dict[str, tuple[str, ...]] = {}
+    sources: dict[str, str] = {}
+    made = []
+    for provider, region, zone, name, kind, micros, at, about, rate, modelled, partial, available, source in rows:
+        made.append(
+            Offer(
+                provider=provider,
+                region=region,
+                zone=zone,
+                instance_type=name,
+                price_kind=kind,
+                usd_micros_per_hour=int(micros),
+                observed_at=times.get(at) or times.setdefault(at, datetime.fromisoformat(at)),
+                observed_approximately=about == "yes",
+                interruptions_per_hour=float(rate) if rate else None,
+                modelled=words.get(modelled) or words.setdefault(modelled, tuple(modelled.split())),
+                partial=words.get(partial) or words.setdefault(partial, tuple(partial.split())),
+                available=available == "yes",
+                source=sources.setdefault(source, source),
+            )
+        )
+    return tuple(made)
+
+
+def _instance_type(row: dict[str, str]) -> InstanceType:
+    values: dict[str, object] = dict(row)
+    values["accelerator_count"] = Fraction(row["accelerator_count"])
+    values["scaleup_domain"] = int(row["scaleup_domain"])
+    for name in _WHOLE_TYPE_FIELDS:
+        values[name] = int(row[name]) if row[name] else None
+    for name in _REAL_TYPE_FIELDS:
+        values[name] = float(row[name]) if row[name] else None
+    for name in _YES_NO_TYPE_FIELDS:
+        values[name] = row[name] == "yes"
+    return InstanceType(**values)  # type: ignore[arg-type]
+
+
+@cache
+def _about() -> dict[str, str]:
+    return next(csv.DictReader(io.StringIO(_text("embedded.csv"))))
+
+
+def _text(name: str) -> str:
+    return _bytes(name).decode()
+
+
+def _bytes(name: str) -> bytes:
+    return (files("catalog") / "data" / name).read_bytes()

@@ -1,0 +1,94 @@
+"""Where the regions are: geography, country, partition, and what electricity costs there by default.
+
+A local or Wavelength zone that AWS prices as a region of its own has a row of its own, because it
+may stand in another country than its parent region (Santiago under us-east-1, Casablanca under
+eu-west-3). The electricity price is the average that businesses of the continent pay, a default
+that a user's settings replace: no operator publishes its own.
+"""
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+#: What `geography:` of a job may say. The European Union is apart from the rest of Europe, and
+#: mainland China from Asia, because data may often not leave the one for the other.
+GEOGRAPHIES = {
+    "us": "United States",
+    "canada": "Canada",
+    "mexico": "Mexico",
+    "south-america": "South America",
+    "eu": "European Union",
+    "uk": "United Kingdom",
+    "europe-other": "Europe outside the European Union and the United Kingdom",
+    "middle-east": "Middle East",
+    "africa": "Africa",
+    "asia": "Asia without the Middle East and mainland China",
+    "china": "mainland China",
+    "australia": "Australia and New Zealand",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Region:
+    """One region of one provider; `country` is ISO 3166 alpha-2, `partition` commercial, gov or china.
+
+    `parent_region` is set for a zone that is priced as a region. `usd_per_kwh` is None if unknown.
+    """
+
+    provider: str
+    name: str
+    location: str
+    country: str
+    geography: str
+    partition: str
+    parent_region: str
+    usd_per_kwh: float | None
+    usd_per_kwh_source: str
+    usd_per_kwh_as_of: str
+
+    def __post_init__(self) -> None:
+        if self.geography not in GEOGRAPHIES:
+            raise ValueError(f"region {self.provider}/{self.name}: geography {self.geography!r} is not known")
+
+
+@cache
+def regions() -> dict[tuple[str, str], Region]:
+    """Every known region by (provider, region)."""
+    with (files("catalog") / "data" / "regions.csv").open(encoding="utf-8", newline="") as file:
+        return {(row["provider"], row["region"]): _region(row) for row in csv.DictReader(file)}
+
+
+def _region(row: dict[str, str]) -> Region:
+    return Region(
+        provider=row["provider"],
+        name=row["region"],
+        location=row["location"],
+        country=row["country"],
+        geography=row["geography"],
+        partition=row["partition"],
+        parent_region=row["parent_region"],
+        usd_per_kwh=float(row["usd_per_kwh"]) if row["usd_per_kwh"] else None,
+        usd_per_kwh_source=row["usd_per_kwh_source"],
+        usd_per_kwh_as_of=row["usd_per_kwh_as_of"],
+    )
+
+
+def nearest_with(provider: str, region: str, available: frozenset[str]) -> str | None:
+    """Of the provider's `available` regions the one to stand in for `region`, or None if there is none near.
+
+    The region itself, else its parent, else the first in its country, else in its geography.
+    """
+    if region in available:
+        return region
+    here = regions().get((provider, region))
+    if here is None:
+        return None
+    if here.parent_region in available:
+        return here.parent_region
+    others = [regions()[provider, name] for name in sorted(available) if (provider, name) in regions()]
+    for same in ("country", "geography"):
+        for other in others:
+            if getattr(other, same) == getattr(here, same) and other.partition == here.partition:
+                return other.name
+    return None
