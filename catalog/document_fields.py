@@ -19,7 +19,10 @@ from catalog.quantities import shown, whole
 #: More faults than this help nobody; the rest is counted.
 _MOST_FAULTS = 20
 _LONGEST_LIST = 200
+#: Longer lists of names are cut to the nearest.
+_MOST_NAMES = 12
 _LONGEST_NAME = 200
+_UNKNOWN = "unknown key"
 
 
 class Document(BaseModel):
@@ -31,7 +34,7 @@ class Document(BaseModel):
     instead_of_kind: ClassVar[Mapping[str, str]] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Reads:
     """Annotation: this field is read by `reader` (which raises `ValueError`), and `schema` describes it."""
 
@@ -102,10 +105,12 @@ def choose(value: object, known: Sequence[str], aliases: Mapping[str, str] | Non
         match = {each.lower(): each for each in known} | dict(aliases or {})
         if folded in match:
             return match[folded]
-        near = nearest(value, match)
-        hint = f"did you mean {match[near[0].lower()]}? " if near else ""
+        near = list(dict.fromkeys(match[each.lower()] for each in nearest(value, match)))
     else:
-        hint = ""
+        near = []
+    if near and len(known) > _MOST_NAMES:
+        raise ValueError(f"{shown(value)} is not accepted; nearest: {', '.join(near)}")
+    hint = f"did you mean {near[0]}? " if near else ""
     raise ValueError(f"{shown(value)} is not accepted; {hint}write one of {', '.join(known)}")
 
 
@@ -135,6 +140,11 @@ def read_as[D: Document](model: type[D], document: object) -> D:
 def faults_of(errors: Sequence[Mapping[str, Any]], model: type[BaseModel]) -> tuple[Fault, ...]:
     """pydantic's errors in plain words: at most twenty, then how many more there are."""
     faults = [_fault(error, model) for error in errors[:_MOST_FAULTS]]
+    said: set[str] = set()
+    for i, fault in enumerate(faults):
+        if fault.message in said and fault.message.startswith(_UNKNOWN):
+            faults[i] = Fault(fault.path, _UNKNOWN)
+        said.add(fault.message)
     if len(errors) > _MOST_FAULTS:
         faults.append(Fault((), f"and {len(errors) - _MOST_FAULTS} more faults"))
     return tuple(faults)
@@ -209,5 +219,5 @@ def _message(error: Mapping[str, Any], holder: type[BaseModel]) -> str:
 def _unknown_key(key: str, known: Sequence[str]) -> str:
     near = nearest(key, known, most=1)
     if near:
-        return f"unknown key; did you mean {near[0]}?"
-    return f"unknown key; accepted are {', '.join(known)}"
+        return f"{_UNKNOWN}; did you mean {near[0]}?"
+    return f"{_UNKNOWN}; accepted are {', '.join(known)}"

@@ -7,7 +7,7 @@ from planner.job import Training, Transformer
 
 #: Parameters up to which a pretraining batch of so many tokens is usual: GPT-3 (Brown 2020, table 2.1)
 #: used 0.5M up to 0.8B parameters, 1M up to 3B, 2M up to 13B, 3.2M at 175B; Llama 2 and 3 used 4M.
-_USUAL_BATCH_TOKENS = ((1e9, 0.5e6), (5e9, 1e6), (30e9, 2e6), (float("inf"), 4e6))
+_USUAL_BATCH_TOKENS = ((1e9, 2**19), (5e9, 2**20), (30e9, 2**21), (float("inf"), 2**22))
 #: A default batch leaves at least this many optimizer steps, so that a short run still trains.
 _LEAST_STEPS = 1000
 #: Adapters are tuned with small batches: 16 to 128 sequences (Hu 2021; Dettmers 2023).
@@ -49,19 +49,22 @@ def _gated(given: TransformerDocument, ffn_size: int, expert_ffn_size: int, note
 
 
 def _batch_tokens(given: TransformerDocument, ffn_size: int, training: Training, notes: list[str]) -> float:
-    """A usual batch in whole sequences: by model size for pretraining, 64 sequences for adapters."""
+    """A usual batch: by model size for pretraining, 64 sequences for adapters.
+
+    In a power of two sequences, so that any usual number of accelerators divides it.
+    """
     if training.method in ADAPTERS:
-        tokens, why = _ADAPTER_SEQUENCES * given.sequence_length, f"{_ADAPTER_SEQUENCES} sequences, usual for adapters"
+        tokens, why = _ADAPTER_SEQUENCES * given.sequence_length, "usual for adapters"
     else:
         blocks = given.layers * (4 * given.hidden_size**2 + 3 * given.hidden_size * ffn_size)
-        tokens = int(next(batch for parameters, batch in _USUAL_BATCH_TOKENS if blocks <= parameters))
+        tokens = next(batch for parameters, batch in _USUAL_BATCH_TOKENS if blocks <= parameters)
         why = "usual for a model of this size (0.5M to 4M tokens)"
     tokens = min(tokens, int(given.tokens / _LEAST_STEPS))
-    sequences = max(1, tokens // given.sequence_length)
+    sequences = 2 ** (max(1, tokens // given.sequence_length).bit_length() - 1)
     batch = float(min(sequences * given.sequence_length, given.tokens))
     notes.append(
         f"global_batch_tokens was not given: {batch:.0f} tokens ({sequences} sequences), {why}, "
-        f"at least one sequence and, where that allows, {_LEAST_STEPS} steps"
+        f"less where the job would otherwise have fewer than {_LEAST_STEPS} steps, never less than one sequence"
     )
     return batch
 
