@@ -21,7 +21,8 @@ from api.catalogue import OfferFilter, accelerator_rows, matching, offer_rows
 from api.settings import Environment, planner_settings, read_file
 from catalog.columns import Columns, columns_of
 from catalog.documents import read_document
-from catalog.store import Store, StoredSnapshot
+from catalog.snapshot_list import StoredSnapshot
+from catalog.store import Store
 from planner.settings import PlannerSettings
 
 Document = dict[str, Any]

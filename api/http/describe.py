@@ -165,4 +165,4 @@ PLAN_OPERATION: Schema = {
     "requestBody": _body(ref("JobDocument"), preset=JOB_EXAMPLE, explicit=EXPLICIT_EXAMPLE),
     "parameters": [_IDEMPOTENCY_KEY],
 }
-ESTIMATE_OPERATION: Schema = {"requestBody": _body(ref("EstimateRequest"), on_64_h100=ESTIMATE_EXAMPLE)}
+ESTIMATE_OPERATION: Schema = {"requestBody": _body(ref("EstimateDocument"), on_64_h100=ESTIMATE_EXAMPLE)}

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from catalog.errors import Fault, StoreFailure, UnusableInput
-from catalog.store import NotStored
+from catalog.snapshot_list import NotStored
 
 PROBLEM_JSON = "application/problem+json"
 #: A locked or restarting database is usually back within seconds; asking sooner only adds load.

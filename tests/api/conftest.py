@@ -1,0 +1,90 @@
+"""One store with the embedded prices for all tests of the doors, and ways to knock at both of them."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from fastapi.testclient import TestClient
+
+from api.app import Gpuplan
+from api.cli.main import main
+from api.http.service import create_service
+from api.settings import Environment
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def job() -> dict[str, Any]:
+    """A job that has a plan."""
+    return {
+        "name": "llama-3-8b-lora",
+        "workload": {"kind": "preset", "model": "llama-3-8b", "tokens": "200M", "sequence_length": 4096},
+        "training": {"method": "lora", "precision": "bf16"},
+        "start": "2026-11-21T12:00Z",
+        "deadline": "36h",
+        "constraints": {"max_nodes": 8},
+    }
+
+
+@pytest.fixture
+def hopeless(job: dict[str, Any]) -> dict[str, Any]:
+    """A job that no hardware does in time for that money."""
+    return job | {"deadline": "1h", "budget_usd": 1}
+
+
+@pytest.fixture
+def question(job: dict[str, Any]) -> dict[str, Any]:
+    """A request for an estimate."""
+    return {"job": job, "on": {"accelerator": "H100", "gpus": 8}}
+
+
+@pytest.fixture(scope="session")
+def database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return f"sqlite:///{tmp_path_factory.mktemp('store') / 'gpuplan.sqlite3'}"
+
+
+@pytest.fixture(scope="session")
+def gpuplan(database_url: str) -> Gpuplan:
+    return Gpuplan(Environment(database_url=database_url))
+
+
+@pytest.fixture(scope="session")
+def client(gpuplan: Gpuplan) -> Iterator[TestClient]:
+    with TestClient(create_service(gpuplan), raise_server_exceptions=False) as found:
+        yield found
+
+
+@pytest.fixture
+def run(database_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+    """Run the command line in this process, on the same store."""
+    monkeypatch.setenv("GPUPLAN_DATABASE_URL", database_url)
+    for name in ("GPUPLAN_INVENTORY", "GPUPLAN_SETTINGS"):
+        monkeypatch.delenv(name, raising=False)
+
+    def command(*arguments: str | Path) -> Ended:
+        code = main([str(each) for each in arguments])
+        shown = capsys.readouterr()
+        return Ended(code, shown.out, shown.err)
+
+    return command
+
+
+@pytest.fixture
+def job_file(tmp_path: Path) -> Callable[[object], Path]:
+    """A document as a file: JSON is YAML too."""
+
+    def write(document: object, name: str = "job.yaml") -> Path:
+        path = tmp_path / name
+        path.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
+        return path
+
+    return write

@@ -1,0 +1,294 @@
+"""The HTTP service: answers, problems with pointers, caching, paging, idempotency, and no traceback for anyone."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from api.app import Gpuplan
+from api.http.bodies import BODY_LIMIT_BYTES
+from api.http.service import create_service
+from api.http.workers import Workers
+from api.settings import Environment
+
+
+def problem(response: Any, status: int) -> dict[str, Any]:
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    body: dict[str, Any] = response.json()
+    assert body["status"] == status
+    assert body["request_id"] == response.headers["x-request-id"]
+    return body
+
+
+def test_a_plan_is_answered_and_can_be_read_again(client: TestClient, job: dict[str, Any]) -> None:
+    answer = client.post("/v1/plans", json=job).json()
+    assert answer["outcome"] == "planned"
+    again = client.get(f"/v1/plans/{answer['plan']['id']}")
+    assert again.status_code == 200
+    assert again.json()["plan"] == answer["plan"]
+
+
+def test_no_plan_is_an_answer_too(client: TestClient, hopeless: dict[str, Any]) -> None:
+    response = client.post("/v1/plans", json=hopeless)
+    assert response.status_code == 200
+    assert response.json()["outcome"] == "infeasible"
+
+
+def test_yaml_and_json_give_the_same_plan(client: TestClient, job: dict[str, Any]) -> None:
+    yaml = "\n".join(f"{key}: {json.dumps(value)}" for key, value in job.items())
+    first = client.post("/v1/plans", content=yaml, headers={"content-type": "application/yaml"}).json()
+    assert first["plan"] == client.post("/v1/plans", json=job).json()["plan"]
+
+
+def test_the_frontier_comes_when_asked_for(client: TestClient, job: dict[str, Any]) -> None:
+    assert client.post("/v1/plans?frontier=true", json=job).json()["plan"]["frontier"]
+    assert not client.post("/v1/plans", json=job).json()["plan"].get("frontier")
+
+
+def test_a_plan_can_rest_on_a_named_snapshot(client: TestClient, job: dict[str, Any]) -> None:
+    [snapshot] = client.get("/v1/snapshots").json()["snapshots"]
+    answer = client.post(f"/v1/plans?snapshot={snapshot['id']}", json=job).json()
+    assert answer["plan"]["snapshot_id"] == snapshot["id"]
+    problem(client.post("/v1/plans?snapshot=feed", json=job), 404)
+
+
+def test_an_estimate_is_answered(client: TestClient, question: dict[str, Any]) -> None:
+    answer = client.post("/v1/estimates", json=question).json()
+    assert answer["memory"]["fits"] is True
+    assert {"hours", "layout", "terms", "band"} <= set(answer)
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        ({"deadline": "7 dogs"}, "/deadline"),
+        ({"deadlin": "3d"}, "/deadlin"),
+        ({"a/b~c": 1}, "/a~1b~0c"),
+        ({"constraints": {"accelerators": ["H1000"]}}, "/constraints/accelerators/0"),
+        ({"constraints": {"regions": ["atlantis-*"]}}, "/constraints/regions/0"),
+        ({"workload": {"kind": "explicit", "total_flops": 1e40, "memory_gib": 1}}, "/workload/total_flops"),
+        ({"workload": {"kind": "preset", "model": "lama-3-8b", "tokens": 1e9}}, "/workload/model"),
+        ({"budget_usd": -5}, "/budget_usd"),
+    ],
+)
+def test_an_unusable_job_is_a_problem_with_a_pointer(
+    client: TestClient, job: dict[str, Any], change: dict[str, Any], pointer: str
+) -> None:
+    body = problem(client.post("/v1/plans", json=job | change), 422)
+    assert pointer in {error["pointer"] for error in body["errors"]}
+    assert all(error["detail"] and error["in"] == "body" for error in body["errors"])
+
+
+def test_an_unusable_configuration_points_into_the_request(client: TestClient, question: dict[str, Any]) -> None:
+    question["on"]["layout"] = {"tensor": 3}
+    question["job"]["deadline"] = "7 dogs"
+    body = problem(client.post("/v1/estimates", json=question), 422)
+    assert "/job/deadline" in {error["pointer"] for error in body["errors"]}
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "status"),
+    [
+        (b"{", "application/json", 400),
+        (b"deadline: 3d", "application/json", 400),
+        (b"", "application/json", 400),
+        (b"[]", "application/json", 400),
+        (b'{"a": 1, "a": 2}', "application/json", 400),
+        (b"[" * 100_000, "application/json", 400),
+        (b"a: &a [x]\nb: [*a]", "application/yaml", 400),
+        (b"\xff\xfe", "application/yaml", 400),
+        (b"x" * (BODY_LIMIT_BYTES + 1), "application/json", 413),
+        (b"{}", "text/plain", 415),
+        (b"{}", "application/json; charset=utf-16", 415),
+        (b"{}", "", 415),
+    ],
+)
+def test_a_body_that_is_no_document_is_refused(client: TestClient, content: bytes, kind: str, status: int) -> None:
+    problem(client.post("/v1/plans", content=content, headers={"content-type": kind}), status)
+
+
+def test_a_body_is_cut_off_whatever_it_announced(client: TestClient) -> None:
+    chunks = (b" " * 65_536 for _ in range(64))
+    problem(client.post("/v1/plans", content=chunks, headers={"content-type": "application/json"}), 413)
+
+
+def test_a_compressed_body_is_refused(client: TestClient) -> None:
+    headers = {"content-type": "application/json", "content-encoding": "gzip"}
+    problem(client.post("/v1/plans", content=b"{}", headers=headers), 415)
+
+
+@pytest.mark.parametrize(
+    ("path", "pointer"),
+    [
+        ("/v1/offers?colour=red", "/colour"),
+        ("/v1/offers?limit=0", "/limit"),
+        ("/v1/offers?limit=many", "/limit"),
+        ("/v1/offers?provider=amazon", "/provider"),
+        ("/v1/offers?region=atlantis-*", "/region"),
+        ("/v1/offers?accelerator=H1000", "/accelerator"),
+        ("/v1/offers?cursor=nonsense", "/cursor"),
+    ],
+)
+def test_a_wrong_parameter_is_a_problem_with_a_pointer(client: TestClient, path: str, pointer: str) -> None:
+    body = problem(client.get(path), 422)
+    assert [(error["pointer"], error["in"]) for error in body["errors"]] == [(pointer, "query")]
+
+
+def test_what_is_not_there_is_a_problem(client: TestClient) -> None:
+    problem(client.get("/v1/plans/absent"), 404)
+    problem(client.get("/v1/offers?snapshot=feed"), 404)
+    problem(client.get("/nowhere"), 404)
+    allowed = client.delete("/v1/offers")
+    problem(allowed, 405)
+    assert allowed.headers["allow"] == "GET"
+
+
+def test_pages_fit_together_to_the_whole_listing(client: TestClient) -> None:
+    filters = "provider=aws&kind=on_demand"
+    whole = client.get(f"/v1/offers?{filters}&limit=10000").json()
+    assert whole["next_cursor"] is None
+    rows, path = [], f"/v1/offers?{filters}&limit=150"
+    while path:
+        response = client.get(path)
+        rows += response.json()["offers"]
+        path = response.links.get("next", {}).get("url", "")
+    assert rows == whole["offers"]
+    assert len(rows) == whole["total"] > 150
+
+
+def test_a_cursor_is_bound_to_its_filters(client: TestClient) -> None:
+    cursor = client.get("/v1/offers?provider=aws&limit=1").json()["next_cursor"]
+    assert client.get(f"/v1/offers?provider=aws&limit=1&cursor={cursor}").status_code == 200
+    problem(client.get(f"/v1/offers?provider=gcp&limit=1&cursor={cursor}"), 422)
+    problem(client.get(f"/v1/offers?provider=aws&limit=1&cursor={cursor}&snapshot=feed"), 422)
+
+
+def test_csv_is_given_to_those_who_ask(client: TestClient) -> None:
+    response = client.get("/v1/offers?limit=3", headers={"accept": "text/csv, application/json;q=0.5"})
+    assert response.headers["content-type"].startswith("text/csv")
+    lines = response.text.splitlines()
+    assert lines[0].startswith("provider,region,zone,instance_type,")
+    assert len(lines) == 4
+    problem(client.get("/v1/offers", headers={"accept": "image/png"}), 406)
+
+
+@pytest.mark.parametrize("path", ["/v1/offers?limit=2", "/v1/accelerators", "/v1/presets", "/v1/snapshots"])
+def test_what_did_not_change_is_not_sent_again(client: TestClient, path: str) -> None:
+    first = client.get(path)
+    etag = first.headers["etag"]
+    assert not etag.startswith("W/")
+    kept = client.get(path, headers={"if-none-match": f'"other", {etag}'})
+    assert (kept.status_code, kept.content, kept.headers["etag"]) == (304, b"", etag)
+    assert client.get(path, headers={"if-none-match": '"other"'}).status_code == 200
+
+
+def test_another_query_or_media_type_has_another_etag(client: TestClient) -> None:
+    csv = {"accept": "text/csv"}
+    tags = [
+        client.get("/v1/offers?limit=2").headers["etag"],
+        client.get("/v1/offers?limit=3").headers["etag"],
+        client.get("/v1/offers?limit=2", headers=csv).headers["etag"],
+    ]
+    assert len(set(tags)) == 3
+
+
+def test_the_same_key_gets_the_same_answer_and_another_request_a_problem(
+    client: TestClient, job: dict[str, Any]
+) -> None:
+    headers = {"idempotency-key": "order-66"}
+    first = client.post("/v1/plans", json=job, headers=headers)
+    assert client.post("/v1/plans", json=job, headers=headers).json() == first.json()
+    other = client.post("/v1/plans", json=job | {"deadline": "48h"}, headers=headers)
+    assert problem(other, 422)["errors"][0] | {"detail": ""} == {
+        "pointer": "/Idempotency-Key",
+        "in": "header",
+        "detail": "",
+    }
+    problem(client.post("/v1/plans?frontier=true", json=job, headers=headers), 422)
+    problem(client.post("/v1/plans", json=job, headers={"idempotency-key": "k" * 256}), 400)
+
+
+def test_a_request_id_is_echoed_if_it_is_harmless(client: TestClient) -> None:
+    assert client.get("/healthz", headers={"x-request-id": "trace-1"}).headers["x-request-id"] == "trace-1"
+    for harmful in ("a b", "x" * 200, "", "<script>"):
+        made = client.get("/healthz", headers={"x-request-id": harmful}).headers["x-request-id"]
+        assert made != harmful
+        assert len(made) == 32
+
+
+def test_the_service_lives_and_is_ready(client: TestClient) -> None:
+    assert client.get("/healthz").json() == {"status": "alive"}
+    ready = client.get("/readyz").json()
+    assert ready["status"] == "ready"
+    assert ready["offers"] > 1000
+    assert ready["age_days"] >= 0 or ready["age_days"] < 0
+
+
+def test_a_broken_store_is_said_to_be_unavailable_but_the_process_lives(tmp_path: Path) -> None:
+    path = tmp_path / "broken.sqlite3"
+    path.write_bytes(b"no database " * 200)
+    broken = Gpuplan(Environment(database_url=f"sqlite:///{path}"))
+    with TestClient(create_service(broken), raise_server_exceptions=False) as client:
+        assert client.get("/healthz").status_code == 200
+        response = client.get("/readyz")
+        assert str(path) in problem(response, 503)["detail"]
+        assert int(response.headers["retry-after"]) > 0
+        problem(client.get("/v1/offers"), 503)
+
+
+def test_a_bug_is_a_problem_with_the_id_under_which_it_is_logged(
+    database_url: str, job: dict[str, Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def bug(*_: object, **__: object) -> dict[str, Any]:
+        raise ZeroDivisionError("secret inside")
+
+    monkeypatch.setattr(Gpuplan, "plan", bug)
+    with TestClient(create_service(Gpuplan(Environment(database_url=database_url)))) as client:
+        response = client.post("/v1/plans", json=job)
+    body = problem(response, 500)
+    assert "secret inside" not in response.text
+    assert "secret inside" in caplog.text
+    assert body["request_id"] in caplog.text
+
+
+def test_too_long_a_queue_is_refused_at_once(
+    client: TestClient, job: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.http.workers.MOST_WAITING", 0)
+    response = client.post("/v1/plans", json=job)
+    problem(response, 503)
+    assert response.headers["retry-after"] == "1"
+    assert Workers is not None
+
+
+def test_the_documentation_page_needs_nothing_from_elsewhere(client: TestClient) -> None:
+    response = client.get("/docs")
+    page = response.text
+    assert response.headers["content-type"].startswith("text/html")
+    assert "<script" not in page
+    assert "https://" not in page
+    assert "default-src 'none'" in response.headers["content-security-policy"]
+    for path in client.get("/openapi.json").json()["paths"]:
+        assert path.replace("{", "{") in page
+
+
+def test_every_operation_has_a_name_and_every_body_an_example(client: TestClient) -> None:
+    document = client.get("/openapi.json").json()
+    operations = [each for methods in document["paths"].values() for each in methods.values()]
+    assert len({each["operationId"] for each in operations}) == len(operations) == 9
+    for operation in operations:
+        for content in operation.get("requestBody", {}).get("content", {}).values():
+            assert content["examples"]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), [("/v1/plans", "preset"), ("/v1/plans", "explicit"), ("/v1/estimates", "on_64_h100")]
+)
+def test_the_examples_work(client: TestClient, path: str, name: str) -> None:
+    document = client.get("/openapi.json").json()
+    body = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]
+    response = client.post(path, json=body["examples"][name]["value"])
+    assert response.status_code == 200, response.text

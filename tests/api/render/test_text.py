@@ -1,0 +1,67 @@
+"""Figures for people: never wrong by their rounding, never able to harm the terminal."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.render.text import duration, layout, number, percent, plain, usd, usd_per_hour, when
+
+
+@given(st.text())
+def test_a_strangers_text_becomes_one_printable_line(text: str) -> None:
+    shown = plain(text)
+    assert shown.isprintable()
+    assert "\x1b" not in shown
+
+
+def test_an_escape_sequence_is_shown_and_not_obeyed() -> None:
+    assert plain("a\x1b[31mred\r\nb\u202e") == "a\ufffd[31mred b\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("hours", "said"),
+    [
+        (0.001, "3.6 s"),
+        (0.25, "15 min"),
+        (36, "36 h"),
+        (76, "3 d 4 h"),
+        (24 * 200, "200 d"),
+        (24 * 365 * 3, "3 years"),
+        (None, "unknown"),
+        (float("inf"), "never"),
+    ],
+)
+def test_hours_are_said_as_people_do(hours: float | None, said: str) -> None:
+    assert duration(hours) == said
+
+
+@pytest.mark.parametrize(
+    ("amount", "said"),
+    [("1234.5", "$1,234.50"), ("0", "$0.00"), ("0.004", "$0.004"), (None, "unknown"), ("-3", "-$3.00")],
+)
+def test_money_is_never_rounded_to_nothing(amount: str | None, said: str) -> None:
+    assert usd(amount) == said
+
+
+def test_a_price_per_hour_below_ten_dollars_keeps_four_decimals() -> None:
+    assert usd_per_hour("0.5265") == "$0.5265"
+    assert usd_per_hour("55.04") == "$55.04"
+    assert usd_per_hour(None) == "unknown"
+
+
+def test_unknown_figures_are_said_to_be_unknown() -> None:
+    assert number(None) == percent(None) == when(None) == layout(None) == "unknown"
+
+
+def test_figures_keep_three_digits() -> None:
+    assert [number(each) for each in (0.012345, 12.345, 1234.5, 7.0)] == ["0.0123", "12.3", "1,234", "7"]
+
+
+def test_a_layout_names_only_what_is_split() -> None:
+    parts = {"data": 4, "tensor": 2, "pipeline": 1, "zero_stage": 3, "micro_batch": 2, "checkpointing": "full"}
+    assert layout(parts) == "data 4, tensor 2, ZeRO-3, micro-batch 2, full checkpointing"
+
+
+def test_a_time_names_its_zone() -> None:
+    assert when("2026-11-21T15:14:00+00:00") == "2026-11-21 15:14 UTC"
+    assert when("2026-11-21") == "2026-11-21"

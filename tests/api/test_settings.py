@@ -1,0 +1,74 @@
+"""The settings file and the environment: every key known, every figure in range."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from api.settings import Environment, SettingsFile, planner_settings, read_file
+from catalog.errors import UnusableInput
+from planner.settings import PlannerSettings
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "settings.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_every_assumption_of_the_planner_can_be_set_and_no_other() -> None:
+    assert set(SettingsFile.model_fields) == {field.name for field in fields(PlannerSettings)}
+
+
+def test_an_empty_choice_is_the_planners_defaults(tmp_path: Path) -> None:
+    assert planner_settings(None) == PlannerSettings()
+    assert planner_settings(written(tmp_path, "goodput: 0.8")) == PlannerSettings(goodput=0.8)
+
+
+def test_held_commitments_are_read(tmp_path: Path) -> None:
+    text = "held: [{provider: aws, region: us-east-1, instance_type: p5.48xlarge, price_kind: reserved_1y, nodes: 2}]"
+    [held] = planner_settings(written(tmp_path, text)).held
+    assert (held.instance_type, held.nodes) == ("p5.48xlarge", 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "said"),
+    [
+        ("goodputt: 0.5", "settings.goodputt", "goodput"),
+        ("goodput: 0", "settings.goodput", "greater than 0"),
+        ("goodput: .nan", "settings.goodput", "finite"),
+        ("setup_hours: -1", "settings.setup_hours", "greater than or equal to 0"),
+        ("cost_basis: cheap", "settings.cost_basis", "marginal"),
+        ("checkpoints_kept: 2.5", "settings.checkpoints_kept", "integer"),
+        ("held: [{provider: aws}]", "settings.held[0].region", "missing"),
+        (
+            "held: [{provider: aws, region: r, instance_type: t, price_kind: spot, nodes: 1}]",
+            "settings.held[0].price_kind",
+            "reserved_1y",
+        ),
+    ],
+)
+def test_a_wrong_setting_is_refused_by_name(tmp_path: Path, text: str, field: str, said: str) -> None:
+    with pytest.raises(UnusableInput) as refused:
+        planner_settings(written(tmp_path, text))
+    faults = {fault.field: fault.message for fault in refused.value.faults}
+    assert said in faults[field]
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnusableInput, match=r"settings: cannot read .*No such file"):
+        planner_settings(tmp_path / "absent.yaml")
+    with pytest.raises(UnusableInput, match=r"inventory: cannot read .*directory"):
+        read_file(tmp_path, field="inventory")
+
+
+def test_an_endless_file_is_read_only_so_far() -> None:
+    with pytest.raises(UnusableInput, match="too many"):
+        planner_settings(Path("/dev/zero"))
+
+
+def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUPLAN_SETTINGS", "")
+    monkeypatch.setenv("GPUPLAN_INVENTORY", "/lab.yaml")
+    assert Environment().settings is None
+    assert Environment().inventory == Path("/lab.yaml")

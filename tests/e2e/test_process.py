@@ -1,0 +1,126 @@
+"""The real program: a process on the command line, a server on a socket."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+GPUPLAN = (sys.executable, "-m", "api.cli.main")
+JOB: dict[str, Any] = {
+    "name": "resnet-50",
+    "workload": {"kind": "preset", "model": "resnet-50", "samples": "115M"},
+    "start": "2026-11-21T12:00Z",
+    "deadline": "36h",
+}
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("e2e")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GPUPLAN_")}
+    return kept | {"GPUPLAN_DATABASE_URL": f"sqlite:///{folder / 'gpuplan.sqlite3'}"}
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("job") / "job.yaml"
+    path.write_text(json.dumps(JOB), encoding="utf-8")
+    return path
+
+
+def ended(environment: dict[str, str], *arguments: str | Path, **more: Any) -> subprocess.CompletedProcess[str]:
+    command = [*GPUPLAN, *map(str, arguments)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False, **more)
+
+
+def test_a_fresh_machine_gets_a_plan(environment: dict[str, str], job: Path) -> None:
+    done = ended(environment, "plan", job, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["outcome"] == "planned"
+
+
+def test_a_terminal_that_knows_only_ascii_gets_an_answer(environment: dict[str, str], job: Path) -> None:
+    done = ended(environment | {"PYTHONIOENCODING": "ascii"}, "plan", job)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Cheapest for resnet-50" in done.stdout
+
+
+def test_unusable_input_ends_with_two_and_one_line(environment: dict[str, str], job: Path) -> None:
+    done = ended(environment, "plan", "-", input=json.dumps(JOB | {"deadline": "7 dogs"}))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("gpuplan: deadline: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_reader_that_goes_away_is_no_error(environment: dict[str, str]) -> None:
+    command = [*GPUPLAN, "offers", "--format", "csv"]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().startswith(b"provider,")
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(30) == 141
+
+
+@pytest.fixture(scope="module")
+def service(environment: dict[str, str]) -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [*GPUPLAN, "serve", "--port", str(port)]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        url = f"http://127.0.0.1:{port}"
+        try:
+            _wait(url, process)
+            yield url
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
+    assert process.returncode == 130
+
+
+def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
+    for _ in range(300):
+        assert process.poll() is None, process.stdout.read() if process.stdout else ""
+        try:
+            httpx.get(f"{url}/readyz", timeout=10).raise_for_status()
+        except httpx.TransportError:
+            time.sleep(0.1)
+        else:
+            return
+    pytest.fail("the service did not become ready")
+
+
+def test_the_service_and_the_command_line_give_the_same_plan(
+    service: str, environment: dict[str, str], job: Path
+) -> None:
+    told = json.loads(ended(environment, "plan", job, "--json").stdout)
+    with httpx.Client(base_url=service, timeout=60) as client:
+        answer = client.post("/v1/plans", json=JOB).json()
+        assert answer["plan"] == told["plan"]
+        assert client.get(f"/v1/plans/{told['plan']['id']}").json()["plan"] == told["plan"]
+
+
+def test_the_service_answers_its_main_questions(service: str) -> None:
+    with httpx.Client(base_url=service, timeout=60) as client:
+        estimate = client.post("/v1/estimates", json={"job": JOB, "on": {"accelerator": "A100 80GB", "gpus": 8}})
+        assert estimate.status_code == 200
+        offers = client.get("/v1/offers", params={"accelerator": "A100 80GB", "limit": 5})
+        assert len(offers.json()["offers"]) == 5
+        problem = client.post("/v1/plans", json=JOB | {"deadline": "7 dogs"})
+        assert (problem.status_code, problem.json()["errors"][0]["pointer"]) == (422, "/deadline")
+
+
+def test_a_port_in_use_is_refused_in_one_line(service: str, environment: dict[str, str]) -> None:
+    done = ended(environment, "serve", "--port", service.rpartition(":")[2])
+    assert done.returncode == 2
+    assert done.stderr.startswith("gpuplan: port: cannot listen")
