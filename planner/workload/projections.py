@@ -1,0 +1,146 @@
+"""A transformer as a list of its weight matrices: parameters, FLOPs and adapters are sums over it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from planner.job import Transformer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Particulars:
+    """What a published model has beyond the dimensions of a `Transformer`.
+
+    `learned_positions` are position embeddings; `attention_parameters` those of one attention block
+    where it is not four plain projections (latent attention); `head_share` the share of positions
+    whose logits are computed (masked language models, classifiers); `decoder_sequence_length` the
+    target's length (0: as long as the input); `patch_inputs` the numbers in one patch where a
+    projection of patches stands in for the input embedding.
+    """
+
+    learned_positions: int = 0
+    attention_parameters: float | None = None
+    head_share: float = 1.0
+    decoder_sequence_length: int = 0
+    patch_inputs: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Projection:
+    """Equal weight matrices: `held` in the model, of which a position passes through `active`.
+
+    `positions` of one sample pass; `adapted` matrices get a low-rank adapter under LoRA.
+    """
+
+    inputs: float
+    outputs: float
+    held: int
+    active: int
+    positions: int
+    adapted: bool = True
+
+    @property
+    def parameters(self) -> float:
+        """Of all matrices held."""
+        return self.inputs * self.outputs * self.held
+
+    @property
+    def active_parameters(self) -> float:
+        """Of the matrices that one position passes through."""
+        return self.inputs * self.outputs * self.active
+
+    @property
+    def multiply_adds(self) -> float:
+        """Of one sample, forward."""
+        return self.active_parameters * self.positions
+
+    @property
+    def adapter_parameters(self) -> float:
+        """Of all adapters, per unit of rank: in + out (Hu 2021)."""
+        return (self.inputs + self.outputs) * self.held if self.adapted else 0.0
+
+    @property
+    def adapter_multiply_adds(self) -> float:
+        """Of one sample's adapters, forward, per unit of rank."""
+        return (self.inputs + self.outputs) * self.active * self.positions if self.adapted else 0.0
+
+
+def projections(model: Transformer, particulars: Particulars) -> tuple[Projection, ...]:
+    """Every weight matrix but embeddings and head; `model` is complete (heads, head and expert sizes set)."""
+    return tuple(_stem(model, particulars)) + tuple(_encoder(model, particulars)) + tuple(_decoder(model, particulars))
+
+
+def decoder_length(model: Transformer, particulars: Particulars) -> int:
+    """Positions of the decoder of one sample."""
+    return particulars.decoder_sequence_length or model.sequence_length
+
+
+def moe_layers(model: Transformer) -> int:
+    """How many of the layers hold experts."""
+    return model.layers - model.dense_layers if model.experts else 0
+
+
+def _stem(model: Transformer, particulars: Particulars) -> Iterator[Projection]:
+    if particulars.patch_inputs:
+        yield Projection(
+            inputs=particulars.patch_inputs,
+            outputs=model.hidden_size,
+            held=1,
+            active=1,
+            positions=model.sequence_length,
+            adapted=False,
+        )
+
+
+def _encoder(model: Transformer, particulars: Particulars) -> Iterator[Projection]:
+    mixtures = moe_layers(model)
+    length = model.sequence_length
+    yield from _attention(model, particulars, model.layers, length, length)
+    if model.layers > mixtures:
+        yield from _feed_forward(model, model.layers - mixtures, length)
+    if mixtures:
+        yield from _experts(model, mixtures)
+
+
+def _decoder(model: Transformer, particulars: Particulars) -> Iterator[Projection]:
+    if model.decoder_layers:
+        length = decoder_length(model, particulars)
+        yield from _attention(model, particulars, model.decoder_layers, length, length)
+        yield from _attention(model, particulars, model.decoder_layers, length, model.sequence_length)
+        yield from _feed_forward(model, model.decoder_layers, length)
+
+
+def _attention(
+    model: Transformer, particulars: Particulars, blocks: int, queries: int, keys: int
+) -> Iterator[Projection]:
+    """Query and output of `queries` positions, key and value of `keys` positions."""
+    hidden, heads = model.hidden_size, model.attention_heads * model.head_size
+    if particulars.attention_parameters is not None:
+        width = particulars.attention_parameters / hidden
+        yield Projection(inputs=hidden, outputs=width, held=blocks, active=blocks, positions=queries)
+        return
+    shared = model.kv_heads * model.head_size
+    yield Projection(inputs=hidden, outputs=heads, held=2 * blocks, active=2 * blocks, positions=queries)
+    yield Projection(inputs=hidden, outputs=shared, held=2 * blocks, active=2 * blocks, positions=keys)
+
+
+def _feed_forward(model: Transformer, blocks: int, positions: int) -> Iterator[Projection]:
+    matrices = (3 if model.gated_mlp else 2) * blocks
+    yield Projection(
+        inputs=model.hidden_size, outputs=model.ffn_size, held=matrices, active=matrices, positions=positions
+    )
+
+
+def _experts(model: Transformer, blocks: int) -> Iterator[Projection]:
+    """Routed and shared experts, and the router, which sees every expert."""
+    matrices = (3 if model.gated_mlp else 2) * blocks
+    length = model.sequence_length
+    yield Projection(
+        inputs=model.hidden_size,
+        outputs=model.expert_ffn_size,
+        held=matrices * (model.experts + model.shared_experts),
+        active=matrices * (model.active_experts + model.shared_experts),
+        positions=length,
+    )
+    yield Projection(
+        inputs=model.hidden_size, outputs=model.experts, held=blocks, active=blocks, positions=length, adapted=False
+    )
