@@ -12,6 +12,7 @@ from planner.workload.convolution import check_image_size, plain, residual, u_ne
 from planner.workload.counted import Amount, Network, counted_work
 from planner.workload.diffusion import latent_u_net
 from planner.workload.dimensions import check_positions
+from planner.workload.methods import method_of
 from planner.workload.presets import PresetRow, find_preset, presets
 from planner.workload.projections import Particulars
 from planner.workload.recommender import deep_learning_recommendation
@@ -35,6 +36,10 @@ _DIMENSIONS = tuple(
     {field.name for field in fields(PresetRow)}
     & {field.name for field in fields(Transformer)} - {"sequence_length", "global_batch_tokens"}
 )
+#: Adapters are tuned with 16 to 128 sequences at a time (Hu 2021; Dettmers 2023).
+_ADAPTER_SAMPLES = 64
+#: A batch that is not asked for leaves a short job this many optimizer steps to train in.
+_LEAST_STEPS = 1000
 #: Longer than any sequence trained on; keeps products finite.
 _LONGEST_SEQUENCE = 100_000_000
 
@@ -48,7 +53,7 @@ def preset_work(preset: Preset, training: Training) -> Work:
     image = row.image_size if preset.image_size is None else preset.image_size
     length = row.sequence_length if preset.sequence_length is None else preset.sequence_length
     per_sample = length if row.unit == "tokens" else 1
-    amount = _amount(row, preset, per_sample)
+    amount = _amount(row, preset, per_sample, adapters=method_of(training).adapters)
     if row.architecture in _NETWORKS:
         return counted_work(row.name, row.task, _network(row.name, image, length), amount, training)
     model, particulars = _transformer(row.name, image, length)
@@ -105,8 +110,8 @@ def _target_length(row: PresetRow, details: dict[str, str], sequence_length: int
     return max(1, round(published * sequence_length / row.sequence_length)) if published else 0
 
 
-def _amount(row: PresetRow, preset: Preset, per_sample: int) -> Amount:
-    """Units of the job and of a step: as asked for, else the batch of the paper, never more than the job has."""
+def _amount(row: PresetRow, preset: Preset, per_sample: int, *, adapters: bool) -> Amount:
+    """Units of the job and of a step, never more than the job has."""
     said = [row.note] if row.note else []
     total = preset.tokens if preset.tokens is not None else (preset.samples or 0.0) * per_sample
     if preset.samples is not None and per_sample > 1:
@@ -116,18 +121,33 @@ def _amount(row: PresetRow, preset: Preset, per_sample: int) -> Amount:
     elif preset.global_batch_samples is not None:
         batch = preset.global_batch_samples * per_sample
     else:
-        batch = max(float(per_sample), row.global_batch_tokens or row.global_batch_samples * per_sample)
-        said.append(f"global batch of {batch:,.0f} {row.unit} ({row.batch_source})")
-    if total < per_sample:
-        message = f"{total:g} is less than one sequence of {per_sample} tokens"
-        raise UnusableInput.at("workload", "tokens", message=message)
-    if batch < per_sample:
-        message = f"{batch:g} is less than one sequence of {per_sample} tokens"
-        raise UnusableInput.at("workload", "global_batch_tokens", message=message)
+        batch, why = _default_batch(row, per_sample, total, adapters=adapters)
+        said.append(f"global batch of {batch:,.0f} {row.unit} ({why})")
+    _check_one_sequence("tokens", total, per_sample)
+    _check_one_sequence("global_batch_tokens", batch, per_sample)
     if batch > total:
         batch = total
         said.append(f"the job is smaller than the batch: one step of all {total:.4g} {row.unit}")
     return Amount(unit=row.unit, total=total, per_step=batch, per_sample=per_sample, assumptions=tuple(said))
+
+
+def _default_batch(row: PresetRow, per_sample: int, total: float, *, adapters: bool) -> tuple[float, str]:
+    """The paper's batch, and why; less for adapters and short jobs, then in a power of two samples."""
+    published = max(float(per_sample), row.global_batch_tokens or row.global_batch_samples * per_sample)
+    least_steps = total / _LEAST_STEPS
+    limits = [(published, row.batch_source), (least_steps, f"so that the job has {_LEAST_STEPS} steps")]
+    if adapters:
+        limits.append((float(_ADAPTER_SAMPLES * per_sample), f"{_ADAPTER_SAMPLES} sequences, usual for adapters"))
+    batch, why = min(limits)
+    if batch == published:
+        return batch, why
+    samples = 2 ** (max(1, int(batch / per_sample)).bit_length() - 1)
+    return float(samples * per_sample), why
+
+
+def _check_one_sequence(field: str, units: float, per_sample: int) -> None:
+    if units < per_sample:
+        raise UnusableInput.at("workload", field, message=f"{units:g} is less than one sequence of {per_sample} tokens")
 
 
 def _unit_faults(row: PresetRow, preset: Preset) -> list[Fault]:
