@@ -12,7 +12,7 @@ from catalog.build import hardware
 from catalog.build.fact_tables import mapping_table
 from catalog.build.hardware import instance_types, left_out
 from catalog.build.hardware_aws import ec2_instance_types, ec2_records
-from catalog.offer import Implausible, InstanceType
+from catalog.offer import Implausible
 
 TYPES = {each.name: each for each in instance_types()}
 EC2_DEVICE_LISTS = (("GpuInfo", "Gpus"), ("NeuronInfo", "NeuronDevices"), ("InferenceAcceleratorInfo", "Accelerators"))
