@@ -101,17 +101,21 @@ def choose(value: object, known: Sequence[str], aliases: Mapping[str, str] | Non
     Raises `ValueError` with the nearest names and all that is accepted.
     """
     if isinstance(value, str):
-        folded = value.strip().lower().replace("-", "_").replace(" ", "_")
-        match = {each.lower(): each for each in known} | dict(aliases or {})
-        if folded in match:
-            return match[folded]
-        near = list(dict.fromkeys(match[each.lower()] for each in nearest(value, match)))
+        match = {_fold(each): each for each in known} | {_fold(each): name for each, name in (aliases or {}).items()}
+        if _fold(value) in match:
+            return match[_fold(value)]
+        near = list(dict.fromkeys(match[each] for each in nearest(_fold(value), match)))
     else:
         near = []
     if near and len(known) > _MOST_NAMES:
         raise ValueError(f"{shown(value)} is not accepted; nearest: {', '.join(near)}")
     hint = f"did you mean {near[0]}? " if near else ""
     raise ValueError(f"{shown(value)} is not accepted; {hint}write one of {', '.join(known)}")
+
+
+def _fold(word: str) -> str:
+    """Without case; dash, blank and underscore are one."""
+    return word[:100].strip().lower().replace("-", "_").replace(" ", "_")
 
 
 def choice(known: Sequence[str], aliases: Mapping[str, str] | None = None, description: str = "") -> Reads:

@@ -11,6 +11,7 @@ from catalog.document_fields import Document, Reads, YesNo, choice, choose, list
 from catalog.errors import UnusableInput
 from catalog.price_kinds import price_kinds
 from catalog.quantities import gb, shown
+from catalog.regions import GEOGRAPHIES
 from planner.job import Constraints, DataSource
 
 #: The largest published training clusters have about 4,000 nodes of 8 (32,768 accelerators).
@@ -70,9 +71,7 @@ def _vendor(value: object) -> str:
 
 
 def _geography(value: object) -> str:
-    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z][A-Za-z _-]{0,40}", value.strip()):
-        raise ValueError(f"{shown(value)} is not accepted; write a part of the world such as us, eu or asia")
-    return re.sub(r"[ -]", "_", value.strip().lower())
+    return choose(value, tuple(GEOGRAPHIES), {"usa": "us", "european_union": "eu", "gb": "uk"})
 
 
 def _price_kind(value: object) -> str:

@@ -1,5 +1,8 @@
 """The words a job document may use for training and constraints, with the spellings people use for them."""
 
+from planner.estimate.stacks import STACKS
+from planner.estimate.states import MOMENT_BYTES
+
 #: Dense formats that accelerators have matrix rates for; `auto` lets the planner choose.
 PRECISIONS = ("auto", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4")
 PRECISION_ALIASES = {
@@ -16,20 +19,22 @@ METHODS = ("full", "lora", "qlora")
 #: Methods that train adapters of a rank beside frozen weights.
 ADAPTERS = ("lora", "qlora")
 
-OPTIMIZERS = ("adamw", "adam", "adamw_8bit", "adafactor", "lion", "lamb", "lars", "sgd", "sgd_momentum", "muon")
+#: Those whose state the memory model knows.
+OPTIMIZERS = tuple(MOMENT_BYTES)
 OPTIMIZER_ALIASES = {
     "adam_w": "adamw",
     "adamw8bit": "adamw_8bit",
-    "adam8bit": "adamw_8bit",
-    "adam_8bit": "adamw_8bit",
-    "8bit_adam": "adamw_8bit",
-    "momentum": "sgd_momentum",
+    "8bit_adamw": "adamw_8bit",
+    "adam8bit": "adam_8bit",
+    "8bit_adam": "adam_8bit",
+    "sgd_momentum": "momentum",
+    "sgdm": "momentum",
 }
 
 CHECKPOINTING = ("auto", "none", "selective", "full")
 STATES = ("mixed", "pure_bf16")
 OFFLOAD = ("none", "optimizer", "parameters")
-SOFTWARE = ("fused", "plain")
+SOFTWARE = tuple(STACKS)
 
 PROVIDERS = ("aws", "gcp", "azure", "local")
 PROVIDER_ALIASES = {"amazon": "aws", "google": "gcp", "gcloud": "gcp", "microsoft": "azure", "own": "local"}

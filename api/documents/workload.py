@@ -4,8 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from catalog.document_fields import Document, Label, YesNo, quantity, whole_number
+from catalog.document_fields import Document, Reads, YesNo, label, quantity, whole_number
+from catalog.errors import UnusableInput
 from catalog.quantities import MAX_FLOPS, count, gib
+from planner.workload.presets import find_preset
 
 #: Far above every published model, far below what overflows: 10,000 layers, a hidden size of a million.
 Layers = Annotated[int, whole_number(1, 10_000)]
@@ -25,6 +27,15 @@ Flops = Annotated[float, quantity(lambda value: count(value, top=MAX_FLOPS), "FL
 Bytes = Annotated[float, quantity(lambda value: count(value, top=MAX_FLOPS), "bytes moved, all steps", 5e18)]
 Gib = Annotated[float, quantity(gib, "GiB as a number, or text such as 80 GiB or 80 GB", "80 GiB")]
 SomeGib = Annotated[float, quantity(lambda value: gib(value, zero=True), "as memory; 0 for none", "8 GiB")]
+
+
+def preset_name(value: object) -> str:
+    """The table's name for a known model; `ValueError` with the nearest names."""
+    model = label(value)
+    try:
+        return find_preset(model).name
+    except UnusableInput as error:
+        raise ValueError(error.faults[0].message) from None
 
 
 class TransformerDocument(Document):
@@ -57,7 +68,7 @@ class PresetDocument(Document):
     """A known model by name, and how many tokens or samples to train it on."""
 
     kind: Literal["preset"]
-    model: Annotated[str, Label]
+    model: Annotated[str, Reads(preset_name, {"type": "string", "examples": ["llama-3-8b", "resnet-50", "bert-large"]})]
     tokens: Count | None = None
     samples: Count | None = None
     sequence_length: SequenceLength | None = None
