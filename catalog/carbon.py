@@ -1,9 +1,9 @@
 """How much CO2 a kilowatt-hour of the grid causes, and how much power a data centre draws per watt computed."""
 
-import csv
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+
+from catalog.data_tables import data_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +33,7 @@ def carbon(provider: str, region: str) -> Carbon:
 
 @cache
 def _table() -> dict[tuple[str, str], Carbon]:
-    with (files("catalog") / "data" / "carbon.csv").open(encoding="utf-8", newline="") as file:
-        return {(row["provider"], row["region"]): _carbon(row) for row in csv.DictReader(file)}
+    return {(row["provider"], row["region"]): _carbon(row) for row in data_table("carbon.csv")}
 
 
 def _carbon(row: dict[str, str]) -> Carbon:

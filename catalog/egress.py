@@ -4,12 +4,11 @@ Clouds charge the origin only. Tiers are those of a month, taken as unused at th
 10^9 bytes; the bounds of tiers that GCP states in TiB are converted.
 """
 
-import csv
 import math
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
 
+from catalog.data_tables import data_table
 from catalog.regions import nearest_with, regions
 
 WORLDWIDE = "internet:worldwide"
@@ -91,9 +90,8 @@ def _providers() -> frozenset[str]:
 def _rates() -> dict[tuple[str, str, str], EgressRate]:
     """Rates by (provider, region, destination)."""
     tiers: dict[tuple[str, str, str], list[dict[str, str]]] = {}
-    with (files("catalog") / "data" / "egress.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            tiers.setdefault((row["provider"], row["region"], row["destination"]), []).append(row)
+    for row in data_table("egress.csv"):
+        tiers.setdefault((row["provider"], row["region"], row["destination"]), []).append(row)
     return {key: _rate(rows) for key, rows in tiers.items()}
 
 

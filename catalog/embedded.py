@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import cache
 from importlib.resources import files
 
+from catalog.data_tables import data_table
 from catalog.errors import StoreFailure
 from catalog.offer import InstanceType, Offer
 from catalog.snapshot import Snapshot
@@ -28,25 +29,25 @@ def embedded_snapshot() -> Snapshot:
     Raises `StoreFailure` if the files are missing or damaged.
     """
     try:
-        return Snapshot(
-            id=_about()["snapshot_id"],
-            observed_at=datetime.fromisoformat(_about()["observed_at"]),
-            instance_types=instance_types_of(_text("instance_types.csv")),
-            offers=offers_of(lzma.decompress(_bytes("offers.csv.xz")).decode()),
-        )
+        return _read()
     except (OSError, ValueError, KeyError, IndexError, lzma.LZMAError) as problem:
         raise StoreFailure(f"the embedded catalogue cannot be read ({problem}); reinstall gpuplan") from problem
 
 
-def instance_types_of(text: str) -> tuple[InstanceType, ...]:
-    """The rows of instance_types.csv; blank is unknown."""
-    return tuple(_instance_type(row) for row in csv.DictReader(io.StringIO(text)))
+def _read() -> Snapshot:
+    about = data_table("embedded.csv")[0]
+    offers = offers_of(lzma.decompress((files("catalog") / "data" / "offers.csv.xz").read_bytes()).decode())
+    types = tuple(_instance_type(row) for row in data_table("instance_types.csv"))
+    if (len(offers), len(types)) != (int(about["offers"]), int(about["instance_types"])):
+        raise ValueError("offers or instance types are missing")
+    observed_at = datetime.fromisoformat(about["observed_at"])
+    return Snapshot(id=about["snapshot_id"], observed_at=observed_at, instance_types=types, offers=offers)
 
 
 def offers_of(text: str) -> tuple[Offer, ...]:
     """The rows of offers.csv. Times and lists repeat, so each distinct text is parsed once."""
     rows = csv.reader(io.StringIO(text))
-    next(rows)
+    next(rows, None)
     times: dict[str, datetime] = {}
     words: dict[str, tuple[str, ...]] = {}
     sources: dict[str, str] = {}
@@ -83,16 +84,3 @@ def _instance_type(row: dict[str, str]) -> InstanceType:
     for name in _YES_NO_TYPE_FIELDS:
         values[name] = row[name] == "yes"
     return InstanceType(**values)  # type: ignore[arg-type]
-
-
-@cache
-def _about() -> dict[str, str]:
-    return next(csv.DictReader(io.StringIO(_text("embedded.csv"))))
-
-
-def _text(name: str) -> str:
-    return _bytes(name).decode()
-
-
-def _bytes(name: str) -> bytes:
-    return (files("catalog") / "data" / name).read_bytes()

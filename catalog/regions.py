@@ -6,10 +6,10 @@ eu-west-3). The electricity price is the average that businesses of the continen
 that a user's settings replace: no operator publishes its own.
 """
 
-import csv
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+
+from catalog.data_tables import data_table
 
 #: What `geography:` of a job may say. The European Union is apart from the rest of Europe, and
 #: mainland China from Asia, because data may often not leave the one for the other.
@@ -47,16 +47,11 @@ class Region:
     usd_per_kwh_source: str
     usd_per_kwh_as_of: str
 
-    def __post_init__(self) -> None:
-        if self.geography not in GEOGRAPHIES:
-            raise ValueError(f"region {self.provider}/{self.name}: geography {self.geography!r} is not known")
-
 
 @cache
 def regions() -> dict[tuple[str, str], Region]:
     """Every known region by (provider, region)."""
-    with (files("catalog") / "data" / "regions.csv").open(encoding="utf-8", newline="") as file:
-        return {(row["provider"], row["region"]): _region(row) for row in csv.DictReader(file)}
+    return {(row["provider"], row["region"]): _region(row) for row in data_table("regions.csv")}
 
 
 def _region(row: dict[str, str]) -> Region:

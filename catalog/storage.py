@@ -4,11 +4,10 @@ Block storage is the usual SSD disk (gp3, balanced persistent disk, Standard SSD
 the standard class. Prices are per GB (10^9 bytes) and month.
 """
 
-import csv
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
+from catalog.data_tables import data_table
 from catalog.regions import nearest_with
 
 
@@ -69,13 +68,12 @@ def _price(provider: str, region: str, kind: str) -> tuple[_Price, str]:
 
 @cache
 def _prices() -> dict[tuple[str, str, str], _Price]:
-    with (files("catalog") / "data" / "storage.csv").open(encoding="utf-8", newline="") as file:
-        return {
-            (row["provider"], row["region"], row["kind"]): _Price(
-                usd_per_gb_month=float(row["usd_per_gb_month"]),
-                sku=row["sku"],
-                source=row["source"],
-                as_of=row["as_of"],
-            )
-            for row in csv.DictReader(file)
-        }
+    return {
+        (row["provider"], row["region"], row["kind"]): _Price(
+            usd_per_gb_month=float(row["usd_per_gb_month"]),
+            sku=row["sku"],
+            source=row["source"],
+            as_of=row["as_of"],
+        )
+        for row in data_table("storage.csv")
+    }

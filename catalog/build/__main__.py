@@ -27,8 +27,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as problem:
         print(f"--facts: {problem.filename} cannot be read; give the folder that holds prices/", file=sys.stderr)
         return 2
-    except (KeyError, ValueError) as problem:
-        print(f"facts: {problem} is not known to any mapping table", file=sys.stderr)
+    except KeyError as problem:
+        print(f"refused: {problem} is not known to any mapping table", file=sys.stderr)
+        return 1
+    except ValueError as problem:
+        print(f"refused: {problem}", file=sys.stderr)
         return 1
     _print_counts(built)
     if built.problems:

@@ -27,12 +27,13 @@ class SetAside:
 
 @dataclass(slots=True, kw_only=True)
 class Harvest:
-    """Offers, machine shapes that came with them, rows set aside, and a count of everything by name."""
+    """Offers, machine shapes that came with them, rows set aside, a count of everything by name, and unusable rows."""
 
     offers: list[Offer] = field(default_factory=list)
     instance_types: list[InstanceType] = field(default_factory=list)
     set_aside: list[SetAside] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
 
     def add(self, other: "Harvest") -> None:
         """Take in everything of another harvest."""
@@ -40,3 +41,4 @@ class Harvest:
         self.instance_types += other.instance_types
         self.set_aside += other.set_aside
         self.counts += other.counts
+        self.problems += other.problems

@@ -60,7 +60,7 @@ def catalogue_of(
         side_tables=side_tables(facts),
         set_aside=harvest.set_aside,
         counts=harvest.counts + _properties(offers),
-        problems=_problems(types, offers, tables["list_prices"], accelerators),
+        problems=harvest.problems + _problems(types, offers, tables["list_prices"], accelerators),
     )
 
 

@@ -1,6 +1,7 @@
 """Reading the fact tables: those given to the build, and the small mapping tables that lie beside it."""
 
 import csv
+import io
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,5 +16,5 @@ def read_table(path: Path) -> list[Row]:
 
 def mapping_table(name: str) -> list[Row]:
     """The rows of `catalog/build/facts/NAME.csv`."""
-    with (files("catalog.build") / "facts" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    text = (files("catalog.build") / "facts" / f"{name}.csv").read_text(encoding="utf-8")
+    return list(csv.DictReader(io.StringIO(text)))

@@ -12,6 +12,7 @@ from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 
+from catalog.accelerators import accelerators
 from catalog.build.account import Harvest
 from catalog.build.fact_tables import Row, mapping_table
 from catalog.build.observation import observed
@@ -39,6 +40,16 @@ class Part:
     source: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """How much of which component a machine is, in which price kinds, and what of its price is missing."""
+
+    name: str
+    quantities: Mapping[str, Decimal]
+    price_kinds: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+
+
 Parts = Mapping[tuple[str, str, str], Part]
 
 
@@ -61,14 +72,16 @@ def composed_machines(parts: Parts, listed: Iterable[Offer]) -> Harvest:
     taken = {offer.key for offer in listed}
     harvest = Harvest()
     for shape in mapping_table("n1_shapes"):
-        harvest.add(_composed(_n1_type(shape), parts, _n1_bill(shape), ("on_demand", "spot"), (), taken))
+        recipe = _n1_recipe(shape)
+        harvest.instance_types.append(_n1_type(shape, recipe.name))
+        harvest.offers += _composed(recipe, parts, taken)
     harvest.counts["N1 offers composed from parts"] = len(harvest.offers)
     for machine in mapping_table("gcp_machines_from_parts"):
-        kinds, missing = machine["price_kinds"].split(), tuple(machine["missing"].split())
-        made = _composed(_listed_type(machine), parts, _machine_bill(machine), kinds, missing, taken)
-        label = "partial" if missing else "composed from parts"
-        made.counts[f"{machine['instance_type']} offers {label}"] = len(made.offers)
-        harvest.add(made)
+        recipe = _machine_recipe(machine)
+        offers = _composed(recipe, parts, taken)
+        label = "partial" if recipe.missing else "composed from parts"
+        harvest.counts[f"{recipe.name} offers {label}"] = len(offers)
+        harvest.offers += offers
     return harvest
 
 
@@ -82,66 +95,64 @@ def _keep_newest(parts: dict[tuple[str, str, str], Part], key: tuple[str, str, s
         parts[key] = part
 
 
-def _composed(
-    kind_of_machine: InstanceType,
-    parts: Parts,
-    bill: Mapping[str, Decimal],
-    kinds: Iterable[str],
-    missing: tuple[str, ...],
-    taken: set[tuple[str, str, str, str, str]],
-) -> Harvest:
-    """Offers of one machine: the sum of quantity x unit price in each region and kind that prices every part."""
-    harvest = Harvest()
-    regions = sorted({region for region, _, _ in parts})
-    for region in regions:
-        for price_kind in kinds:
-            found = [(parts.get((region, name, price_kind)), quantity) for name, quantity in bill.items()]
+def _composed(recipe: Recipe, parts: Parts, taken: set[tuple[str, str, str, str, str]]) -> list[Offer]:
+    """The sum of quantity x unit price in each region and kind that prices every part."""
+    offers = []
+    for region in sorted({region for region, _, _ in parts}):
+        for price_kind in recipe.price_kinds:
+            found = [(parts.get((region, name, price_kind)), quantity) for name, quantity in recipe.quantities.items()]
             priced = [(part, quantity) for part, quantity in found if part is not None]
-            offer = _sum_offer(kind_of_machine, region, price_kind, priced, missing) if len(priced) == len(bill) else None
-            if offer is not None and offer.key not in taken:
-                harvest.offers.append(offer)
-    harvest.instance_types = [kind_of_machine] if harvest.offers else []
-    return harvest
+            if len(priced) == len(found):
+                offer = _sum_offer(recipe, region, price_kind, priced)
+                offers += [offer] if offer.key not in taken else []
+    return offers
 
 
-def _sum_offer(
-    machine: InstanceType, region: str, price_kind: str, priced: list[tuple[Part, Decimal]], missing: tuple[str, ...]
-) -> Offer:
+def _sum_offer(recipe: Recipe, region: str, price_kind: str, priced: list[tuple[Part, Decimal]]) -> Offer:
     return Offer(
         provider=PROVIDER,
         region=region,
-        instance_type=machine.name,
+        instance_type=recipe.name,
         price_kind=price_kind,
         usd_micros_per_hour=usd_micros(sum((part.usd * quantity for part, quantity in priced), Decimal(0))),
         observed_at=min(part.observed_at for part, _ in priced),
         observed_approximately=any(part.approximately for part, _ in priced),
-        partial=missing,
+        partial=recipe.missing,
         source="sum of parts of the Cloud Billing Catalog: " + " + ".join(part.source for part, _ in priced),
     )
 
 
-def _n1_bill(shape: Row) -> dict[str, Decimal]:
-    vcpus = Decimal(shape["vcpus"])
-    return {
-        f"component:gpu/{shape['gpu']}": Decimal(shape["gpus"]),
-        "component:n1/vcpu": vcpus,
-        "component:n1/gib_ram": vcpus * N1_GIB_PER_VCPU,
-    }
-
-
-def _n1_type(shape: Row) -> InstanceType:
+def _n1_recipe(shape: Row) -> Recipe:
     """Raises `ValueError` for a shape with more vCPUs than that number of GPUs may have."""
-    vcpus = int(shape["vcpus"])
+    vcpus = Decimal(shape["vcpus"])
     if vcpus > int(shape["max_vcpus"]):
         raise ValueError(f"{shape['gpus']} x {shape['gpu']} may have {shape['max_vcpus']} vCPUs at most, not {vcpus}")
+    return Recipe(
+        name=f"n1-standard-{vcpus}+{shape['gpus']}x{shape['gpu']}",
+        quantities={
+            f"component:gpu/{shape['gpu']}": Decimal(shape["gpus"]),
+            "component:n1/vcpu": vcpus,
+            "component:n1/gib_ram": vcpus * N1_GIB_PER_VCPU,
+        },
+        price_kinds=("on_demand", "spot"),
+    )
+
+
+def _n1_type(shape: Row, name: str) -> InstanceType:
+    """The GPUs talk over their own link (NVLink for V100), one direction of the vendor's total, or over PCIe."""
+    vcpus, gpus = int(shape["vcpus"]), int(shape["gpus"])
+    gpu = accelerators()[shape["accelerator"]]
+    link_gbs = gpu.link_gbs / 2 if gpu.link_gbs else gpu.pcie_gbs
     return InstanceType(
         provider=PROVIDER,
-        name=f"n1-standard-{vcpus}+{shape['gpus']}x{shape['gpu']}",
+        name=name,
         accelerator=shape["accelerator"],
-        accelerator_count=Fraction(shape["gpus"]),
+        accelerator_count=Fraction(gpus),
         vcpus=float(vcpus),
         ram_gib=float(vcpus * N1_GIB_PER_VCPU),
-        scaleup_domain=int(shape["gpus"]),
+        intranode_link=gpu.link if gpus > 1 else "",
+        intranode_gbs=link_gbs if gpus > 1 else None,
+        scaleup_domain=gpus,
         network_gbps=next(gbps for least, gbps in N1_NETWORK_GBPS if vcpus >= least),
         fabric="tcp",
         clusters=True,
@@ -150,28 +161,15 @@ def _n1_type(shape: Row) -> InstanceType:
     )
 
 
-def _machine_bill(machine: Row) -> dict[str, Decimal]:
-    bill = {
+def _machine_recipe(machine: Row) -> Recipe:
+    quantities = {
         machine["gpu_component"]: Decimal(machine["gpus"]),
         machine["host_component"]: Decimal(1),
         "local_ssd/gib_hour": Decimal(machine["local_ssd_gib"]),
     }
-    return {name: quantity for name, quantity in bill.items() if name and quantity}
-
-
-def _listed_type(machine: Row) -> InstanceType:
-    gpus = int(machine["gpus"])
-    return InstanceType(
-        provider=PROVIDER,
+    return Recipe(
         name=machine["instance_type"],
-        accelerator=machine["accelerator"],
-        accelerator_count=Fraction(gpus),
-        vcpus=float(machine["vcpus"]),
-        ram_gib=float(machine["ram_gib"]),
-        scaleup_domain=gpus,
-        network_gbps=float(machine["network_gbps"]),
-        clusters=True,
-        sold_on_demand=machine["sold_on_demand"] == "yes",
-        source=machine["source"],
-        as_of=N1_AS_OF,
+        quantities={name: quantity for name, quantity in quantities.items() if name and quantity},
+        price_kinds=tuple(machine["price_kinds"].split()),
+        missing=tuple(machine["missing"].split()),
     )

@@ -43,7 +43,9 @@ def interruptions_per_hour(band: str) -> float:
 
 def with_interruptions(offers: Iterable[Offer], bands: Iterable[Row]) -> list[Offer]:
     """The offers with a rate on every interruptible one: by its AWS band, else the traces' and marked as modelled."""
-    rates = {(row["region"], row["instance_type"]): interruptions_per_hour(row["interruption_frequency"]) for row in bands}
+    rates = {
+        (row["region"], row["instance_type"]): interruptions_per_hour(row["interruption_frequency"]) for row in bands
+    }
     kinds = price_kinds()
     return [_with_rate(offer, rates) if kinds[offer.price_kind].interruptible else offer for offer in offers]
 

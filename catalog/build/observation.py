@@ -18,7 +18,7 @@ def observed(as_of: str, *, read_from: str = "", price_kind: str = "") -> tuple[
     """
     if as_of == UNDATED:
         return start_of_day(_earliest(read_from, price_kind)), True
-    first = as_of.split("..")[0]
+    first = as_of.split("..", maxsplit=1)[0]
     parts = [int(part) for part in first.split("-")]
     day = date(*[*parts, 1, 1][:3])
     return start_of_day(day), first != as_of or len(parts) < 3

@@ -30,27 +30,34 @@ def listed_prices(rows: Iterable[Row], left_out: Mapping[str, str]) -> tuple[Har
     """Offers of list_prices.csv, and its TPU rows, which are prices per slice to be divided to the chip.
 
     `left_out` gives the reason for instance types or accelerators that are no training hardware.
-    Raises `KeyError` for a price kind or note that no mapping table knows.
+    A row that cannot be used (a word no mapping table knows, a price of zero) is a problem by name.
     """
     harvest = Harvest()
     tpu_rows: list[ListedPrice] = []
-    slice_bases = {row["priced_from"] for row in mapping_table("tpu_slices")}
-    for row in rows:
+    for number, row in enumerate(rows, start=2):
         harvest.counts["rows read"] += 1
-        price = _in_our_words(row)
-        why = left_out.get(row["instance_type"]) or left_out.get(row["accelerator"])
-        doubt = _doubt(price)
-        if why or doubt:
-            fate = LEFT_OUT if why else QUARANTINED
-            harvest.set_aside.append(set_aside(price, fate, why or doubt))
-            harvest.counts[f"{fate}: {why or doubt}"] += 1
-        elif row["instance_type"] in slice_bases:
-            harvest.counts["TPU rows divided to the chip"] += 1
-            tpu_rows.append(price)
-        else:
-            harvest.counts["offered as listed"] += 1
-            harvest.offers.append(_offer(price))
+        try:
+            _take(row, left_out, harvest, tpu_rows)
+        except (ValueError, ArithmeticError) as problem:
+            harvest.problems.append(f"list_prices.csv line {number}: {problem}")
     return harvest, tpu_rows
+
+
+def _take(row: Row, left_out: Mapping[str, str], harvest: Harvest, tpu_rows: list[ListedPrice]) -> None:
+    price = _in_our_words(row)
+    why = left_out.get(row["instance_type"]) or left_out.get(row["accelerator"])
+    doubt = _doubt(price)
+    if why or doubt:
+        fate = LEFT_OUT if why else QUARANTINED
+        harvest.set_aside.append(set_aside(price, fate, why or doubt))
+        harvest.counts[f"{fate}: {why or doubt}"] += 1
+        return
+    if row["instance_type"] in _slice_bases():
+        harvest.counts["TPU rows divided to the chip"] += 1
+        tpu_rows.append(price)
+    else:
+        harvest.offers.append(_offer(price))
+        harvest.counts["offered as listed"] += 1
 
 
 def set_aside(price: ListedPrice, fate: str, reason: str) -> SetAside:
@@ -71,7 +78,11 @@ def set_aside(price: ListedPrice, fate: str, reason: str) -> SetAside:
 
 
 def _in_our_words(row: Row) -> ListedPrice:
-    effect, reason = _notes()[row["note"]] if row["note"] else ("", "")
+    if row["note"] and row["note"] not in _notes():
+        raise ValueError(f"note {row['note']!r} is not in price_notes.csv")
+    if row["price_kind"] not in _kinds():
+        raise ValueError(f"price kind {row['price_kind']!r} is not in price_kinds.csv")
+    effect, reason = _notes().get(row["note"], ("", ""))
     return ListedPrice(row=row, price_kind=_kinds()[row["price_kind"]], effect=effect, reason=reason)
 
 
@@ -116,6 +127,11 @@ def _kinds() -> dict[str, str]:
 @cache
 def _notes() -> dict[str, tuple[str, str]]:
     return {row["note"]: (row["effect"], row["reason"]) for row in mapping_table("price_notes")}
+
+
+@cache
+def _slice_bases() -> frozenset[str]:
+    return frozenset(row["priced_from"] for row in mapping_table("tpu_slices"))
 
 
 @cache

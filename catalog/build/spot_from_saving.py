@@ -1,6 +1,6 @@
 """AWS spot prices that no table lists, modelled from the published saving over on-demand."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from catalog.build.account import LEFT_OUT, QUARANTINED, Harvest, SetAside
@@ -14,13 +14,16 @@ PROVIDER = "aws"
 SAVINGS_AS_OF = "2025-06"
 SAVINGS_SOURCE = "AWS Spot Instance Advisor, saving over on-demand, June 2025"
 SPOT_PRICE_IS_MODELLED = ("spot_price",)
+#: The advisor shows no saving above 90 %: there the price is the floor of a tenth of on-demand, which
+#: is doubted where it is listed and so is not modelled either.
+DOUBTED_SAVING_PCT = 90
 
 
-def spot_from_savings(savings: Iterable[Row], listed: Sequence[Offer], left_out: dict[str, str]) -> Harvest:
+def spot_from_savings(savings: Iterable[Row], listed: Sequence[Offer], left_out: Mapping[str, str]) -> Harvest:
     """One spot offer per saving above zero, at on-demand x (1 - saving), unless the type has listed spot prices.
 
     The date is the older of the on-demand price and the saving. Rows are set aside where there is
-    no on-demand price in that region, where the saving is zero or less, and for hardware left out.
+    no on-demand price in that region, where the saving is zero or less or at the floor, and for hardware left out.
     """
     on_demand = {
         (offer.region, offer.instance_type): offer
@@ -37,7 +40,7 @@ def spot_from_savings(savings: Iterable[Row], listed: Sequence[Offer], left_out:
             continue
         reason = _why_not(row, base, left_out)
         if base is None or reason:
-            fate = QUARANTINED if int(row["savings_vs_on_demand_pct"]) <= 0 else LEFT_OUT
+            fate = QUARANTINED if reason == _doubt(row) else LEFT_OUT
             harvest.counts[f"savings {fate}: {reason}"] += 1
             harvest.set_aside.append(_set_aside(row, fate, reason))
         else:
@@ -46,12 +49,19 @@ def spot_from_savings(savings: Iterable[Row], listed: Sequence[Offer], left_out:
     return harvest
 
 
-def _why_not(row: Row, base: Offer | None, left_out: dict[str, str]) -> str:
+def _why_not(row: Row, base: Offer | None, left_out: Mapping[str, str]) -> str:
     if row["instance_type"] in left_out:
         return left_out[row["instance_type"]]
-    if int(row["savings_vs_on_demand_pct"]) <= 0:
-        return "a saving of zero or less is no discount to model a price from"
+    if doubt := _doubt(row):
+        return doubt
     return "" if base else "no on-demand price in this region"
+
+
+def _doubt(row: Row) -> str:
+    saving_pct = int(row["savings_vs_on_demand_pct"])
+    if saving_pct <= 0:
+        return "a saving of zero or less is no discount to model a price from"
+    return "a saving of 90 %: spot at a tenth of on-demand is the floor" if saving_pct >= DOUBTED_SAVING_PCT else ""
 
 
 def _modelled(row: Row, base: Offer) -> Offer:

@@ -4,7 +4,7 @@ import csv
 import io
 import lzma
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import astuple, fields
 from pathlib import Path
 
 from catalog.build.account import SetAside
@@ -39,7 +39,7 @@ def write_catalogue(
             _csv(OFFER_COLUMNS, [_offer_row(offer) for offer in snapshot.offers]), filters=XZ_FILTERS
         ),
         "instance_types.csv": _dataclass_csv(InstanceType, snapshot.instance_types),
-        "quarantine.csv": _dataclass_csv(SetAside, sorted(set_aside, key=lambda row: tuple(asdict(row).values()))),
+        "quarantine.csv": _dataclass_csv(SetAside, sorted(set_aside, key=astuple)),
         "embedded.csv": _csv(
             ("snapshot_id", "observed_at", "instance_types", "offers"),
             [
@@ -64,7 +64,7 @@ def _offer_row(offer: Offer) -> tuple[str, ...]:
     return tuple(_text(getattr(offer, name)) for name in OFFER_COLUMNS)
 
 
-def _dataclass_csv(kind: type, rows: Iterable[object]) -> bytes:
+def _dataclass_csv(kind: type[InstanceType] | type[SetAside], rows: Iterable[InstanceType | SetAside]) -> bytes:
     names = tuple(field.name for field in fields(kind))
     return _csv(names, [tuple(_text(getattr(row, name)) for name in names) for row in rows])
 
