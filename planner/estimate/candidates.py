@@ -5,17 +5,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.estimate.layouts import Splits
-from planner.estimate.machines import Floats, Ints, LayoutRequest
+from planner.estimate.machines import Floats, Ints
 from planner.estimate.memory import Footprint
-from planner.job import Training
+from planner.estimate.question import Question
 from planner.workload.work import Work
 
 #: A micro-batch beyond this many tokens gains nothing in the matmuls; sharded weights are gathered once per
 #: micro-batch and go on gaining.
-ENOUGH_TOKENS = 16_384
+ENOUGH_TOKENS = 8_192
 ENOUGH_TOKENS_SHARDED = 65_536
 #: Micro-batches per pipeline stage that a larger micro-batch must leave, or the bubble eats its gain.
 MICRO_BATCHES_PER_STAGE = 4
+#: How much further than memory asks for a model may be split (slow networks favour pipelines).
+SLACK = 2.0
 #: The batch of a step may be rounded by this share to whole samples per replica.
 BATCH_ROUNDING = 0.05
 
@@ -39,14 +41,29 @@ def batches(work: Work, splits: Splits) -> Batch:
     Work of which only totals are known divides over any number of devices.
     """
     if work.fixed_state_gib is not None:
-        local = 1.0 / splits.data
         ones = np.ones(len(splits.row))
-        return Batch(local=local, scale=ones, enough=ones > 0)
+        return Batch(local=1.0 / splits.data, scale=ones, enough=ones > 0)
     share = work.samples_per_step / splits.data
     local = np.maximum(1.0, np.ceil(share / (1.0 + BATCH_ROUNDING) - 1e-9))
     ratio = share / local
     scale = np.where(np.abs(ratio - 1.0) <= BATCH_ROUNDING + 1e-9, ratio, 1.0)
     return Batch(local=local, scale=scale, enough=share >= 1.0 - BATCH_ROUNDING)
+
+
+def comfortable(question: Question, splits: Splits, batch: Batch, fitting: Floats) -> Ints:
+    """Indices of splits that are not split much further than memory asks for.
+
+    `fitting` is at the lowest ZeRO stage. Once a split fits there without any recomputation,
+    splitting the model more than `SLACK` times as far only adds traffic and bubbles.
+    """
+    size = question.request.micro_batch or 1
+    fits = (fitting[0].max(axis=0) if question.request.checkpointing else fitting[0, 0]) >= size
+    ways = splits.tensor * splits.pipeline * splits.context
+    least = np.where(fits & batch.enough, ways, np.inf)
+    starts = np.flatnonzero(np.diff(splits.row, prepend=-1))
+    bound = SLACK * np.minimum.reduceat(least, starts)
+    sizes = np.diff(np.append(starts, len(ways)))
+    return np.flatnonzero(ways <= np.repeat(bound, sizes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,45 +77,48 @@ class Candidates:
     micro_batches: Floats
 
 
-def wanted_micro_batch(work: Work, splits: Splits, batch: Batch, stages: tuple[int, ...]) -> Floats:
-    """The largest micro-batch worth having, (stages, splits)."""
-    whole = np.maximum(1.0, batch.local)
-    piped = np.where(splits.pipeline > 1, np.maximum(1.0, whole // (MICRO_BATCHES_PER_STAGE * splits.pipeline)), whole)
-    if work.units_per_sample <= 1:
-        return np.stack([piped for _ in stages])
-    ways = splits.context / work.units_per_sample
-    enough = [ENOUGH_TOKENS_SHARDED if stage >= 3 else ENOUGH_TOKENS for stage in stages]
-    return np.stack([np.minimum(piped, np.ceil(tokens * ways)) for tokens in enough])
-
-
-def candidates_of(
-    work: Work,
-    training: Training,
-    splits: Splits,
-    batch: Batch,
-    found: Footprint,
-    fitting: Floats,
-    request: LayoutRequest,
-) -> Candidates:
+def candidates_of(question: Question, splits: Splits, batch: Batch, found: Footprint, fitting: Floats) -> Candidates:
     """Every combination that fits and is not dominated.
 
-    One is dominated if a lower stage or less recomputation allows as large a micro-batch: it then
-    moves and computes no less. A requested micro-batch stands as it is.
+    One is dominated if a lower stage or less recomputation allows as large a micro-batch, or one that is
+    large enough: it then moves and computes no less. A requested micro-batch stands as it is.
     """
-    asked = request.micro_batch or training.micro_batch
+    asked, local = question.request.micro_batch, np.maximum(batch.local, 1.0)
+    usable = np.where(batch.enough, local, 0.0)
     if asked:
-        sizes = np.where((fitting >= asked) & (np.maximum(batch.local, 1.0) >= asked), float(asked), 0.0)
+        sizes = np.where((fitting >= asked) & (usable >= asked), float(asked), 0.0)
+        ranked = sizes
     else:
-        sizes = np.minimum(fitting, wanted_micro_batch(work, splits, batch, found.stages)[:, None, :])
-    sizes[:, :, ~batch.enough] = 0.0
-    best = np.maximum.accumulate(np.maximum.accumulate(sizes, axis=0), axis=1)
-    better = np.zeros_like(sizes)
-    better[1:] = best[:-1]
-    np.maximum(better[:, 1:], best[:, :-1], out=better[:, 1:])
-    split, stage, checkpointing = np.nonzero((sizes > better).transpose(2, 0, 1))
-    size = sizes[stage, checkpointing, split]
-    local = batch.local[split]
-    count = np.ceil(local / size - 1e-9)
+        sizes = np.minimum(fitting, _wanted(question.work, splits, usable, ENOUGH_TOKENS_SHARDED))
+        ranked = np.minimum(sizes, _wanted(question.work, splits, usable, ENOUGH_TOKENS))
+    split, stage, checkpointing, element = _undominated(ranked)
+    size = np.where(stage == len(found.stages) - 1, sizes.reshape(-1).take(element), ranked.reshape(-1).take(element))
+    samples = local[split]
+    count = np.ceil(samples / size - 1e-9)
     if not asked:
-        size = np.maximum(1.0, np.ceil(local / count - 1e-9))
+        size = np.ceil(samples / count - 1e-9)
     return Candidates(split=split, stage=stage, checkpointing=checkpointing, micro_batch=size, micro_batches=count)
+
+
+def _wanted(work: Work, splits: Splits, local: Floats, tokens: int) -> Floats:
+    """The largest micro-batch worth having: all samples of a replica, enough micro-batches for a pipeline, `tokens`."""
+    piped = np.maximum(1.0, local // (MICRO_BATCHES_PER_STAGE * splits.pipeline))
+    size = np.minimum(local, np.where(splits.pipeline > 1, piped, local))
+    if work.units_per_sample <= 1:
+        return size
+    return np.minimum(size, np.ceil(tokens / work.units_per_sample * splits.context))
+
+
+def _undominated(sizes: Floats) -> tuple[Ints, Ints, Ints, Ints]:
+    """(split, stage, checkpointing, flat index) of the elements of (stages, 3, splits) above all with lower indices."""
+    stages, kinds, splits = sizes.shape
+    best = np.zeros((stages + 1, kinds + 1, splits))
+    keep = np.empty((splits, stages, kinds), dtype=bool)
+    for stage in range(stages):
+        for kind in range(kinds):
+            before = np.maximum(best[stage, kind + 1], best[stage + 1, kind])
+            keep[:, stage, kind] = sizes[stage, kind] > before
+            np.maximum(before, sizes[stage, kind], out=best[stage + 1, kind + 1])
+    split, rest = np.divmod(np.flatnonzero(keep), stages * kinds)
+    stage_of, kind_of = np.divmod(rest, kinds)
+    return split, stage_of, kind_of, rest * splits + split

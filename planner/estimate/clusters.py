@@ -43,7 +43,7 @@ class Clusters:
     fabric_rate: Floats
     host_rate: Floats
     domain: Ints
-    gpus: Ints
+    gpus: Floats
     element_bytes: Floats
     capacity_bytes: Floats
     context_bytes: Floats
@@ -77,7 +77,7 @@ def clusters_of(machines: Machines, training: Training) -> Clusters:
         fabric_rate=_fabric_gbps(machines, chips) / machines.devices * (1e9 / 8 * FABRIC_SHARE),
         host_rate=chips.pcie_gbs[chip] * 1e9,
         domain=np.where(machines.nodes == 1, machines.devices, np.maximum(machines.scaleup_domain, 1)),
-        gpus=gpus,
+        gpus=gpus.astype(np.float64),
         element_bytes=np.where(known <= PRECISIONS.index("tf32"), 4.0, 2.0),
         capacity_bytes=capacity_gib * GIB,
         context_bytes=chips.context_gib[chip] * GIB,
@@ -123,4 +123,4 @@ def _reasons(machines: Machines, chips: Chips, precision: Ints, peak: Floats) ->
 
 def _substituted(name: str, precision: Ints) -> NDArray[np.bool_]:
     """Where `auto` took something else than bf16."""
-    return (precision != PRECISIONS.index("bf16")) & (name == AUTO)
+    return np.logical_and(precision != PRECISIONS.index("bf16"), name == AUTO)

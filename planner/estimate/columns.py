@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.estimate.candidates import Batch, Candidates
-from planner.estimate.clusters import Clusters
 from planner.estimate.layouts import Splits
 from planner.estimate.machines import Floats
 from planner.estimate.memory import Footprint, stage_share
-from planner.workload.work import Work
+from planner.estimate.question import Question
 
 _MACHINE = (
     "linear_rate",
@@ -25,20 +24,8 @@ _MACHINE = (
     "domain",
     "gpus",
 )
-_SPLIT = (
-    "data",
-    "tensor",
-    "pipeline",
-    "context",
-    "expert",
-    "interleave",
-    "share",
-    "dense",
-    "expert_parameters",
-    "frozen",
-    "local",
-    "scale",
-)
+_SPLIT = ("data", "tensor", "pipeline", "context", "expert")
+_STATE = ("dense", "expert_parameters", "frozen")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,59 +58,38 @@ class Gathered:
     some: Floats
     micro_batch: Floats
     micro_batches: Floats
-    crosses_nodes: Floats
 
 
-def gather(
-    work: Work,
-    clusters: Clusters,
-    splits: Splits,
-    interleave: Floats,
-    batch: Batch,
-    found: Footprint,
-    chosen: Candidates,
-) -> Gathered:
-    """Columns of `chosen`; one two-dimensional take per table instead of one per column."""
-    machine = np.stack(
-        [
-            clusters.linear_rate,
-            clusters.wide_rate,
-            clusters.memory_rate,
-            clusters.peer_rate,
-            clusters.fabric_rate,
-            clusters.host_rate,
-            clusters.element_bytes,
-            clusters.domain,
-            clusters.gpus,
-        ]
-    )
-    split = np.stack(
-        [
-            splits.data,
-            splits.tensor,
-            splits.pipeline,
-            splits.context,
-            splits.expert,
-            interleave,
-            stage_share(work, splits.pipeline),
-            found.dense,
-            found.expert,
-            found.frozen,
-            batch.local,
-            batch.scale,
-        ]
-    )
-    of_machine = machine.take(splits.row[chosen.split], axis=1)
-    of_split = split.take(chosen.split, axis=1)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plane:
+    """All splits under consideration, with how the batch falls on them and what they hold."""
+
+    splits: Splits
+    batch: Batch
+    interleave: Floats
+    found: Footprint
+
+
+def gather(question: Question, plane: Plane, chosen: Candidates) -> Gathered:
+    """Columns of the `chosen` candidates of `plane`."""
+    splits, batch, found = plane.splits, plane.batch, plane.found
+    row = splits.row[chosen.split]
+    of_machine = {name: getattr(question.clusters, name).take(row) for name in _MACHINE}
+    share = stage_share(question.layers, splits.pipeline)
+    of_split = {name: getattr(splits, name).take(chosen.split) for name in _SPLIT}
+    of_state = {name: getattr(found, name).take(chosen.split) for name in _STATE}
     stages = np.array(found.stages, dtype=np.float64)
-    full = (chosen.checkpointing == 2).astype(np.float64)
     return Gathered(
-        **dict(zip(_MACHINE, of_machine, strict=True)),
-        **dict(zip(_SPLIT, of_split, strict=True)),
+        **of_machine,
+        **of_split,
+        **of_state,
+        interleave=plane.interleave.take(chosen.split),
+        share=share.take(chosen.split),
+        local=batch.local.take(chosen.split),
+        scale=batch.scale.take(chosen.split),
         stage=stages[chosen.stage],
-        full=full,
+        full=(chosen.checkpointing == 2).astype(np.float64),
         some=(chosen.checkpointing >= 1).astype(np.float64),
         micro_batch=chosen.micro_batch,
         micro_batches=chosen.micro_batches,
-        crosses_nodes=(of_machine[8] > of_machine[7]).astype(np.float64),
     )

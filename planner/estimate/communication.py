@@ -26,9 +26,8 @@ class Traffic:
 def traffic(work: Work, at: Gathered, busy: Floats, attention: Floats) -> Traffic:
     """Exposed traffic of candidates `at` that compute for `busy` seconds, `attention` of them in attention."""
     rest = _data_parallel(work, at, busy)
-    if at.crosses_nodes.any():
-        nodes = np.maximum(1.0, at.gpus / at.domain)
-        rest += busy * (stacks.STRAGGLER * np.log2(nodes))
+    domains = np.maximum(1.0, at.gpus / at.domain)
+    rest += busy * (stacks.STRAGGLER * np.log2(domains))
     in_stage = np.zeros(len(busy))
     shape = work.shape
     if shape is None:
@@ -57,8 +56,6 @@ def _ring_seconds_per_byte(at: Gathered, ranks: Floats) -> Floats:
     local = np.clip(np.floor(at.domain / at.tensor), 1.0, ranks)
     spans = ranks / local
     peer = (local - 1.0) / local / at.peer_rate
-    if not at.crosses_nodes.any():
-        return peer
     with np.errstate(divide="ignore", invalid="ignore"):
         fabric = (spans - 1.0) / spans / (local * at.fabric_rate)
     return np.maximum(peer, np.where(spans > 1.0, fabric, 0.0))
@@ -79,7 +76,7 @@ def _data_parallel(work: Work, at: Gathered, busy: Floats) -> Floats:
     per_byte = _ring_seconds_per_byte(at, ranks)
     volume = gradients * (rounds + gathers) + np.where(third, gathers * at.frozen, 0.0)
     moving = volume * per_byte
-    if at.expert.max(initial=1.0) > 1 or at.expert_parameters.any():
+    if at.expert_parameters.any():
         replicas = np.maximum(1.0, ranks / at.expert)
         spread = at.element_bytes * at.expert_parameters * (rounds + gathers)
         moving += spread * np.where(replicas > 1, (replicas - 1) / replicas, 0.0) * _expert_per_byte(at, replicas)
@@ -92,7 +89,7 @@ def _data_parallel(work: Work, at: Gathered, busy: Floats) -> Floats:
 
 def _expert_per_byte(at: Gathered, replicas: Floats) -> Floats:
     """Expert replicas lie `expert` ranks apart: on the fast link while the whole group fits there."""
-    return 1.0 / _rate(at, replicas * at.expert * at.tensor)
+    return np.asarray(1.0 / _rate(at, replicas * at.expert * at.tensor))
 
 
 def _tensor(layers: int, at: Gathered, bytes_per_token: Floats) -> Floats:

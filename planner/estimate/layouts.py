@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from planner.estimate.machines import Ints, LayoutRequest
+from planner.estimate.machines import Floats, Ints, LayoutRequest
 from planner.workload.work import Work
 
 #: Beyond eight ways the slices of a matmul are too thin to gain (Narayanan 2021, fig. 14; Megatron uses <= 8).
@@ -47,14 +47,18 @@ def limits_of(work: Work) -> Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splits:
-    """Candidates, sorted by machine row: `row` indexes the machines."""
+    """Candidates, sorted by machine row: `row` indexes the machines. Ways are whole numbers, kept as floats for the arithmetic."""
 
     row: Ints
-    data: Ints
-    tensor: Ints
-    pipeline: Ints
-    context: Ints
-    expert: Ints
+    data: Floats
+    tensor: Floats
+    pipeline: Floats
+    context: Floats
+    expert: Floats
+
+    def take(self, keep: Ints) -> "Splits":
+        """The splits at `keep`, in that order."""
+        return Splits(**{name: getattr(self, name).take(keep) for name in self.__slots__})
 
 
 def splits_of(limits: Limits, devices: Ints, nodes: Ints, domain: Ints, request: LayoutRequest) -> Splits:
@@ -73,7 +77,7 @@ def _splits(limits: Limits, devices: bytes, nodes: bytes, domain: bytes, fixed: 
         found = _of_cluster(limits, per_node, count, fast, fixed)
         rows.extend([row] * len(found))
         chosen.extend(found)
-    data, tensor, pipeline, context, expert = np.array(chosen, dtype=np.int64).reshape(-1, 5).T.copy()
+    data, tensor, pipeline, context, expert = np.array(chosen, dtype=np.float64).reshape(-1, 5).T.copy()
     return Splits(
         row=np.array(rows, dtype=np.int64),
         data=data,
@@ -91,7 +95,7 @@ def _of_cluster(
     """(data, tensor, pipeline, context, expert) of one cluster; empty if nothing divides."""
     data, tensor, pipeline, context, expert = fixed
     gpus = per_node * nodes
-    found = []
+    found: list[tuple[int, int, int, int, int]] = []
     for t in [tensor] if tensor else _powers(min(fast, MAX_TENSOR)):
         if gpus % t or limits.heads % t:
             continue

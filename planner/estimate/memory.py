@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.estimate.clusters import GIB, Clusters
+from planner.estimate.clusters import GIB
 from planner.estimate.layouts import Splits
-from planner.estimate.machines import CHECKPOINTING, Floats, Ints, LayoutRequest
+from planner.estimate.machines import CHECKPOINTING, Floats, Ints
+from planner.estimate.question import Question
 from planner.estimate.states import ParameterBytes, Parts, parameter_bytes, parts_of
-from planner.job import Training
-from planner.workload.work import Work
 
 #: What the caching allocator reserves over what is allocated at the peak, on activations. Peaks reserved
 #: over peaks allocated in the litgpt tables are 1.05-1.15.
@@ -31,7 +30,7 @@ class Footprint:
     """Bytes per device of every split; first axis of `states` and `buffers` is the ZeRO stage of `stages`.
 
     `activations` (first axis checkpointing) and `logits` are per sample of the micro-batch.
-    `dense`, `expert` are trained parameters on one device before data-parallel sharding, `frozen` the
+    `dense`, `expert_parameters` are trained parameters on one device before data-parallel sharding, `frozen` the
     bytes of frozen ones.
     """
 
@@ -41,7 +40,7 @@ class Footprint:
     activations: Floats
     context: Floats
     dense: Floats
-    expert: Floats
+    expert_parameters: Floats
     frozen: Floats
 
     def peak(self, stage: Ints, checkpointing: Ints, split: Ints, micro_batch: Floats) -> Floats:
@@ -50,139 +49,130 @@ class Footprint:
         return states + micro_batch * self.activations[checkpointing, split] + self.context[split]
 
 
-def stage_share(work: Work, pipeline: Ints) -> Floats:
+def stage_share(layers: int, pipeline: Floats) -> Floats:
     """Share of the blocks on the fullest pipeline stage (blocks do not split)."""
-    layers = work.shape.layers if work.shape else 1
-    return -(-layers // pipeline) / float(layers)
+    return np.asarray(np.ceil(layers / pipeline) / layers)
 
 
-def footprint(
-    work: Work,
-    training: Training,
-    clusters: Clusters,
-    splits: Splits,
-    in_flight: Floats,
-    request: LayoutRequest,
-) -> Footprint:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Held:
+    """Per split: parameters and bytes per parameter on one device before sharding over `ranks`."""
+
+    per: ParameterBytes
+    dense: Floats
+    expert: Floats
+    frozen: Floats
+    ranks: Floats
+
+
+def footprint(question: Question, splits: Splits, in_flight: Floats) -> Footprint:
     """The footprint of `splits`; `in_flight` is how many micro-batches the first pipeline stage holds.
 
     States after Rajbhandari 2020 (ZeRO-1/2/3 shard optimizer, gradients, weights over data x context);
-    activations and logits as counted in `work`, split by tensor (with sequence parallelism) and context.
+    activations and logits as counted in the work, split by tensor (with sequence parallelism) and context.
+    Raises `UnusableInput` for an unknown optimizer.
     """
+    work, request = question.work, question.request
     if work.fixed_state_gib is not None:
-        return _explicit(work, clusters, splits, request)
-    row = splits.row
-    per = parameter_bytes(training, clusters.element_bytes)
-    per = ParameterBytes(weights=per.weights[row], gradients=per.gradients[row], optimizer=per.optimizer[row])
+        return _explicit(question, splits)
+    clusters, row = question.clusters, splits.row
+    element_bytes = clusters.element_bytes[row]
     parts = parts_of(work)
-    share = stage_share(work, splits.pipeline)
-    dense = (parts.body * share + parts.ends) / splits.tensor
-    expert = parts.experts * share / (splits.tensor * splits.expert)
-    ranks = splits.data * splits.context
-    frozen = (parts.frozen_bytes + parts.frozen_expert_bytes / splits.expert) * share / splits.tensor
+    share = stage_share(question.layers, splits.pipeline)
+    held = _Held(
+        per=parameter_bytes(question.training, element_bytes),
+        dense=(parts.body * share + parts.ends) / splits.tensor,
+        expert=parts.experts * share / (splits.tensor * splits.expert),
+        frozen=(parts.frozen_bytes + parts.frozen_expert_bytes / splits.expert) * share / splits.tensor,
+        ranks=splits.data * splits.context,
+    )
     stages = STAGES if request.zero_stage is None else (request.zero_stage,)
-    states = np.stack([_states(s, training, per, dense, expert, frozen, ranks, splits.expert) for s in stages])
-    buffers = _buffers(stages, parts, per, frozen, splits, ranks)
-    activations = _activations(work, clusters.element_bytes[row], splits, share, in_flight, request)
     return Footprint(
         stages=stages,
-        states=states,
-        buffers=buffers,
-        activations=activations,
+        states=np.stack([_states(stage, question.training.offload, held, splits) for stage in stages]),
+        buffers=_buffers(stages, parts, held, splits),
+        activations=_activations(question, element_bytes, splits, share * in_flight, in_flight),
         context=clusters.context_bytes[row],
-        dense=dense,
-        expert=expert,
-        frozen=frozen,
+        dense=held.dense,
+        expert_parameters=held.expert,
+        frozen=held.frozen,
     )
 
 
-def _states(
-    stage: int,
-    training: Training,
-    per: ParameterBytes,
-    dense: Floats,
-    expert: Floats,
-    frozen: Floats,
-    ranks: Ints,
-    expert_ways: Ints,
-) -> Floats:
+def _states(stage: int, offload: str, held: _Held, splits: Splits) -> Floats:
     """Weights, gradients and optimizer state on one device, less what is offloaded to the host."""
-    resident = 0.0 if training.offload != "none" else 1.0
-    weights = 0.0 if training.offload == "parameters" else 1.0
-    dense_shards, expert_shards = 1.0 / ranks, expert_ways / ranks
-    total = frozen * (dense_shards * weights if stage >= 3 else 1.0)
-    for size, shards in ((dense, dense_shards), (expert, expert_shards)):
-        total = total + size * (
-            per.weights * (shards * weights if stage >= 3 else 1.0)
-            + per.gradients * (shards if stage >= 2 else 1.0)
-            + resident * per.optimizer * (shards if stage >= 1 else 1.0)
-        )
+    weights = 0.0 if offload == "parameters" else 1.0
+    optimizer = held.per.optimizer if offload == "none" else 0.0
+    shards = 1.0 / held.ranks
+    total = held.frozen * (shards * weights) if stage >= 3 else held.frozen
+    for size, part in ((held.dense, shards), (held.expert, splits.expert * shards)):
+        per = held.per.weights * (part * weights) if stage >= 3 else held.per.weights
+        per = per + (held.per.gradients * part if stage >= 2 else held.per.gradients)
+        total = total + size * (per + (optimizer * part if stage >= 1 else optimizer))
+        if not held.expert.any():
+            break
     return total
 
 
-def _buffers(
-    stages: tuple[int, ...], parts: Parts, per: ParameterBytes, frozen: Floats, splits: Splits, ranks: Ints
-) -> Floats:
+def _buffers(stages: tuple[int, ...], parts: Parts, held: _Held, splits: Splits) -> Floats:
     """Communication buffers, and for ZeRO-3 the gathered weights and gradients of a few blocks."""
-    group = np.where(ranks * splits.tensor * splits.pipeline > 1, GROUP_BUFFERS_GIB * GIB, 0.0)
+    group = np.where(held.ranks * splits.tensor * splits.pipeline > 1, GROUP_BUFFERS_GIB * GIB, 0.0)
     block = (parts.body / parts.layers + parts.experts / parts.layers / splits.expert) / splits.tensor
-    trained = block * (GATHERED_UNITS * per.weights + per.gradients) + parts.ends / splits.tensor * per.weights
-    gathered = np.where(ranks > 1, trained + GATHERED_UNITS * frozen / parts.layers * splits.pipeline, 0.0)
-    return np.stack([group + (gathered if stage >= 3 else 0.0) for stage in stages])
+    ends = parts.ends / splits.tensor * held.per.weights
+    trained = block * (GATHERED_UNITS * held.per.weights + held.per.gradients) + ends
+    frozen = (parts.frozen_bytes + parts.frozen_expert_bytes / splits.expert) / splits.tensor
+    gathered = np.where(held.ranks > 1, trained + GATHERED_UNITS / parts.layers * frozen, 0.0)
+    return np.stack([group + gathered if stage >= 3 else group for stage in stages])
 
 
 def _activations(
-    work: Work, element_bytes: Floats, splits: Splits, share: Floats, in_flight: Floats, request: LayoutRequest
+    question: Question, element_bytes: Floats, splits: Splits, first_stage: Floats, in_flight: Floats
 ) -> Floats:
     """Bytes per sample, (3, splits): inf where the request excludes that checkpointing.
 
-    What is kept under full checkpointing includes one block being recomputed, whatever the pipeline holds.
+    The first pipeline stage holds its blocks for all micro-batches in flight, the last one its own and
+    the logits. What full checkpointing keeps includes one block that is being recomputed.
     """
-    ways = splits.tensor * splits.context
-    scale = element_bytes * (FRAGMENTATION / 2) / ways
-    layers = work.shape.layers if work.shape else 1
+    work = question.work
     none, selective, full = work.activation_bytes_per_sample
-    recomputed = min(none / layers, full)
-    kept = np.array([none, selective, full - recomputed])[:, None] * (share * in_flight)
+    recomputed = min(none / question.layers, full)
+    kept = np.array([none, selective, full - recomputed])[:, None] * first_stage
     kept[2] += recomputed
-    if splits.pipeline.size and splits.pipeline.max() > 1:
-        last_stage = kept / in_flight + work.logits_bytes_per_sample
-        kept = np.where(splits.pipeline > 1, np.maximum(kept, last_stage), kept + work.logits_bytes_per_sample)
+    logits = work.logits_bytes_per_sample
+    if splits.pipeline.max(initial=1.0) > 1:
+        kept = np.where(splits.pipeline > 1, np.maximum(kept, kept / in_flight + logits), kept + logits)
     else:
-        kept += work.logits_bytes_per_sample
-    kept *= scale
-    if request.checkpointing is not None:
-        kept[[k for k, name in enumerate(CHECKPOINTING) if name != request.checkpointing]] = np.inf
+        kept += logits
+    kept *= element_bytes * (FRAGMENTATION / 2) / (splits.tensor * splits.context)
+    asked = question.request.checkpointing
+    if asked is not None:
+        kept[[kind for kind, name in enumerate(CHECKPOINTING) if name != asked]] = np.inf
     return kept
 
 
-def _explicit(work: Work, clusters: Clusters, splits: Splits, request: LayoutRequest) -> Footprint:
+def _explicit(question: Question, splits: Splits) -> Footprint:
     """Memory that the user has stated: whole on each device, or sharded down to the least per device."""
-    whole = (work.fixed_state_gib or 0.0) * GIB
-    least = work.min_memory_gib_per_accelerator * GIB
+    work, request, count = question.work, question.request, len(splits.row)
+    whole, least = (work.fixed_state_gib or 0.0) * GIB, work.min_memory_gib_per_accelerator * GIB
     stages = (0, 3) if request.zero_stage is None else (request.zero_stage,)
-    shards = [splits.data.astype(float) if stage >= 3 else np.ones(len(splits.data)) for stage in stages]
-    states = np.stack([np.maximum(whole / ways, least) for ways in shards])
-    activations = np.full((3, len(splits.row)), np.inf)
-    kept = CHECKPOINTING.index(request.checkpointing) if request.checkpointing else 0
-    activations[kept] = 0.0
+    activations = np.full((3, count), np.inf)
+    activations[CHECKPOINTING.index(request.checkpointing) if request.checkpointing else 0] = 0.0
     group = np.where(splits.data > 1, GROUP_BUFFERS_GIB * GIB, 0.0)
-    parameters = np.full(len(splits.row), work.trainable_parameters)
+    sharded = np.maximum(whole / splits.data, least)
     return Footprint(
         stages=stages,
-        states=states,
+        states=np.stack([sharded if stage >= 3 else np.full(count, max(whole, least)) for stage in stages]),
         buffers=np.stack([group for _ in stages]),
         activations=activations,
-        context=clusters.context_bytes[splits.row],
-        dense=parameters,
-        expert=np.zeros(len(splits.row)),
-        frozen=np.zeros(len(splits.row)),
+        context=question.clusters.context_bytes[splits.row],
+        dense=np.full(count, work.trainable_parameters),
+        expert_parameters=np.zeros(count),
+        frozen=np.zeros(count),
     )
 
 
 def largest_micro_batch(found: Footprint, capacity: Floats) -> Floats:
     """Samples per micro-batch that fit, (stages, 3, splits); below 1 where none does."""
     room = capacity - found.context - found.states - found.buffers
-    with np.errstate(divide="ignore", invalid="ignore"):
-        samples = room[:, None, :] / np.maximum(found.activations, 1e-9)[None, :, :]
-    return np.floor(np.maximum(samples, 0.0))
+    samples = np.maximum(room, 0.0)[:, None, :] * (1.0 / np.maximum(found.activations, 1e-9))
+    return np.floor(samples, out=samples)

@@ -78,9 +78,9 @@ def _size_share(work: Work, at: Gathered) -> Floats:
     return 1.0 / (thin * (1.0 + stacks.HALF_TOKENS / rows))
 
 
-def optimizer_seconds(training: Training, clusters_bytes: Floats, at: Gathered) -> Floats:
+def optimizer_seconds(training: Training, at: Gathered) -> Floats:
     """Reading and writing the states of the parameters that this device updates, and host traffic of offload."""
-    per = parameter_bytes(training, clusters_bytes)
+    per = parameter_bytes(training, at.element_bytes)
     ranks = at.data * at.context
     sharded = at.stage >= 1
     shard = at.dense / np.where(sharded, ranks, 1.0)
@@ -104,7 +104,7 @@ def seconds(work: Work, training: Training, at: Gathered) -> dict[str, Floats]:
     total = busy.matmul + busy.attention + busy.memory_bound
     moved = traffic(work, at, total, busy.attention)
     bubble = (at.pipeline - 1.0) / (at.interleave * at.micro_batches) * (total + moved.in_stage)
-    optimizer = optimizer_seconds(training, at.element_bytes, at)
+    optimizer = optimizer_seconds(training, at)
     return {
         "matmul": busy.matmul * at.scale,
         "attention": busy.attention * at.scale,
