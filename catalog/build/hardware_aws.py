@@ -25,8 +25,8 @@ _DEVICE_LISTS = (
     ("InferenceAcceleratorInfo", "Accelerators"),
 )
 _SOURCE = "EC2 DescribeInstanceTypes as carried by moto {moto}; link: {link}{network}"
-#: The month in which moto 5.2.5 was released with this list.
-_AS_OF = "2026-09"
+#: When the list was last read and compared with the other tables; moto does not say when it asked EC2.
+_AS_OF = "2026-11-21"
 
 
 def ec2_instance_types() -> list[InstanceType]:
