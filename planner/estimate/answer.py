@@ -3,31 +3,22 @@
 import numpy as np
 
 from planner.estimate import bands
+from planner.estimate.by_row import first_least
 from planner.estimate.candidates import Candidates
 from planner.estimate.chips import PRECISIONS
 from planner.estimate.clusters import DOES_NOT_FIT, GIB, NO_LAYOUT, TOO_MANY
-from planner.estimate.columns import Plane
 from planner.estimate.machines import Estimates, Floats, Ints, Machines
+from planner.estimate.plane import Plane
 from planner.estimate.question import Question
 from planner.estimate.throughput import TERMS
 from planner.workload.work import Work
-
-
-def first_least(values: Floats, row: Ints) -> tuple[Ints, Ints]:
-    """(index, row) of the least value of every row; `row` is sorted, the first of equals wins."""
-    if not len(row):
-        return row, row
-    starts = np.flatnonzero(np.diff(row, prepend=-1))
-    least = np.minimum.reduceat(values, starts)
-    sizes = np.diff(np.append(starts, len(row)))
-    hits = np.flatnonzero(values == np.repeat(least, sizes))
-    return hits[np.searchsorted(hits, starts)], row[starts]
 
 
 class Answer:
     """Arrays of `Estimates` being filled: winners first, then what there is to say of the rest."""
 
     def __init__(self, question: Question, machines: Machines, plane: Plane) -> None:
+        """Nothing decided yet but what ruled rows out from the start."""
         self.question, self.machines, self.plane = question, machines, plane
         rows = len(machines)
         self.reason = question.clusters.reason.copy()
@@ -46,7 +37,7 @@ class Answer:
         """Layout and memory of one candidate per row."""
         at, found = self.plane.splits, self.plane.found
         states, activations = found.states[stage, split], size * found.activations[kept, split]
-        other = found.buffers[stage, split] + found.context[split]
+        other = found.buffers[stage, split] + self.question.clusters.context_bytes[rows]
         self.bytes[:, rows] = states + activations + other, states, activations, other
         ranks = at.data[split] * at.context[split]
         asked = self.question.request.zero_stage
@@ -80,7 +71,8 @@ class Answer:
         kept = np.argmin(found.activations[:, split], axis=0)
         stage = np.argmin(found.states[:, split] + found.buffers[:, split], axis=0)
         sizes = np.full(len(split), size)
-        winner, rows = first_least(found.peak(stage, kept, split, sizes), self.plane.splits.row[split])
+        peak = found.peak(stage, kept, split, sizes)
+        winner, rows = first_least(peak, self.plane.splits.row[split])
         self._describe(rows, split[winner], stage[winner], kept[winner], sizes[winner])
 
     def estimates(self, goodput: float) -> Estimates:

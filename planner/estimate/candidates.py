@@ -16,8 +16,6 @@ ENOUGH_TOKENS = 8_192
 ENOUGH_TOKENS_SHARDED = 65_536
 #: Micro-batches per pipeline stage that a larger micro-batch must leave, or the bubble eats its gain.
 MICRO_BATCHES_PER_STAGE = 4
-#: How much further than memory asks for a model may be split (slow networks favour pipelines).
-SLACK = 2.0
 #: The batch of a step may be rounded by this share to whole samples per replica.
 BATCH_ROUNDING = 0.05
 
@@ -34,6 +32,10 @@ class Batch:
     scale: Floats
     enough: np.ndarray[tuple[int], np.dtype[np.bool_]]
 
+    def take(self, split: Ints) -> "Batch":
+        """The batch of each of `split`."""
+        return Batch(local=self.local.take(split), scale=self.scale.take(split), enough=self.enough.take(split))
+
 
 def batches(work: Work, splits: Splits) -> Batch:
     """The batch of each split; `enough` is False where there are more replicas than samples.
@@ -48,22 +50,6 @@ def batches(work: Work, splits: Splits) -> Batch:
     ratio = share / local
     scale = np.where(np.abs(ratio - 1.0) <= BATCH_ROUNDING + 1e-9, ratio, 1.0)
     return Batch(local=local, scale=scale, enough=share >= 1.0 - BATCH_ROUNDING)
-
-
-def comfortable(question: Question, splits: Splits, batch: Batch, fitting: Floats) -> Ints:
-    """Indices of splits that are not split much further than memory asks for.
-
-    `fitting` is at the lowest ZeRO stage. Once a split fits there without any recomputation,
-    splitting the model more than `SLACK` times as far only adds traffic and bubbles.
-    """
-    size = question.request.micro_batch or 1
-    fits = (fitting[0].max(axis=0) if question.request.checkpointing else fitting[0, 0]) >= size
-    ways = splits.tensor * splits.pipeline * splits.context
-    least = np.where(fits & batch.enough, ways, np.inf)
-    starts = np.flatnonzero(np.diff(splits.row, prepend=-1))
-    bound = SLACK * np.minimum.reduceat(least, starts)
-    sizes = np.diff(np.append(starts, len(ways)))
-    return np.flatnonzero(ways <= np.repeat(bound, sizes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,13 +98,15 @@ def _wanted(work: Work, splits: Splits, local: Floats, tokens: int) -> Floats:
 def _undominated(sizes: Floats) -> tuple[Ints, Ints, Ints, Ints]:
     """(split, stage, checkpointing, flat index) of the elements of (stages, 3, splits) above all with lower indices."""
     stages, kinds, splits = sizes.shape
-    best = np.zeros((stages + 1, kinds + 1, splits))
-    keep = np.empty((splits, stages, kinds), dtype=bool)
+    keep = np.empty((stages * kinds, splits), dtype=bool)
+    above = [np.zeros(splits)] * kinds
     for stage in range(stages):
+        before = np.zeros(splits)
         for kind in range(kinds):
-            before = np.maximum(best[stage, kind + 1], best[stage + 1, kind])
-            keep[:, stage, kind] = sizes[stage, kind] > before
-            np.maximum(before, sizes[stage, kind], out=best[stage + 1, kind + 1])
-    split, rest = np.divmod(np.flatnonzero(keep), stages * kinds)
+            here = sizes[stage, kind]
+            best = np.maximum(before, above[kind])
+            np.greater(here, best, out=keep[stage * kinds + kind])
+            above[kind] = before = np.maximum(best, here)
+    split, rest = np.divmod(np.flatnonzero(keep.T), stages * kinds)
     stage_of, kind_of = np.divmod(rest, kinds)
     return split, stage_of, kind_of, rest * splits + split

@@ -123,4 +123,5 @@ def _reasons(machines: Machines, chips: Chips, precision: Ints, peak: Floats) ->
 
 def _substituted(name: str, precision: Ints) -> NDArray[np.bool_]:
     """Where `auto` took something else than bf16."""
-    return np.logical_and(precision != PRECISIONS.index("bf16"), name == AUTO)
+    differs: NDArray[np.bool_] = precision != PRECISIONS.index("bf16")
+    return differs if name == AUTO else np.zeros_like(differs)

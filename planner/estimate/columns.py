@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.estimate.candidates import Batch, Candidates
-from planner.estimate.layouts import Splits
+from planner.estimate.candidates import Candidates
 from planner.estimate.machines import Floats
-from planner.estimate.memory import Footprint, stage_share
+from planner.estimate.memory import stage_share
+from planner.estimate.plane import Plane
 from planner.estimate.question import Question
 
 _MACHINE = (
@@ -58,16 +58,6 @@ class Gathered:
     some: Floats
     micro_batch: Floats
     micro_batches: Floats
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plane:
-    """All splits under consideration, with how the batch falls on them and what they hold."""
-
-    splits: Splits
-    batch: Batch
-    interleave: Floats
-    found: Footprint
 
 
 def gather(question: Question, plane: Plane, chosen: Candidates) -> Gathered:

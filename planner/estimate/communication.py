@@ -58,7 +58,8 @@ def _ring_seconds_per_byte(at: Gathered, ranks: Floats) -> Floats:
     peer = (local - 1.0) / local / at.peer_rate
     with np.errstate(divide="ignore", invalid="ignore"):
         fabric = (spans - 1.0) / spans / (local * at.fabric_rate)
-    return np.maximum(peer, np.where(spans > 1.0, fabric, 0.0))
+    slowest: Floats = np.maximum(peer, np.where(spans > 1.0, fabric, 0.0))
+    return slowest
 
 
 def _data_parallel(work: Work, at: Gathered, busy: Floats) -> Floats:
@@ -84,12 +85,13 @@ def _data_parallel(work: Work, at: Gathered, busy: Floats) -> Floats:
     calls = np.where(third, 3.0 * at.micro_batches * layers * at.share, 4.0)
     moving += calls * stacks.HOP_SECONDS * np.log2(np.maximum(ranks, 1.0))
     window = stacks.OVERLAP * busy / np.where(third | second, 1.0, at.micro_batches)
-    return np.maximum(0.0, moving - window) + stacks.HIDDEN_TAX * np.minimum(moving, window)
+    exposed: Floats = np.maximum(0.0, moving - window) + stacks.HIDDEN_TAX * np.minimum(moving, window)
+    return exposed
 
 
 def _expert_per_byte(at: Gathered, replicas: Floats) -> Floats:
     """Expert replicas lie `expert` ranks apart: on the fast link while the whole group fits there."""
-    return np.asarray(1.0 / _rate(at, replicas * at.expert * at.tensor))
+    return np.asarray(1.0 / _rate(at, replicas * at.expert * at.tensor), dtype=np.float64)
 
 
 def _tensor(layers: int, at: Gathered, bytes_per_token: Floats) -> Floats:

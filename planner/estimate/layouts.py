@@ -56,9 +56,10 @@ class Splits:
     context: Floats
     expert: Floats
 
-    def take(self, keep: Ints) -> "Splits":
-        """The splits at `keep`, in that order."""
-        return Splits(**{name: getattr(self, name).take(keep) for name in self.__slots__})
+    def of_rows(self, row: Ints, split: Ints) -> "Splits":
+        """The splits at `split`, each for the machine row at the same place in `row`."""
+        ways = ("data", "tensor", "pipeline", "context", "expert")
+        return Splits(row=row, **{name: getattr(self, name).take(split) for name in ways})
 
 
 def splits_of(limits: Limits, devices: Ints, nodes: Ints, domain: Ints, request: LayoutRequest) -> Splits:
@@ -125,9 +126,9 @@ def _contexts(limits: Limits, room: int) -> list[int]:
 
 
 def _experts(limits: Limits, ranks: int, room: int, fixed: int | None) -> list[int]:
-    """Expert-parallel ways: none, as many as the fast link holds, as many as there are."""
+    """Expert-parallel ways: as many as the fast link holds, and as many as there are."""
     if fixed:
         return [fixed] if limits.experts % fixed == 0 and ranks % fixed == 0 else []
     fitting = [e for e in range(1, min(limits.experts, ranks) + 1) if limits.experts % e == 0 and ranks % e == 0]
     near = [e for e in fitting if e <= room]
-    return sorted({1, near[-1] if near else 1, fitting[-1]})
+    return sorted({near[-1] if near else 1, fitting[-1]})

@@ -38,15 +38,20 @@ class Footprint:
     states: Floats
     buffers: Floats
     activations: Floats
-    context: Floats
     dense: Floats
     expert_parameters: Floats
     frozen: Floats
 
     def peak(self, stage: Ints, checkpointing: Ints, split: Ints, micro_batch: Floats) -> Floats:
-        """Bytes at the peak: what the allocator reserves plus the context."""
+        """Bytes at the peak that the allocator reserves, without the context."""
         states = self.states[stage, split] + self.buffers[stage, split]
-        return states + micro_batch * self.activations[checkpointing, split] + self.context[split]
+        return states + micro_batch * self.activations[checkpointing, split]
+
+    def take(self, split: Ints) -> "Footprint":
+        """The footprint of each of `split`."""
+        tables = {name: getattr(self, name)[:, split] for name in ("states", "buffers", "activations")}
+        columns = {name: getattr(self, name).take(split) for name in ("dense", "expert_parameters", "frozen")}
+        return Footprint(stages=self.stages, **tables, **columns)
 
 
 def stage_share(layers: int, pipeline: Floats) -> Floats:
@@ -65,8 +70,8 @@ class _Held:
     ranks: Floats
 
 
-def footprint(question: Question, splits: Splits, in_flight: Floats) -> Footprint:
-    """The footprint of `splits`; `in_flight` is how many micro-batches the first pipeline stage holds.
+def footprint(question: Question, splits: Splits, element_bytes: Floats, in_flight: Floats) -> Footprint:
+    """The footprint of `splits`; activations have `element_bytes`, and the first pipeline stage holds `in_flight` micro-batches.
 
     States after Rajbhandari 2020 (ZeRO-1/2/3 shard optimizer, gradients, weights over data x context);
     activations and logits as counted in the work, split by tensor (with sequence parallelism) and context.
@@ -75,8 +80,6 @@ def footprint(question: Question, splits: Splits, in_flight: Floats) -> Footprin
     work, request = question.work, question.request
     if work.fixed_state_gib is not None:
         return _explicit(question, splits)
-    clusters, row = question.clusters, splits.row
-    element_bytes = clusters.element_bytes[row]
     parts = parts_of(work)
     share = stage_share(question.layers, splits.pipeline)
     held = _Held(
@@ -92,7 +95,6 @@ def footprint(question: Question, splits: Splits, in_flight: Floats) -> Footprin
         states=np.stack([_states(stage, question.training.offload, held, splits) for stage in stages]),
         buffers=_buffers(stages, parts, held, splits),
         activations=_activations(question, element_bytes, splits, share * in_flight, in_flight),
-        context=clusters.context_bytes[row],
         dense=held.dense,
         expert_parameters=held.expert,
         frozen=held.frozen,
@@ -164,15 +166,14 @@ def _explicit(question: Question, splits: Splits) -> Footprint:
         states=np.stack([sharded if stage >= 3 else np.full(count, max(whole, least)) for stage in stages]),
         buffers=np.stack([group for _ in stages]),
         activations=activations,
-        context=question.clusters.context_bytes[splits.row],
         dense=np.full(count, work.trainable_parameters),
         expert_parameters=np.zeros(count),
         frozen=np.zeros(count),
     )
 
 
-def largest_micro_batch(found: Footprint, capacity: Floats) -> Floats:
-    """Samples per micro-batch that fit, (stages, 3, splits); below 1 where none does."""
-    room = capacity - found.context - found.states - found.buffers
-    samples = np.maximum(room, 0.0)[:, None, :] * (1.0 / np.maximum(found.activations, 1e-9))
+def largest_micro_batch(found: Footprint, room: Floats) -> Floats:
+    """Samples per micro-batch that fit into `room` bytes, (stages, 3, splits); below 1 where none does."""
+    free = np.maximum(room - found.states - found.buffers, 0.0)
+    samples = free[:, None, :] * (1.0 / np.maximum(found.activations, 1e-9))
     return np.floor(samples, out=samples)
