@@ -18,6 +18,8 @@ another piece of software, must agree, and its bound is what the plan quotes.
 
 import time
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
 
 import numpy as np
 import pulp
@@ -42,7 +44,7 @@ class Certificate:
     milliseconds: float
 
 
-class NotProven(RuntimeError):
+class NotProvenError(RuntimeError):
     """The solver did not prove an optimum; the message carries its status. A defect, never a user's fault."""
 
 
@@ -51,17 +53,19 @@ def choose_one(
 ) -> Certificate | None:
     """The proven cheapest of the columns, or None if no column meets deadline and budget.
 
-    `cost_usd` and `hours` have one element per column. Raises `NotProven` if HiGHS stops early.
+    `cost_usd` and `hours` have one element per column. Raises `NotProvenError` if HiGHS stops early.
     """
     began = time.perf_counter()
     problem, x = formulate(cost_usd, hours, deadline_hours=deadline_hours, budget_usd=budget_usd)
     # One thread, set nowhere else: HiGHS keeps its thread count per OS thread.
-    solver = pulp.HiGHS(msg=False, threads=1, gapRel=0.0, gapAbs=0.0, primal_feasibility_tolerance=FEASIBILITY_TOLERANCE)
+    solver = pulp.HiGHS(
+        msg=False, threads=1, gapRel=0.0, gapAbs=0.0, primal_feasibility_tolerance=FEASIBILITY_TOLERANCE
+    )
     stats = problem.solve(solver)
     if stats.status == pulp.LpSolveStatus.Infeasible:
         return None
     if stats.status != pulp.LpSolveStatus.Optimal or stats.objective is None:
-        raise NotProven(f"HiGHS ended with status {stats.status.name} on a model of {len(cost_usd)} columns")
+        raise NotProvenError(f"HiGHS ended with status {stats.status.name} on a model of {len(cost_usd)} columns")
     values = [variable.varValue or 0.0 for variable in x]
     objective = float(stats.objective)
     bound = objective if stats.best_bound is None else min(float(stats.best_bound), objective)
@@ -82,7 +86,7 @@ def formulate(
     """The model of the module's docstring with every row named, and its variables in the order of the columns."""
     problem = pulp.LpProblem("cheapest_configuration", pulp.LpMinimize)
     width = len(str(len(cost_usd)))
-    x = [problem.add_variable(f"x_{k:0{width}d}", cat=pulp.LpBinary) for k in range(len(cost_usd))]
+    x = [problem.add_variable(f"x_{k:0{width}d}", cat="Binary") for k in range(len(cost_usd))]
     problem.setObjective(pulp.lpDot(cost_usd.tolist(), x))
     problem.addConstraint(pulp.lpSum(x) == 1, "choose_one")
     if deadline_hours is not None:
@@ -92,8 +96,7 @@ def formulate(
     return problem, x
 
 
+@cache
 def highs_version() -> str:
     """The version of the solver library in this process."""
-    from highspy import Highs
-
-    return str(Highs().version())
+    return version("highspy")

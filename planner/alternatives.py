@@ -1,0 +1,91 @@
+"""What else could be rented: the best of each provider and price kind, the fastest, the cheapest at any speed, the owned."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from catalog.price_kinds import price_kinds
+from planner.answer import Alternative, Choice, Commitment
+from planner.candidates import Candidates
+from planner.choice import cheapest, fastest, in_words
+from planner.configurations import Configurations
+from planner.market import Market
+from planner.requirements import BIT
+
+
+def alternatives(
+    found: Candidates, table: Configurations, late_or_dear: NDArray[np.uint16], chosen: Choice
+) -> tuple[Alternative, ...]:
+    """One configuration per label; where none of a label meets deadline and budget, its fastest, marked so.
+
+    `late_or_dear` has the requirement bits that each configuration breaks.
+    """
+    feasible = late_or_dear == 0
+    every = np.ones(len(table), np.bool_)
+    picks: list[tuple[str, int | None]] = [
+        ("fastest within the requirements", fastest(table, feasible)),
+        ("cheapest at any speed", cheapest(table, every)),
+    ]
+    for label, group in _groups(found, table):
+        best = cheapest(table, feasible & group)
+        picks.append((label, fastest(table, group) if best is None else best))
+    result = []
+    for label, index in picks:
+        if index is not None:
+            choice = in_words(found, table, index)
+            bits = int(late_or_dear[index])
+            result.append(_compared(label, choice, chosen, bits))
+    return tuple(result)
+
+
+def _compared(label: str, choice: Choice, chosen: Choice, bits: int) -> Alternative:
+    return Alternative(
+        label=label,
+        choice=choice,
+        extra=choice.cost.expected - chosen.cost.expected,
+        meets_deadline=not bits & int(BIT["deadline"]),
+        meets_budget=not bits & int(BIT["budget_usd"]),
+    )
+
+
+def _groups(found: Candidates, table: Configurations) -> list[tuple[str, NDArray[np.bool_]]]:
+    """Per provider and per price kind that occurs: its label and its configurations."""
+    provider = np.empty(len(table), object)
+    kind = np.empty(len(table), object)
+    for number, market in enumerate(found.question.markets):
+        mine = table.market == number
+        providers, kinds = _names(market, table.place[mine])
+        provider[mine], kind[mine] = providers, kinds
+    groups = [(f"best on {name}", provider == name) for name in sorted(set(provider))]
+    return groups + [(f"best {name}", kind == name) for name in price_kinds() if (kind == name).any()]
+
+
+def _names(market: Market, place: NDArray[np.int64]) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
+    snapshot = market.snapshot
+    owner = np.array([provider for provider, _ in market.columns.regions], object)
+    return owner[snapshot.region_index[place]], np.array(market.columns.kinds, object)[snapshot.kind_index[place]]
+
+
+def commitments(market: Market, chosen: Choice) -> tuple[Commitment, ...]:
+    """The chosen machine in the chosen place under each kind with a term, cheapest obligation first."""
+    columns, snapshot = market.columns, market.snapshot
+    if chosen.instance_type not in columns.instance_types:
+        return ()
+    region = (chosen.offer.provider, chosen.offer.region)
+    if region not in columns.regions:
+        return ()
+    terms = np.array([price_kinds()[name].term_hours for name in columns.kinds])
+    places = np.flatnonzero(
+        (snapshot.type_index == columns.instance_types.index(chosen.instance_type))
+        & (snapshot.region_index == columns.regions.index(region))
+        & (terms[snapshot.kind_index] > 0)
+    )
+    found = []
+    for place in places:
+        offer = columns.offer(int(snapshot.original[place]))
+        hours = price_kinds()[offer.price_kind].term_hours
+        obligation = chosen.nodes * offer.usd_micros_per_hour * hours
+        plain = max(1, chosen.nodes * chosen.offer.usd_micros_per_hour)
+        found.append(
+            Commitment(offer=offer, nodes=chosen.nodes, obligation=obligation, break_even_hours=obligation / plain)
+        )
+    return tuple(sorted(found, key=lambda each: (each.obligation, each.offer.key)))

@@ -1,0 +1,180 @@
+"""What a plan says, as objects: money in micro-dollars, time in hours, nothing rendered yet."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from catalog.offer import InstanceType, Offer
+from planner.job import TrainingJob
+from planner.optimise.single import Certificate
+from planner.settings import PlannerSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """Expected cost by part, and what is not exceeded with 95 %, in micro-dollars. The parts sum to `expected`."""
+
+    compute: int
+    storage: int
+    egress: int
+    power: int
+    setup: int
+    p95: int
+
+    @property
+    def expected(self) -> int:
+        """The sum of the parts."""
+        return self.compute + self.storage + self.egress + self.power + self.setup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hours:
+    """From start to finish: expected, with the asked confidence, and with 95 %."""
+
+    expected: float
+    confident: float
+    p95: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One configuration in the words of the catalogue, with its cost and time.
+
+    `accelerators_per_node` is a fraction of a card as a decimal where a node has less than one.
+    """
+
+    offer: Offer
+    instance_type: InstanceType
+    accelerator: str
+    accelerators_per_node: float
+    nodes: int
+    cost: Cost
+    hours: Hours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """A choice while it runs: layout, throughput, memory, and what keeps it safe on interruptible machines.
+
+    `log_sigma` and `interruptions_per_hour` (of one node) are what the spread of the finish rests on.
+    """
+
+    choice: Choice
+    precision: str
+    precision_substituted: bool
+    layout: dict[str, int | str]
+    throughput: float
+    unit: str
+    mfu: float
+    memory_gib: float
+    capacity_gib: float
+    training_hours: float
+    hours_with_goodput: float
+    log_sigma: float
+    interruptions_per_hour: float
+    checkpoint_interval_hours: float | None
+    expected_preemptions: float
+    carbon_kg: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """Another configuration under a label (`best on gcp`, `fastest`, ...), compared with the plan."""
+
+    label: str
+    choice: Choice
+    extra: int
+    meets_deadline: bool
+    meets_budget: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commitment:
+    """The plan's machine under a kind with a term: never a price of this job, an obligation of its own.
+
+    `obligation` is the whole term in micro-dollars; `break_even_hours` the hours of use in the term
+    from which on it is cheaper than paying as it runs.
+    """
+
+    offer: Offer
+    nodes: int
+    obligation: int
+    break_even_hours: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensitivity:
+    """What a little more or less of a requirement changes; None where nothing would.
+
+    `deadline_usd_per_hour` is the dual of the deadline row; `next_cheaper` the least later deadline
+    that saves, and what; `next_faster` the next shorter time and what it costs more; `holds_until`
+    the price per node-hour in micro-dollars up to which the plan stays cheapest.
+    """
+
+    deadline_usd_per_hour: float
+    next_cheaper: tuple[float, int] | None
+    next_faster: tuple[float, int] | None
+    holds_until: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """What the choice was made from, and what the solver proved about it."""
+
+    certificate: Certificate
+    offers_considered: int
+    configurations_considered: int
+    rejected: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """The cheapest way to run a job, proven over one snapshot."""
+
+    job: TrainingJob
+    snapshot_id: str
+    start: datetime
+    settings: PlannerSettings
+    phases: tuple[Phase, ...]
+    cost: Cost
+    hours: Hours
+    deadline_probability: float | None
+    proof: Proof
+    sensitivity: Sensitivity
+    alternatives: tuple[Alternative, ...]
+    commitments: tuple[Commitment, ...]
+    frontier: tuple[Choice, ...] | None
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relaxation:
+    """The least change that makes the job possible, of one requirement or of several together, and the plan it allows.
+
+    `asked` and `needed` have one element per requirement.
+    """
+
+    requirements: tuple[str, ...]
+    asked: tuple[str, ...]
+    needed: tuple[str, ...]
+    choice: Choice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Infeasible:
+    """Why no configuration will do: the minimal sets of requirements that conflict, and the least ways out.
+
+    `conflicts` holds the job itself (`workload`) where nothing in the snapshot can hold or run it.
+    """
+
+    job: TrainingJob
+    snapshot_id: str
+    start: datetime
+    settings: PlannerSettings
+    conflicts: tuple[tuple[str, ...], ...]
+    relaxations: tuple[Relaxation, ...]
+    nearest: Choice | None
+    nearest_breaks: tuple[str, ...]
+    offers_considered: int
+    rejected: dict[str, int]
+    warnings: tuple[str, ...] = field(default=())

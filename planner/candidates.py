@@ -1,0 +1,111 @@
+"""From a job and a snapshot to every configuration that could run it, and a reason for every offer that cannot."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.checkpoints import checkpoint_gb
+from planner.configurations import Configurations, Estimated, configurations, estimated, joined
+from planner.estimate.machines import REASONS
+from planner.market import Market
+from planner.places import region_costs
+from planner.question import Question
+from planner.requirements import BIT
+from planner.screen import RegionCosts, Screened, screen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Candidates:
+    """Configurations that meet every constraint but deadline and budget, and what became of all offers.
+
+    `screened`, `costs` and `estimated` have one element per market.
+    """
+
+    question: Question
+    screened: tuple[Screened, ...]
+    costs: tuple[RegionCosts, ...]
+    estimated: tuple[Estimated, ...]
+    table: Configurations
+    offers_considered: int
+    rejected: dict[str, int]
+
+
+def candidates(question: Question, *, relaxed_nodes: int | None = None) -> Candidates:
+    """All configurations of all markets.
+
+    With `relaxed_nodes` the ones that break constraints are kept, marked with the bits they break,
+    up to that many nodes.
+    """
+    job, settings = question.job, question.settings
+    relaxed = relaxed_nodes is not None
+    stored_gb = settings.checkpoints_kept * checkpoint_gb(question.work, job.training)
+    parts: list[Configurations] = []
+    screens, places, ready = [], [], []
+    rejected: dict[str, int] = {}
+    for number, market in enumerate(question.markets):
+        own = bool(market.owned)
+        costs = region_costs(market.columns, job.data, stored_gb)
+        rate = settings.default_interruptions_per_hour
+        screened = screen(job, market.snapshot, costs, rate, own=own, keep_breakers=relaxed)
+        each = estimated(question, market, screened, relaxed_nodes or job.constraints.max_nodes)
+        parts.append(configurations(question, number, screened, each, costs))
+        screens.append(screened)
+        places.append(costs)
+        ready.append(each)
+        for reason, count in _rejections(market, screened, each, parts[-1]).items():
+            rejected[reason] = rejected.get(reason, 0) + count
+    table = joined(parts)
+    if not relaxed:
+        table = table.take(table.broken == 0)
+    return Candidates(
+        question=question,
+        screened=tuple(screens),
+        costs=tuple(places),
+        estimated=tuple(ready),
+        table=table,
+        offers_considered=sum(len(market.columns) for market in question.markets),
+        rejected=rejected,
+    )
+
+
+def _rejections(market: Market, screened: Screened, ready: Estimated, table: Configurations) -> dict[str, int]:
+    """Offers left out, by reason: constraints, machines that cannot run the job, a cheaper offer of the same machine."""
+    rejected = dict(screened.rejected)
+    shapes = market.snapshot.shapes
+    ran = np.zeros(len(shapes), np.bool_)
+    ran[shapes.of_type[market.snapshot.type_index[table.place]]] = True
+    for shape in np.flatnonzero(~ran & (screened.allowed_of_shape > 0)):
+        reason = _why(ready, int(shape))
+        rejected[reason] = rejected.get(reason, 0) + int(screened.allowed_of_shape[shape])
+    dominated = int(screened.allowed_of_shape[ran].sum()) - len(np.unique(table.place))
+    if dominated:
+        rejected["dearer than another offer of the same machine"] = dominated
+    return rejected
+
+
+def _why(ready: Estimated, shape: int) -> str:
+    """The reason that most node counts of a shape share."""
+    rows = ready.rows.row[ready.rows.first[shape] : ready.rows.first[shape + 1]]
+    codes = ready.estimates.reason[rows]
+    codes = codes[codes > 0]
+    if not len(codes):
+        return "more nodes than allowed, or longer than its price kind allows"
+    return REASONS[int(np.bincount(codes).argmax())]
+
+
+def of_the_same_machine(found: Candidates, market: int, place: int) -> Configurations:
+    """Every allowed offer of the cell in which `place` stands, dominated ones too, at every node count."""
+    snapshot, screened = found.question.markets[market].snapshot, found.screened[market]
+    places = screened.allowed[snapshot.cell[screened.allowed] == snapshot.cell[place]]
+    whole = replace(screened, places=places, broken=np.zeros(len(places), np.uint16))
+    table = configurations(found.question, market, whole, found.estimated[market], found.costs[market])
+    return table.take(table.broken == 0)
+
+
+def over(table: Configurations, deadline_hours: float | None, budget_usd: float | None) -> NDArray[np.uint16]:
+    """Requirement bits of each configuration with deadline and budget added."""
+    late = table.bill.hours_kept > (np.inf if deadline_hours is None else deadline_hours)
+    dear = table.bill.cost_usd > (np.inf if budget_usd is None else budget_usd)
+    bits = table.broken | np.where(late, BIT["deadline"], np.uint16(0))
+    return bits | np.where(dear, BIT["budget_usd"], np.uint16(0))

@@ -1,0 +1,79 @@
+"""Picking elements out of a table of configurations, always by the same rule, and putting them into words."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.answer import Choice, Cost, Hours
+from planner.candidates import Candidates
+from planner.configurations import Configurations
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+def cost_micros(table: Configurations) -> NDArray[np.float64]:
+    """Expected cost in whole micro-dollars: below that, costs are equal and time decides."""
+    return np.rint(table.bill.cost_usd * 1e6)
+
+
+def cheapest(table: Configurations, among: Flags) -> int | None:
+    """The cheapest configuration of those marked; of equal ones the fastest, then the first in catalogue order."""
+    return _least(among, cost_micros(table), table.bill.hours_kept)
+
+
+def fastest(table: Configurations, among: Flags) -> int | None:
+    """The configuration with the least hours at the asked confidence; of equal ones the cheapest."""
+    return _least(among, table.bill.hours_kept, cost_micros(table))
+
+
+def _least(among: Flags, *keys: NDArray[np.float64]) -> int | None:
+    left = np.flatnonzero(among)
+    if not len(left):
+        return None
+    for key in keys:
+        values = key[left]
+        left = left[values == values.min()]
+    return int(left[0])
+
+
+def pareto(table: Configurations, among: Flags) -> Ints:
+    """Elements that no other beats in both cost and confident hours, fastest first."""
+    left = np.flatnonzero(among)
+    cost = cost_micros(table)[left]
+    # lexsort is stable: among equals the first in catalogue order stands first, as in `cheapest`.
+    order = np.lexsort((cost, table.bill.hours_kept[left]))
+    left, cost = left[order], cost[order]
+    best_before = np.concatenate(([np.inf], np.minimum.accumulate(cost)[:-1]))
+    return left[cost < best_before]
+
+
+def in_words(found: Candidates, table: Configurations, index: int) -> Choice:
+    """Configuration `index` of a table of these candidates."""
+    market = found.question.markets[int(table.market[index])]
+    snapshot, place, bill = market.snapshot, int(table.place[index]), table.bill
+    instance_type = market.columns.instance_types[int(snapshot.type_index[place])]
+    return Choice(
+        offer=market.columns.offer(int(snapshot.original[place])),
+        instance_type=instance_type,
+        accelerator=instance_type.accelerator,
+        accelerators_per_node=float(instance_type.accelerator_count),
+        nodes=int(table.nodes[index]),
+        cost=Cost(
+            compute=micros(bill.compute_usd[index]),
+            storage=micros(bill.storage_usd[index]),
+            egress=micros(bill.egress_usd[index]),
+            power=micros(bill.power_usd[index]),
+            setup=micros(bill.setup_usd[index]),
+            p95=micros(bill.cost_p95_usd[index]),
+        ),
+        hours=Hours(
+            expected=float(bill.hours[index]),
+            confident=float(bill.hours_kept[index]),
+            p95=float(bill.hours_p95[index]),
+        ),
+    )
+
+
+def micros(usd: float) -> int:
+    """Dollars out of an array as micro-dollars, half to even."""
+    return round(float(usd) * 1e6)

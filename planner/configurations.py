@@ -1,0 +1,178 @@
+"""Every (offer, node count) worth evaluating, with its hours and its bill: one array element each."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.checkpoints import checkpoint_gb
+from planner.cost import Bill, Run, bill, billing_tables
+from planner.estimate import estimate
+from planner.estimate.machines import Estimates
+from planner.job import TrainingJob
+from planner.machine_rows import MachineRows, machine_rows
+from planner.market import Market
+from planner.question import Question
+from planner.requirements import BIT
+from planner.screen import RegionCosts, Screened
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Configurations:
+    """Configurations of one or more markets.
+
+    `market` indexes the markets, `place` the arranged offers of that market, `row` its estimates.
+    `broken` are the bits of requirements that a configuration does not meet (time and money apart).
+    """
+
+    market: Ints
+    place: Ints
+    row: Ints
+    nodes: Ints
+    broken: NDArray[np.uint16]
+    cluster_rate: Floats
+    checkpoint_hours: Floats
+    bill: Bill
+
+    def __len__(self) -> int:
+        """How many configurations there are."""
+        return len(self.nodes)
+
+    def take(self, which: NDArray[np.int64] | NDArray[np.bool_]) -> "Configurations":
+        """The configurations at these elements."""
+        return _mapped([self], lambda arrays: arrays[0][which])
+
+
+def joined(parts: list[Configurations]) -> Configurations:
+    """Configurations of several markets, one after the other."""
+    return parts[0] if len(parts) == 1 else _mapped(parts, np.concatenate)
+
+
+def _mapped(parts: list[Configurations], how: Callable[[list[Array]], Array]) -> Configurations:
+    """One table from several by the same operation on every array."""
+    bills = {f.name: how([getattr(part.bill, f.name) for part in parts]) for f in fields(Bill)}
+    names = [f.name for f in fields(Configurations) if f.name != "bill"]
+    return Configurations(bill=Bill(**bills), **{name: how([getattr(part, name) for part in parts]) for name in names})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Estimated:
+    """The estimates of a market's machine shapes at every node count."""
+
+    rows: MachineRows
+    estimates: Estimates
+
+
+def estimated(question: Question, market: Market, screened: Screened, max_nodes: int) -> Estimated:
+    """Time and memory of every shape that some kept offer has, on up to `max_nodes` nodes."""
+    shapes = market.snapshot.shapes
+    types = np.unique(market.snapshot.type_index[screened.places])
+    wanted = tuple(np.unique(shapes.of_type[types]).tolist())
+    most = int(min(max_nodes, market.node_limit[types].max(initial=1.0)))
+    work, goodput = question.work, question.settings.goodput
+    rows = machine_rows(shapes, wanted, most, work.shape.layers if work.shape is not None else 1)
+    return Estimated(rows=rows, estimates=estimate(work, question.job.training, rows.machines, goodput=goodput))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Pairs:
+    """Offers times node counts at which their machines can run the job; `offer` counts the screened places."""
+
+    offer: Ints
+    place: Ints
+    nodes: Ints
+    row: Ints
+
+
+def configurations(
+    question: Question, number: int, screened: Screened, ready: Estimated, costs: RegionCosts
+) -> Configurations:
+    """Every kept offer of market `number` at every node count at which its machines can run the job."""
+    market = question.markets[number]
+    snapshot = market.snapshot
+    pairs = _runnable(market, screened, ready)
+    run = _run(question, market, pairs, ready, costs)
+    devices = snapshot.shapes.devices[snapshot.shapes.of_type[snapshot.type_index[pairs.place]]]
+    result = Configurations(
+        market=np.full(len(pairs.place), number, np.int64),
+        place=pairs.place,
+        row=pairs.row,
+        nodes=pairs.nodes,
+        broken=screened.broken[pairs.offer] | _size_bits(question.job, pairs.nodes, pairs.nodes * devices),
+        cluster_rate=run.cluster_rate,
+        checkpoint_hours=run.checkpoint_hours,
+        bill=bill(run, question.job.confidence, question.settings),
+    )
+    if any(machine.windows for machine in market.owned):
+        result = in_windows(result, question, market)
+    return result.take(np.isfinite(result.bill.hours_kept))
+
+
+def _runnable(market: Market, screened: Screened, ready: Estimated) -> _Pairs:
+    snapshot, rows = market.snapshot, ready.rows
+    offer, pair = _expanded(snapshot.shapes.of_type[snapshot.type_index[screened.places]], rows)
+    place, nodes, row = screened.places[offer], rows.nodes[pair], rows.row[pair]
+    runs = (ready.estimates.reason[row] == 0) & (nodes <= market.node_limit[snapshot.type_index[place]])
+    return _Pairs(offer=offer[runs], place=place[runs], nodes=nodes[runs], row=row[runs])
+
+
+def _expanded(shape: NDArray[np.int32], rows: MachineRows) -> tuple[Ints, Ints]:
+    """For offers of these shapes: each offer's index once per node count, and the pair it stands for."""
+    first, count = rows.first[shape], rows.first[shape + 1] - rows.first[shape]
+    which = np.repeat(np.arange(len(shape)), count)
+    return which, np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+
+
+def _size_bits(job: TrainingJob, nodes: Ints, devices: Ints) -> NDArray[np.uint16]:
+    most = job.constraints.max_accelerators
+    bits = np.zeros(len(nodes), np.uint16)
+    bits[nodes > job.constraints.max_nodes] |= BIT["constraints.max_nodes"]
+    if most is not None:
+        bits[devices > most] |= BIT["constraints.max_accelerators"]
+    return bits
+
+
+def _run(question: Question, market: Market, pairs: _Pairs, ready: Estimated, costs: RegionCosts) -> Run:
+    """What is bought, one element per pair."""
+    snapshot, settings, place, nodes = market.snapshot, question.settings, pairs.place, pairs.nodes
+    kinds = billing_tables(market.columns.kinds)
+    kind, region, type_ = snapshot.kind_index[place], snapshot.region_index[place], snapshot.type_index[place]
+    levels = np.nan_to_num(snapshot.rate_levels, nan=settings.default_interruptions_per_hour)
+    rate = np.where(kinds.interruptible[kind], levels[snapshot.rate_level[place]], 0.0)
+    gigabytes = checkpoint_gb(question.work, question.job.training)
+    return Run(
+        nodes=nodes.astype(np.float64),
+        work_hours=ready.estimates.hours_with_goodput[pairs.row],
+        log_sigma=ready.estimates.log_sigma[pairs.row],
+        cluster_rate=rate * nodes,
+        checkpoint_hours=(gigabytes / settings.checkpoint_gbs / 3600.0) / nodes.astype(np.float64),
+        usd_per_node_hour=snapshot.usd_per_hour[place],
+        power_usd_per_node_hour=market.power_usd_per_node_hour[type_],
+        egress_usd=costs.egress_usd[region],
+        storage_usd_per_hour=costs.storage_usd_per_hour[region],
+        billing_step_hours=kinds.step_hours[kind],
+        billing_minimum_hours=kinds.minimum_hours[kind],
+        term_hours=np.zeros(len(place)) if market.term_paid else kinds.term_hours[kind],
+        longest_hours=kinds.longest_hours[kind],
+    )
+
+
+def in_windows(table: Configurations, question: Question, market: Market) -> Configurations:
+    """The same configurations with the hours of own machines stretched over their free windows.
+
+    Work stops when a window closes and restarts from a checkpoint in the next; power is paid for
+    busy hours only. Hours are infinite where the windows never give enough time.
+    """
+    hours, kept, p95 = (np.array(each) for each in (table.bill.hours, table.bill.hours_kept, table.bill.hours_p95))
+    for i, type_index in enumerate(market.snapshot.type_index[table.place]):
+        machine = market.owned[int(type_index)]
+        for times in (hours, kept, p95):
+            busy, restart = float(times[i]), question.settings.restart_hours
+            times[i] = machine.elapsed_hours(question.start, busy, restart_hours=restart)
+    return replace(table, bill=replace(table.bill, hours=hours, hours_kept=kept, hours_p95=p95))

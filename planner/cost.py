@@ -1,0 +1,158 @@
+"""What a configuration costs and how long it takes: one formula per line of the bill, over arrays.
+
+    hours   = set-up + expected wall hours of the work (preemption included)
+    compute = nodes x price x billed(hours), a term paid whole; the set-up share is shown apart
+    storage = rate of the place x hours        egress = data to the place, once
+    power   = owned machines only: nodes x kW x PUE x USD/kWh x hours
+
+The spread of the finish joins the estimate's band (lognormal) and the preemption noise:
+sigma^2 = log_sigma^2 + (preemption standard deviation / run hours)^2.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from catalog.price_kinds import price_kinds
+from planner.preemption import expected_hours, spread_hours
+from planner.settings import PlannerSettings
+
+Floats = NDArray[np.float64]
+
+P95 = 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Run:
+    """One element per configuration: what is bought, before time and money are worked out.
+
+    `work_hours` is training time at the stated goodput; `cluster_rate` preemptions per hour of all
+    nodes together; `checkpoint_hours` the time to write one checkpoint; `longest_hours` what the
+    price kind allows in one run (inf: any). Money is in USD.
+    """
+
+    nodes: Floats
+    work_hours: Floats
+    log_sigma: Floats
+    cluster_rate: Floats
+    checkpoint_hours: Floats
+    usd_per_node_hour: Floats
+    power_usd_per_node_hour: Floats
+    egress_usd: Floats
+    storage_usd_per_hour: Floats
+    billing_step_hours: Floats
+    billing_minimum_hours: Floats
+    term_hours: Floats
+    longest_hours: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Bill:
+    """One element per configuration: hours from start to finish and USD by part.
+
+    `hours_kept` are not exceeded with the asked confidence, `hours_p95` with 95 %. Infinite where
+    the run never ends or its price kind does not allow it.
+    """
+
+    hours: Floats
+    hours_kept: Floats
+    hours_p95: Floats
+    run_hours: Floats
+    sigma: Floats
+    compute_usd: Floats
+    setup_usd: Floats
+    storage_usd: Floats
+    egress_usd: Floats
+    power_usd: Floats
+    cost_usd: Floats
+    cost_p95_usd: Floats
+
+
+def bill(run: Run, confidence: float, settings: PlannerSettings) -> Bill:
+    """Hours and money of every configuration."""
+    run_hours = expected_hours(run.work_hours, run.checkpoint_hours, settings.restart_hours, run.cluster_rate)
+    noise = spread_hours(run_hours, run.work_hours, run.checkpoint_hours, settings.restart_hours, run.cluster_rate)
+    with np.errstate(invalid="ignore"):
+        sigma = np.sqrt(run.log_sigma**2 + np.where(np.isfinite(run_hours), noise / run_hours, 0.0) ** 2)
+    hours = settings.setup_hours + run_hours
+    kept = settings.setup_hours + run_hours * np.exp(_z(confidence) * sigma)
+    kept = np.where(hours > run.longest_hours, np.inf, kept)
+    p95 = settings.setup_hours + run_hours * np.exp(_z(P95) * sigma)
+    compute, power, storage = _running_costs(run, hours)
+    setup = np.where(run.term_hours > 0, 0.0, run.nodes * run.usd_per_node_hour * settings.setup_hours)
+    # A run shorter than the billing minimum pays more than its hours; the surplus counts as compute.
+    setup = np.minimum(setup, compute)
+    cost = compute + power + storage + run.egress_usd
+    return Bill(
+        hours=hours,
+        hours_kept=kept,
+        hours_p95=p95,
+        run_hours=run_hours,
+        sigma=sigma,
+        compute_usd=compute - setup,
+        setup_usd=setup,
+        storage_usd=storage,
+        egress_usd=run.egress_usd,
+        power_usd=power,
+        cost_usd=cost,
+        cost_p95_usd=sum(_running_costs(run, p95), run.egress_usd),
+    )
+
+
+def _running_costs(run: Run, hours: Floats) -> tuple[Floats, Floats, Floats]:
+    """Compute, power and storage in USD of `hours` on the clock."""
+    node_hours = run.nodes * billed_hours(hours, run)
+    return (
+        node_hours * run.usd_per_node_hour,
+        run.nodes * run.power_usd_per_node_hour * hours,
+        run.storage_usd_per_hour * hours,
+    )
+
+
+def billed_hours(hours: Floats, run: Run) -> Floats:
+    """Hours that one node is billed for: whole terms where there is one, else whole billing steps, at least the minimum."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = np.ceil(hours / run.billing_step_hours - 1e-9) * run.billing_step_hours
+        terms = np.ceil(hours / run.term_hours - 1e-9) * run.term_hours
+    return np.where(run.term_hours > 0, terms, np.maximum(steps, run.billing_minimum_hours))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BillingTables:
+    """Properties of price kinds as columns, times in hours; a kind without a longest run has inf."""
+
+    interruptible: NDArray[np.bool_]
+    step_hours: Floats
+    minimum_hours: Floats
+    term_hours: Floats
+    longest_hours: Floats
+
+
+@cache
+def billing_tables(names: tuple[str, ...]) -> BillingTables:
+    """The columns of these kinds, in this order."""
+    kinds = [price_kinds()[name] for name in names]
+    return BillingTables(
+        interruptible=np.array([kind.interruptible for kind in kinds]),
+        step_hours=np.array([kind.billing_step_seconds / 3600 for kind in kinds]),
+        minimum_hours=np.array([kind.billing_minimum_seconds / 3600 for kind in kinds]),
+        term_hours=np.array([float(kind.term_hours) for kind in kinds]),
+        longest_hours=np.array([kind.max_run_hours or np.inf for kind in kinds]),
+    )
+
+
+def deadline_probability(bill_: Bill, index: int, deadline_hours: float, settings: PlannerSettings) -> float:
+    """Probability that configuration `index` finishes within the deadline."""
+    room = deadline_hours - settings.setup_hours
+    if room <= 0:
+        return 0.0
+    sigma = float(bill_.sigma[index])
+    excess = float(np.log(room / bill_.run_hours[index]))
+    return (1.0 if excess >= 0 else 0.0) if sigma == 0 else NormalDist().cdf(excess / sigma)
+
+
+def _z(probability: float) -> float:
+    return NormalDist().inv_cdf(probability)

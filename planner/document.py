@@ -1,0 +1,216 @@
+"""A plan as the JSON object that every door gives: the shapes of the interface, nothing clock-bound.
+
+Money is a decimal string of dollars, times are ISO 8601 in UTC. `id` is a hash of everything else
+in the plan, so the same job, start, snapshot, settings and version give the same id.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from catalog.money import usd_text
+from planner.answer import Alternative, Choice, Commitment, Cost, Infeasible, Phase, Planned, Relaxation
+from planner.settings import PlannerSettings
+
+Document = dict[str, Any]
+
+
+def document(outcome: Planned | Infeasible, job: Document, *, version: str) -> Document:
+    """`{"outcome": "planned", "plan": ...}` or `{"outcome": "infeasible", "infeasible": ...}`.
+
+    `job` is the job's document as it is echoed, `version` that of gpuplan.
+    """
+    if isinstance(outcome, Planned):
+        return {"outcome": "planned", "plan": _identified(_plan(outcome, job, version), "plan")}
+    return {"outcome": "infeasible", "infeasible": _identified(_infeasible(outcome, job, version), "none")}
+
+
+def _identified(body: Document, prefix: str) -> Document:
+    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    return {"id": f"{prefix}-{digest[:20]}"} | body
+
+
+def _plan(plan: Planned, job: Document, version: str) -> Document:
+    certificate = plan.proof.certificate
+    return {
+        "job": job,
+        "snapshot_id": plan.snapshot_id,
+        "version": version,
+        "settings": _settings(plan.settings),
+        "start": moment(plan.start),
+        "currency": "USD",
+        "cost_usd": _cost(plan.cost),
+        "hours": {
+            "expected": _round(plan.hours.expected),
+            "confident": _round(plan.hours.confident),
+            "p95": _round(plan.hours.p95),
+        },
+        "finishes_at": moment(plan.start + timedelta(hours=plan.hours.expected)),
+        "deadline_probability": _maybe(plan.deadline_probability),
+        "carbon_kg": _maybe(_sum([phase.carbon_kg for phase in plan.phases])),
+        "phases": [_phase(phase) for phase in plan.phases],
+        "certificate": {
+            "objective_usd": usd_text(round(certificate.objective_usd * 1e6)),
+            "bound_usd": usd_text(round(certificate.bound_usd * 1e6)),
+            "gap": certificate.gap,
+            "offers_considered": plan.proof.offers_considered,
+            "configurations_considered": plan.proof.configurations_considered,
+            "columns": certificate.columns,
+            "rejected": dict(sorted(plan.proof.rejected.items())),
+            "solver": certificate.solver,
+        },
+        "sensitivity": {
+            "deadline_usd_per_hour": _round(plan.sensitivity.deadline_usd_per_hour),
+            "next_cheaper": _step(plan.sensitivity.next_cheaper, "saves_usd"),
+            "next_faster": _step(plan.sensitivity.next_faster, "costs_usd"),
+            "holds_until_usd_per_node_hour": None
+            if plan.sensitivity.holds_until is None
+            else usd_text(plan.sensitivity.holds_until),
+        },
+        "alternatives": [_alternative(each) for each in plan.alternatives],
+        "commitments": [_commitment(each) for each in plan.commitments],
+        **({} if plan.frontier is None else {"frontier": [choice_document(each) for each in plan.frontier]}),
+        "assumptions": list(plan.assumptions),
+        "warnings": list(plan.warnings),
+    }
+
+
+def _infeasible(answer: Infeasible, job: Document, version: str) -> Document:
+    nearest = answer.nearest
+    return {
+        "job": job,
+        "snapshot_id": answer.snapshot_id,
+        "version": version,
+        "settings": _settings(answer.settings),
+        "start": moment(answer.start),
+        "conflicts": [list(names) for names in answer.conflicts],
+        "relaxations": [_relaxation(each) for each in answer.relaxations],
+        "nearest_plan": None if nearest is None else choice_document(nearest) | {"breaks": list(answer.nearest_breaks)},
+        "offers_considered": answer.offers_considered,
+        "rejected": dict(sorted(answer.rejected.items())),
+        "warnings": list(answer.warnings),
+    }
+
+
+def choice_document(choice: Choice) -> Document:
+    """One configuration with its cost and time, as alternatives and frontier points show it."""
+    return _where(choice) | {
+        "cost_usd": usd_text(choice.cost.expected),
+        "cost_p95_usd": usd_text(choice.cost.p95),
+        "hours": _round(choice.hours.expected),
+        "hours_confident": _round(choice.hours.confident),
+    }
+
+
+def _where(choice: Choice) -> Document:
+    offer = choice.offer
+    return {
+        "provider": offer.provider,
+        "region": offer.region,
+        "zone": offer.zone,
+        "instance_type": offer.instance_type,
+        "accelerator": choice.accelerator,
+        "accelerators_per_node": _count(choice.accelerators_per_node),
+        "nodes": choice.nodes,
+        "price_kind": offer.price_kind,
+        "usd_per_node_hour": usd_text(offer.usd_micros_per_hour),
+    }
+
+
+def _phase(phase: Phase) -> Document:
+    choice, offer = phase.choice, phase.choice.offer
+    return _where(choice) | {
+        "price_observed_at": moment(offer.observed_at),
+        "price_observed_approximately": offer.observed_approximately,
+        "price_source": offer.source,
+        "hours": _round(choice.hours.expected),
+        "training_hours": _round(phase.training_hours),
+        "hours_with_goodput": _round(phase.hours_with_goodput),
+        "precision": phase.precision,
+        "layout": phase.layout,
+        "throughput": {"value": _round(phase.throughput), "unit": phase.unit},
+        "mfu": _round(phase.mfu),
+        "memory_gib_per_accelerator": _round(phase.memory_gib),
+        "capacity_gib_per_accelerator": _round(phase.capacity_gib),
+        "log_sigma": _round(phase.log_sigma),
+        "interruptions_per_node_hour": _round(phase.interruptions_per_hour),
+        "checkpoint_interval_hours": _maybe(phase.checkpoint_interval_hours),
+        "expected_preemptions": _round(phase.expected_preemptions),
+        "modelled": list(offer.modelled),
+    }
+
+
+def _cost(cost: Cost) -> Document:
+    parts = ("compute", "storage", "egress", "power", "setup")
+    return {
+        "expected": usd_text(cost.expected),
+        "p95": usd_text(cost.p95),
+        "breakdown": {part: usd_text(getattr(cost, part)) for part in parts},
+    }
+
+
+def _alternative(each: Alternative) -> Document:
+    return (
+        {"label": each.label}
+        | choice_document(each.choice)
+        | {
+            "extra_usd": usd_text(each.extra),
+            "meets_deadline": each.meets_deadline,
+            "meets_budget": each.meets_budget,
+        }
+    )
+
+
+def _commitment(each: Commitment) -> Document:
+    return {
+        "price_kind": each.offer.price_kind,
+        "instance_type": each.offer.instance_type,
+        "region": each.offer.region,
+        "nodes": each.nodes,
+        "usd_per_node_hour": usd_text(each.offer.usd_micros_per_hour),
+        "total_obligation_usd": usd_text(each.obligation),
+        "break_even_hours": _round(each.break_even_hours),
+    }
+
+
+def _relaxation(each: Relaxation) -> Document:
+    return {
+        "requirement": " + ".join(each.requirements),
+        "from": "; ".join(each.asked),
+        "to": "; ".join(each.needed),
+        "cost_usd": usd_text(each.choice.cost.expected),
+        "plan": choice_document(each.choice),
+    }
+
+
+def _settings(settings: PlannerSettings) -> Document:
+    return asdict(settings) | {"held": [asdict(each) for each in settings.held]}
+
+
+def _step(step: tuple[float, int] | None, money: str) -> Document | None:
+    return None if step is None else {"deadline_hours": _round(step[0]), money: usd_text(step[1])}
+
+
+def moment(time: datetime) -> str:
+    """A time as ISO 8601 in UTC to the second, `2026-11-21T08:00:00Z`."""
+    return time.astimezone(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
+
+
+def _sum(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def _maybe(value: float | None) -> float | None:
+    return None if value is None else _round(value)
+
+
+def _round(value: float) -> float:
+    """Nine significant digits: more than any input has, few enough that every machine prints the same."""
+    return float(f"{value:.9g}")
+
+
+def _count(value: float) -> float | int:
+    return int(value) if value == int(value) else round(value, 4)

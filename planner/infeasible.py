@@ -1,0 +1,152 @@
+"""Why nothing will do: every configuration is marked with the requirements it breaks, and the marks tell the rest.
+
+A set of requirements conflicts if every configuration breaks at least one of them: the minimal
+conflicting sets are the minimal hitting sets of the marks. A configuration whose mark contains no
+other's mark needs the fewest requirements relaxed: those marks are the least ways out.
+"""
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from catalog.money import usd_display, usd_micros
+from planner.answer import Choice, Infeasible, Relaxation
+from planner.candidates import Candidates, candidates, over
+from planner.choice import cheapest, fastest, in_words
+from planner.job import TrainingJob
+from planner.question import Question
+from planner.requirements import BIT, REQUIREMENTS, kinds_asked, present
+
+#: How far the search for a way out goes in nodes: four times what was allowed, at most this many.
+MOST_NODES = 1024
+#: More ways out than this help nobody.
+MOST_RELAXATIONS = 8
+
+Marks = NDArray[np.uint16]
+
+
+def explain(question: Question, found: Candidates) -> Infeasible:
+    """The conflicts and the least relaxations of a job for which `found` holds no feasible configuration."""
+    job = question.job
+    nodes = max(job.constraints.max_nodes, min(MOST_NODES, 4 * job.constraints.max_nodes))
+    variants = [(question, np.uint16(0))]
+    if job.training.precision != "auto":
+        substituted = replace(job, training=replace(job.training, precision="auto"))
+        variants.append((replace(question, job=substituted), BIT["training.precision"]))
+    marked = [_marked(variant, nodes, bit) for variant, bit in variants]
+    conflicts = minimal_conflicts(np.unique(np.concatenate([marks for _, marks in marked])), present(job))
+    relaxations = _least([each for variant, marks in marked for each in _relaxations(job, variant, marks)])
+    nearest = min(relaxations, key=lambda each: (len(each.requirements), each.choice.cost.expected), default=None)
+    return Infeasible(
+        job=job,
+        snapshot_id=question.markets[0].columns.snapshot_id,
+        start=question.start,
+        settings=question.settings,
+        conflicts=conflicts or (("workload",),),
+        relaxations=relaxations[:MOST_RELAXATIONS],
+        nearest=nearest.choice if nearest else None,
+        nearest_breaks=nearest.requirements if nearest else (),
+        offers_considered=found.offers_considered,
+        rejected=found.rejected,
+        warnings=() if nearest else (_nothing_fits(found, nodes),),
+    )
+
+
+def _marked(question: Question, nodes: int, bit: np.uint16) -> tuple[Candidates, Marks]:
+    """Every configuration there is with constraints relaxed, and what each breaks."""
+    found = candidates(question, relaxed_nodes=nodes)
+    return found, over(found.table, question.job.deadline_hours, question.job.budget_usd) | bit
+
+
+def _least(relaxations: list[Relaxation]) -> tuple[Relaxation, ...]:
+    """Those that relax no more than another does, fewest requirements first."""
+    names = [frozenset(each.requirements) for each in relaxations]
+    kept = [each for each, mine in zip(relaxations, names, strict=True) if not any(other < mine for other in names)]
+    return tuple(sorted(kept, key=lambda each: len(each.requirements)))
+
+
+def minimal_conflicts(marks: Marks, requirements: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """All minimal sets of requirements that every mark hits, smallest first; none if some mark is empty or there are none."""
+    if not len(marks) or not marks.all():
+        return ()
+    found: list[tuple[str, ...]] = []
+    for size in range(1, len(requirements) + 1):
+        for names in combinations(requirements, size):
+            if any(set(smaller) <= set(names) for smaller in found):
+                continue
+            together = np.uint16(sum(int(BIT[name]) for name in names))
+            if (marks & together).all():
+                found.append(names)
+    return tuple(found)
+
+
+def minimal_marks(marks: Marks) -> list[int]:
+    """The marks that contain no other mark, fewest requirements first."""
+    unique = sorted({int(mark) for mark in marks}, key=lambda mark: (mark.bit_count(), mark))
+    kept: list[int] = []
+    for mark in unique:
+        if not any(smaller & mark == smaller for smaller in kept):
+            kept.append(mark)
+    return kept
+
+
+def _relaxations(job: TrainingJob, found: Candidates, marks: Marks) -> list[Relaxation]:
+    result = []
+    for mark in minimal_marks(marks):
+        names = [name for name in REQUIREMENTS if mark & int(BIT[name])]
+        pick = fastest if "deadline" in names else cheapest
+        index = pick(found.table, marks == mark)
+        if index is None:
+            continue
+        choice = in_words(found, found.table, index)
+        result.append(
+            Relaxation(
+                requirements=tuple(names),
+                asked=tuple(_asked(job, name) for name in names),
+                needed=tuple(_needed(name, choice) for name in names),
+                choice=choice,
+            )
+        )
+    return result
+
+
+def _asked(job: TrainingJob, name: str) -> str:
+    if name == "deadline":
+        return f"{job.deadline_hours:.6g} h"
+    if name == "budget_usd":
+        return usd_display(usd_micros(job.budget_usd or 0.0))
+    if name == "training.precision":
+        return job.training.precision
+    if name == "constraints.price_kinds":
+        return ", ".join(sorted(kinds_asked(job.constraints)))
+    value = getattr(job.constraints, name.partition(".")[2])
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _needed(name: str, choice: Choice) -> str:
+    """What the requirement would have to allow for this choice."""
+    place = f"{choice.offer.provider}:{choice.offer.region}"
+    words = {
+        "deadline": f"{choice.hours.confident:.6g} h",
+        "budget_usd": usd_display(choice.cost.expected),
+        "training.precision": "auto",
+        "constraints.providers": choice.offer.provider,
+        "constraints.accelerators": choice.accelerator,
+        "constraints.vendors": f"the vendor of {choice.accelerator}",
+        "constraints.instance_types": choice.instance_type.name,
+        "constraints.regions": place,
+        "constraints.geography": f"that of {place}",
+        "constraints.price_kinds": choice.offer.price_kind,
+        "constraints.max_nodes": str(choice.nodes),
+        "constraints.max_accelerators": str(choice.nodes * choice.instance_type.devices),
+    }
+    return words[name]
+
+
+def _nothing_fits(found: Candidates, nodes: int) -> str:
+    """One sentence for a job that no machine of the snapshot holds, whatever is relaxed."""
+    reasons = sorted(found.rejected.items(), key=lambda each: -each[1])
+    first = f"; most offers: {reasons[0][0]}" if reasons else ""
+    return f"no machine of the snapshot runs this job on up to {nodes} nodes{first}"

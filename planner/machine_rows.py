@@ -1,0 +1,103 @@
+"""Every distinct machine shape times node count that a job could run on: the rows that are estimated."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.estimate.machines import Machines
+from planner.shapes import Shapes
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MachineRows:
+    """Machines to estimate, and where each (shape, node count) stands among them.
+
+    Pair p is (`shape[p]`, `nodes[p]`) and is estimated in row `row[p]`; pairs are sorted by shape, so
+    shape s has the pairs `first[s]:first[s + 1]`. One node of shapes that differ only in their
+    network is one row.
+    """
+
+    machines: Machines
+    shape: Ints
+    nodes: Ints
+    row: Ints
+    first: Ints
+
+
+@lru_cache(maxsize=64)
+def node_counts(max_nodes: int, layers: int) -> tuple[int, ...]:
+    """Node counts worth asking about: every one to 8, then steps of about an eighth, and all divisors of the layers.
+
+    Divisors matter to pipelines, whose stages must hold equal numbers of layers.
+    """
+    counts = set(range(1, min(max_nodes, 8) + 1))
+    step, start = 2, 8
+    while start < max_nodes:
+        counts.update(range(start, min(2 * start, max_nodes) + 1, step))
+        start, step = 2 * start, 2 * step
+    counts.update(n for n in range(1, max_nodes + 1) if layers > 1 and layers % n == 0)
+    counts.add(max_nodes)
+    return tuple(sorted(counts))
+
+
+@lru_cache(maxsize=64)
+def machine_rows(shapes: Shapes, wanted: tuple[int, ...], max_nodes: int, layers: int) -> MachineRows:
+    """Rows for the shapes whose indices are `wanted`; a shape with fixed nodes has that one count."""
+    counts = np.array(node_counts(max_nodes, layers), dtype=np.int64)
+    shape = np.repeat(np.array(wanted, dtype=np.int64), len(counts))
+    nodes = np.tile(counts, len(wanted))
+    fixed = shapes.fixed_nodes[shape]
+    keep = np.where(fixed > 0, nodes == 1, (nodes == 1) | shapes.clusters[shape])
+    shape, fixed = shape[keep], fixed[keep]
+    nodes = np.where(fixed > 0, fixed, nodes[keep])
+    fits = nodes <= max_nodes
+    shape, nodes = shape[fits], nodes[fits]
+    representative, row = _distinct(shapes, shape, nodes)
+    first = np.searchsorted(shape, np.arange(len(shapes) + 1))
+    return MachineRows(
+        machines=_machines(shapes, shape[representative], nodes[representative]),
+        shape=shape,
+        nodes=nodes,
+        row=row,
+        first=first,
+    )
+
+
+def _distinct(shapes: Shapes, shape: Ints, nodes: Ints) -> tuple[Ints, Ints]:
+    """First pair of each distinct row, and the row of every pair."""
+    alone = nodes == 1
+    key = np.column_stack(
+        [
+            shapes.accelerator[shape],
+            shapes.devices[shape],
+            shapes.fraction[shape],
+            shapes.device_memory_mib[shape],
+            np.nan_to_num(shapes.intranode_gbs[shape], nan=-1.0),
+            np.where(alone, 0, shapes.scaleup_domain[shape]),
+            np.where(alone, 0.0, np.nan_to_num(shapes.internode_gbps[shape], nan=-1.0)),
+            nodes,
+        ]
+    )
+    if not len(key):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    _, representative, row = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    return representative.astype(np.int64), row.reshape(-1).astype(np.int64)
+
+
+def _machines(shapes: Shapes, shape: Ints, nodes: Ints) -> Machines:
+    return Machines(
+        accelerators=shapes.accelerators,
+        accelerator=shapes.accelerator[shape].astype(np.int64),
+        devices=shapes.devices[shape].astype(np.int64),
+        fraction=shapes.fraction[shape],
+        device_memory_mib=shapes.device_memory_mib[shape],
+        intranode_gbs=shapes.intranode_gbs[shape],
+        scaleup_domain=shapes.scaleup_domain[shape].astype(np.int64),
+        internode_gbps=shapes.internode_gbps[shape],
+        clusters=shapes.clusters[shape],
+        nodes=nodes,
+    )

@@ -1,0 +1,126 @@
+"""The main job: from a training job and a snapshot to the proven cheapest plan, or to why there is none."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from catalog.columns import Columns
+from catalog.errors import UnusableInput
+from catalog.owned import OwnedMachine
+from planner.alternatives import alternatives, commitments
+from planner.answer import Infeasible, Planned, Proof
+from planner.candidates import Candidates, candidates, of_the_same_machine, over
+from planner.choice import cheapest, cost_micros, in_words, pareto
+from planner.configurations import Configurations
+from planner.cost import deadline_probability
+from planner.infeasible import explain
+from planner.job import TrainingJob
+from planner.market import markets
+from planner.optimise.single import Certificate, NotProvenError, choose_one
+from planner.phase import phase
+from planner.places import place_notes
+from planner.question import Question
+from planner.sensitivity import break_even_price, sensitivity
+from planner.settings import PlannerSettings
+from planner.statements import assumptions, region_notes, warnings
+from planner.workload import work_of
+
+Marks = NDArray[np.uint16]
+Places = NDArray[np.int64]
+
+#: The enumeration and the solver must agree to this, relatively (HiGHS' tolerances are of this size).
+AGREEMENT = 1e-6
+
+
+def plan(
+    job: TrainingJob,
+    columns: Columns,
+    *,
+    owned: tuple[OwnedMachine, ...] = (),
+    settings: PlannerSettings,
+    frontier: bool = False,
+) -> Planned | Infeasible:
+    """The cheapest configuration that meets the job's requirements, proven over the snapshot in `columns`.
+
+    `owned` machines compete at the cost basis of `settings`. With `frontier` the plan carries the
+    whole cost-time frontier. Raises `UnusableInput` for jobs that contradict themselves or the
+    catalogue (unknown regions, dimensions that do not match) and `NotProvenError` if the solver and the
+    enumeration disagree, which is a defect.
+    """
+    start = job.start
+    if start is None:
+        raise UnusableInput.at("start", message="a time with a zone is needed: it fixes what durations count from")
+    question = Question(
+        job=job,
+        work=work_of(job.workload, job.training),
+        markets=markets(columns, owned, settings, start),
+        start=start,
+        settings=settings,
+    )
+    found = candidates(question)
+    broken = over(found.table, job.deadline_hours, job.budget_usd)
+    chosen = cheapest(found.table, broken == 0)
+    if chosen is None:
+        return explain(question, found)
+    return _planned(found, broken, chosen, with_frontier=frontier)
+
+
+def _planned(found: Candidates, broken: Marks, chosen: int, *, with_frontier: bool) -> Planned:
+    question, table = found.question, found.table
+    job, settings = question.job, question.settings
+    columns, deadline = question.markets[0].columns, job.deadline_hours
+    best = phase(found, table, chosen)
+    front = pareto(table, np.ones(len(table), np.bool_))
+    return Planned(
+        job=job,
+        snapshot_id=columns.snapshot_id,
+        start=question.start,
+        settings=settings,
+        phases=(best,),
+        cost=best.choice.cost,
+        hours=best.choice.hours,
+        deadline_probability=None if deadline is None else deadline_probability(table.bill, chosen, deadline, settings),
+        proof=Proof(
+            certificate=_certified(job, table, front, chosen),
+            offers_considered=found.offers_considered,
+            configurations_considered=len(table),
+            rejected=_with_late_and_dear(found, broken),
+        ),
+        sensitivity=sensitivity(
+            table, front, chosen, deadline, break_even_price(best.choice, _rivals(found, broken, chosen))
+        ),
+        alternatives=alternatives(found, table, broken, best.choice),
+        commitments=commitments(question.markets[0], best.choice),
+        frontier=tuple(in_words(found, table, int(i)) for i in front) if with_frontier else None,
+        assumptions=assumptions(question, best, place_notes(job, best.choice)),
+        warnings=warnings(best, question.start) + region_notes(job, columns.regions),
+    )
+
+
+def _certified(job: TrainingJob, table: Configurations, front: Places, chosen: int) -> Certificate:
+    """The solver's proof over the frontier, which must name the same cost as the enumeration."""
+    cost = cost_micros(table)[front] / 1e6
+    hours = table.bill.hours_kept[front]
+    certificate = choose_one(cost, hours, deadline_hours=job.deadline_hours, budget_usd=job.budget_usd)
+    expected = float(cost_micros(table)[chosen]) / 1e6
+    if certificate is None or abs(certificate.objective_usd - expected) > AGREEMENT * max(1.0, expected):
+        raise NotProvenError(f"HiGHS found {certificate} where the enumeration found {expected} USD")
+    return certificate
+
+
+def _rivals(found: Candidates, broken: Marks, chosen: int) -> list[float]:
+    """The cheapest feasible cost on any other offer, in micro-dollars: of other machines, and of the same elsewhere."""
+    job, table = found.question.job, found.table
+    market, place = int(table.market[chosen]), int(table.place[chosen])
+    same = of_the_same_machine(found, market, place)
+    elsewhere = (over(same, job.deadline_hours, job.budget_usd) == 0) & (same.place != place)
+    others = (broken == 0) & ~((table.place == place) & (table.market == market))
+    costs = np.concatenate((cost_micros(same)[elsewhere], cost_micros(table)[others]))
+    return [float(costs.min())] if len(costs) else []
+
+
+def _with_late_and_dear(found: Candidates, broken: Marks) -> dict[str, int]:
+    """The rejections, with the evaluated offers that no node count brings within deadline and budget."""
+    table = found.table
+    offers = table.market * (int(table.place.max()) + 1) + table.place
+    late = len(np.setdiff1d(offers, offers[broken == 0]))
+    return found.rejected | ({"misses deadline or budget at every node count": late} if late else {})

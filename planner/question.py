@@ -1,0 +1,20 @@
+"""One job put to some markets: what every step from candidates to explanation works on."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from planner.job import TrainingJob
+from planner.market import Market
+from planner.settings import PlannerSettings
+from planner.workload.work import Work
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Question:
+    """A job, the work it comes to, where it may run, when it starts, and what is taken for granted."""
+
+    job: TrainingJob
+    work: Work
+    markets: tuple[Market, ...]
+    start: datetime
+    settings: PlannerSettings

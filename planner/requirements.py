@@ -1,0 +1,170 @@
+"""What a job requires, one bit each, and which instance types, regions and kinds break which requirement."""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from catalog.columns import Columns
+from catalog.errors import Fault, UnusableInput
+from catalog.price_kinds import price_kinds
+from catalog.regions import regions
+from planner.job import Constraints, TrainingJob
+from planner.shapes import Shapes
+
+Bits = NDArray[np.uint16]
+
+#: Every requirement that can be relaxed, by the name of its field; its place here is its bit.
+REQUIREMENTS = (
+    "constraints.providers",
+    "constraints.accelerators",
+    "constraints.vendors",
+    "constraints.instance_types",
+    "constraints.regions",
+    "constraints.geography",
+    "constraints.price_kinds",
+    "constraints.max_nodes",
+    "constraints.max_accelerators",
+    "training.precision",
+    "deadline",
+    "budget_usd",
+)
+BIT = {name: np.uint16(1 << i) for i, name in enumerate(REQUIREMENTS)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Broken:
+    """Bits of the requirements that each instance type, region and price kind of a snapshot breaks."""
+
+    by_type: Bits
+    by_region: Bits
+    by_kind: Bits
+
+
+@lru_cache(maxsize=64)
+def broken(columns: Columns, shapes: Shapes, constraints: Constraints, *, own: bool = False) -> Broken:
+    """The bits for one set of constraints over one snapshot, or over the user's `own` machines.
+
+    Raises `UnusableInput` for globs and geographies that match nothing in the snapshot.
+    """
+    if own:
+        constraints = replace(constraints, regions=(), geography=())
+    else:
+        _refuse_what_matches_nothing(columns, constraints)
+    return Broken(
+        by_type=_by_type(columns, shapes, constraints),
+        by_region=_by_region(columns, constraints),
+        by_kind=_by_kind(columns.kinds, constraints),
+    )
+
+
+def _by_type(columns: Columns, shapes: Shapes, constraints: Constraints) -> Bits:
+    bits = np.zeros(len(columns.instance_types), np.uint16)
+    names = [each.name for each in columns.instance_types]
+    devices = [shapes.accelerators[i] for i in shapes.accelerator[shapes.of_type]]
+    wanted = set(constraints.accelerators)
+    vendors = {vendor.lower() for vendor in constraints.vendors}
+    if constraints.providers:
+        _mark(
+            bits, [each.provider in constraints.providers for each in columns.instance_types], "constraints.providers"
+        )
+    if wanted:
+        _mark(bits, [device.name in wanted for device in devices], "constraints.accelerators")
+    if vendors:
+        _mark(bits, [device.vendor.lower() in vendors for device in devices], "constraints.vendors")
+    if constraints.instance_types:
+        _mark(bits, [_matches(name, constraints.instance_types) for name in names], "constraints.instance_types")
+    return bits
+
+
+def _by_region(columns: Columns, constraints: Constraints) -> Bits:
+    bits = np.zeros(len(columns.regions), np.uint16)
+    if constraints.regions:
+        kept = [region_matches(provider, region, constraints.regions) for provider, region in columns.regions]
+        _mark(bits, kept, "constraints.regions")
+    if constraints.geography:
+        known = regions()
+        kept = [place in known and known[place].geography in constraints.geography for place in columns.regions]
+        _mark(bits, kept, "constraints.geography")
+    return bits
+
+
+def _by_kind(kinds: tuple[str, ...], constraints: Constraints) -> Bits:
+    bits = np.zeros(len(kinds), np.uint16)
+    _mark(bits, [kind in kinds_asked(constraints) for kind in kinds], "constraints.price_kinds")
+    return bits
+
+
+def kinds_asked(constraints: Constraints) -> frozenset[str]:
+    """The price kinds a job may use: those it names, else those that are considered by default."""
+    defaults = (name for name, kind in price_kinds().items() if kind.in_default)
+    return frozenset(constraints.price_kinds or defaults)
+
+
+def _mark(bits: Bits, kept: Iterable[bool], requirement: str) -> None:
+    bits |= np.where(np.fromiter(kept, np.bool_, len(bits)), np.uint16(0), BIT[requirement])
+
+
+def region_matches(provider: str, region: str, globs: tuple[str, ...]) -> bool:
+    """Whether a region is named by one of the globs; `azure:east*` binds that provider's regions only.
+
+    A glob qualified for other providers leaves this one's regions out, as an unqualified one does.
+    """
+    for glob in globs:
+        owner, _, name = glob.rpartition(":")
+        if owner in ("", provider) and fnmatchcase(region.lower(), name.lower()):
+            return True
+    return False
+
+
+def _matches(name: str, globs: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name.lower(), glob.lower()) for glob in globs)
+
+
+def _refuse_what_matches_nothing(columns: Columns, constraints: Constraints) -> None:
+    faults = []
+    for i, glob in enumerate(constraints.regions):
+        if not any(region_matches(provider, region, (glob,)) for provider, region in columns.regions):
+            near = _nearest(glob.rpartition(":")[2], {region for _, region in columns.regions})
+            faults.append(Fault(("constraints", "regions", i), f"{glob!r} matches no region of the catalogue; {near}"))
+    for i, glob in enumerate(constraints.instance_types):
+        if not any(_matches(each.name, (glob,)) for each in columns.instance_types):
+            near = _nearest(glob, {each.name for each in columns.instance_types})
+            message = f"{glob!r} matches no instance type of the catalogue; {near}"
+            faults.append(Fault(("constraints", "instance_types", i), message))
+    known = {region.geography for region in regions().values()}
+    for i, geography in enumerate(constraints.geography):
+        if geography not in known:
+            message = f"unknown geography {geography!r}; one of {', '.join(sorted(known))}"
+            faults.append(Fault(("constraints", "geography", i), message))
+    if faults:
+        raise UnusableInput(*faults)
+
+
+def _nearest(text: str, names: set[str]) -> str:
+    near = difflib.get_close_matches(text.replace("*", ""), sorted(names), n=4, cutoff=0.4)
+    return f"nearest: {', '.join(near)}" if near else "globs match the provider's own names"
+
+
+def present(job: TrainingJob) -> tuple[str, ...]:
+    """The requirements that this job states (max_nodes and the price kinds always bind)."""
+    constraints = job.constraints
+    stated = {
+        "constraints.providers": constraints.providers,
+        "constraints.accelerators": constraints.accelerators,
+        "constraints.vendors": constraints.vendors,
+        "constraints.instance_types": constraints.instance_types,
+        "constraints.regions": constraints.regions,
+        "constraints.geography": constraints.geography,
+        "constraints.price_kinds": True,
+        "constraints.max_nodes": True,
+        "constraints.max_accelerators": constraints.max_accelerators is not None,
+        "training.precision": job.training.precision != "auto",
+        "deadline": job.deadline_hours is not None,
+        "budget_usd": job.budget_usd is not None,
+    }
+    return tuple(name for name in REQUIREMENTS if stated[name])

@@ -1,0 +1,137 @@
+"""Which offers can matter to a job at all: hard reasons first, then its requirements, then dominance.
+
+Inside a cell (same machine shape, price kind and provider) an offer is *dominated* if another is no
+dearer per hour and no worse in each of the three things that depend on the place: one-time egress,
+storage per hour and interruption rate. A dominated offer is never cheaper at any node count, so
+leaving it out keeps the choice exact.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.job import TrainingJob
+from planner.requirements import BIT, REQUIREMENTS, Broken, broken
+from planner.shapes import Arranged
+from planner.standing import REASONS, reason_table
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+#: Hard reasons stand above the requirement bits in one integer, so that one count tells all.
+_HARD_SHIFT = len(REQUIREMENTS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RegionCosts:
+    """Per region of the snapshot: egress of the data in USD, once, and storage in USD per hour."""
+
+    egress_usd: Floats
+    storage_usd_per_hour: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Screened:
+    """Places (in the arranged snapshot) of the offers to evaluate, and why the others are not.
+
+    `broken` holds each kept offer's requirement bits (all 0 unless asked to keep breakers);
+    `allowed` are the places before dominance, `allowed_of_shape` their number per machine shape.
+    """
+
+    places: Places
+    broken: NDArray[np.uint16]
+    considered: int
+    rejected: dict[str, int]
+    allowed: Places
+    allowed_of_shape: NDArray[np.int64]
+
+
+def screen(
+    job: TrainingJob,
+    snapshot: Arranged,
+    costs: RegionCosts,
+    default_rate: float,
+    *,
+    own: bool = False,
+    keep_breakers: bool = False,
+) -> Screened:
+    """Offers that no other offer of the same machine beats.
+
+    With `keep_breakers` offers that break requirements stay, and dominate only offers that break
+    at least the same: what the search for relaxations needs. `own` machines are exempt from
+    region constraints.
+    """
+    bits = broken(snapshot.columns, snapshot.shapes, job.constraints, own=own)
+    code = _codes(job, snapshot, bits)
+    rejected = {} if keep_breakers else _count(code)
+    allowed = code >> _HARD_SHIFT == 0 if keep_breakers else code == 0
+    places = np.flatnonzero(allowed)
+    mask = (code[places] & ((1 << _HARD_SHIFT) - 1)).astype(np.uint16)
+    if keep_breakers:
+        by_mask = np.lexsort((snapshot.usd_per_hour[places], snapshot.cell[places], mask))
+        places, mask = places[by_mask], mask[by_mask]
+    kept = _undominated(snapshot, places, mask, costs, default_rate)
+    return Screened(
+        places=places[kept],
+        broken=mask[kept],
+        considered=len(code),
+        rejected=rejected,
+        allowed=places,
+        allowed_of_shape=np.bincount(
+            snapshot.shapes.of_type[snapshot.type_index[places]], minlength=len(snapshot.shapes)
+        ),
+    )
+
+
+def _codes(job: TrainingJob, snapshot: Arranged, bits: Broken) -> NDArray[np.int32]:
+    """Per offer, its hard reason above its requirement bits."""
+    hard = (reason_table(job.constraints) << _HARD_SHIFT)[snapshot.standing]
+    soft = bits.by_type[snapshot.type_index] | bits.by_region[snapshot.region_index]
+    return hard | soft | bits.by_kind[snapshot.kind_index]
+
+
+def _count(code: NDArray[np.int32]) -> dict[str, int]:
+    """Offers per reason; one that has several counts under the first requirement, else under the hard reason."""
+    counts = np.bincount(code)
+    rejected: dict[str, int] = {}
+    for value in np.flatnonzero(counts):
+        soft, hard = int(value) & ((1 << _HARD_SHIFT) - 1), int(value) >> _HARD_SHIFT
+        if not value:
+            continue
+        first = next((name for name in REQUIREMENTS if soft & BIT[name]), None)
+        reason = REASONS[hard] if first is None else f"not among {first}"
+        rejected[reason] = rejected.get(reason, 0) + int(counts[value])
+    return rejected
+
+
+def _undominated(
+    snapshot: Arranged, places: Places, mask: NDArray[np.uint16], costs: RegionCosts, default_rate: float
+) -> NDArray[np.bool_]:
+    """Whether each place is strictly better than all cheaper ones of its cell in something that the place decides."""
+    if not len(places):
+        return np.zeros(0, np.bool_)
+    region = snapshot.region_index[places]
+    cell = snapshot.cell[places].astype(np.int64) << 16 | mask
+    segment = np.concatenate(([0], np.cumsum(cell[1:] != cell[:-1])))
+    kept = np.zeros(len(places), np.bool_)
+    for levels, which in (
+        (costs.egress_usd, region),
+        (costs.storage_usd_per_hour, region),
+        (np.nan_to_num(snapshot.rate_levels, nan=default_rate), snapshot.rate_level[places]),
+    ):
+        rank = np.unique(levels, return_inverse=True)[1].reshape(-1)
+        kept |= _new_minimum(rank[which], len(levels), segment)
+    return kept
+
+
+def _new_minimum(rank: NDArray[np.int64], levels: int, segment: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each rank is strictly below all earlier ones of its segment (the first always is).
+
+    Ranks are shifted down segment by segment, so that one running minimum over the whole array
+    starts afresh in each segment, exactly.
+    """
+    running = np.minimum.accumulate(rank - segment * (levels + 1))
+    result = np.ones(len(rank), np.bool_)
+    result[1:] = running[1:] < running[:-1]
+    return result

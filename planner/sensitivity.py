@@ -1,0 +1,62 @@
+"""What a later deadline saves, a shorter one costs, and how far the chosen price may rise: exact, from the frontier.
+
+The dual of the deadline row of the relaxed choice is the slope of the lower convex hull of
+(hours, cost) at the deadline; steps come from the frontier itself.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.answer import Choice, Sensitivity
+from planner.choice import cost_micros
+from planner.configurations import Configurations
+
+Ints = NDArray[np.int64]
+
+
+def sensitivity(
+    table: Configurations, frontier: Ints, chosen: int, deadline_hours: float | None, holds_until: int | None
+) -> Sensitivity:
+    """Steps and slopes around element `chosen`; `frontier` is sorted by hours and free of deadline and budget."""
+    hours, cost = table.bill.hours_kept[frontier], cost_micros(table)[frontier]
+    mine = float(cost_micros(table)[chosen])
+    slower = np.flatnonzero((cost < mine) & (hours > table.bill.hours_kept[chosen]))
+    faster = np.flatnonzero(hours < table.bill.hours_kept[chosen])
+    return Sensitivity(
+        deadline_usd_per_hour=0.0 if deadline_hours is None else hull_slope(hours, cost / 1e6, deadline_hours),
+        next_cheaper=(float(hours[slower[0]]), round(mine - cost[slower[0]])) if len(slower) else None,
+        next_faster=(float(hours[faster[-1]]), round(cost[faster[-1]] - mine)) if len(faster) else None,
+        holds_until=holds_until,
+    )
+
+
+def break_even_price(words: Choice, rivals_micros: list[float]) -> int | None:
+    """The price per node-hour, in micro-dollars, at which the cheapest rival ties with the choice.
+
+    None without a rival, or where nothing is paid by the hour.
+    """
+    paid = words.cost.compute + words.cost.setup
+    if not rivals_micros or paid == 0:
+        return None
+    room = max(0.0, min(rivals_micros) - words.cost.expected)
+    return round(words.offer.usd_micros_per_hour * (1 + room / paid))
+
+
+def hull_slope(hours: NDArray[np.float64], usd: NDArray[np.float64], deadline_hours: float) -> float:
+    """USD that one more hour of deadline saves in the relaxed choice: the slope of the lower hull there (>= 0)."""
+    hull: list[tuple[float, float]] = []
+    for point in zip(hours.tolist(), usd.tolist(), strict=True):
+        while len(hull) > 1 and _turns_up(hull[-2], hull[-1], point):
+            hull.pop()
+        hull.append(point)
+    for (t0, c0), (t1, c1) in pairwise(hull):
+        if t0 <= deadline_hours < t1:
+            return max(0.0, (c0 - c1) / (t1 - t0))
+    return 0.0
+
+
+def _turns_up(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
+    """Whether b lies on or above the line from a to c."""
+    return (b[1] - a[1]) * (c[0] - a[0]) >= (c[1] - a[1]) * (b[0] - a[0])

@@ -1,0 +1,136 @@
+"""A snapshot arranged for planning: distinct machine shapes, and offers grouped by what costs alike.
+
+Offers whose instance types have the same shape train equally fast, so a *cell* is (shape, price
+kind, provider); inside a cell offers are sorted by price. Built once per snapshot and kept.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from catalog.accelerators import Accelerator, accelerators
+from catalog.columns import Columns
+from catalog.offer import InstanceType
+from planner.standing import standings
+
+Ints = NDArray[np.int32]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shapes:
+    """Columns of the distinct machine shapes, and which shape each instance type has.
+
+    `fixed_nodes` is 0 where any number of nodes can be had. `of_type` has one element per instance type.
+    """
+
+    accelerators: tuple[Accelerator, ...]
+    accelerator: Ints
+    devices: Ints
+    fraction: Floats
+    device_memory_mib: Floats
+    intranode_gbs: Floats
+    scaleup_domain: Ints
+    internode_gbps: Floats
+    clusters: NDArray[np.bool_]
+    fixed_nodes: Ints
+    of_type: Ints
+
+    def __len__(self) -> int:
+        """How many distinct shapes there are."""
+        return len(self.accelerator)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Arranged:
+    """A snapshot's offers in cell order. `original[i]` is the element of `columns` at place i.
+
+    Interruption rates take few distinct values: `rate_levels[rate_level[i]]` is that of place i (nan: unknown).
+    """
+
+    columns: Columns
+    shapes: Shapes
+    original: NDArray[np.int64]
+    cell: Ints
+    type_index: Ints
+    region_index: Ints
+    kind_index: Ints
+    usd_per_hour: Floats
+    rate_levels: Floats
+    rate_level: Ints
+    standing: NDArray[np.int8]
+
+
+def shapes_of(instance_types: tuple[InstanceType, ...]) -> Shapes:
+    """The distinct shapes of these instance types, in order of first appearance."""
+    table = tuple(accelerators().values())
+    at = {each.name: i for i, each in enumerate(table)}
+    distinct: dict[tuple[float, ...], int] = {}
+    of_type = [distinct.setdefault(_shape(each, at), len(distinct)) for each in instance_types]
+    # One row per shape and one column per property, also where there is no shape at all.
+    values = np.array(list(distinct), dtype=np.float64).reshape(len(distinct), 9)
+    unknown_as_nan = np.where(values < 0, np.nan, values)
+    return Shapes(
+        accelerators=table,
+        accelerator=values[:, 0].astype(np.int32),
+        devices=values[:, 1].astype(np.int32),
+        fraction=values[:, 2],
+        device_memory_mib=values[:, 3],
+        intranode_gbs=unknown_as_nan[:, 4],
+        scaleup_domain=values[:, 5].astype(np.int32),
+        internode_gbps=unknown_as_nan[:, 6],
+        clusters=values[:, 7] > 0,
+        fixed_nodes=values[:, 8].astype(np.int32),
+        of_type=np.array(of_type, dtype=np.int32),
+    )
+
+
+def _shape(each: InstanceType, at: dict[str, int]) -> tuple[float, ...]:
+    """What decides how fast a machine trains; -1 stands for unknown, so that equal shapes compare equal."""
+    index = at[each.accelerator]
+    memory = each.accelerator_memory_mib or _memory_mib(each)
+    return (
+        index,
+        each.devices,
+        min(1.0, float(each.accelerator_count)),
+        memory,
+        -1.0 if each.intranode_gbs is None else each.intranode_gbs,
+        each.scaleup_domain,
+        -1.0 if each.network_gbps is None else each.network_gbps,
+        each.clusters,
+        each.fixed_nodes or 0,
+    )
+
+
+def _memory_mib(each: InstanceType) -> float:
+    """Memory of one device in MiB where the instance type does not state it: the card's, or its share of it."""
+    return accelerators()[each.accelerator].device_memory_mib * min(1.0, float(each.accelerator_count))
+
+
+@lru_cache(maxsize=4)
+def arranged(columns: Columns) -> Arranged:
+    """The snapshot in cell order; kept for the last few snapshots in use."""
+    shapes = shapes_of(columns.instance_types)
+    providers = sorted({provider for provider, _ in columns.regions})
+    provider_of_region = np.array([providers.index(provider) for provider, _ in columns.regions], dtype=np.int32)
+    shape = shapes.of_type[columns.type_index] if len(columns) else np.zeros(0, np.int32)
+    provider = provider_of_region[columns.region_index] if len(columns) else np.zeros(0, np.int32)
+    cell = (shape * len(columns.kinds) + columns.kind_index) * max(1, len(providers)) + provider
+    # lexsort is stable, so equal prices keep the snapshot's own order of keys.
+    order = np.lexsort((columns.usd_per_hour, cell))
+    rate_levels, rate_level = np.unique(columns.interruptions_per_hour, return_inverse=True)
+    return Arranged(
+        columns=columns,
+        shapes=shapes,
+        original=order,
+        cell=cell[order].astype(np.int32),
+        type_index=columns.type_index[order],
+        region_index=columns.region_index[order],
+        kind_index=columns.kind_index[order],
+        usd_per_hour=columns.usd_per_hour[order],
+        rate_levels=rate_levels,
+        rate_level=rate_level.reshape(-1)[order].astype(np.int32),
+        standing=standings(columns)[order],
+    )

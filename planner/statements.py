@@ -1,0 +1,95 @@
+"""The sentences under a plan: what it assumes, and what its user should know before spending money."""
+
+from datetime import datetime
+
+from catalog.accelerators import accelerators
+from catalog.price_kinds import price_kinds
+from planner.answer import Choice, Phase
+from planner.job import TrainingJob
+from planner.question import Question
+from planner.requirements import region_matches
+
+#: A list price older than this is worth a look before money is spent: AWS cut P5 by 44 % within one quarter of 2025.
+STALE_AFTER_DAYS = 90
+
+
+def assumptions(question: Question, phase: Phase, notes: tuple[str, ...]) -> tuple[str, ...]:
+    """What the plan takes for granted, most consequential first; `notes` are those of the chosen place."""
+    job, work, settings = question.job, question.work, question.settings
+    said = [
+        *job.assumptions,
+        *work.assumptions,
+        f"{settings.goodput:.0%} of wall time trains (goodput: restarts, evaluation, checkpoints); set goodput to change it",
+        f"{settings.setup_hours:g} h of paid set-up before the first step (boot, image, data)",
+        "machines are there when asked for: neither quota nor waiting for capacity is modelled",
+        f"{settings.checkpoints_kept} checkpoints are stored while the job runs",
+        *notes,
+    ]
+    if not job.data.provider and job.data.dataset_gb:
+        said.append("data.location is not given: no egress is counted")
+    if phase.checkpoint_interval_hours is not None:
+        said.append(
+            f"preemptions are independent, {phase.interruptions_per_hour:.3g} per node-hour; a checkpoint every "
+            f"{phase.checkpoint_interval_hours:.2g} h (Young/Daly) and {settings.restart_hours:g} h per restart"
+        )
+    if phase.choice.offer.price_kind == "owned":
+        basis = "amortisation and power" if settings.cost_basis == "full" else "power only"
+        said.append(f"own machines at {settings.cost_basis} cost: {basis}")
+    return tuple(dict.fromkeys(said))
+
+
+def warnings(phase: Phase, start: datetime) -> tuple[str, ...]:
+    """What may make the plan wrong or hard to carry out."""
+    choice = phase.choice
+    said = _about_the_price(choice, start)
+    device = accelerators()[choice.accelerator]
+    if device.trains == "limited":
+        said.append(f"{choice.accelerator} trains with limits: {device.trains_reason}")
+    if phase.precision_substituted:
+        said.append(f"precision auto: {phase.precision} is used since {choice.accelerator} has no bf16 tensor cores")
+    if not price_kinds()[choice.offer.price_kind].owned:
+        said.append(_quota(choice))
+    if not choice.offer.available:
+        said.append(f"nobody has verified that {choice.instance_type.name} can be had in {choice.offer.region}")
+    if choice.hours.expected > 24 * 365:
+        said.append(f"the run takes {choice.hours.expected / 8760:.1f} years; give a deadline to buy speed")
+    return tuple(said)
+
+
+def _about_the_price(choice: Choice, start: datetime) -> list[str]:
+    offer = choice.offer
+    said: list[str] = []
+    age_days = (start - offer.observed_at).days
+    if price_kinds()[offer.price_kind].owned:
+        return said
+    if age_days > STALE_AFTER_DAYS:
+        about = "about " if offer.observed_approximately else ""
+        said.append(
+            f"the price was observed {about}{age_days} days before the start ({offer.observed_at:%Y-%m-%d}); check it"
+        )
+    elif offer.observed_approximately:
+        said.append(f"the source dates the price only roughly (from {offer.observed_at:%Y-%m-%d})")
+    if offer.stale_since is not None:
+        said.append(f"the last refresh could not confirm the price (stale since {offer.stale_since:%Y-%m-%d})")
+    said += [f"{figure.replace('_', ' ')} is modelled, not published" for figure in offer.modelled]
+    return said
+
+
+def _quota(choice: Choice) -> str:
+    each, places = choice.instance_type, f"{choice.offer.provider} {choice.offer.region}"
+    vcpus = f" ({choice.nodes * each.vcpus:g} vCPUs)" if each.vcpus else ""
+    devices = choice.nodes * choice.accelerators_per_node
+    return f"quota needed in {places}: {choice.nodes} x {each.name}{vcpus}, {devices:g} x {choice.accelerator}"
+
+
+def region_notes(job: TrainingJob, regions: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """Listed providers that the region constraints leave without a region."""
+    if not job.constraints.regions:
+        return ()
+    left = {provider for provider, region in regions if region_matches(provider, region, job.constraints.regions)}
+    named = [provider for provider in job.constraints.providers if any(provider == owner for owner, _ in regions)]
+    return tuple(
+        f"constraints.regions leaves {provider} without a region; name one of its own, or leave it out of providers"
+        for provider in named
+        if provider not in left
+    )
