@@ -1,5 +1,6 @@
 """Time and memory of a job on machines: `estimate` for many rows at once, `estimate_on` for one configuration."""
 
 from planner.estimate.fastest import estimate
+from planner.estimate.single import On, estimate_on
 
-__all__ = ["estimate"]
+__all__ = ["On", "estimate", "estimate_on"]

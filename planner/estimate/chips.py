@@ -46,6 +46,7 @@ class Chips:
     preferred: Ints
     memory_bytes_per_second: Floats
     peer_gbs: Floats
+    link_domain: Ints
     pcie_gbs: Floats
     internode_gbps: Floats
     driver_gib: Floats
@@ -82,6 +83,7 @@ def _work_out(table: tuple[Accelerator, ...]) -> Chips:
         preferred=preferred,
         memory_bytes_per_second=np.array([chip.memory_gbs * 1e9 for chip in table]),
         peer_gbs=np.array([(chip.link_gbs or 0.0) / 2 for chip in table]),
+        link_domain=np.array([chip.link_domain for chip in table], dtype=np.int64),
         pcie_gbs=pcie,
         internode_gbps=np.array([chip.usual_internode_gbps for chip in table]),
         driver_gib=np.array([DRIVER_GIB.get(chip.vendor, DRIVER_GIB_UNKNOWN) for chip in table]),

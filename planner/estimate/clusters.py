@@ -96,9 +96,11 @@ def _precision(chips: Chips, chip: Ints, name: str) -> Ints:
 
 
 def _peer_gbs(machines: Machines, chips: Chips) -> Floats:
-    """GB/s to peers in the machine: as given, else half of the chip's two-way link, else its PCIe."""
-    own = chips.peer_gbs[machines.accelerator]
-    usual = np.where(own > 0, own, chips.pcie_gbs[machines.accelerator])
+    """GB/s to peers in the machine: as given, else half of the chip's two-way link if it reaches all, else its PCIe."""
+    chip = machines.accelerator
+    own = chips.peer_gbs[chip]
+    reaches = (own > 0) & (chips.link_domain[chip] >= machines.devices)
+    usual = np.where(reaches, own, chips.pcie_gbs[chip])
     return np.where(machines.intranode_gbs > 0, machines.intranode_gbs, usual)
 
 
