@@ -15,12 +15,11 @@ from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from catalog.owned import OwnedMachine
-
 from api.catalogue import OfferFilter, accelerator_rows, matching, offer_rows
 from api.settings import Environment, planner_settings, read_file
 from catalog.columns import Columns, columns_of
 from catalog.documents import read_document
+from catalog.owned import OwnedMachine
 from catalog.snapshot_list import StoredSnapshot
 from catalog.store import Store
 from planner.settings import PlannerSettings
@@ -102,20 +101,21 @@ class Gpuplan:
 
         The answer is `{"outcome": "planned", "plan": ..., "meta": ...}` or `{"outcome": "infeasible", ...}`.
         """
-        from planner.document import document as as_document
-        from planner.plan import plan
-
         from api.documents.job import canonical, parse_job
 
         began = time.perf_counter()
         now = now or datetime.now(UTC)
         job = parse_job(document, now=now)
+        # Only now: a job that cannot be read is refused without waiting for the planner's libraries.
+        from planner.document import document as as_document
+        from planner.plan import plan
+
         columns = self.columns(snapshot)
-        outcome = as_document(plan(job, columns, owned=self.owned, settings=self.settings, frontier=frontier))
-        answer = outcome | {"meta": _meta(outcome, columns, now, began)}
-        plan_id = _body(answer).get("id")
-        if plan_id:
-            self.store.save_plan(plan_id, columns.snapshot_id, canonical(job), answer, now)
+        outcome = plan(job, columns, owned=self.owned, settings=self.settings, frontier=frontier)
+        echoed = canonical(job)
+        answer: Document = as_document(outcome, echoed, version=gpuplan_version())
+        answer |= {"meta": _meta(answer, columns, now, began)}
+        self.store.save_plan(_body(answer)["id"], columns.snapshot_id, echoed, answer, now)
         return answer
 
     def saved_plan(self, plan_id: str) -> Document:
@@ -124,12 +124,12 @@ class Gpuplan:
 
     def estimate(self, document: Document, *, now: datetime | None = None) -> Document:
         """Time and memory of a job on one given configuration: no prices, no store."""
-        from planner.estimate.single import On, estimate_on
-
         from api.documents.estimate_request import parse_estimate_request
-        from planner.workload import work_of
 
         job, on = parse_estimate_request(document, now=now or datetime.now(UTC))
+        from planner.estimate.single import On, estimate_on
+        from planner.workload import work_of
+
         work = work_of(job.workload, job.training)
         answer: Document = estimate_on(work, job.training, On(**on), goodput=self.settings.goodput)
         return answer

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from api.app import Gpuplan
 
-#: Wide enough for the tables, narrow enough for a mail; a terminal's own width is used where there is one.
-WIDTH_WITHOUT_TERMINAL = 100
+#: Wide enough for every table but the longest names; a terminal's own width is used where there is one.
+WIDTH_WITHOUT_TERMINAL = 120
 
 
 def read_job(path: str) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The HTTP service: routes, problems and the edge put together around one `Gpuplan`."""
 
 from fastapi import FastAPI
-from starlette.types import ASGIApp
 
 from api.app import Gpuplan, gpuplan_version
 from api.http import catalogue, docs_page, health, openapi, plans, problems
@@ -11,8 +10,8 @@ from api.http.workers import Workers
 DESCRIPTION = "The provably cheapest way to run a training job on hardware you own or rent."
 
 
-def create_api(gpuplan: Gpuplan) -> FastAPI:
-    """The routes, answering from this `gpuplan`."""
+def create_service(gpuplan: Gpuplan) -> FastAPI:
+    """The service, answering from this `gpuplan`."""
     # FastAPI's own documentation pages load scripts from elsewhere; `/docs` here needs nothing.
     app = FastAPI(title="gpuplan", version=gpuplan_version(), description=DESCRIPTION, docs_url=None, redoc_url=None)
     app.state.gpuplan = gpuplan
@@ -21,9 +20,5 @@ def create_api(gpuplan: Gpuplan) -> FastAPI:
         app.include_router(router)
     problems.register(app)
     openapi.attach(app)
+    app.add_middleware(Edge)
     return app
-
-
-def create_service(gpuplan: Gpuplan) -> ASGIApp:
-    """The whole service as it is run: the routes behind the edge that names requests and hides tracebacks."""
-    return Edge(create_api(gpuplan))

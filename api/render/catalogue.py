@@ -6,28 +6,27 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 from rich.table import Table
 
-from api.render.tables import cell, listing
-from api.render.text import number, plain, usd_per_hour, when
+from api.render.tables import footer, listing
+from api.render.text import located, number, plain, usd_per_hour, when
 
 if TYPE_CHECKING:
     from api.app import OfferPage
 
-_OFFER_TITLES = ("provider", "region", "zone", "instance type", "accelerators", "kind", "USD/h", "observed", "notes")
+_OFFER_TITLES = ("provider", "region", "instance type", "accelerators", "kind", "USD/h", "observed", "notes")
 _ACCELERATOR_TITLES = ("name", "vendor", "year", "GB", "GB/s", "bf16", "fp16", "fp8", "link GB/s", "trains")
 
 
 def render_offers(page: "OfferPage") -> Group:
     """The offers as a table, with how many there are and the snapshot they stand in."""
-    table = listing(_OFFER_TITLES, _offer_cells(page), right=(6,))
-    return Group(table, cell(f"\n{page.total:,} offers in snapshot {page.snapshot_id}", "dim"))
+    table = listing(_OFFER_TITLES, _offer_cells(page), right=(5,))
+    return Group(table, footer(f"{page.total:,} offers in snapshot {page.snapshot_id}"))
 
 
 def _offer_cells(page: "OfferPage") -> Iterator[tuple[object, ...]]:
     for row in page.rows:
         yield (
             row["provider"],
-            row["region"],
-            row["zone"],
+            located(row["region"], row["zone"]),
             row["instance_type"],
             f"{number(row['accelerator_count'])} x {row['accelerator']}",
             row["price_kind"],

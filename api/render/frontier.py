@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import RenderableType
 
 from api.render.tables import cell, heading, listing
-from api.render.text import duration, number, plain, usd
+from api.render.text import duration, located, number, usd
 
 PLOT_COLUMNS = 40
 #: Points of a table that one still reads; the plot and `--json` hold them all.
@@ -15,13 +15,17 @@ MOST_ROWS = 25
 
 def render_frontier(points: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
     """From the fastest to the cheapest: no other choice is both cheaper and faster than one of these."""
-    rows = [(duration(each["hours"]), usd(each["cost_usd"]), _machines(each)) for each in thinned(points)]
-    table = listing(("time", "cost", "machines"), rows, right=(0, 1))
+    rows = [
+        (duration(each["hours_confident"]), duration(each["hours"]), usd(each["cost_usd"]), _machines(each))
+        for each in thinned(points)
+    ]
+    table = listing(("time at the asked confidence", "expected", "cost", "machines"), rows, right=(0, 1, 2))
     return [heading(f"Cost against time ({len(points)} best trades)"), table, *plot(points)]
 
 
 def _machines(point: Mapping[str, Any]) -> str:
-    return f"{number(point['nodes'])} x {plain(point['instance_type'])}, {plain(point['provider'])} {plain(point['region'])}"
+    where = f"{point['provider']} {located(point['region'], point.get('zone'))}"
+    return f"{number(point['nodes'])} x {point['instance_type']}, {where}, {str(point['price_kind']).replace('_', ' ')}"
 
 
 def thinned(points: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -41,5 +45,7 @@ def plot(points: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
     lines = []
     for each in shown:
         length = max(1, round(PLOT_COLUMNS * float(each["cost_usd"]) / dearest))
-        lines.append(cell("").append(f"  {duration(each['hours']):>10} {'#' * length} {usd(each['cost_usd'])}"))
+        lines.append(
+            cell("").append(f"  {duration(each['hours_confident']):>10} {'#' * length} {usd(each['cost_usd'])}")
+        )
     return [cell(""), *lines]

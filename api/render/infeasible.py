@@ -11,7 +11,7 @@ from api.render.text import duration, number, plain, usd
 Part = Mapping[str, Any]
 
 
-def render_infeasible(infeasible: Part, meta: Part) -> Group:
+def render_infeasible(infeasible: Part) -> Group:
     """Conflicts, the least relaxation of each requirement, and the plan that comes nearest."""
     name = (infeasible.get("job") or {}).get("name") or "this job"
     parts: list[RenderableType] = [cell(f"No plan meets what {plain(name)} asks for.", "bold red")]
@@ -50,18 +50,21 @@ def shown(value: object) -> str:
 
 
 def _nearest(plan: Part | None) -> list[RenderableType]:
-    """The plan that breaks the requirements least."""
+    """The configuration that asks for the least."""
     if not plan:
         return []
     from api.render.plan import machines, place
 
-    phases = plan["phases"]
-    rows: list[tuple[str, object]] = [("machines", f"{machines(phase)} in {place(phase)}") for phase in phases]
-    rows += [("cost", usd(plan["cost_usd"]["expected"])), ("time", duration(plan["hours"]["expected"]))]
+    rows = [
+        ("machines", f"{machines(plan)} in {place(plan)}"),
+        ("cost", usd(plan["cost_usd"])),
+        ("time", duration(plan["hours"])),
+        ("breaks", ", ".join(plan.get("breaks", ())) or None),
+    ]
     return [heading("The nearest plan"), facts(rows)]
 
 
 def _rejected(infeasible: Part) -> list[RenderableType]:
-    rejected = (infeasible.get("certificate") or {}).get("rejected") or {}
+    rejected = infeasible.get("rejected") or {}
     rows = [(number(count), reason) for reason, count in sorted(rejected.items(), key=lambda item: -item[1])]
     return [heading("What was left out"), listing(("offers", "because"), rows, right=(0,))] if rows else []

@@ -7,8 +7,8 @@ from rich.console import Group, RenderableType
 
 from api.render.frontier import render_frontier
 from api.render.infeasible import render_infeasible
-from api.render.tables import bullets, cell, facts, heading, listing
-from api.render.text import UNKNOWN, duration, layout, number, percent, plain, usd, usd_per_hour, when
+from api.render.tables import bullets, cell, facts, footer, heading, listing
+from api.render.text import UNKNOWN, duration, layout, located, number, percent, plain, usd, usd_per_hour, when
 
 Part = Mapping[str, Any]
 
@@ -18,7 +18,7 @@ def render_answer(answer: Part) -> Group:
     meta = answer.get("meta") or {}
     if answer["outcome"] == "planned":
         return render_plan(answer["plan"], meta)
-    return render_infeasible(answer["infeasible"], meta)
+    return render_infeasible(answer["infeasible"])
 
 
 def render_plan(plan: Part, meta: Part) -> Group:
@@ -30,7 +30,7 @@ def render_plan(plan: Part, meta: Part) -> Group:
     if plan.get("frontier"):
         parts += render_frontier(plan["frontier"])
     parts += [*_sensitivity(plan), *_prices(plan, meta), *sentences(plan)]
-    parts.append(cell(f"\nplan {plan['id']}, prices of snapshot {plan['snapshot_id']}", "dim"))
+    parts.append(footer(f"plan {plan['id']}, prices of snapshot {plan['snapshot_id']}"))
     return Group(*parts)
 
 
@@ -42,8 +42,7 @@ def machines(phase: Part) -> str:
 
 def place(phase: Part) -> str:
     """`aws us-east-1 use1-az4, spot`."""
-    where = " ".join(filter(None, (phase["provider"], phase["region"], phase.get("zone"))))
-    return f"{where}, {str(phase['price_kind']).replace('_', ' ')}"
+    return f"{phase['provider']} {located(phase['region'], phase.get('zone'))}, {str(phase['price_kind']).replace('_', ' ')}"
 
 
 def sentences(answer: Part) -> list[RenderableType]:
@@ -97,9 +96,11 @@ def _certificate(plan: Part) -> list[RenderableType]:
 
 def _certainty(plan: Part) -> list[RenderableType]:
     hours = plan["hours"]
+    confidence = (plan.get("job") or {}).get("confidence")
     shown = facts(
         [
             ("expected", duration(hours["expected"])),
+            (f"{percent(confidence)} of runs finish within", duration(hours["confident"])),
             ("95 % of runs finish within", duration(hours["p95"])),
             ("in time for the deadline", _chance(plan.get("deadline_probability"))),
             ("carbon", None if plan.get("carbon_kg") is None else f"{number(plan['carbon_kg'])} kg CO2e"),
@@ -117,58 +118,73 @@ def _chance(probability: float | None) -> str:
 
 def _phase(phase: Part) -> list[RenderableType]:
     rate = phase.get("throughput") or {}
+    memory = f"{number(phase['memory_gib_per_accelerator'])} of {number(phase['capacity_gib_per_accelerator'])} GiB"
     return [
-        heading(f"{machines(phase)}, {place(phase)}"),
+        heading(f"How it runs on {machines(phase)}"),
         facts(
             [
-                ("price", f"{usd_per_hour(phase['usd_per_node_hour'])} per node-hour"),
-                ("runs", duration(phase["hours"])),
+                ("price", f"{usd_per_hour(phase['usd_per_node_hour'])} per node-hour, {place(phase)}"),
+                ("runs", f"{duration(phase['hours'])}, of which {duration(phase['training_hours'])} steady training"),
                 ("precision", phase.get("precision")),
                 ("layout", layout(phase["layout"])),
                 ("throughput", f"{number(rate['value'])} {rate['unit']}" if rate else UNKNOWN),
                 ("model FLOPs utilisation", percent(phase["mfu"], 1)),
-                ("memory per accelerator", f"{number(phase['memory_gib_per_accelerator'])} GiB"),
+                ("memory per accelerator", memory),
+                ("interruptions", _interruptions(phase)),
                 ("modelled", ", ".join(phase.get("modelled") or ()) or None),
             ]
         ),
     ]
 
 
+def _interruptions(phase: Part) -> str | None:
+    """How often the machines are taken away, where they can be."""
+    interval = phase.get("checkpoint_interval_hours")
+    if interval is None:
+        return None
+    return f"{number(phase['expected_preemptions'])} expected, a checkpoint every {duration(interval)}"
+
+
 def _alternatives(plan: Part) -> list[RenderableType]:
-    """What else could be done, and what it would cost on top."""
-    if not plan.get("alternatives"):
-        return []
-    rows = [
-        (
-            _label(each),
-            machines(each),
-            place(each),
-            usd(each["cost_usd"]),
-            usd(each.get("extra_usd")),
-            duration(each["hours"]),
-        )
-        for each in plan["alternatives"]
-    ]
-    titles = ("best", "machines", "where", "cost", "more by", "time")
-    return [heading("Alternatives"), listing(titles, rows, right=(3, 4, 5))]
+    """What else could be done, and what it would cost on top; commitments apart, as the obligations they are."""
+    parts: list[RenderableType] = []
+    if plan.get("alternatives"):
+        rows = [_alternative(each) for each in plan["alternatives"]]
+        titles = ("alternative", "machines", "where", "cost", "more by", "time")
+        parts += [heading("Alternatives"), listing(titles, rows, right=(3, 4, 5))]
+    if plan.get("commitments"):
+        rows = [_commitment(each) for each in plan["commitments"]]
+        titles = ("kind", "USD/h", "whole obligation", "pays off after")
+        parts += [heading("The same machines under a commitment"), listing(titles, rows, right=(1, 2, 3))]
+    return parts
 
 
-def _label(alternative: Part) -> str:
-    return str(alternative.get("label", ""))
+def _alternative(each: Part) -> tuple[object, ...]:
+    misses = [name for name in ("deadline", "budget") if each.get(f"meets_{name}") is False]
+    label = f"{each['label']} (misses the {' and '.join(misses)})" if misses else each["label"]
+    cost, extra = usd(each["cost_usd"]), usd(each["extra_usd"])
+    rented = f"{number(each['nodes'])} x {each['instance_type']}"
+    return label, rented, place(each), cost, extra, duration(each["hours"])
+
+
+def _commitment(each: Part) -> tuple[object, ...]:
+    kind = each["price_kind"].replace("_", " ")
+    pays_off = f"{duration(each['break_even_hours'])} of use"
+    return kind, usd_per_hour(each["usd_per_node_hour"]), usd(each["total_obligation_usd"]), pays_off
 
 
 def _sensitivity(plan: Part) -> list[RenderableType]:
-    sensitivity = plan.get("sensitivity") or {}
-    per_hour = sensitivity.get("deadline_usd_per_hour")
-    cheaper = sensitivity.get("next_cheaper")
+    """What a later or an earlier deadline, or another price, would change."""
+    sensitivity = plan["sensitivity"]
+    cheaper, faster = sensitivity.get("next_cheaper"), sensitivity.get("next_faster")
+    holds, per_hour = sensitivity.get("holds_until_usd_per_node_hour"), sensitivity.get("deadline_usd_per_hour")
     rows = [
-        ("an hour more of deadline saves", None if per_hour is None else usd(per_hour)),
-        (
-            "next cheaper",
-            cheaper and f"a deadline of {duration(cheaper['deadline_hours'])} saves {usd(cheaper['saves_usd'])}",
-        ),
+        ("an hour more of deadline", f"saves about {usd(per_hour)} (relaxed)" if per_hour else None),
+        ("with more time", cheaper and f"{duration(cheaper['deadline_hours'])} saves {usd(cheaper['saves_usd'])}"),
+        ("with less time", faster and f"{duration(faster['deadline_hours'])} costs {usd(faster['costs_usd'])} more"),
+        ("stays cheapest up to", holds and f"{usd_per_hour(holds)} per node-hour"),
     ]
-    return [heading("If the deadline moved"), facts(rows)] if any(value for _, value in rows) else []
+    return [heading("If something moved"), facts(rows)] if any(value for _, value in rows) else []
 
 
 def _prices(plan: Part, meta: Part) -> list[RenderableType]:

@@ -19,6 +19,11 @@ def heading(text: str) -> Text:
     return Text(f"\n{plain(text)}", style="bold")
 
 
+def footer(text: str) -> Text:
+    """A last line, faint, with an empty line before it."""
+    return Text(f"\n{plain(text)}", style="dim")
+
+
 def facts(rows: Iterable[tuple[str, object]]) -> Table:
     """Two columns: what, and its value. Rows whose value is None are left out."""
     table = Table.grid(padding=(0, 2))
@@ -32,7 +37,7 @@ def facts(rows: Iterable[tuple[str, object]]) -> Table:
 
 def listing(titles: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[int] = ()) -> Table:
     """A table with a line under its titles; columns numbered in `right` are aligned to the right."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     for number, title in enumerate(titles):
         figures = number in right
         table.add_column(title, justify="right" if figures else "left", no_wrap=figures, overflow="fold")

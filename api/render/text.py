@@ -88,6 +88,13 @@ def when(text: object) -> str:
     return f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".rstrip()
 
 
+def located(region: str, zone: str | None) -> str:
+    """A region and its zone, once where the zone's name begins with the region's."""
+    if not zone:
+        return plain(region)
+    return plain(zone if zone.startswith(region) else f"{region} {zone}")
+
+
 def layout(parts: dict[str, Any] | None) -> str:
     """A layout as one phrase: `data 32, tensor 2, ZeRO-3, micro-batch 2, full checkpointing`."""
     if not parts:
@@ -99,5 +106,6 @@ def layout(parts: dict[str, Any] | None) -> str:
     ]
     words.append(f"ZeRO-{parts['zero_stage']}" if parts.get("zero_stage") else "no ZeRO")
     words.append(f"micro-batch {parts.get('micro_batch', UNKNOWN)}")
-    words.append(f"{parts.get('checkpointing', UNKNOWN)} checkpointing")
+    kept = parts.get("checkpointing", UNKNOWN)
+    words.append("no checkpointing" if kept == "none" else f"{kept} checkpointing")
     return plain(", ".join(words))

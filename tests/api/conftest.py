@@ -1,12 +1,17 @@
 """One store with the embedded prices for all tests of the doors, and ways to knock at both of them."""
 
 import json
+import socket
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import httpx
 import pytest
-from fastapi.testclient import TestClient
+import uvicorn
+from starlette.types import ASGIApp
 
 from api.app import Gpuplan
 from api.cli.main import main
@@ -57,9 +62,30 @@ def gpuplan(database_url: str) -> Gpuplan:
     return Gpuplan(Environment(database_url=database_url))
 
 
+@contextmanager
+def serving(service: ASGIApp) -> Iterator[httpx.Client]:
+    """The service on a real socket in this process, so that tests can replace what is inside it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(uvicorn.Config(service, log_config=None, access_log=False))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=60) as client:
+                yield client
+        finally:
+            server.should_exit = True
+            thread.join(10)
+
+
 @pytest.fixture(scope="session")
-def client(gpuplan: Gpuplan) -> Iterator[TestClient]:
-    with TestClient(create_service(gpuplan), raise_server_exceptions=False) as found:
+def served() -> Callable[[ASGIApp], AbstractContextManager[httpx.Client]]:
+    """A way to serve another service than the usual one."""
+    return serving
+
+
+@pytest.fixture(scope="session")
+def client(gpuplan: Gpuplan) -> Iterator[httpx.Client]:
+    with serving(create_service(gpuplan)) as found:
         yield found
 
 

@@ -6,22 +6,24 @@ from hypothesis import HealthCheck, Phase, settings
 from schemathesis import checks
 
 from api.app import Gpuplan
-from api.http.service import create_api
+from api.http.service import create_service
 from api.settings import Environment
 
 
 @pytest.fixture(scope="session")
 def document(database_url: str) -> object:
-    return schemathesis.openapi.from_asgi("/openapi.json", create_api(Gpuplan(Environment(database_url=database_url))))
+    return schemathesis.openapi.from_asgi(
+        "/openapi.json", create_service(Gpuplan(Environment(database_url=database_url)))
+    )
 
 
 schema = schemathesis.pytest.from_fixture("document")
 
 CHECKS = (
     checks.not_a_server_error,
-    schemathesis.openapi.checks.status_code_conformance,
-    schemathesis.openapi.checks.content_type_conformance,
-    schemathesis.openapi.checks.response_schema_conformance,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_schema_conformance,
 )
 
 

@@ -1,0 +1,224 @@
+"""A plan on a terminal: every figure that matters is there, names stay names, and no width breaks it."""
+
+import copy
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from api.render.estimate import render_estimate
+from api.render.frontier import MOST_ROWS, thinned
+from api.render.plan import render_answer
+
+EVIL = "[red]x[/red][/nope] \x1b[2J:skull:"
+CHOICE: dict[str, Any] = {
+    "provider": "aws",
+    "region": "us-east-1",
+    "zone": "use1-az4",
+    "instance_type": "p5.48xlarge",
+    "accelerator": "H100-80GB-SXM",
+    "accelerators_per_node": 8,
+    "nodes": 4,
+    "price_kind": "spot",
+    "usd_per_node_hour": "19.25",
+}
+POINT = CHOICE | {"cost_usd": "1500.00", "cost_p95_usd": "1700.00", "hours": 20.0, "hours_confident": 22.0}
+PHASE = CHOICE | {
+    "price_observed_at": "2025-12-01T00:00:00Z",
+    "price_source": "the provider's price list",
+    "hours": 20.0,
+    "training_hours": 15.0,
+    "precision": "bf16",
+    "layout": {"data": 32, "tensor": 1, "zero_stage": 3, "micro_batch": 2, "checkpointing": "none"},
+    "throughput": {"value": 123456.0, "unit": "tokens"},
+    "mfu": 0.41,
+    "memory_gib_per_accelerator": 61.5,
+    "capacity_gib_per_accelerator": 79.0,
+    "expected_preemptions": 0.7,
+    "checkpoint_interval_hours": 1.5,
+    "modelled": ["interruption_rate"],
+}
+PLAN: dict[str, Any] = {
+    "outcome": "planned",
+    "plan": {
+        "id": "plan-1",
+        "job": {"name": "a job", "confidence": 0.9},
+        "snapshot_id": "abc",
+        "cost_usd": {"expected": "1500.00", "p95": "1700.00", "breakdown": {"compute": "1490.00", "storage": "10.00"}},
+        "hours": {"expected": 20.0, "confident": 22.0, "p95": 24.0},
+        "finishes_at": "2026-11-22T08:00:00Z",
+        "deadline_probability": 0.97,
+        "carbon_kg": 12.5,
+        "phases": [PHASE],
+        "certificate": {
+            "objective_usd": "1500.00",
+            "bound_usd": "1500.00",
+            "gap": 0.0,
+            "offers_considered": 9372,
+            "configurations_considered": 51_234,
+            "rejected": {"does not fit in memory": 700, "retired family": 12},
+            "solver": "HiGHS",
+        },
+        "sensitivity": {
+            "deadline_usd_per_hour": 3.5,
+            "next_cheaper": {"deadline_hours": 40.0, "saves_usd": "200.00"},
+            "next_faster": None,
+            "holds_until_usd_per_node_hour": "25.00",
+        },
+        "alternatives": [POINT | {"label": "best on gcp", "extra_usd": "77.00", "meets_deadline": False}],
+        "commitments": [
+            {
+                "price_kind": "reserved_1y",
+                "usd_per_node_hour": "31.00",
+                "total_obligation_usd": "1086240.00",
+                "break_even_hours": 5000.0,
+            }
+        ],
+        "frontier": [POINT, POINT | {"hours": 40.0, "cost_usd": "1300.00"}],
+        "assumptions": ["goodput of 80 %"],
+        "warnings": ["the price is old"],
+    },
+    "meta": {"price_age_days": 355.5},
+}
+INFEASIBLE: dict[str, Any] = {
+    "outcome": "infeasible",
+    "infeasible": {
+        "id": "none-1",
+        "job": {"name": "a job"},
+        "conflicts": [["deadline", "budget_usd"]],
+        "relaxations": [{"requirement": "deadline", "from": "1 h", "to": "20 h", "cost_usd": "1500.00"}],
+        "nearest_plan": POINT | {"breaks": ["deadline"]},
+        "rejected": {"retired family": 12},
+        "warnings": [],
+    },
+    "meta": {},
+}
+
+
+def shown(answer: dict[str, Any], width: int = 120) -> str:
+    out = io.StringIO()
+    # A console that would obey markup, so that the renderer alone must see to it that none is obeyed.
+    Console(file=out, width=width, force_terminal=False, markup=True, emoji=True).print(render_answer(answer))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Cheapest for a job: 4 x p5.48xlarge (32 x H100-80GB-SXM) in aws us-east-1 use1-az4, spot",
+        "$1,500.00",
+        "$1,700.00",
+        "2026-11-22 08:00 UTC",
+        "9,372 offers",
+        "gap 0",
+        "does not fit in memory",
+        "97.0 %",
+        "41.0 %",
+        "61.5 of 79 GiB",
+        "0.7 expected, a checkpoint every 1.5 h",
+        "best on gcp (misses the deadline)",
+        "$77.00",
+        "$1,086,240.00",
+        "40 h saves $200.00",
+        "$25.00 per node-hour",
+        "2025-12-01",
+        "356 days when this plan was made",
+        "goodput of 80 %",
+        "the price is old",
+        "interruption_rate",
+        "####",
+        "plan plan-1, prices of snapshot abc",
+    ],
+)
+def test_a_plan_says_what_a_stranger_asks(said: str) -> None:
+    assert said in shown(PLAN, 160)
+
+
+@pytest.mark.parametrize("said", ["No plan meets", "deadline + budget_usd", "20 h", "$1,500.00", "retired family"])
+def test_an_infeasible_answer_says_why_and_the_way_out(said: str) -> None:
+    assert said in shown(INFEASIBLE)
+
+
+def test_what_is_unknown_is_said_or_left_out() -> None:
+    bare = copy.deepcopy(PLAN)
+    bare["plan"] |= {"carbon_kg": None, "deadline_probability": None, "alternatives": [], "commitments": []}
+    del bare["plan"]["frontier"]
+    text = shown(bare)
+    assert "no deadline was asked for" in text
+    assert "CO2e" not in text
+    assert "Alternatives" not in text
+
+
+def test_certainty_is_never_claimed() -> None:
+    sure = copy.deepcopy(PLAN)
+    sure["plan"]["deadline_probability"] = 1.0
+    assert "more than 99.9 %" in shown(sure)
+
+
+@pytest.mark.parametrize("answer", [PLAN, INFEASIBLE], ids=["planned", "infeasible"])
+def test_no_text_of_the_answer_is_obeyed_as_markup(answer: dict[str, Any]) -> None:
+    text = " ".join(shown(_with_every_text(answer, EVIL), 4_000).split())
+    assert "[red]x[/red][/nope] \ufffd[2J:skull:" in text
+    assert "\x1b" not in text
+
+
+def _with_every_text(value: Any, evil: str) -> Any:
+    """The same answer with something nasty after every text that is no figure, time or choice of branch."""
+    if isinstance(value, dict):
+        kept = {
+            "outcome",
+            "layout",
+            "cost_usd",
+            "cost_p95_usd",
+            "extra_usd",
+            "breakdown",
+            "sensitivity",
+            "objective_usd",
+        }
+        kept |= {"bound_usd", "usd_per_node_hour", "total_obligation_usd"}
+        return {key: each if key in kept else _with_every_text(each, evil) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_with_every_text(each, evil) for each in value]
+    return f"{value} {evil}" if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 200])
+@pytest.mark.parametrize("answer", [PLAN, INFEASIBLE], ids=["planned", "infeasible"])
+def test_no_line_is_wider_than_the_terminal(answer: dict[str, Any], width: int) -> None:
+    assert max(len(line) for line in shown(answer, width).splitlines()) <= width
+
+
+def test_a_long_frontier_keeps_its_ends() -> None:
+    points = [POINT | {"hours": float(hour)} for hour in range(1, 400)]
+    kept = thinned(points)
+    assert len(kept) == MOST_ROWS
+    assert (kept[0]["hours"], kept[-1]["hours"]) == (1.0, 399.0)
+
+
+def test_an_estimate_that_does_not_fit_says_so_first() -> None:
+    answer: dict[str, Any] = {
+        "hours": None,
+        "hours_with_goodput": None,
+        "step_seconds": None,
+        "throughput": {"value": None, "unit": "tokens/s", "per_accelerator": None},
+        "tflops_per_accelerator": None,
+        "mfu": None,
+        "memory": {
+            "fits": False,
+            "peak_gib": 120.0,
+            "capacity_gib": 79.0,
+            "states_gib": 100.0,
+            "activations_gib": 19.0,
+            "other_gib": 1.0,
+        },
+        "layout": PHASE["layout"],
+        "terms": {"matmul": None},
+        "band": {"low_hours": None, "high_hours": None},
+        "on": {"accelerator": "H100-80GB-SXM", "gpus": 1},
+        "precision": "bf16",
+    }
+    out = io.StringIO()
+    Console(file=out, width=120).print(render_estimate(answer))
+    assert out.getvalue().startswith("It does not fit in memory on 1 x H100-80GB-SXM.")
+    assert "120 GiB of 79 GiB: does NOT fit" in out.getvalue()
