@@ -199,5 +199,3 @@ idempotency_keys = sa.Table(
     _text("response"),
     sa.Column("created_at", UtcMicros, nullable=False, index=True),
 )
-
-meta = sa.Table("meta", metadata, sa.Column("key", sa.Text, primary_key=True), _text("value"))

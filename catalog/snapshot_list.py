@@ -33,6 +33,11 @@ def all_snapshots(connection: sa.Connection) -> list[StoredSnapshot]:
     return [StoredSnapshot(**row._mapping) for row in rows]
 
 
+def is_stored(connection: sa.Connection, snapshot_id: str) -> bool:
+    """Whether the snapshot with exactly this id is there."""
+    return connection.execute(sa.select(snapshots.c.id).where(snapshots.c.id == snapshot_id)).first() is not None
+
+
 def current_snapshot(connection: sa.Connection) -> str | None:
     """The id of the newest refresh, unless embedded prices read after it came with a release; None if empty."""
     columns = sa.select(snapshots.c.id, snapshots.c.observed_at)

@@ -12,15 +12,16 @@ from typing import Any, Literal
 import sqlalchemy as sa
 
 from catalog.columns import Columns
-from catalog.database import connect, database_url, insert_or_keep, named_failures, shown, sqlite_file, writing
+from catalog.data_tables import data_table
+from catalog.database import connect, database_url, named_failures, shown, sqlite_file, writing
 from catalog.errors import StoreFailure
 from catalog.migrate import HEAD, revision_of, to_head
 from catalog.offer import InstanceType
 from catalog.price_points import instance_types_at, price_rows_at, readings_at, write_contents
 from catalog.saved import SavedPlan, read_plan, read_response, write_plan, write_response
-from catalog.schema import meta, snapshots
+from catalog.schema import snapshots
 from catalog.snapshot import Snapshot
-from catalog.snapshot_list import NotStored, StoredSnapshot, all_snapshots, current_snapshot, find_snapshot
+from catalog.snapshot_list import NotStored, StoredSnapshot, all_snapshots, current_snapshot, find_snapshot, is_stored
 from catalog.stored_columns import StoredOffers, stored_columns
 
 __all__ = ["NotStored", "SavedPlan", "Source", "Store", "StoredSnapshot"]
@@ -98,16 +99,12 @@ class Store:
 
     def ensure_embedded(self) -> None:
         """Adds this release's embedded snapshot if it is not there yet; else costs one look-up."""
-        from catalog.embedded import embedded_fingerprint, embedded_snapshot
-
-        mark = f"embedded:{embedded_fingerprint()}"
         with self._reading() as connection:
-            if connection.execute(sa.select(meta.c.value).where(meta.c.key == mark)).first() is not None:
-                return
-        snapshot = embedded_snapshot()
-        self.put_snapshot(snapshot, source="embedded")
-        with self._writing() as connection:
-            insert_or_keep(connection, meta, {"key": mark, "value": snapshot.id})
+            there = is_stored(connection, embedded_snapshot_id())
+        if not there:
+            from catalog.embedded import embedded_snapshot
+
+            self.put_snapshot(embedded_snapshot(), source="embedded")
 
     def put_snapshot(self, snapshot: Snapshot, *, source: Source) -> str:
         """Writes the snapshot in one transaction and returns its id; one that is there already stays as it is.
@@ -116,7 +113,7 @@ class Store:
         """
         _refuse_unknown_types(snapshot)
         with self._writing(alone=True) as connection:
-            if connection.execute(sa.select(snapshots.c.id).where(snapshots.c.id == snapshot.id)).first():
+            if is_stored(connection, snapshot.id):
                 return snapshot.id
             seq = (connection.execute(sa.select(sa.func.max(snapshots.c.seq))).scalar() or 0) + 1
             row = {
@@ -219,6 +216,11 @@ class Store:
         path = sqlite_file(self.url)
         if path is not None and not path.exists():
             raise FileNotFoundError(ENOENT, strerror(ENOENT))
+
+
+def embedded_snapshot_id() -> str:
+    """The id of the snapshot that this release ships, without reading its prices."""
+    return data_table("embedded.csv")[0]["snapshot_id"]
 
 
 def _contents(connection: sa.Connection, seq: int) -> tuple[tuple[InstanceType, ...], StoredOffers]:

@@ -146,4 +146,3 @@ def _create_memory() -> None:
         sa.PrimaryKeyConstraint("scope", "key", name="pk_idempotency_keys"),
     )
     op.create_index("ix_idempotency_keys_created_at", "idempotency_keys", ["created_at"])
-    op.create_table("meta", _text("key"), _text("value"), sa.PrimaryKeyConstraint("key", name="pk_meta"))
