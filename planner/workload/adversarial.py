@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from planner.workload.convolution import check_image_size
+from catalog.errors import UnusableInput
 from planner.workload.counted import Network
 from planner.workload.layers import Block, Tally, activated, added, convolution, linear, normalised, upsampling
 
@@ -102,5 +102,9 @@ def _step_said(generator: float, discriminator: float) -> str:
 
 
 def _check_power_of_two(image_size: int, *, least: int, most: int) -> None:
-    nearest = 1 << max(0, image_size.bit_length() - 1)
-    check_image_size(image_size, multiple_of=max(least, nearest), least=least, most=most)
+    if not least <= image_size <= most or image_size.bit_count() != 1:
+        raise UnusableInput.at(
+            "workload",
+            "image_size",
+            message=f"{image_size} is not accepted; give a power of two from {least} to {most}",
+        )

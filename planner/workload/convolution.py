@@ -17,10 +17,11 @@ def numbers(text: str) -> tuple[int, ...]:
 def check_image_size(image_size: int, *, multiple_of: int, least: int, most: int = 8192) -> None:
     """Raise `UnusableInput` for sizes that the network cannot halve as often as it does."""
     if not least <= image_size <= most or image_size % multiple_of:
+        kind = f"multiple of {multiple_of}" if multiple_of > 1 else "whole number"
         raise UnusableInput.at(
             "workload",
             "image_size",
-            message=f"{image_size} is not accepted; give a multiple of {multiple_of} from {least} to {most}",
+            message=f"{image_size} is not accepted; give a {kind} from {least} to {most}",
         )
 
 

@@ -52,6 +52,17 @@ class PresetRow:
     note: str
 
 
+#: One of each kind, named where nothing is near.
+_COMMON = (
+    "gpt2",
+    "llama-3-8b",
+    "mixtral-8x7b",
+    "bert-large",
+    "t5-base",
+    "vit-b/16",
+    "resnet-50",
+    "stable-diffusion-1.5",
+)
 _TEXT = {"name", "architecture", "task", "unit", "batch_source", "source", "note"}
 _YES_NO = {"gated_mlp", "causal", "tied_embeddings"}
 _REAL = {"published_parameters", "global_batch_tokens", "global_batch_samples"}
@@ -73,8 +84,9 @@ def find_preset(text: str, path: tuple[str | int, ...] = ("workload", "model")) 
     if name is not None:
         return presets()[name]
     near = difflib.get_close_matches(_fold(text[:80]), list(_spellings()), n=5, cutoff=0.5)
-    names = list(dict.fromkeys(_spellings()[spelling] for spelling in near)) or list(presets())[:6]
-    raise UnusableInput.at(*path, message=f"unknown model {text[:80]!r}; nearest: {', '.join(names)}")
+    names = ", ".join(dict.fromkeys(_spellings()[spelling] for spelling in near))
+    accepted = f"nearest: {names}" if names else f"accepted, among others: {', '.join(_COMMON)}"
+    raise UnusableInput.at(*path, message=f"unknown model {text[:80]!r}; {accepted}")
 
 
 @cache

@@ -42,6 +42,8 @@ _ADAPTER_SAMPLES = 64
 _LEAST_STEPS = 1000
 #: Longer than any sequence trained on; keeps products finite.
 _LONGEST_SEQUENCE = 100_000_000
+#: More than any model can be trained on within the FLOPs that are accepted.
+_MOST_UNITS = 1e30
 
 
 def preset_work(preset: Preset, training: Training) -> Work:
@@ -133,7 +135,8 @@ def _amount(row: PresetRow, preset: Preset, per_sample: int, *, adapters: bool) 
 
 def _default_batch(row: PresetRow, per_sample: int, total: float, *, adapters: bool) -> tuple[float, str]:
     """The paper's batch, and why; less for adapters and short jobs, then in a power of two samples."""
-    published = max(float(per_sample), row.global_batch_tokens or row.global_batch_samples * per_sample)
+    stated = row.global_batch_tokens or row.global_batch_samples * per_sample
+    published = float(per_sample * max(1, int(stated / per_sample)))
     least_steps = total / _LEAST_STEPS
     limits = [(published, row.batch_source), (least_steps, f"so that the job has {_LEAST_STEPS} steps")]
     if adapters:
@@ -184,8 +187,8 @@ def _number_faults(preset: Preset) -> list[Fault]:
     faults = []
     for name in ("tokens", "samples", "global_batch_tokens", "global_batch_samples"):
         value = getattr(preset, name)
-        if value is not None and not (math.isfinite(value) and value >= 1):
-            faults.append(_fault(name, f"{value:g} is not a finite number of at least 1"))
+        if value is not None and not (math.isfinite(value) and 1 <= value <= _MOST_UNITS):
+            faults.append(_fault(name, f"{value:g} is outside 1 to {_MOST_UNITS:g}"))
     return faults
 
 

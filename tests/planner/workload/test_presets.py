@@ -1,0 +1,219 @@
+"""Every preset against its published size, and what a preset may and must be given."""
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catalog.errors import UnusableInput
+from planner.job import Preset, Training
+from planner.workload import find_preset, presets, work_of
+from planner.workload.work import TASKS, Work
+
+FULL = Training()
+#: Enough for every default batch to be the paper's.
+PLENTY = {"tokens": 1e13, "samples": 1e9}
+
+
+def work(model: str, training: Training = FULL, **amount: Any) -> Work:
+    unit = find_preset(model).unit
+    return work_of(Preset(model=model, **(amount or {unit: PLENTY[unit]})), training)
+
+
+def faults(training: Training = FULL, **preset: Any) -> dict[str, str]:
+    with pytest.raises(UnusableInput) as refused:
+        work_of(Preset(**preset), training)
+    return {fault.field: fault.message for fault in refused.value.faults}
+
+
+@pytest.mark.parametrize("name", presets())
+def test_counted_parameters_are_within_two_percent_of_the_published(name: str) -> None:
+    assert work(name).parameters == pytest.approx(presets()[name].published_parameters, rel=0.02)
+
+
+@pytest.mark.parametrize("name", presets())
+def test_every_row_names_its_source_its_task_and_the_source_of_its_batch(name: str) -> None:
+    row = presets()[name]
+    assert row.source
+    assert row.batch_source
+    assert row.task in TASKS
+    assert (row.global_batch_tokens > 0) != (row.global_batch_samples > 0)
+    assert row.unit in {"tokens", "samples"}
+
+
+@pytest.mark.parametrize("name", presets())
+def test_every_preset_asks_something_of_compute_bandwidth_and_memory(name: str) -> None:
+    asked = work(name)
+    assert asked.task == presets()[name].task
+    assert asked.linear_flops_per_unit > 0
+    assert asked.vector_bytes_per_unit > 0
+    none, selective, full = asked.activation_bytes_per_sample
+    assert 0 < full <= selective <= none
+    assert asked.steps >= 1
+
+
+@pytest.mark.parametrize("name", presets())
+def test_the_batch_of_the_paper_is_said_as_an_assumption(name: str) -> None:
+    row, asked = presets()[name], work(name)
+    assert any(said.startswith("global batch of") and row.batch_source in said for said in asked.assumptions)
+    assert asked.samples_per_step == int(asked.samples_per_step)
+
+
+def test_names_and_aliases_never_mean_two_models() -> None:
+    for row in presets().values():
+        assert find_preset(row.name) is row
+        for alias in row.aliases:
+            assert find_preset(alias) is row, alias
+
+
+@pytest.mark.parametrize(
+    ("spelling", "name"),
+    [
+        ("Llama 3 8B", "llama-3-8b"),
+        ("meta-llama/Llama-3.1-8B", "llama-3-8b"),
+        ("GPT-3 1.3B", "gpt3-1.3b"),
+        ("gpt3-13b", "gpt3-13b"),
+        ("ResNet50", "resnet-50"),
+        ("ViT-B-16", "vit-b/16"),
+        ("Stable Diffusion 1.5", "stable-diffusion-1.5"),
+        ("mixtral_8x7b", "mixtral-8x7b"),
+        ("T5", "t5-base"),
+    ],
+)
+def test_usual_spellings_are_understood(spelling: str, name: str) -> None:
+    assert find_preset(spelling).name == name
+
+
+@pytest.mark.parametrize(
+    ("text", "offered"), [("lama-3-8b", "llama-3-8b"), ("resnet-51", "resnet-50"), ("zzz", "resnet-50"), ("", "gpt2")]
+)
+def test_an_unknown_model_is_refused_with_the_nearest_names(text: str, offered: str) -> None:
+    assert offered in faults(model=text, tokens=1e9)["workload.model"]
+
+
+def test_a_huge_name_is_cut_short() -> None:
+    assert len(faults(model="x" * 10_000, tokens=1e9)["workload.model"]) < 400
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"model": "llama-3-8b"}, "workload.tokens"),
+    ({"model": "resnet-50"}, "workload.samples"),
+    ({"model": "llama-3-8b", "tokens": 1e9, "samples": 1e5}, "workload.samples"),
+    ({"model": "resnet-50", "tokens": 1e9}, "workload.tokens"),
+    ({"model": "resnet-50", "samples": 1e6, "global_batch_tokens": 1e5}, "workload.global_batch_tokens"),
+    ({"model": "resnet-50", "samples": 1e6, "sequence_length": 128}, "workload.sequence_length"),
+    ({"model": "resnet-50", "samples": 1e6, "image_size": 0}, "workload.image_size"),
+    ({"model": "vit-b/16", "samples": 1e6, "image_size": 225}, "workload.image_size"),
+    ({"model": "unet", "samples": 1e6, "image_size": 100}, "workload.image_size"),
+    ({"model": "dcgan", "samples": 1e6, "image_size": 100}, "workload.image_size"),
+    ({"model": "sdxl", "samples": 1e6, "image_size": 500}, "workload.image_size"),
+    ({"model": "llama-3-8b", "tokens": 1e9, "image_size": 224}, "workload.image_size"),
+    ({"model": "llama-3-8b", "tokens": 1e9, "sequence_length": 0}, "workload.sequence_length"),
+    ({"model": "bert-large", "tokens": 1e9, "sequence_length": 1024}, "workload.sequence_length"),
+    ({"model": "llama-3-8b", "tokens": 1000.0}, "workload.tokens"),
+    ({"model": "llama-3-8b", "tokens": 1e9, "global_batch_tokens": 1000.0}, "workload.global_batch_tokens"),
+    ({"model": "llama-3-8b", "tokens": float("nan")}, "workload.tokens"),
+    ({"model": "llama-3-8b", "tokens": -1.0}, "workload.tokens"),
+    ({"model": "llama-3-8b", "tokens": 1e29}, "workload.tokens"),
+    ({"model": "resnet-50", "samples": 1e29}, "workload.samples"),
+    ({"model": "resnet-50", "samples": float("inf")}, "workload.samples"),
+]
+
+
+@pytest.mark.parametrize(("preset", "field"), REFUSED)
+def test_what_does_not_apply_or_is_missing_is_refused_by_field(preset: dict[str, Any], field: str) -> None:
+    assert field in faults(**preset)
+
+
+def test_samples_of_a_language_model_are_sequences() -> None:
+    asked = work("llama-3-8b", samples=1e6, sequence_length=2048)
+    assert (asked.unit, asked.units_total, asked.units_per_sample) == ("tokens", 2048e6, 2048)
+    assert any("samples of 2048 tokens" in said for said in asked.assumptions)
+
+
+def test_a_batch_in_samples_is_a_batch_in_tokens() -> None:
+    by_sample = work("llama-3-8b", tokens=1e12, global_batch_samples=512.0)
+    by_token = work("llama-3-8b", tokens=1e12, global_batch_tokens=512.0 * 8192)
+    assert by_sample.units_per_step == by_token.units_per_step == 512 * 8192
+    assert not any(said.startswith("global batch") for said in by_token.assumptions)
+
+
+def test_a_short_job_gets_a_batch_that_leaves_it_a_thousand_steps() -> None:
+    asked = work("llama-3-8b", tokens=1e9)
+    assert 1000 <= asked.steps < 2000
+    assert any("1000 steps" in said for said in asked.assumptions)
+
+
+def test_adapters_get_a_batch_that_is_usual_for_them() -> None:
+    asked = work("llama-3-70b", Training(method="lora"), tokens=1e11)
+    assert asked.samples_per_step == 64
+    assert any("usual for adapters" in said for said in asked.assumptions)
+
+
+def test_a_batch_larger_than_the_job_is_one_step_and_said() -> None:
+    asked = work("llama-3-8b", tokens=1e6, global_batch_tokens=4e6)
+    assert asked.steps == 1
+    assert any("smaller than the batch" in said for said in asked.assumptions)
+
+
+def test_a_vision_transformer_grows_with_the_square_of_the_image() -> None:
+    small, large = (work("vit-b/16", samples=1e9, image_size=size) for size in (224, 448))
+    tokens = (196 + 1, 784 + 1)
+    assert large.linear_flops_per_unit / small.linear_flops_per_unit == pytest.approx(tokens[1] / tokens[0], rel=0.01)
+    assert large.attention_flops_per_unit / small.attention_flops_per_unit == pytest.approx(
+        (tokens[1] / tokens[0]) ** 2
+    )
+    # 17.6 GFLOP multiply-adds forward at 224 (torchvision), 6 FLOPs each forward and backward.
+    assert small.flops_per_unit == pytest.approx(17.56e9 * 6, rel=0.02)
+
+
+def test_latent_attention_counts_its_parameters_exactly_and_says_what_its_scores_are() -> None:
+    asked = work("deepseek-v3")
+    assert asked.active_parameters == pytest.approx(37e9, rel=0.02)
+    assert any("latent attention" in said for said in asked.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("model", "active"),
+    [
+        ("qwen3-30b-a3b", 3.3e9),
+        ("qwen3-235b-a22b", 22e9),
+        ("gpt-oss-120b", 5.7e9),
+        ("kimi-k2", 32.6e9),
+        ("mixtral-8x22b", 39e9),
+    ],
+)
+def test_mixtures_activate_what_their_cards_say(model: str, active: float) -> None:
+    assert work(model).active_parameters == pytest.approx(active, rel=0.03)
+
+
+def test_masked_language_models_compute_logits_where_a_mask_is() -> None:
+    bert = work("bert-large")
+    assert bert.head_flops_per_unit == pytest.approx(0.15 * 6 * 30522 * 1024)
+
+
+def test_targets_of_an_encoder_decoder_stay_in_proportion() -> None:
+    for length, target in ((512, 114), (1024, 228)):
+        asked = work("t5-base", tokens=1e12, sequence_length=length)
+        assert any(f"{target} target tokens" in said for said in asked.assumptions)
+
+
+@given(st.sampled_from(list(presets())), st.sampled_from(["fused", "plain"]), st.floats(1e4, 1e12))
+def test_any_preset_answers_for_any_amount(name: str, software: str, amount: float) -> None:
+    unit = presets()[name].unit
+    asked = work(name, Training(software=software), **{unit: amount})
+    assert asked.units_total == pytest.approx(amount)
+    assert 0 < asked.units_per_step <= asked.units_total
+    assert asked.total_flops > 0
+
+
+def test_work_is_counted_in_well_under_a_millisecond_once_a_preset_is_known() -> None:
+    """The budget is 0.2 ms; five times that here, since other tests may run beside this one."""
+    for name in presets():
+        work(name)
+    started = time.perf_counter()
+    for name in presets():
+        work(name)
+    assert (time.perf_counter() - started) / len(presets()) < 1e-3
