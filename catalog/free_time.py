@@ -4,11 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
+from math import inf
 from zoneinfo import ZoneInfo
 
 MINUTES_PER_DAY = 24 * 60
 _MINUTES_PER_WEEK = 7 * MINUTES_PER_DAY
 _DAY = timedelta(days=1)
+_MICROSECOND = timedelta(microseconds=1)
+_PER_HOUR = 3_600_000_000
 #: How far ahead windows are laid out: work that ten years cannot hold is never done.
 _HORIZON = timedelta(days=3653)
 
@@ -123,35 +126,36 @@ def elapsed_hours(
         raise ValueError(f"busy_hours {busy_hours} and restart_hours {restart_hours} must be 0 or more")
     if start.tzinfo is None:
         raise ValueError("start needs a time zone")
-    if not windows or busy_hours == 0:
+    if not windows or busy_hours in {0, inf}:
         return busy_hours
     day = start.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    begun = (start - day) / timedelta(hours=1)
-    left, lost = busy_hours, 0.0
+    begun = (start - day) // _MICROSECOND
+    # Whole microseconds: work that fills a window exactly is done in it.
+    left, lost = round(busy_hours * _PER_HOUR), 0
+    restart = round(min(restart_hours, _HORIZON / timedelta(hours=1)) * _PER_HOUR)
     for opens, closes in _calendar(windows, day):
         if closes <= begun:
             continue
-        from_hour = max(opens, begun)
-        usable = closes - from_hour - lost
+        entered = max(opens, begun)
+        usable = max(0, closes - entered - lost)
         if usable >= left:
-            return from_hour + lost + left - begun
-        if usable > 0:
-            left -= usable
-        lost = restart_hours
-    return float("inf")
+            return (entered + lost + left - begun) / _PER_HOUR
+        left -= usable
+        lost = restart
+    return inf
 
 
 @lru_cache(maxsize=32)
-def _calendar(windows: tuple[FreeWindow, ...], start: datetime) -> tuple[tuple[float, float], ...]:
-    """Free time after `start` as (from, to) in hours after it: in order, joined where they touch.
+def _calendar(windows: tuple[FreeWindow, ...], start: datetime) -> tuple[tuple[int, int], ...]:
+    """Free time after `start` as (from, to) in microseconds after it: in order, joined where they touch.
 
     Laid out once per day that jobs start on, since ten years of windows take some 20 ms.
     """
     spans = sorted(span for window in windows for span in window.spans(start, start + _HORIZON))
-    joined: list[tuple[float, float]] = []
+    joined: list[tuple[int, int]] = []
     for opens, closes in spans:
-        first = max(0.0, (opens - start) / timedelta(hours=1))
-        last = (closes - start) / timedelta(hours=1)
+        first = max(0, (opens - start) // _MICROSECOND)
+        last = (closes - start) // _MICROSECOND
         if joined and first <= joined[-1][1]:
             joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
         else:
