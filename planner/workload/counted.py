@@ -1,4 +1,4 @@
-"""From counted blocks to work: what convolutional, diffusion, adversarial and recommender models have in common."""
+"""From counted blocks to work: what convolutional, diffusion, adversarial and recurrent models have in common."""
 
 from dataclasses import dataclass, field
 

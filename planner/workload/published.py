@@ -15,7 +15,6 @@ from planner.workload.dimensions import check_positions
 from planner.workload.methods import method_of
 from planner.workload.presets import PresetRow, find_preset, presets
 from planner.workload.projections import Particulars
-from planner.workload.recommender import deep_learning_recommendation
 from planner.workload.recurrent import lstm
 from planner.workload.transformer import transformer_work
 from planner.workload.work import Work
@@ -29,7 +28,6 @@ _NETWORKS: dict[str, Callable[[dict[str, str], int, int], Network]] = {
     "deep_convolutional_gan": lambda details, image, _: deep_convolutional(details, image),
     "style_based_gan": lambda details, image, _: style_based(details, image),
     "lstm": lambda details, _, length: lstm(details, length),
-    "recommendation": lambda details, _, __: deep_learning_recommendation(details),
 }
 #: Columns that a preset and a `Transformer` share.
 _DIMENSIONS = tuple(

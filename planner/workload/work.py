@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 #: Classes of work that differ in how well they use a machine: decoder-only language models, those with
 #: experts, encoders (BERT), encoder-decoders (T5, Whisper), image transformers, convolutional, recurrent,
-#: diffusion, adversarial and recommender models, and work of which only totals are known.
+#: diffusion and adversarial models, and work of which only totals are known.
 TASKS = (
     "language",
     "mixture-of-experts",
@@ -15,7 +15,6 @@ TASKS = (
     "recurrent",
     "diffusion",
     "gan",
-    "recommender",
     "explicit",
 )
 

@@ -1,4 +1,4 @@
-"""Convolutional, diffusion, adversarial, recurrent and recommender models against published counts."""
+"""Convolutional, diffusion, adversarial and recurrent models against published counts."""
 
 from dataclasses import fields
 
@@ -84,7 +84,7 @@ def test_adapters_fit_the_projections_of_a_diffusion_model() -> None:
     assert lora.attention_flops_per_unit == full.attention_flops_per_unit
 
 
-@pytest.mark.parametrize("model", ["resnet-50", "lstm-lm", "dcgan", "dlrm", "unet"])
+@pytest.mark.parametrize("model", ["resnet-50", "lstm-lm", "dcgan", "unet"])
 def test_adapters_are_refused_where_nothing_can_carry_them(model: str) -> None:
     with pytest.raises(UnusableInput) as refused:
         work(model, Training(method="lora"))
@@ -104,13 +104,6 @@ def test_an_lstm_waits_for_every_position_and_gives_logits() -> None:
     assert short.linear_flops_per_unit == long.linear_flops_per_unit == pytest.approx(6 * 36e6)
     assert short.head_flops_per_unit == pytest.approx(6 * 10_000 * 1500, rel=0.001)
     assert short.logits_bytes_per_sample > 0
-
-
-def test_embedding_tables_of_a_recommender_do_no_matmul() -> None:
-    counted = work("dlrm")
-    assert counted.embedding_parameters > 0.999 * counted.parameters
-    # Bottom and top networks of 2.4 M weights, and 351 products of 128: 6 FLOPs each.
-    assert counted.flops_per_unit == pytest.approx(6 * (2.368e6 + 351 * 128), rel=0.01)
 
 
 def test_convolutional_work_moves_fewer_bytes_where_it_is_fused() -> None:
