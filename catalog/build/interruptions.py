@@ -15,7 +15,7 @@ above 20 % in every region that the advisor lists.
 The two agree if the share is of instances rather than of node-months: most spot instances live
 hours. So the rule here takes the time over which the share is lost as the one at which the top
 band gives the traces' rate: -ln(1 - 0.25) / (160 / 1446.5 h) = 2.60 h. The bands then mean one
-interruption in 103, 33, 19, 14 and 9.0 node-hours. It is a model with one measured constant; an
+interruption in 103, 33, 19.5, 13.5 and 9.0 node-hours. It is a model with one measured constant; an
 offer with no band takes the traces' own rate and says that it is modelled.
 """
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from catalog.build.__main__ import main
 from catalog.build.catalogue import Catalogue, catalogue_of
 from catalog.build.writing import write_catalogue
 from catalog.offer import InstanceType
@@ -39,6 +40,15 @@ def price(
     return ["aws", region, zone, name, "H100", count, kind, usd, as_of, "a price list", note]
 
 
+def facts(tmp_path: Path, prices: Sequence[Sequence[str]], savings: Sequence[Sequence[str]] = ()) -> Path:
+    tables: dict[str, Sequence[Sequence[str]]] = {"list_prices": prices, "aws_spot_interruption": savings}
+    (tmp_path / "prices").mkdir()
+    for name, heading in HEADINGS.items():
+        with (tmp_path / "prices" / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([heading.split(), *tables.get(name, ())])
+    return tmp_path
+
+
 def built(
     tmp_path: Path,
     prices: Sequence[Sequence[str]],
@@ -47,12 +57,8 @@ def built(
     left_out: dict[str, str] | None = None,
     accelerators: set[str] = KNOWN,
 ) -> Catalogue:
-    tables: dict[str, Sequence[Sequence[str]]] = {"list_prices": prices, "aws_spot_interruption": savings}
-    (tmp_path / "prices").mkdir()
-    for name, heading in HEADINGS.items():
-        with (tmp_path / "prices" / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([heading.split(), *tables.get(name, ())])
-    return catalogue_of(tmp_path, hardware=[P5, G5], left_out=left_out or {}, accelerators=accelerators)
+    folder = facts(tmp_path, prices, savings)
+    return catalogue_of(folder, hardware=[P5, G5], left_out=left_out or {}, accelerators=accelerators)
 
 
 def test_sound_facts_make_a_catalogue_without_problems(tmp_path: Path) -> None:
@@ -93,6 +99,17 @@ def test_facts_that_cannot_be_true_are_a_problem_by_name(tmp_path: Path, rows: l
     problems = built(tmp_path, rows).problems
     assert len(problems) == 1
     assert said in problems[0]
+
+
+def test_the_command_refuses_unfit_facts_with_a_line_each_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = facts(tmp_path, [price(), price(usd="0", region="us-east-2"), price(region="nowhere-1")])
+    assert main(["--facts", str(folder), "--out", str(tmp_path / "out")]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3
+    assert lines[-1] == "refused: 2 problems"
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_instance_type_with_an_unknown_accelerator_is_a_problem(tmp_path: Path) -> None:
