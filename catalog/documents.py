@@ -56,7 +56,7 @@ def _refused(name: str, what: str, line: int | None = None, column: int | None =
 
 def _decode(text: bytes | str, name: str) -> str:
     if len(text) > MAX_BYTES:
-        raise _refused(name, f"{len(text):,} bytes are too many; a document may have at most {MAX_BYTES:,}")
+        raise _refused(name, f"larger than {MAX_BYTES:,} bytes (1 MiB), and no job is; a document may have at most that")
     try:
         decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text.removeprefix("\ufeff")
         decoded.encode("utf-8")
@@ -167,7 +167,7 @@ class _Builder:
 
     def _check(self, event: Event, depth: int) -> None:
         if isinstance(event, yaml.AliasEvent):
-            raise self._at(event, f"the alias *{event.anchor[:40]} is not accepted; write the value out")
+            raise self._at(event, f"the alias *{(event.anchor or '')[:40]} is not accepted; write the value out")
         if event.anchor:
             raise self._at(event, f"the anchor &{event.anchor[:40]} is not accepted; remove it")
         if event.tag:
