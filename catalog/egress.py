@@ -61,7 +61,8 @@ def _inter_region(provider: str) -> EgressRate:
     """One published rate stands for all pairs of regions."""
     home, rate = next((key[1], rate) for key, rate in _rates().items() if (key[0], key[2]) == (provider, INTER_REGION))
     usd = rate.tiers[0][1]
-    said = f"data between regions of {provider} is taken at {usd:.2f} USD per GB everywhere, the rate of {home}: a simplification"
+    everywhere = f"{usd:.2f} USD per GB everywhere, the rate of {home}: a simplification"
+    said = f"data between regions of {provider} is taken at {everywhere}"
     return EgressRate(tiers=rate.tiers, source=rate.source, as_of=rate.as_of, assumptions=(said,))
 
 

@@ -46,9 +46,8 @@ def differing_counts(rows: Sequence[Row], types: Sequence[InstanceType]) -> list
         ours = by_name.get((row["provider"], row["instance_type"]))
         theirs = Fraction(row["accelerator_count"])
         if ours is not None and abs(ours - theirs) > COUNT_TOLERANCE * max(ours, theirs):
-            found[row["instance_type"]] = (
-                f"instance type {row['instance_type']}: the price table counts {theirs} accelerators, the hardware table {ours}"
-            )
+            counts = f"the price table counts {theirs} accelerators, the hardware table {ours}"
+            found[row["instance_type"]] = f"instance type {row['instance_type']}: {counts}"
     return sorted(found.values())
 
 
@@ -88,11 +87,10 @@ def _absurd_prices(offers: Sequence[Offer], types: Mapping[tuple[str, str], Inst
     medians = {name: median(values) for name, values in usual.items()}
     lines = []
     for offer, usd in zip(offers, each_usd, strict=True):
-        bounds = _bounds(medians.get(types[offer.provider, offer.instance_type].accelerator), offer.price_kind)
-        if not bounds[0] <= usd <= bounds[1]:
-            lines.append(
-                f"offer {'/'.join(offer.key)}: {usd:.4f} USD per accelerator-hour is outside {bounds[0]:.4f}..{bounds[1]:.4f}"
-            )
+        low, high = _bounds(medians.get(types[offer.provider, offer.instance_type].accelerator), offer.price_kind)
+        if not low <= usd <= high:
+            outside = f"{usd:.4f} USD per accelerator-hour is outside {low:.4f}..{high:.4f}"
+            lines.append(f"offer {'/'.join(offer.key)}: {outside}")
     return lines
 
 

@@ -5,10 +5,11 @@ node-hour is the chip's price times the chips of a host. The name's suffix count
 and for v5p (two per chip), chips for v5e and v6e. Slices end at 256 chips: larger ones are sold by
 arrangement, and the default limit on nodes stands far below. v2 and v3 pods have their own price
 per chip, listed for the 32-core slice, which larger pods of that zone share. Chips of one slice
-exchange over the inter-chip interconnect whichever host they sit in.
+exchange over the inter-chip interconnect whichever host they sit in. That a zone with a chip price
+sells every slice size is assumed: no source lists sizes by zone.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 from catalog.accelerators import accelerators
@@ -30,7 +31,7 @@ def tpu_slices(priced: Sequence[ListedPrice]) -> Harvest:
         bases = [price for price in priced if price.row["instance_type"] == slice_row["priced_from"]]
         if bases:
             harvest.instance_types.append(_slice_type(slice_row))
-            harvest.offers += _slice_offers(slice_row, bases)
+            harvest.offers += [_slice_offer(slice_row, base) for base in bases]
     harvest.counts["TPU slice offers composed"] = len(harvest.offers)
     return harvest
 
@@ -56,10 +57,6 @@ def _slice_type(row: Row) -> InstanceType:
         source=f"{row['source']} (topology {row['topology']})",
         as_of=row["as_of"],
     )
-
-
-def _slice_offers(slice_row: Row, bases: Iterable[ListedPrice]) -> list[Offer]:
-    return [_slice_offer(slice_row, base) for base in bases]
 
 
 def _slice_offer(slice_row: Row, base: ListedPrice) -> Offer:

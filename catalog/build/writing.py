@@ -26,7 +26,7 @@ OFFER_COLUMNS = (
     "available",
     "source",
 )
-#: Fixed, so that the bytes do not depend on the library's defaults; no checksum field that could vary.
+#: Stated, so that the bytes do not depend on the library's defaults.
 XZ_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME}]
 
 
