@@ -49,20 +49,18 @@ def _compared(label: str, choice: Choice, chosen: Choice, bits: int) -> Alternat
 
 def _groups(found: Candidates, table: Configurations) -> list[tuple[str, NDArray[np.bool_]]]:
     """Per provider and per price kind that occurs: its label and its configurations."""
-    provider = np.empty(len(table), object)
-    kind = np.empty(len(table), object)
+    names = sorted({provider for market in found.question.markets for provider, _ in market.columns.regions})
+    provider = np.empty(len(table), np.int64)
+    kind = np.empty(len(table), np.int64)
     for number, market in enumerate(found.question.markets):
         mine = table.market == number
-        providers, kinds = _names(market, table.place[mine])
-        provider[mine], kind[mine] = providers, kinds
-    groups = [(f"best on {name}", provider == name) for name in sorted(set(provider))]
-    return groups + [(f"best {name}", kind == name) for name in price_kinds() if (kind == name).any()]
-
-
-def _names(market: Market, place: NDArray[np.int64]) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
-    snapshot = market.snapshot
-    owner = np.array([provider for provider, _ in market.columns.regions], object)
-    return owner[snapshot.region_index[place]], np.array(market.columns.kinds, object)[snapshot.kind_index[place]]
+        place = table.place[mine]
+        owner = np.array([names.index(name) for name, _ in market.columns.regions], np.int64)
+        provider[mine] = owner[market.snapshot.region_index[place]]
+        kind[mine] = market.snapshot.kind_index[place]
+    groups = [(f"best on {names[i]}", provider == i) for i in np.unique(provider).tolist()]
+    kinds = found.question.markets[0].columns.kinds
+    return groups + [(f"best {kinds[i]}", kind == i) for i in np.unique(kind).tolist()]
 
 
 def commitments(market: Market, chosen: Choice) -> tuple[Commitment, ...]:
@@ -74,11 +72,9 @@ def commitments(market: Market, chosen: Choice) -> tuple[Commitment, ...]:
     if region not in columns.regions:
         return ()
     terms = np.array([price_kinds()[name].term_hours for name in columns.kinds])
-    places = np.flatnonzero(
-        (snapshot.type_index == columns.instance_types.index(chosen.instance_type))
-        & (snapshot.region_index == columns.regions.index(region))
-        & (terms[snapshot.kind_index] > 0)
-    )
+    places = np.flatnonzero(snapshot.type_index == columns.instance_types.index(chosen.instance_type))
+    here = snapshot.region_index[places] == columns.regions.index(region)
+    places = places[here & (terms[snapshot.kind_index[places]] > 0)]
     found = []
     for place in places:
         offer = columns.offer(int(snapshot.original[place]))

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from planner.answer import Choice, Cost, Hours
 from planner.candidates import Candidates
 from planner.configurations import Configurations
+from planner.cost import Bill
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -58,19 +59,26 @@ def in_words(found: Candidates, table: Configurations, index: int) -> Choice:
         accelerator=instance_type.accelerator,
         accelerators_per_node=float(instance_type.accelerator_count),
         nodes=int(table.nodes[index]),
-        cost=Cost(
-            compute=micros(bill.compute_usd[index]),
-            storage=micros(bill.storage_usd[index]),
-            egress=micros(bill.egress_usd[index]),
-            power=micros(bill.power_usd[index]),
-            setup=micros(bill.setup_usd[index]),
-            p95=micros(bill.cost_p95_usd[index]),
-        ),
+        cost=_cost(bill, index),
         hours=Hours(
             expected=float(bill.hours[index]),
             confident=float(bill.hours_kept[index]),
             p95=float(bill.hours_p95[index]),
         ),
+    )
+
+
+def _cost(bill: Bill, index: int) -> Cost:
+    """The bill in micro-dollars: the total is rounded once, and compute takes what rounding the parts would shift."""
+    storage, egress = micros(bill.storage_usd[index]), micros(bill.egress_usd[index])
+    power, setup = micros(bill.power_usd[index]), micros(bill.setup_usd[index])
+    return Cost(
+        compute=micros(bill.cost_usd[index]) - storage - egress - power - setup,
+        storage=storage,
+        egress=egress,
+        power=power,
+        setup=setup,
+        p95=micros(bill.cost_p95_usd[index]),
     )
 
 

@@ -3,13 +3,16 @@
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from catalog.columns import Columns
-from catalog.egress import egress_tiers
+from catalog.egress import EgressRate, egress_tiers
 from catalog.storage import storage_usd_per_gb_month
 from planner.answer import Choice
 from planner.job import DataSource, TrainingJob
 from planner.screen import RegionCosts
+
+Floats = NDArray[np.float64]
 
 #: A month as clouds bill it: 365.25 days / 12.
 HOURS_PER_MONTH = 730.5
@@ -22,16 +25,32 @@ def region_costs(columns: Columns, data: DataSource, checkpoints_gb: float) -> R
     Data that already lies in a place is not copied there: neither egress nor storage is added.
     Copies stand on block storage, checkpoints in object storage.
     """
-    egress = np.zeros(len(columns.regions))
-    storage = np.zeros(len(columns.regions))
-    for i, (provider, region) in enumerate(columns.regions):
-        copied_gb = copied(data, provider, region)
-        if copied_gb and data.provider:
-            egress[i] = egress_tiers(data.provider, data.region, provider, region).egress_usd(copied_gb)
-        rate = storage_usd_per_gb_month(provider, region)
-        monthly = rate.block_usd_per_gb_month * copied_gb + rate.object_usd_per_gb_month * checkpoints_gb
-        storage[i] = monthly / HOURS_PER_MONTH
-    return RegionCosts(egress_usd=egress, storage_usd_per_hour=storage)
+    block, kept = _storage(columns)
+    elsewhere = np.array([copied(data, *place) > 0 for place in columns.regions], np.bool_)
+    monthly = block * elsewhere * data.dataset_gb + kept * checkpoints_gb
+    return RegionCosts(egress_usd=_egress(columns, data) * elsewhere, storage_usd_per_hour=monthly / HOURS_PER_MONTH)
+
+
+@lru_cache(maxsize=8)
+def _storage(columns: Columns) -> tuple[Floats, Floats]:
+    """USD per GB-month of block and of object storage, per region."""
+    rates = [storage_usd_per_gb_month(provider, region) for provider, region in columns.regions]
+    block = np.array([rate.block_usd_per_gb_month for rate in rates])
+    return block, np.array([rate.object_usd_per_gb_month for rate in rates])
+
+
+def _egress(columns: Columns, data: DataSource) -> Floats:
+    """USD for bringing the data to each region once; regions share few distinct rates."""
+    if not data.provider or not data.dataset_gb:
+        return np.zeros(len(columns.regions))
+    rates = _egress_rates(columns, data.provider, data.region)
+    usd = {rate: rate.egress_usd(data.dataset_gb) for rate in set(rates)}
+    return np.array([usd[rate] for rate in rates])
+
+
+@lru_cache(maxsize=64)
+def _egress_rates(columns: Columns, provider: str, region: str) -> tuple[EgressRate, ...]:
+    return tuple(egress_tiers(provider, region, *place) for place in columns.regions)
 
 
 def copied(data: DataSource, provider: str, region: str) -> float:

@@ -120,7 +120,10 @@ def _rivals(found: Candidates, broken: Marks, chosen: int) -> list[float]:
 
 def _with_late_and_dear(found: Candidates, broken: Marks) -> dict[str, int]:
     """The rejections, with the evaluated offers that no node count brings within deadline and budget."""
-    table = found.table
-    offers = table.market * (int(table.place.max()) + 1) + table.place
-    late = len(np.setdiff1d(offers, offers[broken == 0]))
+    table, late = found.table, 0
+    for number, market in enumerate(found.question.markets):
+        tried, kept = np.zeros((2, len(market.columns)), np.bool_)
+        tried[table.place[table.market == number]] = True
+        kept[table.place[(table.market == number) & (broken == 0)]] = True
+        late += int(tried.sum() - kept.sum())
     return found.rejected | ({"misses deadline or budget at every node count": late} if late else {})

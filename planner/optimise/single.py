@@ -16,6 +16,7 @@ The arrays have already found the cheapest feasible column by enumeration; this 
 another piece of software, must agree, and its bound is what the plan quotes.
 """
 
+import math
 import time
 from dataclasses import dataclass
 from functools import cache
@@ -29,6 +30,10 @@ Floats = NDArray[np.float64]
 
 #: Each row is divided by its right-hand side, so HiGHS' feasibility tolerance (1e-7 absolute) is relative.
 FEASIBILITY_TOLERANCE = 1e-9
+
+
+#: The bound comes back as a float: this much of a micro-dollar is rounding, not proof.
+BOUND_TOLERANCE_MICROS = 1e-2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +58,7 @@ def choose_one(
 ) -> Certificate | None:
     """The proven cheapest of the columns, or None if no column meets deadline and budget.
 
-    `cost_usd` and `hours` have one element per column. Raises `NotProvenError` if HiGHS stops early.
+    `cost_usd` (whole micro-dollars) and `hours` have one element per column. Raises `NotProvenError` if HiGHS stops early.
     """
     began = time.perf_counter()
     problem, x = formulate(cost_usd, hours, deadline_hours=deadline_hours, budget_usd=budget_usd)
@@ -68,7 +73,7 @@ def choose_one(
         raise NotProvenError(f"HiGHS ended with status {stats.status.name} on a model of {len(cost_usd)} columns")
     values = [variable.varValue or 0.0 for variable in x]
     objective = float(stats.objective)
-    bound = objective if stats.best_bound is None else min(float(stats.best_bound), objective)
+    bound = objective if stats.best_bound is None else min(_whole_micros(float(stats.best_bound)), objective)
     return Certificate(
         chosen=int(np.argmax(values)),
         objective_usd=objective,
@@ -78,6 +83,11 @@ def choose_one(
         columns=len(cost_usd),
         milliseconds=(time.perf_counter() - began) * 1e3,
     )
+
+
+def _whole_micros(bound_usd: float) -> float:
+    """The bound raised to the next whole micro-dollar: every column costs a whole number of them, so none lies between."""
+    return math.ceil(bound_usd * 1e6 - BOUND_TOLERANCE_MICROS) / 1e6
 
 
 def formulate(

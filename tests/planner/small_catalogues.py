@@ -1,0 +1,215 @@
+"""Small random catalogues and jobs, and a second, plain way to price them: loops instead of arrays."""
+
+import math
+import random
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from statistics import NormalDist
+
+import numpy as np
+
+from catalog.columns import Columns, columns_of
+from catalog.egress import egress_tiers
+from catalog.offer import InstanceType, Offer
+from catalog.price_kinds import price_kinds
+from catalog.storage import storage_usd_per_gb_month
+from planner.checkpoints import checkpoint_gb
+from planner.estimate import estimate
+from planner.estimate.machines import Machines
+from planner.job import Constraints, DataSource, Explicit, Preset, TrainingJob
+from planner.machine_rows import node_counts
+from planner.settings import PlannerSettings
+from planner.shapes import shapes_of
+from planner.workload import work_of
+from planner.workload.work import Work
+
+START = datetime(2026, 11, 21, tzinfo=UTC)
+OBSERVED = datetime(2026, 11, 1, tzinfo=UTC)
+DEVICES = ("H100-80GB-SXM", "A100-40GB-SXM", "L4", "T4", "V100-16GB", "A10G")
+PLACES = (
+    ("aws", "us-east-1"),
+    ("aws", "eu-west-1"),
+    ("gcp", "us-central1"),
+    ("gcp", "europe-west4"),
+    ("azure", "eastus"),
+)
+
+
+def random_types(draw: random.Random, count: int) -> list[InstanceType]:
+    """Machines of one, four or eight devices, some of which cluster."""
+    return [
+        InstanceType(
+            provider=provider,
+            name=f"{provider}-type-{i}",
+            accelerator=draw.choice(DEVICES),
+            accelerator_count=Fraction(draw.choice((1, 4, 8))),
+            vcpus=float(draw.choice((8, 96))),
+            intranode_gbs=draw.choice((None, 31.5, 300.0)),
+            scaleup_domain=8,
+            network_gbps=draw.choice((None, 50.0, 400.0)),
+            clusters=draw.random() < 0.7,
+            source="drawn",
+        )
+        for provider in ("aws", "gcp", "azure")
+        for i in range(count)
+    ]
+
+
+def random_offers(draw: random.Random, types: list[InstanceType], count: int) -> list[Offer]:
+    """Prices around a common rate per device, in the provider's own regions."""
+    drawn: dict[tuple[str, ...], Offer] = {}
+    for _ in range(count):
+        each = draw.choice(types)
+        region = draw.choice([region for provider, region in PLACES if provider == each.provider])
+        kind = draw.choice(("on_demand", "on_demand", "spot", "reserved_1y"))
+        usd = float(each.accelerator_count) * draw.uniform(0.2, 6.0)
+        rate = draw.choice((None, 0.001, 0.02, 0.2)) if kind == "spot" else None
+        zone = draw.choice(("", "z1", "z2"))
+        offer = Offer(
+            provider=each.provider,
+            region=region,
+            zone=zone,
+            instance_type=each.name,
+            price_kind=kind,
+            usd_micros_per_hour=round(usd * 1e6),
+            interruptions_per_hour=rate,
+            observed_at=OBSERVED,
+            source="drawn",
+        )
+        drawn[offer.key] = offer
+    return list(drawn.values())
+
+
+def random_columns(draw: random.Random, *, types: int = 2, offers: int = 12) -> Columns:
+    """A catalogue of a few machines at a dozen prices."""
+    machines = random_types(draw, types)
+    return columns_of("drawn", OBSERVED, machines, random_offers(draw, machines, offers))
+
+
+def random_job(draw: random.Random) -> TrainingJob:
+    """A job of hours to days on such machines, with the requirements that bind."""
+    explicit = Explicit(total_flops=10 ** draw.uniform(18, 21.5), memory_gib=draw.uniform(2, 300), steps=1000.0)
+    preset = Preset(model=draw.choice(("gpt2", "bert-large", "llama-3-8b")), tokens=10 ** draw.uniform(7.5, 9.5))
+    return TrainingJob(
+        name="drawn",
+        workload=draw.choice((explicit, preset)),
+        start=START,
+        deadline_hours=draw.choice((None, 10 ** draw.uniform(0, 3))),
+        budget_usd=draw.choice((None, None, 10 ** draw.uniform(1, 5))),
+        confidence=draw.choice((0.5, 0.9, 0.99)),
+        constraints=Constraints(
+            max_nodes=draw.choice((1, 4, 9)), price_kinds=draw.choice(((), ("spot",), ("on_demand", "reserved_1y")))
+        ),
+        data=draw.choice(
+            (DataSource(), DataSource(provider="aws", region="us-east-1", dataset_gb=draw.uniform(1, 2000)))
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Priced:
+    """One (offer, node count), priced the plain way."""
+
+    offer: Offer
+    nodes: int
+    usd: float
+    hours_kept: float
+
+
+def every_configuration(job: TrainingJob, columns: Columns, settings: PlannerSettings) -> list[Priced]:
+    """Every offer of the asked kinds at every node count that can run the job; no pruning, no arrays of prices."""
+    work = work_of(job.workload, job.training)
+    kinds = job.constraints.price_kinds or tuple(name for name, kind in price_kinds().items() if kind.in_default)
+    layers = work.shape.layers if work.shape is not None else 1
+    found = []
+    for offer in columns.offers:
+        if offer.price_kind not in kinds:
+            continue
+        each = next(t for t in columns.instance_types if (t.provider, t.name) == (offer.provider, offer.instance_type))
+        for nodes in node_counts(job.constraints.max_nodes, layers):
+            if nodes == 1 or each.clusters:
+                priced = _priced(job, work, offer, each, nodes, settings)
+                if priced is not None:
+                    found.append(priced)
+    return found
+
+
+_ESTIMATES: dict[object, tuple[float, float] | None] = {}
+
+
+def _hours(job: TrainingJob, work: Work, each: InstanceType, nodes: int, goodput: float) -> tuple[float, float] | None:
+    """Hours with goodput and log_sigma of one machine, estimated on its own; None where it cannot run."""
+    key = (job.workload, job.training, each, nodes, goodput)
+    if key not in _ESTIMATES:
+        shapes = shapes_of((each,))
+        machines = Machines(
+            accelerators=shapes.accelerators,
+            accelerator=shapes.accelerator.astype(np.int64),
+            devices=shapes.devices.astype(np.int64),
+            fraction=shapes.fraction,
+            device_memory_mib=shapes.device_memory_mib,
+            intranode_gbs=shapes.intranode_gbs,
+            scaleup_domain=shapes.scaleup_domain.astype(np.int64),
+            internode_gbps=shapes.internode_gbps,
+            clusters=shapes.clusters,
+            nodes=np.array([nodes]),
+        )
+        result = estimate(work, job.training, machines, goodput=goodput)
+        runs = result.reason[0] == 0
+        _ESTIMATES[key] = (float(result.hours_with_goodput[0]), float(result.log_sigma[0])) if runs else None
+    return _ESTIMATES[key]
+
+
+def _priced(
+    job: TrainingJob, work: Work, offer: Offer, each: InstanceType, nodes: int, settings: PlannerSettings
+) -> Priced | None:
+    found = _hours(job, work, each, nodes, settings.goodput)
+    if found is None:
+        return None
+    hours, log_sigma = found
+    kind = price_kinds()[offer.price_kind]
+    run, noise = hours, 0.0
+    if kind.interruptible:
+        rate = offer.interruptions_per_hour
+        cluster_rate = nodes * (settings.default_interruptions_per_hour if rate is None else rate)
+        d = checkpoint_gb(work, job.training) / (settings.checkpoint_gbs * nodes) / 3600
+        tau = min(max(math.sqrt(2 * d / cluster_rate), 1e-9), hours)
+        if cluster_rate * (tau + d + settings.restart_hours) > 700:
+            return None
+        run = (
+            hours
+            / tau
+            * math.exp(cluster_rate * settings.restart_hours)
+            * math.expm1(cluster_rate * (tau + d))
+            / cluster_rate
+        )
+        lost = settings.restart_hours
+        noise = math.sqrt(cluster_rate * run * (lost**2 + lost * (tau + d) + (tau + d) ** 2 / 3)) / run
+    sigma = math.hypot(log_sigma, noise)
+    wall = settings.setup_hours + run
+    kept = settings.setup_hours + run * math.exp(NormalDist().inv_cdf(job.confidence) * sigma)
+    step, least = kind.billing_step_seconds / 3600, kind.billing_minimum_seconds / 3600
+    billed = max(math.ceil(wall / step - 1e-9) * step, least)
+    if kind.term_hours:
+        billed = math.ceil(wall / kind.term_hours - 1e-9) * kind.term_hours
+    usd = nodes * billed * offer.usd_micros_per_hour / 1e6 + _place_usd(job, work, offer, wall, settings)
+    return Priced(offer, nodes, usd, kept) if math.isfinite(kept) else None
+
+
+def _place_usd(job: TrainingJob, work: Work, offer: Offer, wall: float, settings: PlannerSettings) -> float:
+    here = (offer.provider, offer.region) == (job.data.provider, job.data.region)
+    gb = 0.0 if here else job.data.dataset_gb
+    rates = storage_usd_per_gb_month(offer.provider, offer.region)
+    kept_gb = settings.checkpoints_kept * checkpoint_gb(work, job.training)
+    monthly = rates.block_usd_per_gb_month * gb + rates.object_usd_per_gb_month * kept_gb
+    moved = 0.0
+    if gb and job.data.provider:
+        moved = egress_tiers(job.data.provider, job.data.region, offer.provider, offer.region).egress_usd(gb)
+    return monthly / 730.5 * wall + moved
+
+
+def allowed(priced: Priced, job: TrainingJob) -> bool:
+    """Whether deadline and budget are met."""
+    in_time = job.deadline_hours is None or priced.hours_kept <= job.deadline_hours
+    return in_time and (job.budget_usd is None or priced.usd <= job.budget_usd)
