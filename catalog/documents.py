@@ -56,7 +56,9 @@ def _refused(name: str, what: str, line: int | None = None, column: int | None =
 
 def _decode(text: bytes | str, name: str) -> str:
     if len(text) > MAX_BYTES:
-        raise _refused(name, f"larger than {MAX_BYTES:,} bytes (1 MiB), and no job is; a document may have at most that")
+        raise _refused(
+            name, f"larger than {MAX_BYTES:,} bytes (1 MiB), and no job is; a document may have at most that"
+        )
     try:
         decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text.removeprefix("\ufeff")
         decoded.encode("utf-8")

@@ -6,9 +6,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from catalog.accelerators import find_accelerator
+from catalog.accelerator_names import accelerator_text
 from catalog.document_fields import Document, Label, Reads, choice, choose, listed, quantity, whole_number
-from catalog.errors import UnusableInput
 from catalog.free_time import MINUTES_PER_DAY, FreeSpan, FreeWindow, WeeklyWindow
 from catalog.offer import MAX_ACCELERATORS_PER_NODE
 from catalog.owned import MAX_MACHINES, MAX_POWER_WATTS
@@ -28,15 +27,6 @@ MAX_YEARS = 30.0
 #: `nvlink` stands for the link of the accelerator's own kind, whatever its vendor calls it.
 LINKS = ("pcie", "nvlink")
 _LINK_ALIASES = {"nvlink_bridge": "nvlink", "bridge": "nvlink", "infinity_fabric": "nvlink", "none": "pcie"}
-
-
-def _accelerator(value: object) -> str:
-    if not isinstance(value, str) or not value.strip() or len(value) > 100:
-        raise ValueError(f"{shown(value)} is not accepted; write an accelerator such as RTX 3090 or A100 80GB")
-    try:
-        return find_accelerator(value).name
-    except UnusableInput as error:
-        raise ValueError(error.faults[0].message) from None
 
 
 def _minute_of_day(value: object) -> int:
@@ -142,7 +132,7 @@ class MachineDocument(SiteDocument):
     """Equal machines: what is in them, what they cost, when they are free."""
 
     name: Annotated[str, Label]
-    accelerator: Annotated[str, Reads(_accelerator, {"type": "string", "examples": ["RTX 3090"]})]
+    accelerator: Annotated[str, Reads(accelerator_text, {"type": "string", "examples": ["RTX 3090"]})]
     count: Annotated[int, whole_number(1, MAX_ACCELERATORS_PER_NODE, "accelerators per machine")] = 1
     machines: Annotated[int, whole_number(1, MAX_MACHINES, "how many such machines")] = 1
     link: Annotated[str, choice(LINKS, _LINK_ALIASES)] | None = None

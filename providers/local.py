@@ -7,7 +7,8 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from catalog.accelerators import Accelerator, accelerators
+from catalog.accelerator_names import taken_as
+from catalog.accelerators import Accelerator, find_accelerator
 from catalog.document_fields import read_as
 from catalog.errors import Fault, UnusableInput
 from catalog.free_time import WeeklyWindow, overlap
@@ -100,7 +101,7 @@ def _names_twice(machines: Sequence[MachineDocument]) -> list[Fault]:
 
 def _faults(given: MachineDocument, site: SiteDocument) -> list[Fault]:
     """What is wrong with one machine, beyond its single fields."""
-    device = accelerators()[given.accelerator]
+    device = find_accelerator(given.accelerator)
     faults = _window_faults(given)
     if given.electricity_usd_per_kwh is None and site.electricity_usd_per_kwh is None:
         message = "is missing, and required (here or once for the inventory): US dollars per kWh, such as 0.32"
@@ -126,8 +127,9 @@ def _window_faults(given: MachineDocument) -> list[Fault]:
 
 
 def _machine(given: MachineDocument, site: SiteDocument) -> OwnedMachine:
-    device = accelerators()[given.accelerator]
-    notes: list[str] = []
+    device = find_accelerator(given.accelerator)
+    note = taken_as(given.accelerator)
+    notes = [note] if note is not None else []
     usd_per_hour = _rate(given, notes)
     watts = _watts(given, device, notes)
     pue = given.pue or site.pue

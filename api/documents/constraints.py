@@ -5,10 +5,10 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from api.documents.words import CPU_ONLY, PARTITIONS, PROVIDER_ALIASES, PROVIDERS
+from api.documents.words import PARTITIONS, PROVIDER_ALIASES, PROVIDERS
+from catalog.accelerator_names import accelerator_text, taken_as
 from catalog.accelerators import accelerators, find_accelerator
 from catalog.document_fields import Document, Reads, YesNo, choice, choose, listed, quantity, whole_number
-from catalog.errors import UnusableInput
 from catalog.price_kinds import price_kinds
 from catalog.quantities import gb, shown
 from catalog.regions import GEOGRAPHIES
@@ -18,21 +18,6 @@ from planner.job import Constraints, DataSource
 MAX_NODES = 4096
 MAX_ACCELERATORS = 262_144
 _GLOB = re.compile(r"[A-Za-z0-9_.*?\[\]!-]+")
-
-
-def accelerator_name(value: object) -> str:
-    """The table's name for an accelerator; `ValueError` with the nearest names, or why a CPU is none."""
-    if not isinstance(value, str) or not value.strip() or len(value) > 100:
-        raise ValueError(f"{shown(value)} is not accepted; write an accelerator such as H100, A100 80GB or RTX 3090")
-    if re.sub(r"[ -]", "_", value.strip().lower()) in CPU_ONLY:
-        raise ValueError(
-            f"{shown(value)}: machines without an accelerator are beyond what gpuplan plans; "
-            "name accelerators such as T4, L4 or H100, or leave the list out"
-        )
-    try:
-        return find_accelerator(value).name
-    except UnusableInput as error:
-        raise ValueError(error.faults[0].message) from None
 
 
 def region_glob(value: object) -> str:
@@ -84,7 +69,7 @@ Providers = Annotated[tuple[Annotated[str, choice(PROVIDERS, PROVIDER_ALIASES)],
 Regions = Annotated[tuple[Annotated[str, Reads(region_glob, _Name)], ...], Listed]
 Geographies = Annotated[tuple[Annotated[str, Reads(_geography, _Name)], ...], Listed]
 Kinds = Annotated[tuple[Annotated[str, Reads(_price_kind, _Name)], ...], Listed]
-Accelerators = Annotated[tuple[Annotated[str, Reads(accelerator_name, _Name)], ...], Listed]
+Accelerators = Annotated[tuple[Annotated[str, Reads(accelerator_text, _Name)], ...], Listed]
 Vendors = Annotated[tuple[Annotated[str, Reads(_vendor, _Name)], ...], Listed]
 Types = Annotated[tuple[Annotated[str, Reads(type_glob, _Name)], ...], Listed]
 Partitions = Annotated[tuple[Annotated[str, choice(PARTITIONS)], ...], Listed]
@@ -108,8 +93,13 @@ class ConstraintsDocument(Document):
     def constraints(self) -> Constraints:
         """As the planner takes them, each name once."""
         given = {name: getattr(self, name) for name in type(self).model_fields}
+        given["accelerators"] = tuple(find_accelerator(text).name for text in self.accelerators)
         unique = {name: tuple(dict.fromkeys(value)) for name, value in given.items() if isinstance(value, tuple)}
         return Constraints(**given | unique | {"partitions": unique["partitions"] or ("commercial",)})
+
+    def notes(self) -> list[str]:
+        """Which variant was meant by a name that several accelerators share."""
+        return [f"accelerators: {note}" for text in self.accelerators if (note := taken_as(text)) is not None]
 
 
 class DataDocument(Document):

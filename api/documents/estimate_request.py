@@ -5,9 +5,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from api.documents.constraints import MAX_ACCELERATORS, accelerator_name
+from api.documents.constraints import MAX_ACCELERATORS
 from api.documents.job import JobDocument
 from api.documents.layout import LayoutDocument, parse_layout
+from catalog.accelerator_names import accelerator_text
+from catalog.accelerators import find_accelerator
 from catalog.document_fields import Document, Reads, quantity, read_as, whole_number
 from catalog.errors import Fault, UnusableInput
 from catalog.quantities import count
@@ -19,7 +21,7 @@ __all__ = ["EstimateDocument", "OnDocument", "parse_estimate_request", "parse_la
 MAX_INTERNODE_GBPS = 200_000.0
 
 Accelerator = Annotated[
-    str, Reads(accelerator_name, {"type": "string", "examples": ["H100-80GB-SXM", "A100 80GB", "RTX 3090"]})
+    str, Reads(accelerator_text, {"type": "string", "examples": ["H100-80GB-SXM", "A100 80GB", "RTX 3090"]})
 ]
 Gbps = Annotated[
     float, quantity(lambda value: count(value, top=MAX_INTERNODE_GBPS), "Gbit/s of a node, all NICs", 3200)
@@ -50,7 +52,8 @@ class OnDocument(Document):
 
     def configuration(self) -> dict[str, Any]:
         """As the estimator takes it: `layout` holds the micro-batch, wherever it was written."""
-        stated = self.model_dump(include={"accelerator", "gpus", "gpus_per_node", "internode_gbps"})
+        stated = self.model_dump(include={"gpus", "gpus_per_node", "internode_gbps"})
+        stated["accelerator"] = find_accelerator(self.accelerator).name
         merged = self.layout.model_copy(update={"micro_batch": self.micro_batch or self.layout.micro_batch})
         return stated | {"layout": merged.request()}
 

@@ -125,7 +125,7 @@ class JobDocument(Document):
             confidence=self.confidence,
             constraints=self.constraints.constraints(),
             data=self.data.source(),
-            assumptions=tuple(notes),
+            assumptions=(*notes, *self.constraints.notes()),
         )
 
 

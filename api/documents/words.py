@@ -39,6 +39,3 @@ SOFTWARE = tuple(STACKS)
 PROVIDERS = ("aws", "gcp", "azure", "local")
 PROVIDER_ALIASES = {"amazon": "aws", "google": "gcp", "gcloud": "gcp", "microsoft": "azure", "own": "local"}
 PARTITIONS = ("commercial", "gov", "china")
-
-#: What people write when they want no accelerator at all.
-CPU_ONLY = ("cpu", "cpus", "cpu_only", "none", "no_gpu")

@@ -87,6 +87,10 @@ def test_what_holds_for_the_site_is_written_once_and_may_differ_at_a_machine() -
     assert (second.region, second.pue) == ("attic", 1)
 
 
+def test_an_accelerator_with_variants_says_which_one_is_meant() -> None:
+    assert machine(accelerator="A100 80GB").assumptions[0].startswith("rig: 'A100 80GB' is taken as A100-80GB-SXM")
+
+
 def test_the_offer_of_a_machine_is_owned_at_its_full_rate() -> None:
     (offer,) = offers_of([machine()], observed_at=NOW)
     assert (offer.provider, offer.region, offer.price_kind, offer.instance_type) == ("local", "local", "owned", "rig")

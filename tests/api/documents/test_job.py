@@ -178,6 +178,14 @@ def test_names_are_understood_in_the_spellings_people_use() -> None:
     assert (training.precision, training.optimizer) == ("bf16", "adamw_8bit")
 
 
+def test_a_name_that_several_accelerators_share_says_which_one_is_meant() -> None:
+    job = parsed("constraints", "accelerators", ["H100", "RTX 3090", "H100-80GB-PCIe"])
+    assert job.constraints.accelerators == ("H100-80GB-SXM", "RTX-3090", "H100-80GB-PCIe")
+    (note,) = job.assumptions
+    assert note.startswith("accelerators: 'H100' is taken as H100-80GB-SXM; ")
+    assert "H100-80GB-PCIe" in note
+
+
 def test_a_deadline_may_be_a_time_and_counts_from_the_start() -> None:
     assert parsed("deadline", "2026-11-23T10:00+01:00").deadline_hours == 48
     started = changed("start", "2026-11-22T09:00Z", job=changed("deadline", "2026-11-23T09:00Z"))
