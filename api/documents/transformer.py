@@ -69,25 +69,34 @@ def _batch_tokens(given: TransformerDocument, ffn_size: int, training: Training,
     return batch
 
 
+#: A field, whether it contradicts the others, and what would be accepted.
+Rule = tuple[str, bool, str]
+
+
 def _contradictions(given: TransformerDocument) -> list[Fault]:
-    return [Fault(("workload", field), message) for field, wrong, message in _rules(given) if wrong]
+    rules = [*_head_rules(given), *_expert_rules(given), *_batch_rules(given)]
+    return [Fault(("workload", field), message) for field, wrong, message in rules if wrong]
 
 
-def _rules(given: TransformerDocument) -> list[tuple[str, bool, str]]:
-    """(field, whether it contradicts the others, what would be accepted)."""
-    heads, kv_heads, experts = given.attention_heads, given.kv_heads or given.attention_heads, given.experts
-    hidden, routed = given.hidden_size, bool(given.experts)
+def _head_rules(given: TransformerDocument) -> list[Rule]:
+    heads, kv_heads = given.attention_heads, given.kv_heads or given.attention_heads
     return [
         (
             "attention_heads",
-            given.head_size is None and hidden % heads != 0,
-            f"{heads} does not divide hidden_size {hidden}; give a divisor, or head_size if heads have a size of their own",
+            given.head_size is None and given.hidden_size % heads != 0,
+            f"{heads} does not divide hidden_size {given.hidden_size}; give a divisor, or head_size if heads have a size of their own",
         ),
         (
             "kv_heads",
             heads % kv_heads != 0,
             f"{kv_heads} does not divide attention_heads {heads}; give a divisor of it (or leave it out for {heads})",
         ),
+    ]
+
+
+def _expert_rules(given: TransformerDocument) -> list[Rule]:
+    experts, routed = given.experts, bool(given.experts)
+    return [
         (
             "active_experts",
             routed and not 1 <= given.active_experts <= experts,
@@ -108,15 +117,20 @@ def _rules(given: TransformerDocument) -> list[tuple[str, bool, str]]:
             routed and given.dense_layers > 0 and given.ffn_size is None,
             "is missing; a mixture of experts with dense_layers needs the feed-forward size of those layers",
         ),
+    ]
+
+
+def _batch_rules(given: TransformerDocument) -> list[Rule]:
+    batch = given.global_batch_tokens
+    return [
         (
             "global_batch_tokens",
-            given.global_batch_tokens is not None and given.global_batch_tokens > given.tokens,
-            f"{given.global_batch_tokens or 0:g} is more than all tokens ({given.tokens:g}); give at most that",
+            batch is not None and batch > given.tokens,
+            f"{batch or 0:g} is more than all tokens ({given.tokens:g}); give at most that",
         ),
         (
             "global_batch_tokens",
-            given.global_batch_tokens is not None
-            and given.global_batch_tokens < min(given.sequence_length, given.tokens),
-            f"{given.global_batch_tokens or 0:g} is less than one sequence of {given.sequence_length} tokens; give at least that",
+            batch is not None and batch < min(given.sequence_length, given.tokens),
+            f"{batch or 0:g} is less than one sequence of {given.sequence_length} tokens; give at least that",
         ),
     ]
