@@ -46,9 +46,10 @@ def batches(work: Work, splits: Splits) -> Batch:
         ones = np.ones(len(splits.row))
         return Batch(local=1.0 / splits.data, scale=ones, enough=ones > 0)
     share = work.samples_per_step / splits.data
-    local = np.maximum(1.0, np.ceil(share / (1.0 + BATCH_ROUNDING) - 1e-9))
-    ratio = share / local
-    scale = np.where(np.abs(ratio - 1.0) <= BATCH_ROUNDING + 1e-9, ratio, 1.0)
+    nearest = np.maximum(1.0, np.rint(share))
+    rounded = np.abs(share / nearest - 1.0) <= BATCH_ROUNDING + 1e-9
+    local = np.where(rounded, nearest, np.maximum(1.0, np.ceil(share)))
+    scale = np.where(rounded, share / local, 1.0)
     return Batch(local=local, scale=scale, enough=share >= 1.0 - BATCH_ROUNDING)
 
 

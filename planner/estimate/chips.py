@@ -118,3 +118,8 @@ def _preferred(chip: Accelerator) -> int:
         if usable and peak_tflops(chip, precision):
             return PRECISIONS.index(precision)
     return -1
+
+
+def forget() -> None:
+    """Drop what was worked out, after a constant has been changed by a benchmark."""
+    _KNOWN.clear()

@@ -36,7 +36,7 @@ def compute(work: Work, training: Training, at: Gathered) -> Compute:
     """Matmul, attention and memory-bound seconds.
 
     Blocks of known shape run one after the other, so their times add; of other models only totals
-    are known and the larger of compute and memory time bounds them (roofline, Williams 2009). Never
+    are known: a roofline (Williams 2009), smoothed since some layers are bound by compute and some by memory. Never
     faster than the host can launch kernels, nor than a recurrence can step.
     """
     stack, share = stacks.stack_of(training), stacks.share_of(work)
@@ -57,7 +57,8 @@ def compute(work: Work, training: Training, at: Gathered) -> Compute:
     moved = here * (1.0 + at.full / 3.0) * (at.element_bytes * (work.vector_bytes_per_unit / 2.0))
     memory = moved / (at.memory_rate * (share.bandwidth * stack.vector))
     if not shapely:
-        memory = np.maximum(0.0, memory - matmul - attention)
+        busy, norm = matmul + attention, stacks.ROOFLINE_NORM
+        memory = (busy**norm + memory**norm) ** (1.0 / norm) - busy
     kernels = work.shape.layers * stack.kernels_per_layer if work.shape else stacks.KERNELS_UNKNOWN
     launches = at.micro_batches * at.share * (1.0 + forward * at.full) * (kernels * stacks.KERNEL_SECONDS)
     if work.fixed_state_gib is None:
