@@ -165,3 +165,10 @@ def test_resnet_50_uses_a_like_share_of_bandwidth_wherever_it_was_measured(
 ) -> None:
     share = images_per_second * work("resnet-50").vector_bytes_per_unit / (bandwidth_gbs * 1e9)
     assert 0.44 < share < 0.50
+
+
+def test_attention_keeps_and_moves_its_scores_only_where_nothing_is_fused() -> None:
+    tally = attention(512, 8, 100, 77)
+    assert tally.attention_flops == 4 * 512 * 100 * 77
+    assert (tally.kept, tally.kept_unfused) == (512 * (100 + 2 * 77), 2 * 8 * 100 * 77)
+    assert tally.moved_unfused == 14 * 8 * 100 * 77
