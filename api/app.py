@@ -11,12 +11,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from functools import cache, cached_property
-from importlib.metadata import PackageNotFoundError, version
+from functools import cached_property
 from typing import Any
 
 from api.catalogue import OfferFilter, accelerator_rows, matching, offer_rows
 from api.settings import Environment, planner_settings, read_file
+from api.version import gpuplan_version
 from catalog.columns import Columns, columns_of
 from catalog.documents import read_document
 from catalog.owned import OwnedMachine
@@ -25,15 +25,6 @@ from catalog.store import Store
 from planner.settings import PlannerSettings
 
 Document = dict[str, Any]
-
-
-@cache
-def gpuplan_version() -> str:
-    """The installed version, or `unknown` when run from a checkout that is not installed."""
-    try:
-        return version("gpuplan")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

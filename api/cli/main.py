@@ -40,7 +40,7 @@ def application() -> typer.Typer:
 
 def print_version() -> None:
     """The version of gpuplan."""
-    from api.app import gpuplan_version
+    from api.version import gpuplan_version
 
     sys.stdout.write(f"gpuplan {gpuplan_version()}\n")
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.documents import console, open_gpuplan, print_json
+from api.cli.documents import open_gpuplan, print_json
 from api.cli.plan import AsJson, InventoryFile
 
 
@@ -50,7 +50,7 @@ def offers(
     else:
         from api.render.catalogue import render_offers
 
-        console().print(render_offers(page))
+        sys.stdout.writelines(f"{line}\n" for line in render_offers(page))
 
 
 def accelerators(*, as_json: AsJson = False) -> None:
@@ -63,4 +63,4 @@ def accelerators(*, as_json: AsJson = False) -> None:
         return
     from api.render.catalogue import render_accelerators
 
-    console().print(render_accelerators(rows))
+    sys.stdout.writelines(f"{line}\n" for line in render_accelerators(rows))

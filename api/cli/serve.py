@@ -54,8 +54,12 @@ def _listen(host: str, port: int) -> socket.socket:
     """A bound socket, or `UnusableInput` that says why there is none (port in use, unknown host ...)."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family)
+        listener = socket.create_server(address[:2], family=family)
     except OSError as error:
         reason = error.strerror or str(error)
         message = f"cannot listen on {host[:80]!r} port {port}: {reason}; accepted: a free port of this machine"
         raise UnusableInput.at("port", message=message) from error
+    # Accepted connections inherit this; without it Nagle's algorithm holds back each answer's last packet until
+    # the client's delayed acknowledgement, 40 ms later (asyncio sets it only on sockets that name their protocol).
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener

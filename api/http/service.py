@@ -2,10 +2,11 @@
 
 from fastapi import FastAPI
 
-from api.app import Gpuplan, gpuplan_version
+from api.app import Gpuplan
 from api.http import catalogue, docs_page, health, openapi, plans, problems
 from api.http.edge import Edge
 from api.http.workers import Workers
+from api.version import gpuplan_version
 
 DESCRIPTION = "The provably cheapest way to run a training job on hardware you own or rent."
 

@@ -3,10 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Group
-from rich.table import Table
-
-from api.render.tables import footer, listing
+from api.render.tables import aligned
 from api.render.text import located, number, plain, usd_per_hour, when
 
 if TYPE_CHECKING:
@@ -16,10 +13,10 @@ _OFFER_TITLES = ("provider", "region", "instance type", "accelerators", "kind", 
 _ACCELERATOR_TITLES = ("name", "vendor", "year", "GB", "GB/s", "bf16", "fp16", "fp8", "link GB/s", "trains")
 
 
-def render_offers(page: "OfferPage") -> Group:
-    """The offers as a table, with how many there are and the snapshot they stand in."""
-    table = listing(_OFFER_TITLES, _offer_cells(page), right=(5,))
-    return Group(table, footer(f"{page.total:,} offers in snapshot {page.snapshot_id}"))
+def render_offers(page: "OfferPage") -> Iterator[str]:
+    """The offers as lines, with how many there are and the snapshot they stand in."""
+    yield from aligned(_OFFER_TITLES, _offer_cells(page), right=(5,))
+    yield f"\n{page.total:,} offers in snapshot {page.snapshot_id}"
 
 
 def _offer_cells(page: "OfferPage") -> Iterator[tuple[object, ...]]:
@@ -45,7 +42,7 @@ def offer_notes(row: dict[str, Any]) -> str:
     return ", ".join(notes)
 
 
-def render_accelerators(rows: list[dict[str, Any]]) -> Table:
+def render_accelerators(rows: list[dict[str, Any]]) -> Iterator[str]:
     """Every accelerator with its memory and dense TFLOP/s; unknown figures are blank."""
     cells = (
         (
@@ -60,4 +57,4 @@ def render_accelerators(rows: list[dict[str, Any]]) -> Table:
         )
         for row in rows
     )
-    return listing(_ACCELERATOR_TITLES, cells, right=(2, 3, 4, 5, 6, 7, 8))
+    return aligned(_ACCELERATOR_TITLES, cells, right=(2, 3, 4, 5, 6, 7, 8))

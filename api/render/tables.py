@@ -1,6 +1,6 @@
 """Tables that stay readable on any width, with cells that can only be text."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich import box
 from rich.table import Table
@@ -56,3 +56,19 @@ def bullets(sentences: Iterable[object], style: str = "") -> list[Table]:
         grid.add_row(Text("  - "), cell(sentence, style))
         found.append(grid)
     return found
+
+
+def aligned(titles: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[int] = ()) -> Iterator[str]:
+    """Lines of a long listing, columns as wide as their widest cell: rich takes a millisecond per row, this none.
+
+    Lines are as long as they need to be; `listing` is for tables that have to fit the terminal.
+    """
+    cells = [[plain(value) for value in row] for row in (titles, *rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    cells.insert(1, ["-" * width for width in widths])
+    for row in cells:
+        parts = (
+            text.rjust(width) if number in right else text.ljust(width)
+            for number, (text, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield "  ".join(parts).rstrip()

@@ -66,6 +66,7 @@ def gpuplan(database_url: str) -> Gpuplan:
 def serving(service: ASGIApp) -> Iterator[httpx.Client]:
     """The service on a real socket in this process, so that tests can replace what is inside it."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         server = uvicorn.Server(uvicorn.Config(service, log_config=None, access_log=False))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()

@@ -104,7 +104,7 @@ def test_help_lists_the_commands_and_no_command_is_help(run: Run) -> None:
         assert all(name in ended.out for name in ("plan", "estimate", "offers", "accelerators", "show", "serve"))
 
 
-UNUSABLE_JOBS = {
+UNUSABLE_JOBS: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown key": ({"deadlin": "3d"}, "deadlin"),
     "a unit that is none": ({"deadline": "7 dogs"}, "deadline"),
     "a negative deadline": ({"deadline": "-3h"}, "deadline"),
