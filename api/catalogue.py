@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from catalog.accelerators import accelerators, find_accelerator
+from catalog.accelerators import accelerator_family, accelerators
 from catalog.columns import Columns
 from catalog.errors import UnusableInput
 from catalog.money import usd_text
@@ -58,8 +58,8 @@ def matching(columns: Columns, wanted: OfferFilter) -> NDArray[np.intp]:
     keep_kind = _keep("kind", wanted.kind, columns.kinds, _same)
     keep_type = _keep("instance_type", wanted.instance_type, [each.name for each in types], _glob)
     if wanted.accelerator is not None:
-        name = find_accelerator(wanted.accelerator).name
-        keep_type &= np.fromiter((each.accelerator == name for each in types), np.bool_, len(types))
+        family = set(accelerator_family(wanted.accelerator))
+        keep_type &= np.fromiter((each.accelerator in family for each in types), np.bool_, len(types))
     keep = keep_region[columns.region_index] & keep_kind[columns.kind_index] & keep_type[columns.type_index]
     return np.flatnonzero(keep)
 

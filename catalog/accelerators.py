@@ -119,3 +119,28 @@ def find_accelerator(text: str, *, path: tuple[str | int, ...] = ("accelerator",
     near = difflib.get_close_matches(_fold(text), list(_aliases()), n=4, cutoff=0.5)
     names = list(dict.fromkeys(_aliases()[spelling] for spelling in near)) or list(accelerators())[:6]
     raise UnusableInput.at(*path, message=f"unknown accelerator {text[:80]!r}; nearest: {', '.join(names)}")
+
+
+#: Words before the model that say only who makes it.
+_MAKERS = frozenset(("nvidia", "amd", "google", "aws", "intel", "habana", "tesla", "geforce", "instinct"))
+
+
+def accelerator_family(text: str, *, path: tuple[str | int, ...] = ("accelerator",)) -> tuple[str, ...]:
+    """Names of every accelerator that `text` may mean where a choice is allowed, in the order of the table.
+
+    A full name means itself; `H100`, `A100 80GB` or `H100 PCIe` every variant that has all those
+    words; else whatever alias `find_accelerator` knows. Raises `UnusableInput` at `path` like it.
+    """
+    folded = _fold(text)
+    exact = next((name for name in accelerators() if _fold(name) == folded), None)
+    if exact is not None:
+        return (exact,)
+    words = _words(text)
+    family = tuple(
+        name for name in accelerators() if words and _words(name)[0] == words[0] and set(words) <= set(_words(name))
+    )
+    return family or (find_accelerator(text, path=path).name,)
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in re.split(r"[^a-z0-9]+", text.lower()) if word and word not in _MAKERS]

@@ -32,6 +32,11 @@ class PriceKind:
     description: str
     source: str
 
+    @property
+    def is_plain(self) -> bool:
+        """Pay as it runs: no term, no booking, no interruption, not owned."""
+        return not (self.term_hours or self.interruptible or self.max_run_hours or self.owned)
+
 
 @cache
 def price_kinds() -> dict[str, PriceKind]:

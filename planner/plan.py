@@ -91,7 +91,7 @@ def _planned(found: Candidates, broken: Marks, chosen: int, *, with_frontier: bo
         alternatives=alternatives(found, table, broken, best.choice),
         commitments=commitments(question.markets[0], best.choice),
         frontier=tuple(in_words(found, table, int(i)) for i in front) if with_frontier else None,
-        assumptions=assumptions(question, best, place_notes(job, best.choice)),
+        assumptions=assumptions(question, best, place_notes(job, best.choice) + _about_own(found, chosen)),
         warnings=warnings(best, question.start) + region_notes(job, columns.regions),
     )
 
@@ -127,3 +127,10 @@ def _with_late_and_dear(found: Candidates, broken: Marks) -> dict[str, int]:
         kept[table.place[(table.market == number) & (broken == 0)]] = True
         late += int(tried.sum() - kept.sum())
     return found.rejected | ({"misses deadline or budget at every node count": late} if late else {})
+
+
+def _about_own(found: Candidates, chosen: int) -> tuple[str, ...]:
+    """What the inventory left to assumption about the chosen machine, if it is the user's own."""
+    market = found.question.markets[int(found.table.market[chosen])]
+    type_index = int(market.snapshot.type_index[int(found.table.place[chosen])])
+    return market.owned[type_index].assumptions if market.owned else ()

@@ -6,8 +6,8 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 from api.documents.words import PARTITIONS, PROVIDER_ALIASES, PROVIDERS
-from catalog.accelerator_names import accelerator_text, taken_as
-from catalog.accelerators import accelerators, find_accelerator
+from catalog.accelerator_names import accelerator_text
+from catalog.accelerators import accelerator_family, accelerators
 from catalog.document_fields import Document, Reads, YesNo, choice, choose, listed, quantity, whole_number
 from catalog.price_kinds import price_kinds
 from catalog.quantities import gb, shown
@@ -93,13 +93,18 @@ class ConstraintsDocument(Document):
     def constraints(self) -> Constraints:
         """As the planner takes them, each name once."""
         given = {name: getattr(self, name) for name in type(self).model_fields}
-        given["accelerators"] = tuple(find_accelerator(text).name for text in self.accelerators)
+        given["accelerators"] = tuple(name for text in self.accelerators for name in accelerator_family(text))
         unique = {name: tuple(dict.fromkeys(value)) for name, value in given.items() if isinstance(value, tuple)}
         return Constraints(**given | unique | {"partitions": unique["partitions"] or ("commercial",)})
 
     def notes(self) -> list[str]:
-        """Which variant was meant by a name that several accelerators share."""
-        return [f"accelerators: {note}" for text in self.accelerators if (note := taken_as(text)) is not None]
+        """What a name that several accelerators share was taken for."""
+        families = {text: accelerator_family(text) for text in self.accelerators}
+        return [
+            f"accelerators: {shown(text)} means any of {', '.join(names)}"
+            for text, names in families.items()
+            if len(names) > 1
+        ]
 
 
 class DataDocument(Document):

@@ -1,0 +1,263 @@
+"""What a plan may and may not be made of: terms, commitments held, own machines, standing, places, kinds."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+import pytest
+
+from catalog.columns import Columns, columns_of
+from catalog.errors import UnusableInput
+from catalog.free_time import FreeSpan
+from catalog.offer import InstanceType, Offer
+from catalog.owned import OwnedMachine
+from planner.answer import Infeasible, Planned
+from planner.job import Constraints, DataSource, Explicit, TrainingJob
+from planner.plan import plan
+from planner.settings import HeldCommitment, PlannerSettings
+
+START = datetime(2026, 11, 21, tzinfo=UTC)
+SETTINGS = PlannerSettings()
+BOX = InstanceType(
+    provider="aws",
+    name="box",
+    accelerator="A100-40GB-SXM",
+    accelerator_count=Fraction(8),
+    vcpus=96.0,
+    intranode_gbs=300.0,
+    scaleup_domain=8,
+    network_gbps=400.0,
+    clusters=True,
+    source="made up",
+)
+JOB = TrainingJob(
+    name="day", workload=Explicit(total_flops=4e19, memory_gib=40, steps=1000.0), start=START, deadline_hours=200.0
+)
+
+
+def offer(kind: str = "on_demand", usd: float = 20.0, **changes: object) -> Offer:
+    row = Offer(
+        provider="aws",
+        region="us-east-1",
+        instance_type="box",
+        price_kind=kind,
+        usd_micros_per_hour=round(usd * 1e6),
+        observed_at=START - timedelta(days=20),
+        source="made up",
+    )
+    return replace(row, **changes)  # type: ignore[arg-type]
+
+
+def market(*offers: Offer, types: tuple[InstanceType, ...] = (BOX,)) -> Columns:
+    return columns_of("made-up", START, types, offers)
+
+
+def planned(columns: Columns, job: TrainingJob = JOB, **named: object) -> Planned:
+    outcome = plan(job, columns, settings=SETTINGS, **named) if "settings" not in named else plan(job, columns, **named)  # type: ignore[arg-type]
+    assert isinstance(outcome, Planned), outcome
+    return outcome
+
+
+def refused(columns: Columns, job: TrainingJob = JOB) -> Infeasible:
+    outcome = plan(job, columns, settings=SETTINGS)
+    assert isinstance(outcome, Infeasible), outcome
+    return outcome
+
+
+def test_a_three_year_rate_never_prices_a_job_of_a_day() -> None:
+    asked = replace(JOB, constraints=Constraints(price_kinds=("on_demand", "reserved_3y")))
+    outcome = planned(market(offer(), offer("reserved_3y", 5.0)), asked)
+    assert outcome.phases[0].choice.offer.price_kind == "on_demand"
+
+
+def test_a_reservation_asked_for_alone_costs_its_whole_term() -> None:
+    asked = replace(JOB, constraints=Constraints(price_kinds=("reserved_1y",), max_nodes=1))
+    outcome = planned(market(offer(), offer("reserved_1y", 12.0)), asked)
+    assert outcome.cost.compute == pytest.approx(12.0e6 * 8760)
+
+
+def test_a_plan_names_the_commitment_with_its_total_obligation_and_break_even() -> None:
+    outcome = planned(market(offer(usd=20.0), offer("reserved_1y", 10.0)))
+    (commitment,) = outcome.commitments
+    assert commitment.obligation == outcome.phases[0].choice.nodes * 10_000_000 * 8760
+    assert commitment.break_even_hours == pytest.approx(4380.0)
+
+
+def test_a_commitment_that_is_held_adds_nothing_and_is_bounded_by_its_nodes() -> None:
+    held = HeldCommitment(provider="aws", region="us-east-1", instance_type="box", price_kind="reserved_1y", nodes=2)
+    asked = replace(JOB, constraints=Constraints(price_kinds=("on_demand", "reserved_1y")))
+    columns = market(offer(), offer("reserved_1y", 12.0))
+    outcome = planned(columns, asked, settings=replace(SETTINGS, held=(held,)))
+    choice = outcome.phases[0].choice
+    assert (choice.offer.price_kind, outcome.cost.compute, outcome.cost.setup) == ("reserved_1y", 0, 0)
+    assert choice.nodes <= 2
+
+
+def test_a_price_known_only_in_part_is_never_planned_on() -> None:
+    outcome = refused(market(offer(partial=("vcpu", "ram"))))
+    assert outcome.rejected == {"price known only in part": 1}
+
+
+def test_a_retired_family_is_rejected_by_that_reason() -> None:
+    assert refused(market(offer(), types=(replace(BOX, retired=True),))).rejected == {"retired family": 1}
+
+
+def test_a_type_that_is_not_sold_on_demand_can_still_be_had_as_spot() -> None:
+    columns = market(offer(), offer("spot", 8.0), types=(replace(BOX, sold_on_demand=False),))
+    outcome = planned(columns)
+    assert outcome.phases[0].choice.offer.price_kind == "spot"
+    assert outcome.proof.rejected["not sold on demand"] == 1
+
+
+def test_an_accelerator_that_does_not_train_is_rejected_by_that_reason() -> None:
+    outcome = refused(market(offer(), types=(replace(BOX, accelerator="Inferentia2"),)))
+    assert outcome.rejected == {"accelerator does not train": 1}
+    assert outcome.conflicts == (("workload",),)
+
+
+def test_unverified_availability_is_opt_in() -> None:
+    columns = market(offer(usd=30.0), offer(usd=10.0, region="ap-south-1", available=False))
+    assert planned(columns).phases[0].choice.offer.region == "us-east-1"
+    opted = replace(JOB, constraints=Constraints(unverified_availability=True))
+    outcome = planned(columns, opted)
+    assert outcome.phases[0].choice.offer.region == "ap-south-1"
+    assert any("nobody has verified" in warning for warning in outcome.warnings)
+
+
+def test_government_regions_are_opt_in() -> None:
+    columns = market(offer(usd=30.0), offer(usd=10.0, region="us-gov-west-1"))
+    assert planned(columns).phases[0].choice.offer.region == "us-east-1"
+    opted = replace(JOB, constraints=Constraints(partitions=("commercial", "gov")))
+    assert planned(columns, opted).phases[0].choice.offer.region == "us-gov-west-1"
+
+
+def test_a_region_glob_that_matches_nothing_is_refused_by_its_place() -> None:
+    asked = replace(JOB, constraints=Constraints(regions=("us-*", "mars-*")))
+    with pytest.raises(UnusableInput, match=r"constraints\.regions\[1\].*mars") as caught:
+        plan(asked, market(offer()), settings=SETTINGS)
+    assert caught.value.faults[0].pointer == "/constraints/regions/1"
+
+
+def test_a_glob_for_one_provider_does_not_bind_another() -> None:
+    asked = replace(JOB, constraints=Constraints(regions=("azure:us-*", "eu-*")))
+    columns = market(offer(usd=10.0), offer(usd=30.0, region="eu-west-1"))
+    with pytest.raises(UnusableInput, match="azure"):
+        plan(asked, columns, settings=SETTINGS)
+    named = replace(JOB, constraints=Constraints(regions=("aws:eu-*",)))
+    assert planned(columns, named).phases[0].choice.offer.region == "eu-west-1"
+
+
+def test_an_unknown_geography_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(UnusableInput, match=r"unknown geography 'atlantis'; one of .*asia"):
+        plan(replace(JOB, constraints=Constraints(geography=("atlantis",))), market(offer()), settings=SETTINGS)
+
+
+def test_a_listed_provider_left_without_a_region_is_warned_about() -> None:
+    other = replace(BOX, provider="gcp", name="gbox")
+    columns = market(offer(), offer(provider="gcp", instance_type="gbox", region="us-central1"), types=(BOX, other))
+    asked = replace(JOB, constraints=Constraints(providers=("aws", "gcp"), regions=("us-east-*",)))
+    assert any("leaves gcp without a region" in warning for warning in planned(columns, asked).warnings)
+
+
+def test_moving_the_data_can_outweigh_a_cheaper_machine() -> None:
+    columns = market(offer(usd=20.0), offer(usd=19.0, region="eu-west-1"))
+    here = replace(JOB, data=DataSource(provider="aws", region="us-east-1", dataset_gb=50_000))
+    outcome = planned(columns, here)
+    assert (outcome.phases[0].choice.offer.region, outcome.cost.egress) == ("us-east-1", 0)
+    assert planned(columns).phases[0].choice.offer.region == "eu-west-1"
+
+
+def test_a_slice_of_a_pod_is_rented_with_all_its_hosts() -> None:
+    pod = replace(BOX, accelerator="TPU-v5e", accelerator_count=Fraction(4), fixed_nodes=8, scaleup_domain=32)
+    assert planned(market(offer(), types=(pod,))).phases[0].choice.nodes == 8
+    narrow = replace(JOB, constraints=Constraints(max_nodes=4))
+    assert "constraints.max_nodes" in {
+        name for names in refused(market(offer(), types=(pod,)), narrow).conflicts for name in names
+    }
+
+
+def test_modelled_prices_and_old_prices_are_warned_about() -> None:
+    old = offer("spot", 8.0, observed_at=START - timedelta(days=400), modelled=("spot_price",))
+    outcome = planned(market(old))
+    assert any("400 days before the start" in warning for warning in outcome.warnings)
+    assert any("spot price is modelled" in warning for warning in outcome.warnings)
+
+
+def test_the_price_up_to_which_a_plan_holds_is_that_of_the_same_machine_elsewhere() -> None:
+    outcome = planned(market(offer(usd=20.0), offer(usd=21.0, region="us-west-2")))
+    assert outcome.sensitivity.holds_until == pytest.approx(21e6, rel=1e-3)
+
+
+WORKSTATION = OwnedMachine(
+    instance_type=replace(BOX, provider="local", name="lab", clusters=False),
+    region="lab",
+    machines=1,
+    usd_per_hour_full=3.0,
+    power_watts=3000.0,
+    pue=1.2,
+    usd_per_kwh=0.30,
+)
+
+
+def test_own_machines_compete_at_full_cost_and_pay_their_power() -> None:
+    outcome = planned(market(offer()), owned=(WORKSTATION,))
+    choice = outcome.phases[0].choice
+    assert (choice.offer.provider, choice.offer.price_kind) == ("local", "owned")
+    assert outcome.cost.power == pytest.approx(choice.hours.expected * 3.0 * 1.2 * 0.30 * 1e6, rel=1e-6)
+    assert outcome.cost.compute + outcome.cost.setup == pytest.approx(choice.hours.expected * 3.0e6, rel=1e-4)
+
+
+def test_at_marginal_cost_own_machines_cost_their_power_alone() -> None:
+    outcome = planned(market(offer()), owned=(WORKSTATION,), settings=replace(SETTINGS, cost_basis="marginal"))
+    assert outcome.cost.expected == outcome.cost.power + outcome.cost.storage
+
+
+def test_own_machines_are_exempt_from_region_constraints() -> None:
+    asked = replace(JOB, constraints=Constraints(regions=("us-*",), geography=("us",)))
+    assert planned(market(offer()), asked, owned=(WORKSTATION,)).phases[0].choice.offer.provider == "local"
+
+
+def test_an_own_machine_works_in_its_free_windows_only() -> None:
+    night = tuple(
+        FreeSpan(start=START + timedelta(days=day), end=START + timedelta(days=day, hours=2)) for day in range(365)
+    )
+    alone = replace(JOB, constraints=Constraints(providers=("local",)), deadline_hours=None)
+    always = planned(market(offer()), alone, owned=(WORKSTATION,)).hours.expected
+    nights = planned(market(offer()), alone, owned=(replace(WORKSTATION, windows=night),)).hours.expected
+    assert always > 2
+    assert nights > 24 * (always // 2)
+
+
+def test_no_job_starts_on_more_own_machines_than_there_are() -> None:
+    pair = replace(WORKSTATION, machines=2, instance_type=replace(WORKSTATION.instance_type, clusters=True))
+    alone = replace(JOB, constraints=Constraints(providers=("local",)), deadline_hours=None)
+    frontier = planned(market(offer()), alone, owned=(pair,), frontier=True).frontier
+    assert frontier is not None
+    assert {choice.nodes for choice in frontier} <= {1, 2}
+
+
+def test_a_job_too_late_and_too_dear_names_both_ways_out_with_their_cost() -> None:
+    outcome = refused(market(offer(usd=20.0)), replace(JOB, deadline_hours=0.6, budget_usd=1.0))
+    assert outcome.conflicts
+    assert {name for names in outcome.conflicts for name in names} >= {"budget_usd"}
+    assert all(relaxation.choice.cost.expected > 0 for relaxation in outcome.relaxations)
+    assert outcome.nearest is not None
+
+
+def test_a_named_precision_that_no_machine_has_offers_auto() -> None:
+    old = replace(BOX, accelerator="V100-16GB")
+    strict = replace(JOB, training=replace(JOB.training, precision="bf16"))
+    outcome = refused(market(offer(), types=(old,)), strict)
+    assert outcome.conflicts == (("training.precision",),)
+    assert [relaxation.requirements for relaxation in outcome.relaxations] == [("training.precision",)]
+
+
+def test_the_same_question_gives_the_same_plan_bit_for_bit() -> None:
+    columns = market(offer(), offer("spot", 8.0))
+    first, second = planned(columns), planned(columns)
+    assert (first.cost, first.hours, first.phases, first.alternatives) == (
+        second.cost,
+        second.hours,
+        second.phases,
+        second.alternatives,
+    )
