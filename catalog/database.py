@@ -79,11 +79,7 @@ def database_url(text: str | None) -> sa.URL:
     """
     if text is None:
         return sa.URL.create("sqlite", database=str(user_data_path("gpuplan", appauthor=False) / FILE_NAME))
-    try:
-        url = sa.make_url(text.strip())
-        url.port  # noqa: B018  (a port that is no number is refused here)
-    except (sa.exc.ArgumentError, ValueError):
-        raise UnusableInput.at(VARIABLE, message=f"not a database URL; accepted: {ACCEPTED}") from None
+    url = _parsed(text)
     name = _SPELLINGS.get(url.drivername)
     if name is None:
         raise UnusableInput.at(
@@ -91,7 +87,19 @@ def database_url(text: str | None) -> sa.URL:
         )
     if name == "sqlite" and (url.database in {None, "", ":memory:"} or url.query or url.host):
         raise UnusableInput.at(VARIABLE, message="SQLite needs a file and no options: sqlite:////absolute/path/to/file")
+    if name == "sqlite":
+        url = url.set(database=str(Path(url.database or "").absolute()))  # a later change of directory moves nothing
     return url.set(drivername=DIALECTS[name].driver)
+
+
+def _parsed(text: str) -> sa.URL:
+    try:
+        url = sa.make_url(text.strip())
+    except (sa.exc.ArgumentError, ValueError):
+        url = None
+    if url is None or not (text + (url.database or "")).isprintable():
+        raise UnusableInput.at(VARIABLE, message=f"not a database URL; accepted: {ACCEPTED}")
+    return url
 
 
 def connect(url: sa.URL) -> sa.Engine:

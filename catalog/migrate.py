@@ -1,4 +1,4 @@
-"""Brings a database to this release's tables when it is opened; alembic is imported only if it is not there yet."""
+"""Brings a database to this release's tables when it is opened; alembic is imported only to upgrade an older one."""
 
 import sqlite3
 import time
@@ -8,13 +8,22 @@ import sqlalchemy as sa
 
 from catalog.database import BUSY_MILLISECONDS, DIALECTS, VARIABLE, shown, writing
 from catalog.errors import StoreFailure
+from catalog.schema import metadata
 
 if TYPE_CHECKING:
     from alembic.config import Config
 
 #: The newest revision under `migrations/versions`: compared before anything slow is imported.
 HEAD = "0001"
-_VERSION = sa.table("alembic_version", sa.column("version_num"))
+SCRIPTS = "catalog:migrations"
+
+#: As alembic itself makes it, so that it goes on from here.
+_VERSION = sa.Table(
+    "alembic_version",
+    sa.MetaData(),
+    sa.Column("version_num", sa.String(32), nullable=False),
+    sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
 
 
 def to_head(engine: sa.Engine, url: sa.URL) -> None:
@@ -32,7 +41,9 @@ def to_head(engine: sa.Engine, url: sa.URL) -> None:
         if lock is not None:
             connection.exec_driver_sql(lock)
         revision = revision_of(connection)
-        if revision != HEAD:
+        if revision is None:
+            _create(connection)
+        elif revision != HEAD:
             _upgrade(connection, revision, url)
 
 
@@ -41,26 +52,33 @@ def alembic_config(connection: sa.Connection | None = None) -> "Config":
     from alembic.config import Config
 
     config = Config()
-    config.set_main_option("script_location", "catalog:migrations")
+    config.set_main_option("script_location", SCRIPTS)
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     return config
 
 
 def revision_of(connection: sa.Connection) -> str | None:
-    """The revision that the database is at; None if it has none of our tables yet."""
+    """The revision that the database is at, "base" before the first; None if nobody has made tables yet."""
     if not sa.inspect(connection).has_table(_VERSION.name):
         return None
-    return connection.execute(sa.select(_VERSION.c.version_num)).scalar_one_or_none()
+    return connection.execute(sa.select(_VERSION.c.version_num)).scalar_one_or_none() or "base"
 
 
-def _upgrade(connection: sa.Connection, revision: str | None, url: sa.URL) -> None:
+def _create(connection: sa.Connection) -> None:
+    """Makes the tables of `HEAD` at once: an empty database has nothing to upgrade."""
+    metadata.create_all(connection, checkfirst=False)
+    _VERSION.create(connection)
+    connection.execute(sa.insert(_VERSION), {"version_num": HEAD})
+
+
+def _upgrade(connection: sa.Connection, revision: str, url: sa.URL) -> None:
     from alembic import command
     from alembic.script import ScriptDirectory
 
     config = alembic_config(connection)
     known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-    if revision is not None and revision not in known:
+    if revision not in known | {"base"}:
         raise StoreFailure(
             f"database {shown(url)}: written by a newer gpuplan (revision {revision[:40]}); "
             f"upgrade gpuplan or point {VARIABLE} elsewhere"

@@ -181,7 +181,11 @@ def test_a_database_of_another_program_is_left_alone(url: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", " ", "gpuplan.db", "/var/lib/gpuplan.db", "sqlite", "postgresql://host:port/db", "\x00", "://", "ü" * 9000],
+    [
+        *("", " ", "gpuplan.db", "/var/lib/gpuplan.db", "sqlite", "://", "\x00", "\u00fc" * 9000),
+        *("postgresql://host:port/db", "postgresql://u:p@[::1"),
+        *("sqlite:////tmp/\x00", "sqlite:////tmp/a%00b", "sqlite:////tmp/\udcff"),
+    ],
 )
 def test_a_malformed_url_is_unusable_input_that_names_the_variable(text: str) -> None:
     with pytest.raises(

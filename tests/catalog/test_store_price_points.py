@@ -90,7 +90,7 @@ def test_a_year_of_nightly_refreshes_of_60_000_prices_stays_under_500_mb(
     tmp_path: Path, open_store: Callable[[str], Store]
 ) -> None:
     file = tmp_path / "gpuplan.sqlite3"
-    offers, nights, daily_change = 1_500, 12, 30
+    offers, nights, daily_change = 1_500, 8, 30
     store = open_store(f"sqlite:///{file}")
     sizes = []
     for night in range(nights):

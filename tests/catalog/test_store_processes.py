@@ -12,7 +12,7 @@ from pathlib import Path
 from catalog.store import Store
 from tests.catalog.snapshots_for_tests import NIGHT, many
 
-PROCESSES = 5
+PROCESSES = 4
 
 
 def _python(code: str, *arguments: str) -> subprocess.Popen[str]:
@@ -116,15 +116,15 @@ from tests.catalog.snapshots_for_tests import NIGHT, many
 store = Store.open(sys.argv[1])
 print("writing", flush=True)
 for night in range(1, 100):
-    changes = {i: 7_000_000 + night for i in range(night % 2, 800, 2)}
-    store.put_snapshot(many(800, changes, observed_at=NIGHT + timedelta(days=night)), source="refresh")
+    changes = {i: 7_000_000 + night for i in range(night % 2, 500, 2)}
+    store.put_snapshot(many(500, changes, observed_at=NIGHT + timedelta(days=night)), source="refresh")
 """
 
 
 def test_a_kill_in_the_middle_of_a_write_leaves_the_last_good_snapshot(store: Store) -> None:
-    first = many(800)
+    first = many(500)
     store.put_snapshot(first, source="refresh")
-    for moment in (0.01, 0.035, 0.06, 0.11, 0.23):
+    for moment in (0.01, 0.03, 0.05, 0.09, 0.17):
         writer = _python(KEEP_WRITING, store.url.render_as_string(hide_password=False))
         assert writer.stdout is not None
         assert writer.stdout.readline() == "writing\n"
@@ -132,9 +132,9 @@ def test_a_kill_in_the_middle_of_a_write_leaves_the_last_good_snapshot(store: St
         writer.kill()
         writer.communicate()
         for each in store.snapshots():
-            assert len(store.snapshot(each.id).offers) == 800
+            assert len(store.snapshot(each.id).offers) == 500
         assert store.snapshot(first.id) == first
-    after = many(800, {3: 1}, observed_at=NIGHT + timedelta(days=999))
+    after = many(500, {3: 1}, observed_at=NIGHT + timedelta(days=999))
     store.put_snapshot(after, source="refresh")
     assert store.snapshot(after.id) == after
     assert store.current_snapshot_id() == after.id

@@ -47,7 +47,7 @@ def _create_snapshots() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_snapshots"),
         sa.UniqueConstraint("seq", name="uq_snapshots_seq"),
         sa.ForeignKeyConstraint(["parent"], ["snapshots.id"], name="fk_snapshots_parent"),
-        sa.CheckConstraint("source IN ('embedded', 'refresh')", name="ck_snapshots_source"),
+        sa.CheckConstraint("source IN ('embedded', 'refresh')", name=op.f("ck_snapshots_source")),
     )
 
 
