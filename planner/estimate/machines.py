@@ -36,6 +36,7 @@ class Machines:
     nodes: Ints
 
     def __len__(self) -> int:
+        """Rows."""
         return len(self.nodes)
 
 
@@ -111,6 +112,7 @@ class Estimates:
         return shape | {"checkpointing": CHECKPOINTING[int(self.checkpointing[index])]}
 
     def __len__(self) -> int:
+        """Rows, those of the machines asked about."""
         return len(self.reason)
 
 

@@ -1,0 +1,148 @@
+"""Laws that hold whatever the constants: monotone in hardware, in layout, in memory."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.estimate import estimate
+from planner.estimate.machines import Estimates, LayoutRequest, Machines, arrays_of
+from planner.job import Training
+from planner.workload.work import Work
+from tests.planner.estimate.cases import chip, cluster, counted, llama_8b, resnet
+
+BF16 = Training(precision="bf16")
+AUTO = Training()
+ROOMY_MIB = 1e7
+
+
+def ask(work: Work, machines: Machines, training: Training = BF16, **fixed: int | str) -> Estimates:
+    return estimate(work, training, machines, goodput=0.8, request=LayoutRequest(**fixed))  # type: ignore[arg-type]
+
+
+@settings(max_examples=30, deadline=None)
+@given(power=st.integers(0, 5), stage=st.integers(0, 3))
+def test_throughput_of_an_accelerator_never_rises_with_more_replicas(power: int, stage: int) -> None:
+    per = []
+    for nodes in (1 << power, 2 << power):
+        machines = cluster(chip(), nodes=nodes, memory_mib=ROOMY_MIB)
+        fixed = {"tensor": 1, "pipeline": 1, "zero_stage": stage, "micro_batch": 1, "checkpointing": "none"}
+        found = ask(llama_8b(batch=512), machines, **fixed)  # type: ignore[arg-type]
+        assert found.reason[0] == 0
+        per.append(found.units_per_second[0] / (8 * nodes))
+    assert per[1] <= per[0] * (1 + 1e-9)
+
+
+@settings(max_examples=20, deadline=None)
+@given(power=st.integers(9, 15))
+def test_attention_time_of_a_token_never_falls_with_the_sequence(power: int) -> None:
+    times = []
+    for sequence in (1 << power, 2 << power):
+        machines = cluster(chip(), memory_mib=ROOMY_MIB)
+        work = llama_8b(sequence=sequence, batch=64)
+        found = ask(work, machines, tensor=1, pipeline=1, context=1, micro_batch=1, checkpointing="none")
+        times.append(found.terms["attention"][0] / work.units_per_step)
+    assert times[1] >= times[0]
+
+
+@settings(max_examples=20, deadline=None)
+@given(nodes=st.sampled_from([1, 2, 4, 16]), tensor=st.sampled_from([1, 2, 4]))
+def test_each_zero_stage_holds_no_more_states_than_the_one_before(nodes: int, tensor: int) -> None:
+    machines = cluster(chip(), nodes=nodes, memory_mib=ROOMY_MIB)
+    states = [
+        ask(llama_8b(), machines, tensor=tensor, pipeline=1, zero_stage=stage, micro_batch=1).states_gib[0]
+        for stage in range(4)
+    ]
+    assert states == sorted(states, reverse=True)
+    assert states[3] < states[0]
+
+
+def test_adapters_hold_fewer_states_than_full_training() -> None:
+    machines = cluster(chip(), memory_mib=ROOMY_MIB)
+    full = ask(llama_8b(), machines, tensor=1, pipeline=1, zero_stage=1)
+    lora = ask(
+        llama_8b(trained=0.005), machines, Training(method="lora", precision="bf16"), tensor=1, pipeline=1, zero_stage=1
+    )
+    assert lora.states_gib[0] < full.states_gib[0]
+
+
+def test_full_training_with_adam_holds_sixteen_bytes_a_parameter() -> None:
+    found = ask(llama_8b(), cluster(chip(), devices=1, memory_mib=ROOMY_MIB))
+    assert found.states_gib[0] * 2**30 == pytest.approx(16 * 8.03e9, rel=0.01)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    gib=st.floats(8, 200),
+    more=st.floats(1.0, 4.0),
+    devices=st.sampled_from([1, 2, 4, 8]),
+    nodes=st.sampled_from([1, 2, 3, 8]),
+    work=st.sampled_from([llama_8b(), resnet(), counted()]),
+)
+def test_more_memory_never_stops_a_job_from_fitting(
+    gib: float, more: float, devices: int, nodes: int, work: Work
+) -> None:
+    small = ask(work, cluster(chip(), devices=devices, nodes=nodes, memory_mib=gib * 1024))
+    large = ask(work, cluster(chip(), devices=devices, nodes=nodes, memory_mib=gib * more * 1024))
+    assert small.reason[0] != 0 or large.reason[0] == 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    factor=st.floats(1.0, 3.0),
+    column=st.sampled_from(["bf16_tflops", "memory_gbs", "link_gbs", "pcie_gbs"]),
+    work=st.sampled_from([llama_8b(), resnet(), counted()]),
+    nodes=st.sampled_from([1, 4]),
+)
+def test_a_faster_chip_or_link_is_never_slower(factor: float, column: str, work: Work, nodes: int) -> None:
+    plain, better = chip(), chip(**{column: getattr(chip(), column) * factor})
+    found = ask(work, cluster(plain, better, nodes=nodes, fabric_gbps=100.0))
+    assert found.step_seconds[1] <= found.step_seconds[0] * (1 + 1e-9)
+
+
+@settings(max_examples=20, deadline=None)
+@given(gbps=st.floats(5, 3200), factor=st.floats(1.0, 10.0))
+def test_a_faster_fabric_is_never_slower(gbps: float, factor: float) -> None:
+    slow = ask(llama_8b(), cluster(chip(), nodes=4, fabric_gbps=gbps))
+    fast = ask(llama_8b(), cluster(chip(), nodes=4, fabric_gbps=gbps * factor))
+    assert fast.step_seconds[0] <= slow.step_seconds[0] * (1 + 1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    name=st.sampled_from(["H100-80GB-SXM", "A100-40GB-SXM", "L4", "V100-16GB", "TPU-v5p", "GB200", "MI300X"]),
+    nodes=st.sampled_from([1, 2, 3, 5, 8]),
+    devices=st.sampled_from([1, 4, 8]),
+    work=st.sampled_from([llama_8b(), llama_8b(sequence=65536, batch=64), resnet(), counted()]),
+)
+def test_terms_add_to_the_step_and_the_layout_to_the_cluster(name: str, nodes: int, devices: int, work: Work) -> None:
+    found = ask(work, cluster(chip(name), devices=devices, nodes=nodes), AUTO)
+    if found.reason[0]:
+        assert np.isinf(found.hours[0])
+        return
+    assert sum(values[0] for values in found.terms.values()) == pytest.approx(found.step_seconds[0])
+    assert found.data[0] * found.tensor[0] * found.pipeline[0] * found.context[0] == nodes * devices
+    assert found.peak_gib[0] <= found.capacity_gib[0] * (1 + 1e-9)
+    parts = found.states_gib[0] + found.activations_gib[0] + found.other_gib[0]
+    assert parts == pytest.approx(found.peak_gib[0])
+    assert found.hours[0] == pytest.approx(found.step_seconds[0] * work.steps / 3600)
+    assert found.hours_with_goodput[0] == pytest.approx(found.hours[0] / 0.8)
+    assert 0 < found.mfu[0] < 1
+
+
+def test_rows_do_not_depend_on_their_neighbours() -> None:
+    chips = [chip(name) for name in ("H100-80GB-SXM", "L4", "A100-40GB-SXM", "K80")]
+    together = ask(llama_8b(), cluster(*chips, nodes=2), AUTO)
+    for index, one in enumerate(chips):
+        alone = ask(llama_8b(), cluster(one, nodes=2), AUTO)
+        for name in arrays_of(together):
+            assert getattr(alone, name)[0] == pytest.approx(getattr(together, name)[index], nan_ok=True), name
+
+
+def test_the_chosen_layout_is_no_slower_than_any_that_is_asked_for() -> None:
+    machines = cluster(chip(), nodes=2)
+    free = ask(llama_8b(), machines).step_seconds[0]
+    for tensor in (1, 2, 4, 8):
+        for pipeline in (1, 2):
+            asked = ask(llama_8b(), machines, tensor=tensor, pipeline=pipeline)
+            assert free <= asked.step_seconds[0] * 1.001
