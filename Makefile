@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Each locked set is installed once; the stamp is younger than the lock it was made from.
 RUN_STAMP := .venv/.run-stamp
 DEV_STAMP := .venv/.dev-stamp
-JOB ?= examples/llama-3-8b-lora.yaml
+JOB ?= examples/llama-3-8b.yaml
 
 .PHONY: help plan test check lock catalogue bench accuracy clean
 

@@ -41,7 +41,7 @@ class PriceKind:
 @cache
 def price_kinds() -> dict[str, PriceKind]:
     """Every price kind by name, in the order of the table."""
-    with (files("catalog") / "data" / "price_kinds.csv").open(encoding="utf-8", newline="") as file:
+    with (files("catalog") / "data" / "price_kinds.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     return {row["name"]: _price_kind(row) for row in rows}
 

@@ -1,7 +1,7 @@
 """What every test shares: the shared_data skip, and the rule that nothing else may skip in CI."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,9 @@ def shared_data() -> Path:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if report.skipped and os.environ.get("GPUPLAN_FORBID_SKIPS") and item.get_closest_marker("shared_data") is None:
         report.outcome = "failed"
