@@ -20,7 +20,7 @@ from api.version import gpuplan_version
 from catalog.columns import Columns, columns_of
 from catalog.documents import read_document
 from catalog.owned import OwnedMachine
-from catalog.snapshot_list import StoredSnapshot
+from catalog.snapshot_list import NotStored, StoredSnapshot
 from catalog.store import Store
 from planner.settings import PlannerSettings
 
@@ -111,6 +111,11 @@ class Gpuplan:
 
     def saved_plan(self, plan_id: str) -> Document:
         """The answer saved under `plan_id`, as it was given. Raises `UnusableInput` if there is none."""
+        if not plan_id.isprintable():
+            # PostgreSQL takes no NUL in text; no id of ours has anything of the kind.
+            raise NotStored.at(
+                "plan", message="no id of a plan has control characters; accepted: the id of a saved plan"
+            )
         return self.store.plan(plan_id).outcome
 
     def estimate(self, document: Document, *, now: datetime | None = None) -> Document:

@@ -1,6 +1,7 @@
 """`gpuplan serve`: the HTTP service on this machine."""
 
 import ipaddress
+import logging
 import socket
 from typing import Annotated
 
@@ -28,15 +29,18 @@ def serve(
             " use it; accepted: a loopback address, or --insecure-no-auth behind a proxy that authenticates"
         )
         raise UnusableInput.at("host", message=message)
-    listener = _listen(host, port)
+    listener = listen(host, port)
     gpuplan = open_gpuplan(inventory=inventory, settings=settings)
     gpuplan.check()
 
     import uvicorn
 
+    from api.http.edge import LOOPBACK_HOSTS
     from api.http.service import create_service
 
-    config = uvicorn.Config(create_service(gpuplan), log_level="info", access_log=False, server_header=False)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    service = create_service(gpuplan, hosts=None if insecure_no_auth else LOOPBACK_HOSTS | {host.lower()})
+    config = uvicorn.Config(service, log_level="info", access_log=False, server_header=False)
     uvicorn.Server(config).run(sockets=[listener])
 
 
@@ -50,7 +54,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     """A bound socket, or `UnusableInput` that says why there is none (port in use, unknown host ...)."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

@@ -10,6 +10,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.http.problems import Refused, problem
 
+#: How this machine calls itself; another name in `Host` means that a page elsewhere made a browser ask (DNS rebinding).
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
 log = logging.getLogger("gpuplan.http")
 
 #: What may be echoed into a header and a log line; anything else gets a fresh id.
@@ -53,3 +56,26 @@ class Edge:
             await problem(Refused(500, detail), request_id)(scope, receive, send_with_id)
         milliseconds = (time.perf_counter() - began) * 1e3
         log.info("%s %s %s %d %.1f ms", request_id, scope["method"], scope["path"], status, milliseconds)
+
+
+class OnlyHosts:
+    """ASGI middleware: refuses requests that call this service by any other name than one of `hosts`.
+
+    A service without authentication that listens on loopback must not answer a web page whose name was
+    made to point here: the browser would let that page read the answers.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
+        """Around `app`; `hosts` are names without port."""
+        self.app = app
+        self.hosts = hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass one request on, or answer 421."""
+        if scope["type"] == "http":
+            host = re.sub(r":\d*$", "", Headers(scope=scope).get("host", "").lower())
+            if host not in self.hosts:
+                refused = Refused(421, f"this service is not {host[:80]!r}; accepted: {', '.join(sorted(self.hosts))}")
+                await problem(refused, scope.get("request_id", ""))(scope, receive, send)
+                return
+        await self.app(scope, receive, send)

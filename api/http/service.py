@@ -4,15 +4,15 @@ from fastapi import FastAPI
 
 from api.app import Gpuplan
 from api.http import catalogue, docs_page, health, openapi, plans, problems
-from api.http.edge import Edge
+from api.http.edge import Edge, OnlyHosts
 from api.http.workers import Workers
 from api.version import gpuplan_version
 
 DESCRIPTION = "The provably cheapest way to run a training job on hardware you own or rent."
 
 
-def create_service(gpuplan: Gpuplan) -> FastAPI:
-    """The service, answering from this `gpuplan`."""
+def create_service(gpuplan: Gpuplan, *, hosts: frozenset[str] | None = None) -> FastAPI:
+    """The service, answering from this `gpuplan`; with `hosts`, only to those who call it by one of these names."""
     # FastAPI's own documentation pages load scripts from elsewhere; `/docs` here needs nothing.
     app = FastAPI(title="gpuplan", version=gpuplan_version(), description=DESCRIPTION, docs_url=None, redoc_url=None)
     app.state.gpuplan = gpuplan
@@ -21,5 +21,8 @@ def create_service(gpuplan: Gpuplan) -> FastAPI:
         app.include_router(router)
     problems.register(app)
     openapi.attach(app)
+    if hosts is not None:
+        app.add_middleware(OnlyHosts, hosts=hosts)
+    # Added last and so outermost: whatever happens inside gets a request id.
     app.add_middleware(Edge)
     return app

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from api.render.tables import aligned
 from api.render.text import located, number, plain, usd_per_hour, when
+from catalog.price_kinds import price_kinds
 
 if TYPE_CHECKING:
     from api.app import OfferPage
@@ -37,6 +38,7 @@ def offer_notes(row: dict[str, Any]) -> str:
     """What a buyer must know about an offer besides its price."""
     notes = [f"modelled: {plain(each)}" for each in row["modelled"]]
     notes += [f"without {plain(each)}" for each in row["partial"]]
+    notes += ["electricity apart"] if price_kinds()[row["price_kind"]].owned else []
     notes += ["retired"] if row["retired"] else []
     notes += [] if row["available"] else ["availability unverified"]
     return ", ".join(notes)

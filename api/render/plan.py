@@ -153,8 +153,8 @@ def _alternatives(plan: Part) -> list[RenderableType]:
         titles = ("alternative", "machines", "where", "cost", "more by", "time")
         parts += [heading("Alternatives"), listing(titles, rows, right=(3, 4, 5))]
     if plan.get("commitments"):
-        titles = ("kind", "USD/h", "whole obligation", "pays off after")
-        table = listing(titles, [_commitment(each) for each in plan["commitments"]], right=(1, 2, 3))
+        columns = ("kind", "USD/h", "whole obligation", "pays off after")
+        table = listing(columns, [_commitment(each) for each in plan["commitments"]], right=(1, 2, 3))
         parts += [heading("The same machines under a commitment"), table]
     return parts
 

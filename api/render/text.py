@@ -21,7 +21,7 @@ def plain(value: object, *, limit: int = 2_000) -> str:
 
 
 def usd(value: object) -> str:
-    """A decimal string of dollars as `$1,234.56`; `unknown` for None. Sums below a cent keep two figures."""
+    """A decimal string of dollars as `$1,234.56`; `unknown` for None. A sum below a cent is said to be that."""
     if value is None:
         return UNKNOWN
     try:
@@ -29,7 +29,7 @@ def usd(value: object) -> str:
     except (InvalidOperation, ValueError):
         return plain(value)
     if 0 < abs(micros) < 10_000:
-        return f"${Decimal(micros) / 1_000_000:.2g}"
+        return "<$0.01" if micros > 0 else ">-$0.01"
     return usd_display(micros)
 
 

@@ -3,7 +3,10 @@
 import csv
 import io
 import json
+import socket
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,7 @@ import pytest
 
 from api.cli import plan as plan_command
 from api.cli.main import main
-from api.cli.serve import is_loopback
+from api.cli.serve import is_loopback, listen
 from catalog.errors import StoreFailure
 
 Run = Callable[..., Any]
@@ -154,7 +157,7 @@ def test_every_fault_gets_its_line(run: Run, job_file: Write, job: dict[str, Any
         (b"", "empty"),
         (b"\x00\x01\x02", "binary"),
         (b"\xff\xfe\xfa", "UTF-8"),
-        (b"name: " + b"x" * 10_000_000, "too many"),
+        (b"name: " + b"x" * 10_000_000, "1 MiB"),
         (b"a: &a [x]\nb: [*a, *a]\n", "not accepted"),
         (b"deadline: [", "line"),
         (b"- a list", "mapping"),
@@ -236,6 +239,34 @@ def test_a_store_that_failed_has_its_own_code(
     assert ended.code == 3
     [line] = ended.err.splitlines()
     assert str(path) in line
+
+
+def test_a_store_of_a_newer_release_is_left_alone(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "newer.sqlite3"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE alembic_version (version_num TEXT)")
+        database.execute("INSERT INTO alembic_version VALUES ('9999')")
+        database.commit()
+    monkeypatch.setenv("GPUPLAN_DATABASE_URL", f"sqlite:///{path}")
+    ended = run("offers")
+    assert ended.code == 3
+    assert "newer" in ended.err
+
+
+def test_own_machines_stand_among_the_offers(run: Run, job_file: Write) -> None:
+    machine = {"name": "box", "accelerator": "RTX 3090", "count": 2, "usd_per_hour": 0.4, "power_watts": 900}
+    site = {"machines": [machine | {"electricity_usd_per_kwh": 0.3}]}
+    given = ("offers", "--inventory", job_file(site, "inventory.yaml"), "--format", "json")
+    rows = json.loads(run(*given, "--provider", "local").out)["offers"]
+    assert [(row["accelerator"], row["accelerator_count"], row["price_kind"]) for row in rows] == [
+        ("RTX-3090", 2, "owned")
+    ]
+    assert {row["provider"] for row in json.loads(run(*given).out)["offers"]} == {"aws", "azure", "gcp", "local"}
+
+
+def test_each_answer_leaves_at_once() -> None:
+    with closing(listen("127.0.0.1", 0)) as listener:
+        assert listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_interrupting_is_quiet(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

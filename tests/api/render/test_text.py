@@ -37,7 +37,14 @@ def test_hours_are_said_as_people_do(hours: float | None, said: str) -> None:
 
 @pytest.mark.parametrize(
     ("amount", "said"),
-    [("1234.5", "$1,234.50"), ("0", "$0.00"), ("0.004", "$0.004"), (None, "unknown"), ("-3", "-$3.00")],
+    [
+        ("1234.5", "$1,234.50"),
+        ("0", "$0.00"),
+        ("0.004", "<$0.01"),
+        ("-0.004", ">-$0.01"),
+        (None, "unknown"),
+        ("-3", "-$3.00"),
+    ],
 )
 def test_money_is_never_rounded_to_nothing(amount: str | None, said: str) -> None:
     assert usd(amount) == said
