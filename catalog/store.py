@@ -99,8 +99,9 @@ class Store:
 
     def ensure_embedded(self) -> None:
         """Adds this release's embedded snapshot if it is not there yet; else costs one look-up."""
+        shipped = embedded_snapshot_id()
         with self._reading() as connection:
-            there = is_stored(connection, embedded_snapshot_id())
+            there = is_stored(connection, shipped)
         if not there:
             from catalog.embedded import embedded_snapshot
 
@@ -219,8 +220,14 @@ class Store:
 
 
 def embedded_snapshot_id() -> str:
-    """The id of the snapshot that this release ships, without reading its prices."""
-    return data_table("embedded.csv")[0]["snapshot_id"]
+    """The id of the snapshot that this release ships, without reading its prices.
+
+    Raises `StoreFailure` if the release is incomplete.
+    """
+    try:
+        return data_table("embedded.csv")[0]["snapshot_id"]
+    except (OSError, IndexError, KeyError) as problem:
+        raise StoreFailure(f"the embedded catalogue cannot be read ({problem}); reinstall gpuplan") from problem
 
 
 def _contents(connection: sa.Connection, seq: int) -> tuple[tuple[InstanceType, ...], StoredOffers]:

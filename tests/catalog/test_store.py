@@ -199,6 +199,12 @@ def test_a_new_release_brings_its_embedded_snapshot(store: Store, monkeypatch: p
     assert len(store.snapshots()) == 2
 
 
+def test_a_release_without_its_prices_says_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog.store, "data_table", lambda _: [])
+    with pytest.raises(StoreFailure, match=r"the embedded catalogue cannot be read .*; reinstall gpuplan"):
+        store.current_snapshot_id()
+
+
 def test_the_real_embedded_snapshot_goes_in_and_out(tmp_path: object, open_store: Callable[[str], Store]) -> None:
     store = open_store(f"sqlite:///{tmp_path}/gpuplan.sqlite3")
     embedded = catalog.embedded.embedded_snapshot()
