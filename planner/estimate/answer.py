@@ -35,9 +35,9 @@ class Answer:
 
     def _describe(self, rows: Ints, split: Ints, stage: Ints, kept: Ints, size: Floats) -> None:
         """Layout and memory of one candidate per row."""
-        at, found = self.plane.splits, self.plane.found
-        states, activations = found.states[stage, split], size * found.activations[kept, split]
-        other = found.buffers[stage, split] + self.question.clusters.context_bytes[rows]
+        at, found, held = self.plane.splits, self.plane.found, self.plane.held[split]
+        states, activations = found.states[stage, held], size * found.activations[kept, held]
+        other = found.buffers[stage, held] + self.question.clusters.context_bytes[rows]
         self.bytes[:, rows] = states + activations + other, states, activations, other
         ranks = at.data[split] * at.context[split]
         asked = self.question.request.zero_stage
@@ -68,10 +68,11 @@ class Answer:
         found = self.plane.found
         if not len(split):
             return
-        kept = np.argmin(found.activations[:, split], axis=0)
-        stage = np.argmin(found.states[:, split] + found.buffers[:, split], axis=0)
+        held = self.plane.held[split]
+        kept = np.argmin(found.activations[:, held], axis=0)
+        stage = np.argmin(found.states[:, held] + found.buffers[:, held], axis=0)
         sizes = np.full(len(split), size)
-        peak = found.peak(stage, kept, split, sizes)
+        peak = found.peak(stage, kept, held, sizes)
         winner, rows = first_least(peak, self.plane.splits.row[split])
         self._describe(rows, split[winner], stage[winner], kept[winner], sizes[winner])
 

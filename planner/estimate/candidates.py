@@ -6,9 +6,9 @@ import numpy as np
 
 from planner.estimate.layouts import Splits
 from planner.estimate.machines import Floats, Ints
-from planner.estimate.memory import Footprint
+from planner.estimate.memory import largest_micro_batch
+from planner.estimate.plane import Plane
 from planner.estimate.question import Question
-from planner.workload.work import Work
 
 #: A micro-batch beyond this many tokens gains nothing in the matmuls; sharded weights are gathered once per
 #: micro-batch and go on gaining.
@@ -16,41 +16,6 @@ ENOUGH_TOKENS = 8_192
 ENOUGH_TOKENS_SHARDED = 65_536
 #: Micro-batches per pipeline stage that a larger micro-batch must leave, or the bubble eats its gain.
 MICRO_BATCHES_PER_STAGE = 4
-#: The batch of a step may be rounded by this share to whole samples per replica.
-BATCH_ROUNDING = 0.05
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
-    """How a step's samples fall on the replicas of each split.
-
-    `local` whole samples per replica; `scale` converts the time of those into the time of the
-    job's own step: 1, or samples / (local x data) where the batch is rounded by at most 5 %.
-    """
-
-    local: Floats
-    scale: Floats
-    enough: np.ndarray[tuple[int], np.dtype[np.bool_]]
-
-    def take(self, split: Ints) -> "Batch":
-        """The batch of each of `split`."""
-        return Batch(local=self.local.take(split), scale=self.scale.take(split), enough=self.enough.take(split))
-
-
-def batches(work: Work, splits: Splits) -> Batch:
-    """The batch of each split; `enough` is False where there are more replicas than samples.
-
-    Work of which only totals are known divides over any number of devices.
-    """
-    if work.fixed_state_gib is not None:
-        ones = np.ones(len(splits.row))
-        return Batch(local=1.0 / splits.data, scale=ones, enough=ones > 0)
-    share = work.samples_per_step / splits.data
-    nearest = np.maximum(1.0, np.rint(share))
-    rounded = np.abs(share / nearest - 1.0) <= BATCH_ROUNDING + 1e-9
-    local = np.where(rounded, nearest, np.maximum(1.0, np.ceil(share)))
-    scale = np.where(rounded, share / local, 1.0)
-    return Batch(local=local, scale=scale, enough=share >= 1.0 - BATCH_ROUNDING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,31 +29,68 @@ class Candidates:
     micro_batches: Floats
 
 
-def candidates_of(question: Question, splits: Splits, batch: Batch, found: Footprint, fitting: Floats) -> Candidates:
+def candidates_of(question: Question, plane: Plane) -> Candidates:
     """Every combination that fits and is not dominated.
 
     One is dominated if a lower stage or less recomputation allows as large a micro-batch, or one that is
-    large enough: it then moves and computes no less. A requested micro-batch stands as it is.
+    large enough: it then moves and computes no less. Most splits reach that at the lowest stage without
+    recomputation, so the rest alone is looked at in full. A requested micro-batch stands as it is.
     """
-    asked, local = question.request.micro_batch, np.maximum(batch.local, 1.0)
-    usable = np.where(batch.enough, local, 0.0)
-    if asked:
-        sizes = np.where((fitting >= asked) & (usable >= asked), float(asked), 0.0)
-        ranked = sizes
-    else:
-        sizes = np.minimum(fitting, _wanted(question.work, splits, usable, ENOUGH_TOKENS_SHARDED))
-        ranked = np.minimum(sizes, _wanted(question.work, splits, usable, ENOUGH_TOKENS))
+    local = np.maximum(plane.batch.local, 1.0)
+    usable = np.where(plane.batch.enough, local, 0.0)
+    room = (question.clusters.capacity_bytes - question.clusters.context_bytes)[plane.splits.row]
+    wanted = _wanted(question, plane.splits, usable, ENOUGH_TOKENS)
+    easy = (_at_lowest(plane, room) >= wanted) & (wanted >= 1)
+    hard = np.flatnonzero(~easy)
+    sizes = largest_micro_batch(plane.found, plane.held[hard], room[hard])
+    split, stage, checkpointing, size = _of_hard(question, plane, hard, sizes, usable)
+    plain = np.flatnonzero(easy)
+    none = np.zeros(len(plain), dtype=np.int64)
+    order = np.argsort(np.concatenate((plain, hard[split])), kind="stable")
+    split = np.concatenate((plain, hard[split]))[order]
+    size = np.concatenate((wanted[plain], size))[order]
+    count = np.ceil(local[split] / size - 1e-9)
+    return Candidates(
+        split=split,
+        stage=np.concatenate((none, stage))[order],
+        checkpointing=np.concatenate((none, checkpointing))[order],
+        micro_batch=size if question.request.micro_batch else np.ceil(local[split] / count - 1e-9),
+        micro_batches=count,
+    )
+
+
+def _at_lowest(plane: Plane, room: Floats) -> Floats:
+    """Samples that fit at the lowest stage without recomputation."""
+    found = plane.found
+    each = 1.0 / np.maximum(found.activations[0], 1e-9)
+    samples: Floats = np.floor((room - (found.states[0] + found.buffers[0])[plane.held]) * each[plane.held])
+    return samples
+
+
+def _of_hard(
+    question: Question, plane: Plane, hard: Ints, fitting: Floats, usable: Floats
+) -> tuple[Ints, Ints, Ints, Floats]:
+    """(index into `hard`, stage, checkpointing, micro-batch) of what is not dominated among the splits at `hard`."""
+    splits = plane.splits.of_rows(plane.splits.row[hard], hard)
+    ranked = _fitted(question, fitting, _wanted(question, splits, usable[hard], ENOUGH_TOKENS))
     split, stage, checkpointing, element = _undominated(ranked)
-    size = np.where(stage == len(found.stages) - 1, sizes.reshape(-1).take(element), ranked.reshape(-1).take(element))
-    samples = local[split]
-    count = np.ceil(samples / size - 1e-9)
-    if not asked:
-        size = np.ceil(samples / count - 1e-9)
-    return Candidates(split=split, stage=stage, checkpointing=checkpointing, micro_batch=size, micro_batches=count)
+    more = _fitted(question, fitting, _wanted(question, splits, usable[hard], ENOUGH_TOKENS_SHARDED))
+    sharded = np.array(plane.found.stages)[stage] >= 3
+    size = np.where(sharded, more.reshape(-1).take(element), ranked.reshape(-1).take(element))
+    return split, stage, checkpointing, size
 
 
-def _wanted(work: Work, splits: Splits, local: Floats, tokens: int) -> Floats:
-    """The largest micro-batch worth having: all samples of a replica, enough micro-batches for a pipeline, `tokens`."""
+def _fitted(question: Question, fitting: Floats, wanted: Floats) -> Floats:
+    """The micro-batch that fits of what is wanted; a requested one fits as a whole or not at all."""
+    asked = question.request.micro_batch
+    return np.where(fitting >= wanted, wanted, 0.0) if asked else np.minimum(fitting, wanted)
+
+
+def _wanted(question: Question, splits: Splits, local: Floats, tokens: int) -> Floats:
+    """The largest micro-batch worth having: as asked, or a replica's samples, leaving a pipeline enough, up to `tokens`."""
+    asked, work = question.request.micro_batch, question.work
+    if asked:
+        return np.where(local >= asked, float(asked), 0.0)
     piped = np.maximum(1.0, local // (MICRO_BATCHES_PER_STAGE * splits.pipeline))
     size = np.minimum(local, np.where(splits.pipeline > 1, piped, local))
     if work.units_per_sample <= 1:

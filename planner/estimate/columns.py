@@ -67,7 +67,7 @@ def gather(question: Question, plane: Plane, chosen: Candidates) -> Gathered:
     of_machine = {name: getattr(question.clusters, name).take(row) for name in _MACHINE}
     share = stage_share(question.layers, splits.pipeline)
     of_split = {name: getattr(splits, name).take(chosen.split) for name in _SPLIT}
-    of_state = {name: getattr(found, name).take(chosen.split) for name in _STATE}
+    of_state = {name: getattr(found, name).take(plane.held[chosen.split]) for name in _STATE}
     stages = np.array(found.stages, dtype=np.float64)
     return Gathered(
         **of_machine,

@@ -7,7 +7,6 @@ from planner.estimate.by_row import first_least
 from planner.estimate.candidates import candidates_of
 from planner.estimate.columns import gather
 from planner.estimate.machines import Estimates, LayoutRequest, Machines
-from planner.estimate.memory import largest_micro_batch
 from planner.estimate.plane import plane_of
 from planner.estimate.question import question_of
 from planner.estimate.throughput import seconds
@@ -33,9 +32,7 @@ def estimate(
     """
     question = question_of(work, training, machines, request)
     plane = plane_of(question, machines)
-    room = question.clusters.capacity_bytes - question.clusters.context_bytes
-    fitting = largest_micro_batch(plane.found, room[plane.splits.row])
-    chosen = candidates_of(question, plane.splits, plane.batch, plane.found, fitting)
+    chosen = candidates_of(question, plane)
     terms = seconds(work, training, gather(question, plane, chosen))
     total = np.sum(list(terms.values()), axis=0)
     winner, rows = first_least(total, plane.splits.row[chosen.split])

@@ -104,6 +104,8 @@ def _of_cluster(
             if (gpus // t) % p or p > limits.layers:
                 continue
             for c in [context] if context else _contexts(limits, fast // t):
+                if c > 1 and not context and not pipeline and p & (p - 1):
+                    continue  # odd pipelines are for clusters that nothing else divides
                 if (gpus // (t * p)) % c or (data and data * t * p * c != gpus):
                     continue
                 d = gpus // (t * p * c)
@@ -122,7 +124,8 @@ def _pipelines(nodes: int, limit: int) -> list[int]:
 
 
 def _contexts(limits: Limits, room: int) -> list[int]:
-    return _powers(min(room, MAX_CONTEXT)) if limits.splits_sequence else [1]
+    """Not at all, or as far as the fast link allows, or half of that."""
+    return sorted({1, *_powers(min(room, MAX_CONTEXT))[-2:]}) if limits.splits_sequence else [1]
 
 
 def _experts(limits: Limits, ranks: int, room: int, fixed: int | None) -> list[int]:

@@ -50,12 +50,6 @@ class Footprint:
         states = self.states[stage, split] + self.buffers[stage, split]
         return states + micro_batch * self.activations[checkpointing, split]
 
-    def take(self, split: Ints) -> "Footprint":
-        """The footprint of each of `split`."""
-        tables = {name: getattr(self, name)[:, split] for name in ("states", "buffers", "activations")}
-        columns = {name: getattr(self, name).take(split) for name in ("dense", "expert_parameters", "frozen")}
-        return Footprint(stages=self.stages, **tables, **columns)
-
 
 def stage_share(layers: int, pipeline: Floats) -> Floats:
     """Share of the blocks on the fullest pipeline stage (blocks do not split)."""
@@ -176,8 +170,11 @@ def _explicit(question: Question, splits: Splits) -> Footprint:
     )
 
 
-def largest_micro_batch(found: Footprint, room: Floats) -> Floats:
-    """Samples per micro-batch that fit into `room` bytes, (stages, 3, splits); below 1 where none does."""
-    free = np.maximum(room - found.states - found.buffers, 0.0)
-    samples = free[:, None, :] * (1.0 / np.maximum(found.activations, 1e-9))
+def largest_micro_batch(found: Footprint, held: Ints, room: Floats) -> Floats:
+    """Samples per micro-batch that fit into `room` bytes, (stages, 3, splits); below 1 where none does.
+
+    `held` says where in `found` each split stands.
+    """
+    free = np.maximum(room - (found.states + found.buffers)[:, held], 0.0)
+    samples = free[:, None, :] * (1.0 / np.maximum(found.activations, 1e-9))[:, held]
     return np.floor(samples, out=samples)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planner.estimate.batch import Batch, batches
 from planner.estimate.by_row import first_least
-from planner.estimate.candidates import Batch, batches
 from planner.estimate.layouts import Splits, limits_of, splits_of
 from planner.estimate.machines import Floats, Ints, Machines
 from planner.estimate.memory import Footprint, footprint
@@ -24,11 +24,15 @@ SLACK = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plane:
-    """Splits with how the batch falls on them and what they hold; `splits.row` indexes the machines."""
+    """Splits with how the batch falls on them and what they hold; `splits.row` indexes the machines.
+
+    `found` is per cluster shape: `held` says where in it each split stands.
+    """
 
     splits: Splits
     batch: Batch
     interleave: Floats
+    held: Ints
     found: Footprint
 
 
@@ -45,13 +49,16 @@ def plane_of(question: Question, machines: Machines) -> Plane:
     in_flight = _in_flight(splits, batch, interleave)
     found = footprint(question, splits, element_bytes[splits.row].astype(np.float64), in_flight)
     row, split = _pairs(splits.row, shape_of_row, question.clusters.reason == 0)
-    keep = _worthwhile(question, Plane(splits=splits, batch=batch, interleave=interleave, found=found), row, split)
+    everything = np.arange(len(splits.row))
+    whole = Plane(splits=splits, batch=batch, interleave=interleave, held=everything, found=found)
+    keep = _worthwhile(question, whole, row, split)
     row, split = row[keep], split[keep]
     return Plane(
         splits=splits.of_rows(row, split),
         batch=batch.take(split),
         interleave=interleave.take(split),
-        found=found.take(split),
+        held=split,
+        found=found,
     )
 
 
