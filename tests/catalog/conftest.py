@@ -1,7 +1,6 @@
 """An empty database of each kind for the tests of the store: a SQLite file, and PostgreSQL on a real server."""
 
 import tempfile
-import uuid
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,13 +34,18 @@ def _administer(uri: str, statement: str) -> None:
     engine.dispose()
 
 
+@pytest.fixture(scope="session")
+def postgresql_database(postgresql_server: str) -> str:
+    """The URL of a database of the tests' own on the server."""
+    _administer(postgresql_server, "CREATE DATABASE gpuplan")
+    return postgresql_server.replace("/postgres?", "/gpuplan?")
+
+
 @pytest.fixture
-def postgresql_url(postgresql_server: str) -> Iterator[str]:
-    """The URL of a new, empty database on the server."""
-    name = f"t{uuid.uuid4().hex}"
-    _administer(postgresql_server, f"CREATE DATABASE {name} STRATEGY FILE_COPY")
-    yield postgresql_server.replace("/postgres?", f"/{name}?")
-    _administer(postgresql_server, f"DROP DATABASE {name} WITH (FORCE)")
+def postgresql_url(postgresql_database: str) -> str:
+    """The URL of that database, emptied: ten times as quick as making a new one."""
+    _administer(postgresql_database, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    return postgresql_database
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
