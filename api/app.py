@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 from api.catalogue import OfferFilter, accelerator_rows, matching, offer_rows
@@ -76,8 +77,13 @@ class Gpuplan:
 
         return read_inventory(read_document(read_file(path, field="inventory"), name=str(path)))
 
-    def check(self) -> None:
-        """Read settings, inventory and store now, so that a service refuses to start on a broken one."""
+    def warm_up(self) -> None:
+        """Read settings, inventory and store now, and load the planner.
+
+        So a service refuses to start on a broken one, and its first request waits for nothing.
+        """
+        for module in ("api.documents.estimate_request", "planner.document", "planner.estimate.single", "planner.plan"):
+            import_module(module)
         _ = self.settings, self.owned
         self.columns()
 

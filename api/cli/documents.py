@@ -34,8 +34,9 @@ def open_gpuplan(*, inventory: Path | None = None, settings: Path | None = None)
 
 
 def print_json(answer: object) -> None:
-    """Exactly one JSON document on standard output, figures that are not finite as null."""
-    sys.stdout.write(json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    """Exactly one JSON document on standard output, in ASCII where the terminal knows no more."""
+    unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    sys.stdout.write(json.dumps(answer, indent=2, ensure_ascii=not unicode, allow_nan=False) + "\n")
 
 
 def console() -> "Console":

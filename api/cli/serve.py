@@ -1,5 +1,6 @@
 """`gpuplan serve`: the HTTP service on this machine."""
 
+import gc
 import ipaddress
 import logging
 import socket
@@ -31,7 +32,7 @@ def serve(
         raise UnusableInput.at("host", message=message)
     listener = listen(host, port)
     gpuplan = open_gpuplan(inventory=inventory, settings=settings)
-    gpuplan.check()
+    gpuplan.warm_up()
 
     import uvicorn
 
@@ -41,6 +42,9 @@ def serve(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     service = create_service(gpuplan, hosts=None if insecure_no_auth else LOOPBACK_HOSTS | {host.lower()})
     config = uvicorn.Config(service, log_level="info", access_log=False, server_header=False)
+    # What is loaded by now stays for good: looking through it again at each full collection stops every request 50 ms.
+    gc.collect()
+    gc.freeze()
     uvicorn.Server(config).run(sockets=[listener])
 
 

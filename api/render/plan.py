@@ -62,7 +62,7 @@ def _headline(plan: Part) -> list[RenderableType]:
         cell(f"Cheapest for {plain(name)}: {what}", "bold green"),
         cell(
             f"Expected {usd(cost['expected'])} and {duration(hours['expected'])}, done {when(plan.get('finishes_at'))};"
-            f" at worst (95 %) {usd(cost['p95'])} and {duration(hours['p95'])}."
+            f" 19 of 20 such runs stay within {usd(cost['p95'])} and {duration(hours['p95'])}."
         ),
     ]
 

@@ -124,3 +124,9 @@ def test_a_port_in_use_is_refused_in_one_line(service: str, environment: dict[st
     done = ended(environment, "serve", "--port", service.rpartition(":")[2])
     assert done.returncode == 2
     assert done.stderr.startswith("gpuplan: port: cannot listen")
+
+
+def test_json_is_exact_where_the_terminal_knows_only_ascii(environment: dict[str, str]) -> None:
+    given = json.dumps(JOB | {"name": "größer"})
+    done = ended(environment | {"PYTHONIOENCODING": "ascii"}, "plan", "-", "--json", input=given)
+    assert json.loads(done.stdout)["plan"]["job"]["name"] == "größer"
