@@ -12,6 +12,9 @@ from api.render.text import UNKNOWN, duration, layout, located, number, percent,
 
 Part = Mapping[str, Any]
 
+#: The share of runs that every plan's `p95` figures stand for.
+P95 = 0.95
+
 
 def render_answer(answer: Part) -> Group:
     """The answer of `plan`, whichever it is."""
@@ -100,7 +103,10 @@ def _certainty(plan: Part) -> list[RenderableType]:
     shown = facts(
         [
             ("expected", duration(hours["expected"])),
-            (f"{percent(confidence)} of runs finish within", duration(hours["confident"])),
+            (
+                f"{percent(confidence)} of runs finish within",
+                None if confidence == P95 else duration(hours["confident"]),
+            ),
             ("95 % of runs finish within", duration(hours["p95"])),
             ("in time for the deadline", _chance(plan.get("deadline_probability"))),
             ("carbon", None if plan.get("carbon_kg") is None else f"{number(plan['carbon_kg'])} kg CO2e"),
@@ -180,18 +186,29 @@ def _sensitivity(plan: Part) -> list[RenderableType]:
     holds, per_hour = sensitivity.get("holds_until_usd_per_node_hour"), sensitivity.get("deadline_usd_per_hour")
     rows = [
         ("an hour more of deadline", f"saves about {usd(per_hour)} (relaxed)" if per_hour else None),
-        ("with more time", cheaper and f"{duration(cheaper['deadline_hours'])} saves {usd(cheaper['saves_usd'])}"),
-        ("with less time", faster and f"{duration(faster['deadline_hours'])} costs {usd(faster['costs_usd'])} more"),
+        (
+            "with more time",
+            cheaper and f"a deadline of {duration(cheaper['deadline_hours'])} saves {usd(cheaper['saves_usd'])}",
+        ),
+        (
+            "with less time",
+            faster and f"a deadline of {duration(faster['deadline_hours'])} costs {usd(faster['costs_usd'])} more",
+        ),
         ("stays cheapest up to", holds and f"{usd_per_hour(holds)} per node-hour"),
     ]
     return [heading("If something moved"), facts(rows)] if any(value for _, value in rows) else []
 
 
 def _prices(plan: Part, meta: Part) -> list[RenderableType]:
-    rows: list[tuple[str, object]] = [
-        ("price", f"observed {when(phase.get('price_observed_at'))}, {phase.get('price_source') or 'source unknown'}")
-        for phase in plan["phases"]
-    ]
+    rows: list[tuple[str, object]] = [("price", _observed(phase)) for phase in plan["phases"]]
     age = meta.get("price_age_days")
     rows.append(("age", None if age is None else f"{number(age)} days when this plan was made"))
     return [heading("Which prices it rests on"), facts(rows)]
+
+
+def _observed(phase: Part) -> str:
+    """When the price was read and from where."""
+    about = "about " if phase.get("price_observed_approximately") else ""
+    return (
+        f"observed {about}{when(phase.get('price_observed_at'))[:10]}, {phase.get('price_source') or 'source unknown'}"
+    )
