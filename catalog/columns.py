@@ -61,7 +61,9 @@ def columns_of(
     type_at = {(each.provider, each.name): i for i, each in enumerate(types)}
     region_at = {place: i for i, place in enumerate(regions)}
     kind_at = {kind: i for i, kind in enumerate(kinds)}
-    missing = [row.key for row in rows if (row.provider, row.instance_type) not in type_at or row.price_kind not in kind_at]
+    missing = [
+        row.key for row in rows if (row.provider, row.instance_type) not in type_at or row.price_kind not in kind_at
+    ]
     if missing:
         raise ValueError(f"{len(missing)} offers name an unknown instance type or price kind, the first {missing[0]}")
     return Columns(

@@ -59,7 +59,9 @@ class InstanceType:
         for name in ("accelerator_memory_mib", "vcpus", "ram_gib", "local_disk_gb", "intranode_gbs", "network_gbps"):
             value = getattr(self, name)
             if value is not None and not 0 < value < 1e8:
-                raise Implausible(f"instance type {self.name}: {name} {value} is not a positive size (unknown is left out)")
+                raise Implausible(
+                    f"instance type {self.name}: {name} {value} is not a positive size (unknown is left out)"
+                )
 
     @property
     def devices(self) -> int:

@@ -69,7 +69,8 @@ def screen(
     places = np.flatnonzero(allowed)
     mask = (code[places] & ((1 << _HARD_SHIFT) - 1)).astype(np.uint16)
     if keep_breakers:
-        by_mask = np.lexsort((snapshot.usd_per_hour[places], snapshot.cell[places], mask))
+        # Places are in order of cell and price already; a stable sort by mask keeps that order within each mask.
+        by_mask = np.argsort(mask, kind="stable")
         places, mask = places[by_mask], mask[by_mask]
     kept = _undominated(snapshot, places, mask, costs, default_rate)
     return Screened(
