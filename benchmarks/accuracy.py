@@ -134,12 +134,19 @@ def loss(sample: list[Run]) -> float:
     return float(np.mean([np.mean(values) for values in groups.values()]))
 
 
+def neutral() -> None:
+    """Every constant to the geometric middle of its bounds, so that a fit owes nothing to the runs left out."""
+    for _, _, put, low, high in constants():
+        put(math.sqrt(low * high))
+    chips.forget()
+
+
 def fit(sample: list[Run], passes: int) -> None:
     """Coordinate search: each constant in turn a step up or down, steps shrinking with every pass."""
     best = loss(sample)
     print(f"fit: start {best:.4f} on {len(sample)} runs")
     for turn, (name, get, put, low, high) in itertools.product(range(passes), constants()):
-        step = 0.16 / 2**turn
+        step = 0.3 / 2**turn
         for factor in (1 + step, 1 / (1 + step)):
             before = get()
             put(min(high, max(low, before * factor)))
@@ -158,10 +165,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fit", type=int, default=0, metavar="PASSES")
     parser.add_argument("--tasks", default="", help="classes of work, comma-separated; empty is all")
+    parser.add_argument("--without", default="", metavar="FAMILY", help="fit on the others, report this family alone")
     asked = parser.parse_args()
     wanted = {task for task in asked.tasks.split(",") if task}
     sample = [run for run in runs() if not wanted or run.work.task in wanted]
-    if asked.fit:
+    if asked.without:
+        neutral()
+        fit([run for run in sample if family(run) != asked.without], asked.fit or 3)
+        sample = [run for run in sample if family(run) == asked.without]
+    elif asked.fit:
         fit(sample, asked.fit)
     found = [(run, log_ratio(run)) for run in sample]
     failed = [run for run, ratio in found if math.isnan(ratio)]

@@ -112,11 +112,11 @@ class Answer:
 def model_flops_per_unit(work: Work) -> float:
     """FLOPs that MFU counts: 6 x active parameters + 6 L h s per token of causal attention (12 if not causal).
 
-    For models without transformer blocks, what the work itself counts. The same for adapters as for
-    full training, so that MFU stays comparable.
+    For models without transformer blocks, or whose decoder reads other tokens than its encoder, what the work
+    itself counts. The same for adapters as for full training, which do 4 N: their MFU is the higher for it.
     """
     shape = work.shape
-    if shape is None:
+    if shape is None or shape.cross_attention_layers:
         return work.flops_per_unit
     tokens = 1.0 if work.units_per_sample > 1 else float(shape.sequence_length)
     width = shape.attention_heads * shape.head_size

@@ -12,16 +12,16 @@ from planner.estimate.machines import Floats, Ints
 PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "fp8", "fp4")
 #: Which ceiling a precision's matmuls have; fp16 without tensor units is corrected per chip.
 _CEILING = {"fp32": VECTOR, "tf32": SIXTEEN, "fp16": SIXTEEN, "bf16": SIXTEEN, "fp8": EIGHT, "fp4": EIGHT}
-#: NVFP4 recipes keep the first and last blocks and the attention projections above 4 bits, so that of the
-#: nominal gain over fp8 about a sixth is seen (Megatron-Bridge tables: Llama 3 70B 1.1-1.3x).
+#: Of the twofold rate of 4 bits over 8 little more than a fifth is seen, since recipes keep some blocks and all
+#: attention above 4 bits: set on the NVFP4 rows of Megatron-Bridge's tables (18 runs, median error 8 %).
 FP4_OF_EIGHT_BIT_CEILING = 0.62
 
-#: Held by driver and firmware, not offered to any process, GiB: H100 80 GB shows 79.6 of 79.65 GiB usable
-#: after 0.4; A100-40 39.4 of 40.0 (nvidia-smi against torch total_memory). TPU and others alike.
+#: Held by driver and firmware, not offered to any process, GiB. On NVIDIA data-centre chips PyTorch names 0.4-0.8
+#: less as total capacity (A100-80 79.15, A100-40 39.4-39.6) than nvidia-smi reports. Other vendors: assumed alike.
 DRIVER_GIB = {"NVIDIA": 0.45, "AMD": 0.5, "Google": 0.3, "AWS": 1.0, "Intel": 1.0}
 DRIVER_GIB_UNKNOWN = 0.5
-#: Context of one process with its libraries (CUDA context, cuBLAS, NCCL code), GiB. The gap between the
-#: allocator's reserved memory and the device's use in measured fine-tuning runs is 0.5-0.9.
+#: Context of one process with its libraries (CUDA context, cuBLAS workspace, NCCL code), GiB: half a GiB and more on
+#: CUDA; assumed for the others.
 CONTEXT_GIB = {"NVIDIA": 0.6, "AMD": 1.0, "Google": 0.3, "AWS": 0.5, "Intel": 0.8}
 CONTEXT_GIB_UNKNOWN = 0.8
 

@@ -10,8 +10,8 @@ from planner.estimate.chips import PRECISIONS, Chips, chips_of
 from planner.estimate.machines import REASONS, Floats, Ints, Machines
 from planner.job import Training
 
-#: Share of a link's nominal rate that large collectives see: NCCL ring on eight H100 reaches about 360 of
-#: 450 GB/s one way; RDMA over 8 x 400 Gb/s about 0.8-0.9 (nccl-tests results published by NVIDIA and AWS).
+#: Share of a link's nominal rate that large collectives see: bus bandwidth of large all-reduces in nccl-tests on
+#: HGX H100 is about four fifths of the 450 GB/s one way, and over 8 x 400 Gbit/s of NICs alike.
 PEER_LINK_SHARE = 0.80
 FABRIC_SHARE = 0.80
 

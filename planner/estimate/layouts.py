@@ -18,6 +18,8 @@ from planner.workload.work import Work
 MAX_TENSOR = 8
 MAX_CONTEXT = 8
 MAX_PIPELINE = 64
+#: Pipelines that are tried together with context parallelism; longer ones are left to short sequences.
+PIPELINES_WITH_CONTEXT = (1, 2, 4, 8)
 #: Sequences from which splitting along the sequence is considered; below, activations of one sequence fit.
 LONG_SEQUENCE = 16_384
 
@@ -104,8 +106,8 @@ def _of_cluster(
             if (gpus // t) % p or p > limits.layers:
                 continue
             for c in [context] if context else _contexts(limits, fast // t):
-                if c > 1 and not context and not pipeline and p & (p - 1):
-                    continue  # odd pipelines are for clusters that nothing else divides
+                if c > 1 and not (context or pipeline or p in PIPELINES_WITH_CONTEXT):
+                    continue
                 if (gpus // (t * p)) % c or (data and data * t * p * c != gpus):
                     continue
                 d = gpus // (t * p * c)

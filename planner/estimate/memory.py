@@ -15,16 +15,16 @@ from planner.estimate.machines import CHECKPOINTING, Floats, Ints
 from planner.estimate.question import Question
 from planner.estimate.states import ParameterBytes, Parts, parameter_bytes, parts_of
 
-#: What the caching allocator reserves over what is allocated at the peak, on activations. Peaks reserved
-#: over peaks allocated in the litgpt tables are 1.05-1.15.
+#: What the caching allocator reserves over what is allocated at the peak, on activations: an allowance, since the
+#: facts at hand give either the one or the other.
 FRAGMENTATION = 1.08
-#: Communication buffers of one process in a group of several, GiB: NCCL channels of one communicator.
+#: Communication buffers of one process in a group of several, GiB (NCCL channels, staging of gradients): assumed.
 GROUP_BUFFERS_GIB = 0.5
 #: Units of a sharded model whose weights are gathered at once: the one in use and the one prefetched (FSDP).
 GATHERED_UNITS = 2
 STAGES = (1, 2, 3)
 #: Activations kept with low-rank adapters over those without: each adapter keeps its own (dropped-out) input.
-#: Per extra sample, litgpt's LoRA fine-tuning of Llama 2 7B and 13B keeps 1.3-1.5x what the bare blocks keep.
+#: Set on litgpt's LoRA and QLoRA peaks (73 facts), which without it come out a quarter too low.
 ADAPTER_ACTIVATIONS = 1.4
 
 
