@@ -153,7 +153,7 @@ def test_shares_of_a_card_are_exact_and_have_their_own_memory(name: str, count: 
     ],
 )
 def test_model_and_form_factor_follow_from_the_machine(name: str, accelerator: str, count: int) -> None:
-    assert (TYPES[name].accelerator, TYPES[name].accelerator_count) == (accelerator, count)
+    assert (TYPES[name].accelerator, TYPES[name].accelerator_count) == (accelerator, Fraction(count))
 
 
 def test_what_can_only_be_reserved_is_not_sold_on_demand() -> None:
