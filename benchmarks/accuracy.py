@@ -112,10 +112,10 @@ def constants() -> list[Constant]:
         "HALF_TOKENS": (40.0, 600.0),
         "ROOFLINE_NORM": (1.0, 3.0),
         "OVERLAP": (0.2, 0.95),
-        "HIDDEN_TAX": (0.0, 0.4),
+        "HIDDEN_TAX": (0.01, 0.4),
         "TENSOR_EXPOSED": (0.2, 1.0),
         "EXPERT_EXPOSED": (0.3, 2.0),
-        "STRAGGLER": (0.0, 0.03),
+        "STRAGGLER": (0.002, 0.03),
     }
     classes = [
         _share(task, part, 0.25, 1.1)
