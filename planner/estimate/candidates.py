@@ -72,18 +72,14 @@ def _of_hard(
 ) -> tuple[Ints, Ints, Ints, Floats]:
     """(index into `hard`, stage, checkpointing, micro-batch) of what is not dominated among the splits at `hard`."""
     splits = plane.splits.of_rows(plane.splits.row[hard], hard)
-    ranked = _fitted(question, fitting, _wanted(question, splits, usable[hard], ENOUGH_TOKENS))
-    split, stage, checkpointing, element = _undominated(ranked)
-    more = _fitted(question, fitting, _wanted(question, splits, usable[hard], ENOUGH_TOKENS_SHARDED))
-    sharded = np.array(plane.found.stages)[stage] >= 3
-    size = np.where(sharded, more.reshape(-1).take(element), ranked.reshape(-1).take(element))
-    return split, stage, checkpointing, size
-
-
-def _fitted(question: Question, fitting: Floats, wanted: Floats) -> Floats:
-    """The micro-batch that fits of what is wanted; a requested one fits as a whole or not at all."""
+    wanted = _wanted(question, splits, usable[hard], ENOUGH_TOKENS)
     asked = question.request.micro_batch
-    return np.where(fitting >= wanted, wanted, 0.0) if asked else np.minimum(fitting, wanted)
+    ranked = np.where(fitting >= wanted, wanted, 0.0) if asked else np.minimum(fitting, wanted)
+    split, stage, checkpointing, element = _undominated(ranked)
+    more = _wanted(question, splits, usable[hard], ENOUGH_TOKENS_SHARDED)[split]
+    sharded = np.array(plane.found.stages)[stage] >= 3
+    size = np.minimum(fitting.reshape(-1).take(element), np.where(sharded, more, wanted[split]))
+    return split, stage, checkpointing, size
 
 
 def _wanted(question: Question, splits: Splits, local: Floats, tokens: int) -> Floats:
