@@ -54,7 +54,7 @@ def estimate_on(work: Work, training: Training, on: On, *, goodput: float) -> di
         raise _refusal(REASONS[int(found.reason[0])], chip, work, training)
     capacity = float(clusters.clusters_of(machines, training).capacity_bytes[0] / clusters.GIB)
     answer = _answer(work, on, chip, found, fits=fits, capacity_gib=capacity)
-    return answer | {"on": _echo(on, chip, machines), "assumptions": [*work.assumptions, *_assumptions(training)]}
+    return answer | {"on": _echo(on, chip, machines), "assumptions": [*work.assumptions, *assumptions(training)]}
 
 
 def _request(on: On) -> LayoutRequest:
@@ -231,7 +231,8 @@ def _echo(on: On, chip: Accelerator, machines: Machines) -> dict[str, Any]:
     }
 
 
-def _assumptions(training: Training) -> list[str]:
+def assumptions(training: Training) -> list[str]:
+    """What every estimate takes for granted, as sentences for the user."""
     return [
         f"software class {training.software}",
         "data loading keeps up with the accelerators (the data term is 0)",
