@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,13 @@ from planner.checkpoints import checkpoint_gb
 from planner.cost import Bill, Run, bill, billing_tables
 from planner.estimate import estimate
 from planner.estimate.machines import Estimates
-from planner.job import TrainingJob
+from planner.job import Training, TrainingJob
 from planner.machine_rows import MachineRows, machine_rows
 from planner.market import Market
 from planner.question import Question
 from planner.requirements import BIT
 from planner.screen import RegionCosts, Screened
+from planner.workload.work import Work
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -77,7 +79,13 @@ def estimated(question: Question, market: Market, screened: Screened, max_nodes:
     most = int(min(max_nodes, market.node_limit[types].max(initial=1.0)))
     work, goodput = question.work, question.settings.goodput
     rows = machine_rows(shapes, wanted, most, work.shape.layers if work.shape is not None else 1)
-    return Estimated(rows=rows, estimates=estimate(work, question.job.training, rows.machines, goodput=goodput))
+    return Estimated(rows=rows, estimates=_estimates(rows, work, question.job.training, goodput))
+
+
+#: One entry is about half a MiB; the same work is asked about again with every other deadline, budget or place.
+@lru_cache(maxsize=16)
+def _estimates(rows: MachineRows, work: Work, training: Training, goodput: float) -> Estimates:
+    return estimate(work, training, rows.machines, goodput=goodput)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
