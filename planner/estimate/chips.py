@@ -28,6 +28,10 @@ CONTEXT_GIB_UNKNOWN = 0.8
 #: Where a table says nothing about the host link: PCIe 3.0 x16, one direction (PCI-SIG).
 PCIE_GBS_UNKNOWN = 15.75
 
+#: Stacks with kernels for 4-bit weights and 8-bit optimizer states in training: bitsandbytes has CUDA and ROCm
+#: back ends (its installation guide, 2025); XLA, Neuron and Habana have none.
+QUANTISING_STACKS = frozenset(("cuda", "rocm"))
+
 PREFERENCE = ("bf16", "fp16", "tf32", "fp32")
 
 
@@ -51,6 +55,7 @@ class Chips:
     internode_gbps: Floats
     driver_gib: Floats
     context_gib: Floats
+    quantises: np.ndarray[tuple[int], np.dtype[np.bool_]]
     trains: np.ndarray[tuple[int], np.dtype[np.bool_]]
     peers: np.ndarray[tuple[int], np.dtype[np.bool_]]
     measured: np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -88,6 +93,7 @@ def _work_out(table: tuple[Accelerator, ...]) -> Chips:
         internode_gbps=np.array([chip.usual_internode_gbps for chip in table]),
         driver_gib=np.array([DRIVER_GIB.get(chip.vendor, DRIVER_GIB_UNKNOWN) for chip in table]),
         context_gib=np.array([CONTEXT_GIB.get(chip.vendor, CONTEXT_GIB_UNKNOWN) for chip in table]),
+        quantises=np.array([chip.stack in QUANTISING_STACKS for chip in table]),
         trains=np.array([chip.trains != "no" for chip in table]),
         peers=np.array([chip.talks_to_peers for chip in table]),
         measured=np.array([generation_is_measured(chip) for chip in table]),

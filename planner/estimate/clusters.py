@@ -25,6 +25,7 @@ DOES_NOT_FIT = _REASON["does not fit in memory"]
 NO_CLUSTER = _REASON["nodes do not cluster"]
 NO_PEERS = _REASON["devices do not talk to each other"]
 NO_LAYOUT = _REASON["no layout divides the model"]
+NO_KERNELS = _REASON["no kernels for quantised weights or 8-bit optimizer states"]
 TOO_MANY = _REASON["more accelerators than the batch has samples"]
 
 
@@ -66,7 +67,7 @@ def clusters_of(machines: Machines, training: Training) -> Clusters:
     gpus = machines.devices * machines.nodes
     capacity_gib = machines.device_memory_mib / 1024 - chips.driver_gib[chip] * machines.fraction
     return Clusters(
-        reason=_reasons(machines, chips, precision, peak),
+        reason=_reasons(machines, chips, training, precision, peak),
         precision=precision,
         substituted=_substituted(training.precision, precision),
         peak=np.nan_to_num(peak, nan=1.0),
@@ -110,7 +111,7 @@ def _fabric_gbps(machines: Machines, chips: Chips) -> Floats:
     return np.where(given, machines.internode_gbps, chips.internode_gbps[machines.accelerator])
 
 
-def _reasons(machines: Machines, chips: Chips, precision: Ints, peak: Floats) -> Ints:
+def _reasons(machines: Machines, chips: Chips, training: Training, precision: Ints, peak: Floats) -> Ints:
     """The first reason that rules a row out before any layout is tried; later lines take precedence."""
     several = machines.devices * machines.nodes > 1
     alone = ~chips.peers[machines.accelerator] | (machines.fraction < 1)
@@ -118,6 +119,8 @@ def _reasons(machines: Machines, chips: Chips, precision: Ints, peak: Floats) ->
     reason = np.zeros(len(machines), dtype=np.int64)
     reason[(machines.nodes > 1) & islands] = NO_CLUSTER
     reason[several & alone] = NO_PEERS
+    if training.method == "qlora" or training.optimizer.endswith("_8bit"):
+        reason[~chips.quantises[machines.accelerator]] = NO_KERNELS
     reason[(precision < 0) | np.isnan(peak)] = NO_PRECISION
     reason[~chips.trains[machines.accelerator]] = DOES_NOT_TRAIN
     return reason

@@ -65,6 +65,7 @@ REASONS = (
     "devices do not talk to each other",
     "no layout divides the model",
     "more accelerators than the batch has samples",
+    "no kernels for quantised weights or 8-bit optimizer states",
 )
 
 

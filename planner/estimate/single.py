@@ -170,6 +170,10 @@ def _refusal(reason: str, chip: Accelerator, work: Work, training: Training) -> 
             ("training", "precision"),
             f"{chip.name} has no {training.precision}; it has {', '.join(known) or 'no known rate'}",
         ),
+        "no kernels for quantised weights or 8-bit optimizer states": (
+            ("on", "accelerator"),
+            f"{chip.name} ({chip.stack}) has no kernels for qlora or 8-bit optimizers; choose one on CUDA or ROCm",
+        ),
         "nodes do not cluster": (("on", "gpus"), f"{chip.name} machines have no known fabric; give on.internode_gbps"),
         "devices do not talk to each other": (("on", "gpus"), f"{chip.name} devices work alone; give 1"),
         "more accelerators than the batch has samples": (

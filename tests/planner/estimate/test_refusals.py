@@ -130,3 +130,12 @@ def test_a_named_precision_that_the_chip_lacks_offers_those_it_has() -> None:
     with pytest.raises(UnusableInput, match="fp16") as caught:
         estimate_on(llama_8b(), Training(precision="bf16"), On(accelerator="V100-32GB", gpus=8), goodput=0.8)
     assert caught.value.faults[0].field == "training.precision"
+
+
+@pytest.mark.parametrize("training", [Training(method="qlora"), Training(optimizer="adamw_8bit")])
+def test_quantised_training_needs_a_stack_with_kernels_for_it(training: Training) -> None:
+    tpu = cluster(chip("TPU-v6e"), devices=1)
+    assert why(llama_8b(), tpu, training) == "no kernels for quantised weights or 8-bit optimizer states"
+    assert why(llama_8b(trained=0.001), cluster(chip("MI300X"), devices=1), training) == ""
+    with pytest.raises(UnusableInput, match=r"on\.accelerator: TPU-v6e \(xla\) has no kernels"):
+        estimate_on(llama_8b(), training, On(accelerator="TPU-v6e", gpus=1), goodput=1.0)
