@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from planner.checkpoints import checkpoint_gb
 from planner.configurations import Configurations, Estimated, configurations, estimated, joined
 from planner.estimate.machines import REASONS
+from planner.job import TrainingJob
 from planner.market import Market
 from planner.places import region_costs
 from planner.question import Question
@@ -53,7 +54,7 @@ def candidates(question: Question, *, relaxed_nodes: int | None = None) -> Candi
         screens.append(screened)
         places.append(costs)
         ready.append(each)
-        for reason, count in _rejections(market, screened, each, parts[-1]).items():
+        for reason, count in _rejections(job, market, screened, each, parts[-1]).items():
             rejected[reason] = rejected.get(reason, 0) + count
     table = joined(parts)
     if not relaxed:
@@ -69,14 +70,17 @@ def candidates(question: Question, *, relaxed_nodes: int | None = None) -> Candi
     )
 
 
-def _rejections(market: Market, screened: Screened, ready: Estimated, table: Configurations) -> dict[str, int]:
+def _rejections(
+    job: TrainingJob, market: Market, screened: Screened, ready: Estimated, table: Configurations
+) -> dict[str, int]:
     """Offers left out, by reason: constraints, machines that cannot run the job, a cheaper offer of the same machine."""
+    table = table.take(table.broken == 0)
     rejected = dict(screened.rejected)
     shapes = market.snapshot.shapes
     ran = np.zeros(len(shapes), np.bool_)
     ran[shapes.of_type[market.snapshot.type_index[table.place]]] = True
     for shape in np.flatnonzero(~ran & (screened.allowed_of_shape > 0)):
-        reason = _why(ready, int(shape))
+        reason = _why(job, market, ready, int(shape))
         rejected[reason] = rejected.get(reason, 0) + int(screened.allowed_of_shape[shape])
     dominated = int(screened.allowed_of_shape[ran].sum()) - len(np.unique(table.place))
     if dominated:
@@ -84,14 +88,18 @@ def _rejections(market: Market, screened: Screened, ready: Estimated, table: Con
     return rejected
 
 
-def _why(ready: Estimated, shape: int) -> str:
+def _why(job: TrainingJob, market: Market, ready: Estimated, shape: int) -> str:
     """The reason that most node counts of a shape share."""
-    rows = ready.rows.row[ready.rows.first[shape] : ready.rows.first[shape + 1]]
-    codes = ready.estimates.reason[rows]
-    codes = codes[codes > 0]
+    pairs = slice(ready.rows.first[shape], ready.rows.first[shape + 1])
+    codes = ready.estimates.reason[ready.rows.row[pairs]]
     if not len(codes):
-        return "more nodes than allowed, or longer than its price kind allows"
-    return REASONS[int(np.bincount(codes).argmax())]
+        return "not among constraints.max_nodes"
+    if (codes > 0).any():
+        return REASONS[int(np.bincount(codes[codes > 0]).argmax())]
+    devices = ready.rows.nodes[pairs] * market.snapshot.shapes.devices[shape]
+    if job.constraints.max_accelerators is not None and (devices > job.constraints.max_accelerators).all():
+        return "not among constraints.max_accelerators"
+    return "longer than its price kind or free windows allow"
 
 
 def of_the_same_machine(found: Candidates, market: int, place: int) -> Configurations:
