@@ -28,11 +28,13 @@ def assumptions(question: Question, phase: Phase, notes: tuple[str, ...]) -> tup
     if not job.data.provider and job.data.dataset_gb:
         said.append("data.location is not given: no egress is counted")
     if phase.checkpoint_interval_hours is not None:
+        saves = phase.checkpoint_interval_hours < phase.hours_with_goodput
+        often = f"a checkpoint every {phase.checkpoint_interval_hours:.2g} h (Young/Daly)"
         said.append(
-            f"preemptions are independent, {phase.interruptions_per_hour:.3g} per node-hour; a checkpoint every "
-            f"{phase.checkpoint_interval_hours:.2g} h (Young/Daly) and {settings.restart_hours:g} h per restart"
+            f"preemptions are independent, {phase.interruptions_per_hour:.3g} per node-hour; "
+            f"{often if saves else 'no checkpoint pays off before the end'} and {settings.restart_hours:g} h per restart"
         )
-    if phase.choice.offer.price_kind == "owned":
+    if price_kinds()[phase.choice.offer.price_kind].owned:
         basis = "amortisation and power" if settings.cost_basis == "full" else "power only"
         said.append(f"own machines at {settings.cost_basis} cost: {basis}")
     return tuple(dict.fromkeys(said))
