@@ -7,7 +7,7 @@ RUN_STAMP := .venv/.run-stamp
 DEV_STAMP := .venv/.dev-stamp
 JOB ?= examples/llama-3-8b.yaml
 
-.PHONY: help plan test check lock catalogue bench accuracy clean
+.PHONY: help plan test check lock catalogue bench readme accuracy clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
@@ -50,6 +50,9 @@ bench: $(DEV_STAMP)  ## speed: planning, cold start, HTTP load
 	$(BIN)/python -m benchmarks.plan_speed
 	$(BIN)/python -m benchmarks.cold_start
 	$(BIN)/python -m benchmarks.http_load
+
+readme: $(DEV_STAMP)  ## put the real output of its example into the README
+	$(BIN)/python -m benchmarks.readme
 
 accuracy: $(DEV_STAMP)  ## predicted against measured runs, from ../shared/data/runs
 	$(BIN)/python -m benchmarks.accuracy
