@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
-BLOCK = re.compile(r"(<!-- output of: gpuplan (.+?) -->\n```text\n)(.*?)(```)", re.S)
+BLOCK = re.compile(r"(<!-- output of: gpuplan (.+?) -->\n```text\n)(.*?)(```)", re.DOTALL)
 
 
 def printed(arguments: str) -> str:
