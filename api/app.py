@@ -20,6 +20,7 @@ from api.settings import Environment, planner_settings, read_file
 from api.version import gpuplan_version
 from catalog.columns import Columns, columns_of
 from catalog.documents import read_document
+from catalog.errors import UnusableInput
 from catalog.owned import OwnedMachine
 from catalog.snapshot_list import NotStored, StoredSnapshot
 from catalog.store import Store
@@ -75,7 +76,11 @@ class Gpuplan:
             return ()
         from providers.local import read_inventory
 
-        return read_inventory(read_document(read_file(path, field="inventory"), name=str(path)))
+        document = read_document(read_file(path, field="inventory"), name=str(path))
+        try:
+            return read_inventory(document)
+        except UnusableInput as error:
+            raise error.under("inventory") from None
 
     def warm_up(self) -> None:
         """Read settings, inventory and store now, and load the planner.
@@ -84,12 +89,14 @@ class Gpuplan:
         """
         for module in ("api.documents.estimate_request", "planner.document", "planner.estimate.single", "planner.plan"):
             import_module(module)
-        _ = self.settings, self.owned
-        self.columns()
+        _ = self.owned
+        from planner.market import held_markets
+
+        held_markets(self.columns(), self.settings.held)
 
     def columns(self, snapshot_id: str | None = None) -> Columns:
         """The columns of a snapshot, the current one by default."""
-        return self.store.columns(snapshot_id or self.store.current_snapshot_id())
+        return self.store.columns(self.store.current_snapshot_id() if snapshot_id is None else snapshot_id)
 
     def plan(
         self, document: Document, *, frontier: bool = False, snapshot: str | None = None, now: datetime | None = None

@@ -12,16 +12,17 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from catalog.document_fields import Document, read_as
 from catalog.documents import read_document
-from catalog.errors import Fault, UnusableInput
+from catalog.errors import UnusableInput
 from catalog.price_kinds import price_kinds
 from planner.settings import HeldCommitment, PlannerSettings
 
 #: Twice what a document may have (`catalog.documents`): enough for the parser to say that it is too large.
 MOST_BYTES_READ = 2 * 1024 * 1024
 
-Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+#: Below a hundredth a run hardly trains at all, which is a slip of the pen rather than an assumption.
+Share = Annotated[float, Field(ge=0.01, le=1, allow_inf_nan=False, strict=True)]
 #: More than a month lost per event is a mistake in the file, not an assumption.
-Hours = Annotated[float, Field(ge=0, le=720, allow_inf_nan=False)]
+Hours = Annotated[float, Field(ge=0, le=720, allow_inf_nan=False, strict=True)]
 
 
 class Environment(BaseSettings):
@@ -58,8 +59,11 @@ class SettingsFile(Document):
     goodput: Share = PlannerSettings().goodput
     setup_hours: Hours = PlannerSettings().setup_hours
     restart_hours: Hours = PlannerSettings().restart_hours
-    checkpoint_gbs: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] = PlannerSettings().checkpoint_gbs
-    default_interruptions_per_hour: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)] = (
+    # A floppy disk writes a hundred thousandth of a GB each second.
+    checkpoint_gbs: Annotated[float, Field(ge=1e-5, le=10_000, allow_inf_nan=False, strict=True)] = (
+        PlannerSettings().checkpoint_gbs
+    )
+    default_interruptions_per_hour: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False, strict=True)] = (
         PlannerSettings().default_interruptions_per_hour
     )
     held: tuple[HeldNodes, ...] = ()
@@ -92,7 +96,7 @@ def planner_settings(path: Path | None) -> PlannerSettings:
     try:
         chosen = read_as(SettingsFile, document)
     except UnusableInput as error:
-        raise UnusableInput(*(Fault(("settings", *fault.path), fault.message) for fault in error.faults)) from error
+        raise error.under("settings") from None
     values = {name: getattr(chosen, name) for name in SettingsFile.model_fields}
     held = tuple(HeldCommitment(**each.model_dump()) for each in chosen.held)
     return PlannerSettings(**values | {"held": held})

@@ -124,12 +124,12 @@ def choice(known: Sequence[str], aliases: Mapping[str, str] | None = None, descr
     return Reads(lambda value: choose(value, known, aliases), schema)
 
 
-def listed(value: object) -> object:
-    """A list of at most 200 entries; a single text stands for a list of one."""
+def listed(value: object, *, most: int = _LONGEST_LIST) -> object:
+    """A list of at most 200 entries, unless `most` says more; a single text stands for a list of one."""
     if isinstance(value, str):
         return [value]
-    if isinstance(value, list | tuple) and len(value) > _LONGEST_LIST:
-        raise ValueError(f"a list of {len(value)} entries is too long; at most {_LONGEST_LIST} are accepted")
+    if isinstance(value, list | tuple) and len(value) > most:
+        raise ValueError(f"a list of {len(value)} entries is too long; at most {most} are accepted")
     return value
 
 

@@ -49,6 +49,10 @@ class UnusableInput(Exception):
         """The common case of one fault at one field."""
         return cls(Fault(path, message))
 
+    def under(self, *path: str | int) -> "UnusableInput":
+        """The same faults in a document that itself stands at `path`."""
+        return UnusableInput(*(Fault((*path, *fault.path), fault.message) for fault in self.faults))
+
 
 class StoreFailure(Exception):
     """The database cannot be read or written; the message says which and what to do."""

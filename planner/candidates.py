@@ -99,7 +99,7 @@ def _why(job: TrainingJob, market: Market, ready: Estimated, shape: int) -> str:
     devices = ready.rows.nodes[pairs] * market.snapshot.shapes.devices[shape]
     if job.constraints.max_accelerators is not None and (devices > job.constraints.max_accelerators).all():
         return "not among constraints.max_accelerators"
-    return "longer than its price kind or free windows allow"
+    return "longer than its price kind or free windows allow, or than a thousand years"
 
 
 def of_the_same_machine(found: Candidates, market: int, place: int) -> Configurations:

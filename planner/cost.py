@@ -5,8 +5,9 @@
     storage = rate of the place x hours        egress = data to the place, once
     power   = owned machines only: nodes x kW x PUE x USD/kWh x hours
 
-The spread of the finish joins the estimate's band (lognormal) and the preemption noise:
-sigma^2 = log_sigma^2 + (preemption standard deviation / run hours)^2.
+The spread of the finish joins the estimate's band (lognormal) and the preemption noise, taken as the
+lognormal of the same coefficient of variation c = standard deviation / run hours:
+sigma^2 = log_sigma^2 + ln(1 + c^2). (Adding c^2 itself would give a run of seconds a tail of millennia.)
 """
 
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from planner.settings import PlannerSettings
 Floats = NDArray[np.float64]
 
 P95 = 0.95
+#: A thousand years, in hours: no price means anything by then, and calendars end soon after.
+LONGEST_RUN_HOURS = 8_766_000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -54,7 +57,7 @@ class Bill:
     """One element per configuration: hours from start to finish and USD by part.
 
     `hours_kept` are not exceeded with the asked confidence, `hours_p95` with 95 %. Infinite where
-    the run never ends or its price kind does not allow it.
+    the run never ends (a thousand years count as that) or its price kind does not allow it.
     """
 
     hours: Floats
@@ -76,10 +79,11 @@ def bill(run: Run, confidence: float, settings: PlannerSettings) -> Bill:
     run_hours = expected_hours(run.work_hours, run.checkpoint_hours, settings.restart_hours, run.cluster_rate)
     noise = spread_hours(run_hours, run.work_hours, run.checkpoint_hours, settings.restart_hours, run.cluster_rate)
     with np.errstate(invalid="ignore"):
-        sigma = np.sqrt(run.log_sigma**2 + np.where(np.isfinite(run_hours), noise / run_hours, 0.0) ** 2)
+        variation = np.where(np.isfinite(run_hours), noise / run_hours, 0.0)
+    sigma = np.sqrt(run.log_sigma**2 + np.log1p(variation**2))
     hours = settings.setup_hours + run_hours
     kept = settings.setup_hours + run_hours * np.exp(_z(confidence) * sigma)
-    kept = np.where(hours > run.longest_hours, np.inf, kept)
+    kept = np.where(hours > np.minimum(run.longest_hours, LONGEST_RUN_HOURS), np.inf, kept)
     p95 = settings.setup_hours + run_hours * np.exp(_z(P95) * sigma)
     compute, power, storage = _running_costs(run, hours)
     setup = np.where(run.term_hours > 0, 0.0, run.nodes * run.usd_per_node_hour * settings.setup_hours)

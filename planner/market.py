@@ -4,6 +4,7 @@ All three go through the same arithmetic; a market only says what differs: how m
 of each type, what power costs, whether the term is paid, whether places bind.
 """
 
+import difflib
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -12,12 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalog.columns import Columns, columns_of
+from catalog.errors import Fault, UnusableInput
 from catalog.offer import Offer
 from catalog.owned import OwnedMachine
+from catalog.quantities import shown
 from planner.settings import HeldCommitment, PlannerSettings
 from planner.shapes import Arranged, arranged
 
 Floats = NDArray[np.float64]
+#: Provider, region, instance type and price kind.
+Key = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -77,17 +82,50 @@ def _owned_offer(machine: OwnedMachine, usd_micros: int, stated_at: datetime) ->
 
 
 @lru_cache(maxsize=16)
-def held_market(columns: Columns, held: tuple[HeldCommitment, ...]) -> Market | None:
+def held_markets(columns: Columns, held: tuple[HeldCommitment, ...]) -> tuple[Market, ...]:
     """Commitments the user already pays for: the same offers with nothing more to pay, as many nodes as held.
 
-    None if no commitment names an offer of the snapshot.
+    One market per number of nodes, since offers of one market share their rules. Raises `UnusableInput` for
+    a commitment that names no offer of the snapshot, or one that is named before.
     """
-    limits = {_key(each): 0 for each in held}
-    for each in held:
-        limits[_key(each)] += each.nodes
-    at = [i for i, offer in enumerate(columns.offers) if _key(offer) in limits]
-    if not at:
+    at: dict[Key, list[int]] = {}
+    for i, offer in enumerate(columns.offers if held else ()):
+        at.setdefault(_key(offer), []).append(i)
+    faults = [fault for i, each in enumerate(held) if (fault := _held_fault(i, held, columns, at)) is not None]
+    if faults:
+        raise UnusableInput(*faults)
+    sizes = sorted({each.nodes for each in held})
+    return tuple(
+        _held(columns, [i for each in held if each.nodes == size for i in at[_key(each)]], size) for size in sizes
+    )
+
+
+def _held_fault(
+    place: int, held: tuple[HeldCommitment, ...], columns: Columns, at: dict[Key, list[int]]
+) -> Fault | None:
+    """What is wrong with the commitment at `place` of the settings, if anything."""
+    each = held[place]
+    if _key(each) in (_key(earlier) for earlier in held[:place]):
+        return Fault(("settings", "held", place), "is held already; give all its nodes at once")
+    if _key(each) in at:
         return None
+    checked = (
+        ("provider", each.provider, {provider for provider, _ in columns.regions}),
+        ("region", each.region, {region for provider, region in columns.regions if provider == each.provider}),
+        ("instance_type", each.instance_type, {a.name for a in columns.instance_types if a.provider == each.provider}),
+    )
+    for name, value, known in checked:
+        if value not in known:
+            near = ", ".join(difflib.get_close_matches(value, sorted(known), n=3, cutoff=0.4) or sorted(known)[:3])
+            message = f"{shown(value)} is not in the snapshot; nearest: {near}"
+            return Fault(("settings", "held", place, name), message)
+    kinds = sorted({key[3] for key in at if key[:3] == _key(each)[:3]})
+    message = f"{each.price_kind} has no price there in the snapshot; it has {', '.join(kinds) or 'none'}"
+    return Fault(("settings", "held", place, "price_kind"), message)
+
+
+def _held(columns: Columns, at: list[int], nodes: int) -> Market:
+    """The offers at these elements as held ones, `nodes` of each."""
     where = np.array(at)
     chosen = replace(
         columns,
@@ -100,19 +138,16 @@ def held_market(columns: Columns, held: tuple[HeldCommitment, ...]) -> Market | 
         plannable=columns.plannable[where],
         verified=columns.verified[where],
     )
-    node_limit = np.zeros(len(columns.instance_types))
-    for i in at:
-        index = int(columns.type_index[i])
-        node_limit[index] = max(node_limit[index], limits[_key(columns.offer(i))])
+    count = len(columns.instance_types)
     return Market(
         snapshot=arranged(chosen),
-        node_limit=node_limit,
-        power_usd_per_node_hour=np.zeros(len(columns.instance_types)),
+        node_limit=np.full(count, float(nodes)),
+        power_usd_per_node_hour=np.zeros(count),
         term_paid=True,
     )
 
 
-def _key(each: HeldCommitment | Offer) -> tuple[str, str, str, str]:
+def _key(each: HeldCommitment | Offer) -> Key:
     return (each.provider, each.region, each.instance_type, each.price_kind)
 
 
@@ -120,7 +155,7 @@ def markets(
     columns: Columns, owned: tuple[OwnedMachine, ...], settings: PlannerSettings, start: datetime
 ) -> tuple[Market, ...]:
     """Every market open to a job, the snapshot first. What the inventory says is taken to hold on the day of `start`."""
-    held = held_market(columns, settings.held) if settings.held else None
+    held = held_markets(columns, settings.held)
     day = start.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     own = owned_market(owned, settings.cost_basis, day) if owned else None
-    return tuple(market for market in (rented(columns), held, own) if market is not None)
+    return (rented(columns), *held, *(() if own is None else (own,)))

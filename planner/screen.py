@@ -60,7 +60,7 @@ def screen(
 
     With `keep_breakers` offers that break requirements stay, and dominate only offers that break
     at least the same: what the search for relaxations needs. `own` machines are exempt from
-    region constraints.
+    region constraints, and none beats another: there are only so many of each, free at their own hours.
     """
     bits = broken(snapshot.columns, snapshot.shapes, job.constraints, own=own)
     code = _codes(job, snapshot, bits)
@@ -72,7 +72,7 @@ def screen(
         # Places are in order of cell and price already; a stable sort by mask keeps that order within each mask.
         by_mask = np.argsort(mask, kind="stable")
         places, mask = places[by_mask], mask[by_mask]
-    kept = _undominated(snapshot, places, mask, costs, default_rate)
+    kept = np.ones(len(places), np.bool_) if own else _undominated(snapshot, places, mask, costs, default_rate)
     return Screened(
         places=places[kept],
         broken=mask[kept],

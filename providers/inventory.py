@@ -24,6 +24,8 @@ _DAY_NAMES = {
 #: Dearer than any listed accelerator server by an order of magnitude.
 MAX_MACHINE_USD = 20e6
 MAX_YEARS = 30.0
+#: A university's whole list of machines, each written out; a document of 1 MiB holds not many more.
+MAX_KINDS_OF_MACHINE = 5_000
 #: `nvlink` stands for the link of the accelerator's own kind, whatever its vendor calls it.
 LINKS = ("pcie", "nvlink")
 _LINK_ALIASES = {"nvlink_bridge": "nvlink", "bridge": "nvlink", "infinity_fabric": "nvlink", "none": "pcie"}
@@ -135,6 +137,7 @@ class MachineDocument(SiteDocument):
     accelerator: Annotated[str, Reads(accelerator_text, {"type": "string", "examples": ["RTX 3090"]})]
     count: Annotated[int, whole_number(1, MAX_ACCELERATORS_PER_NODE, "accelerators per machine")] = 1
     machines: Annotated[int, whole_number(1, MAX_MACHINES, "how many such machines")] = 1
+    host: Annotated[str, Label] | None = None
     link: Annotated[str, choice(LINKS, _LINK_ALIASES)] | None = None
     purchase_usd: _Usd | None = None
     life_years: _Years | None = None
@@ -165,4 +168,6 @@ class MachineDocument(SiteDocument):
 class InventoryDocument(SiteDocument):
     """The user's machines, and what holds for all of them."""
 
-    machines: Annotated[tuple[MachineDocument, ...], BeforeValidator(listed)]
+    machines: Annotated[
+        tuple[MachineDocument, ...], BeforeValidator(lambda value: listed(value, most=MAX_KINDS_OF_MACHINE))
+    ]

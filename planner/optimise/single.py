@@ -32,6 +32,9 @@ Floats = NDArray[np.float64]
 FEASIBILITY_TOLERANCE = 1e-9
 
 
+#: A column this many times over a limit is out like one further over, and HiGHS refuses coefficients of 1e15.
+MOST_TIMES_OVER = 1e6
+
 #: The bound comes back as a float: this much of a micro-dollar is rounding, not proof.
 BOUND_TOLERANCE_MICROS = 1e-2
 
@@ -100,10 +103,15 @@ def formulate(
     problem.setObjective(pulp.lpDot(cost_usd.tolist(), x))
     problem.addConstraint(pulp.lpSum(x) == 1, "choose_one")
     if deadline_hours is not None:
-        problem.addConstraint(pulp.lpDot((hours / deadline_hours).tolist(), x) <= 1, "deadline")
+        problem.addConstraint(pulp.lpDot(_scaled(hours, deadline_hours), x) <= 1, "deadline")
     if budget_usd is not None:
-        problem.addConstraint(pulp.lpDot((cost_usd / budget_usd).tolist(), x) <= 1, "budget")
+        problem.addConstraint(pulp.lpDot(_scaled(cost_usd, budget_usd), x) <= 1, "budget")
     return problem, x
+
+
+def _scaled(values: Floats, limit: float) -> list[float]:
+    """Each column's share of a limit: the row's coefficients, its right-hand side being 1."""
+    return np.minimum(values / limit, MOST_TIMES_OVER).tolist()
 
 
 @cache

@@ -35,7 +35,10 @@ def test_held_commitments_are_read(tmp_path: Path) -> None:
     ("text", "field", "said"),
     [
         ("goodputt: 0.5", "settings.goodputt", "goodput"),
-        ("goodput: 0", "settings.goodput", "greater than 0"),
+        ("goodput: 0", "settings.goodput", "greater than or equal to 0.01"),
+        ("goodput: 1e-300", "settings.goodput", "greater than or equal to 0.01"),
+        ("goodput: true", "settings.goodput", "number"),
+        ("checkpoint_gbs: 1e-300", "settings.checkpoint_gbs", "greater than or equal to"),
         ("goodput: .nan", "settings.goodput", "finite"),
         ("setup_hours: -1", "settings.setup_hours", "greater than or equal to 0"),
         ("cost_basis: cheap", "settings.cost_basis", "marginal"),

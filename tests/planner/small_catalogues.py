@@ -186,7 +186,7 @@ def _priced(
         )
         lost = settings.restart_hours
         noise = math.sqrt(cluster_rate * run * (lost**2 + lost * (tau + d) + (tau + d) ** 2 / 3)) / run
-    sigma = math.hypot(log_sigma, noise)
+    sigma = math.sqrt(log_sigma**2 + math.log1p(noise**2))
     wall = settings.setup_hours + run
     kept = settings.setup_hours + run * math.exp(NormalDist().inv_cdf(job.confidence) * sigma)
     step, least = kind.billing_step_seconds / 3600, kind.billing_minimum_seconds / 3600

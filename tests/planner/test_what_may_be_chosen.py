@@ -236,6 +236,75 @@ def test_no_job_starts_on_more_own_machines_than_there_are() -> None:
     assert {choice.nodes for choice in frontier} <= {1, 2}
 
 
+def test_a_cheap_machine_that_is_busy_does_not_hide_a_dearer_one_that_is_free() -> None:
+    next_year = (FreeSpan(start=START + timedelta(days=300), end=START + timedelta(days=400)),)
+    busy = replace(WORKSTATION, usd_per_hour_full=0.1, windows=next_year)
+    free = replace(WORKSTATION, instance_type=replace(WORKSTATION.instance_type, name="free"))
+    alone = replace(JOB, constraints=Constraints(providers=("local",)))
+    assert planned(market(offer()), alone, owned=(busy, free)).phases[0].choice.offer.instance_type == "free"
+
+
+def test_of_two_own_machines_that_are_alike_the_one_with_the_cheaper_power_works() -> None:
+    hungry = replace(WORKSTATION, usd_per_kwh=3.0)
+    frugal = replace(WORKSTATION, instance_type=replace(WORKSTATION.instance_type, name="frugal"))
+    alone = replace(JOB, constraints=Constraints(providers=("local",)), deadline_hours=None)
+    outcome = planned(market(offer()), alone, owned=(hungry, frugal))
+    assert outcome.phases[0].choice.offer.instance_type == "frugal"
+
+
+def test_each_commitment_held_is_bounded_by_its_own_nodes() -> None:
+    few = HeldCommitment(provider="aws", region="us-east-1", instance_type="box", price_kind="reserved_1y", nodes=1)
+    many = replace(few, region="us-west-2", nodes=8)
+    columns = market(offer("reserved_1y"), offer("reserved_1y", region="us-west-2"))
+    asked = replace(
+        JOB,
+        constraints=Constraints(price_kinds=("reserved_1y",)),
+        data=DataSource(provider="aws", region="us-east-1", dataset_gb=1000.0),
+        deadline_hours=None,
+    )
+    frontier = planned(columns, asked, settings=replace(SETTINGS, held=(few, many)), frontier=True).frontier
+    held = [each for each in frontier or () if each.cost.compute == 0]
+    assert {each.nodes for each in held if each.offer.region == "us-east-1"} == {1}
+    assert max(each.nodes for each in held if each.offer.region == "us-west-2") > 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"provider": "mars"}, "provider"),
+        ({"region": "us-east-9"}, "region"),
+        ({"instance_type": "bax"}, "instance_type"),
+        ({"price_kind": "reserved_3y"}, "price_kind"),
+    ],
+)
+def test_a_commitment_held_on_what_does_not_exist_is_refused_at_its_field(changed: dict[str, str], field: str) -> None:
+    held = HeldCommitment(provider="aws", region="us-east-1", instance_type="box", price_kind="reserved_1y", nodes=2)
+    settings = replace(SETTINGS, held=(replace(held, **changed),))  # type: ignore[arg-type]
+    with pytest.raises(UnusableInput) as refusal:
+        plan(JOB, market(offer(), offer("reserved_1y")), settings=settings)
+    assert [fault.path for fault in refusal.value.faults] == [("settings", "held", 0, field)]
+
+
+def test_a_commitment_held_twice_is_refused() -> None:
+    held = HeldCommitment(provider="aws", region="us-east-1", instance_type="box", price_kind="reserved_1y", nodes=2)
+    with pytest.raises(UnusableInput, match=r"settings.held\[1\]: is held already"):
+        plan(JOB, market(offer("reserved_1y")), settings=replace(SETTINGS, held=(held, replace(held, nodes=3))))
+
+
+@pytest.mark.parametrize("flops", [1.0, 1e9, 1e15])
+def test_a_job_of_a_moment_on_spot_is_done_within_the_day_at_any_confidence(flops: float) -> None:
+    tiny = replace(JOB, workload=Explicit(total_flops=flops, memory_gib=0.001), confidence=0.999999)
+    hours = planned(market(offer("spot", 8.0)), tiny).hours
+    assert hours.expected == pytest.approx(SETTINGS.setup_hours, rel=0.01)
+    assert hours.confident < 24
+
+
+def test_a_run_of_more_than_a_thousand_years_is_no_plan_and_says_so() -> None:
+    endless = replace(JOB, workload=Explicit(total_flops=1e29, memory_gib=40), deadline_hours=None)
+    outcome = refused(market(offer()), endless)
+    assert "a thousand years" in " ".join(outcome.rejected)
+
+
 def test_a_job_too_late_and_too_dear_names_both_ways_out_with_their_cost() -> None:
     outcome = refused(market(offer(usd=20.0)), replace(JOB, deadline_hours=0.6, budget_usd=1.0))
     assert outcome.conflicts
