@@ -139,10 +139,11 @@ def _n1_recipe(shape: Row) -> Recipe:
 
 
 def _n1_type(shape: Row, name: str) -> InstanceType:
-    """The GPUs talk over their own link (NVLink for V100), one direction of the vendor's total, or over PCIe."""
+    """The GPUs talk over their own link, one direction: what the shape states, else the vendor's total, else PCIe."""
     vcpus, gpus = int(shape["vcpus"]), int(shape["gpus"])
     gpu = accelerators()[shape["accelerator"]]
-    link_gbs = gpu.link_gbs / 2 if gpu.link_gbs else gpu.pcie_gbs
+    whole_gbs = gpu.link_gbs / 2 if gpu.link_gbs else gpu.pcie_gbs
+    link_gbs = float(shape["link_gbs"]) if shape["link_gbs"] else whole_gbs
     return InstanceType(
         provider=PROVIDER,
         name=name,
@@ -156,7 +157,7 @@ def _n1_type(shape: Row, name: str) -> InstanceType:
         network_gbps=next(gbps for least, gbps in N1_NETWORK_GBPS if vcpus >= least),
         fabric="tcp",
         clusters=True,
-        source=N1_SOURCE,
+        source=f"{N1_SOURCE} ({shape['link_note']})" if shape["link_note"] else N1_SOURCE,
         as_of=N1_AS_OF,
     )
 
