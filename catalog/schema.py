@@ -199,3 +199,23 @@ idempotency_keys = sa.Table(
     _text("response"),
     sa.Column("created_at", UtcMicros, nullable=False, index=True),
 )
+
+#: What runs of plans measured; `expected` is what the plan had said, so that old reports stay what they were.
+actuals = sa.Table(
+    "actuals",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    _text("plan_id", index=True),
+    _text("task"),
+    _text("accelerator"),
+    sa.Column("reported_at", UtcMicros, nullable=False),
+    _text("reported_by"),
+    sa.Column("running", sa.Boolean, nullable=False),
+    sa.Column("share_done", sa.Double, nullable=False),
+    sa.Column("hours", sa.Double),
+    sa.Column("throughput", sa.Double),
+    sa.Column("peak_memory_gib", sa.Double),
+    sa.Column("preemptions", sa.Integer),
+    _text("expected"),
+    sa.ForeignKeyConstraint(["plan_id"], ["plans.id"]),
+)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import sqlalchemy as sa
 
+from catalog.actuals import Actual, delete_actual, delete_actuals, read_actuals, write_actual
 from catalog.columns import Columns
 from catalog.data_tables import data_table
 from catalog.database import connect, database_url, named_failures, shown, sqlite_file, writing
@@ -58,6 +59,15 @@ class Store:
                 engine.dispose()
                 raise
         return cls(engine, parsed)
+
+    @staticmethod
+    def is_there(url: str | None = None) -> bool:
+        """Whether there may be anything to read at `url`: False only for a SQLite file that nobody has made yet.
+
+        Raises `UnusableInput` at GPUPLAN_DATABASE_URL for an unusable URL.
+        """
+        path = sqlite_file(database_url(url))
+        return path is None or path.exists()
 
     @property
     def name(self) -> str:
@@ -179,6 +189,26 @@ class Store:
         """The saved plan. Raises `NotStored` at `plan` if there is none."""
         with self._reading() as connection:
             return read_plan(connection, plan_id)
+
+    def save_actual(self, actual: Actual) -> Actual:
+        """Keeps a report on a run of a saved plan, and gives the one kept before under the same id, if any."""
+        with self._writing() as connection:
+            return write_actual(connection, actual)
+
+    def actuals(self, plan_id: str | None = None) -> tuple[Actual, ...]:
+        """Every report, or those on one plan, the oldest first."""
+        with self._reading() as connection:
+            return read_actuals(connection, plan_id)
+
+    def forget_actual(self, actual_id: str) -> None:
+        """Forgets one report. Raises `NotStored` at `actual` if there is none."""
+        with self._writing() as connection:
+            delete_actual(connection, actual_id)
+
+    def forget_actuals(self) -> int:
+        """Forgets every report, and says how many there were."""
+        with self._writing() as connection:
+            return delete_actuals(connection)
 
     def remember(self, key: str, scope: str, request_hash: str, response: object) -> object:
         """Keeps the response to a request that carries `key`, and returns the one that counts.

@@ -61,10 +61,10 @@ def _tables(connection: sa.Connection) -> dict[str, object]:
     }
 
 
-SECOND_REVISION = """
+NEXT_REVISION = """
 import sqlalchemy as sa
 from alembic import op
-revision, down_revision = "0002", "0001"
+revision, down_revision = "0003", "0002"
 def upgrade() -> None:
     op.add_column("plans", sa.Column("note", sa.Text))
 """
@@ -75,24 +75,24 @@ def test_a_database_of_an_older_release_is_upgraded_and_keeps_its_rows(
 ) -> None:
     store.save_plan("p", "s", {}, {"outcome": "planned"}, NIGHT)
     shutil.copytree(Path(catalog.migrate.__file__).parent / "migrations", tmp_path / "migrations")
-    (tmp_path / "migrations" / "versions" / "0002_note.py").write_text(SECOND_REVISION)
+    (tmp_path / "migrations" / "versions" / "0003_note.py").write_text(NEXT_REVISION)
     monkeypatch.setattr(catalog.migrate, "SCRIPTS", str(tmp_path / "migrations"))
-    monkeypatch.setattr(catalog.migrate, "HEAD", "0002")
+    monkeypatch.setattr(catalog.migrate, "HEAD", "0003")
     upgraded = open_store(store.url.render_as_string(hide_password=False).replace("+psycopg", ""))
     with upgraded.engine.connect() as connection:
         assert connection.exec_driver_sql("SELECT id, note FROM plans").all() == [("p", None)]
-        assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").all() == [("0002",)]
+        assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").all() == [("0003",)]
 
 
 def test_an_upgrade_that_fails_leaves_the_database_as_it_was(
     tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(Path(catalog.migrate.__file__).parent / "migrations", tmp_path / "migrations")
-    wrong = SECOND_REVISION + '    op.add_column("no_such_table", sa.Column("note", sa.Text))\n'
-    (tmp_path / "migrations" / "versions" / "0002_note.py").write_text(wrong)
+    wrong = NEXT_REVISION + '    op.add_column("no_such_table", sa.Column("note", sa.Text))\n'
+    (tmp_path / "migrations" / "versions" / "0003_note.py").write_text(wrong)
     with monkeypatch.context() as patched:
         patched.setattr(catalog.migrate, "SCRIPTS", str(tmp_path / "migrations"))
-        patched.setattr(catalog.migrate, "HEAD", "0002")
+        patched.setattr(catalog.migrate, "HEAD", "0003")
         with pytest.raises(StoreFailure, match="no_such_table"):
             Store.open(store.url.render_as_string(hide_password=False).replace("+psycopg", ""))
     with store.engine.connect() as connection:
