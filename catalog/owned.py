@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from catalog.free_time import FreeWindow, elapsed_hours
+from catalog.measured import MeasuredRates
 from catalog.offer import Implausible, InstanceType
 
 #: Machines of one kind in an inventory; the largest clusters have some thousand nodes.
@@ -19,8 +20,9 @@ class OwnedMachine:
     `usd_per_hour_full` is amortisation, or the hourly rate that the user states, without
     electricity; 0 only where the user says that the machine is written off. Electricity comes on
     top in either cost basis, while the machine works: `power_watts` of one machine x `pue` x
-    `usd_per_kwh`. Empty `windows` means always free. `grams_co2_per_kwh` of None is unknown.
-    `assumptions` are sentences for the user.
+    `usd_per_kwh`. Empty `windows` means always free. `grams_co2_per_kwh` of None is unknown. `host`
+    tells the machine from others of its kind (empty: not said); `measured` is what was measured on
+    it. `assumptions` are sentences for the user.
     """
 
     instance_type: InstanceType
@@ -32,6 +34,8 @@ class OwnedMachine:
     usd_per_kwh: float
     windows: tuple[FreeWindow, ...] = ()
     grams_co2_per_kwh: float | None = None
+    host: str = ""
+    measured: MeasuredRates | None = None
     assumptions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -15,6 +15,7 @@ from planner.estimate.machines import Estimates
 from planner.job import Training, TrainingJob
 from planner.machine_rows import MachineRows, machine_rows
 from planner.market import Market
+from planner.own_steps import as_timed
 from planner.question import Question
 from planner.requirements import BIT
 from planner.screen import RegionCosts, Screened
@@ -79,7 +80,10 @@ def estimated(question: Question, market: Market, screened: Screened, max_nodes:
     most = int(min(max_nodes, market.node_limit[types].max(initial=1.0)))
     work, goodput = question.work, question.settings.goodput
     rows = machine_rows(shapes, wanted, most, work.shape.layers if work.shape is not None else 1)
-    return Estimated(rows=rows, estimates=_estimates(rows, work, question.job.training, goodput))
+    estimates = _estimates(rows, work, question.job.training, goodput)
+    if any(machine.measured for machine in market.owned):
+        estimates = as_timed(estimates, rows.machines, work, question.job.training)
+    return Estimated(rows=rows, estimates=estimates)
 
 
 #: One entry is about half a MiB; the same work is asked about again with every other deadline, budget or place.

@@ -62,7 +62,7 @@ def owned_market(machines: tuple[OwnedMachine, ...], cost_basis: str, stated_at:
     offers = [_owned_offer(each, round(each.usd_per_hour_full * 1e6) if full else 0, stated_at) for each in ordered]
     columns = columns_of("owned", stated_at, [machine.instance_type for machine in ordered], offers)
     return Market(
-        snapshot=arranged(columns),
+        snapshot=arranged(columns, tuple(machine.measured for machine in ordered)),
         node_limit=np.array([float(machine.machines) for machine in ordered]),
         power_usd_per_node_hour=np.array([machine.usd_per_hour_power for machine in ordered]),
         owned=ordered,

@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from catalog.accelerators import Accelerator, accelerators
 from catalog.columns import Columns
+from catalog.measured import MeasuredRates, as_measured
 from catalog.offer import InstanceType
 from planner.standing import standings
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
+#: Per instance type what was measured on it, if anything; empty where nothing was on any.
+Measured = tuple[MeasuredRates | None, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -63,12 +66,21 @@ class Arranged:
     standing: NDArray[np.int8]
 
 
-def shapes_of(instance_types: tuple[InstanceType, ...]) -> Shapes:
-    """The distinct shapes of these instance types, in order of first appearance."""
+def shapes_of(instance_types: tuple[InstanceType, ...], measured: Measured = ()) -> Shapes:
+    """The distinct shapes of these instance types, in order of first appearance.
+
+    `measured`, if given, has one element per instance type; one that was measured has an accelerator of its own.
+    """
     table = tuple(accelerators().values())
     at = {each.name: i for i, each in enumerate(table)}
     distinct: dict[tuple[float, ...], int] = {}
-    of_type = [distinct.setdefault(_shape(each, at), len(distinct)) for each in instance_types]
+    of_type = []
+    for number, each in enumerate(instance_types):
+        index = at[each.accelerator]
+        rates = measured[number] if measured else None
+        if rates is not None:
+            table, index = (*table, as_measured(table[index], rates)), len(table)
+        of_type.append(distinct.setdefault(_shape(each, index), len(distinct)))
     # One row per shape and one column per property, also where there is no shape at all.
     values = np.array(list(distinct), dtype=np.float64).reshape(len(distinct), 9)
     unknown_as_nan = np.where(values < 0, np.nan, values)
@@ -87,9 +99,8 @@ def shapes_of(instance_types: tuple[InstanceType, ...]) -> Shapes:
     )
 
 
-def _shape(each: InstanceType, at: dict[str, int]) -> tuple[float, ...]:
+def _shape(each: InstanceType, index: int) -> tuple[float, ...]:
     """What decides how fast a machine trains; -1 stands for unknown, so that equal shapes compare equal."""
-    index = at[each.accelerator]
     memory = each.accelerator_memory_mib or _memory_mib(each)
     return (
         index,
@@ -110,9 +121,9 @@ def _memory_mib(each: InstanceType) -> float:
 
 
 @lru_cache(maxsize=4)
-def arranged(columns: Columns) -> Arranged:
-    """The snapshot in cell order; kept for the last few snapshots in use."""
-    shapes = shapes_of(columns.instance_types)
+def arranged(columns: Columns, measured: Measured = ()) -> Arranged:
+    """The snapshot in cell order; kept for the last few snapshots in use. `measured` is that of `shapes_of`."""
+    shapes = shapes_of(columns.instance_types, measured)
     providers = sorted({provider for provider, _ in columns.regions})
     provider_of_region = np.array([providers.index(provider) for provider, _ in columns.regions], dtype=np.int32)
     shape = shapes.of_type[columns.type_index] if len(columns) else np.zeros(0, np.int32)

@@ -148,6 +148,7 @@ def _machine(given: MachineDocument, site: SiteDocument) -> OwnedMachine:
         usd_per_kwh=given.electricity_usd_per_kwh or site.electricity_usd_per_kwh or 0.0,
         windows=tuple(each.window() for each in given.free_windows),
         grams_co2_per_kwh=site.grams_co2_per_kwh if given.grams_co2_per_kwh is None else given.grams_co2_per_kwh,
+        host=given.host or "",
         assumptions=tuple(f"{given.name}: {note}" for note in notes),
     )
 

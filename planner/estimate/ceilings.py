@@ -70,10 +70,20 @@ STACK_BY_VENDOR: dict[str, float] = {"NVIDIA": 0.72, "AMD": 0.75, "Google": 0.80
 STACK_UNKNOWN = 0.60
 
 
-def ceilings(chip: Accelerator) -> tuple[float, float, float]:
-    """Shares of dense peak that training reaches in (16-bit and tf32, 8-bit and below, vector fp32) matmuls."""
+#: What cuBLAS reaches of the vector peak in one matmul, without the rest of a training step.
+VECTOR_MATMUL = 0.90
+
+
+def best_matmul(chip: Accelerator) -> tuple[float, float, float]:
+    """Shares of dense peak that the best single matmul reaches (16-bit and tf32, 8-bit and below, vector fp32)."""
     by_vendor = MAMF_BY_VENDOR.get(chip.vendor, MAMF_UNKNOWN)
     sixteen, eight = MAMF_BY_NAME.get(chip.name) or MAMF_BY_ARCHITECTURE.get(chip.architecture) or by_vendor
+    return sixteen, eight, VECTOR_MATMUL
+
+
+def ceilings(chip: Accelerator) -> tuple[float, float, float]:
+    """Shares of dense peak that training reaches in (16-bit and tf32, 8-bit and below, vector fp32) matmuls."""
+    sixteen, eight, _ = best_matmul(chip)
     stack = STACK_BY_NAME.get(chip.name) or STACK_BY_ARCHITECTURE.get(chip.architecture)
     stack = stack or STACK_BY_VENDOR.get(chip.vendor, STACK_UNKNOWN)
     return sixteen * stack, eight * stack, VECTOR_CEILING

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from catalog.accelerators import Accelerator
-from planner.estimate.ceilings import EIGHT, SIXTEEN, VECTOR, ceilings, generation_is_measured
+from catalog.measured import MeasuredAccelerator
+from planner.estimate.ceilings import EIGHT, SIXTEEN, VECTOR, best_matmul, ceilings, generation_is_measured
 from planner.estimate.machines import Floats, Ints
 
 #: Precisions by name; a chip without a rate for one does not run it.
@@ -96,7 +97,7 @@ def _work_out(table: tuple[Accelerator, ...]) -> Chips:
         quantises=np.array([chip.stack in QUANTISING_STACKS for chip in table]),
         trains=np.array([chip.trains != "no" for chip in table]),
         peers=np.array([chip.talks_to_peers for chip in table]),
-        measured=np.array([generation_is_measured(chip) for chip in table]),
+        measured=np.array([generation_is_measured(chip) or isinstance(chip, MeasuredAccelerator) for chip in table]),
     )
 
 
@@ -114,7 +115,12 @@ def _reach(chip: Accelerator, precision: str) -> float:
     kind = _CEILING[precision]
     if precision == "fp16" and not chip.fp16_is_tensor:
         kind = VECTOR
-    return ceilings(chip)[kind] * (FP4_OF_EIGHT_BIT_CEILING if precision == "fp4" else 1.0)
+    usual = ceilings(chip)[kind] * (FP4_OF_EIGHT_BIT_CEILING if precision == "fp4" else 1.0)
+    best = chip.rates.best_tflops(precision) if isinstance(chip, MeasuredAccelerator) else None
+    if best is None:
+        return usual
+    # A training step reaches the same part of the best matmul, whatever that is on this machine.
+    return usual / best_matmul(chip)[kind] * best / (peak_tflops(chip, precision) or np.nan)
 
 
 def _preferred(chip: Accelerator) -> int:
