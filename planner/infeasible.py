@@ -5,13 +5,17 @@ conflicting sets are the minimal hitting sets of the marks. A configuration whos
 other's mark needs the fewest requirements relaxed: those marks are the least ways out.
 """
 
+import math
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from catalog.accelerators import accelerators
 from catalog.money import usd_display, usd_micros
+from catalog.quantities import MAX_HOURS
+from catalog.regions import regions
 from planner.answer import Choice, Infeasible, Relaxation
 from planner.candidates import Candidates, candidates, over
 from planner.choice import cheapest, fastest, in_words
@@ -21,6 +25,7 @@ from planner.requirements import BIT, REQUIREMENTS, kinds_asked, present
 
 #: How far the search for a way out goes in nodes: four times what was allowed, at most this many.
 MOST_NODES = 1024
+MICROS_PER_CENT = 10_000
 #: More ways out than this help nobody.
 MOST_RELAXATIONS = 8
 
@@ -128,21 +133,30 @@ def _asked(job: TrainingJob, name: str) -> str:
 def _needed(name: str, choice: Choice) -> str:
     """What the requirement would have to allow for this choice."""
     place = f"{choice.offer.provider}:{choice.offer.region}"
+    region = regions().get((choice.offer.provider, choice.offer.region))
     words = {
-        "deadline": f"{choice.hours.confident:.6g} h",
-        "budget_usd": usd_display(choice.cost.expected),
+        "deadline": _deadline(choice.hours.confident),
+        "budget_usd": usd_display(-(-choice.cost.expected // MICROS_PER_CENT) * MICROS_PER_CENT),
         "training.precision": "auto",
         "constraints.providers": choice.offer.provider,
         "constraints.accelerators": choice.accelerator,
-        "constraints.vendors": f"the vendor of {choice.accelerator}",
+        "constraints.vendors": accelerators()[choice.accelerator].vendor,
         "constraints.instance_types": choice.instance_type.name,
         "constraints.regions": place,
-        "constraints.geography": f"that of {place}",
+        "constraints.geography": region.geography if region else f"that of {place}",
         "constraints.price_kinds": choice.offer.price_kind,
         "constraints.max_nodes": str(choice.nodes),
         "constraints.max_accelerators": str(choice.nodes * choice.instance_type.devices),
     }
     return words[name]
+
+
+def _deadline(hours: float) -> str:
+    """A deadline that a job may state and that these hours keep: four digits, rounded up."""
+    if hours > MAX_HOURS:
+        return "none"
+    scale = 10.0 ** (3 - math.floor(math.log10(hours)))
+    return f"{math.ceil(hours * scale) / scale:.6g} h"
 
 
 def _nothing_fits(found: Candidates, nodes: int) -> str:

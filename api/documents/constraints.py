@@ -8,10 +8,10 @@ from pydantic import BeforeValidator
 from api.documents.words import PARTITIONS, PROVIDER_ALIASES, PROVIDERS
 from catalog.accelerator_names import accelerator_text
 from catalog.accelerators import accelerator_family, accelerators
-from catalog.document_fields import Document, Reads, YesNo, choice, choose, listed, quantity, whole_number
+from catalog.document_fields import Document, Reads, YesNo, choice, choose, listed, nearest, quantity, whole_number
 from catalog.price_kinds import price_kinds
 from catalog.quantities import gb, shown
-from catalog.regions import GEOGRAPHIES
+from catalog.regions import GEOGRAPHIES, regions
 from planner.job import Constraints, DataSource
 
 #: The largest published training clusters have about 4,000 nodes of 8 (32,768 accelerators).
@@ -48,7 +48,15 @@ def place(value: object) -> str:
         raise ValueError(f"{shown(value)} needs both a provider and a region; {accepted}")
     if colon and not re.fullmatch(r"[A-Za-z0-9_.-]+", region):
         raise ValueError(f"{shown(region)} is not a region; {accepted}")
-    return choose(provider, PROVIDERS, PROVIDER_ALIASES) + colon + region
+    provider = choose(provider, PROVIDERS, PROVIDER_ALIASES)
+    known = [name for owner, name in regions() if owner == provider]
+    if known and region.lower() not in known:
+        near = ", ".join(nearest(region, known, most=3)) or known[0]
+        raise ValueError(
+            f"{shown(region)} is not a region of {provider} that gpuplan knows; nearest: {near}"
+            " (of a region without accelerators, name a neighbour)"
+        )
+    return provider + colon + (region.lower() if known else region)
 
 
 def _vendor(value: object) -> str:

@@ -111,7 +111,8 @@ def formulate(
 
 def _scaled(values: Floats, limit: float) -> list[float]:
     """Each column's share of a limit: the row's coefficients, its right-hand side being 1."""
-    return np.minimum(values / limit, MOST_TIMES_OVER).tolist()
+    shares: list[float] = np.minimum(values / limit, MOST_TIMES_OVER).tolist()
+    return shares
 
 
 @cache

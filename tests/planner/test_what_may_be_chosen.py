@@ -330,3 +330,29 @@ def test_the_same_question_gives_the_same_plan_bit_for_bit() -> None:
         second.phases,
         second.alternatives,
     )
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        replace(JOB, deadline_hours=0.3),
+        replace(JOB, budget_usd=0.31),
+        replace(JOB, constraints=Constraints(vendors=("AMD",))),
+        replace(JOB, constraints=Constraints(geography=("eu",))),
+        replace(JOB, constraints=Constraints(price_kinds=("spot",))),
+    ],
+    ids=["deadline", "budget", "vendors", "geography", "price kinds"],
+)
+def test_what_a_relaxation_asks_for_can_be_written_into_the_job_and_gives_its_plan(job: TrainingJob) -> None:
+    outcome = refused(market(offer()), job)
+    for way in outcome.relaxations:
+        (name,), (needed,) = way.requirements, way.needed
+        field = name.rpartition(".")[2]
+        numbers = {"deadline": "deadline_hours", "budget_usd": "budget_usd"}
+        if name in numbers:
+            given: dict[str, object] = {numbers[name]: float(needed.strip("$ h").replace(",", ""))}
+        else:
+            given = {"constraints": replace(job.constraints, **{field: (needed,)})}  # type: ignore[arg-type]
+        relaxed = replace(job, **given)  # type: ignore[arg-type]
+        assert planned(market(offer()), relaxed).cost.expected == way.choice.cost.expected
+    assert outcome.relaxations

@@ -251,6 +251,8 @@ BAD: list[tuple[tuple[Any, ...], str, str]] = [
     (("constraints", "partitions", ["moon"]), "constraints.partitions[0]", "commercial, gov, china"),
     (("data", "location", "us-east-1"), "data.location", "aws:us-east-1"),
     (("data", "location", "s3://bucket"), "data.location", "aws:us-east-1"),
+    (("data", "location", "aws:us-esat-1"), "data.location", "us-east-1, us-west-2"),
+    (("data", "location", "gcp:us-east-1"), "data.location", "not a region of gcp"),
     (("data", "dataset_gb", "4 dogs"), "data.dataset_gb", "not a unit of memory"),
     (("name", "two\nlines"), "name", "one printable line"),
     (("name", "\x00"), "name", "one printable line"),
