@@ -9,11 +9,11 @@ from catalog.build.fact_tables import Row, mapping_table, read_table
 #: A GiB in GB: sizes in the catalogue are GB, so a price per GiB is divided and a bound in TiB multiplied.
 GB_PER_GIB = Decimal(2**30) / Decimal(10**9)
 GIB_PER_TIB = 1024
-#: The words of the egress table for where a tier ends, in GB. The GCP tiers are binary.
+#: Tiers that the egress table states in TiB, by where they end. They are those of Google's Cloud Billing
+#: Catalog, whose network SKUs are priced per GiB (pricing unit "gibibyte", https://cloud.google.com/vpc/network-pricing).
+BINARY_TIERS = {"0-1 TiB": 1, "1-10 TiB": 10, "10n TiB": None}
+#: The other words for where a tier ends, in GB.
 TIER_ENDS_GB = {
-    "0-1 TiB": GIB_PER_TIB * GB_PER_GIB,
-    "1-10 TiB": 10 * GIB_PER_TIB * GB_PER_GIB,
-    "10n TiB": None,
     "0-100 GB free": Decimal(100),
     "up to 1000 GB": Decimal(1_000),
     "up to 10000 GB": Decimal(10_000),
@@ -26,6 +26,8 @@ WORLDWIDE = "internet:worldwide"
 #: What the tables call the internet at large where they do not tell destinations apart.
 SAME_DESTINATION = {"internet": WORLDWIDE}
 PER_GIB = "USD per GiB-month"
+#: Prices per GB are kept to this many dollars.
+SMALLEST_UNIT_PRICE = Decimal("0.00000001")
 
 
 def side_tables(facts: Path) -> dict[str, list[Row]]:
@@ -78,19 +80,29 @@ def _egress(rows: Sequence[Row]) -> list[Row]:
         destination = SAME_DESTINATION.get(row["destination"], row["destination"])
         if destination != row["destination"] and (row["provider"], row["region"]) in exact:
             continue
-        end = TIER_ENDS_GB[row["tier"]]
+        end, usd_per_gb = _tier(row)
         made.append(
             {
                 "provider": row["provider"],
                 "region": row["region"],
                 "destination": destination,
                 "up_to_gb": "" if end is None else _plain(end),
-                "usd_per_gb": _plain(Decimal(row["usd_per_gb"])),
+                "usd_per_gb": _plain(usd_per_gb),
                 "as_of": row["as_of"],
                 "source": row["source"],
             }
         )
     return sorted(made, key=lambda row: (*_place(row), row["destination"], float(row["up_to_gb"] or "inf")))
+
+
+def _tier(row: Row) -> tuple[Decimal | None, Decimal]:
+    """Where a tier of egress ends in GB, None for the last, and its USD per GB."""
+    usd = Decimal(row["usd_per_gb"])
+    if row["tier"] not in BINARY_TIERS:
+        return TIER_ENDS_GB[row["tier"]], usd
+    tib = BINARY_TIERS[row["tier"]]
+    end = None if tib is None else tib * GIB_PER_TIB * GB_PER_GIB
+    return end, (usd / GB_PER_GIB).quantize(SMALLEST_UNIT_PRICE)
 
 
 def _storage(rows: Iterable[Row], places: Sequence[Row]) -> list[Row]:
@@ -115,7 +127,7 @@ def _storage_row(row: Row) -> Row:
         "region": row["region"],
         "kind": row["kind"],
         "sku": row["sku"],
-        "usd_per_gb_month": _plain(usd.quantize(Decimal("0.00000001"))),
+        "usd_per_gb_month": _plain(usd.quantize(SMALLEST_UNIT_PRICE)),
         "as_of": row["as_of"],
         "source": row["source"],
     }

@@ -195,3 +195,8 @@ def test_every_accelerator_of_the_measured_runs_is_understood(shared_data: Path)
         with (shared_data / "runs" / name).open(encoding="utf-8") as file:
             spellings = {row["gpu"] for row in csv.DictReader(file)} - foreign
         assert all(find_accelerator(spelling) for spelling in spellings)
+
+
+def test_tpus_before_the_seventh_generation_have_no_fp8_rate() -> None:
+    rates = {row.name: row.fp8_tflops for row in ROWS if row.stack == "xla" and row.vendor == "Google"}
+    assert {name for name, rate in rates.items() if rate} == {"TPU-v7"}

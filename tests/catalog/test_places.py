@@ -77,8 +77,9 @@ def test_internet_egress_goes_through_the_tiers_from_first_to_last() -> None:
     assert rate.egress_usd(200_000) == pytest.approx(9900 * 0.09 + 40_000 * 0.085 + 100_000 * 0.07 + 50_000 * 0.05)
 
 
-def test_gcp_egress_depends_on_where_the_data_goes() -> None:
-    to = {place: egress_tiers("gcp", "us-central1", *place).egress_usd(1000) for place in [
+def test_gcp_egress_is_priced_per_gib_and_depends_on_where_the_data_goes() -> None:
+    a_thousand_gib_in_gb = 1000 * 1.073741824
+    to = {place: egress_tiers("gcp", "us-central1", *place).egress_usd(a_thousand_gib_in_gb) for place in [
         ("aws", "us-east-1"), ("aws", "ap-southeast-2"), ("aws", "cn-north-1"), ("local", "office")
     ]}  # fmt: skip
     assert list(to.values()) == pytest.approx([120, 190, 230, 120])
