@@ -114,6 +114,7 @@ def _where(choice: Choice) -> Document:
         "accelerator": choice.accelerator,
         "accelerators_per_node": _count(choice.accelerators_per_node),
         "nodes": choice.nodes,
+        "slice_hosts": choice.instance_type.fixed_nodes,
         "price_kind": offer.price_kind,
         "usd_per_node_hour": usd_text(offer.usd_micros_per_hour),
     }

@@ -3,6 +3,8 @@
 from datetime import datetime
 
 from catalog.accelerators import accelerators
+from catalog.offer import Offer
+from catalog.opt_in_zones import location_to_opt_into
 from catalog.price_kinds import price_kinds
 from planner.answer import Choice, Phase
 from planner.job import TrainingJob
@@ -51,6 +53,8 @@ def warnings(phase: Phase, start: datetime) -> tuple[str, ...]:
         said.append(f"precision auto: {phase.precision} is used since {choice.accelerator} has no bf16 tensor cores")
     if not price_kinds()[choice.offer.price_kind].owned:
         said.append(_quota(choice))
+    if (zone := _zone_to_opt_into(choice.offer)) is not None:
+        said.append(zone)
     if not choice.offer.available:
         said.append(f"nobody has verified that {choice.instance_type.name} can be had in {choice.offer.region}")
     if choice.hours.expected > 24 * 365:
@@ -75,6 +79,17 @@ def _about_the_price(choice: Choice, start: datetime) -> list[str]:
         said.append(f"the last refresh could not confirm the price (stale since {offer.stale_since:%Y-%m-%d})")
     said += [f"{figure.replace('_', ' ')} is modelled, not published" for figure in offer.modelled]
     return said
+
+
+def _zone_to_opt_into(offer: Offer) -> str | None:
+    """What to do before machines of this offer can be started, where the zone is not open from the start."""
+    location = location_to_opt_into(offer.provider, offer.region, offer.zone)
+    if location is None:
+        return None
+    return (
+        f"{offer.zone or offer.region} ({location}) is a local zone, apart from the region's own: "
+        "opt in to its zone group before machines can be started there"
+    )
 
 
 def _quota(choice: Choice) -> str:

@@ -5,8 +5,9 @@ from typing import Any
 
 from rich.console import RenderableType
 
+from api.render.machines import place, rented
 from api.render.tables import cell, heading, listing
-from api.render.text import duration, located, number, usd
+from api.render.text import duration, usd
 
 PLOT_COLUMNS = 40
 #: Points of a table that one still reads; the plot and `--json` hold them all.
@@ -24,8 +25,7 @@ def render_frontier(points: Sequence[Mapping[str, Any]]) -> list[RenderableType]
 
 
 def _machines(point: Mapping[str, Any]) -> str:
-    where = f"{point['provider']} {located(point['region'], point.get('zone'))}"
-    return f"{number(point['nodes'])} x {point['instance_type']}, {where}, {str(point['price_kind']).replace('_', ' ')}"
+    return f"{rented(point)}, {place(point)}"
 
 
 def thinned(points: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

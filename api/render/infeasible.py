@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
+from api.render.machines import machines, place
 from api.render.tables import bullets, cell, facts, heading, listing
 from api.render.text import duration, number, plain, usd
 
@@ -53,8 +54,6 @@ def _nearest(plan: Part | None) -> list[RenderableType]:
     """The configuration that asks for the least."""
     if not plan:
         return []
-    from api.render.plan import machines, place
-
     rows = [
         ("machines", f"{machines(plan)} in {place(plan)}"),
         ("cost", usd(plan["cost_usd"])),

@@ -1,14 +1,15 @@
 """A plan as a stranger should read it: what to rent, what it costs, why nothing is cheaper, how sure that is."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
 
 from api.render.frontier import render_frontier
 from api.render.infeasible import render_infeasible
+from api.render.machines import machines, place, price, rented
 from api.render.tables import bullets, cell, facts, footer, heading, listing
-from api.render.text import UNKNOWN, duration, layout, located, number, percent, plain, usd, usd_per_hour, when
+from api.render.text import UNKNOWN, duration, layout, number, percent, plain, usd, usd_per_hour, when
 
 Part = Mapping[str, Any]
 
@@ -35,17 +36,6 @@ def render_plan(plan: Part, meta: Part) -> Group:
     parts += [*_sensitivity(plan), *_prices(plan, meta), *sentences(plan)]
     parts.append(footer(f"plan {plan['id']}, prices of snapshot {plan['snapshot_id']}"))
     return Group(*parts)
-
-
-def machines(phase: Part) -> str:
-    """`4 x p5.48xlarge (32 x H100-80GB-SXM)`."""
-    total = phase["nodes"] * phase["accelerators_per_node"]
-    return f"{number(phase['nodes'])} x {phase['instance_type']} ({number(total)} x {phase['accelerator']})"
-
-
-def place(phase: Part) -> str:
-    """`aws us-east-1 use1-az4, spot`."""
-    return f"{phase['provider']} {located(phase['region'], phase.get('zone'))}, {str(phase['price_kind']).replace('_', ' ')}"
 
 
 def sentences(answer: Part) -> list[RenderableType]:
@@ -129,7 +119,7 @@ def _phase(phase: Part) -> list[RenderableType]:
         heading(f"How it runs on {machines(phase)}"),
         facts(
             [
-                ("price", f"{usd_per_hour(phase['usd_per_node_hour'])} per node-hour, {place(phase)}"),
+                ("price", f"{price(phase)}, {place(phase)}"),
                 ("runs", f"{duration(phase['hours'])}, of which {duration(phase['training_hours'])} steady training"),
                 ("precision", phase.get("precision")),
                 ("layout", layout(phase["layout"])),
@@ -137,7 +127,7 @@ def _phase(phase: Part) -> list[RenderableType]:
                 ("model FLOPs utilisation", percent(phase["mfu"], 1)),
                 ("memory per accelerator", memory),
                 ("interruptions", _interruptions(phase)),
-                ("modelled", ", ".join(phase.get("modelled") or ()) or None),
+                ("modelled", ", ".join(phase.get("modelled") or ()).replace("_", " ") or None),
             ]
         ),
     ]
@@ -155,7 +145,8 @@ def _alternatives(plan: Part) -> list[RenderableType]:
     """What else could be done, and what it would cost on top; commitments apart, as the obligations they are."""
     parts: list[RenderableType] = []
     if plan.get("alternatives"):
-        rows = [_alternative(each) for each in plan["alternatives"]]
+        chosen = _configuration(plan["phases"][0])
+        rows = [_alternative(labels, each, chosen) for labels, each in _merged(plan["alternatives"])]
         titles = ("alternative", "machines", "where", "cost", "more by", "time")
         parts += [heading("Alternatives"), listing(titles, rows, right=(3, 4, 5))]
     if plan.get("commitments"):
@@ -165,12 +156,26 @@ def _alternatives(plan: Part) -> list[RenderableType]:
     return parts
 
 
-def _alternative(each: Part) -> tuple[object, ...]:
+def _configuration(each: Part) -> tuple[object, ...]:
+    """What tells one configuration from another."""
+    names = ("provider", "region", "zone", "instance_type", "nodes", "price_kind", "usd_per_node_hour")
+    return tuple(each.get(name) for name in names)
+
+
+def _merged(alternatives: Sequence[Part]) -> list[tuple[list[str], Part]]:
+    """Each configuration once, with all its labels, in the order of the first."""
+    found: dict[tuple[object, ...], tuple[list[str], Part]] = {}
+    for each in alternatives:
+        found.setdefault(_configuration(each), ([], each))[0].append(plain(each["label"]).replace("_", " "))
+    return list(found.values())
+
+
+def _alternative(labels: list[str], each: Part, chosen: tuple[object, ...]) -> tuple[object, ...]:
+    """One row; the plan itself is named as that."""
     misses = [name for name in ("deadline", "budget") if each.get(f"meets_{name}") is False]
-    label = f"{each['label']} (misses the {' and '.join(misses)})" if misses else each["label"]
-    cost, extra = usd(each["cost_usd"]), usd(each["extra_usd"])
-    rented = f"{number(each['nodes'])} x {each['instance_type']}"
-    return label, rented, place(each), cost, extra, duration(each["hours"])
+    label = ", ".join(labels) + (f" (misses the {' and '.join(misses)})" if misses else "")
+    extra = "this plan" if _configuration(each) == chosen else usd(each["extra_usd"])
+    return label, rented(each), place(each), usd(each["cost_usd"]), extra, duration(each["hours"])
 
 
 def _commitment(each: Part) -> tuple[object, ...]:
@@ -185,7 +190,10 @@ def _sensitivity(plan: Part) -> list[RenderableType]:
     cheaper, faster = sensitivity.get("next_cheaper"), sensitivity.get("next_faster")
     holds, per_hour = sensitivity.get("holds_until_usd_per_node_hour"), sensitivity.get("deadline_usd_per_hour")
     rows = [
-        ("an hour more of deadline", f"saves about {usd(per_hour)} (relaxed)" if per_hour else None),
+        (
+            "each hour of deadline",
+            f"is worth {usd(per_hour)} on the line between the best trades" if per_hour else None,
+        ),
         (
             "with more time",
             cheaper and f"a deadline of {duration(cheaper['deadline_hours'])} saves {usd(cheaper['saves_usd'])}",
@@ -202,7 +210,7 @@ def _sensitivity(plan: Part) -> list[RenderableType]:
 def _prices(plan: Part, meta: Part) -> list[RenderableType]:
     rows: list[tuple[str, object]] = [("price", _observed(phase)) for phase in plan["phases"]]
     age = meta.get("price_age_days")
-    rows.append(("age", None if age is None else f"{number(age)} days when this plan was made"))
+    rows.append(("age", None if age is None else f"{number(int(age))} days when this plan was made"))
     return [heading("Which prices it rests on"), facts(rows)]
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from api.render.estimate import render_estimate
 from api.render.frontier import MOST_ROWS, thinned
+from api.render.machines import rented
 from api.render.plan import render_answer
 
 EVIL = "[red]x[/red][/nope] \x1b[2J:skull:"
@@ -66,7 +67,11 @@ PLAN: dict[str, Any] = {
             "next_faster": None,
             "holds_until_usd_per_node_hour": "25.00",
         },
-        "alternatives": [POINT | {"label": "best on gcp", "extra_usd": "77.00", "meets_deadline": False}],
+        "alternatives": [
+            POINT | {"label": "best on aws", "extra_usd": "0.00"},
+            POINT | {"label": "best on gcp", "provider": "gcp", "extra_usd": "77.00", "meets_deadline": False},
+            POINT | {"label": "best spot", "extra_usd": "0.00"},
+        ],
         "commitments": [
             {
                 "price_kind": "reserved_1y",
@@ -96,6 +101,9 @@ INFEASIBLE: dict[str, Any] = {
 }
 
 
+SLICE = {"instance_type": "tpu-v6e-128", "accelerator": "TPU-v6e", "accelerators_per_node": 4, "nodes": 32}
+
+
 def shown(answer: dict[str, Any], width: int = 120) -> str:
     out = io.StringIO()
     # A console that would obey markup, so that the renderer alone must see to it that none is obeyed.
@@ -123,10 +131,12 @@ def shown(answer: dict[str, Any], width: int = 120) -> str:
         "a deadline of 40 h saves $200.00",
         "$25.00 per node-hour",
         "2025-12-01",
-        "356 days when this plan was made",
+        "355 days when this plan was made",
         "goodput of 80 %",
         "the price is old",
-        "interruption_rate",
+        "interruption rate",
+        "best on aws, best spot",
+        "this plan",
         "####",
         "plan plan-1, prices of snapshot abc",
     ],
@@ -222,3 +232,19 @@ def test_an_estimate_that_does_not_fit_says_so_first() -> None:
     Console(file=out, width=120).print(render_estimate(answer))
     assert out.getvalue().startswith("It does not fit in memory on 1 x H100-80GB-SXM.")
     assert "120 GiB of 79 GiB: does NOT fit" in out.getvalue()
+
+
+def test_a_slice_is_named_as_one_slice_with_the_price_of_all_its_hosts() -> None:
+    answer = copy.deepcopy(PLAN)
+    whole = SLICE | {"slice_hosts": 32, "usd_per_node_hour": "10.80"}
+    answer["plan"]["phases"][0] |= whole
+    answer["plan"]["alternatives"] = [POINT | whole | {"label": "best on gcp", "extra_usd": "0.00"}]
+    text = shown(answer, 160)
+    assert "Cheapest for a job: tpu-v6e-128 (one slice, 32 hosts; 128 x TPU-v6e) in " in text
+    assert "$10.80 per host-hour, $345.60 per hour for all" in text
+    assert "32 x tpu" not in text
+
+
+def test_several_slices_are_counted() -> None:
+    part = CHOICE | SLICE | {"slice_hosts": 8}
+    assert rented(part) == "tpu-v6e-128 (4 slices, 32 hosts)"
