@@ -112,8 +112,11 @@ def of_the_same_machine(found: Candidates, market: int, place: int) -> Configura
 
 
 def over(table: Configurations, deadline_hours: float | None, budget_usd: float | None) -> NDArray[np.uint16]:
-    """Requirement bits of each configuration with deadline and budget added."""
+    """Requirement bits of each configuration with deadline and budget added.
+
+    Cost is compared as it is shown, in whole micro-dollars: the cost of a plan is a sufficient budget for it.
+    """
     late = table.bill.hours_kept > (np.inf if deadline_hours is None else deadline_hours)
-    dear = table.bill.cost_usd > (np.inf if budget_usd is None else budget_usd)
+    dear = np.rint(table.bill.cost_usd * 1e6) / 1e6 > (np.inf if budget_usd is None else budget_usd)
     bits = table.broken | np.where(late, BIT["deadline"], np.uint16(0))
     return bits | np.where(dear, BIT["budget_usd"], np.uint16(0))

@@ -4,6 +4,7 @@ The dual of the deadline row of the relaxed choice is the slope of the lower con
 (hours, cost) at the deadline; steps come from the frontier itself.
 """
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -26,10 +27,17 @@ def sensitivity(
     faster = np.flatnonzero(hours < table.bill.hours_kept[chosen])
     return Sensitivity(
         deadline_usd_per_hour=0.0 if deadline_hours is None else hull_slope(hours, cost / 1e6, deadline_hours),
-        next_cheaper=(float(hours[slower[0]]), round(mine - cost[slower[0]])) if len(slower) else None,
-        next_faster=(float(hours[faster[-1]]), round(cost[faster[-1]] - mine)) if len(faster) else None,
+        next_cheaper=(_enough(hours[slower[0]]), round(mine - cost[slower[0]])) if len(slower) else None,
+        next_faster=(_enough(hours[faster[-1]]), round(cost[faster[-1]] - mine)) if len(faster) else None,
         holds_until=holds_until,
     )
+
+
+def _enough(hours: float) -> float:
+    """The least deadline of nine significant digits, as answers show it, that a run of `hours` keeps."""
+    step = 10.0 ** (math.floor(math.log10(hours)) - 8)
+    rounded = float(f"{hours:.9g}")
+    return rounded if rounded >= hours else float(f"{rounded + step:.9g}")
 
 
 def break_even_price(words: Choice, rivals_micros: list[float]) -> int | None:

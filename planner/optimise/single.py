@@ -31,6 +31,9 @@ Floats = NDArray[np.float64]
 #: Each row is divided by its right-hand side, so HiGHS' feasibility tolerance (1e-7 absolute) is relative.
 FEASIBILITY_TOLERANCE = 1e-9
 
+#: A column above a limit stands above it by at least this share in the model, so that no tolerance lets it
+#: through: HiGHS takes rows of integer columns as met within its mip_feasibility_tolerance of 1e-6, whatever the above.
+CLEARLY_ABOVE = 1e-5
 
 #: A column this many times over a limit is out like one further over, and HiGHS refuses coefficients of 1e15.
 MOST_TIMES_OVER = 1e6
@@ -110,9 +113,16 @@ def formulate(
 
 
 def _scaled(values: Floats, limit: float) -> list[float]:
-    """Each column's share of a limit: the row's coefficients, its right-hand side being 1."""
-    shares: list[float] = np.minimum(values / limit, MOST_TIMES_OVER).tolist()
-    return shares
+    """Each column's share of a limit: the row's coefficients, its right-hand side being 1.
+
+    Shares are kept on the side of 1 on which exact comparison puts them: a deadline copied from an answer is a
+    time rounded to a few digits, closer to the time itself than the solver's tolerance and perhaps below it.
+    """
+    shares = np.minimum(values / limit, MOST_TIMES_OVER)
+    sided: list[float] = np.where(
+        values <= limit, np.minimum(shares, 1.0), np.maximum(shares, 1.0 + CLEARLY_ABOVE)
+    ).tolist()
+    return sided
 
 
 @cache
