@@ -120,3 +120,14 @@ def over(table: Configurations, deadline_hours: float | None, budget_usd: float 
     dear = np.rint(table.bill.cost_usd * 1e6) / 1e6 > (np.inf if budget_usd is None else budget_usd)
     bits = table.broken | np.where(late, BIT["deadline"], np.uint16(0))
     return bits | np.where(dear, BIT["budget_usd"], np.uint16(0))
+
+
+def with_late_and_dear(found: Candidates, broken: NDArray[np.uint16]) -> dict[str, int]:
+    """The rejections, with the evaluated offers that no node count brings within deadline and budget."""
+    table, late = found.table, 0
+    for number, market in enumerate(found.question.markets):
+        tried, kept = np.zeros((2, len(market.columns)), np.bool_)
+        tried[table.place[table.market == number]] = True
+        kept[table.place[(table.market == number) & (broken == 0)]] = True
+        late += int(tried.sum() - kept.sum())
+    return found.rejected | ({"misses deadline or budget at every node count": late} if late else {})

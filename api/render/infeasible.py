@@ -1,6 +1,6 @@
 """Why there is no plan: which requirements cannot hold together, and what the least giving way would cost."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -17,8 +17,8 @@ def render_infeasible(infeasible: Part) -> Group:
     name = (infeasible.get("job") or {}).get("name") or "this job"
     parts: list[RenderableType] = [cell(f"No plan meets what {plain(name)} asks for.", "bold red")]
     if infeasible.get("conflicts"):
-        parts.append(heading("These cannot all hold"))
-        parts += bullets(" + ".join(str(each) for each in conflict) for conflict in infeasible["conflicts"])
+        parts.append(heading("What stands in the way"))
+        parts += bullets(in_the_way(conflict) for conflict in infeasible["conflicts"])
     parts += _relaxations(infeasible)
     parts += _nearest(infeasible.get("nearest_plan"))
     parts += _rejected(infeasible)
@@ -28,15 +28,27 @@ def render_infeasible(infeasible: Part) -> Group:
     return Group(*parts)
 
 
+def in_the_way(conflict: Sequence[str]) -> str:
+    """A minimal set of requirements that conflict, as a sentence."""
+    if list(conflict) == ["workload"]:
+        return "the workload itself: no machine of the catalogue can run it"
+    if len(conflict) == 1:
+        return f"{conflict[0]}: nothing meets it, whatever else gives way"
+    return f"{', '.join(conflict[:-1])} and {conflict[-1]}: nothing meets {'both' if len(conflict) == 2 else 'all'}"
+
+
 def _relaxations(infeasible: Part) -> list[RenderableType]:
-    rows = [
-        (each["requirement"], shown(each.get("from")), shown(each.get("to")), usd(each.get("cost_usd")))
-        for each in infeasible.get("relaxations", ())
-    ]
+    """Each way out, one line per requirement that has to give way for it."""
+    rows: list[tuple[object, ...]] = []
+    for each in infeasible.get("relaxations", ()):
+        names = str(each["requirement"]).split(" + ")
+        asked, needed = (shown(each.get(end)).split("; ") for end in ("from", "to"))
+        for i, (name, now, then) in enumerate(zip(names, asked, needed, strict=True)):
+            rows.append((f"and {name}" if i else name, now, then, "" if i else usd(each.get("cost_usd"))))
     if not rows:
-        return [heading("Giving way in one requirement alone does not help")]
-    titles = ("requirement", "now", "would have to be", "plan then costs")
-    return [heading("The least that would help, one at a time"), listing(titles, rows, right=(3,))]
+        return [heading("No requirement that gives way would help")]
+    titles = ("give way in", "now", "would have to be", "plan then costs")
+    return [heading("The ways out, each the least that helps"), listing(titles, rows, right=(3,))]
 
 
 def shown(value: object) -> str:

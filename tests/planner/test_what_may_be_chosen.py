@@ -356,3 +356,11 @@ def test_what_a_relaxation_asks_for_can_be_written_into_the_job_and_gives_its_pl
         relaxed = replace(job, **given)  # type: ignore[arg-type]
         assert planned(market(offer()), relaxed).cost.expected == way.choice.cost.expected
     assert outcome.relaxations
+
+
+def test_every_offer_of_an_impossible_job_is_accounted_for() -> None:
+    outcome = refused(market(offer(), offer("spot", 8.0), offer("reserved_3y")), replace(JOB, deadline_hours=0.3))
+    assert outcome.rejected == {
+        "misses deadline or budget at every node count": 2,
+        "not among constraints.price_kinds": 1,
+    }

@@ -145,7 +145,9 @@ def test_a_plan_says_what_a_stranger_asks(said: str) -> None:
     assert said in shown(PLAN, 160)
 
 
-@pytest.mark.parametrize("said", ["No plan meets", "deadline + budget_usd", "20 h", "$1,500.00", "retired family"])
+@pytest.mark.parametrize(
+    "said", ["No plan meets", "deadline and budget_usd: nothing meets both", "20 h", "$1,500.00", "retired family"]
+)
 def test_an_infeasible_answer_says_why_and_the_way_out(said: str) -> None:
     assert said in shown(INFEASIBLE)
 
@@ -248,3 +250,27 @@ def test_a_slice_is_named_as_one_slice_with_the_price_of_all_its_hosts() -> None
 def test_several_slices_are_counted() -> None:
     part = CHOICE | SLICE | {"slice_hosts": 8}
     assert rented(part) == "tpu-v6e-128 (4 slices, 32 hosts)"
+
+
+def test_a_way_out_of_several_requirements_has_a_line_for_each() -> None:
+    answer = copy.deepcopy(INFEASIBLE)
+    answer["infeasible"]["relaxations"] = [
+        {"requirement": "deadline + budget_usd", "from": "1 h; $5.00", "to": "20 h; $9.00", "cost_usd": "8.99"}
+    ]
+    lines = [line.split() for line in shown(answer).splitlines()]
+    assert ["deadline", "1", "h", "20", "h", "$8.99"] in lines
+    assert ["and", "budget_usd", "$5.00", "$9.00"] in lines
+
+
+@pytest.mark.parametrize(
+    ("conflict", "said"),
+    [
+        (["workload"], "no machine of the catalogue can run it"),
+        (["budget_usd"], "budget_usd: nothing meets it"),
+        (["a", "b", "c"], "a, b and c: nothing meets all"),
+    ],
+)
+def test_a_conflict_is_said_as_a_sentence(conflict: list[str], said: str) -> None:
+    answer = copy.deepcopy(INFEASIBLE)
+    answer["infeasible"]["conflicts"] = [conflict]
+    assert said in shown(answer)
