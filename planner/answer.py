@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from catalog.offer import InstanceType, Offer
+from planner.estimate.learned import NO_CORRECTION, NOTHING, Correction, Learned
 from planner.job import TrainingJob
 from planner.optimise.single import Certificate
 from planner.settings import PlannerSettings
@@ -56,6 +57,7 @@ class Phase:
     """A choice while it runs: layout, throughput, memory, and what keeps it safe on interruptible machines.
 
     `log_sigma` and `interruptions_per_hour` (of one node) are what the spread of the finish rests on.
+    `correction` is what past runs have put into hours, rates, memory and `log_sigma`.
     """
 
     choice: Choice
@@ -74,6 +76,7 @@ class Phase:
     checkpoint_interval_hours: float | None
     expected_preemptions: float
     carbon_kg: float | None
+    correction: Correction = NO_CORRECTION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +148,7 @@ class Planned:
     frontier: tuple[Choice, ...] | None
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
+    learned: Learned = NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,3 +182,4 @@ class Infeasible:
     offers_considered: int
     rejected: dict[str, int]
     warnings: tuple[str, ...] = field(default=())
+    learned: Learned = NOTHING

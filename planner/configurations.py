@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from planner.checkpoints import checkpoint_gb
 from planner.cost import Bill, Run, bill, billing_tables
-from planner.estimate import estimate
+from planner.estimate.corrected import estimate_learned
+from planner.estimate.learned import Learned
 from planner.estimate.machines import Estimates
 from planner.job import Training, TrainingJob
 from planner.machine_rows import MachineRows, machine_rows
@@ -80,7 +81,7 @@ def estimated(question: Question, market: Market, screened: Screened, max_nodes:
     most = int(min(max_nodes, market.node_limit[types].max(initial=1.0)))
     work, goodput = question.work, question.settings.goodput
     rows = machine_rows(shapes, wanted, most, work.shape.layers if work.shape is not None else 1)
-    estimates = _estimates(rows, work, question.job.training, goodput)
+    estimates = _estimates(rows, work, question.job.training, goodput, question.learned)
     if any(machine.measured for machine in market.owned):
         estimates = as_timed(estimates, rows.machines, work, question.job.training)
     return Estimated(rows=rows, estimates=estimates)
@@ -88,8 +89,8 @@ def estimated(question: Question, market: Market, screened: Screened, max_nodes:
 
 #: One entry is about half a MiB; the same work is asked about again with every other deadline, budget or place.
 @lru_cache(maxsize=16)
-def _estimates(rows: MachineRows, work: Work, training: Training, goodput: float) -> Estimates:
-    return estimate(work, training, rows.machines, goodput=goodput)
+def _estimates(rows: MachineRows, work: Work, training: Training, goodput: float, learned: Learned) -> Estimates:
+    return estimate_learned(work, training, rows.machines, goodput=goodput, learned=learned)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -6,12 +6,14 @@ in the plan, so the same job, start, snapshot, settings and version give the sam
 
 import hashlib
 import json
-from dataclasses import asdict
+import math
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from catalog.money import usd_text
 from planner.answer import Alternative, Choice, Commitment, Cost, Infeasible, Phase, Planned, Relaxation
+from planner.estimate.learned import NO_CORRECTION, Correction, Learned
 from planner.settings import PlannerSettings
 
 Document = dict[str, Any]
@@ -39,6 +41,7 @@ def _plan(plan: Planned, job: Document, version: str) -> Document:
         "snapshot_id": plan.snapshot_id,
         "version": version,
         "settings": _settings(plan.settings),
+        **_learned(plan.learned),
         "start": moment(plan.start),
         "currency": "USD",
         "cost_usd": _cost(plan.cost),
@@ -84,6 +87,7 @@ def _infeasible(answer: Infeasible, job: Document, version: str) -> Document:
         "snapshot_id": answer.snapshot_id,
         "version": version,
         "settings": _settings(answer.settings),
+        **_learned(answer.learned),
         "start": moment(answer.start),
         "conflicts": [list(names) for names in answer.conflicts],
         "relaxations": [_relaxation(each) for each in answer.relaxations],
@@ -140,6 +144,7 @@ def _phase(phase: Phase) -> Document:
         "checkpoint_interval_hours": _maybe(phase.checkpoint_interval_hours),
         "expected_preemptions": _round(phase.expected_preemptions),
         "modelled": list(offer.modelled),
+        **_corrected(phase),
     }
 
 
@@ -187,7 +192,45 @@ def _relaxation(each: Relaxation) -> Document:
 
 
 def _settings(settings: PlannerSettings) -> Document:
-    return asdict(settings) | {"held": [asdict(each) for each in settings.held]}
+    stated = asdict(replace(settings, past_runs=())) | {"held": [asdict(each) for each in settings.held]}
+    # What they come to stands under `learned`, for this job's class of work alone.
+    del stated["past_runs"]
+    return stated
+
+
+def _learned(learned: Learned) -> Document:
+    """`{"learned": ...}`, what past runs teach of this class of work; nothing where there are none."""
+    if not learned:
+        return {}
+    found = (*learned.corrections, learned.others)
+    return {"learned": {"task": learned.task, "corrections": [correction_document(each) for each in found]}}
+
+
+def correction_document(each: Correction) -> Document:
+    """What is learned of one accelerator, null for all those without runs: factors, and how many runs say so."""
+    return {
+        "accelerator": each.accelerator or None,
+        "hours_factor": _round(each.hours.factor),
+        "hours_runs": each.hours.runs,
+        "memory_factor": _round(each.memory.factor),
+        "memory_runs": each.memory.runs,
+        "variance_removed": _round(each.variance_removed),
+    }
+
+
+def _corrected(phase: Phase) -> Document:
+    """What of a phase's figures is learned, so that its runs can be held against the plain ones."""
+    each = phase.correction
+    if each is NO_CORRECTION:
+        return {}
+    before = math.sqrt(phase.log_sigma**2 + each.variance_removed)
+    return {
+        "learned": {
+            "hours_factor": _round(each.hours.factor),
+            "memory_factor": _round(each.memory.factor),
+            "log_sigma_before": _round(before),
+        }
+    }
 
 
 def _step(step: tuple[float, int] | None, money: str) -> Document | None:

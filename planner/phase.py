@@ -43,6 +43,7 @@ def phase(found: Candidates, table: Configurations, index: int) -> Phase:
         checkpoint_interval_hours=None if interval is None else float(interval[0]),
         expected_preemptions=rate * float(table.bill.run_hours[index]),
         carbon_kg=_carbon_kg(market, table, index),
+        correction=found.question.learned.of(choice.accelerator),
     )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from planner.estimate.learned import NOTHING, Learned
 from planner.job import TrainingJob
 from planner.market import Market
 from planner.settings import PlannerSettings
@@ -11,10 +12,11 @@ from planner.workload.work import Work
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Question:
-    """A job, the work it comes to, where it may run, when it starts, and what is taken for granted."""
+    """A job, the work it comes to, where it may run, when it starts, what is taken for granted, and what past runs teach."""
 
     job: TrainingJob
     work: Work
     markets: tuple[Market, ...]
     start: datetime
     settings: PlannerSettings
+    learned: Learned = NOTHING

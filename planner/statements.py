@@ -21,6 +21,7 @@ def assumptions(question: Question, phase: Phase, notes: tuple[str, ...]) -> tup
     said = [
         *job.assumptions,
         *work.assumptions,
+        *question.learned.sentences(phase.choice.accelerator),
         f"{settings.goodput:.0%} of wall time trains (goodput: restarts, evaluation, checkpoints); set goodput to change it",
         f"{settings.setup_hours:g} h of paid set-up before the first step (boot, image, data)",
         "machines are there when asked for: neither quota nor waiting for capacity is modelled",

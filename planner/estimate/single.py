@@ -11,7 +11,8 @@ from catalog.errors import Fault, UnusableInput
 from planner.estimate import clusters
 from planner.estimate.bands import Z80
 from planner.estimate.chips import PRECISIONS, peak_tflops
-from planner.estimate.fastest import estimate
+from planner.estimate.corrected import estimate_learned
+from planner.estimate.learned import NOTHING, Learned
 from planner.estimate.machines import CHECKPOINTING, REASONS, Estimates, LayoutRequest, Machines
 from planner.job import Training
 from planner.workload.work import Work
@@ -33,7 +34,9 @@ class On:
     layout: LayoutRequest = field(default_factory=LayoutRequest)
 
 
-def estimate_on(work: Work, training: Training, on: On, *, goodput: float) -> dict[str, Any]:
+def estimate_on(
+    work: Work, training: Training, on: On, *, goodput: float, learned: Learned = NOTHING
+) -> dict[str, Any]:
     """The answer of `gpuplan estimate`, ready for JSON.
 
     Where nothing fits, `memory.fits` is false, memory is that of the layout that needs least, and the
@@ -45,16 +48,17 @@ def estimate_on(work: Work, training: Training, on: On, *, goodput: float) -> di
     request = _request(on)
     _check(work, on, request)
     machines = _machines(chip, on)
-    found = estimate(work, training, machines, goodput=goodput, request=request)
+    found = estimate_learned(work, training, machines, goodput=goodput, learned=learned, request=request)
     fits = int(found.reason[0]) != clusters.DOES_NOT_FIT
     if not fits:
         roomy = replace(machines, device_memory_mib=np.array([_ENOUGH_MIB]))
-        found = estimate(work, training, roomy, goodput=goodput, request=_as_found(found))
+        found = estimate_learned(work, training, roomy, goodput=goodput, learned=learned, request=_as_found(found))
     if found.reason[0]:
         raise _refusal(REASONS[int(found.reason[0])], chip, work, training)
     capacity = float(clusters.clusters_of(machines, training).capacity_bytes[0] / clusters.GIB)
     answer = _answer(work, on, chip, found, fits=fits, capacity_gib=capacity)
-    return answer | {"on": _echo(on, chip, machines), "assumptions": [*work.assumptions, *assumptions(training)]}
+    said = [*work.assumptions, *learned.sentences(chip.name), *assumptions(training)]
+    return answer | {"on": _echo(on, chip, machines), "assumptions": said}
 
 
 def _request(on: On) -> LayoutRequest:
