@@ -17,7 +17,7 @@ from catalog.money import usd_display, usd_micros
 from catalog.quantities import MAX_HOURS
 from catalog.regions import regions
 from planner.answer import Choice, Infeasible, Relaxation
-from planner.candidates import Candidates, candidates, over
+from planner.candidates import Candidates, candidates, over, with_late_and_dear
 from planner.choice import cheapest, fastest, in_words
 from planner.job import TrainingJob
 from planner.question import Question
@@ -55,8 +55,8 @@ def explain(question: Question, found: Candidates) -> Infeasible:
         nearest=nearest.choice if nearest else None,
         nearest_breaks=nearest.requirements if nearest else (),
         offers_considered=found.offers_considered,
-        rejected=found.rejected,
-        warnings=() if nearest else (_nothing_fits(found, nodes),),
+        rejected=with_late_and_dear(found, over(found.table, job.deadline_hours, job.budget_usd)),
+        warnings=() if nearest else (_nothing_fits(found, marked[0][0], nodes),),
     )
 
 
@@ -160,8 +160,8 @@ def _deadline(hours: float) -> str:
     return f"{math.ceil(hours * scale) / scale:.6g} h"
 
 
-def _nothing_fits(found: Candidates, nodes: int) -> str:
-    """One sentence for a job that no machine of the snapshot holds, whatever is relaxed."""
-    reasons = sorted(found.rejected.items(), key=lambda each: -each[1])
-    first = f"; most offers: {reasons[0][0]}" if reasons else ""
-    return f"no machine of the snapshot runs this job on up to {nodes} nodes{first}"
+def _nothing_fits(found: Candidates, relaxed: Candidates, nodes: int) -> str:
+    """One sentence for a job that no machine of the snapshot holds: why not, once every constraint is relaxed."""
+    reasons = relaxed.rejected or found.rejected
+    first = f"; most offers: {max(reasons, key=lambda reason: reasons[reason])}" if reasons else ""
+    return f"no machine of the snapshot runs this job on up to {nodes} nodes, whatever constraints are relaxed{first}"

@@ -8,7 +8,7 @@ from catalog.errors import UnusableInput
 from catalog.owned import OwnedMachine
 from planner.alternatives import alternatives, commitments
 from planner.answer import Infeasible, Planned, Proof
-from planner.candidates import Candidates, candidates, of_the_same_machine, over
+from planner.candidates import Candidates, candidates, of_the_same_machine, over, with_late_and_dear
 from planner.choice import cheapest, cost_micros, in_words, pareto
 from planner.configurations import Configurations
 from planner.cost import deadline_probability
@@ -87,7 +87,7 @@ def _planned(found: Candidates, broken: Marks, chosen: int, *, with_frontier: bo
             certificate=_certified(job, table, front, chosen),
             offers_considered=found.offers_considered,
             configurations_considered=len(table),
-            rejected=_with_late_and_dear(found, broken),
+            rejected=with_late_and_dear(found, broken),
         ),
         sensitivity=sensitivity(
             table, front, chosen, deadline, break_even_price(best.choice, _rivals(found, broken, chosen))
@@ -120,17 +120,6 @@ def _rivals(found: Candidates, broken: Marks, chosen: int) -> list[float]:
     others = (broken == 0) & ~((table.place == place) & (table.market == market))
     costs = np.concatenate((cost_micros(same)[elsewhere], cost_micros(table)[others]))
     return [float(costs.min())] if len(costs) else []
-
-
-def _with_late_and_dear(found: Candidates, broken: Marks) -> dict[str, int]:
-    """The rejections, with the evaluated offers that no node count brings within deadline and budget."""
-    table, late = found.table, 0
-    for number, market in enumerate(found.question.markets):
-        tried, kept = np.zeros((2, len(market.columns)), np.bool_)
-        tried[table.place[table.market == number]] = True
-        kept[table.place[(table.market == number) & (broken == 0)]] = True
-        late += int(tried.sum() - kept.sum())
-    return found.rejected | ({"misses deadline or budget at every node count": late} if late else {})
 
 
 def _about_own(found: Candidates, chosen: int) -> tuple[str, ...]:
