@@ -12,7 +12,7 @@ from planner.job import TrainingJob
 from planner.market import Market
 from planner.places import region_costs
 from planner.question import Question
-from planner.requirements import BIT
+from planner.requirements import BIT, refuse_what_matches_nothing
 from planner.screen import RegionCosts, Screened, screen
 
 
@@ -36,9 +36,10 @@ def candidates(question: Question, *, relaxed_nodes: int | None = None) -> Candi
     """All configurations of all markets.
 
     With `relaxed_nodes` the ones that break constraints are kept, marked with the bits they break,
-    up to that many nodes.
+    up to that many nodes. Raises `UnusableInput` for constraints that name nothing there is.
     """
     job, settings = question.job, question.settings
+    refuse_what_matches_nothing(tuple(market.columns for market in question.markets), job.constraints)
     relaxed = relaxed_nodes is not None
     stored_gb = settings.checkpoints_kept * checkpoint_gb(question.work, job.training)
     parts: list[Configurations] = []

@@ -47,14 +47,9 @@ class Broken:
 
 @lru_cache(maxsize=64)
 def broken(columns: Columns, shapes: Shapes, constraints: Constraints, *, own: bool = False) -> Broken:
-    """The bits for one set of constraints over one snapshot, or over the user's `own` machines.
-
-    Raises `UnusableInput` for globs and geographies that match nothing in the snapshot.
-    """
+    """The bits for one set of constraints over one snapshot, or over the user's `own` machines."""
     if own:
         constraints = replace(constraints, regions=(), geography=())
-    else:
-        _refuse_what_matches_nothing(columns, constraints)
     return Broken(
         by_type=_by_type(columns, shapes, constraints),
         by_region=_by_region(columns, constraints),
@@ -125,16 +120,19 @@ def _matches(name: str, globs: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name.lower(), glob.lower()) for glob in globs)
 
 
-def _refuse_what_matches_nothing(columns: Columns, constraints: Constraints) -> None:
+@lru_cache(maxsize=64)
+def refuse_what_matches_nothing(markets: tuple[Columns, ...], constraints: Constraints) -> None:
+    """Raise `UnusableInput` for globs that match nothing in any market, the user's own included, and unknown geographies."""
     faults = []
+    places = {place for columns in markets for place in columns.regions}
     for i, glob in enumerate(constraints.regions):
-        if not any(region_matches(provider, region, (glob,)) for provider, region in columns.regions):
-            near = _nearest(glob.rpartition(":")[2], {region for _, region in columns.regions})
+        if not any(region_matches(provider, region, (glob,)) for provider, region in places):
+            near = _nearest(glob.rpartition(":")[2], {region for _, region in places})
             faults.append(Fault(("constraints", "regions", i), f"{glob!r} matches no region of the catalogue; {near}"))
+    names = {each.name for columns in markets for each in columns.instance_types}
     for i, glob in enumerate(constraints.instance_types):
-        if not any(_matches(each.name, (glob,)) for each in columns.instance_types):
-            near = _nearest(glob, {each.name for each in columns.instance_types})
-            message = f"{glob!r} matches no instance type of the catalogue; {near}"
+        if not any(_matches(name, (glob,)) for name in names):
+            message = f"{glob!r} matches no instance type of the catalogue and no own machine; {_nearest(glob, names)}"
             faults.append(Fault(("constraints", "instance_types", i), message))
     known = {region.geography for region in regions().values()}
     for i, geography in enumerate(constraints.geography):
