@@ -15,7 +15,7 @@ from planner.cost import deadline_probability
 from planner.estimate.learned import learned_from
 from planner.infeasible import explain
 from planner.job import TrainingJob
-from planner.market import markets
+from planner.market import Market, markets
 from planner.optimise.single import Certificate, NotProvenError, choose_one
 from planner.phase import phase
 from planner.places import place_notes
@@ -93,9 +93,9 @@ def _planned(found: Candidates, broken: Marks, chosen: int, *, with_frontier: bo
             table, front, chosen, deadline, break_even_price(best.choice, _rivals(found, broken, chosen))
         ),
         alternatives=alternatives(found, table, broken, best.choice),
-        commitments=commitments(question.markets[0], best.choice),
+        commitments=() if _market_of(found, chosen).term_paid else commitments(question.markets[0], best.choice),
         frontier=tuple(in_words(found, table, int(i)) for i in front) if with_frontier else None,
-        assumptions=assumptions(question, best, place_notes(job, best.choice) + _about_own(found, chosen)),
+        assumptions=assumptions(question, best, place_notes(job, best.choice) + _about_market(found, chosen)),
         warnings=warnings(best, question.start) + region_notes(job, columns.regions),
     )
 
@@ -122,8 +122,19 @@ def _rivals(found: Candidates, broken: Marks, chosen: int) -> list[float]:
     return [float(costs.min())] if len(costs) else []
 
 
-def _about_own(found: Candidates, chosen: int) -> tuple[str, ...]:
-    """What the inventory left to assumption about the chosen machine, if it is the user's own."""
-    market = found.question.markets[int(found.table.market[chosen])]
-    type_index = int(market.snapshot.type_index[int(found.table.place[chosen])])
-    return market.owned[type_index].assumptions if market.owned else ()
+def _market_of(found: Candidates, chosen: int) -> Market:
+    """The market that the chosen configuration comes from."""
+    return found.question.markets[int(found.table.market[chosen])]
+
+
+def _about_market(found: Candidates, chosen: int) -> tuple[str, ...]:
+    """What holds for a commitment already paid, and what the inventory left to assumption about an own machine."""
+    market = _market_of(found, chosen)
+    if market.term_paid:
+        return ("the commitment is held and paid for whether used or not: nothing is counted for its hours",)
+    if not market.owned:
+        return ()
+    machine = market.owned[int(market.snapshot.type_index[int(found.table.place[chosen])])]
+    name = machine.instance_type.name
+    waits = (f"{name}: works in its free windows only; the hours count the waiting between them",)
+    return (waits if machine.windows else ()) + machine.assumptions

@@ -18,8 +18,11 @@ def read_job(path: str) -> dict[str, Any]:
     """The document in the file at `path`, or on standard input for `-`. Raises `UnusableInput`."""
     from api.settings import MOST_BYTES_READ, read_file
     from catalog.documents import read_document
+    from catalog.errors import UnusableInput
 
     if path == "-":
+        if sys.stdin is None:
+            raise UnusableInput.at("job", message="standard input is closed; name a job file, or pipe a job in")
         return read_document(sys.stdin.buffer.read(MOST_BYTES_READ), name="standard input")
     return read_document(read_file(Path(path), field="job"), name=path)
 

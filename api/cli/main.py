@@ -5,9 +5,11 @@ away; 1 is left to crashes, which are bugs. Commands import what they need when 
 a cold machine does not pay for the service's libraries.
 """
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import typer
 from typer.core import TyperGroup
@@ -19,6 +21,8 @@ from catalog.errors import StoreFailure, UnusableInput
 
 EXIT_UNUSABLE = 2
 EXIT_STORE = 3
+#: What a write to standard output fails with when the disk or the user's share of it is full.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
@@ -50,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     _write_what_the_terminal_can_show()
     try:
+        _open_what_is_closed()
         code = _run(given or ["--help"])
         sys.stdout.flush()
     except UnusableInput as error:
@@ -59,12 +64,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except StoreFailure as error:
         return _fail(EXIT_STORE, str(error))
     except BrokenPipeError:
-        # The interpreter flushes stdout once more at exit and would complain about the closed pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_what_is_left()
         return EXIT_BROKEN_PIPE
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        _drop_what_is_left()
+        return _fail(EXIT_STORE, f"the answer could not be written to standard output: {error.strerror}")
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     return code
+
+
+def _drop_what_is_left() -> None:
+    """The interpreter flushes stdout once more at exit and would complain about the closed pipe or the full disk."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _open_what_is_closed() -> None:
+    """A process may be started without standard output or error; what it says there then goes nowhere."""
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")
 
 
 def _run(arguments: list[str]) -> int:

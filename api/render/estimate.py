@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 
 from api.render.tables import bullets, cell, facts, heading, listing
-from api.render.text import duration, layout, number, percent
+from api.render.text import duration, layout, number, percent, plain
 
 
 def render_estimate(answer: Mapping[str, Any]) -> Group:
@@ -33,7 +33,11 @@ def _headline(answer: Mapping[str, Any], memory: Mapping[str, Any]) -> Renderabl
 
 def _figures(answer: Mapping[str, Any]) -> RenderableType:
     on, rate = answer.get("on", {}), answer["throughput"]
-    assumed = [name for name, value in on.items() if isinstance(value, Mapping) and value.get("assumed")]
+    assumed = [
+        f"{plain(name).replace('_', ' ')} {number(value.get('value'))}"
+        for name, value in on.items()
+        if isinstance(value, Mapping) and value.get("assumed")
+    ]
     return facts(
         [
             ("with restarts, evaluation, checkpoints", duration(answer["hours_with_goodput"])),

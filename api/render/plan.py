@@ -147,8 +147,8 @@ def _alternatives(plan: Part) -> list[RenderableType]:
     if plan.get("alternatives"):
         chosen = _configuration(plan["phases"][0])
         rows = [_alternative(labels, each, chosen) for labels, each in _merged(plan["alternatives"])]
-        titles = ("alternative", "machines", "where", "cost", "more by", "time")
-        parts += [heading("Alternatives"), listing(titles, rows, right=(3, 4, 5))]
+        titles = ("alternative", "machines and place", "cost", "more by", "time")
+        parts += [heading("Alternatives"), listing(titles, rows, right=(2, 3, 4))]
     if plan.get("commitments"):
         columns = ("kind", "USD/h", "whole obligation", "pays off after")
         table = listing(columns, [_commitment(each) for each in plan["commitments"]], right=(1, 2, 3))
@@ -175,7 +175,7 @@ def _alternative(labels: list[str], each: Part, chosen: tuple[object, ...]) -> t
     misses = [name for name in ("deadline", "budget") if each.get(f"meets_{name}") is False]
     label = ", ".join(labels) + (f" (misses the {' and '.join(misses)})" if misses else "")
     extra = "this plan" if _configuration(each) == chosen else usd(each["extra_usd"])
-    return label, rented(each), place(each), usd(each["cost_usd"]), extra, duration(each["hours"])
+    return label, f"{rented(each)}, {place(each)}", usd(each["cost_usd"]), extra, duration(each["hours"])
 
 
 def _commitment(each: Part) -> tuple[object, ...]:

@@ -54,7 +54,8 @@ def duration(hours: float | None) -> str:
     if hours < 24 * 365:
         days, rest = divmod(round(hours), 24)
         return f"{days:,} d {rest} h" if rest and days < 100 else f"{days:,} d"
-    return f"{hours / (24 * 365):,.3g} years"
+    years = f"{hours / (24 * 365):,.3g}"
+    return f"{years} {'year' if years == '1' else 'years'}"
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -70,6 +71,54 @@ def test_a_reader_that_goes_away_is_no_error(environment: dict[str, str]) -> Non
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(30) == 141
+
+
+def redirected(environment: dict[str, str], how: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """The command with its streams redirected by a shell: closed (`<&-`), or onto a full disk (`>/dev/full`)."""
+    command = ["sh", "-c", f'exec "$@" {how}', "sh", *GPUPLAN, *map(str, arguments)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_closed_standard_input_is_unusable_input(environment: dict[str, str]) -> None:
+    done = redirected(environment, "<&-", "plan", "-")
+    assert done.returncode == 2
+    assert done.stderr == "gpuplan: job: standard input is closed; name a job file, or pipe a job in\n"
+
+
+def test_a_plan_that_nobody_reads_is_still_made(environment: dict[str, str], job: Path) -> None:
+    done = redirected(environment, ">&-", "plan", job)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_closed_standard_error_keeps_the_exit_code(environment: dict[str, str]) -> None:
+    assert redirected(environment, "2>&-", "plan", "no-such-job.yaml").returncode == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is Linux's")
+@pytest.mark.parametrize("command", [["plan"], ["plan", "--json"], ["offers"]], ids=" ".join)
+def test_a_full_disk_is_said_in_one_line(environment: dict[str, str], job: Path, command: list[str]) -> None:
+    done = redirected(environment, ">/dev/full", *command, *([job] if command[0] == "plan" else []))
+    assert done.returncode == 3
+    assert done.stderr.startswith("gpuplan: the answer could not be written")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_example_that_make_plans_has_a_plan(environment: dict[str, str]) -> None:
+    repository = Path(__file__).parents[2]
+    example = re.search(r"^JOB \?= (\S+)$", (repository / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert example is not None
+    done = ended(environment, "plan", repository / example[1])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "gap 0" in done.stdout
+
+
+def test_the_same_start_gives_the_same_plan_bit_for_bit_in_another_store(
+    environment: dict[str, str], job: Path, tmp_path: Path
+) -> None:
+    elsewhere = environment | {"GPUPLAN_DATABASE_URL": f"sqlite:///{tmp_path / 'other.sqlite3'}"}
+    first, second = (json.loads(ended(each, "plan", job, "--json").stdout) for each in (environment, elsewhere))
+    assert first["plan"] == second["plan"]
+    assert first["meta"] != second["meta"]
 
 
 @pytest.fixture(scope="module")

@@ -268,6 +268,20 @@ def test_each_commitment_held_is_bounded_by_its_own_nodes() -> None:
     assert max(each.nodes for each in held if each.offer.region == "us-west-2") > 1
 
 
+def test_a_held_commitment_is_said_to_be_paid_for_and_not_offered_again() -> None:
+    held = HeldCommitment(provider="aws", region="us-east-1", instance_type="box", price_kind="reserved_1y", nodes=2)
+    asked = replace(JOB, constraints=Constraints(price_kinds=("reserved_1y",)))
+    outcome = planned(market(offer("reserved_1y")), asked, settings=replace(SETTINGS, held=(held,)))
+    assert outcome.commitments == ()
+    assert any("held and paid for" in sentence for sentence in outcome.assumptions)
+
+
+def test_a_plan_on_an_own_machine_with_free_windows_says_that_it_waits() -> None:
+    windows = (FreeSpan(start=START, end=START + timedelta(days=100)),)
+    outcome = planned(market(offer()), owned=(replace(WORKSTATION, windows=windows),))
+    assert any("free windows only" in sentence for sentence in outcome.assumptions)
+
+
 @pytest.mark.parametrize(
     ("changed", "field"),
     [

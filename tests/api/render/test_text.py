@@ -26,6 +26,7 @@ def test_an_escape_sequence_is_shown_and_not_obeyed() -> None:
         (36, "36 h"),
         (76, "3 d 4 h"),
         (24 * 200, "200 d"),
+        (24 * 365, "1 year"),
         (24 * 365 * 3, "3 years"),
         (None, "unknown"),
         (float("inf"), "never"),
