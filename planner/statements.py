@@ -94,10 +94,13 @@ def _zone_to_opt_into(offer: Offer) -> str | None:
 
 
 def _quota(choice: Choice) -> str:
+    """What must be granted; machines that can be had only together count as the one resource they are."""
     each, places = choice.instance_type, f"{choice.offer.provider} {choice.offer.region}"
-    vcpus = f" ({choice.nodes * each.vcpus:g} vCPUs)" if each.vcpus else ""
+    sizes = [f"{choice.nodes} hosts"] if (each.fixed_nodes or 1) > 1 else []
+    sizes += [f"{choice.nodes * each.vcpus:g} vCPUs"] if each.vcpus else []
+    machines = f"{1 if each.fixed_nodes else choice.nodes} x {each.name}" + (f" ({', '.join(sizes)})" if sizes else "")
     devices = choice.nodes * choice.accelerators_per_node
-    return f"quota needed in {places}: {choice.nodes} x {each.name}{vcpus}, {devices:g} x {choice.accelerator}"
+    return f"quota needed in {places}: {machines}, {devices:g} x {choice.accelerator}"
 
 
 def region_notes(job: TrainingJob, regions: tuple[tuple[str, str], ...]) -> tuple[str, ...]:

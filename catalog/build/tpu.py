@@ -73,5 +73,11 @@ def _slice_offer(slice_row: Row, base: ListedPrice) -> Offer:
         usd_micros_per_hour=round(usd_per_chip_hour * host_chips * MICROS_PER_USD),
         observed_at=observed_at,
         observed_approximately=approximately,
-        source=f"{row['read_from']}: {row['instance_type']} per chip",
+        source=f"{row['read_from']}: {row['instance_type']} per chip{_assumed(slice_row)}",
     )
+
+
+def _assumed(slice_row: Row) -> str:
+    """What is said of a slice that is not itself in the price list."""
+    listed = slice_row["instance_type"] == slice_row["priced_from"]
+    return "" if listed else "; that the place sells this size at that price is assumed"
