@@ -25,6 +25,7 @@ def assumptions(question: Question, phase: Phase, notes: tuple[str, ...]) -> tup
         f"{settings.goodput:.0%} of wall time trains (goodput: restarts, evaluation, checkpoints); set goodput to change it",
         f"{settings.setup_hours:g} h of paid set-up before the first step (boot, image, data)",
         "machines are there when asked for: neither quota nor waiting for capacity is modelled",
+        _input_pipeline(phase.choice),
         f"{settings.checkpoints_kept} checkpoints are stored while the job runs",
         *notes,
     ]
@@ -41,6 +42,12 @@ def assumptions(question: Question, phase: Phase, notes: tuple[str, ...]) -> tup
         basis = "amortisation and power" if settings.cost_basis == "full" else "power only"
         said.append(f"own machines at {settings.cost_basis} cost: {basis}")
     return tuple(dict.fromkeys(said))
+
+
+def _input_pipeline(choice: Choice) -> str:
+    vcpus = choice.instance_type.vcpus
+    hosts = f" ({vcpus / choice.instance_type.devices:g} vCPUs per accelerator)" if vcpus else ""
+    return f"reading and decoding the data keeps up with the accelerators: host processors{hosts} are not modelled"
 
 
 def warnings(phase: Phase, start: datetime) -> tuple[str, ...]:
