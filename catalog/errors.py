@@ -1,7 +1,7 @@
-"""The two ways a request can end without an answer: unusable input, or a store that failed.
+"""The ways a request can end without an answer: unusable input, or a store or provider that failed.
 
-Every door maps them the same way: `UnusableInput` is exit code 2 and HTTP 4xx, `StoreFailure` is
-exit code 3 and HTTP 503. Both carry one clear line for the user; neither shows a traceback.
+Every door maps them the same way: `UnusableInput` is exit code 2 and HTTP 4xx, `StoreFailure` and
+`ProviderFailure` are exit code 3 and HTTP 503. All carry one clear line for the user; none shows a traceback.
 """
 
 from dataclasses import dataclass
@@ -56,3 +56,7 @@ class UnusableInput(Exception):
 
 class StoreFailure(Exception):
     """The database cannot be read or written; the message says which and what to do."""
+
+
+class ProviderFailure(Exception):
+    """A source of facts outside gpuplan (a driver, a device) does not answer; the message says which and what to do."""

@@ -17,7 +17,7 @@ from typer.main import get_command
 
 from api.cli import estimate, offers, plan, serve
 from api.render.text import plain
-from catalog.errors import StoreFailure, UnusableInput
+from catalog.errors import ProviderFailure, StoreFailure, UnusableInput
 
 EXIT_UNUSABLE = 2
 EXIT_STORE = 3
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(EXIT_UNUSABLE, *(str(fault) for fault in error.faults))
     except typer.TyperException as error:
         return _fail(EXIT_UNUSABLE, error.format_message())
-    except StoreFailure as error:
+    except (StoreFailure, ProviderFailure) as error:
         return _fail(EXIT_STORE, str(error))
     except BrokenPipeError:
         _drop_what_is_left()

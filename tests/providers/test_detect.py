@@ -1,0 +1,239 @@
+"""Finding own machines: what drivers say, and the inventory that is written from it."""
+
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from catalog.documents import read_document
+from catalog.errors import ProviderFailure, UnusableInput
+from providers import nvml
+from providers.detect import Costs, Detected, detect, inventory_text, machine_names
+from providers.detect_amd import TOOLS, amd_devices
+from providers.detected import Device, Host, accelerator_of, groups, host_id
+from providers.local import read_inventory
+from providers.nvml import devices_of
+from tests.providers.fake_nvml import RTX, FakeNvml
+
+HOST = Host(id="0123456789abcdef", name="rig.lab", vcpus=32, ram_gib=125.6)
+
+
+def found(*cards: dict[str, Any]) -> Detected:
+    return Detected(host=HOST, groups=groups(devices_of(FakeNvml(*cards))))
+
+
+def as_read(text: str) -> dict[str, Any]:
+    return read_document(text, name="inventory.yaml")
+
+
+def device(name: str, memory_mib: int) -> Device:
+    return Device(vendor="NVIDIA", name=name, uuid="GPU-1", memory_mib=memory_mib, driver="570")
+
+
+def test_equal_cards_are_one_group_and_others_their_own() -> None:
+    here = found(RTX, RTX, {"name": "NVIDIA RTX A6000", "mib": 49140})
+    assert [(len(each.devices), each.accelerator and each.accelerator.name) for each in here.groups] == [
+        (2, "RTX-3090"),
+        (1, "RTX-A6000"),
+    ]
+    first = here.groups[0].first
+    assert (first.uuid, first.driver, first.power_limit_watts) == ("GPU-0", "570.86.15", 280.0)
+    assert (first.pcie_generation, first.pcie_width, first.memory_mib) == (4, 16, 24576)
+
+
+def test_cards_of_another_power_limit_are_other_machines_to_plan_with() -> None:
+    assert len(found(RTX, RTX | {"milliwatts": 350_000}).groups) == 2
+
+
+def test_what_a_card_does_not_support_is_unknown_and_no_failure() -> None:
+    first = found({}).groups[0].first
+    assert (first.power_limit_watts, first.pcie_generation, first.pcie_width, first.split) == (None, None, None, False)
+
+
+def test_names_are_text_in_old_releases_of_the_library_too() -> None:
+    assert found({"name": b"Tesla V100-SXM2-32GB", "mib": 32510}).groups[0].first.name == "Tesla V100-SXM2-32GB"
+
+
+def test_the_library_is_closed_again_even_when_it_fails() -> None:
+    library = FakeNvml(RTX, broken="nvmlDeviceGetCount")
+    with pytest.raises(ProviderFailure, match="GPU is lost"):
+        devices_of(library)
+    assert library.open == 0
+
+
+@pytest.mark.parametrize(("driver", "raises"), [(True, True), (False, False)])
+def test_a_driver_that_does_not_start_is_a_failure_only_where_there_is_one(
+    driver: bool, raises: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nvml, "DRIVER", tmp_path if driver else tmp_path / "none")
+    if raises:
+        with pytest.raises(ProviderFailure, match="version mismatch"):
+            devices_of(FakeNvml(RTX, broken="nvmlInit"))
+    else:
+        assert devices_of(FakeNvml(RTX, broken="nvmlInit")) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "memory_mib", "expected"),
+    [
+        ("NVIDIA A100-SXM4-80GB", 81920, "A100-80GB-SXM"),
+        ("NVIDIA H100 80GB HBM3", 81559, "H100-80GB-SXM"),
+        ("NVIDIA H100 PCIe", 81559, "H100-80GB-PCIe"),
+        ("Tesla V100-SXM2-16GB", 16384, "V100-16GB"),
+        ("NVIDIA GeForce GTX 1080 Ti", 11264, "GTX-1080Ti"),
+        ("NVIDIA RTX A6000", 49140, "RTX-A6000"),
+        ("AMD Instinct MI300X VF", 196592, "MI300X"),
+        ("Arcturus GL-XL [AMD Instinct MI100]", 32752, "MI100"),
+    ],
+)
+def test_names_as_drivers_write_them_are_rows_of_the_table(name: str, memory_mib: int, expected: str) -> None:
+    assert accelerator_of(device(name, memory_mib)).name == expected
+
+
+def test_a_variant_with_other_memory_is_not_taken_for_the_known_one() -> None:
+    with pytest.raises(UnusableInput, match="12288 MiB, but RTX-3080 has 10240"):
+        accelerator_of(device("NVIDIA GeForce RTX 3080", 12288))
+
+
+def test_an_unknown_card_is_listed_with_the_nearest_and_not_dropped() -> None:
+    here = found(RTX, {"name": "NVIDIA GeForce RTX 3095", "mib": 24576})
+    assert here.groups[1].accelerator is None
+    assert "nearest: RTX-3090" in here.groups[1].problem
+    assert "# left out: 1 x unknown accelerator 'NVIDIA GeForce RTX 3095'" in inventory_text(here, Costs())
+
+
+def test_the_inventory_lacks_only_what_the_owner_knows() -> None:
+    text = inventory_text(found(RTX, RTX), Costs())
+    assert text.count("FILL IN") == 2
+    with pytest.raises(UnusableInput) as refused:
+        read_inventory(as_read(text))
+    assert "cost is missing" in str(refused.value)
+    filled = text.replace("# electricity_usd_per_kwh:   #", "electricity_usd_per_kwh: 0.3  #")
+    with pytest.raises(UnusableInput, match="cost is missing"):
+        read_inventory(as_read(filled))
+    read_inventory(as_read(filled.replace("# usd_per_hour:   #", "usd_per_hour: 0  #")))
+
+
+def test_the_inventory_is_accepted_with_the_costs_that_the_owner_gives() -> None:
+    costs = Costs(electricity_usd_per_kwh=0.32, purchase_usd=5200, life_years=4)
+    (machine,) = read_inventory(as_read(inventory_text(found(RTX, RTX), costs)))
+    kind = machine.instance_type
+    assert (kind.accelerator, int(kind.accelerator_count), kind.vcpus, kind.ram_gib) == ("RTX-3090", 2, 32, 126)
+    assert (machine.host, machine.usd_per_kwh, kind.intranode_link) == (HOST.id, 0.32, "pcie")
+    assert machine.power_watts == 2 * 280 * 1.5
+    assert machine.usd_per_hour_full == pytest.approx(5200 / (4 * 8760))
+
+
+def test_cards_that_all_reach_each_other_over_nvlink_are_linked_and_others_not() -> None:
+    costs = Costs(electricity_usd_per_kwh=0.32, usd_per_hour=0)
+    bridged = {"linked": True} | RTX
+    (machine,) = read_inventory(as_read(inventory_text(found(bridged, bridged), costs)))
+    assert machine.instance_type.intranode_gbs == 56.25
+    assert "link: pcie  # PCIe 4 x16" in inventory_text(found(bridged, bridged, RTX), costs)
+
+
+def test_a_card_cut_into_slices_is_said_to_be() -> None:
+    here = found({"name": "NVIDIA A100-SXM4-80GB", "mib": 81920, "mig": 1})
+    assert here.groups[0].first.split
+    assert "cut into slices (MIG)" in inventory_text(here, Costs())
+
+
+def test_groups_of_one_machine_have_names_of_their_own() -> None:
+    here = found(RTX, RTX | {"milliwatts": 350_000}, {"name": "NVIDIA L4", "mib": 23034})
+    assert machine_names(here) == ["rig-RTX-3090", "rig-RTX-3090-2", "rig-L4"]
+    assert machine_names(found(RTX)) == ["rig"]
+
+
+def test_a_machine_without_any_known_card_has_no_inventory() -> None:
+    with pytest.raises(UnusableInput, match="nearest"):
+        inventory_text(found({"name": "NVIDIA Mystery 9000"}), Costs())
+
+
+def test_the_hosts_identity_is_stable_and_does_not_show_the_systems_own(tmp_path: Path) -> None:
+    (tmp_path / "id").write_text("f00dfacef00dfacef00dfacef00dface\n")
+    assert host_id(tmp_path / "id") == host_id(tmp_path / "id") != host_id(tmp_path / "none")
+    assert "f00d" not in host_id(tmp_path / "id")
+    assert len(host_id(tmp_path / "none")) == 16
+
+
+Tool = Callable[..., None]
+
+
+@pytest.fixture
+def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tool:
+    """Installs a program that prints a text and ends with a code, with no other on the path."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    def install(name: str, prints: str, code: int = 0) -> None:
+        (tmp_path / "answer").write_text(prints + "\n")
+        program = tmp_path / name
+        program.write_text(
+            f"#!/bin/sh\nwhile read -r line; do echo \"$line\"; done < '{tmp_path / 'answer'}'\nexit {code}\n"
+        )
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+
+    return install
+
+
+SMI = [
+    {
+        "gpu": 0,
+        "asic": {"market_name": "AMD Instinct MI300X", "asic_serial": "0xABC"},
+        "bus": {"bdf": "0000:05:00.0", "max_pcie_width": 16, "max_pcie_speed": {"value": 32, "unit": "GT/s"}},
+        "driver": {"name": "amdgpu", "version": "6.10.5"},
+        "vram": {"type": "HBM", "size": {"value": 196592, "unit": "MB"}},
+        "limit": {"max_power": {"value": 750, "unit": "W"}},
+    }
+]
+ROCM = {
+    "card0": {
+        "Unique ID": "0x9246",
+        "VRAM Total Memory (B)": "25753026560",
+        "Max Graphics Package Power (W)": "303.0",
+        "Card Series": "Radeon RX 7900 XTX",
+        "Card Model": "0x744c",
+    },
+    "system": {"Driver version": "6.8.0"},
+}
+
+
+@pytest.mark.parametrize("document", [SMI, {"gpu_data": SMI}])
+def test_amd_smi_describes_devices_in_both_of_its_forms(tool: Tool, document: Any) -> None:
+    tool("amd-smi", "WARNING: not in the render group\n" + json.dumps(document))
+    (one,) = amd_devices()
+    assert (one.name, one.uuid, one.memory_mib, one.driver) == ("AMD Instinct MI300X", "0xABC", 196592, "6.10.5")
+    assert (one.power_limit_watts, one.pcie_generation, one.pcie_width) == (750.0, 5, 16)
+    assert accelerator_of(one).name == "MI300X"
+
+
+def test_rocm_smi_describes_devices_where_there_is_no_amd_smi(tool: Tool) -> None:
+    tool("rocm-smi", json.dumps(ROCM))
+    (one,) = amd_devices()
+    assert (one.name, one.uuid, one.driver, one.power_limit_watts) == ("Radeon RX 7900 XTX", "0x9246", "6.8.0", 303.0)
+    assert accelerator_of(one).name == "RX-7900-XTX"
+
+
+@pytest.mark.parametrize(("prints", "code"), [("no permission", 1), ("not json", 0), ('[{"gpu": 0}]', 0), ("", 0)])
+def test_a_tool_that_fails_or_cannot_be_read_is_a_clear_failure(tool: Tool, prints: str, code: int) -> None:
+    tool("amd-smi", prints, code)
+    with pytest.raises(ProviderFailure, match=r"amd-smi (failed|describes)") as failure:
+        amd_devices()
+    assert "\n" not in str(failure.value)
+
+
+def test_no_tool_and_no_driver_is_no_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("providers.detect.nvidia_devices", list)
+    assert [name for name, _ in TOOLS] == ["amd-smi", "rocm-smi"]
+    with pytest.raises(UnusableInput, match="no NVIDIA or AMD accelerator"):
+        detect()
+
+
+def test_a_driver_without_the_library_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvml, "DRIVER", tmp_path)
+    monkeypatch.setitem(__import__("sys").modules, "pynvml", None)
+    with pytest.raises(ProviderFailure, match=r"gpuplan\[nvidia\]"):
+        nvml.nvidia_devices()
