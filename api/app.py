@@ -16,11 +16,10 @@ from importlib import import_module
 from typing import Any
 
 from api.catalogue import OfferFilter, accelerator_rows, matching, offer_rows
-from api.settings import Environment, planner_settings, read_file
+from api.own_machines import owned_machines
+from api.settings import Environment, planner_settings
 from api.version import gpuplan_version
 from catalog.columns import Columns, columns_of
-from catalog.documents import read_document
-from catalog.errors import UnusableInput
 from catalog.owned import OwnedMachine
 from catalog.snapshot_list import NotStored, StoredSnapshot
 from catalog.store import Store
@@ -70,17 +69,8 @@ class Gpuplan:
 
     @cached_property
     def owned(self) -> tuple[OwnedMachine, ...]:
-        """The user's own machines, from the inventory file if there is one."""
-        path = self._environment.inventory
-        if path is None:
-            return ()
-        from providers.local import read_inventory
-
-        document = read_document(read_file(path, field="inventory"), name=str(path))
-        try:
-            return read_inventory(document)
-        except UnusableInput as error:
-            raise error.under("inventory") from None
+        """The user's own machines, from the inventory file if there is one, with what was measured on them."""
+        return owned_machines(self._environment)
 
     def warm_up(self) -> None:
         """Read settings, inventory and store now, and load the planner.

@@ -26,12 +26,13 @@ Hours = Annotated[float, Field(ge=0, le=720, allow_inf_nan=False, strict=True)]
 
 
 class Environment(BaseSettings):
-    """Where the database, the inventory of own machines and the settings file are; all may be left out."""
+    """Where the database, the own machines, what was measured on them and the settings are; all may be left out."""
 
     model_config = SettingsConfigDict(env_prefix="GPUPLAN_", frozen=True, env_ignore_empty=True, extra="ignore")
 
     database_url: str | None = None
     inventory: Path | None = None
+    calibration: Path | None = None
     settings: Path | None = None
 
 

@@ -30,6 +30,8 @@ from catalog.quantities import moment
 from providers.plausible_rates import rate_faults
 
 FORMAT = 1
+#: Follows from the dimensions; it is there for whoever reads the file.
+_UNUSED = {"parameters"}
 Rate = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=1, le=1_000_000)]
 Size = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,5}$")]
@@ -44,6 +46,7 @@ class StepDocument(Document):
     software: Literal["fused", "plain"]
     seconds: Rate
     batch: Whole
+    parameters: Annotated[int, Field(ge=1, le=10**12)]
 
 
 class TransformerDocument(StepDocument):
@@ -146,8 +149,8 @@ def rates_of(entry: EntryDocument) -> MeasuredRates:
         memory_gbs=entry.memory_gbs,
         host_gbs=entry.host_gbs,
         peer_gbs=entry.peer_gbs,
-        transformer=None if transformer is None else TransformerStep(**transformer.model_dump()),
-        convolution=None if convolution is None else ConvolutionStep(**convolution.model_dump()),
+        transformer=None if transformer is None else TransformerStep(**transformer.model_dump(exclude=_UNUSED)),
+        convolution=None if convolution is None else ConvolutionStep(**convolution.model_dump(exclude=_UNUSED)),
     )
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -125,7 +125,7 @@ def _heard(child: subprocess.Popen[str], limit_seconds: float, tell: Tell) -> di
     return answer
 
 
-def _lines(stream: IO[str] | None) -> list[dict[str, Any]] | Any:
+def _lines(stream: IO[str] | None) -> Iterator[dict[str, Any]]:
     """JSON objects as they come; libraries may print lines of their own between them."""
     for line in stream or ():
         try:

@@ -150,7 +150,8 @@ def transformer_step(bench: Bench, precision: str, budget: float) -> dict[str, A
 
     seconds = bench.seconds(training_step(bench, precision, loss, optimizer), budget)
     ffn = 4 * size["hidden_size"]
-    return {"precision": precision, "seconds": seconds, "ffn_size": ffn, "vocabulary_size": vocabulary} | size
+    found = {"precision": precision, "seconds": seconds, "parameters": parameters(weights)}
+    return found | size | {"ffn_size": ffn, "vocabulary_size": vocabulary}
 
 
 def transformer_weights(bench: Bench, vocabulary: int, hidden: int, layers: int) -> dict[str, Any]:
@@ -168,6 +169,11 @@ def weight(bench: Bench, shape: tuple[int, ...]) -> Any:
     if len(shape) == 1:
         return bench.torch.ones(shape, device=bench.device, requires_grad=True)
     return (bench.torch.randn(shape, device=bench.device) * 0.02).requires_grad_()
+
+
+def parameters(weights: dict[str, Any]) -> int:
+    """How many there are in all, so that a reader can tell which model was trained."""
+    return sum(each.numel() for each in weights.values())
 
 
 def language_loss(torch: Any, weights: dict[str, Any], tokens: Any, layers: int, heads: int) -> Any:
@@ -202,7 +208,8 @@ def convolution_step(bench: Bench, precision: str, budget: float) -> dict[str, A
         return torch.nn.functional.cross_entropy(resnet(torch, weights, images), labels)
 
     seconds = bench.seconds(training_step(bench, precision, loss, optimizer), budget)
-    return {"precision": precision, "seconds": seconds, "batch": batch, "image_size": side}
+    found = {"precision": precision, "seconds": seconds, "parameters": parameters(weights)}
+    return found | {"batch": batch, "image_size": side}
 
 
 def resnet_weights(bench: Bench) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from api.cli import estimate, offers, plan, serve
+from api.cli import calibrate, estimate, local, offers, plan, serve
 from api.render.text import plain
 from catalog.errors import ProviderFailure, StoreFailure, UnusableInput
 
@@ -38,6 +38,8 @@ def application() -> typer.Typer:
     )
     for command in (plan.plan, estimate.estimate, offers.offers, offers.accelerators, plan.show, serve.serve):
         app.command()(command)
+    app.command()(calibrate.calibrate)
+    app.add_typer(local.local_commands(), name="local")
     app.command("version")(print_version)
     return app
 
