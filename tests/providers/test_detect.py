@@ -1,5 +1,7 @@
 """Finding own machines: what drivers say, and the inventory that is written from it."""
 
+import importlib
+import inspect
 import json
 import stat
 from collections.abc import Callable
@@ -62,6 +64,21 @@ def test_the_library_is_closed_again_even_when_it_fails() -> None:
     with pytest.raises(ProviderFailure, match="GPU is lost"):
         devices_of(library)
     assert library.open == 0
+
+
+def test_the_real_library_has_every_call_that_the_tests_stand_in_for() -> None:
+    real = importlib.import_module("pynvml")
+    calls = [name for name in vars(FakeNvml) if name.startswith("nvml")]
+    assert len(calls) == 13
+    for name in calls:
+        taken = list(inspect.signature(getattr(FakeNvml, name)).parameters)[1:]
+        required = [
+            each for each in inspect.signature(getattr(real, name)).parameters.values() if each.default is each.empty
+        ]
+        assert len(required) == len(taken), name
+    assert real.NVML_P2P_CAPS_INDEX_NVLINK == FakeNvml.NVML_P2P_CAPS_INDEX_NVLINK
+    assert real.NVML_P2P_STATUS_OK == FakeNvml.NVML_P2P_STATUS_OK
+    assert issubclass(real.NVMLError, Exception)
 
 
 @pytest.mark.parametrize(("driver", "raises"), [(True, True), (False, False)])
