@@ -1,7 +1,9 @@
 """GCP machines that are priced in parts: N1 with attached GPUs, and families listed as components only.
 
 An N1 machine is vCPUs + GiB of memory + GPUs, each with its own price. Memory of n1-standard is
-3.75 GiB per vCPU; the vCPUs a machine may have per number of GPUs, and its network, are from
+3.75 GiB per vCPU, so its host costs so much per vCPU: by the unit prices, or by what a listed total
+of such a machine leaves after its GPUs, whichever is newer (spot hosts have moved by up to 2.8 times
+between the two). The vCPUs a machine may have per number of GPUs, and its network, are from
 https://cloud.google.com/compute/docs/gpus and .../docs/general-purpose-machines#n1_machines. The
 date of a sum is that of its oldest part.
 """
@@ -16,13 +18,16 @@ from catalog.accelerators import accelerators
 from catalog.build.account import Harvest
 from catalog.build.fact_tables import Row, mapping_table
 from catalog.build.observation import observed
-from catalog.money import usd_micros
+from catalog.money import MICROS_PER_USD, usd_micros
 from catalog.offer import InstanceType, Offer
 
 PROVIDER = "gcp"
 N1_GIB_PER_VCPU = Decimal("3.75")
 N1_SOURCE = "https://cloud.google.com/compute/docs/gpus https://cloud.google.com/compute/docs/general-purpose-machines"
 N1_AS_OF = "2026-11"
+N1_KINDS = ("on_demand", "spot")
+#: One vCPU of n1-standard with its memory; no component of the given table, but worked out from them.
+N1_HOST_VCPU = "n1-standard host per vCPU"
 #: Egress limit of N1 in Gbit/s from so many vCPUs on, default networking tier.
 N1_NETWORK_GBPS = ((16, 32.0), (8, 16.0), (2, 10.0))
 #: Local SSD is listed per GiB-month; a month is 730 h in GCP's price calculator.
@@ -69,7 +74,9 @@ def components(component_rows: Iterable[Row], storage_rows: Iterable[Row]) -> di
 
 def composed_machines(parts: Parts, listed: Iterable[Offer]) -> Harvest:
     """N1 + GPU machines and component-only families, wherever every part is priced; a listed total wins."""
+    listed = list(listed)
     taken = {offer.key for offer in listed}
+    parts = {**parts, **_n1_hosts(parts, listed)}
     harvest = Harvest()
     for shape in mapping_table("n1_shapes"):
         recipe = _n1_recipe(shape)
@@ -93,6 +100,41 @@ def _part(usd: Decimal | str, as_of: str, source: str) -> Part:
 def _keep_newest(parts: dict[tuple[str, str, str], Part], key: tuple[str, str, str], part: Part) -> None:
     if key not in parts or parts[key].observed_at < part.observed_at:
         parts[key] = part
+
+
+def _n1_hosts(parts: Parts, listed: Iterable[Offer]) -> dict[tuple[str, str, str], Part]:
+    """What a vCPU of an N1 host costs with its memory, by (region, N1_HOST_VCPU, kind); of several the newest."""
+    hosts: dict[tuple[str, str, str], Part] = {}
+    for region, name, price_kind in parts:
+        if name == "component:n1/vcpu" and (region, "component:n1/gib_ram", price_kind) in parts:
+            vcpu, gib = parts[region, name, price_kind], parts[region, "component:n1/gib_ram", price_kind]
+            _keep_newest(hosts, (region, N1_HOST_VCPU, price_kind), _n1_host_of_units(vcpu, gib))
+    shapes = {_n1_name(shape): shape for shape in mapping_table("n1_shapes")}
+    for offer in listed:
+        shape = shapes.get(offer.instance_type)
+        gpu = parts.get((offer.region, f"component:gpu/{shape['gpu']}", offer.price_kind)) if shape else None
+        if shape and gpu:
+            _keep_newest(hosts, (offer.region, N1_HOST_VCPU, offer.price_kind), _n1_host_of_a_total(offer, shape, gpu))
+    return hosts
+
+
+def _n1_host_of_units(vcpu: Part, gib: Part) -> Part:
+    return Part(
+        usd=vcpu.usd + N1_GIB_PER_VCPU * gib.usd,
+        observed_at=min(vcpu.observed_at, gib.observed_at),
+        approximately=vcpu.approximately or gib.approximately,
+        source=f"{vcpu.source} + {gib.source}",
+    )
+
+
+def _n1_host_of_a_total(offer: Offer, shape: Row, gpu: Part) -> Part:
+    total = Decimal(offer.usd_micros_per_hour) / MICROS_PER_USD
+    return Part(
+        usd=(total - int(shape["gpus"]) * gpu.usd) / int(shape["vcpus"]),
+        observed_at=offer.observed_at,
+        approximately=offer.observed_approximately,
+        source=f"host of {offer.instance_type} ({offer.observed_at:%Y-%m}, its total less its GPUs)",
+    )
 
 
 def _composed(recipe: Recipe, parts: Parts, taken: set[tuple[str, str, str, str, str]]) -> list[Offer]:
@@ -128,14 +170,14 @@ def _n1_recipe(shape: Row) -> Recipe:
     if vcpus > int(shape["max_vcpus"]):
         raise ValueError(f"{shape['gpus']} x {shape['gpu']} may have {shape['max_vcpus']} vCPUs at most, not {vcpus}")
     return Recipe(
-        name=f"n1-standard-{vcpus}+{shape['gpus']}x{shape['gpu']}",
-        quantities={
-            f"component:gpu/{shape['gpu']}": Decimal(shape["gpus"]),
-            "component:n1/vcpu": vcpus,
-            "component:n1/gib_ram": vcpus * N1_GIB_PER_VCPU,
-        },
-        price_kinds=("on_demand", "spot"),
+        name=_n1_name(shape),
+        quantities={f"component:gpu/{shape['gpu']}": Decimal(shape["gpus"]), N1_HOST_VCPU: vcpus},
+        price_kinds=N1_KINDS,
     )
+
+
+def _n1_name(shape: Row) -> str:
+    return f"n1-standard-{shape['vcpus']}+{shape['gpus']}x{shape['gpu']}"
 
 
 def _n1_type(shape: Row, name: str) -> InstanceType:

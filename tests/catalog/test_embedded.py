@@ -63,7 +63,7 @@ def test_no_offer_is_there_twice_and_each_names_a_known_machine_kind_and_place()
     snapshot = embedded_snapshot()
     assert max(Counter(offer.key for offer in snapshot.offers).values()) == 1
     columns = columns_of(snapshot.id, snapshot.observed_at, snapshot.instance_types, snapshot.offers)
-    assert len(columns) == len(snapshot.offers) == 9352
+    assert len(columns) == len(snapshot.offers) == 9488
     assert {(offer.provider, offer.region) for offer in snapshot.offers} <= set(regions())
 
 
@@ -190,6 +190,18 @@ def test_a_listed_total_wins_over_the_sum_of_its_parts() -> None:
 def test_the_sum_of_n1_parts_agrees_with_the_listed_total() -> None:
     four, eight, sixteen = (usd(f"n1-standard-{v}+1xT4", "us-central1")[0] for v in (4, 8, 16))
     assert eight - four == pytest.approx((sixteen - four) / 3, rel=0.002)
+
+
+def test_an_n1_host_costs_what_the_newest_listed_total_leaves_after_its_gpus() -> None:
+    """Spot in Iowa: n1-standard-8 with a T4 is listed at 0.30902, of which the T4 is 0.175; a V100 is 1.0885."""
+    host_vcpu = (0.30902 - 0.175) / 8
+    assert usd("n1-standard-96+8xV100", "us-central1", "spot") == [pytest.approx(8 * 1.0885 + 96 * host_vcpu)]
+    assert usd("n1-standard-64+4xT4", "us-central1", "spot") == [pytest.approx(4 * 0.175 + 64 * host_vcpu)]
+
+
+def test_n1_machines_are_sold_where_only_a_total_tells_the_price_of_the_host() -> None:
+    for region in ("us-west1", "us-east1"):
+        assert usd("n1-standard-96+8xV100", region) == [pytest.approx(8 * 2.48 + 12 * (0.729998 - 0.35))]
 
 
 def test_n1_machines_never_have_more_vcpus_than_their_gpus_allow() -> None:
