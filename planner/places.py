@@ -61,7 +61,10 @@ def copied(data: DataSource, provider: str, region: str) -> float:
 def place_notes(job: TrainingJob, choice: Choice) -> tuple[str, ...]:
     """What the egress and storage of the chosen place assume."""
     provider, region = choice.offer.provider, choice.offer.region
-    notes = list(storage_usd_per_gb_month(provider, region).assumptions)
+    storage = storage_usd_per_gb_month(provider, region)
+    notes = list(storage.assumptions)
+    if copied(job.data, provider, region) and storage.block_usd_per_gb_month:
+        notes.append("one copy of the data is brought to the place and kept on block storage while the job runs")
     if copied(job.data, provider, region) and job.data.provider:
         notes += egress_tiers(job.data.provider, job.data.region, provider, region).assumptions
     return tuple(notes)
