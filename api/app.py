@@ -23,6 +23,7 @@ from catalog.columns import Columns, columns_of
 from catalog.owned import OwnedMachine
 from catalog.snapshot_list import NotStored, StoredSnapshot
 from catalog.store import Store
+from planner.past_runs import PastRun
 from planner.settings import PlannerSettings
 
 Document = dict[str, Any]
@@ -105,7 +106,9 @@ class Gpuplan:
         from planner.plan import plan
 
         columns = self.columns(snapshot)
-        outcome = plan(job, columns, owned=self.owned, settings=self.settings, frontier=frontier)
+        outcome = plan(
+            job, columns, owned=self.owned, settings=self.settings, past_runs=self._past_runs(), frontier=frontier
+        )
         echoed = canonical(job)
         answer: Document = as_document(outcome, echoed, version=gpuplan_version())
         answer |= {"meta": _meta(answer, columns, now, began)}
@@ -114,23 +117,51 @@ class Gpuplan:
 
     def saved_plan(self, plan_id: str) -> Document:
         """The answer saved under `plan_id`, as it was given. Raises `UnusableInput` if there is none."""
-        if not plan_id.isprintable():
-            # PostgreSQL takes no NUL in text; no id of ours has anything of the kind.
-            raise NotStored.at(
-                "plan", message="no id of a plan has control characters; accepted: the id of a saved plan"
-            )
-        return self.store.plan(plan_id).outcome
+        return self.store.plan(_an_id(plan_id, "plan")).outcome
+
+    def report_actuals(self, plan_id: str, document: Document, *, now: datetime | None = None) -> Document:
+        """Keep what a run of a plan measured, and show it against the plan; the same report twice is one."""
+        saved = self.store.plan(_an_id(plan_id, "plan"))
+        from api.actuals import report
+
+        return report(self.store, saved, document, now or datetime.now(UTC))
+
+    def actuals(self, plan_id: str | None = None) -> Document:
+        """What runs of a plan, or of all plans, measured, against the prediction, and what they teach."""
+        if plan_id is not None:
+            self.saved_plan(plan_id)
+        from api.actuals import listed
+
+        return listed(self.store, plan_id, learning=self.settings.learning == "on")
+
+    def forget_actuals(self, actual_id: str | None = None) -> Document:
+        """Forget one report, or all of them; estimates are then as if it had never been given."""
+        if actual_id is None:
+            return {"forgotten": self.store.forget_actuals()}
+        self.store.forget_actual(_an_id(actual_id, "actual"))
+        return {"forgotten": 1}
+
+    def _past_runs(self) -> tuple[PastRun, ...]:
+        """What the user's own runs say of estimates; nothing if learning is off, or there is no store yet."""
+        url = self._environment.database_url
+        if self.settings.learning == "off" or (self._store is None and not Store.is_there(url)):
+            return ()
+        from planner.actuals import past_runs
+
+        return past_runs(self.store.actuals())
 
     def estimate(self, document: Document, *, now: datetime | None = None) -> Document:
-        """Time and memory of a job on one given configuration: no prices, no store."""
+        """Time and memory of a job on one given configuration: no prices, and of the store the user's own runs alone."""
         from api.documents.estimate_request import parse_estimate_request
 
         job, on = parse_estimate_request(document, now=now or datetime.now(UTC))
+        from planner.estimate.learned import learned_from
         from planner.estimate.single import On, estimate_on
         from planner.workload import work_of
 
         work = work_of(job.workload, job.training)
-        answer: Document = estimate_on(work, job.training, On(**on), goodput=self.settings.goodput)
+        learned = learned_from(self._past_runs(), work.task)
+        answer: Document = estimate_on(work, job.training, On(**on), goodput=self.settings.goodput, learned=learned)
         return answer
 
     def offers(
@@ -192,6 +223,13 @@ class Gpuplan:
             "observed_at": columns.observed_at.isoformat(),
             "age_days": _days(datetime.now(UTC), columns.observed_at),
         }
+
+
+def _an_id(text: str, what: str) -> str:
+    """The text, if it can be an id: PostgreSQL takes no NUL in text, and no id of ours has anything of the kind."""
+    if not text.isprintable():
+        raise NotStored.at(what, message=f"no id has control characters; accepted: the id of a stored {what}")
+    return text
 
 
 def _body(answer: Document) -> Document:

@@ -69,6 +69,7 @@ class SettingsFile(Document):
     )
     held: tuple[HeldNodes, ...] = ()
     cost_basis: Literal["full", "marginal"] = "full"
+    learning: Literal["on", "off"] = "on"
     checkpoints_kept: Annotated[int, Field(ge=1, le=10_000)] = PlannerSettings().checkpoints_kept
 
 

@@ -7,7 +7,7 @@ in the plan, so the same job, start, snapshot, settings and version give the sam
 import hashlib
 import json
 import math
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -192,10 +192,7 @@ def _relaxation(each: Relaxation) -> Document:
 
 
 def _settings(settings: PlannerSettings) -> Document:
-    stated = asdict(replace(settings, past_runs=())) | {"held": [asdict(each) for each in settings.held]}
-    # What they come to stands under `learned`, for this job's class of work alone.
-    del stated["past_runs"]
-    return stated
+    return asdict(settings) | {"held": [asdict(each) for each in settings.held]}
 
 
 def _learned(learned: Learned) -> Document:

@@ -17,6 +17,7 @@ from planner.infeasible import explain
 from planner.job import TrainingJob
 from planner.market import Market, markets
 from planner.optimise.single import Certificate, NotProvenError, choose_one
+from planner.past_runs import PastRun
 from planner.phase import phase
 from planner.places import place_notes
 from planner.question import Question
@@ -38,12 +39,13 @@ def plan(
     *,
     owned: tuple[OwnedMachine, ...] = (),
     settings: PlannerSettings,
+    past_runs: tuple[PastRun, ...] = (),
     frontier: bool = False,
 ) -> Planned | Infeasible:
     """The cheapest configuration that meets the job's requirements, proven over the snapshot in `columns`.
 
-    `owned` machines compete at the cost basis of `settings`. With `frontier` the plan carries the
-    whole cost-time frontier. Raises `UnusableInput` for jobs that contradict themselves or the
+    `owned` machines compete at the cost basis of `settings`. `past_runs` of such work, the user's own, shift and
+    narrow the estimates. With `frontier` the plan carries the whole cost-time frontier. Raises `UnusableInput` for jobs that contradict themselves or the
     catalogue (unknown regions, dimensions that do not match) and `NotProvenError` if the solver and the
     enumeration disagree, which is a defect.
     """
@@ -57,7 +59,7 @@ def plan(
         markets=markets(columns, owned, settings, start),
         start=start,
         settings=settings,
-        learned=learned_from(settings.past_runs, work.task),
+        learned=learned_from(past_runs, work.task),
     )
     found = candidates(question)
     broken = over(found.table, job.deadline_hours, job.budget_usd)

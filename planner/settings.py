@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from planner.past_runs import PastRun
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldCommitment:
@@ -32,7 +30,7 @@ class PlannerSettings:
     loss per 9.0 node-hours, as in the public V100 preemption traces of Can't Be Late (NSDI 2024).
     `held` are commitments already paid for. `cost_basis` is full (amortisation and power) or
     marginal (power only) for owned machines. `checkpoints_kept` are stored while the job runs.
-    `learning` is on or off: whether `past_runs`, the user's own, shift and narrow the estimates.
+    `learning` is on or off: whether the user's own past runs shift and narrow the estimates.
     """
 
     goodput: float = 0.8
@@ -44,4 +42,3 @@ class PlannerSettings:
     cost_basis: str = "full"
     checkpoints_kept: int = 2
     learning: str = "on"
-    past_runs: tuple[PastRun, ...] = ()

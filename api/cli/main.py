@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from api.cli import calibrate, estimate, local, offers, plan, serve
+from api.cli import actuals, calibrate, estimate, local, offers, plan, serve
 from api.render.text import plain
 from catalog.errors import ProviderFailure, StoreFailure, UnusableInput
 
@@ -36,7 +36,15 @@ def application() -> typer.Typer:
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
-    for command in (plan.plan, estimate.estimate, offers.offers, offers.accelerators, plan.show, serve.serve):
+    for command in (
+        plan.plan,
+        estimate.estimate,
+        offers.offers,
+        offers.accelerators,
+        plan.show,
+        actuals.actuals,
+        serve.serve,
+    ):
         app.command()(command)
     app.command()(calibrate.calibrate)
     app.add_typer(local.local_commands(), name="local")

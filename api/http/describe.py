@@ -70,6 +70,46 @@ ESTIMATE_SCHEMA: Schema = {
     },
 }
 
+_BAND = {"type": "object", "properties": {"low": {"type": "number"}, "high": {"type": "number"}}}
+_FIGURE: Schema = {
+    "type": "object",
+    "required": ["measured", "predicted", "ratio", "band", "inside_band"],
+    "properties": {
+        "measured": {"type": "number"},
+        "predicted": {"type": "number"},
+        "ratio": {"type": ["number", "null"], "description": "measured / predicted"},
+        "band": _BAND | {"description": "80 % of runs are expected inside"},
+        "inside_band": {"type": "boolean"},
+    },
+}
+
+ACTUAL_SCHEMA: Schema = {
+    "type": "object",
+    "required": ["id", "plan_id", "task", "accelerator", "reported_at", "running", "share_done", "unit", "figures"],
+    "properties": {
+        "id": {"type": "string"},
+        "plan_id": {"type": "string"},
+        "task": {"type": "string", "description": "the class of work that later estimates of learn from this"},
+        "reported_at": {"type": "string", "format": "date-time"},
+        "running": {"type": "boolean"},
+        "share_done": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+        "figures": {
+            "type": "object",
+            "properties": dict.fromkeys(("hours", "throughput", "peak_memory_gib", "preemptions"), _FIGURE),
+        },
+    },
+}
+
+ACTUALS_SCHEMA: Schema = {
+    "type": "object",
+    "required": ["actuals", "learning", "learned"],
+    "properties": {
+        "actuals": {"type": "array", "items": {"$ref": "#/components/schemas/Actual"}},
+        "learning": {"enum": ["on", "off"]},
+        "learned": {"type": "array", "items": {"type": "object", "required": ["task", "accelerator", "hours_factor"]}},
+    },
+}
+
 OFFER_SCHEMA: Schema = {
     "type": "object",
     "required": ["provider", "region", "instance_type", "accelerator", "price_kind", "usd_per_hour", "observed_at"],
@@ -97,6 +137,9 @@ SCHEMAS: dict[str, Schema] = {
     "Problem": PROBLEM_SCHEMA,
     "Plan": PLAN_SCHEMA,
     "Estimate": ESTIMATE_SCHEMA,
+    "Actual": ACTUAL_SCHEMA,
+    "Actuals": ACTUALS_SCHEMA,
+    "Forgotten": {"type": "object", "required": ["forgotten"], "properties": {"forgotten": {"type": "integer"}}},
     "Offer": OFFER_SCHEMA,
     "Offers": OFFERS_SCHEMA,
     "Accelerators": rows_schema("accelerators"),
@@ -125,6 +168,14 @@ ESTIMATE_EXAMPLE: Schema = {
     "job": {"name": "llama-3-8b", "workload": {"kind": "preset", "model": "llama-3-8b", "tokens": "15B"}},
     "on": {"accelerator": "H100-80GB-SXM", "gpus": 64, "gpus_per_node": 8, "internode_gbps": 3200},
 }
+
+FINISHED_EXAMPLE: Schema = {
+    "hours": "31h",
+    "throughput": "11800 tokens/s",
+    "peak_memory_gib": "61 GiB",
+    "preemptions": 1,
+}
+RUNNING_EXAMPLE: Schema = {"running": True, "share_done": "40%", "hours": 12.5}
 
 
 def ref(name: str) -> Schema:
@@ -166,3 +217,7 @@ PLAN_OPERATION: Schema = {
     "parameters": [_IDEMPOTENCY_KEY],
 }
 ESTIMATE_OPERATION: Schema = {"requestBody": _body(ref("EstimateDocument"), on_64_h100=ESTIMATE_EXAMPLE)}
+ACTUALS_OPERATION: Schema = {
+    "requestBody": _body(ref("ActualsDocument"), finished=FINISHED_EXAMPLE, running=RUNNING_EXAMPLE),
+    "parameters": [_IDEMPOTENCY_KEY],
+}

@@ -1,0 +1,123 @@
+"""Runs of plans: reported, shown against the plan, listed with what they teach, and forgotten."""
+
+import hashlib
+import json
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from api.documents.actuals import FIGURES, ActualsDocument, Planned, check_against, read_actuals, share_done
+from api.documents.job import parse_job
+from catalog.accelerators import accelerators
+from catalog.actuals import Actual
+from catalog.errors import UnusableInput
+from catalog.saved import SavedPlan
+from catalog.store import Store
+from planner.actuals import Expected, as_document, comparison, counting, expected_of, past_runs
+from planner.document import correction_document
+from planner.estimate.learned import learned_from
+from planner.workload import work_of
+from planner.workload.work import Work
+
+Document = dict[str, Any]
+
+
+def report(store: Store, saved: SavedPlan, document: Document, now: datetime) -> Document:
+    """Keep a report on a run of a saved plan and show it against the plan; the same report twice is one.
+
+    Raises `UnusableInput` for what cannot be a report on this plan; nothing is stored then.
+    """
+    given = read_actuals(document)
+    if saved.outcome["outcome"] != "planned":
+        raise UnusableInput.at("plan", message="no machine was found for that job, so nothing of it can have run")
+    plan = saved.outcome["plan"]
+    work = _work_of(saved)
+    expected = expected_of(plan, work)
+    planned = _planned(saved.id, plan["phases"][0], expected, share_done(given))
+    check_against(given, planned)
+    return shown(store.save_actual(_actual(planned, work.task, expected, given, now)))
+
+
+def _work_of(saved: SavedPlan) -> Work:
+    job = parse_job(saved.job, now=saved.created_at)
+    return work_of(job.workload, job.training)
+
+
+def _planned(plan_id: str, phase: Document, expected: Expected, share: float) -> Planned:
+    name = phase["accelerator"]
+    # A node with part of a card has that part of its memory; the plan gives what it can use of it.
+    part = min(1.0, float(phase["accelerators_per_node"]))
+    whole = accelerators()[name].device_memory_mib / 1024 * part if name in accelerators() else 0.0
+    return Planned(
+        plan_id=plan_id,
+        accelerator=name,
+        device_memory_gib=max(whole, float(phase["capacity_gib_per_accelerator"])),
+        unit=expected.unit,
+        units_total=expected.units_total,
+        predicted={
+            "hours": expected.hours_of(share),
+            "throughput": expected.throughput,
+            "peak_memory_gib": expected.memory_gib,
+            "preemptions": share * expected.preemptions,
+        },
+    )
+
+
+def _actual(planned: Planned, task: str, expected: Expected, given: ActualsDocument, now: datetime) -> Actual:
+    actual = Actual(
+        id="",
+        plan_id=planned.plan_id,
+        task=task,
+        accelerator=planned.accelerator,
+        reported_at=now,
+        reported_by="",
+        running=given.running,
+        share_done=share_done(given),
+        hours=given.hours,
+        throughput=None if given.throughput is None else given.throughput.value,
+        peak_memory_gib=given.peak_memory_gib,
+        preemptions=given.preemptions,
+        expected=as_document(expected),
+    )
+    said = [getattr(actual, name) for name in ("plan_id", "running", "share_done", *FIGURES)]
+    digest = hashlib.sha256(json.dumps(said).encode()).hexdigest()
+    return replace(actual, id=f"run-{digest[:16]}")
+
+
+def shown(actual: Actual) -> Document:
+    """One report as JSON, every figure beside its prediction."""
+    return {
+        "id": actual.id,
+        "plan_id": actual.plan_id,
+        "task": actual.task,
+        "accelerator": actual.accelerator,
+        "reported_at": actual.reported_at.isoformat(),
+        "reported_by": actual.reported_by,
+        "running": actual.running,
+        "share_done": actual.share_done,
+        "unit": actual.expected["unit"],
+        "figures": comparison(actual),
+    }
+
+
+def listed(store: Store, plan_id: str | None, *, learning: bool) -> Document:
+    """Reports on one plan or on all, oldest first, and what all of them together teach."""
+    everything = store.actuals()
+    counted = {each.id for each in counting(everything)}
+    chosen = [each for each in everything if plan_id in {None, each.plan_id}]
+    return {
+        "actuals": [shown(each) | {"counts": each.id in counted} for each in chosen],
+        "learning": "on" if learning else "off",
+        "learned": _lessons(everything, {each.task for each in chosen}) if learning else [],
+    }
+
+
+def _lessons(everything: tuple[Actual, ...], tasks: set[str]) -> list[Document]:
+    runs = past_runs(everything)
+    found = [learned_from(runs, task) for task in sorted(tasks)]
+    return [
+        {"task": each.task} | correction_document(correction)
+        for each in found
+        if each
+        for correction in (*each.corrections, each.others)
+    ]
