@@ -23,7 +23,8 @@ class Fault:
         """The field as people write it: `workload.layers`, `machines[2].accelerator`."""
         text = ""
         for part in self.path:
-            text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+            name = part if part != "" else "''"
+            text += f"[{name}]" if isinstance(name, int) else f".{name}" if text else name
         return text
 
     @property

@@ -81,6 +81,10 @@ def _about_the_price(choice: Choice, start: datetime) -> list[str]:
         said.append(
             f"the price was observed {about}{age_days} days before the start ({offer.observed_at:%Y-%m-%d}); check it"
         )
+    elif age_days < -1:
+        said.append(
+            f"the start lies before the price was observed ({offer.observed_at:%Y-%m-%d}): it may have differed"
+        )
     elif offer.observed_approximately:
         said.append(f"the source dates the price only roughly (from {offer.observed_at:%Y-%m-%d})")
     if offer.stale_since is not None:

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -93,8 +94,12 @@ def _drop_what_is_left() -> None:
 
 def _open_what_is_closed() -> None:
     """A process may be started without standard output or error; what it says there then goes nowhere."""
-    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")
-    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")
+    sys.stdout = sys.stdout or _nowhere()
+    sys.stderr = sys.stderr or _nowhere()
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
 
 
 def _run(arguments: list[str]) -> int:

@@ -75,6 +75,15 @@ def register(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http)
 
 
+def refuse_repeated_parameters(request: Request) -> None:
+    """A dependency of every route: a parameter given twice would otherwise count once, and nobody would know which."""
+    names = [name for name, _ in request.query_params.multi_items()]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        faults = tuple(Fault((name[:80],), "is given more than once; give it once") for name in repeated)
+        raise unusable(UnusableInput(*faults), within="query")
+
+
 def _answer(request: Request, refused: Refused) -> Response:
     return problem(refused, request.scope.get("request_id", ""))
 

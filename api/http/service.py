@@ -1,6 +1,6 @@
 """The HTTP service: routes, problems and the edge put together around one `Gpuplan`."""
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
 from api.app import Gpuplan
 from api.http import actuals, catalogue, docs_page, health, openapi, plans, problems
@@ -14,7 +14,14 @@ DESCRIPTION = "The provably cheapest way to run a training job on hardware you o
 def create_service(gpuplan: Gpuplan, *, hosts: frozenset[str] | None = None) -> FastAPI:
     """The service, answering from this `gpuplan`; with `hosts`, only to those who call it by one of these names."""
     # FastAPI's own documentation pages load scripts from elsewhere; `/docs` here needs nothing.
-    app = FastAPI(title="gpuplan", version=gpuplan_version(), description=DESCRIPTION, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="gpuplan",
+        version=gpuplan_version(),
+        description=DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        dependencies=[Depends(problems.refuse_repeated_parameters)],
+    )
     app.state.gpuplan = gpuplan
     app.state.workers = Workers()
     for router in (plans.router, actuals.router, catalogue.router, health.router, docs_page.router):

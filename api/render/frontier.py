@@ -21,7 +21,11 @@ def render_frontier(points: Sequence[Mapping[str, Any]]) -> list[RenderableType]
         for each in thinned(points)
     ]
     table = listing(("time at the asked confidence", "expected", "cost", "machines"), rows, right=(0, 1, 2))
-    return [heading(f"Cost against time ({len(points)} best trades)"), table, *plot(points)]
+    return [
+        heading(f"Cost against time ({len(points)} best {'trade' if len(points) == 1 else 'trades'})"),
+        table,
+        *plot(points),
+    ]
 
 
 def _machines(point: Mapping[str, Any]) -> str:

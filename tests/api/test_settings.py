@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from api.app import Gpuplan
 from api.settings import Environment, SettingsFile, planner_settings, read_file
 from catalog.errors import UnusableInput
 from planner.settings import PlannerSettings
@@ -75,3 +76,10 @@ def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("GPUPLAN_INVENTORY", "/lab.yaml")
     assert Environment().settings is None
     assert Environment().inventory == Path("/lab.yaml")
+
+
+def test_a_wrong_inventory_is_named_as_the_inventory(tmp_path: Path) -> None:
+    path = written(tmp_path, "machines: [{name: rig, accelerator: RTX 9999, usd_per_hour: 1}]")
+    with pytest.raises(UnusableInput) as refused:
+        _ = Gpuplan(Environment(inventory=path)).owned
+    assert [fault.field for fault in refused.value.faults] == ["inventory.machines[0].accelerator"]

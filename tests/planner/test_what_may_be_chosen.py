@@ -378,3 +378,8 @@ def test_every_offer_of_an_impossible_job_is_accounted_for() -> None:
         "misses deadline or budget at every node count": 2,
         "not among constraints.price_kinds": 1,
     }
+
+
+def test_a_start_before_the_price_was_seen_is_warned_about() -> None:
+    early = replace(JOB, start=START - timedelta(days=400))
+    assert any("before the price was observed" in each for each in planned(market(offer()), early).warnings)

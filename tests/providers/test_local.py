@@ -167,3 +167,8 @@ def test_a_bad_machine_is_named_with_what_would_be_accepted(changes: dict[str, A
 def test_an_inventory_without_machines_or_with_a_name_twice_is_refused() -> None:
     assert "at least one machine" in faults()["machines"]
     assert "used twice" in faults(RIG, RIG)["machines[1].name"]
+
+
+def test_an_inventory_of_a_thousand_kinds_is_read() -> None:
+    machine = {"accelerator": "RTX 3090", "usd_per_hour": 0.5, "electricity_usd_per_kwh": 0.3}
+    assert len(read_inventory({"machines": [machine | {"name": f"rig-{i}"} for i in range(1000)]})) == 1000

@@ -310,3 +310,8 @@ def test_the_schema_of_a_job_describes_quantities_as_numbers_or_text() -> None:
     assert schema["additionalProperties"] is False
     for example in schema["examples"]:
         assert parse_job(example, now=NOW)
+
+
+def test_an_empty_key_is_named_as_one() -> None:
+    (fault,) = parse_error(LLAMA | {"": 1}).faults
+    assert str(fault).startswith("'': unknown key")

@@ -334,3 +334,15 @@ def test_the_examples_work(client: httpx.Client, path: str, name: str) -> None:
     body = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]
     response = client.post(path, json=body["examples"][name]["value"])
     assert response.status_code == 200, response.text
+
+
+def test_a_parameter_given_twice_is_refused_rather_than_counted_once(client: httpx.Client) -> None:
+    answer = client.get("/v1/offers", params=[("provider", "aws"), ("provider", "gcp")])
+    assert answer.status_code == 422
+    assert answer.json()["errors"] == [
+        {"pointer": "/provider", "in": "query", "detail": "is given more than once; give it once"}
+    ]
+
+
+def test_an_empty_snapshot_is_no_snapshot(client: httpx.Client, job: dict[str, Any]) -> None:
+    assert client.post("/v1/plans", json=job, params={"snapshot": ""}).status_code == 404
