@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from catalog.accelerators import Accelerator
 from catalog.measured import ConvolutionStep, MeasuredAccelerator, TransformerStep
 from planner.estimate import estimate
 from planner.estimate.machines import Estimates, LayoutRequest, Machines
@@ -24,6 +25,8 @@ Floats = NDArray[np.float64]
 WEIGHT = 0.5
 #: A step further off than this was disturbed, or is no step of that machine's usual work; no more is taken over.
 MOST = 2.0
+#: A change of less than a per cent is none.
+_WORTH_SAYING = 0.01
 #: Times that the step can change; communication and the optimizer's are not what it is about.
 _COMPUTE = ("matmul", "attention", "memory_bound", "bubble")
 #: Steps in a run that the estimator is asked about; any number gives the same seconds per step.
@@ -106,13 +109,24 @@ def slowdown(chip: MeasuredAccelerator, work: Work, training: Training) -> float
     return float(np.clip(step.seconds / predicted, 1 / MOST, MOST) ** WEIGHT)
 
 
+def timing_note(chip: Accelerator, work: Work, training: Training) -> tuple[str, ...]:
+    """What the step timed on an own machine changes for a job of this class, as a sentence; none where nothing."""
+    factor = slowdown(chip, work, training) if isinstance(chip, MeasuredAccelerator) else 1.0
+    if abs(factor - 1.0) < _WORTH_SAYING:
+        return ()
+    change = f"{abs(factor - 1.0):.0%} {'more' if factor > 1 else 'less'}"
+    distance = "the training step timed on this machine differs from its prediction at the measured rates"
+    return (f"{distance}: half of that (geometrically) is taken over, {change} compute time",)
+
+
 def as_timed(found: Estimates, machines: Machines, work: Work, training: Training) -> Estimates:
     """`found` with the compute time of measured machines as far from the prediction as `slowdown` says."""
-    own = [i for i, chip in enumerate(machines.accelerators) if isinstance(chip, MeasuredAccelerator)]
-    factor = np.ones(len(machines.accelerators))
-    for i in own:
-        chip = machines.accelerators[i]
-        factor[i] = slowdown(chip, work, training) if isinstance(chip, MeasuredAccelerator) else 1.0
+    factor = np.array(
+        [
+            slowdown(chip, work, training) if isinstance(chip, MeasuredAccelerator) else 1.0
+            for chip in machines.accelerators
+        ]
+    )
     if np.all(factor == 1.0):
         return found
     return _stretched(found, factor[machines.accelerator])

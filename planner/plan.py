@@ -17,6 +17,7 @@ from planner.infeasible import explain
 from planner.job import TrainingJob
 from planner.market import Market, markets
 from planner.optimise.single import Certificate, NotProvenError, choose_one
+from planner.own_steps import timing_note
 from planner.past_runs import PastRun
 from planner.phase import phase
 from planner.places import place_notes
@@ -136,7 +137,10 @@ def _about_market(found: Candidates, chosen: int) -> tuple[str, ...]:
         return ("the commitment is held and paid for whether used or not: nothing is counted for its hours",)
     if not market.owned:
         return ()
-    machine = market.owned[int(market.snapshot.type_index[int(found.table.place[chosen])])]
+    type_index = int(market.snapshot.type_index[int(found.table.place[chosen])])
+    machine = market.owned[type_index]
     name = machine.instance_type.name
     waits = (f"{name}: works in its free windows only; the hours count the waiting between them",)
-    return (waits if machine.windows else ()) + machine.assumptions
+    chip = market.snapshot.shapes.accelerator_of_type(type_index)
+    timed = timing_note(chip, found.question.work, found.question.job.training)
+    return (waits if machine.windows else ()) + timed + machine.assumptions

@@ -45,6 +45,10 @@ class Shapes:
         """How many distinct shapes there are."""
         return len(self.accelerator)
 
+    def accelerator_of_type(self, type_index: int) -> Accelerator:
+        """The accelerator of an instance type, with what was measured on it if anything was."""
+        return self.accelerators[int(self.accelerator[self.of_type[type_index]])]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Arranged:

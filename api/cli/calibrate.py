@@ -31,7 +31,11 @@ def calibrate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure this machine: matmul rates, bandwidths and two short training steps, kept for its plans."""
+    """Measure this machine: matmul rates, bandwidths and two short training steps, kept for its plans.
+
+    What is found is kept beside the inventory (lab.yaml: lab.calibration.json), in the user's data directory
+    without an inventory, or where GPUPLAN_CALIBRATION says.
+    """
     from api.own_machines import calibration_path, inventory_machines, stored_entries
     from api.settings import Environment
     from providers.calibration import merged, written

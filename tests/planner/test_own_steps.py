@@ -16,7 +16,7 @@ from planner.estimate.ceilings import best_matmul
 from planner.estimate.chips import chips_of
 from planner.estimate.machines import Estimates, Machines
 from planner.job import Preset, Training
-from planner.own_steps import MOST, WEIGHT, as_timed, predicted_seconds, slowdown
+from planner.own_steps import MOST, WEIGHT, as_timed, predicted_seconds, slowdown, timing_note
 from planner.workload import work_of
 
 CHIP = find_accelerator("RTX 3090")
@@ -120,6 +120,25 @@ def test_a_job_takes_over_half_of_how_far_off_the_step_was_within_bounds(off: fl
     predicted = predicted_seconds(as_measured(CHIP, rates(transformer=STEP)), STEP) or 0.0
     chip = as_measured(CHIP, rates(transformer=replace(STEP, seconds=predicted * off)))
     assert slowdown(chip, WORK, TRAINING) == pytest.approx(min(max(off, 1 / MOST), MOST) ** WEIGHT)
+
+
+def test_a_plan_says_how_much_a_timed_step_changes_and_nothing_where_it_does_not() -> None:
+    predicted = predicted_seconds(as_measured(CHIP, rates(transformer=STEP)), STEP) or 0.0
+    slow, fast, same = (
+        as_measured(CHIP, rates(transformer=replace(STEP, seconds=predicted * off))) for off in (1.21, 0.81, 1.0)
+    )
+    assert "10% more compute time" in timing_note(slow, WORK, TRAINING)[0]
+    assert "10% less compute time" in timing_note(fast, WORK, TRAINING)[0]
+    assert timing_note(same, WORK, TRAINING) == timing_note(CHIP, WORK, TRAINING) == ()
+
+
+@given(faster=st.floats(1.0, 1.2), wider=st.floats(1.0, 1.1), host=st.floats(1.0, 1.2))
+def test_a_machine_measured_faster_is_never_estimated_slower(faster: float, wider: float, host: float) -> None:
+    slow = as_measured(CHIP, rates(host_gbs=20.0))
+    memory = AS_IN_THE_TABLE.memory_gbs * wider
+    fast = as_measured(CHIP, rates(scale=faster, memory_gbs=memory, host_gbs=20.0 * host))
+    before, after = found(slow, fast).hours
+    assert after <= before * (1 + 1e-9)
 
 
 def test_a_slow_step_stretches_compute_and_all_that_follows_from_it() -> None:

@@ -163,6 +163,7 @@ def test_a_measured_machine_is_planned_with_as_it_was_measured(
     assert after["hours"]["expected"] > 1.2 * before["hours"]["expected"]
     said = next(each for each in after["assumptions"] if "measured on this machine" in each)
     assert "bf16 matmul 40 TFLOP/s" in said
+    assert any("compute time" in each for each in after["assumptions"])
     assert json.loads(run("local", "list", "--inventory", inventory, "--json").out)["machines"][0]["measured_at"]
     path.unlink()
     assert own_plan(run, job_file, job, inventory)["hours"] == before["hours"]
