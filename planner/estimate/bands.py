@@ -37,5 +37,9 @@ Z80 = 1.2816
 
 def log_sigma(work: Work, several_nodes: Floats, unmeasured: Floats) -> Floats:
     """Per machine row; both flags are 0 or 1."""
-    base = SIGMA.get(work.task, SIGMA_UNKNOWN)
-    return np.sqrt(base**2 + several_nodes * SIGMA_NODES**2 + unmeasured * SIGMA_UNMEASURED**2)
+    return np.sqrt(sigma_of(work.task) ** 2 + several_nodes * SIGMA_NODES**2 + unmeasured * SIGMA_UNMEASURED**2)
+
+
+def sigma_of(task: str) -> float:
+    """Sigma of a class of work, and of any class that is not listed."""
+    return SIGMA.get(task, SIGMA_UNKNOWN)

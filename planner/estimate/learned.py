@@ -5,8 +5,8 @@ For the runs of one class of work, y = ln(measured / predicted) on accelerator a
     y = c + d_a + e       c ~ N(0, rho tau^2)    d_a ~ N(0, (1 - rho) tau^2 + u_a)    e ~ N(0, s^2)
 
 c is what all of a user's machines share (software, data, habits), d_a what is left of one accelerator, e what
-differs from run to run. tau^2 + s^2 is the spread sigma^2 of the class for a user of whom nothing is known, so that
-an estimate that learned nothing is the plain one; u_a is what the estimate adds for a chip or a fabric that nobody
+differs from run to run. tau^2 is the part of the class's spread sigma^2 that is not from run to run, so that an
+estimate that learned nothing is the plain one; u_a is what the estimate adds for a chip or a fabric that nobody
 measured. The posterior of c + d_a (normal, in closed form) gives the shift, its mean, and by how much its variance
 falls short of the prior, which the band loses. An accelerator without runs learns of c alone.
 """
@@ -19,7 +19,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from planner.estimate.bands import SIGMA, SIGMA_UNKNOWN
+from planner.estimate.bands import sigma_of
 from planner.estimate.machines import Floats
 from planner.past_runs import PastRun
 
@@ -108,7 +108,7 @@ NOTHING = Learned()
 
 def least_sigma(task: str) -> float:
     """The spread that stays however many runs there are: from one run to the next."""
-    return run_sigma(SIGMA.get(task, SIGMA_UNKNOWN))
+    return run_sigma(sigma_of(task))
 
 
 def run_sigma(sigma: float) -> float:
@@ -122,19 +122,19 @@ def learned_from(runs: tuple[PastRun, ...], task: str) -> Learned:
     mine = [run for run in runs if run.task == task]
     if not mine:
         return NOTHING
-    sigma = SIGMA.get(task, SIGMA_UNKNOWN)
+    sigma = sigma_of(task)
     noise, noise_memory = run_sigma(sigma), run_sigma(SIGMA_MEMORY)
     timed = [run for run in mine if run.log_hours is not None]
     hours = _posterior(
         _Readings.of(timed, [_noise_of(run, noise) for run in timed], [run.log_hours or 0.0 for run in timed]),
-        prior=max(0.0, sigma**2 - noise**2),
+        prior=(1 - RUN_SHARE**2) * sigma**2,
         unmeasured=_unmeasured(timed, sigma),
         most=MOST_LOG_HOURS,
     )
     weighed = [run for run in mine if run.log_memory is not None]
     memory = _posterior(
         _Readings.of(weighed, [noise_memory] * len(weighed), [run.log_memory or 0.0 for run in weighed]),
-        prior=SIGMA_MEMORY**2 - noise_memory**2,
+        prior=(1 - RUN_SHARE**2) * SIGMA_MEMORY**2,
         unmeasured={},
         most=MOST_LOG_MEMORY,
     )
@@ -186,7 +186,7 @@ _Posterior = dict[str, tuple[float, float]]
 
 def _posterior(readings: _Readings, *, prior: float, unmeasured: dict[str, float], most: float) -> _Posterior:
     """Mean and lost variance of c + d_a, every run's word bounded by `most`."""
-    if not readings.names or prior == 0.0:
+    if not readings.names:
         return {}
     order = np.argsort(readings.names)
     names = [readings.names[i] for i in order]
