@@ -92,9 +92,9 @@ def _machine(name: str, group: Group, host: Host, costs: Costs) -> list[str]:
     accelerator = group.accelerator.name if group.accelerator else ""
     lines = [f"- name: {json.dumps(name)}", f"  host: {json.dumps(host.id)}", f"  accelerator: {accelerator}"]
     lines += [f"  count: {len(group.devices)}", *_link(group)]
-    if device.power_limit_watts is not None:
-        watts = device.power_limit_watts * len(group.devices) * (1 + HOST_SHARE_OF_TDP)
-        limit = f"{len(group.devices)} x {device.power_limit_watts:g} W limit, {HOST_SHARE_OF_TDP:.0%} for the host"
+    if group.power_limit_watts is not None:
+        watts = group.power_limit_watts * (1 + HOST_SHARE_OF_TDP)
+        limit = f"{group.power_limit_watts:g} W limit, {HOST_SHARE_OF_TDP:.0%} more for the host"
         lines.append(f"  power_watts: {watts:.0f}  # assumed: {limit}; measure it at the wall")
     lines += [f"  vcpus: {host.vcpus}"] + ([] if host.ram_gib is None else [f"  ram_gib: {host.ram_gib:.0f}"])
     lines += [f"  {line}" for line in _cost(costs)]
@@ -105,11 +105,11 @@ def _machine(name: str, group: Group, host: Host, costs: Costs) -> list[str]:
 
 def _link(group: Group) -> list[str]:
     """How the devices of a group reach each other, where the driver says so or it can only be one way."""
-    device = group.first
-    if len(group.devices) == 1 or device.link_peers is None:
+    if len(group.devices) == 1 or group.first.link_peers is None:
         return []
-    pcie = f"  # PCIe {device.pcie_generation} x{device.pcie_width}" if device.pcie_generation else ""
-    return ["  link: nvlink"] if group.linked else [f"  link: pcie{pcie}"]
+    pcie = f"  # PCIe {group.pcie[0]}.0 x{group.pcie[1]}" if group.pcie else ""
+    has_link = group.accelerator is not None and group.accelerator.link_gbs is not None
+    return ["  link: nvlink"] if group.linked and has_link else [f"  link: pcie{pcie}"]
 
 
 def _cost(costs: Costs) -> list[str]:
@@ -140,9 +140,9 @@ def rows(found: Sequence[Group]) -> list[dict[str, object]]:
             "count": len(group.devices),
             "memory_mib": group.first.memory_mib,
             "driver": group.first.driver,
-            "power_limit_watts": group.first.power_limit_watts,
-            "pcie_generation": group.first.pcie_generation,
-            "pcie_width": group.first.pcie_width,
+            "power_limit_watts": group.power_limit_watts,
+            "pcie_generation": group.pcie[0] if group.pcie else None,
+            "pcie_width": group.pcie[1] if group.pcie else None,
             "link_peers": group.first.link_peers,
             "mig": group.first.split,
             "uuids": [device.uuid for device in group.devices],

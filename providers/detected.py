@@ -55,6 +55,19 @@ class Group:
         return self.devices[0]
 
     @property
+    def power_limit_watts(self) -> float | None:
+        """Of all devices together; None where the driver does not say it of each."""
+        limits = [device.power_limit_watts for device in self.devices]
+        return None if None in limits else sum(each or 0.0 for each in limits)
+
+    @property
+    def pcie(self) -> tuple[int, int] | None:
+        """Generation and width of the slowest slot, which decides how fast they work together."""
+        slots = [(device.pcie_generation, device.pcie_width) for device in self.devices]
+        known = [(generation, width) for generation, width in slots if generation is not None and width is not None]
+        return min(known, key=lambda slot: 2 ** slot[0] * slot[1], default=None)
+
+    @property
     def linked(self) -> bool:
         """Whether all of them reach each other over a link of their own."""
         return all(device.link_peers == len(self.devices) - 1 for device in self.devices) and len(self.devices) > 1
@@ -71,11 +84,10 @@ class Host:
 
 
 def groups(devices: Iterable[Device]) -> tuple[Group, ...]:
-    """Equal devices together (name, memory, power limit, PCIe link, slices), in order of first appearance."""
-    found: dict[tuple[object, ...], list[Device]] = {}
+    """Equal devices together (name, memory, slices), in order of first appearance, whatever slot each sits in."""
+    found: dict[tuple[str, int, bool], list[Device]] = {}
     for device in devices:
-        kind = (device.name, device.memory_mib, device.power_limit_watts, device.split)
-        found.setdefault((*kind, device.pcie_generation, device.pcie_width), []).append(device)
+        found.setdefault((device.name, device.memory_mib, device.split), []).append(device)
     return tuple(_group(tuple(each)) for each in found.values())
 
 

@@ -11,7 +11,7 @@ from catalog.free_time import FreeSpan, FreeWindow
 from catalog.owned import OwnedMachine
 from providers.inventory import DAYS
 
-_FOUND = ("accelerator", "count", "MiB", "driver", "W limit", "PCIe", "link peers", "notes")
+_FOUND = ("accelerator", "count", "MiB", "driver", "W limit, all", "PCIe", "link peers", "notes")
 _MACHINES = ("machine", "site", "accelerators", "USD/h", "electricity", "free", "measured")
 
 

@@ -46,8 +46,11 @@ def test_equal_cards_are_one_group_and_others_their_own() -> None:
     assert (first.pcie_generation, first.pcie_width, first.memory_mib) == (4, 16, 24576)
 
 
-def test_cards_of_another_power_limit_are_other_machines_to_plan_with() -> None:
-    assert len(found(RTX, RTX | {"milliwatts": 350_000}).groups) == 2
+def test_cards_in_slots_of_their_own_kind_are_one_machine_at_the_slowest_slot() -> None:
+    (both,) = found(RTX, RTX | {"milliwatts": 350_000, "width": 8}).groups
+    assert (len(both.devices), both.power_limit_watts, both.pcie) == (2, 630.0, (4, 8))
+    (unsure,) = found(RTX, {}).groups
+    assert (unsure.power_limit_watts, unsure.pcie) == (None, (4, 16))
 
 
 def test_what_a_card_does_not_support_is_unknown_and_no_failure() -> None:
@@ -149,7 +152,14 @@ def test_cards_that_all_reach_each_other_over_nvlink_are_linked_and_others_not()
     bridged = {"linked": True} | RTX
     (machine,) = read_inventory(as_read(inventory_text(found(bridged, bridged), costs)))
     assert machine.instance_type.intranode_gbs == 56.25
-    assert "link: pcie  # PCIe 4 x16" in inventory_text(found(bridged, bridged, RTX), costs)
+    assert "link: pcie  # PCIe 4.0 x16" in inventory_text(found(bridged, bridged, RTX), costs)
+
+
+def test_a_bridge_that_the_table_does_not_know_of_is_left_out_rather_than_refused() -> None:
+    costs = Costs(electricity_usd_per_kwh=0.32, usd_per_hour=0)
+    card = RTX | {"name": "NVIDIA GeForce RTX 4090", "mib": 24564, "linked": True}
+    (machine,) = read_inventory(as_read(inventory_text(found(card, card), costs)))
+    assert machine.instance_type.intranode_link == "pcie"
 
 
 def test_a_card_cut_into_slices_is_said_to_be() -> None:
@@ -159,8 +169,9 @@ def test_a_card_cut_into_slices_is_said_to_be() -> None:
 
 
 def test_groups_of_one_machine_have_names_of_their_own() -> None:
-    here = found(RTX, RTX | {"milliwatts": 350_000}, {"name": "NVIDIA L4", "mib": 23034})
-    assert machine_names(here) == ["rig-RTX-3090", "rig-RTX-3090-2", "rig-L4"]
+    slices = {"name": "NVIDIA L4", "mib": 23034, "mig": 1}
+    here = found(RTX, {"name": "NVIDIA L4", "mib": 23034}, slices)
+    assert machine_names(here) == ["rig-RTX-3090", "rig-L4", "rig-L4-3"]
     assert machine_names(found(RTX)) == ["rig"]
 
 
