@@ -168,7 +168,10 @@ def weight(bench: Bench, shape: tuple[int, ...]) -> Any:
     """A trainable array in float32: small random values, or ones where it scales channels."""
     if len(shape) == 1:
         return bench.torch.ones(shape, device=bench.device, requires_grad=True)
-    return (bench.torch.randn(shape, device=bench.device) * 0.02).requires_grad_()
+    values = bench.torch.randn(shape, device=bench.device) * 0.02
+    if len(shape) == 4:
+        values = values.to(memory_format=bench.torch.channels_last)
+    return values.requires_grad_()
 
 
 def parameters(weights: dict[str, Any]) -> int:
@@ -198,6 +201,8 @@ def convolution_step(bench: Bench, precision: str, budget: float) -> dict[str, A
     """Seconds of an optimizer step of ResNet-50 on random images: autocast, channels last, SGD with momentum."""
     tell(f"a training step of a convolutional network in {precision}")
     torch = bench.torch
+    # As training scripts do: let cuDNN try its kernels on the first step.
+    torch.backends.cudnn.benchmark = True
     batch, side = (2, 32) if bench.small else (next(n for least, n in IMAGES if bench.memory_gib >= least), 224)
     weights = resnet_weights(bench)
     images = torch.randn(batch, 3, side, side, device=bench.device).to(memory_format=torch.channels_last)

@@ -203,6 +203,24 @@ def test_nothing_is_stored_of_a_measurement_that_fails_or_cannot_be_believed(
     assert not inventory.with_name("lab.calibration.json").exists()
 
 
+def test_measurements_of_other_machines_are_kept_and_a_broken_file_is_refused_before_measuring(
+    run: Run, cards: Callable[..., None], recorded: Callable[..., Path], inventory: Path
+) -> None:
+    cards(RTX, RTX)
+    other = sealed(ENTRY | {"host": "feedfeedfeedfeed", "machine": "other"})
+    path = inventory.with_name("lab.calibration.json")
+    path.write_text(json.dumps({"format": 1, "machines": [other]}))
+    assert run("calibrate", "--inventory", inventory, "--python", recorded()).code == 0
+    assert run("calibrate", "--inventory", inventory, "--python", recorded()).code == 0
+    kept = json.loads(path.read_text())["machines"]
+    assert [each["host"] for each in kept] == ["feedfeedfeedfeed", this_host().id]
+    path.write_text(json.dumps({"format": 1, "machines": [other | {"memory_gbs": 1.0}]}))
+    ended = run("calibrate", "--inventory", inventory, "--python", recorded())
+    assert ended.code == 2
+    assert "changed after it was measured" in ended.err
+    assert "measuring" not in ended.err
+
+
 @pytest.mark.parametrize("change", [{"count": 4}, {"host": "feedfeedfeedfeed"}, {"accelerator": "RTX 4090"}])
 def test_a_machine_that_the_inventory_does_not_have_is_not_measured(
     run: Run, cards: Callable[..., None], inventory: Path, change: dict[str, Any]
