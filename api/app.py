@@ -52,6 +52,7 @@ class Gpuplan:
         self._opening = threading.Lock()
         self._store: Store | None = None
         self._with_owned: Columns | None = None
+        self._read_runs: tuple[tuple[str, ...], tuple[PastRun, ...]] = (), ()
 
     @property
     def store(self) -> Store:
@@ -146,9 +147,14 @@ class Gpuplan:
         url = self._environment.database_url
         if self.settings.learning == "off" or (self._store is None and not Store.is_there(url)):
             return ()
-        from planner.actuals import past_runs
+        ids = self.store.actual_ids()
+        known, runs = self._read_runs
+        if ids != known:
+            from planner.actuals import past_runs
 
-        return past_runs(self.store.actuals())
+            runs = past_runs(self.store.actuals())
+            self._read_runs = ids, runs
+        return runs
 
     def estimate(self, document: Document, *, now: datetime | None = None) -> Document:
         """Time and memory of a job on one given configuration: no prices, and of the store the user's own runs alone."""

@@ -53,6 +53,11 @@ def read_actuals(connection: sa.Connection, plan_id: str | None = None) -> tuple
     return tuple(_actual(row) for row in connection.execute(asked))
 
 
+def read_ids(connection: sa.Connection) -> tuple[str, ...]:
+    """The ids of all reports, the oldest first: who has read these reports before need not read them again."""
+    return tuple(connection.execute(sa.select(actuals.c.id).order_by(actuals.c.reported_at, actuals.c.id)).scalars())
+
+
 def delete_actual(connection: sa.Connection, actual_id: str) -> None:
     """Forgets one report. Raises `NotStored` at `actual` if there is none with this id."""
     gone = connection.execute(sa.delete(actuals).where(actuals.c.id == actual_id)).rowcount

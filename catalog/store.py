@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import sqlalchemy as sa
 
-from catalog.actuals import Actual, delete_actual, delete_actuals, read_actuals, write_actual
+from catalog.actuals import Actual, delete_actual, delete_actuals, read_actuals, read_ids, write_actual
 from catalog.columns import Columns
 from catalog.data_tables import data_table
 from catalog.database import connect, database_url, named_failures, shown, sqlite_file, writing
@@ -199,6 +199,11 @@ class Store:
         """Every report, or those on one plan, the oldest first."""
         with self._reading() as connection:
             return read_actuals(connection, plan_id)
+
+    def actual_ids(self) -> tuple[str, ...]:
+        """The ids of all reports, the oldest first; a report under an id never changes."""
+        with self._reading() as connection:
+            return read_ids(connection)
 
     def forget_actual(self, actual_id: str) -> None:
         """Forgets one report. Raises `NotStored` at `actual` if there is none."""

@@ -45,6 +45,7 @@ def test_reports_come_back_as_they_were_given_the_oldest_first(planned: Store) -
     planned.save_actual(later)
     assert planned.save_actual(REPORT) == REPORT
     assert planned.actuals() == (REPORT, later)
+    assert planned.actual_ids() == ("run-1", "run-0")
     assert planned.actuals("q") == (later,)
     assert planned.actuals("r") == ()
 
