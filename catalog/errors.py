@@ -1,7 +1,8 @@
 """The ways a request can end without an answer: unusable input, or a store or provider that failed.
 
-Every door maps them the same way: `UnusableInput` is exit code 2 and HTTP 4xx, `StoreFailure` and
-`ProviderFailure` are exit code 3 and HTTP 503. All carry one clear line for the user; none shows a traceback.
+Every door maps them the same way: `UnusableInput` is exit code 2 and HTTP 4xx, `StoreFailure` exit code 3 and
+HTTP 503, `ProviderFailure`, which commands alone meet, exit code 3. All carry one clear line for the user; none
+shows a traceback.
 """
 
 from dataclasses import dataclass
