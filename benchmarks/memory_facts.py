@@ -1,79 +1,252 @@
-"""Measured memory facts against estimates: OOMs called, fits called, error of the peak."""
+"""Measured memory facts against estimates: OOMs and fits called, error of the peak: `python -m benchmarks.memory_facts`.
 
+A fact is a run that fitted or ran out of memory, or a measured peak. A peak also says that the run does not fit into any
+smaller accelerator of the catalogue, and does into one that is clearly larger. `--fit` finds the constants anew and
+leaves each source out once.
+"""
+
+import argparse
+import math
 from collections import defaultdict
-from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.measured_runs import machine, request_of, rows, training_of, work_of_row
-from catalog.accelerators import accelerators
-from catalog.errors import UnusableInput
-from planner.estimate import estimate
-from planner.estimate.clusters import DOES_NOT_FIT
+from benchmarks.memory_rows import Fact, facts, sizes_gib
+from planner.estimate import estimate, memory
+from planner.estimate.chips import CONTEXT_GIB, DRIVER_GIB
 from planner.estimate.machines import Estimates
-from planner.estimate.memory import FRAGMENTATION
+from planner.estimate.memory import GROUP_BUFFERS_GIB
+from planner.estimate.sizing import loading_gib
+from planner.workload import activations
+from planner.workload.methods import is_fused
 
-GIB_PER_GB = 1e9 / (1 << 30)
-#: What a measured peak holds of the parts of an estimate: (activations share, context counted).
-_KINDS: dict[str, tuple[float, bool]] = {
-    "max_memory_allocated": (1 / FRAGMENTATION, False),
-    "max_memory_reserved": (1.0, False),
-    "GPU peak": (1.0, True),
-    "GPU peak (README table)": (1.0, True),
-}
+_ROOMY_MIB = 1e9
+#: How much larger than the measured peak an accelerator must be to count as one that holds the run: what the allocator
+#: reserves is not always measured.
+CLEARLY = 1.15
+#: Standard normal quantile of a 95 % interval.
+_Z95 = 1.96
+#: What is fitted, with bounds.
+BOUNDS = {"rest_bytes": (0.0, 4.0), "plain_fragmentation": (1.0, 2.0)}
+#: A run miscalled weighs like a peak that is wrong by this factor (natural logarithm).
+_MISCALLED = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One fact with what is predicted for it, GiB per device.
+
+    `predicted` is to be compared with the measured peak; `needed` is all that the device must offer, which
+    `measured_need` is by measurement (nan without a peak). `contradicts` marks peaks below the weights, gradients and
+    optimizer state that their own row says were held.
+    """
+
+    fact: Fact
+    called_fits: bool
+    predicted: float
+    needed: float
+    measured_need: float
+    contradicts: bool
+
+
+def seen(fact: Fact) -> Seen:
+    """What the estimator says of `fact`."""
+    found = _estimate(fact, roomy=True)
+    other = CONTEXT_GIB["NVIDIA"] + (GROUP_BUFFERS_GIB if int(fact.machines.devices[0]) > 1 else 0.0)
+    peak = float(found.peak_gib[0])
+    slack = 0.0 if fact.reserved else float(found.activations_gib[0]) * (1 - 1 / _fragmentation(fact))
+    loading = (loading_gib(fact.work, found, 2.0) or 0.0) if fact.loads_whole else 0.0
+    if loading:
+        # What loading took stays with the allocator, and activations find no holes in it.
+        loading += float(found.activations_gib[0])
+    needed = max(peak, loading + other)
+    told = fact.request.micro_batch and fact.request.checkpointing
+    room = float(found.capacity_gib[0]) * (1 - memory.MARGIN)
+    fits = needed <= room if told else not _estimate(fact, roomy=False).reason[0]
+    measured = fact.peak_gib
+    return Seen(
+        fact=fact,
+        called_fits=bool(fits),
+        predicted=max(peak - other - slack, loading),
+        needed=needed,
+        measured_need=math.nan if measured is None else measured + other,
+        contradicts=measured is not None and fact.training.method == "full" and measured < float(found.states_gib[0]),
+    )
+
+
+def _estimate(fact: Fact, *, roomy: bool) -> Estimates:
+    """The estimate on the fact's own machine, or on one where everything fits."""
+    machines = replace(fact.machines, device_memory_mib=np.array([_ROOMY_MIB])) if roomy else fact.machines
+    found = estimate(fact.work, fact.training, machines, goodput=1.0, request=fact.request)
+    own = float(fact.machines.device_memory_mib[0]) / 1024 - DRIVER_GIB["NVIDIA"]
+    return replace(found, capacity_gib=np.array([own]))
+
+
+def _fragmentation(fact: Fact) -> float:
+    return memory.FRAGMENTATION[is_fused(fact.training)]
+
+
+def calls(all_seen: list[Seen], margin: float = memory.MARGIN) -> dict[tuple[str, bool], list[tuple[str, bool]]]:
+    """(kind, fits) -> (source, whether it is called): kinds `told`, `derived` (nearest size only) and `every size`.
+
+    A run is called a fit where it needs at most 1 - `margin` of what the device offers.
+    """
+    found: dict[tuple[str, bool], list[tuple[str, bool]]] = defaultdict(list)
+    capacities = sizes_gib() - DRIVER_GIB["NVIDIA"]
+    for each in all_seen:
+        if each.contradicts:
+            continue
+        source, need = each.fact.source, each.needed / (1.0 - margin)
+        own = float(each.fact.machines.device_memory_mib[0]) / 1024 - DRIVER_GIB["NVIDIA"]
+        called = each.called_fits if margin == memory.MARGIN else need <= own
+        found["told", each.fact.fits].append((source, called == each.fact.fits))
+        if math.isnan(each.measured_need):
+            continue
+        below = capacities[capacities < each.measured_need]
+        above = capacities[capacities >= CLEARLY * each.measured_need]
+        found["every size", False] += [(source, bool(need > size)) for size in below]
+        found["every size", True] += [(source, bool(need <= size)) for size in above]
+        found["derived", False] += [(source, bool(need > size)) for size in below[-1:]]
+        found["derived", True] += [(source, bool(need <= size)) for size in above[:1]]
+    return found
+
+
+def wilson(hits: int, of: int) -> tuple[float, float]:
+    """The 95 % interval of a share (Wilson 1927)."""
+    if not of:
+        return 0.0, 1.0
+    share, square = hits / of, _Z95**2 / of
+    middle = (share + square / 2) / (1 + square)
+    half = _Z95 * math.sqrt(share * (1 - share) / of + square / (4 * of)) / (1 + square)
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def memory_report() -> None:
-    """Print how many OOMs and fits are called and the error of the peaks."""
-    called: dict[tuple[str, bool], list[bool]] = defaultdict(list)
-    peaks: dict[str, list[float]] = defaultdict(list)
-    for row in rows("memory_calibration.csv"):
-        found = _estimated(row)
-        if found is None:
-            continue
-        fits = row["fits"] == "1"
-        called[row["source_group"], fits].append((int(found.reason[0]) != DOES_NOT_FIT) == fits)
-        if row["peak_gb"]:
-            measured = float(row["peak_gb"]) * GIB_PER_GB
-            peaks[f"{row['source_group']} {row['method']} {row['peak_kind']}"].append(_peak(found, row) / measured)
-    for name, fits in (("fits", True), ("OOMs", False)):
-        parts = {group: values for (group, kind), values in called.items() if kind == fits}
-        total = [value for values in parts.values() for value in values]
-        print(f"\n{name} called: {np.mean(total):.1%} of {len(total)}")
-        _lines(parts, lambda values: f"{np.mean(values):8.1%}")
+    """Print how many OOMs and fits are called, with their 95 % intervals, and the error of the peaks."""
+    known, left = facts()
+    all_seen = [seen(fact) for fact in known]
+    print(f"{len(known)} memory facts asked about, {len(left)} not: {_counted([why for _, why in left])}")
+    _print_calls(all_seen)
+    _print_margins(all_seen)
+    usable = [each for each in all_seen if not each.contradicts]
     print("\npeak, predicted / measured: median, median error, p90 error")
-    _lines(peaks, lambda values: _spread(np.array(values)))
-    everything = np.array([value for values in peaks.values() for value in values])
-    print(f"  {'all':52}{len(everything):5}{_spread(everything)}")
+    _print_peaks(usable)
+    wrong = [each.fact.row["id"] for each in all_seen if each.contradicts]
+    print(f"  left out, since less was measured than the states that the row tells of: {', '.join(wrong)}")
 
 
-def _lines[T](parts: dict[str, list[T]], text: Callable[[list[T]], str]) -> None:
-    for name, values in sorted(parts.items()):
-        print(f"  {name:52}{len(values):5}{text(values)}")
+def _print_calls(all_seen: list[Seen]) -> None:
+    print("\ncalled right                         fits                          OOMs")
+    found = calls(all_seen)
+    for kind, what in (
+        ("told", "as measured"),
+        ("derived", "from peaks, nearest size"),
+        ("every size", "from peaks, every size"),
+    ):
+        cells = [_rate([hit for _, hit in found[kind, fits]]) for fits in (True, False)]
+        print(f"  {what:26}{cells[0]:>30}{cells[1]:>30}")
+    both = [[hit for kind in ("told", "derived") for _, hit in found[kind, fits]] for fits in (True, False)]
+    print(f"  {'measured and nearest size':26}{_rate(both[0]):>30}{_rate(both[1]):>30}")
+    missed = [each.fact.row["id"] for each in all_seen if each.called_fits != each.fact.fits and not each.contradicts]
+    print(f"  miscalled as measured: {', '.join(missed) or 'none'}")
 
 
-def _spread(ratios: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
-    miss = np.abs(ratios - 1)
-    return f"{np.median(ratios):8.2f}{np.median(miss):8.1%}{np.quantile(miss, 0.9):8.1%}"
+def _print_margins(all_seen: list[Seen]) -> None:
+    print("\nmargin: fits and OOMs called, as measured and nearest size")
+    for margin in (0.0, 0.02, 0.04, 0.05, 0.06, 0.08, 0.1):
+        found = calls(all_seen, margin)
+        rates = [
+            np.mean([hit for kind in ("told", "derived") for _, hit in found[kind, fits]]) for fits in (True, False)
+        ]
+        print(f"  {margin:4.0%}{rates[0]:9.1%}{rates[1]:9.1%}")
 
 
-def _estimated(row: dict[str, str]) -> Estimates | None:
-    chip = accelerators().get(row["gpu"])
-    if chip is None or not row["gpus_total"]:
-        return None
-    gpus = int(row["gpus_total"])
-    training = training_of(row)
+def _rate(hits: list[bool]) -> str:
+    low, high = wilson(sum(hits), len(hits))
+    return f"{np.mean(hits):.1%} of {len(hits)} [{low:.1%}, {high:.1%}]" if hits else "none"
+
+
+def _print_peaks(all_seen: list[Seen]) -> None:
+    groups: dict[str, list[float]] = defaultdict(list)
+    for each in all_seen:
+        if each.fact.peak_gib is not None:
+            kind = "reserved" if each.fact.reserved else "allocated"
+            name = f"{each.fact.source}, {each.fact.training.method}, {kind}"
+            groups[name].append(each.predicted / each.fact.peak_gib)
+    everything = [ratio for ratios in groups.values() for ratio in ratios]
+    for name, ratios in [*sorted(groups.items()), ("all", everything)]:
+        miss = np.abs(np.array(ratios) - 1)
+        print(f"  {name:44}{len(ratios):5}{np.median(ratios):8.2f}{np.median(miss):8.1%}{np.quantile(miss, 0.9):8.1%}")
+
+
+def _counted(words: list[str]) -> str:
+    return "; ".join(f"{words.count(word)} {word}" for word in sorted(set(words))) or "none"
+
+
+def fit(left_out: str = "") -> dict[str, float]:
+    """The constants that serve the facts best, without those of one source: coordinate descent on a narrowing grid."""
+    best = {"rest_bytes": activations.REST_BYTES, "plain_fragmentation": memory.FRAGMENTATION[False]}
+    width = {name: (high - low) / 2 for name, (low, high) in BOUNDS.items()}
+    for _ in range(3):
+        for name, (low, high) in BOUNDS.items():
+            tried = np.clip(best[name] + width[name] * np.linspace(-1, 1, 5), low, high)
+            losses = [_loss(best | {name: float(value)}, left_out) for value in tried]
+            best[name] = float(tried[int(np.argmin(losses))])
+            width[name] /= 2
+    return best
+
+
+def _loss(constants: dict[str, float], left_out: str) -> float:
+    """Mean over sources of the mean |ln(predicted / measured)| of peaks, and of miscalled runs."""
+    errors: dict[str, list[float]] = defaultdict(list)
+    for each in _with(constants):
+        if each.fact.source == left_out or each.contradicts:
+            continue
+        if each.fact.peak_gib is not None:
+            errors[each.fact.source].append(abs(math.log(each.predicted / each.fact.peak_gib)))
+        else:
+            errors[each.fact.source].append(0.0 if each.called_fits == each.fact.fits else _MISCALLED)
+    return float(np.mean([np.mean(values) for values in errors.values()]))
+
+
+def _with(constants: dict[str, float]) -> list[Seen]:
+    """All facts seen with other constants, which are put back."""
+    kept = activations.REST_BYTES, memory.FRAGMENTATION[False]
+    activations.REST_BYTES = constants["rest_bytes"]
+    memory.FRAGMENTATION[False] = constants["plain_fragmentation"]
     try:
-        work = work_of_row(row, training, gpus)
-    except UnusableInput:
-        return None
-    if work is None:
-        return None
-    found = estimate(work, training, machine(chip, gpus, 0, ""), goodput=1.0, request=request_of(row, gpus))
-    return found if found.reason[0] in {0, DOES_NOT_FIT} else None
+        return [seen(fact) for fact in facts()[0] if fact.source not in _ONLY_SMALL]
+    finally:
+        activations.REST_BYTES, memory.FRAGMENTATION[False] = kept
 
 
-def _peak(found: Estimates, row: dict[str, str]) -> float:
-    share, context = _KINDS.get(row["peak_kind"], (1.0, True))
-    other = found.other_gib[0] if context else max(0.0, found.other_gib[0] - 0.6)
-    return float(found.states_gib[0] + found.activations_gib[0] * share + other)
+#: Sources whose runs are far from any limit and say nothing about the constants.
+_ONLY_SMALL = frozenset(("timm-3090",))
+
+
+def fit_report() -> None:
+    """Print the fitted constants, and what each source shows when it is left out of the fit."""
+    print("fitted on all:", _shown(fit()))
+    sources = sorted({fact.source for fact in facts()[0]} - _ONLY_SMALL)
+    rest: list[Seen] = []
+    for source in sources:
+        constants = fit(source)
+        rest += [each for each in _with(constants) if each.fact.source == source]
+        print(f"  without {source:24}{_shown(constants)}")
+    print("\neach source predicted by the others:")
+    _print_calls(rest)
+    _print_peaks([each for each in rest if not each.contradicts])
+
+
+def _shown(constants: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:.3g} in {BOUNDS[name]}" for name, value in constants.items())
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fit", action="store_true", help="find the constants anew, leaving each source out once")
+    if parser.parse_args().fit:
+        fit_report()
+    else:
+        memory_report()

@@ -73,13 +73,15 @@ Workload = Transformer | Preset | Explicit
 class Training:
     """How the weights are trained.
 
-    `method` is full, lora or qlora (with `rank`); `precision` a named one (strict) or auto;
+    `method` is full, lora or qlora (with `rank` and `adapters_on`: all projections or query_value);
+    `precision` a named one (strict) or auto;
     `activation_checkpointing` none, selective, full or auto; `states` mixed or pure_bf16; `offload`
     none, optimizer or parameters; `software` the class of training stack (fused or plain).
     """
 
     method: str = "full"
     rank: int = 16
+    adapters_on: str = "all"
     precision: str = "auto"
     optimizer: str = "adamw"
     activation_checkpointing: str = "auto"

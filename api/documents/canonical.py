@@ -39,7 +39,7 @@ def _stated(fields: dict[str, Any]) -> dict[str, Any]:
 def _training(training: Training) -> dict[str, Any]:
     fields = _stated(asdict(training))
     if training.method not in ADAPTERS:
-        del fields["rank"]
+        del fields["rank"], fields["adapters_on"]
     return fields
 
 

@@ -26,6 +26,7 @@ from catalog.document_fields import Document, Label, Reads, choice, quantity, re
 from catalog.errors import Fault, UnusableInput
 from catalog.quantities import MAX_HOURS, fraction, hours, looks_like_time, moment, usd
 from planner.job import Explicit, Preset, Training, TrainingJob, Workload
+from planner.workload.methods import ADAPTER_PLACES
 
 __all__ = ["JobDocument", "canonical", "parse_job"]
 
@@ -35,11 +36,16 @@ def _deadline(value: object) -> float | datetime:
     return moment(value) if looks_like_time(value) else hours(value)
 
 
+#: Fields that say something of adapters only.
+_OF_ADAPTERS = ("rank", "adapters_on")
+
+
 class TrainingDocument(Document):
     """How the weights are trained."""
 
     method: Annotated[str, choice(METHODS)] = "full"
     rank: Annotated[int, whole_number(1, 65_536, "of the adapters, with lora or qlora")] | None = None
+    adapters_on: Annotated[str, choice(ADAPTER_PLACES)] | None = None
     precision: Annotated[str, choice(PRECISIONS, PRECISION_ALIASES)] = "auto"
     optimizer: Annotated[str, choice(OPTIMIZERS, OPTIMIZER_ALIASES)] = "adamw"
     activation_checkpointing: Annotated[str, choice(CHECKPOINTING)] = "auto"
@@ -50,7 +56,7 @@ class TrainingDocument(Document):
 
     def training(self) -> Training:
         """As the planner takes it."""
-        stated = self.model_dump(exclude={"rank"} if self.rank is None else None)
+        stated = self.model_dump(exclude={name for name in _OF_ADAPTERS if getattr(self, name) is None})
         return Training(**stated)
 
 
@@ -106,10 +112,11 @@ class JobDocument(Document):
         """
         training = self.training.training()
         workload, faults, notes = _workload(self.workload, training)
-        if self.training.rank is not None and training.method not in ADAPTERS:
-            faults.append(
-                Fault(("training", "rank"), f"belongs to method {' or '.join(ADAPTERS)}; leave it out otherwise")
-            )
+        faults += [
+            Fault(("training", name), f"belongs to method {' or '.join(ADAPTERS)}; leave it out otherwise")
+            for name in _OF_ADAPTERS
+            if getattr(self.training, name) is not None and training.method not in ADAPTERS
+        ]
         start = self.start or now.astimezone(UTC)
         deadline_hours, late = _deadline_hours(self.deadline, start, stated=self.start is not None)
         faults += late

@@ -63,8 +63,15 @@ def _memory(memory: Mapping[str, Any]) -> RenderableType:
             ("states", f"{number(memory['states_gib'])} GiB (weights, gradients, optimizer)"),
             ("activations", f"{number(memory['activations_gib'])} GiB"),
             ("other", f"{number(memory['other_gib'])} GiB (context, buffers, fragmentation)"),
+            ("largest micro-batch", _count(memory.get("largest_micro_batch"), "at this layout", "none fits")),
+            ("least accelerators", _count(memory.get("least_accelerators"), "that hold the job at any layout", "none")),
         ]
     )
+
+
+def _count(value: int | None, what: str, nothing: str) -> str | None:
+    """`12 at this layout`; nothing where it is not known."""
+    return None if value is None else f"{number(value)} {what}" if value else nothing
 
 
 def _terms(answer: Mapping[str, Any]) -> RenderableType:

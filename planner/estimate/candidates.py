@@ -6,7 +6,7 @@ import numpy as np
 
 from planner.estimate.layouts import Splits
 from planner.estimate.machines import Floats, Ints
-from planner.estimate.memory import largest_micro_batch
+from planner.estimate.memory import largest_micro_batch, room_bytes
 from planner.estimate.plane import Plane
 from planner.estimate.question import Question
 
@@ -38,7 +38,7 @@ def candidates_of(question: Question, plane: Plane) -> Candidates:
     """
     local = np.maximum(plane.batch.local, 1.0)
     usable = np.where(plane.batch.enough, local, 0.0)
-    room = (question.clusters.capacity_bytes - question.clusters.context_bytes)[plane.splits.row]
+    room = room_bytes(question)[plane.splits.row]
     wanted = _wanted(question, plane.splits, usable, ENOUGH_TOKENS)
     easy = (_at_lowest(plane, room) >= wanted) & (wanted >= 1)
     hard = np.flatnonzero(~easy)

@@ -14,17 +14,26 @@ from planner.estimate.layouts import Splits
 from planner.estimate.machines import CHECKPOINTING, Floats, Ints
 from planner.estimate.question import Question
 from planner.estimate.states import ParameterBytes, Parts, parameter_bytes, parts_of
+from planner.workload.methods import is_fused, method_of
 
-#: What the caching allocator reserves over what is allocated at the peak, on activations: an allowance, as large as
-#: llm-foundry's fullest runs (which did fit) leave room for.
-FRAGMENTATION = 1.04
+#: What the caching allocator reserves over what is allocated at the peak, on activations. Fused stacks: none, since
+#: llm-foundry's fullest runs (which did fit) leave no room for more than 1 %, and LitGPT's reserved and allocated peaks
+#: of the same model agree within 2 % per token. Plain ones, whose many short-lived tensors leave more holes: fitted by
+#: `python -m benchmarks.memory_facts --fit` to the batches that ran and those that did not in the BERT runs of 2020
+#: on V100s, which allow 1.2 to 2.4, and to PEFT's table; bounds 1 to 2.
+FRAGMENTATION = {True: 1.0, False: 1.8}
 #: Communication buffers of one process in a group of several, GiB (NCCL channels, staging of gradients): assumed.
 GROUP_BUFFERS_GIB = 0.5
 #: Units of a sharded model whose weights are gathered at once: the one in use and the one prefetched (FSDP).
 GATHERED_UNITS = 2
+#: A 4-bit matmul writes its weights out at 16 bit before it multiplies (bitsandbytes, MatMul4Bit).
+DEQUANTISED_BYTES = 2.0
+#: Share of a device's memory that a predicted peak must leave free: of the measured runs and the sizes next to measured
+#: peaks it leaves 97 % of those that fit and 90 % of those that do not called so, each source predicted by the others
+#: (`python -m benchmarks.memory_facts --fit`). None is kept of memory that the user states.
+MARGIN = 0.04
 STAGES = (1, 2, 3)
-#: Activations kept with low-rank adapters over those without: each adapter keeps its own (dropped-out) input.
-#: Set on litgpt's LoRA and QLoRA peaks (73 facts), which without it come out a quarter too low.
+#: Activations kept with low-rank adapters over those without, in models that are not counted block by block.
 ADAPTER_ACTIVATIONS = 1.4
 
 
@@ -49,6 +58,12 @@ class Footprint:
         """Bytes at the peak that the allocator reserves, without the context."""
         states = self.states[stage, split] + self.buffers[stage, split]
         return states + micro_batch * self.activations[checkpointing, split]
+
+
+def room_bytes(question: Question) -> Floats:
+    """What each row has for states, buffers and activations: its capacity less the margin and the context."""
+    margin = MARGIN if question.work.fixed_state_gib is None else 0.0
+    return question.clusters.capacity_bytes * (1.0 - margin) - question.clusters.context_bytes
 
 
 def stage_share(layers: int, pipeline: Floats) -> Floats:
@@ -90,7 +105,7 @@ def footprint(question: Question, splits: Splits, element_bytes: Floats, in_flig
     return Footprint(
         stages=stages,
         states=np.stack([_states(stage, question.training.offload, held, splits) for stage in stages]),
-        buffers=_buffers(stages, parts, held, splits),
+        buffers=_buffers(question, stages, parts, held, splits),
         activations=_activations(question, element_bytes, splits, share * in_flight, in_flight),
         dense=held.dense,
         expert_parameters=held.expert,
@@ -99,29 +114,51 @@ def footprint(question: Question, splits: Splits, element_bytes: Floats, in_flig
 
 
 def _states(stage: int, offload: str, held: _Held, splits: Splits) -> Floats:
-    """Weights, gradients and optimizer state on one device, less what is offloaded to the host."""
+    """Weights, gradients and optimizer state on one device, less what is offloaded to the host.
+
+    An optimizer on the host is handed each gradient as it is made (Ren 2021, ZeRO-Offload, section 4.1).
+    """
     weights = 0.0 if offload == "parameters" else 1.0
-    optimizer = held.per.optimizer if offload == "none" else 0.0
+    optimizer, gradients = (held.per.optimizer, held.per.gradients) if offload == "none" else (0.0, 0.0)
     shards = 1.0 / held.ranks
     total = held.frozen * (shards * weights) if stage >= 3 else held.frozen
     for size, part in ((held.dense, shards), (held.expert, splits.expert * shards)):
         per = held.per.weights * (part * weights) if stage >= 3 else held.per.weights
-        per = per + (held.per.gradients * part if stage >= 2 else held.per.gradients)
+        per = per + (gradients * part if stage >= 2 else gradients) + held.per.copies * (part if stage >= 3 else 1.0)
         total = total + size * (per + (optimizer * part if stage >= 1 else optimizer))
         if not held.expert.any():
             break
     return total
 
 
-def _buffers(stages: tuple[int, ...], parts: Parts, held: _Held, splits: Splits) -> Floats:
-    """Communication buffers, and for ZeRO-3 the gathered weights and gradients of a few blocks."""
+def _buffers(question: Question, stages: tuple[int, ...], parts: Parts, held: _Held, splits: Splits) -> Floats:
+    """Communication buffers, and for ZeRO-3 the gathered weights and gradients of a few blocks.
+
+    What is offloaded passes through the device a few blocks at a time as well, and 4-bit weights are written out
+    at 16 bit block by block, those of the head with their gradient's operand.
+    """
     group = np.where(held.ranks * splits.tensor * splits.pipeline > 1, GROUP_BUFFERS_GIB * GIB, 0.0)
     block = (parts.body / parts.layers + parts.experts / parts.layers / splits.expert) / splits.tensor
-    ends = parts.ends / splits.tensor * held.per.weights
+    ends = parts.ends / splits.tensor * (held.per.weights + held.per.gradients)
     trained = block * (GATHERED_UNITS * held.per.weights + held.per.gradients) + ends
     frozen = (parts.frozen_bytes + parts.frozen_expert_bytes / splits.expert) / splits.tensor
-    gathered = np.where(held.ranks > 1, trained + GATHERED_UNITS / parts.layers * frozen, 0.0)
-    return np.stack([group + gathered if stage >= 3 else group for stage in stages])
+    passing = trained + GATHERED_UNITS / parts.layers * frozen
+    offload = question.training.offload
+    always = group + _dequantised(question) / splits.tensor
+    if offload == "optimizer":
+        always = always + block * held.per.gradients
+    gathered = passing if offload == "parameters" else np.where(held.ranks > 1, passing, 0.0)
+    return np.stack([always + gathered if stage >= 3 else always for stage in stages])
+
+
+def _dequantised(question: Question) -> float:
+    """Bytes of one block and the head at 16 bit, where matmuls unpack 4-bit weights."""
+    work = question.work
+    if work.shape is None or not method_of(question.training).quantised:
+        return 0.0
+    head = float(work.shape.vocabulary_size * work.shape.hidden_size)
+    body = work.parameters - work.trainable_parameters - work.embedding_parameters - head
+    return DEQUANTISED_BYTES * (max(0.0, body) / work.shape.layers + head)
 
 
 def _activations(
@@ -142,8 +179,9 @@ def _activations(
         kept = np.where(splits.pipeline > 1, np.maximum(kept, kept / in_flight + logits), kept + logits)
     else:
         kept += logits
-    extra = ADAPTER_ACTIVATIONS if question.training.method != "full" else 1.0
-    kept *= element_bytes * (extra * FRAGMENTATION / 2) / (splits.tensor * splits.context)
+    extra = ADAPTER_ACTIVATIONS if work.shape is None and method_of(question.training).adapters else 1.0
+    extra *= FRAGMENTATION[is_fused(question.training)]
+    kept *= element_bytes * (extra / 2) / (splits.tensor * splits.context)
     asked = question.request.checkpointing
     if asked is not None:
         kept[[kind for kind, name in enumerate(CHECKPOINTING) if name != asked]] = np.inf

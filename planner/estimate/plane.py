@@ -13,7 +13,7 @@ from planner.estimate.batch import Batch, batches
 from planner.estimate.by_row import first_least
 from planner.estimate.layouts import Splits, limits_of, splits_of
 from planner.estimate.machines import Floats, Ints, Machines
-from planner.estimate.memory import Footprint, footprint
+from planner.estimate.memory import Footprint, footprint, room_bytes
 from planner.estimate.question import Question
 
 #: Chunks per device that an interleaved pipeline is given where the blocks divide (Narayanan 2021 uses 2-6).
@@ -93,7 +93,7 @@ def _worthwhile(question: Question, plane: Plane, row: Ints, split: Ints) -> Int
     """Indices of the pairs to keep."""
     if not len(row):
         return row
-    request, found, clusters = question.request, plane.found, question.clusters
+    request, found = question.request, plane.found
     size = float(request.micro_batch or 1)
     fixed = found.states + found.buffers
     usable = plane.batch.enough & (np.maximum(plane.batch.local, 1.0) >= size)
@@ -101,7 +101,7 @@ def _worthwhile(question: Question, plane: Plane, row: Ints, split: Ints) -> Int
     plain = found.activations.min(axis=0) if request.checkpointing else found.activations[0]
     easy = np.where(usable, fixed[0] + size * plain, np.inf)
     ways = plane.splits.tensor * plane.splits.pipeline * plane.splits.context
-    room = (clusters.capacity_bytes - clusters.context_bytes)[row]
+    room = room_bytes(question)[row]
     fits = least[split] <= room
     ways = ways[split]
     starts = np.flatnonzero(np.diff(row, prepend=-1))

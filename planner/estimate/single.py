@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from planner.estimate.chips import PRECISIONS, peak_tflops
 from planner.estimate.corrected import estimate_learned
 from planner.estimate.learned import NOTHING, Learned
 from planner.estimate.machines import CHECKPOINTING, REASONS, Estimates, LayoutRequest, Machines
+from planner.estimate.memory import MARGIN
+from planner.estimate.sizing import largest_micro_batch, least_accelerators, loading_gib
 from planner.job import Training
 from planner.workload.work import Work
 
@@ -55,10 +58,30 @@ def estimate_on(
         found = estimate_learned(work, training, roomy, goodput=goodput, learned=learned, request=_as_found(found))
     if found.reason[0]:
         raise _refusal(REASONS[int(found.reason[0])], chip, work, training)
-    capacity = float(clusters.clusters_of(machines, training).capacity_bytes[0] / clusters.GIB)
+    at = clusters.clusters_of(machines, training)
+    capacity = float(at.capacity_bytes[0] / clusters.GIB)
     answer = _answer(work, on, chip, found, fits=fits, capacity_gib=capacity)
+    loading = loading_gib(work, found, float(at.element_bytes[0]))
+    answer["warnings"] += _loading_warning(work, loading, capacity) if fits else []
+
+    def ask(rows: Machines, free: LayoutRequest) -> Estimates:
+        return estimate_learned(work, training, rows, goodput=goodput, learned=learned, request=free)
+
+    answer["memory"] |= {
+        "largest_micro_batch": largest_micro_batch(work, found, capacity),
+        "least_accelerators": least_accelerators(ask, partial(_of_count, chip, on), _per_node(chip, on), request),
+        "loading_gib": loading,
+    }
     said = [*work.assumptions, *learned.sentences(chip.name), *assumptions(training)]
     return answer | {"on": _echo(on, chip, machines), "assumptions": said}
+
+
+def _loading_warning(work: Work, loading: float | None, capacity: float) -> list[str]:
+    """What to say where pretrained weights do not fit whole beside their shard."""
+    if loading is None or loading <= capacity or work.frozen_parameter_bytes <= 0:
+        return []
+    why = "a stack that builds the whole model on each device before it shards it"
+    return [f"{why} needs {loading:.1f} GiB to load; use one that loads it sharded"]
 
 
 def _request(on: On) -> LayoutRequest:
@@ -154,6 +177,16 @@ def _machines(chip: Accelerator, on: On) -> Machines:
     )
 
 
+def _per_node(chip: Accelerator, on: On) -> int:
+    """Accelerators in a full machine."""
+    return on.gpus_per_node or max(1, chip.usual_per_node)
+
+
+def _of_count(chip: Accelerator, on: On, count: int) -> Machines:
+    """The machine row of `count` accelerators: part of one machine, or whole ones."""
+    return _machines(chip, replace(on, gpus=count, gpus_per_node=min(count, _per_node(chip, on))))
+
+
 def _usual_per_node(chip: Accelerator, gpus: int) -> int:
     """The usual machine of that accelerator, or the largest smaller one that makes up `gpus`."""
     return next(count for count in range(min(max(1, chip.usual_per_node), gpus), 0, -1) if gpus % count == 0)
@@ -244,5 +277,6 @@ def assumptions(training: Training) -> list[str]:
     return [
         f"software class {training.software}",
         "data loading keeps up with the accelerators (the data term is 0)",
+        f"a predicted peak fits where it leaves {MARGIN:.0%} of the memory free",
         "the global batch is rounded by at most 5 % to whole samples per replica",
     ]

@@ -7,6 +7,7 @@ import numpy as np
 from catalog.errors import UnusableInput
 from planner.estimate.machines import Floats
 from planner.job import Training
+from planner.workload.methods import is_fused
 from planner.workload.work import Work
 
 #: fp32 moments that an optimizer keeps per trained parameter, bytes. Adam and LAMB two of them (Kingma 2015,
@@ -32,18 +33,23 @@ MOMENT_BYTES: dict[str, float] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParameterBytes:
-    """Bytes per trained parameter, per machine row: `weights`, `gradients`, and `optimizer` (master copy, moments)."""
+    """Bytes per trained parameter, per machine row: `weights`, `gradients`, and `optimizer` (master copy, moments).
+
+    `copies` is what autocast keeps besides: weights cast to 16 bit once per step.
+    """
 
     weights: Floats
     gradients: Floats
     optimizer: Floats
+    copies: Floats
 
 
 def parameter_bytes(training: Training, element_bytes: Floats) -> ParameterBytes:
     """Bytes per trained parameter where activations have `element_bytes` (4: fp32, else 16-bit training).
 
-    Mixed precision with Adam is 2 + 2 + 12 (Rajbhandari 2020, section 3.1); `pure_bf16` keeps no fp32
-    master and 16-bit moments. Raises `UnusableInput` at training.optimizer for an unknown optimizer.
+    Mixed precision with Adam is 2 + 2 + 12 (Rajbhandari 2020, section 3.1), and the same sum where plain software keeps
+    weights and gradients in 32 bit, which then holds the cast weights as well (PyTorch's autocast caches them);
+    `pure_bf16` keeps no fp32 master and 16-bit moments. Raises `UnusableInput` at training.optimizer for an unknown optimizer.
     """
     moments = MOMENT_BYTES.get(training.optimizer)
     if moments is None:
@@ -53,7 +59,9 @@ def parameter_bytes(training: Training, element_bytes: Floats) -> ParameterBytes
         optimizer = np.where(element_bytes > 2, moments, moments / 2)
     else:
         optimizer = np.where(element_bytes > 2, moments, moments + 4.0)
-    return ParameterBytes(weights=element_bytes, gradients=element_bytes, optimizer=optimizer)
+    casts = training.states != "pure_bf16" and not is_fused(training)
+    copies = np.where(element_bytes > 2, 0.0, element_bytes if casts else 0.0)
+    return ParameterBytes(weights=element_bytes, gradients=element_bytes, optimizer=optimizer, copies=copies)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,10 @@ _QUANTISED_BYTES = (4 + 0.127) / 8
 _SOFTWARE = ("fused", "plain")
 
 
+#: Where adapters may sit: on all attention, feed-forward and expert projections, or on query and value alone.
+ADAPTER_PLACES = ("all", "query_value")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
     """A training method: `base_passes` forward-equivalents through the base weights (3 trained, 2 frozen).
@@ -55,6 +59,50 @@ def is_fused(training: Training) -> bool:
             message=f"unknown software class {training.software[:80]!r}; accepted: {', '.join(_SOFTWARE)}",
         )
     return training.software == "fused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keeping:
+    """What a stack keeps for the backward pass.
+
+    `fused` attention and element-wise layers keep only what their kernels need; `eager` element-wise layers each keep
+    their own tensors (with fused attention under adapters, whose stacks leave the base model as its framework wrote
+    it). Matmuls keep their inputs where weights are `trained` or `quantised`; `adapters` keep copies of
+    their own, of every projection's input where they sit `everywhere`.
+    """
+
+    fused: bool
+    eager: bool
+    trained: bool
+    adapters: bool
+    everywhere: bool
+    quantised: bool
+
+
+def keeping_of(training: Training) -> Keeping:
+    """What the method and software class of `training` keep; raises `UnusableInput` for unknown names."""
+    method, fused = method_of(training), is_fused(training)
+    return Keeping(
+        fused=fused,
+        eager=method.adapters or not fused,
+        trained=not method.adapters,
+        adapters=method.adapters,
+        everywhere=adapts_everywhere(training),
+        quantised=method.quantised,
+    )
+
+
+def adapts_everywhere(training: Training) -> bool:
+    """Whether adapters sit on every projection (Dettmers 2023) or on query and value alone (Hu 2021).
+
+    Raises `UnusableInput` for other names.
+    """
+    if training.adapters_on not in ADAPTER_PLACES:
+        accepted = ", ".join(ADAPTER_PLACES)
+        raise UnusableInput.at(
+            "training", "adapters_on", message=f"unknown {training.adapters_on[:80]!r}; accepted: {accepted}"
+        )
+    return training.adapters_on == ADAPTER_PLACES[0]
 
 
 def frozen_bytes(training: Training, matmul_parameters: float, other_parameters: float) -> float:

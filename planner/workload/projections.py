@@ -1,7 +1,7 @@
 """A transformer as a list of its weight matrices: parameters, FLOPs and adapters are sums over it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.job import Transformer
 
@@ -28,7 +28,8 @@ class Particulars:
 class Projection:
     """Equal weight matrices: `held` in the model, of which a position passes through `active`.
 
-    `positions` of one sample pass; `adapted` matrices get a low-rank adapter under LoRA.
+    `positions` of one sample pass; the share `adapted` of the matrices gets a low-rank adapter under
+    LoRA; `query_and_value` is the share of them that are queries or values.
     """
 
     inputs: float
@@ -36,7 +37,8 @@ class Projection:
     held: int
     active: int
     positions: int
-    adapted: bool = True
+    adapted: float = 1.0
+    query_and_value: float = 0.0
 
     @property
     def parameters(self) -> float:
@@ -56,17 +58,21 @@ class Projection:
     @property
     def adapter_parameters(self) -> float:
         """Of all adapters, per unit of rank: in + out (Hu 2021)."""
-        return (self.inputs + self.outputs) * self.held if self.adapted else 0.0
+        return (self.inputs + self.outputs) * self.held * self.adapted
 
     @property
     def adapter_multiply_adds(self) -> float:
         """Of one sample's adapters, forward, per unit of rank."""
-        return (self.inputs + self.outputs) * self.active * self.positions if self.adapted else 0.0
+        return (self.inputs + self.outputs) * self.active * self.positions * self.adapted
 
 
-def projections(model: Transformer, particulars: Particulars) -> tuple[Projection, ...]:
-    """Every weight matrix but embeddings and head; `model` is complete (heads, head and expert sizes set)."""
-    return tuple(_stem(model, particulars)) + tuple(_encoder(model, particulars)) + tuple(_decoder(model, particulars))
+def projections(model: Transformer, particulars: Particulars, *, everywhere: bool = True) -> tuple[Projection, ...]:
+    """Every weight matrix but embeddings and head; `model` is complete (heads, head and expert sizes set).
+
+    Adapters sit `everywhere`, or on query and value alone.
+    """
+    found = (*_stem(model, particulars), *_encoder(model, particulars), *_decoder(model, particulars))
+    return found if everywhere else tuple(replace(part, adapted=part.query_and_value) for part in found)
 
 
 def decoder_length(model: Transformer, particulars: Particulars) -> int:
@@ -87,7 +93,7 @@ def _stem(model: Transformer, particulars: Particulars) -> Iterator[Projection]:
             held=1,
             active=1,
             positions=model.sequence_length,
-            adapted=False,
+            adapted=0.0,
         )
 
 
@@ -116,11 +122,17 @@ def _attention(
     hidden, heads = model.hidden_size, model.attention_heads * model.head_size
     if particulars.attention_parameters is not None:
         width = particulars.attention_parameters / hidden
-        yield Projection(inputs=hidden, outputs=width, held=blocks, active=blocks, positions=queries)
+        yield Projection(
+            inputs=hidden, outputs=width, held=blocks, active=blocks, positions=queries, query_and_value=0.5
+        )
         return
     shared = model.kv_heads * model.head_size
-    yield Projection(inputs=hidden, outputs=heads, held=2 * blocks, active=2 * blocks, positions=queries)
-    yield Projection(inputs=hidden, outputs=shared, held=2 * blocks, active=2 * blocks, positions=keys)
+    yield Projection(
+        inputs=hidden, outputs=heads, held=2 * blocks, active=2 * blocks, positions=queries, query_and_value=0.5
+    )
+    yield Projection(
+        inputs=hidden, outputs=shared, held=2 * blocks, active=2 * blocks, positions=keys, query_and_value=0.5
+    )
 
 
 def _feed_forward(model: Transformer, blocks: int, positions: int) -> Iterator[Projection]:
@@ -142,5 +154,5 @@ def _experts(model: Transformer, blocks: int) -> Iterator[Projection]:
         positions=length,
     )
     yield Projection(
-        inputs=model.hidden_size, outputs=model.experts, held=blocks, active=blocks, positions=length, adapted=False
+        inputs=model.hidden_size, outputs=model.experts, held=blocks, active=blocks, positions=length, adapted=0.0
     )

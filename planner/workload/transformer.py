@@ -11,7 +11,7 @@ from catalog.errors import UnusableInput
 from planner.job import Training, Transformer
 from planner.workload.activations import transformer_bytes
 from planner.workload.dimensions import completed, stated_parameters_fault
-from planner.workload.methods import check_rank, frozen_bytes, is_fused, method_of
+from planner.workload.methods import adapts_everywhere, check_rank, frozen_bytes, keeping_of, method_of
 from planner.workload.projections import Particulars, decoder_length, moe_layers, projections
 from planner.workload.work import TransformerShape, Work
 
@@ -37,14 +37,15 @@ def transformer_work(
     """
     model = completed(model)
     method = method_of(training)
-    counts = _Counts(model, particulars)
+    everywhere = not method.adapters or adapts_everywhere(training)
+    counts = _Counts(model, particulars, everywhere=everywhere)
     wrong = stated_parameters_fault(model.parameters, counts.parameters)
     if wrong:
         raise UnusableInput.at("workload", "parameters", message=wrong)
     adapters = training.rank * counts.adapters if method.adapters else 0.0
     if method.adapters:
         check_rank(training, min(model.hidden_size, model.kv_heads * model.head_size))
-    sizes = transformer_bytes(model, particulars, fused=is_fused(training))
+    sizes = transformer_bytes(model, particulars, keeping_of(training))
     per_sample = 1 if unit == "samples" else model.sequence_length
     samples, batch, amounts_said = _amounts(model)
     linear = 2 * method.base_passes * counts.multiply_adds
@@ -91,8 +92,8 @@ class _Counts:
         "parameters",
     )
 
-    def __init__(self, model: Transformer, particulars: Particulars) -> None:
-        parts = projections(model, particulars)
+    def __init__(self, model: Transformer, particulars: Particulars, *, everywhere: bool) -> None:
+        parts = projections(model, particulars, everywhere=everywhere)
         blocks = model.layers + model.decoder_layers
         attentions = blocks + model.decoder_layers
         vocabulary = float(model.vocabulary_size * model.hidden_size)
@@ -137,7 +138,8 @@ def _said(model: Transformer, training: Training, particulars: Particulars, unit
         said.append(f"{counted:.4g} parameters by the dimensions, not the stated {model.parameters:.4g}")
     if method_of(training).adapters:
         kinds = "attention, feed-forward and expert" if model.experts else "attention and feed-forward"
-        said.append(f"adapters of rank {training.rank} on every {kinds} projection; embeddings and head frozen")
+        where = f"every {kinds} projection" if adapts_everywhere(training) else "query and value projections"
+        said.append(f"adapters of rank {training.rank} on {where}; embeddings and head frozen")
     if model.decoder_layers and unit == "tokens":
         target = decoder_length(model, particulars)
         said.append(f"tokens are input tokens; each {model.sequence_length} of them come with {target} target tokens")

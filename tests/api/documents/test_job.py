@@ -196,7 +196,7 @@ def test_a_deadline_may_be_a_time_and_counts_from_the_start() -> None:
 BAD: list[tuple[tuple[Any, ...], str, str]] = [
     (("deadlin", "7d"), "deadlin", "unknown key; did you mean deadline?"),
     (("workload", "hiden_size", 4096), "workload.hiden_size", "did you mean hidden_size?"),
-    (("training", "xyz", 1), "training.xyz", "unknown key; accepted are method, rank, precision"),
+    (("training", "xyz", 1), "training.xyz", "unknown key; accepted are method, rank, adapters_on"),
     (("deadline", "7 dogs"), "deadline", "'dogs' is not a unit of time"),
     (("deadline", "2020-01-01T00:00Z"), "deadline", "is in the past: not after now"),
     (("deadline", "2026-12-01"), "deadline", "has no time zone"),
@@ -228,6 +228,7 @@ BAD: list[tuple[tuple[Any, ...], str, str]] = [
     (("training", "precision", "bf61"), "training.precision", "did you mean bf16?"),
     (("training", "optimizer", "adamwx"), "training.optimizer", "nearest: adamw"),
     (("training", "rank", 8), "training.rank", "belongs to method lora or qlora"),
+    (("training", "adapters_on", "all"), "training.adapters_on", "belongs to method lora or qlora"),
     (("training", []), "training", "write a mapping"),
     (("budget_usd", -5), "budget_usd", "negative"),
     (("budget_usd", 0), "budget_usd", "is zero"),
