@@ -8,7 +8,7 @@ import difflib
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, core_schema
@@ -29,9 +29,6 @@ class Document(BaseModel):
     """A mapping in which every key is known; unknown ones are refused with the nearest key."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-    #: Kinds of a part that people may expect, each with what to use instead.
-    instead_of_kind: ClassVar[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,7 +154,7 @@ def faults_of(errors: Sequence[Mapping[str, Any]], model: type[BaseModel]) -> tu
 def _fault(error: Mapping[str, Any], model: type[BaseModel]) -> Fault:
     path, holder = _located(error["loc"], model)
     if error["type"] in {"union_tag_invalid", "union_tag_not_found"}:
-        return Fault((*path, "kind"), _unknown_kind(error, holder.model_fields[str(path[-1])].annotation, holder))
+        return Fault((*path, "kind"), _unknown_kind(error, holder.model_fields[str(path[-1])].annotation))
     return Fault(path, _message(error, holder))
 
 
@@ -181,11 +178,9 @@ def _located(loc: Sequence[str | int], model: type[BaseModel]) -> tuple[tuple[st
     return tuple(path), holder
 
 
-def _unknown_kind(error: Mapping[str, Any], annotation: Any, holder: type[BaseModel]) -> str:
+def _unknown_kind(error: Mapping[str, Any], annotation: Any) -> str:
     known = [kind for model in _models_in(annotation) for kind in _kinds(model)]
     given = error["input"].get("kind") if isinstance(error["input"], dict) else None
-    if isinstance(given, str) and issubclass(holder, Document) and given in holder.instead_of_kind:
-        return holder.instead_of_kind[given]
     if given is None:
         return f"is missing, and required; write one of {', '.join(known)}"
     near = nearest(given, known, most=1) if isinstance(given, str) else []

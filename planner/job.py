@@ -66,7 +66,45 @@ class Explicit:
     steps: float | None = None
 
 
-Workload = Transformer | Preset | Explicit
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """A module whose training step was counted, forward and backward, and how many samples to train it on.
+
+    FLOPs, bytes and activation memory are per sample, numbers at 16 bit. Of `flops_per_sample`, those of
+    convolutions and of attention (score and value products) are told apart; `attention_scores_per_sample`
+    pass through memory where attention is not fused. `bytes_*` move through device memory: `per_sample`, and
+    `per_pass` whatever the batch; with `kernels`, as executed one operation after the other, and as a stack
+    runs them that fuses element-wise operations. `activation_bytes_per_sample` are kept for the backward
+    pass without checkpointing, less of them with `selective_` and `full_` checkpointing. `buffer_bytes` are held
+    beside parameters whatever the batch; `optimizers` update one module each; `sequential_steps` is the length
+    of a recurrence.
+    """
+
+    model: str
+    samples: float
+    global_batch_samples: float
+    parameters: float
+    trainable_parameters: float
+    flops_per_sample: float
+    bytes_per_sample: float
+    fused_bytes_per_sample: float
+    activation_bytes_per_sample: float
+    selective_activation_bytes_per_sample: float
+    full_activation_bytes_per_sample: float
+    convolution_flops_per_sample: float = 0.0
+    attention_flops_per_sample: float = 0.0
+    attention_scores_per_sample: float = 0.0
+    bytes_per_pass: float = 0.0
+    fused_bytes_per_pass: float = 0.0
+    kernels: float = 0.0
+    fused_kernels: float = 0.0
+    buffer_bytes: float = 0.0
+    optimizers: int = 1
+    sequential_steps: int = 1
+    notes: tuple[str, ...] = ()
+
+
+Workload = Transformer | Preset | Explicit | Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,14 @@ from typing import Any
 from api.documents.words import ADAPTERS
 from catalog.money import usd_micros, usd_text
 from catalog.price_kinds import price_kinds
-from planner.job import DataSource, Explicit, Preset, Training, TrainingJob, Transformer, Workload
+from planner.job import DataSource, Explicit, Preset, Profile, Training, TrainingJob, Transformer, Workload
 
-_KINDS: dict[type[Workload], str] = {Transformer: "transformer", Preset: "preset", Explicit: "explicit"}  # type: ignore[type-arg, unused-ignore]
+_KINDS: dict[type[Workload], str] = {
+    Transformer: "transformer",
+    Preset: "preset",
+    Explicit: "explicit",
+    Profile: "profile",
+}  # type: ignore[type-arg, unused-ignore]
 
 
 def canonical(job: TrainingJob) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """The job document: what to train, by when, for how much, on what; read strictly into a `TrainingJob`."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, JsonValue
 
@@ -21,11 +20,18 @@ from api.documents.words import (
     SOFTWARE,
     STATES,
 )
-from api.documents.workload import AnyWorkload, ExplicitDocument, PresetDocument, TransformerDocument, WorkloadDocument
+from api.documents.workload import (
+    AnyWorkload,
+    ExplicitDocument,
+    PresetDocument,
+    ProfileDocument,
+    TransformerDocument,
+    WorkloadDocument,
+)
 from catalog.document_fields import Document, Label, Reads, choice, quantity, read_as, whole_number
 from catalog.errors import Fault, UnusableInput
 from catalog.quantities import MAX_HOURS, fraction, hours, looks_like_time, moment, usd
-from planner.job import Explicit, Preset, Training, TrainingJob, Workload
+from planner.job import Explicit, Preset, Profile, Training, TrainingJob, Workload
 from planner.workload.methods import ADAPTER_PLACES
 
 __all__ = ["JobDocument", "canonical", "parse_job"]
@@ -90,11 +96,6 @@ class JobDocument(Document):
 
     model_config = ConfigDict(json_schema_extra={"examples": _EXAMPLES})
 
-    instead_of_kind: ClassVar[Mapping[str, str]] = {
-        "profile": "'profile' is not read yet; give the counts of a profiled model as kind: explicit "
-        "(total_flops, memory_gib, bytes_moved), or use kind: transformer or preset"
-    }
-
     name: Annotated[str, Label] | None = None
     workload: WorkloadDocument
     training: TrainingDocument = Field(default_factory=TrainingDocument)
@@ -148,6 +149,8 @@ def _workload(given: AnyWorkload, training: Training) -> tuple[Workload | None, 
     """(workload, faults, what was assumed)."""
     if isinstance(given, TransformerDocument):
         return transformer_of(given, training)
+    if isinstance(given, ProfileDocument):
+        return Profile(**given.filled_in()), [], []
     stated = given.model_dump(exclude={"kind"})
     if isinstance(given, PresetDocument):
         return Preset(**stated), _preset_faults(given), []

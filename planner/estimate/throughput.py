@@ -55,11 +55,13 @@ def compute(work: Work, training: Training, at: Gathered) -> Compute:
     attention_rate = at.wide_rate * (stacks.ATTENTION_SHARE * stack.attention)
     attention = here * (1.0 + at.some / 3.0) * work.attention_flops_per_unit / attention_rate
     moved = here * (1.0 + at.full / 3.0) * (at.element_bytes * (work.vector_bytes_per_unit / 2.0))
+    if work.bytes_per_pass:
+        moved = moved + at.micro_batches * (1.0 + at.full / 3.0) * (at.element_bytes * (work.bytes_per_pass / 2.0))
     memory = moved / (at.memory_rate * (share.bandwidth * stack.vector))
     if not shapely:
         busy, norm = matmul + attention, stacks.ROOFLINE_NORM
         memory = (busy**norm + memory**norm) ** (1.0 / norm) - busy
-    kernels = work.shape.layers * stack.kernels_per_layer if work.shape else stacks.KERNELS_UNKNOWN
+    kernels = work.shape.layers * stack.kernels_per_layer if work.shape else work.kernels or stacks.KERNELS_UNKNOWN
     launches = at.micro_batches * at.share * (1.0 + forward * at.full) * (kernels * stacks.KERNEL_SECONDS)
     if work.fixed_state_gib is None:
         memory += np.maximum(0.0, launches - (matmul + attention + memory))

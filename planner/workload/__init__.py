@@ -1,9 +1,10 @@
 """From a job's workload to what one optimizer step asks of the machines."""
 
 from catalog.errors import UnusableInput
-from planner.job import Explicit, Preset, Training, Transformer, Workload
+from planner.job import Explicit, Preset, Profile, Training, Transformer, Workload
 from planner.workload.explicit import MOST_FLOPS, explicit_work
 from planner.workload.presets import PresetRow, find_preset, presets
+from planner.workload.profiled import profiled_work
 from planner.workload.published import preset_work
 from planner.workload.transformer import transformer_work
 from planner.workload.work import Work
@@ -35,3 +36,5 @@ def _counted(workload: Workload, training: Training) -> Work:
             return preset_work(workload, training)
         case Explicit():
             return explicit_work(workload)
+        case Profile():
+            return profiled_work(workload, training)

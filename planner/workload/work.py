@@ -65,6 +65,8 @@ class Work:
     `sequential_steps` is the length of a recurrence that cannot run in parallel (1 otherwise).
     `fixed_state_gib` is set for explicit work only: its memory, in place of states and activations, and a step
     of it may be shared by any number of accelerators since its batch is not known.
+    `kernels` launched forward and backward per micro-batch, where they were counted (0: not known), and
+    `bytes_per_pass` moved per micro-batch however small it is (weights), which most kinds of work leave out.
     `task` is one of `TASKS`.
     `assumptions` are sentences for the user.
     """
@@ -89,6 +91,8 @@ class Work:
     frozen_parameter_bytes: float = 0.0
     fixed_state_gib: float | None = None
     min_memory_gib_per_accelerator: float = 0.0
+    kernels: float = 0.0
+    bytes_per_pass: float = 0.0
     shape: TransformerShape | None = None
     assumptions: tuple[str, ...] = ()
 
