@@ -5,6 +5,9 @@ BIN := .venv/bin
 # Each locked set is installed once; the stamp is younger than the lock it was made from.
 RUN_STAMP := .venv/.run-stamp
 DEV_STAMP := .venv/.dev-stamp
+# The tests of `gpuplan profile` need torch, in an environment of its own: its builds differ by Python.
+TORCH_STAMP := .venv-torch/.stamp
+TORCH_PYTHONS := $(TORCH_PYTHON) python3.11 python3.12 python3.13 python3
 JOB ?= examples/llama-3-8b.yaml
 
 .PHONY: help plan test check lock catalogue bench readme accuracy clean
@@ -27,11 +30,19 @@ $(DEV_STAMP): $(RUN_STAMP) requirements-dev.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --compile-bytecode -r requirements-dev.txt
 	@touch $@
 
+$(TORCH_STAMP): requirements-torch.txt | $(RUN_STAMP)
+	@for each in $(TORCH_PYTHONS); do \
+	  rm -rf .venv-torch; \
+	  $$each -m venv --without-pip .venv-torch 2>/dev/null || continue; \
+	  $(BIN)/python -m pip --python .venv-torch/bin/python install --quiet --disable-pip-version-check -r requirements-torch.txt || continue; \
+	  .venv-torch/bin/python -W ignore -c 'import torch' && touch $@ && exit 0; \
+	done; echo "no Python here can install torch; name one: make TORCH_PYTHON=PATH $(MAKECMDGOALS)"; exit 1
+
 plan: $(RUN_STAMP)  ## set up, then plan JOB (an example) on the embedded catalogue
 	$(BIN)/gpuplan plan $(JOB)
 
-test: check  ## set up, check, and run every test
-	$(BIN)/pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+test: check $(TORCH_STAMP)  ## set up, check, and run every test
+	GPUPLAN_TORCH_PYTHON=$(CURDIR)/.venv-torch/bin/python $(BIN)/pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
 
 check: $(DEV_STAMP)  ## lint, types, import directions
 	$(BIN)/ruff check .
@@ -58,4 +69,4 @@ accuracy: $(DEV_STAMP)  ## predicted against measured runs, from ../shared/data/
 	$(BIN)/python -m benchmarks.accuracy
 
 clean:  ## remove what was set up
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-torch .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from api.cli import actuals, calibrate, estimate, local, offers, plan, serve
+from api.cli import actuals, calibrate, estimate, local, offers, plan, profile, serve
 from api.render.text import plain
 from catalog.errors import ProviderFailure, StoreFailure, UnusableInput
 
@@ -44,6 +44,7 @@ def application() -> typer.Typer:
         offers.accelerators,
         plan.show,
         actuals.actuals,
+        profile.profile,
         serve.serve,
     ):
         app.command()(command)

@@ -1,0 +1,185 @@
+"""What the counter finds in modules whose counts are known on paper."""
+
+from typing import Any
+
+import pytest
+
+Counted = dict[str, dict[str, Any]]
+pytestmark = pytest.mark.xdist_group("torch")
+
+
+def first(result: dict[str, Any]) -> dict[str, Any]:
+    assert "error" not in result, result
+    found: dict[str, Any] = result["counts"][0]
+    return found
+
+
+def test_resnet_50_has_the_published_parameters_and_three_times_the_published_flops(counted: Counted) -> None:
+    count = first(counted["resnet50"])
+    assert counted["resnet50"]["model"]["parameters"] == 25_557_032
+    per_image = count["matmul_flops"] / count["batch"]
+    # The first layer needs no gradient of its input: one per cent less than three times forward.
+    assert per_image == pytest.approx(3 * 4.09e9 * 2, rel=0.02)
+    assert count["convolution_flops"] > 0.99 * count["matmul_flops"]
+    assert counted["resnet50"]["device"] == "meta"
+
+
+def test_a_small_convolutional_network_is_counted_exactly(counted: Counted) -> None:
+    count = first(counted["convnet"])
+    assert counted["convnet"]["model"]["parameters"] == 1_199_882
+    conv1, conv2 = 26 * 26 * 32 * 9, 24 * 24 * 64 * 9 * 32
+    linear = 9216 * 128 + 128 * 10
+    assert count["matmul_flops"] == 64 * 2 * (2 * conv1 + 3 * conv2 + 3 * linear)
+
+
+def test_a_loss_of_the_user_s_own_is_called_with_its_target(counted: Counted) -> None:
+    assert first(counted["convnet_and_loss"])["matmul_flops"] == first(counted["convnet"])["matmul_flops"]
+    assert first(counted["convnet_and_loss"])["kernels"] > first(counted["convnet"])["kernels"]
+
+
+def test_an_lstm_has_the_flops_of_its_closed_form_and_its_steps_wait(counted: Counted) -> None:
+    count = first(counted["lstm"])
+    positions, width, inputs = 16 * 1000, 128, 64
+    layer1 = 2 * positions * 4 * width * (2 * inputs + 3 * width)
+    layer2 = 2 * positions * 4 * width * 3 * (width + width)
+    assert count["matmul_flops"] == layer1 + layer2 + 3 * 2 * 16 * width * 10
+    assert count["sequential_steps"] == 1000 + 2 - 1
+    assert counted["lstm"]["model"]["parameters"] == 4 * 128 * (64 + 128 + 2 + 128 + 128 + 2) + 1290
+
+
+@pytest.mark.parametrize(
+    ("name", "gates", "directions", "steps"), [("plain_rnn", 1, 1, 1000), ("gru_both_ways", 3, 2, 1000)]
+)
+def test_other_recurrences_follow_the_same_form(
+    counted: Counted, name: str, gates: int, directions: int, steps: int
+) -> None:
+    count = first(counted[name])
+    products = 2 * 8 * 1000 * gates * 64 * (2 * 32 + 3 * 64) * directions
+    assert count["matmul_flops"] == products + 3 * 2 * 8 * 64 * directions * 10
+    assert count["sequential_steps"] == steps
+
+
+def test_a_recurrence_written_as_a_loop_costs_what_the_layer_does_and_waits_as_long(counted: Counted) -> None:
+    loop, one = first(counted["loop"]), first(counted["one step"])
+    assert loop["sequential_steps"] == 100
+    head = 3 * 2 * 8 * 64 * 10
+    # The state before the first step is no parameter, so it has no gradient here; the layer's stand-in has one.
+    assert loop["matmul_flops"] - head == pytest.approx(100 * (one["matmul_flops"] - head), rel=0.005)
+
+
+def test_layers_that_run_once_do_not_wait(counted: Counted) -> None:
+    for name in ("resnet50", "convnet", "gan", "encoder_block", "one step"):
+        assert first(counted[name])["sequential_steps"] == 1, name
+
+
+def test_a_gan_step_passes_three_times_through_the_discriminator_and_once_through_the_generator(
+    counted: Counted,
+) -> None:
+    gan, generator, discriminator = (first(counted[name]) for name in ("gan", "generator", "discriminator"))
+    assert counted["gan"]["model"] | {"buffer_bytes": 0} == {
+        "parameters": 6_342_272, "trainable_parameters": 6_342_272, "buffer_bytes": 0, "modules": 2,
+    }  # fmt: skip
+    # Only the pass that trains the generator needs the gradient of the images.
+    images = 2 * 16 * 32 * 32 * 64 * 3 * 16
+    assert gan["matmul_flops"] == generator["matmul_flops"] + 3 * discriminator["matmul_flops"] + images
+
+
+def test_a_gan_may_be_named_or_bring_its_own_step(counted: Counted) -> None:
+    for name in ("gan_by_name", "gan_with_its_own_step"):
+        assert first(counted[name])["matmul_flops"] == first(counted["gan"])["matmul_flops"], name
+        assert counted[name]["model"] == counted["gan"]["model"], name
+
+
+def test_a_gan_keeps_no_more_than_one_pass_at_a_time(counted: Counted) -> None:
+    gan, generator, discriminator = (
+        first(counted[name])["kept_bytes"] for name in ("gan", "generator", "discriminator")
+    )
+    assert gan == pytest.approx(generator + discriminator, rel=0.1)
+
+
+def test_a_transformer_block_has_six_flops_per_weight_and_half_its_scores_when_causal(counted: Counted) -> None:
+    tokens, weights = 8 * 128, 12 * 512 * 512
+    causal, encoder = first(counted["causal_block"]), first(counted["encoder_block"])
+    assert causal["matmul_flops"] == 6 * tokens * weights
+    attention = 3 * 4 * 512 * 128 * tokens
+    assert encoder["attention_flops"] == attention
+    assert causal["attention_flops"] == attention / 2
+    assert encoder["attention_scores"] == 8 * 8 * 128 * 128
+
+
+def test_attention_grows_with_the_square_of_the_sequence_and_what_is_kept_does_not(counted: Counted) -> None:
+    short, long = first(counted["causal_block"]), first(counted["long causal_block"])
+    assert long["attention_flops"] == 4 * short["attention_flops"]
+    assert long["kept_bytes"] == 2 * short["kept_bytes"]
+
+
+def test_a_block_keeps_what_its_tensors_take_on_paper(counted: Counted) -> None:
+    # Input, normed, query, key, value, result, projected in, sum, normed, ffn in and out (4 h each), at 2 bytes;
+    # statistics of norms and softmax on top.
+    width = 512
+    numbers = (2 + 3 + 1 + 2 + 4 + 4) * width
+    assert first(counted["causal_block"])["kept_bytes"] / (8 * 128) == pytest.approx(2 * numbers, rel=0.1)
+
+
+def test_frozen_weights_need_no_gradient_and_are_not_trained(counted: Counted) -> None:
+    assert counted["partly_frozen"]["model"]["trainable_parameters"] == 2570
+    assert counted["partly_frozen"]["model"]["parameters"] == 2570 + 65_792
+    # The frozen layer stands first: forward only. The head: forward and its weights' gradient.
+    assert first(counted["partly_frozen"])["matmul_flops"] == 2 * 4 * 256 * 256 + 2 * 2 * 4 * 256 * 10
+
+
+def test_two_inputs_of_different_types_are_given_in_order(counted: Counted) -> None:
+    assert first(counted["two_inputs"])["matmul_flops"] == 2 * 8 * (2 * 256 * 64 + 3 * 64 * 5)
+
+
+def test_what_fails_on_the_meta_device_is_counted_on_the_cpu_at_a_small_batch_and_says_so(counted: Counted) -> None:
+    result = counted["looks_at_values"]
+    assert (result["device"], [count["batch"] for count in result["counts"]]) == ("cpu", [2, 4])
+    assert "on the meta device the forward pass raised" in result["notes"][-1]
+    assert first(result)["matmul_flops"] == 2 * 2 * (2 * 64 * 64 + 3 * 64 * 8)
+
+
+def test_a_model_of_one_batch_size_is_counted_at_that(counted: Counted) -> None:
+    result = counted["one_batch_only"]
+    assert [count["batch"] for count in result["counts"]] == [16]
+    assert "counted at one batch size" in result["notes"][0]
+
+
+def test_a_model_larger_than_the_machine_is_counted_where_it_takes_no_memory(counted: Counted) -> None:
+    assert counted["huge"]["model"]["parameters"] == 8 * 65_536**2
+
+
+@pytest.mark.parametrize("name", ["convnet", "resnet50", "lstm", "gan", "causal_block", "encoder_block", "two_inputs"])
+def test_counts_agree_with_each_other(counted: Counted, name: str) -> None:
+    small, large = counted[name]["counts"]
+    assert large["batch"] == 2 * small["batch"]
+    for count in (small, large):
+        assert count["fused_bytes"] <= count["eager_bytes"]
+        assert 0 < count["fused_kernels"] <= count["kernels"]
+        assert 0 < count["full_kept_bytes"] <= count["selective_kept_bytes"] <= count["kept_bytes"]
+        assert count["convolution_flops"] <= count["matmul_flops"]
+    for each in ("matmul_flops", "attention_flops", "kept_bytes"):
+        assert large[each] == pytest.approx(2 * small[each], rel=0.001)
+    assert small["eager_bytes"] < large["eager_bytes"] <= 2 * small["eager_bytes"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("needs", "models_to_count:needs needs arguments (width); accepted: a factory that takes none"),
+        ("raises", "models_to_count:raises() raised ValueError: no such dataset (models_to_count.py line"),
+        ("returns_a_list_of_numbers", "gave (int, int, int); accepted: a torch.nn.Module, (module, loss)"),
+        ("three_modules", "gave 3 modules and no step; accepted:"),
+        ("nothing_to_train", "has no parameters that are trained"),
+        ("stops_the_interpreter", "raised SystemExit: 3"),
+        ("misspelt", "models_to_count has no 'resnet51'; it has"),
+        ("wrong shape", "the forward pass raised RuntimeError"),
+        ("too few inputs", "the forward pass raised TypeError"),
+        ("loss without target", "give what it compares with as --target"),
+    ],
+)
+def test_what_cannot_be_counted_is_said_in_one_line(counted: Counted, name: str, said: str) -> None:
+    error = counted[name]["error"]
+    assert error["field"] == "target"
+    assert said in error["message"]
+    assert "\n" not in error["message"]
