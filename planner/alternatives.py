@@ -81,7 +81,7 @@ def commitments(market: Market, chosen: Choice) -> tuple[Commitment, ...]:
         hours = price_kinds()[offer.price_kind].term_hours
         obligation = chosen.nodes * offer.usd_micros_per_hour * hours
         plain = max(1, chosen.nodes * chosen.offer.usd_micros_per_hour)
-        found.append(
-            Commitment(offer=offer, nodes=chosen.nodes, obligation=obligation, break_even_hours=obligation / plain)
-        )
+        busy = obligation / plain
+        pays_off = busy if busy <= hours else None
+        found.append(Commitment(offer=offer, nodes=chosen.nodes, obligation=obligation, break_even_hours=pays_off))
     return tuple(sorted(found, key=lambda each: (each.obligation, each.offer.key)))

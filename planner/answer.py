@@ -94,14 +94,14 @@ class Alternative:
 class Commitment:
     """The plan's machine under a kind with a term: never a price of this job, an obligation of its own.
 
-    `obligation` is the whole term in micro-dollars; `break_even_hours` the hours of use in the term
+    `obligation` is the whole term in micro-dollars; `break_even_hours` the hours of use in the term (None: never)
     from which on it is cheaper than paying as it runs.
     """
 
     offer: Offer
     nodes: int
     obligation: int
-    break_even_hours: float
+    break_even_hours: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

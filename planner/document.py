@@ -177,7 +177,7 @@ def _commitment(each: Commitment) -> Document:
         "nodes": each.nodes,
         "usd_per_node_hour": usd_text(each.offer.usd_micros_per_hour),
         "total_obligation_usd": usd_text(each.obligation),
-        "break_even_hours": _round(each.break_even_hours),
+        "break_even_hours": _maybe(each.break_even_hours),
     }
 
 

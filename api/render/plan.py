@@ -180,7 +180,8 @@ def _alternative(labels: list[str], each: Part, chosen: tuple[object, ...]) -> t
 
 def _commitment(each: Part) -> tuple[object, ...]:
     kind = each["price_kind"].replace("_", " ")
-    pays_off = f"{duration(each['break_even_hours'])} of use"
+    hours = each["break_even_hours"]
+    pays_off = "never within its term" if hours is None else f"{duration(hours)} of use"
     return kind, usd_per_hour(each["usd_per_node_hour"]), usd(each["total_obligation_usd"]), pays_off
 
 

@@ -383,3 +383,15 @@ def test_every_offer_of_an_impossible_job_is_accounted_for() -> None:
 def test_a_start_before_the_price_was_seen_is_warned_about() -> None:
     early = replace(JOB, start=START - timedelta(days=400))
     assert any("before the price was observed" in each for each in planned(market(offer()), early).warnings)
+
+
+def test_a_commitment_dearer_than_what_it_replaces_never_pays_off() -> None:
+    (commitment,) = planned(market(offer("spot", 5.0), offer("reserved_1y", 10.0))).commitments
+    assert commitment.break_even_hours is None
+
+
+def test_the_hosts_of_a_slice_are_preempted_together() -> None:
+    pod = replace(BOX, accelerator="TPU-v5e", accelerator_count=Fraction(4), fixed_nodes=8, scaleup_domain=32)
+    columns = market(offer("spot", interruptions_per_hour=0.1), types=(pod,))
+    phase = planned(columns).phases[0]
+    assert phase.interruptions_per_hour * phase.choice.nodes == pytest.approx(0.1)
