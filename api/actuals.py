@@ -39,8 +39,12 @@ def report(store: Store, saved: SavedPlan, document: Document, now: datetime) ->
 
 
 def _work_of(saved: SavedPlan) -> Work:
-    job = parse_job(saved.job, now=saved.created_at)
-    return work_of(job.workload, job.training)
+    """Raises `UnusableInput` at `plan` for a job that this release reads otherwise than the one that planned it."""
+    try:
+        job = parse_job(saved.job, now=saved.created_at)
+        return work_of(job.workload, job.training)
+    except UnusableInput as error:
+        raise error.under("plan", "job") from None
 
 
 def _planned(plan_id: str, phase: Document, expected: Expected, share: float) -> Planned:
