@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.memory_rows import Fact, facts, sizes_gib
+from benchmarks.memory_rows import Fact, facts, sizes_gib, work_of_fact
 from planner.estimate import estimate, memory
 from planner.estimate.chips import CONTEXT_GIB, DRIVER_GIB
 from planner.estimate.machines import Estimates
@@ -132,8 +132,18 @@ def memory_report() -> None:
     usable = [each for each in all_seen if not each.contradicts]
     print("\npeak, predicted / measured: median, median error, p90 error")
     _print_peaks(usable)
+    print("\nthe same with adapters on every projection, as where a job does not tell:")
+    untold = [seen(_everywhere(each.fact)) for each in usable if each.fact.training.method != "full"]
+    _print_peaks(untold)
     wrong = [each.fact.row["id"] for each in all_seen if each.contradicts]
     print(f"  left out, since less was measured than the states that the row tells of: {', '.join(wrong)}")
+
+
+def _everywhere(fact: Fact) -> Fact:
+    """The fact as a job would ask about it that does not tell where its adapters sit."""
+    training = replace(fact.training, adapters_on="all")
+    work = work_of_fact(fact.row, training, int(fact.machines.devices[0] * fact.machines.nodes[0]))
+    return fact if work is None else replace(fact, training=training, work=work)
 
 
 def _print_calls(all_seen: list[Seen]) -> None:

@@ -134,7 +134,7 @@ def _fact(row: dict[str, str]) -> Fact | str:
         return "ran out of memory at a batch that is not told"
     gpus = int(row["gpus_total"] or 1)
     training = _training(row)
-    work = _work(row, training, gpus)
+    work = work_of_fact(row, training, gpus)
     if work is None:
         return "dimensions of the model not known"
     return Fact(
@@ -187,7 +187,8 @@ def _training(row: dict[str, str]) -> Training:
     return replace(training, rank=8, adapters_on="all" if everywhere else "query_value")
 
 
-def _work(row: dict[str, str], training: Training, gpus: int) -> Work | None:
+def work_of_fact(row: dict[str, str], training: Training, gpus: int) -> Work | None:
+    """The work of a fact's row under `training`; None where its model is not known."""
     name = row["model"].lower()
     try:
         model = _dimensions(name, row, gpus)

@@ -277,6 +277,6 @@ def assumptions(training: Training) -> list[str]:
     return [
         f"software class {training.software}",
         "data loading keeps up with the accelerators (the data term is 0)",
-        f"a predicted peak fits where it leaves {MARGIN:.0%} of the memory free",
+        f"a predicted peak fits where it leaves {100 * MARGIN:g} % of the memory free",
         "the global batch is rounded by at most 5 % to whole samples per replica",
     ]

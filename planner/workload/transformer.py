@@ -140,6 +140,9 @@ def _said(model: Transformer, training: Training, particulars: Particulars, unit
         kinds = "attention, feed-forward and expert" if model.experts else "attention and feed-forward"
         where = f"every {kinds} projection" if adapts_everywhere(training) else "query and value projections"
         said.append(f"adapters of rank {training.rank} on {where}; embeddings and head frozen")
+        said.append(
+            "memory counts the element-wise layers under adapters as frameworks write them, and adapter dropout"
+        )
     if model.decoder_layers and unit == "tokens":
         target = decoder_length(model, particulars)
         said.append(f"tokens are input tokens; each {model.sequence_length} of them come with {target} target tokens")
