@@ -135,9 +135,8 @@ def share_done(report: ActualsDocument) -> float:
 def _own_faults(report: ActualsDocument) -> Iterator[Fault]:
     if all(getattr(report, name) is None for name in FIGURES):
         yield Fault(("hours",), f"nothing was measured; give at least one of {', '.join(FIGURES)}")
-    counted = report.hours is not None or report.preemptions is not None
-    if report.running and report.share_done is None and counted:
-        yield Fault(("share_done",), "is missing, and required with hours or preemptions of a running job; write 40%")
+    if report.running and report.share_done is None:
+        yield Fault(("share_done",), "is missing, and required of a running job; write the part that is done as 40%")
     if report.running and report.share_done == 1:
         yield Fault(("share_done",), "is the whole job, so it is not running; leave out running, or give less")
 

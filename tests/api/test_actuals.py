@@ -154,6 +154,7 @@ def test_the_same_report_twice_is_one_and_another_is_another(own: Gpuplan, plann
         ({"hours": 5, "share_done": 1.01}, "share_done", "more work than the job has"),
         ({"hours": 5, "share_done": "140%"}, "share_done", "more work than the job has"),
         ({"hours": 5, "running": True}, "share_done", "is missing"),
+        ({"throughput": 5, "running": True}, "share_done", "is missing"),
         ({"hours": 5, "running": True, "share_done": 1}, "share_done", "not running"),
         ({"hours": 5, "plan": "plan-0"}, "plan", "another plan"),
         ({"hours": 5, "accelerator": "H100-80GB-SXM"}, "accelerator", "the plan is for L4"),
