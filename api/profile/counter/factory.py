@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import importlib
 import importlib.util
 import inspect
@@ -93,10 +94,16 @@ def build(found: Any, target: str, device: str) -> Built:
         made = found if isinstance(found, torch.nn.Module) else found()
     built = _sorted_out(made, target)
     with running(f"moving the modules to the {device} device"):
-        built.modules = [module.to(device).train() for module in built.modules]
+        built.modules = [_moved(module, device).train() for module in built.modules]
         if isinstance(built.loss, torch.nn.Module):
             built.loss = built.loss.to(device)
     return built
+
+
+def _moved(module: Any, device: str) -> Any:
+    """The module on `device`; one with values stays as it is, for they could not be had back from the meta device."""
+    valued = any(each.device.type != device for each in module.parameters())
+    return (copy.deepcopy(module) if valued and device == "meta" else module).to(device)
 
 
 def _sorted_out(made: Any, target: str) -> Built:

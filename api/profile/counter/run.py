@@ -44,7 +44,7 @@ def _on_meta(found: Any, request: dict[str, Any], stand_ins: StandIns) -> dict[s
 
 def _on_cpu(found: Any, request: dict[str, Any], stand_ins: StandIns) -> dict[str, Any]:
     built = build(found, request["target"], "cpu")
-    needed = _PARAMETER_BYTES * sum(each.numel() for each in _parameters(built))
+    needed = _PARAMETER_BYTES * sum(each.numel() for each in _parameters(built) if not torch.nn.parameter.is_lazy(each))
     room = _MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > room:
         raise Refused(
@@ -58,6 +58,7 @@ def _counted(
     built: Built, request: dict[str, Any], stand_ins: StandIns, device: str, sizes: list[int]
 ) -> dict[str, Any]:
     """Counts at the first of `sizes` that the model accepts, and at twice that if it accepts that too."""
+    _give_lazy_layers_their_sizes(built, request, device, sizes[-1])
     model = _model(built)
     notes = []
     counts = []
@@ -73,6 +74,17 @@ def _counted(
     except Refused as refused:
         notes.append(f"counted at one batch size, since twice of it is refused: {refused.message}")
     return {"counts": counts, "model": model, "notes": notes, "device": device, "torch": torch.__version__}
+
+
+def _give_lazy_layers_their_sizes(built: Built, request: dict[str, Any], device: str, size: int) -> None:
+    """Layers that learn their size from their first input get it from one."""
+    if not any(torch.nn.parameter.is_lazy(each) for each in _parameters(built)):
+        return
+    inputs, targets = (
+        [_tensor(each, request, size, device) for each in request[name]] for name in ("inputs", "targets")
+    )
+    for loss in losses(built, inputs, targets):
+        loss.detach()
 
 
 def _parameters(built: Built) -> list[Any]:

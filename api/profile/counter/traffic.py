@@ -64,6 +64,11 @@ def bytes_of(tensor: Any) -> float:
     return float(min(tensor.numel(), held) * element_bytes(tensor))
 
 
+def _dense(values: Any) -> list[Any]:
+    """The tensors among `values` that have a storage; sparse gradients, a few rows of a table, have none."""
+    return [each for each in tree_leaves(values) if isinstance(each, torch.Tensor) and each.layout is torch.strided]
+
+
 class Traffic(TorchDispatchMode):  # type: ignore[misc, unused-ignore]
     """Counts while it is active; `paused` leaves out what stands in for something else."""
 
@@ -86,13 +91,12 @@ class Traffic(TorchDispatchMode):  # type: ignore[misc, unused-ignore]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run the operation, then count it."""
         result = func(*args, **(kwargs or {}))
-        outputs = [each for each in tree_leaves(result) if isinstance(each, torch.Tensor)]
+        outputs = _dense(result)
         if self.paused:
             for each in outputs:
                 self._made.pop(key_of(each), None)
         else:
-            inputs = [each for each in tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
-            self._count(func, args, inputs, outputs)
+            self._count(func, args, _dense((args, kwargs)), outputs)
         return result
 
     def made(self, tensor: Any) -> int:

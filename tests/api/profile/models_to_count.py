@@ -179,6 +179,27 @@ def looks_at_values():
     return LooksAtValues()
 
 
+#: A module, not a factory, with values of its own.
+MADE_ALREADY = LooksAtValues()
+
+
+def lazy():
+    return nn.Sequential(nn.LazyLinear(32), nn.ReLU(), nn.LazyLinear(8))
+
+
+class SparseTable(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.head = nn.Embedding(100_000, 16, sparse=True), nn.Linear(16, 1)
+
+    def forward(self, tokens):
+        return self.head(self.table(tokens).mean(1))
+
+
+def sparse_table():
+    return SparseTable()
+
+
 class OneBatchOnly(nn.Module):
     def __init__(self):
         super().__init__()

@@ -139,6 +139,21 @@ def test_what_fails_on_the_meta_device_is_counted_on_the_cpu_at_a_small_batch_an
     assert first(result)["matmul_flops"] == 2 * 2 * (2 * 64 * 64 + 3 * 64 * 8)
 
 
+def test_a_module_that_is_there_already_is_counted_like_one_that_is_made(counted: Counted) -> None:
+    made, found = counted["looks_at_values"], counted["made already"]
+    assert (found["device"], found["model"]) == ("cpu", made["model"])
+    assert first(found)["matmul_flops"] == first(made)["matmul_flops"]
+
+
+def test_layers_that_learn_their_size_are_counted_with_it(counted: Counted) -> None:
+    assert counted["lazy"]["model"]["parameters"] == 32 * 65 + 8 * 33
+    assert first(counted["lazy"])["matmul_flops"] == 4 * 2 * (2 * 64 * 32 + 3 * 32 * 8)
+
+
+def test_a_sparse_gradient_costs_the_rows_that_were_looked_up_and_not_the_table(counted: Counted) -> None:
+    assert first(counted["sparse_table"])["eager_bytes"] < 100_000 * 16 * 2 / 10
+
+
 def test_a_model_of_one_batch_size_is_counted_at_that(counted: Counted) -> None:
     result = counted["one_batch_only"]
     assert [count["batch"] for count in result["counts"]] == [16]
