@@ -10,7 +10,7 @@ TORCH_STAMP := .venv-torch/.stamp
 TORCH_PYTHONS := $(TORCH_PYTHON) python3.11 python3.12 python3.13 python3
 JOB ?= examples/llama-3-8b.yaml
 
-.PHONY: help plan test check lock catalogue bench readme accuracy clean
+.PHONY: help plan test check lock catalogue bench readme fit accuracy clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
@@ -64,6 +64,9 @@ bench: $(DEV_STAMP)  ## speed: planning, cold start, HTTP load
 
 readme: $(DEV_STAMP)  ## put the real output of its example into the README
 	$(BIN)/python -m benchmarks.readme
+
+fit: $(DEV_STAMP)  ## fit the constants of the time model to the measured runs, and write them down
+	$(BIN)/python -m benchmarks.fit
 
 accuracy: $(DEV_STAMP)  ## predicted against measured runs, from ../shared/data/runs
 	$(BIN)/python -m benchmarks.accuracy

@@ -15,7 +15,7 @@ from planner.workload.presets import presets
 from planner.workload.work import Work
 
 GIB_PER_GB = 1e9 / (1 << 30)
-FILE = "memory_calibration.csv"
+FILE = "memory.csv.xz"
 
 #: Dimensions that the facts lack, from the models' published configurations (config.json on the Hugging Face Hub).
 _DIMENSIONS: dict[str, dict[str, int | bool]] = {
@@ -142,48 +142,46 @@ def _fact(row: dict[str, str]) -> Fact | str:
         source=_source(row),
         work=work,
         training=training,
-        machines=machine(chip, gpus, 0, ""),
+        machines=machine(chip, gpus, 0),
         request=request_of(row, gpus),
         fits=row["fits"] == "1",
         peak_gib=float(row["peak_gb"]) * GIB_PER_GB if row["peak_gb"] else None,
         reserved="allocated" not in row["peak_kind"],
-        loads_whole=row["source_group"] == "litgpt" and gpus > 1,
+        loads_whole=row["group"] == "litgpt" and gpus > 1,
     )
 
 
 def _source(row: dict[str, str]) -> str:
     """Group, and the file within it where a group has several tables of its own making."""
     table = "configurations" if "config_hub" in row["source"] else "tutorials"
-    return f"litgpt {table}" if row["source_group"] == "litgpt" else row["source_group"]
+    return f"litgpt {table}" if row["group"] == "litgpt" else row["group"]
 
 
 def _told(row: dict[str, str]) -> dict[str, str]:
     """The row with what its source tells elsewhere: devices in use, batch and checkpointing of its scripts."""
     told = dict(row)
-    if row["source_group"] == "litgpt":
+    if row["group"] == "litgpt":
         alone = row["parallelism"] in {"single", "ddp/fsdp"} or _DEVICES.get(row["id"]) == 1
         told["gpus_total"] = "1" if alone else str(_DEVICES.get(row["id"], row["gpus_total"]))
         told["parallelism"] = "single" if alone else "fsdp"
         told["activation_ckpt"] = row["activation_ckpt"] or ("none" if alone else "full")
-    if row["source_group"] == "peft":
+    if row["group"] == "peft":
         told["micro_batch"] = row["micro_batch"] or "1"
         told["activation_ckpt"] = row["activation_ckpt"] or "none"
-    told["seq_len"] = row["seq_len"] or str(_LENGTHS.get(row["source_group"], ""))
+    told["seq_len"] = row["seq_len"] or str(_LENGTHS.get(row["group"], ""))
     return told
 
 
 def _training(row: dict[str, str]) -> Training:
     training = training_of(row)
-    if row["source_group"] == "peft":
+    if row["group"] == "peft":
         # The table of early 2023: weights loaded in 32 bit (four bytes a frozen parameter), attention written out.
         training = replace(training, precision="fp32", software="plain")
     if "offload" in row["parallelism"]:
         training = replace(training, offload="optimizer")
     if training.method == "full":
         return training
-    everywhere = (
-        row["source_group"] == "litgpt" and "config_hub" in row["source"] and row["model"] not in _QUERY_AND_VALUE
-    )
+    everywhere = row["group"] == "litgpt" and "config_hub" in row["source"] and row["model"] not in _QUERY_AND_VALUE
     return replace(training, rank=8, adapters_on="all" if everywhere else "query_value")
 
 
@@ -206,11 +204,11 @@ def _dimensions(name: str, row: dict[str, str], gpus: int) -> Transformer | None
     length = int(row["seq_len"] or 0)
     batch = float(length * gpus * int(row["micro_batch"] or 1))
     found = _DIMENSIONS.get(name)
-    if found is None and row["source_group"] == "litgpt":
+    if found is None and row["group"] == "litgpt":
         found = _published(name)
     if found is None or not length:
         return None
-    untied = {"tied_embeddings": False} if row["source_group"] == "litgpt" else {}
+    untied = {"tied_embeddings": False} if row["group"] == "litgpt" else {}
     amounts = {"sequence_length": length, "tokens": 1e12, "global_batch_tokens": batch, "causal": True}
     make: Callable[..., Transformer] = Transformer
     return make(**(found | untied | amounts))

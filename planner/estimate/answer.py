@@ -85,7 +85,6 @@ class Answer:
         hours = work.steps * step / 3600
         peak, states, activations, other = self.bytes / GIB
         parts = ("data", "tensor", "pipeline", "context", "expert", "interleave", "zero_stage", "micro_batch")
-        several = (self.machines.nodes > 1).astype(np.float64)
         return Estimates(
             precisions=PRECISIONS,
             reason=self.reason,
@@ -94,7 +93,7 @@ class Answer:
             step_seconds=step,
             hours=hours,
             hours_with_goodput=hours / goodput,
-            log_sigma=bands.log_sigma(work, several, (~at.measured).astype(np.float64)),
+            log_sigma=bands.log_sigma(work, (~at.measured).astype(np.float64)),
             mfu=flops / at.peak,
             units_per_second=rate,
             tflops_per_accelerator=flops / 1e12,

@@ -7,15 +7,13 @@ import numpy as np
 from catalog.accelerators import Accelerator
 from catalog.measured import MeasuredAccelerator
 from planner.estimate.ceilings import EIGHT, SIXTEEN, VECTOR, best_matmul, ceilings, generation_is_measured
+from planner.estimate.constants import places, value
 from planner.estimate.machines import Floats, Ints
 
 #: Precisions by name; a chip without a rate for one does not run it.
 PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "fp8", "fp4")
 #: Which ceiling a precision's matmuls have; fp16 without tensor units is corrected per chip.
 _CEILING = {"fp32": VECTOR, "tf32": SIXTEEN, "fp16": SIXTEEN, "bf16": SIXTEEN, "fp8": EIGHT, "fp4": EIGHT}
-#: Of the twofold rate of 4 bits over 8 little more than a fifth is seen, since recipes keep some blocks and all
-#: attention above 4 bits: set on the NVFP4 rows of Megatron-Bridge's tables (18 runs, median error 8 %).
-FP4_OF_EIGHT_BIT_CEILING = 0.62
 
 #: Held by driver and firmware, not offered to any process, GiB. On NVIDIA data-centre chips PyTorch names 0.4-0.8
 #: less as total capacity (A100-80 79.15, A100-40 39.4-39.6) than nvidia-smi reports. Other vendors: assumed alike.
@@ -38,7 +36,8 @@ PREFERENCE = ("bf16", "fp16", "tf32", "fp32")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chips:
-    """One element per accelerator; `rates` are dense FLOP/s, `reach` the share of them in training.
+    """One element per accelerator; `rates` are dense FLOP/s, `reach` the share of them in training,
+    `attention` what attention reaches of that.
 
     Both are indexed by (`PRECISIONS`, accelerator), nan where a chip lacks the precision. `wide`
     is the precision that attention and logits run in when the rest is 8-bit or less; `preferred`
@@ -47,6 +46,7 @@ class Chips:
 
     rates: Floats
     reach: Floats
+    attention: Floats
     wide: Ints
     preferred: Ints
     memory_bytes_per_second: Floats
@@ -85,6 +85,7 @@ def _work_out(table: tuple[Accelerator, ...]) -> Chips:
     return Chips(
         rates=rates,
         reach=reach,
+        attention=np.array([value("attention_share", *places(chip)) for chip in table]),
         wide=np.maximum(preferred, 0),
         preferred=preferred,
         memory_bytes_per_second=np.array([chip.memory_gbs * 1e9 for chip in table]),
@@ -103,8 +104,8 @@ def _work_out(table: tuple[Accelerator, ...]) -> Chips:
 
 def peak_tflops(chip: Accelerator, precision: str) -> float | None:
     """Dense peak of `chip` in `precision`; None where it is unknown or lacking."""
-    value: float | None = getattr(chip, f"{precision}_tflops")
-    return value or None
+    rate: float | None = getattr(chip, f"{precision}_tflops")
+    return rate or None
 
 
 def _rate(chip: Accelerator, precision: str) -> float:
@@ -115,7 +116,7 @@ def _reach(chip: Accelerator, precision: str) -> float:
     kind = _CEILING[precision]
     if precision == "fp16" and not chip.fp16_is_tensor:
         kind = VECTOR
-    usual = ceilings(chip)[kind] * (FP4_OF_EIGHT_BIT_CEILING if precision == "fp4" else 1.0)
+    usual = ceilings(chip)[kind] * (value("four_bit_share") if precision == "fp4" else 1.0)
     best = chip.rates.best_tflops(precision) if isinstance(chip, MeasuredAccelerator) else None
     if best is None:
         return usual

@@ -7,13 +7,9 @@ from numpy.typing import NDArray
 
 from catalog.errors import UnusableInput
 from planner.estimate.chips import PRECISIONS, Chips, chips_of
+from planner.estimate.constants import value
 from planner.estimate.machines import REASONS, Floats, Ints, Machines
 from planner.job import Training
-
-#: Share of a link's nominal rate that large collectives see: bus bandwidth of large all-reduces in nccl-tests on
-#: HGX H100 is about four fifths of the 450 GB/s one way, and over 8 x 400 Gbit/s of NICs alike.
-PEER_LINK_SHARE = 0.80
-FABRIC_SHARE = 0.80
 
 GIB = float(1 << 30)
 AUTO = "auto"
@@ -39,6 +35,7 @@ class Clusters:
     peak: Floats
     linear_rate: Floats
     wide_rate: Floats
+    attention_rate: Floats
     memory_rate: Floats
     peer_rate: Floats
     fabric_rate: Floats
@@ -73,9 +70,10 @@ def clusters_of(machines: Machines, training: Training) -> Clusters:
         peak=np.nan_to_num(peak, nan=1.0),
         linear_rate=np.nan_to_num(peak * chips.reach[known, chip], nan=1.0),
         wide_rate=np.nan_to_num(wide_rate, nan=1.0),
+        attention_rate=np.nan_to_num(wide_rate * chips.attention[chip], nan=1.0),
         memory_rate=chips.memory_bytes_per_second[chip] * machines.fraction,
-        peer_rate=_peer_gbs(machines, chips) * (1e9 * PEER_LINK_SHARE),
-        fabric_rate=_fabric_gbps(machines, chips) / machines.devices * (1e9 / 8 * FABRIC_SHARE),
+        peer_rate=_peer_gbs(machines, chips) * (1e9 * value("peer_link_share")),
+        fabric_rate=_fabric_gbps(machines, chips) / machines.devices * (1e9 / 8 * value("fabric_share")),
         host_rate=chips.pcie_gbs[chip] * 1e9,
         domain=np.where(machines.nodes == 1, machines.devices, np.maximum(machines.scaleup_domain, 1)),
         gpus=gpus.astype(np.float64),

@@ -16,6 +16,7 @@ from planner.estimate.question import Question
 _MACHINE = (
     "linear_rate",
     "wide_rate",
+    "attention_rate",
     "memory_rate",
     "peer_rate",
     "fabric_rate",
@@ -34,6 +35,7 @@ class Gathered:
 
     linear_rate: Floats
     wide_rate: Floats
+    attention_rate: Floats
     memory_rate: Floats
     peer_rate: Floats
     fabric_rate: Floats

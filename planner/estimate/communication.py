@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.estimate import stacks
 from planner.estimate.columns import Gathered
+from planner.estimate.constants import value
 from planner.estimate.machines import Floats
 from planner.workload.work import Work
 
@@ -27,22 +27,24 @@ def traffic(work: Work, at: Gathered, busy: Floats, attention: Floats) -> Traffi
     """Exposed traffic of candidates `at` that compute for `busy` seconds, `attention` of them in attention."""
     rest = _data_parallel(work, at, busy)
     domains = np.maximum(1.0, at.gpus / at.domain)
-    rest += busy * (stacks.STRAGGLER * np.log2(domains))
+    rest += busy * (value("straggler") * np.log2(domains))
     in_stage = np.zeros(len(busy))
     shape = work.shape
+    if work.exchanged_bytes_per_unit:
+        in_stage += _lookups(work, at)
     if shape is None:
         return Traffic(in_stage=in_stage, rest=rest)
-    sequences = work.units_per_sample if work.units_per_sample > 1 else float(shape.sequence_length)
+    sequences = work.units_per_sample if work.units_per_sample > 1 else shape.sequence_length
     tokens = at.local * sequences / at.context
-    bytes_per_token = at.element_bytes * float(shape.hidden_size) * tokens * at.share
+    bytes_per_token = at.element_bytes * shape.hidden_size * tokens * at.share
     if at.tensor.max(initial=1.0) > 1:
         in_stage += _tensor(shape.layers, at, bytes_per_token)
     if at.context.max(initial=1.0) > 1:
         in_stage += _context(shape.layers * 2.0 * shape.kv_heads * shape.head_size, at, tokens, attention)
     if at.expert.max(initial=1.0) > 1:
-        in_stage += _experts(shape.moe_layers * float(shape.active_experts), at, bytes_per_token)
+        in_stage += _experts(shape.moe_layers * shape.active_experts, at, bytes_per_token)
     if at.pipeline.max(initial=1.0) > 1:
-        rest += _pipeline(at, at.element_bytes * float(shape.hidden_size) * tokens)
+        rest += _pipeline(at, at.element_bytes * shape.hidden_size * tokens)
     return Traffic(in_stage=in_stage, rest=rest)
 
 
@@ -81,11 +83,11 @@ def _data_parallel(work: Work, at: Gathered, busy: Floats) -> Floats:
         replicas = np.maximum(1.0, ranks / at.expert)
         spread = at.element_bytes * at.expert_parameters * (rounds + gathers)
         moving += spread * np.where(replicas > 1, (replicas - 1) / replicas, 0.0) * _expert_per_byte(at, replicas)
-    layers = float(work.shape.layers) if work.shape else 10.0
+    layers = work.shape.layers if work.shape else 10.0
     calls = np.where(third, 3.0 * at.micro_batches * layers * at.share, 4.0)
-    moving += calls * stacks.HOP_SECONDS * np.log2(np.maximum(ranks, 1.0))
-    window = stacks.OVERLAP * busy / np.where(third | second, 1.0, at.micro_batches)
-    exposed: Floats = np.maximum(0.0, moving - window) + stacks.HIDDEN_TAX * np.minimum(moving, window)
+    moving += calls * value("hop_seconds") * np.log2(np.maximum(ranks, 1.0))
+    window = value("overlap") * busy / np.where(third | second, 1.0, at.micro_batches)
+    exposed: Floats = np.maximum(0.0, moving - window) + value("hidden_tax") * np.minimum(moving, window)
     return exposed
 
 
@@ -94,26 +96,38 @@ def _expert_per_byte(at: Gathered, replicas: Floats) -> Floats:
     return np.asarray(1.0 / _rate(at, replicas * at.expert * at.tensor), dtype=np.float64)
 
 
-def _tensor(layers: int, at: Gathered, bytes_per_token: Floats) -> Floats:
+def _tensor(layers: float, at: Gathered, bytes_per_token: Floats) -> Floats:
     """Four all-reduces of the activations per block and pass pair, six with recomputation (Korthikanti 2022)."""
     volume = 8.0 * layers * (1.0 + 0.5 * at.full) * bytes_per_token * (at.tensor - 1.0) / at.tensor
-    return stacks.TENSOR_EXPOSED * volume / _rate(at, at.tensor)
+    return value("tensor_exposed") * volume / _rate(at, at.tensor)
 
 
 def _context(width: float, at: Gathered, tokens: Floats, attention: Floats) -> Floats:
     """Keys and values pass round the ring once forward and, with their gradients, twice backward (Liu 2023)."""
     volume = 3.0 * width * at.element_bytes * at.share * tokens * (at.context - 1.0) / at.tensor
     moving = volume / _rate(at, at.tensor * at.context)
-    return np.maximum(0.0, moving - stacks.OVERLAP * attention)
+    return np.maximum(0.0, moving - value("overlap") * attention)
 
 
 def _experts(routed: float, at: Gathered, bytes_per_token: Floats) -> Floats:
-    """Dispatch and combine of each token to its experts, forward and backward (Lepikhin 2020)."""
-    volume = 4.0 * routed * bytes_per_token / at.tensor * (at.expert - 1.0) / at.expert
-    return stacks.EXPERT_EXPOSED * volume / _rate(at, at.expert * at.tensor)
+    """Dispatch and combine of each token to its experts, forward and backward (Lepikhin 2020).
+
+    Copies for experts on other nodes cross the fabric, and are handed on over the fast link with the others.
+    """
+    volume = 4.0 * routed * bytes_per_token / at.tensor
+    near = np.clip(np.floor(at.domain / at.tensor), 1.0, at.expert)
+    within = volume * (near - 1.0) / near / at.peer_rate
+    across = volume * (1.0 - near / at.expert) / at.fabric_rate
+    return value("expert_exposed") * (within + np.where(near < at.expert, across, 0.0))
+
+
+def _lookups(work: Work, at: Gathered) -> Floats:
+    """Rows of sharded embedding tables and their gradients go between all devices (Naumov 2019, section 3.3)."""
+    volume = at.local * work.units_per_sample * work.exchanged_bytes_per_unit * (at.gpus - 1.0) / at.gpus
+    return value("lookup_exposed") * volume / _rate(at, at.gpus)
 
 
 def _pipeline(at: Gathered, bytes_per_stage: Floats) -> Floats:
     """Activations and their gradients between stages, once per interleaved chunk."""
     volume = np.where(at.pipeline > 1, 2.0 * at.interleave * bytes_per_stage / at.tensor, 0.0)
-    return stacks.PIPELINE_EXPOSED * volume / _rate(at, at.gpus)
+    return value("pipeline_exposed") * volume / _rate(at, at.gpus)

@@ -15,6 +15,7 @@ from planner.estimate.machines import CHECKPOINTING, Floats, Ints
 from planner.estimate.question import Question
 from planner.estimate.states import ParameterBytes, Parts, parameter_bytes, parts_of
 from planner.workload.methods import is_fused, method_of
+from planner.workload.work import Work
 
 #: What the caching allocator reserves over what is allocated at the peak, on activations. Fused stacks: none, since
 #: llm-foundry's fullest runs (which did fit) leave no room for more than 1 %, and LitGPT's reserved and allocated peaks
@@ -104,7 +105,8 @@ def footprint(question: Question, splits: Splits, element_bytes: Floats, in_flig
     stages = STAGES if request.zero_stage is None else (request.zero_stage,)
     return Footprint(
         stages=stages,
-        states=np.stack([_states(stage, question.training.offload, held, splits) for stage in stages]),
+        states=np.stack([_states(stage, question.training.offload, held, splits) for stage in stages])
+        + _tables(work, splits),
         buffers=_buffers(question, stages, parts, held, splits),
         activations=_activations(question, element_bytes, splits, share * in_flight, in_flight),
         dense=held.dense,
@@ -129,6 +131,11 @@ def _states(stage: int, offload: str, held: _Held, splits: Splits) -> Floats:
         if not held.expert.any():
             break
     return total
+
+
+def _tables(work: Work, splits: Splits) -> Floats:
+    """Embedding tables spread over all devices: fp32 rows under plain SGD, as DLRM's reference keeps them."""
+    return 4.0 * work.table_parameters / (splits.data * splits.tensor * splits.pipeline * splits.context)
 
 
 def _buffers(question: Question, stages: tuple[int, ...], parts: Parts, held: _Held, splits: Splits) -> Floats:

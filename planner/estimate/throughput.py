@@ -12,6 +12,7 @@ import numpy as np
 from planner.estimate import stacks
 from planner.estimate.columns import Gathered
 from planner.estimate.communication import traffic
+from planner.estimate.constants import value
 from planner.estimate.machines import Floats
 from planner.estimate.states import parameter_bytes
 from planner.job import Training
@@ -52,33 +53,33 @@ def compute(work: Work, training: Training, at: Gathered) -> Compute:
     if work.head_flops_per_unit:
         head_rate = at.wide_rate * (share.matmul * stack.matmul)
         matmul += units * work.head_flops_per_unit / (head_rate * at.pipeline)
-    attention_rate = at.wide_rate * (stacks.ATTENTION_SHARE * stack.attention)
+    attention_rate = at.attention_rate * stack.attention
     attention = here * (1.0 + at.some / 3.0) * work.attention_flops_per_unit / attention_rate
     moved = here * (1.0 + at.full / 3.0) * (at.element_bytes * (work.vector_bytes_per_unit / 2.0))
     if work.bytes_per_pass:
         moved = moved + at.micro_batches * (1.0 + at.full / 3.0) * (at.element_bytes * (work.bytes_per_pass / 2.0))
     memory = moved / (at.memory_rate * (share.bandwidth * stack.vector))
     if not shapely:
-        busy, norm = matmul + attention, stacks.ROOFLINE_NORM
+        busy, norm = matmul + attention, value("roofline_norm")
         memory = (busy**norm + memory**norm) ** (1.0 / norm) - busy
-    kernels = work.shape.layers * stack.kernels_per_layer if work.shape else work.kernels or stacks.KERNELS_UNKNOWN
-    launches = at.micro_batches * at.share * (1.0 + forward * at.full) * (kernels * stacks.KERNEL_SECONDS)
+    kernels = work.shape.layers * stack.kernels_per_layer if work.shape else work.kernels or value("kernels_unknown")
+    launches = at.micro_batches * at.share * (1.0 + forward * at.full) * (kernels * value("kernel_seconds"))
     if work.fixed_state_gib is None:
         memory += np.maximum(0.0, launches - (matmul + attention + memory))
     if work.sequential_steps > 1:
-        step = work.sequential_steps * stacks.RECURRENCE_PASSES * stacks.RECURRENCE_SECONDS
+        step = work.sequential_steps * value("recurrence_passes") * value("recurrence_seconds")
         memory += at.micro_batches * step
     return Compute(matmul=matmul, attention=attention, memory_bound=memory)
 
 
 def _size_share(work: Work, at: Gathered) -> Floats:
     """How far matmuls of this hidden size, thinned by tensor parallelism, and this many rows fill the chip."""
-    hidden = float(work.shape.hidden_size) if work.shape else 1.0
+    hidden = work.shape.hidden_size if work.shape else 1.0
     rows = at.micro_batch * work.units_per_sample / at.context
     if work.units_per_sample <= 1 and work.shape is not None:
         rows = rows * work.shape.sequence_length
-    thin = 1.0 + (stacks.HALF_SIZE / hidden) * at.tensor**stacks.TENSOR_THINNING
-    return 1.0 / (thin * (1.0 + stacks.HALF_TOKENS / rows))
+    thin = 1.0 + (value("half_size") / hidden) * at.tensor ** value("tensor_thinning")
+    return 1.0 / (thin * (1.0 + value("half_tokens") / rows))
 
 
 def optimizer_seconds(training: Training, at: Gathered) -> Floats:
@@ -91,7 +92,7 @@ def optimizer_seconds(training: Training, at: Gathered) -> Floats:
     moved = per.weights + per.gradients + 2.0 * per.optimizer
     if training.offload == "none":
         return shard * moved / at.memory_rate
-    host = shard * ((per.weights + per.gradients) / at.host_rate + 2.0 * per.optimizer / stacks.HOST_MEMORY_RATE)
+    host = shard * ((per.weights + per.gradients) / at.host_rate + 2.0 * per.optimizer / value("host_memory_rate"))
     if training.offload == "parameters":
         weights = (per.weights * (at.dense + at.expert_parameters * at.expert) + at.frozen) / ranks
         host = host + at.micro_batches * 2.0 * weights / at.host_rate

@@ -18,7 +18,7 @@ class Network:
 
     `embedding_parameters` are looked up, not multiplied. `head_parameters` are multiplied at each of
     `head_positions` and give `logits` numbers in all. `sequential_steps` as in `Work`; `narrowest` bounds the
-    rank of adapters. `tally` is the sum over all blocks.
+    rank of adapters. `table_parameters` and `exchanged` (elements) as in `Work`. `tally` is the sum over all blocks.
     """
 
     blocks: tuple[Block, ...]
@@ -28,6 +28,8 @@ class Network:
     logits: float = 0.0
     sequential_steps: int = 1
     narrowest: float = 0.0
+    table_parameters: float = 0.0
+    exchanged: float = 0.0
     assumptions: tuple[str, ...] = ()
     tally: Tally = field(init=False)
 
@@ -72,7 +74,7 @@ def counted_work(name: str, task: str, network: Network, amount: Amount, trainin
         units_total=amount.total,
         units_per_step=amount.per_step,
         units_per_sample=amount.per_sample,
-        parameters=parameters + adapters,
+        parameters=parameters + adapters + network.table_parameters,
         active_parameters=all_layers.parameters + network.head_parameters + adapters,
         trainable_parameters=adapters if method.adapters else parameters,
         embedding_parameters=network.embedding_parameters,
@@ -83,6 +85,8 @@ def counted_work(name: str, task: str, network: Network, amount: Amount, trainin
         activation_bytes_per_sample=kept_bytes(network.blocks, fused=fused),
         logits_bytes_per_sample=network.logits * LOGIT_BYTES[fused],
         sequential_steps=network.sequential_steps,
+        table_parameters=network.table_parameters,
+        exchanged_bytes_per_unit=_HALF * network.exchanged * scale,
         frozen_parameter_bytes=frozen_bytes(training, all_layers.parameters, parameters - all_layers.parameters)
         if method.adapters
         else 0.0,

@@ -9,7 +9,7 @@ from planner.job import Training
 _FROZEN_BYTES = {"auto": 2.0, "bf16": 2.0, "fp16": 2.0, "fp8": 2.0, "fp4": 2.0, "fp32": 4.0, "tf32": 4.0}
 #: NF4 weights with double quantisation: 4 bit, and 0.127 bit of constants (Dettmers 2023, QLoRA, section 3).
 _QUANTISED_BYTES = (4 + 0.127) / 8
-_SOFTWARE = ("fused", "plain")
+_SOFTWARE = ("fused", "plain", "tuned")
 
 
 #: Where adapters may sit: on all attention, feed-forward and expert projections, or on query and value alone.
@@ -58,7 +58,7 @@ def is_fused(training: Training) -> bool:
             "software",
             message=f"unknown software class {training.software[:80]!r}; accepted: {', '.join(_SOFTWARE)}",
         )
-    return training.software == "fused"
+    return training.software != "plain"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

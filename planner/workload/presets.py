@@ -3,7 +3,7 @@
 import csv
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
 
@@ -70,9 +70,35 @@ _REAL = {"published_parameters", "global_batch_tokens", "global_batch_samples"}
 
 @cache
 def presets() -> dict[str, PresetRow]:
-    """Every preset by name, in the order of the table."""
-    table = (files("planner.workload") / "presets.csv").read_text(encoding="utf-8")
-    return {row["name"]: _preset(row) for row in csv.DictReader(table.splitlines())}
+    """Every preset by name, in the order of the tables: models by their dimensions, then those known by their totals."""
+    known = [_preset(row) for row in _table("presets.csv")]
+    known += [_preset(_whole(row)) for row in _table("counted_models.csv")]
+    return {row.name: row for row in known}
+
+
+def _table(name: str) -> list[dict[str, str]]:
+    text = (files("planner.workload") / name).read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))
+
+
+#: Columns of `counted_models.csv` that stand in the details of a preset.
+_TOTALS = ("parameters", "gflops", "melements", "passes", "steps", "tables", "exchanged")
+
+
+def _whole(row: dict[str, str]) -> dict[str, str]:
+    """A row of totals as a row of presets: no dimensions, and no sizes that could be varied."""
+    row = row | {"sequence_length": row["length"]}
+    tables = float(row["tables"] or 0)
+    blank = {field.name: "" for field in fields(PresetRow)}
+    return blank | {
+        **{name: row[name] for name in row if name in blank},
+        "architecture": "whole",
+        "published_parameters": str(float(row["parameters"]) + tables),
+        "details": " ".join(f"{name}={row[name]}" for name in _TOTALS if row[name]),
+        "global_batch_tokens": row["global_batch"] if row["unit"] == "tokens" else "",
+        "global_batch_samples": row["global_batch"] if row["unit"] == "samples" else "",
+        "batch_source": f"the batch of the source: {row['source']}",
+    }
 
 
 def find_preset(text: str, path: tuple[str | int, ...] = ("workload", "model")) -> PresetRow:

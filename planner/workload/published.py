@@ -17,6 +17,7 @@ from planner.workload.presets import PresetRow, find_preset, presets
 from planner.workload.projections import Particulars
 from planner.workload.recurrent import lstm
 from planner.workload.transformer import transformer_work
+from planner.workload.whole import whole
 from planner.workload.work import Work
 
 #: Counted architectures: each takes the row's details, the image size and the sequence length.
@@ -28,6 +29,7 @@ _NETWORKS: dict[str, Callable[[dict[str, str], int, int], Network]] = {
     "deep_convolutional_gan": lambda details, image, _: deep_convolutional(details, image),
     "style_based_gan": lambda details, image, _: style_based(details, image),
     "lstm": lambda details, _, length: lstm(details, length),
+    "whole": lambda details, _, length: whole(details, length),
 }
 #: Columns that a preset and a `Transformer` share.
 _DIMENSIONS = tuple(

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 #: Classes of work that differ in how well they use a machine: decoder-only language models, those with
-#: experts, encoders (BERT), encoder-decoders (T5, Whisper), image transformers, convolutional, recurrent,
-#: diffusion and adversarial models, and work of which only totals are known.
+#: experts, encoders (BERT), encoder-decoders (T5, Whisper), image transformers, convolutional, detection
+#: (with heads and proposals beside the convolutions), recurrent, diffusion, adversarial and recommender models, and work of which only totals are known.
 TASKS = (
     "language",
     "mixture-of-experts",
@@ -12,9 +12,11 @@ TASKS = (
     "encoder-decoder",
     "vision-transformer",
     "convolutional",
+    "detection",
     "recurrent",
     "diffusion",
     "gan",
+    "recommender",
     "explicit",
 )
 
@@ -65,6 +67,9 @@ class Work:
     `sequential_steps` is the length of a recurrence that cannot run in parallel (1 otherwise).
     `fixed_state_gib` is set for explicit work only: its memory, in place of states and activations, and a step
     of it may be shared by any number of accelerators since its batch is not known.
+    `table_parameters` of the `parameters` are rows of embedding tables that are spread over all devices, each row on one
+    of them, with sparse gradients that are never reduced; every unit exchanges `exchanged_bytes_per_unit` of looked-up
+    rows and their gradients between devices.
     `kernels` launched forward and backward per micro-batch, where they were counted (0: not known), and
     `bytes_per_pass` moved per micro-batch however small it is (weights), which most kinds of work leave out.
     `task` is one of `TASKS`.
@@ -91,6 +96,8 @@ class Work:
     frozen_parameter_bytes: float = 0.0
     fixed_state_gib: float | None = None
     min_memory_gib_per_accelerator: float = 0.0
+    table_parameters: float = 0.0
+    exchanged_bytes_per_unit: float = 0.0
     kernels: float = 0.0
     bytes_per_pass: float = 0.0
     shape: TransformerShape | None = None

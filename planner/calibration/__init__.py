@@ -1,0 +1,1 @@
+"""Measured runs and memory facts with their sources, and the constants fitted to them."""
