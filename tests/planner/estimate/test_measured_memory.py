@@ -12,8 +12,6 @@ def all_seen() -> list[Seen]:
     return [seen(fact) for fact in facts()[0]]
 
 
-@pytest.mark.shared_data
-@pytest.mark.usefixtures("shared_data")
 def test_nine_in_ten_that_run_out_of_memory_and_97_in_100_that_fit_are_called(all_seen: list[Seen]) -> None:
     found = calls(all_seen)
     for fits, asked in ((True, 0.97), (False, 0.90)):
@@ -22,8 +20,6 @@ def test_nine_in_ten_that_run_out_of_memory_and_97_in_100_that_fit_are_called(al
         assert np.mean(hits) >= asked
 
 
-@pytest.mark.shared_data
-@pytest.mark.usefixtures("shared_data")
 def test_peaks_are_within_ten_percent_in_the_median(all_seen: list[Seen]) -> None:
     usable = [each for each in all_seen if each.fact.peak_gib is not None and not each.contradicts]
     errors = [abs(each.predicted / (each.fact.peak_gib or 0.0) - 1) for each in usable]
