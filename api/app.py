@@ -82,7 +82,7 @@ class Gpuplan:
         for module in ("api.documents.estimate_request", "planner.document", "planner.estimate.single", "planner.plan"):
             import_module(module)
         _ = self.owned
-        from planner.market import held_markets
+        from planner.candidates.market import held_markets
 
         held_markets(self.columns(), self.settings.held)
 

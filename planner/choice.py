@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.answer import Choice, Cost, Hours
-from planner.candidates import Candidates
-from planner.configurations import Configurations
-from planner.cost import Bill
+from planner.candidates.configurations import Configurations
+from planner.candidates.gather import Candidates
+from planner.cost.bill import Bill
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

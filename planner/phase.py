@@ -5,11 +5,11 @@ import numpy as np
 from catalog.accelerators import accelerators
 from catalog.carbon import carbon
 from planner.answer import Phase
-from planner.candidates import Candidates
+from planner.candidates.configurations import Configurations
+from planner.candidates.gather import Candidates
+from planner.candidates.market import Market
 from planner.choice import in_words
-from planner.configurations import Configurations
-from planner.market import Market
-from planner.preemption import checkpoint_interval
+from planner.cost.preemption import checkpoint_interval
 
 #: Power of the host per watt of its accelerators where nobody states it: a DGX H100 draws 10.2 kW
 #: for eight 700 W devices (NVIDIA DGX H100 data sheet), 0.82 W per accelerator watt.

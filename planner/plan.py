@@ -6,25 +6,25 @@ from numpy.typing import NDArray
 from catalog.columns import Columns
 from catalog.errors import UnusableInput
 from catalog.owned import OwnedMachine
-from planner.alternatives import alternatives, commitments
 from planner.answer import Infeasible, Planned, Proof
-from planner.candidates import Candidates, candidates, of_the_same_machine, over, with_late_and_dear
+from planner.candidates.configurations import Configurations
+from planner.candidates.gather import Candidates, candidates, of_the_same_machine, over, with_late_and_dear
+from planner.candidates.market import Market, markets
+from planner.candidates.places import place_notes
 from planner.choice import cheapest, cost_micros, in_words, pareto
-from planner.configurations import Configurations
-from planner.cost import deadline_probability
+from planner.cost.bill import deadline_probability
 from planner.estimate.learned import learned_from
-from planner.infeasible import explain
+from planner.explain.alternatives import alternatives, commitments
+from planner.explain.infeasible import explain
+from planner.explain.sensitivity import break_even_price, sensitivity
+from planner.explain.statements import assumptions, region_notes, warnings
 from planner.job import TrainingJob
-from planner.market import Market, markets
 from planner.optimise.single import Certificate, NotProvenError, choose_one
 from planner.own_steps import timing_note
 from planner.past_runs import PastRun
 from planner.phase import phase
-from planner.places import place_notes
 from planner.question import Question
-from planner.sensitivity import break_even_price, sensitivity
 from planner.settings import PlannerSettings
-from planner.statements import assumptions, region_notes, warnings
 from planner.workload import work_of
 
 Marks = NDArray[np.uint16]

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from planner.candidates.market import Market
 from planner.estimate.learned import NOTHING, Learned
 from planner.job import TrainingJob
-from planner.market import Market
 from planner.settings import PlannerSettings
 from planner.workload.work import Work
 

@@ -14,13 +14,13 @@ from catalog.egress import egress_tiers
 from catalog.offer import InstanceType, Offer
 from catalog.price_kinds import price_kinds
 from catalog.storage import storage_usd_per_gb_month
-from planner.checkpoints import checkpoint_gb
+from planner.candidates.machine_rows import node_counts
+from planner.candidates.shapes import shapes_of
+from planner.cost.checkpoints import checkpoint_gb
 from planner.estimate import estimate
 from planner.estimate.machines import Machines
 from planner.job import Constraints, DataSource, Explicit, Preset, TrainingJob
-from planner.machine_rows import node_counts
 from planner.settings import PlannerSettings
-from planner.shapes import shapes_of
 from planner.workload import work_of
 from planner.workload.work import Work
 

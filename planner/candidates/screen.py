@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.candidates.requirements import BIT, REQUIREMENTS, Broken, broken
+from planner.candidates.shapes import Arranged
+from planner.candidates.standing import REASONS, reason_table
 from planner.job import TrainingJob
-from planner.requirements import BIT, REQUIREMENTS, Broken, broken
-from planner.shapes import Arranged
-from planner.standing import REASONS, reason_table
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]

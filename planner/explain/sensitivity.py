@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.answer import Choice, Sensitivity
+from planner.candidates.configurations import Configurations
 from planner.choice import cost_micros
-from planner.configurations import Configurations
 
 Ints = NDArray[np.int64]
 

@@ -6,8 +6,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.candidates.shapes import Shapes
 from planner.estimate.machines import Machines
-from planner.shapes import Shapes
 
 Ints = NDArray[np.int64]
 

@@ -14,7 +14,7 @@ from catalog.accelerators import Accelerator, accelerators
 from catalog.columns import Columns
 from catalog.measured import MeasuredRates, as_measured
 from catalog.offer import InstanceType
-from planner.standing import standings
+from planner.candidates.standing import standings
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]

@@ -13,8 +13,8 @@ from catalog.columns import Columns
 from catalog.errors import Fault, UnusableInput
 from catalog.price_kinds import price_kinds
 from catalog.regions import regions
+from planner.candidates.shapes import Shapes
 from planner.job import Constraints, TrainingJob
-from planner.shapes import Shapes
 
 Bits = NDArray[np.uint16]
 

@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.checkpoints import checkpoint_gb
-from planner.configurations import Configurations, Estimated, configurations, estimated, joined
+from planner.candidates.configurations import Configurations, Estimated, configurations, estimated, joined
+from planner.candidates.market import Market
+from planner.candidates.places import region_costs
+from planner.candidates.requirements import BIT, refuse_what_matches_nothing
+from planner.candidates.screen import RegionCosts, Screened, screen
+from planner.cost.checkpoints import checkpoint_gb
 from planner.estimate.machines import REASONS
 from planner.job import TrainingJob
-from planner.market import Market
-from planner.places import region_costs
 from planner.question import Question
-from planner.requirements import BIT, refuse_what_matches_nothing
-from planner.screen import RegionCosts, Screened, screen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

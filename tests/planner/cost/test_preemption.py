@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from planner.preemption import checkpoint_interval, expected_hours, spread_hours
+from planner.cost.preemption import checkpoint_interval, expected_hours, spread_hours
 
 
 def simulated(work: float, checkpoint: float, restart: float, rate: float, draw: random.Random) -> float:

@@ -5,11 +5,11 @@ from numpy.typing import NDArray
 
 from catalog.price_kinds import price_kinds
 from planner.answer import Alternative, Choice, Commitment
-from planner.candidates import Candidates
+from planner.candidates.configurations import Configurations
+from planner.candidates.gather import Candidates
+from planner.candidates.market import Market
+from planner.candidates.requirements import BIT
 from planner.choice import cheapest, fastest, in_words
-from planner.configurations import Configurations
-from planner.market import Market
-from planner.requirements import BIT
 
 
 def alternatives(

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalog.price_kinds import price_kinds
-from planner.preemption import expected_hours, spread_hours
+from planner.cost.preemption import expected_hours, spread_hours
 from planner.settings import PlannerSettings
 
 Floats = NDArray[np.float64]

@@ -9,8 +9,8 @@ from catalog.columns import Columns
 from catalog.egress import EgressRate, egress_tiers
 from catalog.storage import storage_usd_per_gb_month
 from planner.answer import Choice
+from planner.candidates.screen import RegionCosts
 from planner.job import DataSource, TrainingJob
-from planner.screen import RegionCosts
 
 Floats = NDArray[np.float64]
 

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.checkpoints import checkpoint_gb
-from planner.cost import Bill, Run, bill, billing_tables
+from planner.candidates.machine_rows import MachineRows, machine_rows
+from planner.candidates.market import Market
+from planner.candidates.requirements import BIT
+from planner.candidates.screen import RegionCosts, Screened
+from planner.cost.bill import Bill, Run, bill, billing_tables
+from planner.cost.checkpoints import checkpoint_gb
 from planner.estimate.corrected import estimate_learned
 from planner.estimate.learned import Learned
 from planner.estimate.machines import Estimates
 from planner.job import Training, TrainingJob
-from planner.machine_rows import MachineRows, machine_rows
-from planner.market import Market
 from planner.own_steps import as_timed
 from planner.question import Question
-from planner.requirements import BIT
-from planner.screen import RegionCosts, Screened
 from planner.workload.work import Work
 
 Array = NDArray[Any]

@@ -17,8 +17,8 @@ from catalog.errors import Fault, UnusableInput
 from catalog.offer import Offer
 from catalog.owned import OwnedMachine
 from catalog.quantities import shown
+from planner.candidates.shapes import Arranged, arranged
 from planner.settings import HeldCommitment, PlannerSettings
-from planner.shapes import Arranged, arranged
 
 Floats = NDArray[np.float64]
 #: Provider, region, instance type and price kind.

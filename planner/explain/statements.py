@@ -7,9 +7,9 @@ from catalog.offer import Offer
 from catalog.opt_in_zones import location_to_opt_into
 from catalog.price_kinds import price_kinds
 from planner.answer import Choice, Phase
+from planner.candidates.requirements import region_matches
 from planner.job import TrainingJob
 from planner.question import Question
-from planner.requirements import region_matches
 
 #: A list price older than this is worth a look before money is spent: AWS cut P5 by 44 % within one quarter of 2025.
 STALE_AFTER_DAYS = 90

@@ -1,0 +1,1 @@
+"""What a configuration costs and how long it takes, preemption included."""
