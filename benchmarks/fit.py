@@ -22,7 +22,7 @@ from planner.estimate.machines import Floats
 
 CONSTANTS = Path(__file__).resolve().parents[1] / "planner" / "calibration" / "constants.csv"
 ROUNDS = 4
-#: Runs of a class below which its band stays as set: fewer tell little of a spread.
+#: Absolute runs of a class below which its band stays as set: fewer tell little of a spread.
 ENOUGH_RUNS = 20
 SIGMA = "band_sigma"
 
@@ -43,13 +43,17 @@ def _sampled(found: list[Run], values: Mapping[Key, float]) -> Sample:
 
 
 def sigmas(sample: Sample, left: Floats) -> dict[Key, tuple[float, int]]:
-    """Per class: the sigma whose 80 % band holds 80 % of the runs that were left out, and how many they are."""
+    """Per class: the sigma whose 80 % band holds 80 % of the runs that were left out, and how many they are.
+
+    Ratios between runs of one unknown work say nothing of its level, so a class with few absolute runs stays as set.
+    """
     task = np.array([run.work.task for run in sample.runs])
+    absolute = np.array([run.row["scored"] == "absolute" for run in sample.runs])
     known = ~np.isnan(left)
     found = {}
     for name in np.unique(task[known]):
         here = np.abs(left[known & (task == name)])
-        if len(here) >= ENOUGH_RUNS:
+        if np.count_nonzero(known & absolute & (task == name)) >= ENOUGH_RUNS:
             found[SIGMA, str(name)] = float(np.quantile(here, 0.8)) / Z80, len(here)
     return found
 
