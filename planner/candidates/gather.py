@@ -106,7 +106,8 @@ def _why(job: TrainingJob, market: Market, ready: Estimated, shape: int) -> str:
 def of_the_same_machine(found: Candidates, market: int, place: int) -> Configurations:
     """Every allowed offer of the cell in which `place` stands, dominated ones too, at every node count."""
     snapshot, screened = found.question.markets[market].snapshot, found.screened[market]
-    places = screened.allowed[snapshot.cell[screened.allowed] == snapshot.cell[place]]
+    first, last = np.searchsorted(snapshot.cell, [snapshot.cell[place], snapshot.cell[place] + 1])
+    places = first + np.flatnonzero(screened.allowed[snapshot.group[first:last]])
     whole = replace(screened, places=places, broken=np.zeros(len(places), np.uint16))
     table = configurations(found.question, market, whole, found.estimated[market], found.costs[market])
     return table.take(table.broken == 0)

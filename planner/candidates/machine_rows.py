@@ -44,7 +44,7 @@ def node_counts(max_nodes: int, layers: int) -> tuple[int, ...]:
     return tuple(sorted(counts))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def machine_rows(shapes: Shapes, wanted: tuple[int, ...], max_nodes: int, layers: int) -> MachineRows:
     """Rows for the shapes whose indices are `wanted`; a shape with fixed nodes has that one count."""
     counts = np.array(node_counts(max_nodes, layers), dtype=np.int64)
@@ -69,22 +69,9 @@ def machine_rows(shapes: Shapes, wanted: tuple[int, ...], max_nodes: int, layers
 
 def _distinct(shapes: Shapes, shape: Ints, nodes: Ints) -> tuple[Ints, Ints]:
     """First pair of each distinct row, and the row of every pair."""
-    alone = nodes == 1
-    key = np.column_stack(
-        [
-            shapes.accelerator[shape],
-            shapes.devices[shape],
-            shapes.fraction[shape],
-            shapes.device_memory_mib[shape],
-            np.nan_to_num(shapes.intranode_gbs[shape], nan=-1.0),
-            np.where(alone, 0, shapes.scaleup_domain[shape]),
-            np.where(alone, 0.0, np.nan_to_num(shapes.internode_gbps[shape], nan=-1.0)),
-            nodes,
-        ]
-    )
-    if not len(key):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    _, representative, row = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    machine = np.where(nodes == 1, shapes.alone[shape], len(shapes) + shape)
+    key = machine * (int(nodes.max(initial=0)) + 1) + nodes
+    _, representative, row = np.unique(key, return_index=True, return_inverse=True)
     return representative.astype(np.int64), row.reshape(-1).astype(np.int64)
 
 

@@ -3,7 +3,8 @@
 Inside a cell (same machine shape, price kind and provider) an offer is *dominated* if another is no
 dearer per hour and no worse in each of the three things that depend on the place: one-time egress,
 storage per hour and interruption rate. A dominated offer is never cheaper at any node count, so
-leaving it out keeps the choice exact.
+leaving it out keeps the choice exact. Offers alike in all but zone and price are told apart by price
+alone, whatever the job: only the cheapest of such a group is looked at.
 """
 
 from dataclasses import dataclass
@@ -36,14 +37,14 @@ class Screened:
     """Places (in the arranged snapshot) of the offers to evaluate, and why the others are not.
 
     `broken` holds each kept offer's requirement bits (all 0 unless asked to keep breakers);
-    `allowed` are the places before dominance, `allowed_of_shape` their number per machine shape.
+    `allowed` marks the groups left before dominance, `allowed_of_shape` counts their offers per machine shape.
     """
 
     places: Places
     broken: NDArray[np.uint16]
     considered: int
     rejected: dict[str, int]
-    allowed: Places
+    allowed: NDArray[np.bool_]
     allowed_of_shape: NDArray[np.int64]
 
 
@@ -64,10 +65,11 @@ def screen(
     """
     bits = broken(snapshot.columns, snapshot.shapes, job.constraints, own=own)
     code = _codes(job, snapshot, bits)
-    rejected = {} if keep_breakers else _count(code)
+    rejected = {} if keep_breakers else _count(code, snapshot.group_size)
     allowed = code >> _HARD_SHIFT == 0 if keep_breakers else code == 0
-    places = np.flatnonzero(allowed)
-    mask = (code[places] & ((1 << _HARD_SHIFT) - 1)).astype(np.uint16)
+    places = snapshot.lead[allowed]
+    mask = (code[allowed] & ((1 << _HARD_SHIFT) - 1)).astype(np.uint16)
+    shape_of_group = snapshot.shapes.of_type[snapshot.type_index[snapshot.lead]]
     if keep_breakers:
         # Places are in order of cell and price already; a stable sort by mask keeps that order within each mask.
         by_mask = np.argsort(mask, kind="stable")
@@ -76,25 +78,26 @@ def screen(
     return Screened(
         places=places[kept],
         broken=mask[kept],
-        considered=len(code),
+        considered=len(snapshot.group),
         rejected=rejected,
-        allowed=places,
+        allowed=allowed,
         allowed_of_shape=np.bincount(
-            snapshot.shapes.of_type[snapshot.type_index[places]], minlength=len(snapshot.shapes)
-        ),
+            shape_of_group, weights=snapshot.group_size * allowed, minlength=len(snapshot.shapes)
+        ).astype(np.int64),
     )
 
 
 def _codes(job: TrainingJob, snapshot: Arranged, bits: Broken) -> NDArray[np.int32]:
-    """Per offer, its hard reason above its requirement bits."""
-    hard = (reason_table(job.constraints) << _HARD_SHIFT)[snapshot.standing]
-    soft = bits.by_type[snapshot.type_index] | bits.by_region[snapshot.region_index]
-    return hard | soft | bits.by_kind[snapshot.kind_index]
+    """Per group, its hard reason above its requirement bits."""
+    lead = snapshot.lead
+    hard = (reason_table(job.constraints) << _HARD_SHIFT)[snapshot.standing[lead]]
+    soft = bits.by_type[snapshot.type_index[lead]] | bits.by_region[snapshot.region_index[lead]]
+    return hard | soft | bits.by_kind[snapshot.kind_index[lead]]
 
 
-def _count(code: NDArray[np.int32]) -> dict[str, int]:
+def _count(code: NDArray[np.int32], offers: NDArray[np.int64]) -> dict[str, int]:
     """Offers per reason; one that has several counts under the first requirement, else under the hard reason."""
-    counts = np.bincount(code)
+    counts = np.bincount(code, weights=offers)
     rejected: dict[str, int] = {}
     for value in np.flatnonzero(counts):
         soft, hard = int(value) & ((1 << _HARD_SHIFT) - 1), int(value) >> _HARD_SHIFT

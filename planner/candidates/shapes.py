@@ -26,7 +26,8 @@ Measured = tuple[MeasuredRates | None, ...]
 class Shapes:
     """Columns of the distinct machine shapes, and which shape each instance type has.
 
-    `fixed_nodes` is 0 where any number of nodes can be had. `of_type` has one element per instance type.
+    `fixed_nodes` is 0 where any number of nodes can be had. Shapes with the same `alone` differ only in their
+    network: one node of them is the same machine. `of_type` has one element per instance type.
     """
 
     accelerators: tuple[Accelerator, ...]
@@ -39,6 +40,7 @@ class Shapes:
     internode_gbps: Floats
     clusters: NDArray[np.bool_]
     fixed_nodes: Ints
+    alone: Ints
     of_type: Ints
 
     def __len__(self) -> int:
@@ -55,6 +57,9 @@ class Arranged:
     """A snapshot's offers in cell order. `original[i]` is the element of `columns` at place i.
 
     Interruption rates take few distinct values: `rate_levels[rate_level[i]]` is that of place i (nan: unknown).
+    Offers alike in all but zone and price form a group: `group[i]` is that of place i, `lead[g]` the place
+    of its cheapest offer, which beats all others of the group whatever the job, `group_size[g]` their number.
+    Groups are numbered in order of their leads.
     """
 
     columns: Columns
@@ -68,6 +73,9 @@ class Arranged:
     rate_levels: Floats
     rate_level: Ints
     standing: NDArray[np.int8]
+    group: Ints
+    lead: NDArray[np.int64]
+    group_size: NDArray[np.int64]
 
 
 def shapes_of(instance_types: tuple[InstanceType, ...], measured: Measured = ()) -> Shapes:
@@ -85,6 +93,8 @@ def shapes_of(instance_types: tuple[InstanceType, ...], measured: Measured = ())
         if rates is not None:
             table, index = (*table, as_measured(table[index], rates)), len(table)
         of_type.append(distinct.setdefault(_shape(each, index), len(distinct)))
+    single: dict[tuple[float, ...], int] = {}
+    alone = [single.setdefault(shape[:_OF_ONE_NODE], len(single)) for shape in distinct]
     # One row per shape and one column per property, also where there is no shape at all.
     values = np.array(list(distinct), dtype=np.float64).reshape(len(distinct), 9)
     unknown_as_nan = np.where(values < 0, np.nan, values)
@@ -99,8 +109,13 @@ def shapes_of(instance_types: tuple[InstanceType, ...], measured: Measured = ())
         internode_gbps=unknown_as_nan[:, 6],
         clusters=values[:, 7] > 0,
         fixed_nodes=values[:, 8].astype(np.int32),
+        alone=np.array(alone, dtype=np.int32),
         of_type=np.array(of_type, dtype=np.int32),
     )
+
+
+#: The first properties of a shape are all that matters to one node of it; the rest is its network.
+_OF_ONE_NODE = 5
 
 
 def _shape(each: InstanceType, index: int) -> tuple[float, ...]:
@@ -136,6 +151,15 @@ def arranged(columns: Columns, measured: Measured = ()) -> Arranged:
     # lexsort is stable, so equal prices keep the snapshot's own order of keys.
     order = np.lexsort((columns.usd_per_hour, cell))
     rate_levels, rate_level = np.unique(columns.interruptions_per_hour, return_inverse=True)
+    standing, level = standings(columns)[order], rate_level.reshape(-1)[order].astype(np.int32)
+    alike = columns.type_index[order].astype(np.int64)
+    for part in (columns.region_index[order], columns.kind_index[order], standing, level):
+        alike = alike * (int(part.max(initial=0)) + 1) + part
+    _, first, group, size = np.unique(alike, return_index=True, return_inverse=True, return_counts=True)
+    # Groups are numbered by the place of their cheapest offer, which is the first in cell order.
+    rank = np.argsort(first)
+    number = np.empty(len(rank), np.int32)
+    number[rank] = np.arange(len(rank), dtype=np.int32)
     return Arranged(
         columns=columns,
         shapes=shapes,
@@ -146,6 +170,9 @@ def arranged(columns: Columns, measured: Measured = ()) -> Arranged:
         kind_index=columns.kind_index[order],
         usd_per_hour=columns.usd_per_hour[order],
         rate_levels=rate_levels,
-        rate_level=rate_level.reshape(-1)[order].astype(np.int32),
-        standing=standings(columns)[order],
+        rate_level=level,
+        standing=standing,
+        group=number[group.reshape(-1)],
+        lead=first[rank],
+        group_size=size[rank],
     )

@@ -103,13 +103,18 @@ def formulate(
     problem = pulp.LpProblem("cheapest_configuration", pulp.LpMinimize)
     width = len(str(len(cost_usd)))
     x = [problem.add_variable(f"x_{k:0{width}d}", cat="Binary") for k in range(len(cost_usd))]
-    problem.setObjective(pulp.lpDot(cost_usd.tolist(), x))
-    problem.addConstraint(pulp.lpSum(x) == 1, "choose_one")
+    problem.setObjective(_total(x, cost_usd.tolist()))
+    problem.addConstraint(_total(x, [1.0] * len(x)) == 1, "choose_one")
     if deadline_hours is not None:
-        problem.addConstraint(pulp.lpDot(_scaled(hours, deadline_hours), x) <= 1, "deadline")
+        problem.addConstraint(_total(x, _scaled(hours, deadline_hours)) <= 1, "deadline")
     if budget_usd is not None:
-        problem.addConstraint(pulp.lpDot(_scaled(cost_usd, budget_usd), x) <= 1, "budget")
+        problem.addConstraint(_total(x, _scaled(cost_usd, budget_usd)) <= 1, "budget")
     return problem, x
+
+
+def _total(x: list[pulp.LpVariable], coefficients: list[float]) -> pulp.LpAffineExpression:
+    """sum_k a_k x_k by PuLP's bulk builder, several times faster than a sum of products."""
+    return pulp.lpSum_vars_coefs(zip(x, coefficients, strict=True))
 
 
 def _scaled(values: Floats, limit: float) -> list[float]:
