@@ -38,13 +38,22 @@ def is_stored(connection: sa.Connection, snapshot_id: str) -> bool:
     return connection.execute(sa.select(snapshots.c.id).where(snapshots.c.id == snapshot_id)).first() is not None
 
 
+_COLUMNS = sa.select(snapshots.c.id, snapshots.c.source, snapshots.c.observed_at)
+_REFRESHED = (
+    _COLUMNS.where(snapshots.c.source == "refresh")
+    .order_by(snapshots.c.observed_at.desc(), snapshots.c.seq.desc())
+    .limit(1)
+    .subquery()
+)
+_EMBEDDED = _COLUMNS.where(snapshots.c.source == "embedded").order_by(snapshots.c.seq.desc()).limit(1).subquery()
+#: Asked before every plan, so built once: the newest refresh and the embedded snapshot written last.
+_NEWEST = sa.union_all(sa.select(_REFRESHED), sa.select(_EMBEDDED))
+
+
 def current_snapshot(connection: sa.Connection) -> str | None:
     """The id of the newest refresh, unless embedded prices read after it came with a release; None if empty."""
-    columns = sa.select(snapshots.c.id, snapshots.c.observed_at)
-    of_source = {source: columns.where(snapshots.c.source == source) for source in ("embedded", "refresh")}
-    newest = of_source["refresh"].order_by(snapshots.c.observed_at.desc(), snapshots.c.seq.desc()).limit(1)
-    refreshed = connection.execute(newest).first()
-    embedded = connection.execute(of_source["embedded"].order_by(snapshots.c.seq.desc()).limit(1)).first()
+    newest = {row.source: row for row in connection.execute(_NEWEST)}
+    refreshed, embedded = newest.get("refresh"), newest.get("embedded")
     if refreshed is None or (embedded is not None and embedded.observed_at > refreshed.observed_at):
         return None if embedded is None else str(embedded.id)
     return str(refreshed.id)
