@@ -159,13 +159,11 @@ def _run(question: Question, market: Market, pairs: _Pairs, ready: Estimated, co
     levels = np.nan_to_num(snapshot.rate_levels, nan=settings.default_interruptions_per_hour)
     rate = np.where(kinds.interruptible[kind], levels[snapshot.rate_level[place]], 0.0)
     gigabytes = checkpoint_gb(question.work, question.job.training)
-    # Google preempts the hosts of a slice together, as the one resource they are rented as.
-    together = np.maximum(1, snapshot.shapes.fixed_nodes[snapshot.shapes.of_type[type_]])
     return Run(
         nodes=nodes.astype(np.float64),
         work_hours=ready.estimates.hours_with_goodput[pairs.row],
         log_sigma=ready.estimates.log_sigma[pairs.row],
-        cluster_rate=rate * (nodes / together),
+        cluster_rate=rate * nodes,
         checkpoint_hours=(gigabytes / settings.checkpoint_gbs / 3600.0) / nodes.astype(np.float64),
         usd_per_node_hour=snapshot.usd_per_hour[place],
         power_usd_per_node_hour=market.power_usd_per_node_hour[type_],

@@ -22,7 +22,8 @@ from planner.workload.work import Work
 
 #: More devices than any machine of today; past it a count is a slip.
 MOST_GPUS = 1_000_000
-_ENOUGH_MIB = 1e9
+#: Memory that holds any job the doors let in, MiB: what a job needs is worked out as if it fitted.
+_ENOUGH_MIB = 1e18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +98,9 @@ def _request(on: On) -> LayoutRequest:
 def _check(work: Work, on: On, request: LayoutRequest) -> None:
     """Raise one `UnusableInput` with every fault of the counts and the layout."""
     faults = [*_count_faults(on), *_split_faults(on, request), *_model_faults(work, request)]
+    if request.micro_batch and request.micro_batch > work.samples_per_step:
+        most = f"more than the {work.samples_per_step:g} samples of a step"
+        faults.append(Fault(("on", "micro_batch"), f"{request.micro_batch} is {most}; give fewer or batch more"))
     if faults:
         raise UnusableInput(*faults)
 

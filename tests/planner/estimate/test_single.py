@@ -2,10 +2,11 @@
 
 import pytest
 
+from catalog.errors import UnusableInput
 from planner.estimate import On, estimate_on
 from planner.estimate.machines import LayoutRequest
 from planner.job import Training
-from tests.planner.estimate.cases import llama_8b, resnet
+from tests.planner.estimate.cases import counted, llama_8b, resnet
 
 
 def test_the_answer_has_every_part_and_echoes_what_was_assumed() -> None:
@@ -56,3 +57,14 @@ def test_a_substituted_precision_is_warned_about() -> None:
     answer = estimate_on(resnet(), Training(), On(accelerator="V100-32GB", gpus=4), goodput=0.8)
     assert answer["precision"] == "fp16"
     assert any("fp16 in place of bf16" in warning for warning in answer["warnings"])
+
+
+def test_a_job_larger_than_any_memory_is_answered_with_what_it_needs() -> None:
+    answer = estimate_on(counted(memory_gib=1.5e6), Training(), On(accelerator="L40S", gpus=1), goodput=1.0)
+    assert not answer["memory"]["fits"]
+    assert answer["memory"]["peak_gib"] > 1e6
+
+
+def test_a_micro_batch_beyond_the_batch_is_refused_at_its_own_field() -> None:
+    with pytest.raises(UnusableInput, match=r"on\.micro_batch: 100000 is more than the 512 samples of a step"):
+        estimate_on(llama_8b(), Training(), On(accelerator="H100", gpus=8, micro_batch=100_000), goodput=1.0)
