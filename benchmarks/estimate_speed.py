@@ -2,12 +2,13 @@
 
 import statistics
 import time
+from dataclasses import fields, replace
 
 import numpy as np
 
 from catalog.accelerators import accelerators
 from planner.estimate import estimate
-from planner.estimate.machines import Machines
+from planner.estimate.machines import LayoutRequest, Machines
 from planner.job import Explicit, Preset, Training, Workload
 from planner.workload import work_of
 
@@ -71,6 +72,25 @@ def machines() -> Machines:
     )
 
 
+def repeated(rows: Machines, times: int) -> Machines:
+    """The same rows again and again."""
+    columns = {f.name: getattr(rows, f.name) for f in fields(rows) if f.name != "accelerators"}
+    return replace(rows, **{name: np.tile(values, times) for name, values in columns.items()})
+
+
+def print_amortised(rows: Machines) -> None:
+    """Microseconds per (shape, nodes, layout) where the layout is given: the inner loop of every plan."""
+    one = LayoutRequest(tensor=1, pipeline=1, context=1, zero_stage=3, micro_batch=1, checkpointing="full")
+    many = repeated(rows, 14)
+    work, training = work_of(*JOBS["llama-3-8b"]), JOBS["llama-3-8b"][1]
+    times = []
+    for _ in range(20):
+        start = time.perf_counter()
+        estimate(work, training, many, goodput=0.8, request=one)
+        times.append(1e6 * (time.perf_counter() - start) / len(many))
+    print(f"\n{len(many):,} configurations of llama-3-8b at a given layout: {statistics.median(times):.2f} us each")
+
+
 def main() -> None:
     """Print milliseconds per call."""
     rows = machines()
@@ -86,6 +106,7 @@ def main() -> None:
         p90 = statistics.quantiles(times, n=10)[-1]
         able = int((found.reason == 0).sum())
         print(f"{name:22}{min(times):9.2f}{statistics.median(times):9.2f}{p90:9.2f}{able:9}")
+    print_amortised(rows)
 
 
 if __name__ == "__main__":
