@@ -2,7 +2,8 @@
 
 import statistics
 import time
-from dataclasses import fields, replace
+from dataclasses import fields
+from typing import Any
 
 import numpy as np
 
@@ -74,8 +75,10 @@ def machines() -> Machines:
 
 def repeated(rows: Machines, times: int) -> Machines:
     """The same rows again and again."""
-    columns = {f.name: getattr(rows, f.name) for f in fields(rows) if f.name != "accelerators"}
-    return replace(rows, **{name: np.tile(values, times) for name, values in columns.items()})
+    columns: dict[str, Any] = {f.name: getattr(rows, f.name) for f in fields(rows) if f.name != "accelerators"}
+    return Machines(
+        accelerators=rows.accelerators, **{name: np.tile(values, times) for name, values in columns.items()}
+    )
 
 
 def print_amortised(rows: Machines) -> None:
