@@ -68,8 +68,9 @@ readme: $(DEV_STAMP)  ## put the real output of its example into the README
 fit: $(DEV_STAMP)  ## fit the constants of the time model to the measured runs, and write them down
 	$(BIN)/python -m benchmarks.fit
 
-accuracy: $(DEV_STAMP)  ## predicted against measured runs, from ../shared/data/runs
+accuracy: $(DEV_STAMP)  ## predicted against measured runs and memory, per source, task and accelerator
 	$(BIN)/python -m benchmarks.accuracy
+	$(BIN)/python -m benchmarks.memory_facts
 
 clean:  ## remove what was set up
 	rm -rf .venv .venv-torch .mypy_cache .ruff_cache .pytest_cache .hypothesis

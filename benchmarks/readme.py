@@ -32,7 +32,7 @@ def shown() -> tuple[str, str]:
 def main() -> None:
     """Put the real output into the README."""
     arguments, _ = shown()
-    output = printed(arguments).strip() + "\n"
+    output = "\n".join(line.rstrip() for line in printed(arguments).strip().splitlines()) + "\n"
     text = README.read_text(encoding="utf-8")
     README.write_text(BLOCK.sub(lambda found: found[1] + output + found[4], text), encoding="utf-8")
 
