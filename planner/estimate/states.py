@@ -92,13 +92,14 @@ def parts_of(work: Work) -> Parts:
     experts = float(shape.moe_layers * shape.experts * matrices * shape.hidden_size * shape.expert_ffn_size)
     head = float(shape.vocabulary_size * shape.hidden_size) if work.head_flops_per_unit > 0 else 0.0
     ends = min(max(work.embedding_parameters, head), max(0.0, work.parameters - experts) / 2)
-    expert_share = min(1.0, experts / work.parameters) if work.parameters else 0.0
+    adapters = work.trainable_parameters if work.frozen_parameter_bytes > 0 else 0.0
+    expert_share = min(1.0, experts / (work.parameters - adapters)) if work.parameters > adapters else 0.0
     if work.frozen_parameter_bytes > 0:
         frozen_experts = work.frozen_parameter_bytes * expert_share
         return Parts(
-            body=work.trainable_parameters,
+            body=work.trainable_parameters - work.expert_adapter_parameters,
             ends=0.0,
-            experts=0.0,
+            experts=work.expert_adapter_parameters,
             frozen_bytes=work.frozen_parameter_bytes - frozen_experts,
             frozen_expert_bytes=frozen_experts,
             layers=shape.layers,

@@ -29,7 +29,8 @@ class Projection:
     """Equal weight matrices: `held` in the model, of which a position passes through `active`.
 
     `positions` of one sample pass; the share `adapted` of the matrices gets a low-rank adapter under
-    LoRA; `query_and_value` is the share of them that are queries or values.
+    LoRA; `query_and_value` is the share of them that are queries or values, `routed` that of experts which tokens are
+    routed to.
     """
 
     inputs: float
@@ -39,6 +40,7 @@ class Projection:
     positions: int
     adapted: float = 1.0
     query_and_value: float = 0.0
+    routed: float = 0.0
 
     @property
     def parameters(self) -> float:
@@ -152,6 +154,7 @@ def _experts(model: Transformer, blocks: int) -> Iterator[Projection]:
         held=matrices * (model.experts + model.shared_experts),
         active=matrices * (model.active_experts + model.shared_experts),
         positions=length,
+        routed=model.experts / (model.experts + model.shared_experts),
     )
     yield Projection(
         inputs=model.hidden_size, outputs=model.experts, held=blocks, active=blocks, positions=length, adapted=0.0

@@ -71,6 +71,7 @@ def transformer_work(
         frozen_parameter_bytes=frozen_bytes(training, counts.matrices, counts.parameters - counts.matrices)
         if method.adapters
         else 0.0,
+        expert_adapter_parameters=training.rank * counts.routed_adapters if method.adapters else 0.0,
         shape=_shape(model),
         assumptions=(*assumptions, *amounts_said, *_said(model, training, particulars, unit, counts.parameters)),
     )
@@ -90,6 +91,7 @@ class _Counts:
         "matrices",
         "multiply_adds",
         "parameters",
+        "routed_adapters",
     )
 
     def __init__(self, model: Transformer, particulars: Particulars, *, everywhere: bool) -> None:
@@ -107,6 +109,7 @@ class _Counts:
         self.parameters = self.matrices + outside
         self.active_parameters = sum(part.active_parameters for part in parts) + outside
         self.adapters = sum(part.adapter_parameters for part in parts)
+        self.routed_adapters = sum(part.adapter_parameters * part.routed for part in parts)
         self.adapter_multiply_adds = sum(part.adapter_multiply_adds for part in parts)
         active = sum(part.adapter_parameters * part.active / part.held for part in parts)
         self.active_adapter_share = active / self.adapters

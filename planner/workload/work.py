@@ -63,7 +63,8 @@ class Work:
     functions, attention scores), full keeps the input of every block and the working set of one;
     `logits_bytes_per_sample` is kept apart since only one pipeline stage holds them. `parameters` includes frozen ones; `embedding_parameters` of them do no matmul.
     `frozen_parameter_bytes` is what all parameters that are not trained take together as stored (0 where
-    all are trained); `trainable_parameters` counts adapters under LoRA, which `parameters` includes.
+    all are trained); `trainable_parameters` counts adapters under LoRA, which `parameters` includes;
+    `expert_adapter_parameters` of them sit on routed experts and are divided as those are.
     `sequential_steps` is the length of a recurrence that cannot run in parallel (1 otherwise).
     `fixed_state_gib` is set for explicit work only: its memory, in place of states and activations, and a step
     of it may be shared by any number of accelerators since its batch is not known.
@@ -94,6 +95,7 @@ class Work:
     logits_bytes_per_sample: float
     sequential_steps: int = 1
     frozen_parameter_bytes: float = 0.0
+    expert_adapter_parameters: float = 0.0
     fixed_state_gib: float | None = None
     min_memory_gib_per_accelerator: float = 0.0
     table_parameters: float = 0.0

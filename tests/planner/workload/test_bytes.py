@@ -97,6 +97,15 @@ def test_adapters_sit_on_experts_but_not_on_the_router() -> None:
     )
 
 
+def test_adapters_of_routed_experts_are_told_apart_and_none_sit_there_beside_query_and_value() -> None:
+    everywhere = work_of(MIXTURE, Training(method="lora", rank=4))
+    attention = work_of(MIXTURE, Training(method="lora", rank=4, adapters_on="query_value"))
+    each = MIXTURE.layers * 3 * (HIDDEN + FFN)
+    assert everywhere.expert_adapter_parameters == pytest.approx(4 * MIXTURE.experts * each)
+    assert attention.expert_adapter_parameters == 0
+    assert work_of(MIXTURE, FULL).expert_adapter_parameters == 0
+
+
 def test_adapters_of_a_counted_model_are_trained_in_three_passes() -> None:
     ranks = [
         work_of(Preset(model="sdxl", samples=1e6), Training(method="lora", rank=rank)).linear_flops_per_unit
