@@ -101,6 +101,10 @@ def _whole(row: dict[str, str]) -> dict[str, str]:
     }
 
 
+#: What publishers append to a model of the same dimensions: how it was tuned, or the format of its weights.
+_RELEASE = re.compile(r"([-_ ](instruct|chat|it|hf))+$")
+
+
 def find_preset(text: str, path: tuple[str | int, ...] = ("workload", "model")) -> PresetRow:
     """The preset that `text` names, whatever its case and punctuation.
 
@@ -126,9 +130,10 @@ def _spellings() -> dict[str, str]:
 
 
 def _fold(text: str) -> str:
-    """Spelling without case, publisher and punctuation, but between digits: `Llama 3.1 8B` -> `llama3.1-8b`."""
+    """Spelling without case, publisher, release and punctuation, but between digits: `Llama 3.1 8B` -> `llama3.1-8b`."""
     model = text.lower().strip()
     model = re.sub(r"^(meta-llama|mistralai|qwen|google|microsoft|openai|facebook|stabilityai|deepseek-ai)/", "", model)
+    model = _RELEASE.sub("", model)
     apart = re.sub(r"(?<=[0-9])[^a-z0-9.]+(?=[0-9])", "-", model)
     return re.sub(r"(?<![0-9])[^a-z0-9]+|[^a-z0-9]+(?![0-9])", "", apart)
 
