@@ -65,7 +65,9 @@ def run_counter(request: dict[str, Any], *, python: str, timeout_seconds: float)
     with tempfile.TemporaryDirectory(prefix="gpuplan-profile-") as folder:
         question, answer = Path(folder) / "request.json", Path(folder) / "result.json"
         question.write_text(json.dumps(request), encoding="utf-8")
-        ended = _run([python, "-B", str(COUNTER), str(question), str(answer)], timeout_seconds)
+        # Warnings would stand last in what a process says, in place of why it stopped.
+        command = [python, "-B", "-W", "ignore", str(COUNTER), str(question), str(answer)]
+        ended = _run(command, timeout_seconds)
         result = _read(answer, ended, request["target"], python)
     if "error" in result:
         raise UnusableInput.at(result["error"]["field"], message=_where(result["error"], python))

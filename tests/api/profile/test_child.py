@@ -89,6 +89,11 @@ def test_a_module_that_ends_the_process_is_told_with_its_last_words(counter: Cou
     assert "it last said: CUDA is required" in message
 
 
+def test_a_warning_is_never_taken_for_the_last_words(counter: Counter) -> None:
+    counter("import warnings; print('no licence', flush=True); warnings.warn('numpy is missing'); os._exit(7)")
+    assert "it last said: no licence" in refusal()
+
+
 def test_a_crash_is_told_by_its_signal(counter: Counter) -> None:
     counter(f"os.kill(os.getpid(), {int(signal.SIGSEGV)})")
     assert "was killed by SIGSEGV" in refusal()
