@@ -56,7 +56,13 @@ def explain(question: Question, found: Candidates) -> Infeasible:
         nearest_breaks=nearest.requirements if nearest else (),
         offers_considered=found.offers_considered,
         rejected=with_late_and_dear(found, over(found.table, job.deadline_hours, job.budget_usd)),
-        warnings=() if nearest else (_nothing_fits(found, marked[0][0], nodes),),
+        warnings=(_searched(nodes),) if nearest else (_nothing_fits(found, marked[0][0], nodes),),
+    )
+
+
+def _searched(nodes: int) -> str:
+    return (
+        f"ways out were looked for on up to {nodes} nodes, in this snapshot, at this batch; max_nodes widens the search"
     )
 
 
