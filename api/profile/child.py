@@ -1,13 +1,14 @@
 """Run the counter under the interpreter that has the user's torch: bounded in time, output and what it leaves behind.
 
-The user's code is imported and run there, in a process group of its own that is ended as a whole; what it
-prints is read and dropped, so that it can neither fill a disk nor mix with the answer.
+The user's code is imported and run there, in a process group of its own that is ended as a whole, with those
+that left the group where the system tells them (Linux); what it prints is read and dropped, so that it can neither fill a disk nor mix with the answer.
 """
 
 import contextlib
 import importlib.util
 import json
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -23,6 +24,8 @@ from catalog.errors import UnusableInput
 
 COUNTER = Path(__file__).parent / "counter"
 INTERPRETER = "GPUPLAN_TORCH_PYTHON"
+#: In the environment of the process and of all that it starts, whatever group they move to.
+_MARK = "GPUPLAN_COUNTING"
 #: The end of what a process says, which is where it says why it stopped.
 _KEPT_OUTPUT = 4096
 #: Counts are a few kilobytes.
@@ -81,13 +84,19 @@ def _where(error: dict[str, str], python: str) -> str:
 
 
 def _run(command: list[str], timeout_seconds: float) -> Ended:
+    mark = secrets.token_hex(16)
     try:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=os.environ | {_MARK: mark},
         )
     except OSError as error:
         raise UnusableInput.at("python", message=f"{command[0]} cannot be run: {error.strerror}") from None
-    with _ended_with_its_group(process) as tail:
+    with _ended_with_its_group(process, mark) as tail:
         try:
             status = process.wait(timeout_seconds)
         except subprocess.TimeoutExpired:
@@ -95,13 +104,13 @@ def _run(command: list[str], timeout_seconds: float) -> Ended:
                 f"took more than {timeout_seconds:g} s and was stopped; give --timeout SECONDS, or a smaller input"
             )
             raise UnusableInput.at("target", message=message) from None
-        left = _group_lives(process.pid)
+        left = _group_lives(process.pid) or bool(_marked(mark))
     return Ended(status=status, output=bytes(tail).decode(errors="replace"), left_others=left)
 
 
 @contextlib.contextmanager
-def _ended_with_its_group(process: subprocess.Popen[bytes]) -> Iterator[bytearray]:
-    """Read the output while the process runs, keep its end, and kill the group whatever happens."""
+def _ended_with_its_group(process: subprocess.Popen[bytes], mark: str) -> Iterator[bytearray]:
+    """Read the output while the process runs, keep its end, and kill the group and all with the mark whatever happens."""
     tail = bytearray()
     stream = process.stdout
     if stream is None:
@@ -114,7 +123,10 @@ def _ended_with_its_group(process: subprocess.Popen[bytes]) -> Iterator[bytearra
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        # A process that left the group may hold the pipe open; nothing waits for it.
+        for stray in _marked(mark):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(stray, signal.SIGKILL)
+        # Where strays are not told, one may hold the pipe open; nothing waits for it.
         reader.join(timeout=1)
 
 
@@ -123,6 +135,17 @@ def _drain(stream: IO[bytes], tail: bytearray) -> None:
         tail += chunk
         del tail[:-_KEPT_OUTPUT]
     stream.close()
+
+
+def _marked(mark: str) -> list[int]:
+    """Processes that carry the mark in their environment; none where the system has no /proc."""
+    wanted, found = f"{_MARK}={mark}".encode(), []
+    for place in Path("/proc").glob("[0-9]*/environ"):
+        # One may end while it is looked at, and those of other users are not shown.
+        with contextlib.suppress(OSError):
+            if wanted in place.read_bytes():
+                found.append(int(place.parent.name))
+    return found
 
 
 def _group_lives(group: int) -> bool:

@@ -69,6 +69,14 @@ def test_processes_that_a_module_leaves_behind_are_ended_and_mentioned(counter: 
     assert not alive(int(pid_file.read_text(encoding="utf-8")))
 
 
+def test_a_process_that_leaves_the_group_is_ended_and_mentioned_too(counter: Counter, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    daemon = f"os.setsid(); open({str(pid_file)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    counter(f"if not os.fork(): {daemon}\nwhile not os.path.exists({str(pid_file)!r}): time.sleep(0.01)\nanswer()")
+    assert ran()["notes"] == ["the module started processes of its own, which were ended"]
+    assert not alive(int(pid_file.read_text(encoding="utf-8")))
+
+
 def alive(pid: int) -> bool:
     """Whether a process still runs; one that was killed may linger until its parent has looked."""
     for _ in range(50):
