@@ -46,7 +46,11 @@ def profile(
     timeout: Annotated[float, typer.Option(min=1, max=86_400, help="Seconds after which counting is stopped.")] = 120.0,
     as_json: AsJson = False,
 ) -> None:
-    """Count a PyTorch module's FLOPs, bytes and memory into a job file."""
+    """Count a PyTorch module's FLOPs, bytes and memory into a job file.
+
+    FACTORY takes no arguments and gives the module; or (module, loss); or (generator, discriminator), each with
+    an optimizer of its own; or (module, module, ..., step), where step(*modules, *inputs, *targets) gives the losses.
+    """
     from api.profile.child import interpreter
     from api.profile.job_file import counted_job, write_job
 

@@ -107,6 +107,11 @@ def test_help_lists_the_commands_and_no_command_is_help(run: Run) -> None:
         assert all(name in ended.out for name in ("plan", "estimate", "offers", "accelerators", "show", "serve"))
 
 
+def test_help_on_profiles_says_what_a_factory_may_give(run: Run) -> None:
+    said = " ".join(run("profile", "--help").out.split())
+    assert all(form in said for form in ("(module, loss)", "(generator, discriminator)", "step(*modules, *inputs"))
+
+
 UNUSABLE_JOBS: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown key": ({"deadlin": "3d"}, "deadlin"),
     "a unit that is none": ({"deadline": "7 dogs"}, "deadline"),
