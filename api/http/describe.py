@@ -25,7 +25,7 @@ PROBLEM_SCHEMA: Schema = {
                 "required": ["pointer", "detail"],
                 "properties": {
                     "pointer": {"type": "string", "description": "RFC 6901 pointer to the field"},
-                    "in": {"enum": ["body", "query", "header"]},
+                    "in": {"enum": ["body", "query", "path", "header"]},
                     "detail": {"type": "string"},
                 },
             },

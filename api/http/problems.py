@@ -93,10 +93,11 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _unusable(request: Request, error: Exception) -> Response:
-    """What is not stored is 404; pointers name fields of the body, or of the query where there is no body."""
+    """What is not stored is 404, named in the path or else in the query; other pointers name fields of the body, if any."""
     raised = _as(UnusableInput, error)
-    within = "query" if request.method == "GET" or isinstance(raised, NotStored) else "body"
-    return _answer(request, unusable(raised, status=404 if isinstance(raised, NotStored) else 422, within=within))
+    if isinstance(raised, NotStored):
+        return _answer(request, unusable(raised, status=404, within="path" if request.path_params else "query"))
+    return _answer(request, unusable(raised, status=422, within="query" if request.method == "GET" else "body"))
 
 
 async def _store_failed(request: Request, error: Exception) -> Response:

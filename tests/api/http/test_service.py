@@ -168,9 +168,12 @@ def test_a_wrong_parameter_is_a_problem_with_a_pointer(client: httpx.Client, pat
 
 
 def test_what_is_not_there_is_a_problem(client: httpx.Client) -> None:
-    problem(client.get("/v1/plans/absent"), 404)
-    problem(client.get("/v1/plans/%00"), 404)
-    problem(client.get("/v1/offers?snapshot=feed"), 404)
+    for path, within in (
+        ("/v1/plans/absent", "path"),
+        ("/v1/plans/%00", "path"),
+        ("/v1/offers?snapshot=feed", "query"),
+    ):
+        assert [error["in"] for error in problem(client.get(path), 404)["errors"]] == [within]
     problem(client.get("/nowhere"), 404)
     allowed = client.delete("/v1/offers")
     problem(allowed, 405)
