@@ -103,6 +103,7 @@ class Gpuplan:
         now = now or datetime.now(UTC)
         job = parse_job(document, now=now)
         # Only now: a job that cannot be read is refused without waiting for the planner's libraries.
+        from planner.answer import Planned
         from planner.document import document as as_document
         from planner.plan import plan
 
@@ -112,7 +113,8 @@ class Gpuplan:
         )
         echoed = canonical(job)
         answer: Document = as_document(outcome, echoed, version=gpuplan_version())
-        answer |= {"meta": _meta(answer, columns, now, began)}
+        solver = outcome.proof.certificate.milliseconds if isinstance(outcome, Planned) else None
+        answer |= {"meta": _meta(answer, columns, now, began) | {"solver_milliseconds": solver}}
         self.store.save_plan(_body(answer)["id"], columns.snapshot_id, echoed, answer, now)
         return answer
 

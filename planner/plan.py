@@ -46,9 +46,9 @@ def plan(
     """The cheapest configuration that meets the job's requirements, proven over the snapshot in `columns`.
 
     `owned` machines compete at the cost basis of `settings`. `past_runs` of such work, the user's own, shift and
-    narrow the estimates. With `frontier` the plan carries the whole cost-time frontier. Raises `UnusableInput` for jobs that contradict themselves or the
-    catalogue (unknown regions, dimensions that do not match) and `NotProvenError` if the solver and the
-    enumeration disagree, which is a defect.
+    narrow the estimates. With `frontier` the plan carries the whole cost-time frontier. Raises `UnusableInput`
+    for jobs that contradict themselves or the catalogue (unknown regions, dimensions that do not match) and
+    `NotProvenError` if the solver and the enumeration disagree, which is a defect.
     """
     start = job.start
     if start is None:

@@ -42,7 +42,6 @@ class Screened:
 
     places: Places
     broken: NDArray[np.uint16]
-    considered: int
     rejected: dict[str, int]
     allowed: NDArray[np.bool_]
     allowed_of_shape: NDArray[np.int64]
@@ -78,7 +77,6 @@ def screen(
     return Screened(
         places=places[kept],
         broken=mask[kept],
-        considered=len(snapshot.group),
         rejected=rejected,
         allowed=allowed,
         allowed_of_shape=np.bincount(
