@@ -146,6 +146,7 @@ offers = sa.Table(
     _text("instance_type"),
     _text("price_kind"),
     sa.UniqueConstraint("provider", "region", "zone", "instance_type", "price_kind"),
+    sa.Index(None, "instance_type"),
 )
 
 #: What a set of rows shares besides their figures; `reading_id` stays, its contents move with each refresh.
@@ -218,4 +219,46 @@ actuals = sa.Table(
     sa.Column("preemptions", sa.Integer),
     _text("expected"),
     sa.ForeignKeyConstraint(["plan_id"], ["plans.id"]),
+)
+
+#: One row per refresh that was run, also of one that wrote no snapshot; `report` is what it printed, as JSON.
+refreshes = sa.Table(
+    "refreshes",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("started_at", UtcMicros, nullable=False, index=True),
+    sa.Column("finished_at", UtcMicros, nullable=False),
+    _text("outcome"),
+    sa.Column("snapshot_id", sa.Text),
+    _text("report"),
+    sa.CheckConstraint("outcome IN ('whole', 'partial', 'refused', 'failed')", name="outcome"),
+)
+
+#: Saved jobs that are planned again after each refresh; `last_seen` is the plan that changes are told against.
+watches = sa.Table(
+    "watches",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    _text("name"),
+    _text("job"),
+    sa.Column("channels", Texts, nullable=False),
+    sa.Column("cheaper_by_percent", sa.Double, nullable=False),
+    sa.Column("created_at", UtcMicros, nullable=False),
+    _text("last_seen"),
+)
+
+#: What watches have to say, written with the change it tells of and sent after; one per watch, snapshot and channel.
+notifications = sa.Table(
+    "notifications",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    _text("watch_id", index=True),
+    _text("snapshot_id"),
+    _text("channel"),
+    _text("payload"),
+    sa.Column("created_at", UtcMicros, nullable=False),
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("delivered_at", UtcMicros, index=True),
+    _text("last_error"),
+    sa.UniqueConstraint("watch_id", "snapshot_id", "channel"),
 )

@@ -61,10 +61,10 @@ def _tables(connection: sa.Connection) -> dict[str, object]:
     }
 
 
-NEXT_REVISION = """
+NEXT_REVISION = f"""
 import sqlalchemy as sa
 from alembic import op
-revision, down_revision = "0003", "0002"
+revision, down_revision = "9998", "{HEAD}"
 def upgrade() -> None:
     op.add_column("plans", sa.Column("note", sa.Text))
 """
@@ -75,13 +75,13 @@ def test_a_database_of_an_older_release_is_upgraded_and_keeps_its_rows(
 ) -> None:
     store.save_plan("p", "s", {}, {"outcome": "planned"}, NIGHT)
     shutil.copytree(Path(catalog.migrate.__file__).parent / "migrations", tmp_path / "migrations")
-    (tmp_path / "migrations" / "versions" / "0003_note.py").write_text(NEXT_REVISION)
+    (tmp_path / "migrations" / "versions" / "9998_note.py").write_text(NEXT_REVISION)
     monkeypatch.setattr(catalog.migrate, "SCRIPTS", str(tmp_path / "migrations"))
-    monkeypatch.setattr(catalog.migrate, "HEAD", "0003")
+    monkeypatch.setattr(catalog.migrate, "HEAD", "9998")
     upgraded = open_store(store.url.render_as_string(hide_password=False).replace("+psycopg", ""))
     with upgraded.engine.connect() as connection:
         assert connection.exec_driver_sql("SELECT id, note FROM plans").all() == [("p", None)]
-        assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").all() == [("0003",)]
+        assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").all() == [("9998",)]
 
 
 def test_an_upgrade_that_fails_leaves_the_database_as_it_was(
@@ -89,10 +89,10 @@ def test_an_upgrade_that_fails_leaves_the_database_as_it_was(
 ) -> None:
     shutil.copytree(Path(catalog.migrate.__file__).parent / "migrations", tmp_path / "migrations")
     wrong = NEXT_REVISION + '    op.add_column("no_such_table", sa.Column("note", sa.Text))\n'
-    (tmp_path / "migrations" / "versions" / "0003_note.py").write_text(wrong)
+    (tmp_path / "migrations" / "versions" / "9998_note.py").write_text(wrong)
     with monkeypatch.context() as patched:
         patched.setattr(catalog.migrate, "SCRIPTS", str(tmp_path / "migrations"))
-        patched.setattr(catalog.migrate, "HEAD", "0003")
+        patched.setattr(catalog.migrate, "HEAD", "9998")
         with pytest.raises(StoreFailure, match="no_such_table"):
             Store.open(store.url.render_as_string(hide_password=False).replace("+psycopg", ""))
     with store.engine.connect() as connection:
