@@ -34,10 +34,16 @@ def embedded_snapshot() -> Snapshot:
         raise StoreFailure(f"the embedded catalogue cannot be read ({problem}); reinstall gpuplan") from problem
 
 
+@cache
+def embedded_instance_types() -> tuple[InstanceType, ...]:
+    """Every machine of the embedded snapshot, sorted by provider and name, without reading its prices."""
+    return tuple(_instance_type(row) for row in data_table("instance_types.csv"))
+
+
 def _read() -> Snapshot:
     about = data_table("embedded.csv")[0]
     offers = offers_of(lzma.decompress((files("catalog") / "data" / "offers.csv.xz").read_bytes()).decode())
-    types = tuple(_instance_type(row) for row in data_table("instance_types.csv"))
+    types = embedded_instance_types()
     if (len(offers), len(types)) != (int(about["offers"]), int(about["instance_types"])):
         raise ValueError("offers or instance types are missing")
     observed_at = datetime.fromisoformat(about["observed_at"])

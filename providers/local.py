@@ -75,6 +75,7 @@ class LocalProvider:
 
     machines: tuple[OwnedMachine, ...]
     name: str = PROVIDER
+    parallel: int = 1
 
     def regions(self) -> Sequence[str]:
         """The sites, in the order of the inventory."""

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from catalog.accelerators import accelerators
 from catalog.build.catalogue import Catalogue, catalogue_of
-from catalog.build.hardware import instance_types, left_out
+from catalog.build.hardware import instance_types
 from catalog.build.writing import write_catalogue
+from catalog.left_out import left_out
 from catalog.snapshot import snapshot_of
 
 REPOSITORY = Path(__file__).parents[2]

@@ -14,6 +14,7 @@ from catalog.build.prices import listed_prices
 from catalog.build.side_tables import side_tables
 from catalog.build.spot_from_saving import spot_from_savings
 from catalog.build.tpu import tpu_slices
+from catalog.data_tables import data_table
 from catalog.offer import InstanceType, Offer
 
 
@@ -74,7 +75,7 @@ def _problems(
     types: Sequence[InstanceType], offers: Sequence[Offer], listed: Sequence[Row], accelerators: Collection[str]
 ) -> list[str]:
     places = {(row["provider"], row["region"]) for row in mapping_table("places")}
-    per_slice = {row["priced_from"] for row in mapping_table("tpu_slices")}
+    per_slice = {row["priced_from"] for row in data_table("tpu_slices.csv")}
     per_machine = [row for row in listed if row["instance_type"] not in per_slice]
     return problems(types, offers, accelerators=accelerators, places=places) + differing_counts(per_machine, types)
 

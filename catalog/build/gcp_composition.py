@@ -18,6 +18,7 @@ from catalog.accelerators import accelerators
 from catalog.build.account import Harvest
 from catalog.build.fact_tables import Row, mapping_table
 from catalog.build.observation import observed
+from catalog.data_tables import data_table
 from catalog.money import MICROS_PER_USD, usd_micros
 from catalog.offer import InstanceType, Offer
 
@@ -78,7 +79,7 @@ def composed_machines(parts: Parts, listed: Iterable[Offer]) -> Harvest:
     taken = {offer.key for offer in listed}
     parts = {**parts, **_n1_hosts(parts, listed)}
     harvest = Harvest()
-    for shape in mapping_table("n1_shapes"):
+    for shape in data_table("n1_shapes.csv"):
         recipe = _n1_recipe(shape)
         harvest.instance_types.append(_n1_type(shape, recipe.name))
         harvest.offers += _composed(recipe, parts, taken)
@@ -109,7 +110,7 @@ def _n1_hosts(parts: Parts, listed: Iterable[Offer]) -> dict[tuple[str, str, str
         if name == "component:n1/vcpu" and (region, "component:n1/gib_ram", price_kind) in parts:
             vcpu, gib = parts[region, name, price_kind], parts[region, "component:n1/gib_ram", price_kind]
             _keep_newest(hosts, (region, N1_HOST_VCPU, price_kind), _n1_host_of_units(vcpu, gib))
-    shapes = {_n1_name(shape): shape for shape in mapping_table("n1_shapes")}
+    shapes = {_n1_name(shape): shape for shape in data_table("n1_shapes.csv")}
     for offer in listed:
         shape = shapes.get(offer.instance_type)
         gpu = parts.get((offer.region, f"component:gpu/{shape['gpu']}", offer.price_kind)) if shape else None

@@ -32,11 +32,6 @@ def instance_types() -> list[InstanceType]:
     return [found[key] for key in sorted(found)]
 
 
-def left_out() -> dict[str, str]:
-    """Accelerated instance types that are no training hardware, by name, each with the reason."""
-    return {row["name"]: row["reason"] for row in mapping_table("hardware_left_out")}
-
-
 def _instance_type(row: Row) -> InstanceType:
     return InstanceType(
         provider=row["provider"],

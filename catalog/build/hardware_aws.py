@@ -1,7 +1,7 @@
 """EC2 hardware: the DescribeInstanceTypes records that moto carries, read when the catalogue is built.
 
 EC2 states counts, memory, vCPU, disk and network; how the devices of a node are joined it does not
-say, so `facts/ec2_families.csv` adds that per family, and `facts/ec2_devices.csv` names the
+say, so `data/ec2_families.csv` adds that per family, and `data/ec2_devices.csv` names the
 accelerator behind EC2's device name and memory.
 """
 
@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 from catalog.build.fact_tables import Row, mapping_table
+from catalog.data_tables import data_table
 from catalog.offer import Implausible, InstanceType
 
 _MIB_PER_GIB = 1024
@@ -35,7 +36,7 @@ def ec2_instance_types() -> list[InstanceType]:
     Raises `Implausible` for a device name or family that the tables do not know, so that a new
     family is looked up rather than guessed.
     """
-    elsewhere = {row["name"] for row in [*mapping_table("hardware_aws"), *mapping_table("hardware_left_out")]}
+    elsewhere = {row["name"] for row in [*mapping_table("hardware_aws"), *data_table("left_out.csv")]}
     records = [each for name, each in sorted(ec2_records().items()) if name not in elsewhere]
     return [_instance_type(each) for each in records if _devices(each)]
 
@@ -90,21 +91,21 @@ def _family(name: str) -> Row:
     family = name.partition(".")[0]
     found = _families().get(family)
     if found is None:
-        raise Implausible(f"instance type {name}: facts/ec2_families.csv lacks the family {family}")
+        raise Implausible(f"instance type {name}: data/ec2_families.csv lacks the family {family}")
     return found
 
 
 @cache
 def _families() -> dict[str, Row]:
-    return {row["family"]: row for row in mapping_table("ec2_families")}
+    return {row["family"]: row for row in data_table("ec2_families.csv")}
 
 
 def _accelerator(ec2_name: str, memory_mib: int) -> str:
     """Our name for a whole device of that name and memory; EC2 rounds the memory of a share."""
-    for row in mapping_table("ec2_devices"):
+    for row in data_table("ec2_devices.csv"):
         if row["ec2_name"] == ec2_name and abs(int(row["ec2_memory_mib"]) - memory_mib) <= 8:
             return row["accelerator"]
-    raise Implausible(f"facts/ec2_devices.csv lacks the EC2 device {ec2_name!r} of {memory_mib} MiB")
+    raise Implausible(f"data/ec2_devices.csv lacks the EC2 device {ec2_name!r} of {memory_mib} MiB")
 
 
 def _network(info: dict[str, Any]) -> tuple[float, str]:

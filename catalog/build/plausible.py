@@ -6,7 +6,8 @@ from fractions import Fraction
 from functools import cache
 from statistics import median
 
-from catalog.build.fact_tables import Row, mapping_table
+from catalog.build.fact_tables import Row
+from catalog.data_tables import data_table
 from catalog.money import MICROS_PER_USD
 from catalog.offer import InstanceType, Offer
 from catalog.price_kinds import PriceKind, price_kinds
@@ -110,7 +111,7 @@ def _bounds(usual: float | None, price_kind: str) -> tuple[float, float]:
 
 
 def _group(kind: PriceKind) -> str:
-    """Which row of `facts/price_bounds.csv` bounds a kind, by its properties."""
+    """Which row of `data/price_bounds.csv` bounds a kind, by its properties."""
     if kind.interruptible:
         return "interruptible"
     return "term" if kind.term_hours else "plain"
@@ -118,4 +119,4 @@ def _group(kind: PriceKind) -> str:
 
 @cache
 def _ratios() -> dict[str, Row]:
-    return {row["kind_group"]: row for row in mapping_table("price_bounds")}
+    return {row["kind_group"]: row for row in data_table("price_bounds.csv")}

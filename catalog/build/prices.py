@@ -8,6 +8,7 @@ from functools import cache
 from catalog.build.account import LEFT_OUT, QUARANTINED, Harvest, SetAside
 from catalog.build.fact_tables import Row, mapping_table
 from catalog.build.observation import observed
+from catalog.data_tables import data_table
 from catalog.money import usd_micros
 from catalog.offer import Offer
 
@@ -131,7 +132,7 @@ def _notes() -> dict[str, tuple[str, str]]:
 
 @cache
 def _slice_bases() -> frozenset[str]:
-    return frozenset(row["priced_from"] for row in mapping_table("tpu_slices"))
+    return frozenset(row["priced_from"] for row in data_table("tpu_slices.csv"))
 
 
 @cache

@@ -14,9 +14,10 @@ from fractions import Fraction
 
 from catalog.accelerators import accelerators
 from catalog.build.account import Harvest
-from catalog.build.fact_tables import Row, mapping_table
+from catalog.build.fact_tables import Row
 from catalog.build.observation import observed
 from catalog.build.prices import ListedPrice
+from catalog.data_tables import data_table
 from catalog.money import MICROS_PER_USD
 from catalog.offer import InstanceType, Offer
 
@@ -27,7 +28,7 @@ MAX_CHIPS = 256
 def tpu_slices(priced: Sequence[ListedPrice]) -> Harvest:
     """Instance types and offers of every documented slice that has a chip price in some zone."""
     harvest = Harvest()
-    for slice_row in mapping_table("tpu_slices"):
+    for slice_row in data_table("tpu_slices.csv"):
         bases = [price for price in priced if price.row["instance_type"] == slice_row["priced_from"]]
         if bases:
             harvest.instance_types.append(_slice_type(slice_row))

@@ -10,8 +10,9 @@ import pytest
 from catalog.accelerators import accelerators
 from catalog.build import hardware
 from catalog.build.fact_tables import mapping_table
-from catalog.build.hardware import instance_types, left_out
+from catalog.build.hardware import instance_types
 from catalog.build.hardware_aws import ec2_instance_types, ec2_records
+from catalog.left_out import left_out
 from catalog.offer import Implausible
 
 TYPES = {each.name: each for each in instance_types()}
