@@ -179,5 +179,5 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self.wfile.write(reply.body)
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Tests read `CloudServer.requests` instead."""
