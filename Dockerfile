@@ -14,7 +14,7 @@ RUN /opt/gpuplan/bin/uv pip install --no-cache --python /opt/gpuplan/bin/python 
  && /opt/gpuplan/bin/uv pip uninstall --python /opt/gpuplan/bin/python uv hatchling editables
 
 FROM python:3.12-slim
-RUN useradd --system --create-home --home-dir /var/lib/gpuplan --shell /usr/sbin/nologin gpuplan
+RUN useradd --system --uid 10001 --create-home --home-dir /var/lib/gpuplan --shell /usr/sbin/nologin gpuplan
 COPY --from=build /opt/gpuplan /opt/gpuplan
 ENV PATH=/opt/gpuplan/bin:$PATH \
     PYTHONUNBUFFERED=1 \
