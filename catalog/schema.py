@@ -234,7 +234,7 @@ refreshes = sa.Table(
     sa.CheckConstraint("outcome IN ('whole', 'partial', 'refused', 'failed')", name="outcome"),
 )
 
-#: Saved jobs that are planned again after each refresh; `last_seen` is the plan that changes are told against.
+#: Saved jobs that are planned again after each refresh; `last_told` is what changes are told against, as JSON.
 watches = sa.Table(
     "watches",
     metadata,
@@ -242,23 +242,31 @@ watches = sa.Table(
     _text("name"),
     _text("job"),
     sa.Column("channels", Texts, nullable=False),
-    sa.Column("cheaper_by_percent", sa.Double, nullable=False),
+    sa.Column("threshold_percent", sa.Double, nullable=False),
     sa.Column("created_at", UtcMicros, nullable=False),
-    _text("last_seen"),
+    _text("last_told"),
+    sa.Column("tellings", sa.Integer, nullable=False),
+    sa.Column("checked_at", UtcMicros),
+    _text("problem"),
+    sa.Column("ended_at", UtcMicros),
 )
 
-#: What watches have to say, written with the change it tells of and sent after; one per watch, snapshot and channel.
+#: What watches have to say, written with the change it tells of and sent after; one per telling and channel.
 notifications = sa.Table(
     "notifications",
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     _text("watch_id", index=True),
+    sa.Column("telling", sa.Integer, nullable=False),
     _text("snapshot_id"),
     _text("channel"),
+    _text("event"),
     _text("payload"),
     sa.Column("created_at", UtcMicros, nullable=False),
     sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("held_until", UtcMicros),
     sa.Column("delivered_at", UtcMicros, index=True),
+    sa.Column("given_up_at", UtcMicros),
     _text("last_error"),
-    sa.UniqueConstraint("watch_id", "snapshot_id", "channel"),
+    sa.UniqueConstraint("watch_id", "telling", "channel"),
 )

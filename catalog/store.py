@@ -24,6 +24,7 @@ from catalog.schema import snapshots
 from catalog.snapshot import Snapshot
 from catalog.snapshot_list import NotStored, StoredSnapshot, all_snapshots, current_snapshot, find_snapshot, is_stored
 from catalog.stored_columns import StoredOffers, stored_columns
+from catalog.watch_store import WatchStore
 
 __all__ = ["NotStored", "SavedPlan", "Source", "Store", "StoredSnapshot"]
 
@@ -40,6 +41,7 @@ class Store:
         """Use `Store.open`, which also brings the database up to date."""
         self.engine = engine
         self.url = url
+        self.watching = WatchStore(reading=self._reading, writing=self._writing)
         self._loading = threading.Lock()
         self._columns: OrderedDict[str, Columns] = OrderedDict()
 

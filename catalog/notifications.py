@@ -1,0 +1,84 @@
+"""What watches have to say: kept until a receiver has taken it, and held by one sender at a time."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from catalog.database import insert_or_keep
+from catalog.saved import as_json
+from catalog.schema import notifications
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notification:
+    """One message to one channel: waiting, delivered, or given up, and then `last_error` says why.
+
+    `telling` numbers the times that its watch had something to say. `held_until` is the time up to which one
+    sender has it; a sender that died lets go of it then.
+    """
+
+    id: str
+    watch_id: str
+    telling: int
+    snapshot_id: str
+    channel: str
+    event: str
+    payload: dict[str, Any]
+    created_at: datetime
+    attempts: int = 0
+    held_until: datetime | None = None
+    delivered_at: datetime | None = None
+    given_up_at: datetime | None = None
+    last_error: str = ""
+
+
+def write_notification(connection: sa.Connection, notification: Notification) -> None:
+    """Keeps a message; one that is there already stays as it is."""
+    row = {name: getattr(notification, name) for name in notifications.c.keys()}  # noqa: SIM118
+    insert_or_keep(connection, notifications, row | {"payload": as_json(notification.payload)})
+
+
+def read_notifications(connection: sa.Connection, watch_id: str) -> tuple[Notification, ...]:
+    """All that one watch had to say, the newest first."""
+    table = notifications
+    asked = sa.select(table).where(table.c.watch_id == watch_id)
+    return _all(connection, asked.order_by(table.c.telling.desc(), table.c.channel))
+
+
+def read_waiting(connection: sa.Connection) -> tuple[Notification, ...]:
+    """All that is neither delivered nor given up, the oldest first."""
+    table = notifications
+    asked = sa.select(table).where(table.c.delivered_at.is_(None), table.c.given_up_at.is_(None))
+    return _all(connection, asked.order_by(table.c.created_at, table.c.watch_id, table.c.channel))
+
+
+def hold(connection: sa.Connection, notification_id: str, now: datetime, until: datetime) -> bool:
+    """Whether the caller is now the one who sends it, up to `until`: nobody else holds it, and it still waits."""
+    table = notifications
+    free = sa.or_(table.c.held_until.is_(None), table.c.held_until <= now)
+    waits = sa.and_(table.c.id == notification_id, table.c.delivered_at.is_(None), table.c.given_up_at.is_(None), free)
+    return bool(connection.execute(sa.update(table).where(waits).values(held_until=until)).rowcount)
+
+
+def settle(
+    connection: sa.Connection,
+    notification_id: str,
+    *,
+    attempts: int,
+    error: str = "",
+    delivered_at: datetime | None = None,
+    given_up_at: datetime | None = None,
+) -> None:
+    """Notes how sending went after so many attempts, and lets go of it."""
+    table = notifications
+    values = {"held_until": None, "delivered_at": delivered_at, "given_up_at": given_up_at, "last_error": error}
+    done = sa.update(table).where(table.c.id == notification_id)
+    connection.execute(done.values(attempts=table.c.attempts + attempts, **values))
+
+
+def _all(connection: sa.Connection, asked: sa.Select[Any]) -> tuple[Notification, ...]:
+    rows = connection.execute(asked)
+    return tuple(Notification(**dict(row._mapping) | {"payload": json.loads(row.payload)}) for row in rows)
