@@ -39,19 +39,15 @@ def is_stored(connection: sa.Connection, snapshot_id: str) -> bool:
 
 
 _COLUMNS = sa.select(snapshots.c.id, snapshots.c.source, snapshots.c.observed_at)
-_REFRESHED = (
-    _COLUMNS.where(snapshots.c.source == "refresh")
-    .order_by(snapshots.c.observed_at.desc(), snapshots.c.seq.desc())
-    .limit(1)
-    .subquery()
-)
+#: By number, not by time: a refresh may keep nothing but older rows (its newest place is gone, a clock was set back).
+_REFRESHED = _COLUMNS.where(snapshots.c.source == "refresh").order_by(snapshots.c.seq.desc()).limit(1).subquery()
 _EMBEDDED = _COLUMNS.where(snapshots.c.source == "embedded").order_by(snapshots.c.seq.desc()).limit(1).subquery()
-#: Asked before every plan, so built once: the newest refresh and the embedded snapshot written last.
+#: Asked before every plan, so built once: the refresh and the embedded snapshot written last.
 _NEWEST = sa.union_all(sa.select(_REFRESHED), sa.select(_EMBEDDED))
 
 
 def current_snapshot(connection: sa.Connection) -> str | None:
-    """The id of the newest refresh, unless embedded prices read after it came with a release; None if empty."""
+    """The id of the last refresh, unless embedded prices read after it came with a release; None if empty."""
     newest = {row.source: row for row in connection.execute(_NEWEST)}
     refreshed, embedded = newest.get("refresh"), newest.get("embedded")
     if refreshed is None or (embedded is not None and embedded.observed_at > refreshed.observed_at):

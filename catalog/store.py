@@ -19,6 +19,7 @@ from catalog.errors import StoreFailure
 from catalog.migrate import HEAD, revision_of, to_head
 from catalog.offer import InstanceType
 from catalog.price_points import instance_types_at, price_rows_at, readings_at, write_contents
+from catalog.refreshes import RefreshRecord, last_whole, read_refresh, read_refreshes, write_refresh
 from catalog.saved import SavedPlan, read_plan, read_response, write_plan, write_response
 from catalog.schema import snapshots
 from catalog.snapshot import Snapshot
@@ -126,21 +127,48 @@ class Store:
         """
         _refuse_unknown_types(snapshot)
         with self._writing(alone=True) as connection:
-            if is_stored(connection, snapshot.id):
-                return snapshot.id
-            seq = (connection.execute(sa.select(sa.func.max(snapshots.c.seq))).scalar() or 0) + 1
-            row = {
-                "id": snapshot.id,
-                "seq": seq,
-                "created_at": datetime.now(UTC),
-                "observed_at": snapshot.observed_at,
-                "source": source,
-                "parent": current_snapshot(connection),
-                "offer_count": len(snapshot.offers),
-            }
-            connection.execute(sa.insert(snapshots), row)
-            write_contents(connection, seq, snapshot.instance_types, snapshot.offers)
+            _put(connection, snapshot, source)
         return snapshot.id
+
+    def record_refresh(self, record: RefreshRecord, snapshot: Snapshot | None) -> None:
+        """Writes what a refresh did and the snapshot that it made, if any, in one transaction.
+
+        Raises `ValueError` if an offer names an instance type that the snapshot does not have.
+        """
+        if snapshot is not None:
+            _refuse_unknown_types(snapshot)
+        with self._writing(alone=True) as connection:
+            if snapshot is not None:
+                _put(connection, snapshot, "refresh")
+            write_refresh(connection, record)
+
+    def refreshes(self) -> tuple[RefreshRecord, ...]:
+        """What the last refreshes did, the newest first."""
+        with self._reading() as connection:
+            return read_refreshes(connection)
+
+    def refresh(self, refresh_id: str) -> RefreshRecord:
+        """What one refresh did. Raises `NotStored` at `refresh` if there is none."""
+        with self._reading() as connection:
+            return read_refresh(connection, refresh_id)
+
+    def last_refresh(self) -> RefreshRecord | None:
+        """What the last refresh did, None before the first."""
+        with self._reading() as connection:
+            return next(iter(read_refreshes(connection, limit=1)), None)
+
+    def last_whole_refresh_at(self) -> datetime | None:
+        """When the last refresh ended that left nothing out, None if there never was one."""
+        with self._reading() as connection:
+            return last_whole(connection)
+
+    @contextmanager
+    def refreshing(self) -> Iterator[None]:
+        """Keeps every other refresh of this database out. Raises `RefreshRunning` at once if one runs already."""
+        from catalog.refresh_lock import refresh_lock
+
+        with refresh_lock(self.engine, self.url):
+            yield
 
     def snapshot(self, snapshot_id: str) -> Snapshot:
         """The snapshot with all its rows, by its id or an unambiguous beginning of it.
@@ -265,6 +293,24 @@ def embedded_snapshot_id() -> str:
         return data_table("embedded.csv")[0]["snapshot_id"]
     except (OSError, IndexError, KeyError) as problem:
         raise StoreFailure(f"the embedded catalogue cannot be read ({problem}); reinstall gpuplan") from problem
+
+
+def _put(connection: sa.Connection, snapshot: Snapshot, source: Source) -> None:
+    """Writes a snapshot after the last one; one that is there already stays as it is."""
+    if is_stored(connection, snapshot.id):
+        return
+    seq = (connection.execute(sa.select(sa.func.max(snapshots.c.seq))).scalar() or 0) + 1
+    row = {
+        "id": snapshot.id,
+        "seq": seq,
+        "created_at": datetime.now(UTC),
+        "observed_at": snapshot.observed_at,
+        "source": source,
+        "parent": current_snapshot(connection),
+        "offer_count": len(snapshot.offers),
+    }
+    connection.execute(sa.insert(snapshots), row)
+    write_contents(connection, seq, snapshot.instance_types, snapshot.offers)
 
 
 def _contents(connection: sa.Connection, seq: int) -> tuple[tuple[InstanceType, ...], StoredOffers]:

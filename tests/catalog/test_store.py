@@ -114,11 +114,11 @@ def test_snapshots_are_listed_with_their_origin_newest_first(store: Store) -> No
     assert abs(datetime.now(UTC) - newest.created_at) < timedelta(minutes=1)
 
 
-def test_the_newest_refresh_is_current(store: Store) -> None:
-    newer, older = many(4, observed_at=NIGHT + timedelta(days=1)), many(4)
-    store.put_snapshot(newer, source="refresh")
-    store.put_snapshot(older, source="refresh")
-    assert store.current_snapshot_id() == newer.id
+def test_the_refresh_written_last_is_current_even_if_its_newest_rows_are_older(store: Store) -> None:
+    first, last = many(4, observed_at=NIGHT + timedelta(days=1)), many(4)
+    store.put_snapshot(first, source="refresh")
+    store.put_snapshot(last, source="refresh")
+    assert store.current_snapshot_id() == last.id
 
 
 def test_embedded_prices_of_a_newer_release_do_not_push_out_a_newer_refresh(store: Store) -> None:

@@ -1,0 +1,81 @@
+"""Two refreshes of one database never overlap, on either kind of database, whatever becomes of the first."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from catalog.refresh_lock import RefreshRunning
+from catalog.store import Store
+
+HOLD = """
+import sys
+from catalog.store import Store
+store = Store.open(sys.argv[1])
+with store.refreshing():
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def holding(url: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, url],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).resolve().parents[2],
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def test_a_second_refresh_is_told_who_holds_the_lock_since_when(store: Store) -> None:
+    with holding(store.url.render_as_string(hide_password=False)) as process:
+        with (
+            pytest.raises(
+                RefreshRunning,
+                match=rf"another refresh is running \(process {process.pid} on .*, since 20.*\+00:00\); wait",
+            ),
+            store.refreshing(),
+        ):
+            pytest.fail("two refreshes hold the lock")
+        process.communicate("")
+    with store.refreshing():
+        pass
+
+
+def test_the_lock_of_a_killed_process_is_free_again(store: Store) -> None:
+    with holding(store.url.render_as_string(hide_password=False)) as process:
+        process.kill()
+    for _ in range(200):  # PostgreSQL notices a dead client a moment later
+        try:
+            with store.refreshing():
+                return
+        except RefreshRunning:
+            threading.Event().wait(0.05)
+    pytest.fail("the lock outlives its process")
+
+
+def test_threads_of_one_process_exclude_each_other_too(store: Store, open_store: Callable[[str], Store]) -> None:
+    other = open_store(store.url.render_as_string(hide_password=False))
+    for second in (store, other):
+        with store.refreshing(), pytest.raises(RefreshRunning), second.refreshing():
+            pytest.fail("two refreshes hold the lock")
+
+
+def test_a_refresh_that_fails_lets_the_lock_go(store: Store) -> None:
+    with pytest.raises(ValueError, match="broken"), store.refreshing():
+        raise ValueError("broken")
+    with store.refreshing():
+        store.ping()
+
+
+def test_readers_and_writers_go_on_while_a_refresh_holds_the_lock(store: Store) -> None:
+    with store.refreshing():
+        store.ensure_embedded()
+        assert store.current_snapshot_id()
