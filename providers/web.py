@@ -28,6 +28,7 @@ MOST_SECONDS_PER_ADDRESS = 180.0
 LONGEST_WAIT_SECONDS = 60.0
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+CANNOT_BE_ASKED = frozenset({400, 422, 501})
 
 
 class _Again(Exception):
@@ -40,6 +41,10 @@ class _Again(Exception):
 
 class NotThere(ProviderFailure):
     """The address answers 404: what was asked for does not exist."""
+
+
+class Refused(ProviderFailure):
+    """The address answers that it cannot take such a question (HTTP 400, 422 or 501)."""
 
 
 def web_client() -> httpx.Client:
@@ -124,4 +129,5 @@ def _check(response: httpx.Response) -> None:
     if response.status_code == 404:
         raise NotThere(f"{shown_url(str(response.url))}: not found (HTTP 404)")
     if response.is_error:
-        raise ProviderFailure(f"{shown_url(str(response.url))}: HTTP {response.status_code} {response.reason_phrase}")
+        kind = Refused if response.status_code in CANNOT_BE_ASKED else ProviderFailure
+        raise kind(f"{shown_url(str(response.url))}: HTTP {response.status_code} {response.reason_phrase}")
