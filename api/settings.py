@@ -4,12 +4,14 @@ The environment names a database, an inventory and a settings file; the settings
 assumptions. A key that nobody knows is refused by name, so that a misspelt assumption is never ignored.
 """
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from api.documents.channel import ChannelDocument
 from catalog.document_fields import Document, read_as
 from catalog.documents import read_document
 from catalog.errors import UnusableInput
@@ -55,7 +57,10 @@ class HeldNodes(Document):
 
 
 class SettingsFile(Document):
-    """The settings file, key by key the assumptions of `PlannerSettings`; a key left out keeps its default."""
+    """The settings file: the assumptions of `PlannerSettings` key by key, and `channels` that watches tell.
+
+    A key left out keeps its default.
+    """
 
     goodput: Share = PlannerSettings().goodput
     setup_hours: Hours = PlannerSettings().setup_hours
@@ -71,6 +76,16 @@ class SettingsFile(Document):
     cost_basis: Literal["full", "marginal"] = "full"
     learning: Literal["on", "off"] = "on"
     checkpoints_kept: Annotated[int, Field(ge=1, le=10_000)] = PlannerSettings().checkpoints_kept
+    channels: tuple[ChannelDocument, ...] = ()
+
+    @field_validator("channels")
+    @classmethod
+    def _named_once(cls, channels: tuple[ChannelDocument, ...]) -> tuple[ChannelDocument, ...]:
+        names = [each.name for each in channels]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"{', '.join(twice)}: named more than once; give every channel a name of its own")
+        return channels
 
 
 def read_file(path: Path, *, field: str) -> bytes:
@@ -92,13 +107,21 @@ def planner_settings(path: Path | None) -> PlannerSettings:
 
     Raises `UnusableInput` naming every key that is unknown or out of range.
     """
-    if path is None:
-        return PlannerSettings()
-    document = read_document(read_file(path, field="settings"), name=str(path))
-    try:
-        chosen = read_as(SettingsFile, document)
-    except UnusableInput as error:
-        raise error.under("settings") from None
-    values = {name: getattr(chosen, name) for name in SettingsFile.model_fields}
+    chosen = settings_file(path)
+    values = {field.name: getattr(chosen, field.name) for field in fields(PlannerSettings)}
     held = tuple(HeldCommitment(**each.model_dump()) for each in chosen.held)
     return PlannerSettings(**values | {"held": held})
+
+
+def settings_file(path: Path | None) -> SettingsFile:
+    """The settings file, or all defaults without one.
+
+    Raises `UnusableInput` naming every key that is unknown or out of range.
+    """
+    if path is None:
+        return SettingsFile()
+    document = read_document(read_file(path, field="settings"), name=str(path))
+    try:
+        return read_as(SettingsFile, document)
+    except UnusableInput as error:
+        raise error.under("settings") from None

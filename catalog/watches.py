@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from catalog.database import insert_or_keep
+from catalog.errors import UnusableInput
 from catalog.notifications import Notification, write_notification
 from catalog.saved import as_json
 from catalog.schema import notifications, watches
@@ -106,7 +107,7 @@ def mark_checked(connection: sa.Connection, problems: Sequence[tuple[str, str]],
         connection.execute(noted, [{"watch": watch_id, "said": problem} for watch_id, problem in problems])
 
 
-def _not_stored(watch_id: str) -> NotStored:
+def _not_stored(watch_id: str) -> UnusableInput:
     return NotStored.at("watch", message=f"no watch {watch_id[:80]!r} is stored here; accepted: the id of a watch")
 
 
