@@ -1,22 +1,17 @@
 """AWS spot prices that no table lists, modelled from the published saving over on-demand."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
 
 from catalog.build.account import LEFT_OUT, QUARANTINED, Harvest, SetAside
 from catalog.build.fact_tables import Row
 from catalog.build.observation import observed
-from catalog.money import MICROS_PER_USD, usd_micros
 from catalog.offer import Offer
+from catalog.saving import SPOT_PRICE_IS_MODELLED, doubt_of_saving, spot_usd_micros
 
 PROVIDER = "aws"
 #: The month in which the savings were published.
 SAVINGS_AS_OF = "2025-06"
 SAVINGS_SOURCE = "AWS Spot Instance Advisor, saving over on-demand, June 2025"
-SPOT_PRICE_IS_MODELLED = ("spot_price",)
-#: The advisor shows no saving above 90 %: there the price is the floor of a tenth of on-demand, which
-#: is doubted where it is listed and so is not modelled either.
-DOUBTED_SAVING_PCT = 90
 
 
 def spot_from_savings(savings: Iterable[Row], listed: Sequence[Offer], left_out: Mapping[str, str]) -> Harvest:
@@ -58,21 +53,17 @@ def _why_not(row: Row, base: Offer | None, left_out: Mapping[str, str]) -> str:
 
 
 def _doubt(row: Row) -> str:
-    saving_pct = int(row["savings_vs_on_demand_pct"])
-    if saving_pct <= 0:
-        return "a saving of zero or less is no discount to model a price from"
-    return "a saving of 90 %: spot at a tenth of on-demand is the floor" if saving_pct >= DOUBTED_SAVING_PCT else ""
+    return doubt_of_saving(int(row["savings_vs_on_demand_pct"]))
 
 
 def _modelled(row: Row, base: Offer) -> Offer:
-    saving = Decimal(row["savings_vs_on_demand_pct"]) / 100
     observed_at, _ = observed(SAVINGS_AS_OF)
     return Offer(
         provider=PROVIDER,
         region=row["region"],
         instance_type=row["instance_type"],
         price_kind="spot",
-        usd_micros_per_hour=usd_micros(Decimal(base.usd_micros_per_hour) / MICROS_PER_USD * (1 - saving)),
+        usd_micros_per_hour=spot_usd_micros(base.usd_micros_per_hour, int(row["savings_vs_on_demand_pct"])),
         observed_at=min(base.observed_at, observed_at),
         observed_approximately=True,
         modelled=SPOT_PRICE_IS_MODELLED,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from catalog.build import interruptions
-from catalog.build.interruptions import BAND_MIDDLE, DEFAULT_INTERRUPTIONS_PER_HOUR, interruptions_per_hour
+from catalog import interruptions
+from catalog.interruptions import BAND_MIDDLE, DEFAULT_INTERRUPTIONS_PER_HOUR, band_up_to, interruptions_per_hour
 
 
 def test_a_worse_band_means_more_interruptions() -> None:
@@ -25,6 +25,12 @@ def test_the_literal_reading_of_a_band_is_hundreds_of_times_rarer() -> None:
     literal = -math.log1p(-BAND_MIDDLE[">20%"]) / 730
     assert literal == pytest.approx(1 / 2_500, rel=0.02)
     assert interruptions_per_hour(">20%") / literal == pytest.approx(730 / interruptions.EXPOSURE_HOURS, rel=0.01)
+
+
+def test_a_range_is_known_by_its_largest_share_whatever_the_step() -> None:
+    assert [band_up_to(largest) for largest in (5, 11, 16, 22, 100)] == list(BAND_MIDDLE)
+    assert band_up_to(10) == "5-10%"
+    assert band_up_to(101) == ">20%"
 
 
 @pytest.mark.shared_data
