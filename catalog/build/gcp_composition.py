@@ -3,34 +3,24 @@
 An N1 machine is vCPUs + GiB of memory + GPUs, each with its own price. Memory of n1-standard is
 3.75 GiB per vCPU, so its host costs so much per vCPU: by the unit prices, or by what a listed total
 of such a machine leaves after its GPUs, whichever is newer (spot hosts have moved by up to 2.8 times
-between the two). The vCPUs a machine may have per number of GPUs, and its network, are from
-https://cloud.google.com/compute/docs/gpus and .../docs/general-purpose-machines#n1_machines. The
-date of a sum is that of its oldest part.
+between the two). The date of a sum is that of its oldest part.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from fractions import Fraction
 
-from catalog.accelerators import accelerators
 from catalog.build.account import Harvest
 from catalog.build.fact_tables import Row, mapping_table
 from catalog.build.observation import observed
-from catalog.data_tables import data_table
 from catalog.money import MICROS_PER_USD, usd_micros
-from catalog.offer import InstanceType, Offer
+from catalog.n1_machines import N1_GIB_PER_VCPU, PROVIDER, N1Machine, n1_machines
+from catalog.offer import Offer
 
-PROVIDER = "gcp"
-N1_GIB_PER_VCPU = Decimal("3.75")
-N1_SOURCE = "https://cloud.google.com/compute/docs/gpus https://cloud.google.com/compute/docs/general-purpose-machines"
-N1_AS_OF = "2026-11"
 N1_KINDS = ("on_demand", "spot")
 #: One vCPU of n1-standard with its memory; no component of the given table, but worked out from them.
 N1_HOST_VCPU = "n1-standard host per vCPU"
-#: Egress limit of N1 in Gbit/s from so many vCPUs on, default networking tier.
-N1_NETWORK_GBPS = ((16, 32.0), (8, 16.0), (2, 10.0))
 #: Local SSD is listed per GiB-month; a month is 730 h in GCP's price calculator.
 HOURS_PER_MONTH = 730
 LOCAL_SSD = ("block", "local")
@@ -79,13 +69,12 @@ def composed_machines(parts: Parts, listed: Iterable[Offer]) -> Harvest:
     taken = {offer.key for offer in listed}
     parts = {**parts, **_n1_hosts(parts, listed)}
     harvest = Harvest()
-    for shape in data_table("n1_shapes.csv"):
-        recipe = _n1_recipe(shape)
-        harvest.instance_types.append(_n1_type(shape, recipe.name))
-        harvest.offers += _composed(recipe, parts, taken)
+    for machine in n1_machines():
+        harvest.instance_types.append(machine.instance_type)
+        harvest.offers += _composed(_n1_recipe(machine), parts, taken)
     harvest.counts["N1 offers composed from parts"] = len(harvest.offers)
-    for machine in mapping_table("gcp_machines_from_parts"):
-        recipe = _machine_recipe(machine)
+    for row in mapping_table("gcp_machines_from_parts"):
+        recipe = _machine_recipe(row)
         offers = _composed(recipe, parts, taken)
         label = "partial" if recipe.missing else "composed from parts"
         harvest.counts[f"{recipe.name} offers {label}"] = len(offers)
@@ -110,12 +99,14 @@ def _n1_hosts(parts: Parts, listed: Iterable[Offer]) -> dict[tuple[str, str, str
         if name == "component:n1/vcpu" and (region, "component:n1/gib_ram", price_kind) in parts:
             vcpu, gib = parts[region, name, price_kind], parts[region, "component:n1/gib_ram", price_kind]
             _keep_newest(hosts, (region, N1_HOST_VCPU, price_kind), _n1_host_of_units(vcpu, gib))
-    shapes = {_n1_name(shape): shape for shape in data_table("n1_shapes.csv")}
+    machines = {machine.name: machine for machine in n1_machines()}
     for offer in listed:
-        shape = shapes.get(offer.instance_type)
-        gpu = parts.get((offer.region, f"component:gpu/{shape['gpu']}", offer.price_kind)) if shape else None
-        if shape and gpu:
-            _keep_newest(hosts, (offer.region, N1_HOST_VCPU, offer.price_kind), _n1_host_of_a_total(offer, shape, gpu))
+        machine = machines.get(offer.instance_type)
+        gpu = parts.get((offer.region, f"component:gpu/{machine.gpu}", offer.price_kind)) if machine else None
+        if machine and gpu:
+            _keep_newest(
+                hosts, (offer.region, N1_HOST_VCPU, offer.price_kind), _n1_host_of_a_total(offer, machine, gpu)
+            )
     return hosts
 
 
@@ -128,10 +119,10 @@ def _n1_host_of_units(vcpu: Part, gib: Part) -> Part:
     )
 
 
-def _n1_host_of_a_total(offer: Offer, shape: Row, gpu: Part) -> Part:
+def _n1_host_of_a_total(offer: Offer, machine: N1Machine, gpu: Part) -> Part:
     total = Decimal(offer.usd_micros_per_hour) / MICROS_PER_USD
     return Part(
-        usd=(total - int(shape["gpus"]) * gpu.usd) / int(shape["vcpus"]),
+        usd=(total - machine.gpus * gpu.usd) / machine.vcpus,
         observed_at=offer.observed_at,
         approximately=offer.observed_approximately,
         source=f"host of {offer.instance_type} ({offer.observed_at:%Y-%m}, its total less its GPUs)",
@@ -165,43 +156,11 @@ def _sum_offer(recipe: Recipe, region: str, price_kind: str, priced: list[tuple[
     )
 
 
-def _n1_recipe(shape: Row) -> Recipe:
-    """Raises `ValueError` for a shape with more vCPUs than that number of GPUs may have."""
-    vcpus = Decimal(shape["vcpus"])
-    if vcpus > int(shape["max_vcpus"]):
-        raise ValueError(f"{shape['gpus']} x {shape['gpu']} may have {shape['max_vcpus']} vCPUs at most, not {vcpus}")
+def _n1_recipe(machine: N1Machine) -> Recipe:
     return Recipe(
-        name=_n1_name(shape),
-        quantities={f"component:gpu/{shape['gpu']}": Decimal(shape["gpus"]), N1_HOST_VCPU: vcpus},
+        name=machine.name,
+        quantities={f"component:gpu/{machine.gpu}": Decimal(machine.gpus), N1_HOST_VCPU: Decimal(machine.vcpus)},
         price_kinds=N1_KINDS,
-    )
-
-
-def _n1_name(shape: Row) -> str:
-    return f"n1-standard-{shape['vcpus']}+{shape['gpus']}x{shape['gpu']}"
-
-
-def _n1_type(shape: Row, name: str) -> InstanceType:
-    """The GPUs talk over their own link, one direction: what the shape states, else the vendor's total, else PCIe."""
-    vcpus, gpus = int(shape["vcpus"]), int(shape["gpus"])
-    gpu = accelerators()[shape["accelerator"]]
-    whole_gbs = gpu.link_gbs / 2 if gpu.link_gbs else gpu.pcie_gbs
-    link_gbs = float(shape["link_gbs"]) if shape["link_gbs"] else whole_gbs
-    return InstanceType(
-        provider=PROVIDER,
-        name=name,
-        accelerator=shape["accelerator"],
-        accelerator_count=Fraction(gpus),
-        vcpus=float(vcpus),
-        ram_gib=float(vcpus * N1_GIB_PER_VCPU),
-        intranode_link=gpu.link if gpus > 1 else "",
-        intranode_gbs=link_gbs if gpus > 1 else None,
-        scaleup_domain=gpus,
-        network_gbps=next(gbps for least, gbps in N1_NETWORK_GBPS if vcpus >= least),
-        fabric="tcp",
-        clusters=True,
-        source=f"{N1_SOURCE} ({shape['link_note']})" if shape["link_note"] else N1_SOURCE,
-        as_of=N1_AS_OF,
     )
 
 
