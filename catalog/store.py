@@ -15,11 +15,14 @@ from catalog.actuals import Actual, delete_actual, delete_actuals, read_actuals,
 from catalog.columns import Columns
 from catalog.data_tables import data_table
 from catalog.database import connect, database_url, named_failures, shown, sqlite_file, writing
+from catalog.diff import SnapshotDiff, stored_diff
 from catalog.errors import StoreFailure
+from catalog.history import PricePoint, line_of, price_points, priced_types
 from catalog.migrate import HEAD, revision_of, to_head
 from catalog.offer import InstanceType
 from catalog.price_points import instance_types_at, price_rows_at, readings_at, write_contents
 from catalog.refreshes import RefreshRecord, last_whole, read_refresh, read_refreshes, write_refresh
+from catalog.retention import Forgotten, RetentionPolicy, retain
 from catalog.saved import SavedPlan, read_plan, read_response, write_plan, write_response
 from catalog.schema import snapshots
 from catalog.snapshot import Snapshot
@@ -169,6 +172,47 @@ class Store:
 
         with refresh_lock(self.engine, self.url):
             yield
+
+    def price_points(self, instance_type: str, snapshot_id: str) -> list[PricePoint]:
+        """Every price the instance type had up to a snapshot and in it, by offer and time; empty if it had none.
+
+        Raises `NotStored` at `snapshot` with the nearest ids if there is no such snapshot.
+        """
+        with self._reading() as connection:
+            found = find_snapshot(connection, snapshot_id)
+            return price_points(connection, line_of(all_snapshots(connection), found.id), instance_type)
+
+    def priced_types(self) -> list[str]:
+        """The names of all instance types that have, or had, a price."""
+        with self._reading() as connection:
+            return priced_types(connection)
+
+    def diff(self, before: str, after: str) -> SnapshotDiff:
+        """What one snapshot changes against another, by ids or unambiguous beginnings of them.
+
+        Raises `NotStored` at `snapshot` with the nearest ids if there is none.
+        """
+        with self._reading() as connection:
+            old, new = (find_snapshot(connection, each) for each in (before, after))
+            return stored_diff(connection, old.seq, new.seq)
+
+    def find_snapshot(self, snapshot_id: str) -> StoredSnapshot:
+        """The snapshot without its rows, by its id or an unambiguous beginning of it.
+
+        Raises `NotStored` at `snapshot` with the nearest ids if there is none.
+        """
+        with self._reading() as connection:
+            return find_snapshot(connection, snapshot_id)
+
+    def retain(self, policy: RetentionPolicy, now: datetime) -> Forgotten:
+        """Deletes what the policy lets go, as seen at `now`, in one transaction; kept snapshots read as before."""
+        with self._writing(alone=True) as connection:
+            forgotten = retain(connection, policy, now, shipped=embedded_snapshot_id())
+            stored = {each.id for each in all_snapshots(connection)}
+        with self._loading:
+            for snapshot_id in self._columns.keys() - stored:
+                del self._columns[snapshot_id]
+        return forgotten
 
     def snapshot(self, snapshot_id: str) -> Snapshot:
         """The snapshot with all its rows, by its id or an unambiguous beginning of it.
