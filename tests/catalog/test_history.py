@@ -62,8 +62,8 @@ def test_an_offer_that_vanished_says_when_and_one_that_came_back_has_a_gap(store
 
 
 def test_a_price_that_a_refresh_could_not_confirm_is_one_point_and_says_since_when(store: Store) -> None:
-    stale = {"observed_at": night(0), "stale_since": night(1)}
     stale: dict[str, Any] = {"observed_at": night(0), "stale_since": night(1)}
+    ids = written(store, snapshot(on(0)), snapshot(on(0, **stale), on(1, 7, region="up")))
     points = [each for each in store.price_points(NAME, ids[-1]) if each.key[1] == "us-east-1"]
     assert [(each.stale_since, each.observed_at, each.until) for each in points] == [(night(1), night(0), None)]
     [before] = store.price_points(NAME, ids[0])
