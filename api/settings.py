@@ -12,6 +12,7 @@ from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from api.documents.channel import ChannelDocument
+from api.documents.retention import RetentionDocument
 from catalog.document_fields import Document, read_as
 from catalog.documents import read_document
 from catalog.errors import UnusableInput
@@ -57,7 +58,8 @@ class HeldNodes(Document):
 
 
 class SettingsFile(Document):
-    """The settings file: the assumptions of `PlannerSettings` key by key, and `channels` that watches tell.
+    """The settings file: the assumptions of `PlannerSettings` key by key, the `channels` that watches tell,
+    and how long things are kept (`retention`).
 
     A key left out keeps its default.
     """
@@ -77,6 +79,7 @@ class SettingsFile(Document):
     learning: Literal["on", "off"] = "on"
     checkpoints_kept: Annotated[int, Field(ge=1, le=10_000)] = PlannerSettings().checkpoints_kept
     channels: tuple[ChannelDocument, ...] = ()
+    retention: RetentionDocument = RetentionDocument()
 
     @field_validator("channels")
     @classmethod

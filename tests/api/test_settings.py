@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from api.app import Gpuplan
-from api.settings import Environment, SettingsFile, planner_settings, read_file
+from api.settings import Environment, SettingsFile, planner_settings, read_file, settings_file
 from catalog.errors import UnusableInput
+from catalog.retention import RetentionPolicy
 from planner.settings import PlannerSettings
 
 
@@ -18,7 +19,7 @@ def written(tmp_path: Path, text: str) -> Path:
 
 
 def test_every_assumption_of_the_planner_can_be_set_and_no_other() -> None:
-    beside = {"channels"}
+    beside = {"channels", "retention"}
     assert set(SettingsFile.model_fields) - beside == {field.name for field in fields(PlannerSettings)}
 
 
@@ -56,6 +57,28 @@ def test_held_commitments_are_read(tmp_path: Path) -> None:
 def test_a_wrong_setting_is_refused_by_name(tmp_path: Path, text: str, field: str, said: str) -> None:
     with pytest.raises(UnusableInput) as refused:
         planner_settings(written(tmp_path, text))
+    faults = {fault.field: fault.message for fault in refused.value.faults}
+    assert said in faults[field]
+
+
+def test_how_long_things_are_kept_is_read_and_null_is_for_ever(tmp_path: Path) -> None:
+    given = settings_file(written(tmp_path, "retention: {every_snapshot_days: 30, plans_days: null}"))
+    assert given.retention.policy() == RetentionPolicy(every_snapshot_days=30, plans_days=None)
+    assert settings_file(None).retention.policy() == RetentionPolicy()
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "said"),
+    [
+        ("{every_snapshot_days: 0}", "settings.retention.every_snapshot_days", "greater than or equal to 1"),
+        ("{plans_days: 1.5}", "settings.retention.plans_days", "integer"),
+        ("{plan_days: 9}", "settings.retention.plan_days", "plans_days"),
+        ("{every_snapshot_days: 30, weekly_snapshot_days: 10}", "settings.retention", "at least as many"),
+    ],
+)
+def test_a_wrong_bound_of_retention_is_refused_by_name(tmp_path: Path, text: str, field: str, said: str) -> None:
+    with pytest.raises(UnusableInput) as refused:
+        settings_file(written(tmp_path, f"retention: {text}"))
     faults = {fault.field: fault.message for fault in refused.value.faults}
     assert said in faults[field]
 
