@@ -16,8 +16,9 @@ from importlib import import_module
 from typing import Any
 
 from api.catalogue import OfferFilter, accelerator_rows, matching, offer_rows
+from api.documents.channel import ChannelDocument
 from api.own_machines import owned_machines
-from api.settings import Environment, planner_settings
+from api.settings import Environment, planner_settings, settings_file
 from api.version import gpuplan_version
 from catalog.columns import Columns, columns_of
 from catalog.owned import OwnedMachine
@@ -70,6 +71,11 @@ class Gpuplan:
         return planner_settings(self._environment.settings)
 
     @cached_property
+    def channels(self) -> tuple[ChannelDocument, ...]:
+        """Where watches may send their messages, from the settings file."""
+        return settings_file(self._environment.settings).channels
+
+    @cached_property
     def owned(self) -> tuple[OwnedMachine, ...]:
         """The user's own machines, from the inventory file if there is one, with what was measured on them."""
         return owned_machines(self._environment)
@@ -91,9 +97,15 @@ class Gpuplan:
         return self.store.columns(self.store.current_snapshot_id() if snapshot_id is None else snapshot_id)
 
     def plan(
-        self, document: Document, *, frontier: bool = False, snapshot: str | None = None, now: datetime | None = None
+        self,
+        document: Document,
+        *,
+        frontier: bool = False,
+        snapshot: str | None = None,
+        now: datetime | None = None,
+        save: bool = True,
     ) -> Document:
-        """The cheapest plan for a job document, or why there is none; saved under its id.
+        """The cheapest plan for a job document, or why there is none; saved under its id unless `save` is off.
 
         The answer is `{"outcome": "planned", "plan": ..., "meta": ...}` or `{"outcome": "infeasible", ...}`.
         """
@@ -115,8 +127,14 @@ class Gpuplan:
         answer: Document = as_document(outcome, echoed, version=gpuplan_version())
         solver = outcome.proof.certificate.milliseconds if isinstance(outcome, Planned) else None
         answer |= {"meta": _meta(answer, columns, now, began) | {"solver_milliseconds": solver}}
-        self.store.save_plan(_body(answer)["id"], columns.snapshot_id, echoed, answer, now)
+        if save:
+            self.save_plan(answer, now)
         return answer
+
+    def save_plan(self, answer: Document, now: datetime) -> None:
+        """Save an answer of `plan` under its id."""
+        body = _body(answer)
+        self.store.save_plan(body["id"], body["snapshot_id"], body["job"], answer, now)
 
     def saved_plan(self, plan_id: str) -> Document:
         """The answer saved under `plan_id`, as it was given. Raises `UnusableInput` if there is none."""
@@ -143,6 +161,41 @@ class Gpuplan:
             return {"forgotten": self.store.forget_actuals()}
         self.store.forget_actual(_an_id(actual_id, "actual"))
         return {"forgotten": 1}
+
+    def add_watch(self, document: Document, *, now: datetime | None = None) -> Document:
+        """Watch a job from now on: it is planned on each new snapshot, and channels are told what changed."""
+        from api.watches.keeping import add
+
+        return add(self, document, now or datetime.now(UTC))
+
+    def watches(self) -> Document:
+        """Every watched job, the oldest first."""
+        from api.watches.keeping import listed
+
+        return listed(self)
+
+    def watch(self, watch_id: str) -> Document:
+        """One watched job and all that was told of it. Raises `NotStored` if there is none."""
+        from api.watches.keeping import one
+
+        return one(self, _an_id(watch_id, "watch"))
+
+    def forget_watch(self, watch_id: str) -> Document:
+        """Watch a job no longer; what was not sent yet is not sent. Raises `NotStored` if there is none."""
+        self.store.watching.forget(_an_id(watch_id, "watch"))
+        return {"forgotten": 1}
+
+    def check_watches(self, *, now: datetime | None = None) -> Document:
+        """Plan every watched job on the current snapshot, and send what is to be told."""
+        from api.watches.check import check_watches
+
+        return check_watches(self, self.store.current_snapshot_id(), now or datetime.now(UTC))
+
+    def try_channel(self, name: str) -> Document:
+        """Send a test message to a channel. Raises `ProviderFailure` if nobody takes it."""
+        from api.watches.keeping import try_out
+
+        return try_out(self, name, datetime.now(UTC))
 
     def _past_runs(self) -> tuple[PastRun, ...]:
         """What the user's own runs say of estimates; nothing if learning is off, or there is no store yet."""
@@ -176,7 +229,7 @@ class Gpuplan:
         self, wanted: OfferFilter, *, snapshot: str | None = None, start: int = 0, limit: int | None = None
     ) -> OfferPage:
         """The offers that match, own machines among them, from the `start`-th on."""
-        columns = self._columns_with_owned(snapshot)
+        columns = self.columns_with_owned(snapshot)
         found = matching(columns, wanted)
         end = len(found) if limit is None else min(len(found), start + limit)
         return OfferPage(
@@ -186,7 +239,7 @@ class Gpuplan:
             next_index=end if end < len(found) else None,
         )
 
-    def _columns_with_owned(self, snapshot: str | None) -> Columns:
+    def columns_with_owned(self, snapshot: str | None) -> Columns:
         """The snapshot's columns, with the user's own machines as offers among them."""
         columns = self.columns(snapshot)
         if not self.owned:

@@ -79,6 +79,13 @@ def settle(
     connection.execute(done.values(attempts=table.c.attempts + attempts, **values))
 
 
+def note(connection: sa.Connection, notification_id: str, error: str) -> None:
+    """Notes why a message still waits, unless somebody has settled or holds it meanwhile."""
+    table = notifications
+    waits = sa.and_(table.c.delivered_at.is_(None), table.c.given_up_at.is_(None), table.c.held_until.is_(None))
+    connection.execute(sa.update(table).where(table.c.id == notification_id, waits).values(last_error=error))
+
+
 def _all(connection: sa.Connection, asked: sa.Select[Any]) -> tuple[Notification, ...]:
     rows = connection.execute(asked)
     return tuple(Notification(**dict(row._mapping) | {"payload": json.loads(row.payload)}) for row in rows)

@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from catalog.notifications import Notification, hold, read_notifications, read_waiting, settle
+from catalog.notifications import Notification, hold, note, read_notifications, read_waiting, settle
 from catalog.watches import (
     Watch,
     count_watches,
@@ -101,3 +101,8 @@ class WatchStore:
                 delivered_at=delivered_at,
                 given_up_at=given_up_at,
             )
+
+    def note(self, notification_id: str, error: str) -> None:
+        """Notes why a notification still waits, unless somebody has settled or holds it meanwhile."""
+        with self._writing() as connection:
+            note(connection, notification_id, error)

@@ -13,7 +13,7 @@ from pydantic import field_validator, model_validator
 from catalog.document_fields import Document
 
 #: What secrets of the Standard Webhooks scheme begin with.
-SECRET_PREFIX = "whsec_"
+WHSEC = "whsec_"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _LONGEST_URL = 2_000
@@ -60,7 +60,7 @@ def _is_this_machine(parts: SplitResult) -> bool:
 
 
 def _variable(name: str) -> str:
-    if name.startswith(SECRET_PREFIX):
+    if name.startswith(WHSEC):
         raise ValueError("is a secret itself; put it into an environment variable and write the name of that here")
     if not _VARIABLE.fullmatch(name):
         raise ValueError("is no name of an environment variable; write the name alone, such as TEAM_WEBHOOK_SECRET")

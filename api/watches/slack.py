@@ -1,0 +1,40 @@
+"""A message as Slack's incoming webhooks take it: a fallback text and blocks, within Slack's limits."""
+
+from typing import Any
+
+Document = dict[str, Any]
+
+#: The longest text object of a block (docs.slack.dev/reference/block-kit/blocks/section-block).
+LONGEST_TEXT = 3_000
+#: The three characters that Slack's markup gives a meaning; what is escaped so cannot become a link or a mention.
+_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+
+
+def slack_message(payload: Document) -> Document:
+    """The message of a notification's payload: what happened, and below it in small print where to look."""
+    data = payload["data"]
+    blocks: list[Document] = [{"type": "section", "text": _mrkdwn(escaped(data["summary"]))}]
+    small = [f"{name} {escaped(str(data[key]))}" for name, key in _SMALL_PRINT if data.get(key)]
+    if small:
+        blocks.append({"type": "context", "elements": [_mrkdwn(each) for each in small]})
+    return {"text": escaped(data["summary"]), "blocks": blocks}
+
+
+_SMALL_PRINT = (("job", "job"), ("plan", "plan_id"), ("snapshot", "snapshot_id"))
+
+
+def escaped(text: str, *, longest: int = LONGEST_TEXT - 100) -> str:
+    """The text as Slack shows it literally, cut to `longest` characters without cutting through an escape."""
+    found: list[str] = []
+    length = 0
+    for char in text:
+        shown = _ESCAPES.get(char, char)
+        if length + len(shown) > longest - 1:
+            return "".join(found) + "…"
+        found.append(shown)
+        length += len(shown)
+    return "".join(found)
+
+
+def _mrkdwn(text: str) -> Document:
+    return {"type": "mrkdwn", "text": text}
