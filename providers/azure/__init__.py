@@ -1,0 +1,102 @@
+"""Azure: the public price list, and what a subscription's SKU list adds to gpuplan's own hardware table."""
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from threading import Lock
+
+import httpx
+
+from catalog.errors import ProviderFailure, UnusableInput
+from catalog.regions import regions as known_regions
+from providers.azure.names import region_name
+from providers.azure.retail import prices_of
+from providers.azure.retail_pages import RetailPages
+from providers.azure.rows import rows_of
+from providers.azure.skus import Skus
+from providers.contract import Provider, Rows
+from providers.sources import Sources
+from providers.web import web_client
+
+NO_SUBSCRIPTION = (
+    "no subscription given (AZURE_SUBSCRIPTION_ID): hardware comes from gpuplan's own table, prices are live"
+)
+
+
+def provider(sources: Sources, *, read_at: datetime) -> Provider:
+    """Azure as `sources` reach it, every offer observed at `read_at`.
+
+    Raises `UnusableInput` for an endpoint that is no web address.
+    """
+    _check_address("GPUPLAN_AZURE_RETAIL_ENDPOINT", sources.azure_retail_endpoint)
+    if sources.azure_arm_endpoint:
+        _check_address("GPUPLAN_AZURE_ARM_ENDPOINT", sources.azure_arm_endpoint)
+    return _Azure(sources, read_at)
+
+
+class _Azure:
+    name = "azure"
+    #: The price list has no published limit; a handful at a time keeps its throttling away.
+    parallel = 4
+
+    def __init__(self, sources: Sources, read_at: datetime) -> None:
+        self._sources, self._read_at = sources, read_at
+        client = web_client()
+        weakref.finalize(self, client.close)
+        self._pages = RetailPages(client, sources.azure_retail_endpoint, paced=sources.paced)
+        self._lock = Lock()
+        self._regions: tuple[str, ...] = ()
+        self._skus: Skus | None = None
+        self._failure = ""
+        self._said: set[str] = set()
+
+    def regions(self) -> Sequence[str]:
+        with self._lock:
+            if not self._regions:
+                priced = self._pages.regions()
+                self._read_skus()
+                known = {region for name, region in known_regions() if name == self.name}
+                of_skus = self._skus.regions if self._skus else set()
+                self._regions = tuple(sorted(known | priced | of_skus))
+            return self._regions
+
+    def fetch(self, region: str) -> Rows:
+        place = region_name(region)
+        if place not in self.regions():
+            raise UnusableInput.at("region", message=f"azure has no region {region!r}; regions are named like eastus")
+        prices = prices_of(self._pages.rows(place), region=place, read_at=self._read_at)
+        rows = rows_of(prices, region=place, skus=self._skus, skus_failed=bool(self._failure), read_at=self._read_at)
+        return self._with_what_is_said_once(rows)
+
+    def _read_skus(self) -> None:
+        if not self._sources.azure_subscription_id:
+            return
+        from providers.azure.arm_client import read_skus
+
+        try:
+            self._skus = read_skus(self._sources)
+        except ProviderFailure as failure:
+            self._failure = f"{failure}; hardware comes from gpuplan's own table, prices are live"
+
+    def _with_what_is_said_once(self, rows: Rows) -> Rows:
+        """The rows with what concerns all regions said by the first, and by no other again."""
+        failures = (*rows.failures, self._failure) if self._failure else rows.failures
+        notes = rows.notes if self._sources.azure_subscription_id else (NO_SUBSCRIPTION, *rows.notes)
+        with self._lock:
+            new = [line for line in dict.fromkeys((*failures, *notes)) if line not in self._said]
+            self._said.update(new)
+        return replace(
+            rows,
+            failures=tuple(line for line in failures if line in new),
+            notes=tuple(line for line in notes if line in new),
+        )
+
+
+def _check_address(name: str, url: str) -> None:
+    try:
+        address = httpx.URL(url)
+    except httpx.InvalidURL:
+        address = httpx.URL("")
+    if address.scheme not in ("http", "https") or not address.host:
+        raise UnusableInput.at(name, message="is not an http or https address such as https://prices.azure.com")

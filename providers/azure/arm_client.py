@@ -1,0 +1,86 @@
+"""The SKU list over azure-mgmt-compute. Importing this costs the SDK's import, so only a call does it."""
+
+import json
+from contextlib import ExitStack
+from typing import Any
+
+from azure.core.credentials import AccessToken, TokenCredential
+from azure.core.exceptions import AzureError
+from azure.core.pipeline import PipelineResponse
+from azure.core.pipeline.policies import RetryPolicy, SansIOHTTPPolicy
+from azure.identity import DefaultAzureCredential
+from azure.mgmt.compute import ComputeManagementClient
+
+from catalog.errors import ProviderFailure
+from providers.azure.skus import Skus, skus_of
+from providers.said import said
+from providers.sources import Sources
+
+CONNECT_SECONDS = 5
+READ_SECONDS = 120
+#: Azure asks for up to 20 minutes when a subscription has used up its calls; that is for the next night.
+LONGEST_WAIT_SECONDS = 60.0
+_CALL = "resource_skus.list of azure-mgmt-compute"
+
+
+class _Anonymous:
+    """A credential for a server that looks at none."""
+
+    def get_token(self, *_: str, **__: Any) -> AccessToken:
+        return AccessToken("anonymous", 2**40)
+
+
+class _BoundedRetries(RetryPolicy[Any, Any]):
+    """The SDK's own retries, but no wait that would hold up a night."""
+
+    def is_retry(self, settings: dict[str, Any], response: PipelineResponse[Any, Any]) -> bool:
+        asked = self.get_retry_after(response)
+        return (asked is None or asked <= LONGEST_WAIT_SECONDS) and super().is_retry(settings, response)
+
+
+def read_skus(sources: Sources) -> Skus:
+    """Every accelerated size of every region that the subscription can see, in one list.
+
+    Raises `ProviderFailure` with the call and the reason if any page of it cannot be had or read.
+    """
+    try:
+        with ExitStack() as opened:
+            client = opened.enter_context(_client(sources, opened))
+            return skus_of(client.resource_skus.list())
+    except AzureError as error:
+        raise ProviderFailure(f"{_CALL}: {_reason(error)}") from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ProviderFailure(f"{_CALL}: the answer is not JSON; check the endpoint and any proxy") from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        # The SDK reads the envelope without looking at it, and checks its own settings with ValueError.
+        raise ProviderFailure(f"{_CALL}: cannot be read ({said(error)})") from error
+
+
+def _client(sources: Sources, opened: ExitStack) -> ComputeManagementClient:
+    settings: dict[str, Any] = {
+        "retry_policy": _BoundedRetries(retry_total=4, retry_connect=2, retry_read=2, retry_status=3),
+        "connection_timeout": CONNECT_SECONDS,
+        "read_timeout": READ_SECONDS,
+    }
+    if sources.azure_arm_endpoint:
+        settings["base_url"] = sources.azure_arm_endpoint.rstrip("/")
+    credential: TokenCredential
+    if sources.anonymous:
+        credential = _Anonymous()
+        settings["authentication_policy"] = SansIOHTTPPolicy()
+    else:
+        credential = opened.enter_context(
+            DefaultAzureCredential(
+                process_timeout=10, connection_timeout=CONNECT_SECONDS, read_timeout=10, retry_total=2
+            )
+        )
+    return ComputeManagementClient(credential, sources.azure_subscription_id or "", **settings)
+
+
+def _reason(error: AzureError) -> str:
+    """Code and message of either error body (Resource Manager wraps it in `error`, Compute does not), on one line."""
+    told = getattr(error, "error", None)
+    code, message = getattr(told, "code", None), getattr(told, "message", None)
+    status = getattr(error, "status_code", None)
+    text = f"{code}: {message}" if code and message else error.message
+    return said(f"HTTP {status}, {text}" if status else text)

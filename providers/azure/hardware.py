@@ -1,0 +1,127 @@
+"""What is in a size: gpuplan's own table where it knows the size, else the SKU list with `data/families.csv`.
+
+Neither the price list nor the SKU list names the card, and the SKU list counts a share of a card as
+one (and has counted an eight-card machine as twelve), so the own table wins.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from datetime import date
+from fractions import Fraction
+from functools import cache
+
+from catalog.accelerators import accelerators
+from catalog.embedded import embedded_instance_types
+from catalog.left_out import left_out
+from catalog.offer import Implausible, InstanceType
+from providers.azure.names import folded
+from providers.azure.skus import Sku
+from providers.azure.tables import Family, family_of
+
+SKU_SOURCE = "Azure resource SKUs (vCPU, memory, disk, GPUs), card by family"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoTraining:
+    """A size that is left out on purpose, with the reason."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """A size of which nobody has said what is in it; `reason` says what is missing."""
+
+    reason: str
+
+
+@cache
+def known_sizes() -> dict[str, InstanceType]:
+    """Azure's machines of gpuplan's own table by folded name."""
+    return {folded(each.name): each for each in embedded_instance_types() if each.provider == "azure"}
+
+
+def hardware_of(size: str, sku: Sku | None, *, read_on: date) -> InstanceType | NoTraining | Unknown:
+    """The machine behind a size; `sku` is what the SKU list says of it, if it was read."""
+    if folded(size) in _left_out():
+        return NoTraining(reason=_left_out()[folded(size)])
+    known = known_sizes().get(folded(size))
+    if known is not None:
+        return known
+    family = family_of(size, sku.family if sku else "")
+    if family is None:
+        return Unknown(reason="unknown accelerator: neither its name nor its family says which card it has")
+    if family.left_out:
+        return NoTraining(reason=family.left_out)
+    count = _accelerator_count(family, sku)
+    if isinstance(count, Unknown):
+        return count
+    try:
+        return _machine(sku.name if sku else size, family, count, sku, read_on)
+    except Implausible as problem:
+        return Unknown(reason=str(problem))
+
+
+def differs(machine: InstanceType, sku: Sku) -> str:
+    """What the SKU list says otherwise about the devices of a known machine, or nothing."""
+    own = math.ceil(machine.accelerator_count)
+    if sku.gpus is None or sku.gpus == own:
+        return ""
+    return f"{machine.name}: the SKU list says {sku.gpus} GPUs, gpuplan's own table {own}, which is kept"
+
+
+@cache
+def _left_out() -> dict[str, str]:
+    return {folded(name): reason for name, reason in left_out().items()}
+
+
+def _accelerator_count(family: Family, sku: Sku | None) -> Fraction | Unknown:
+    """Devices as a framework sees them, below 1 for a share of a card."""
+    vcpus = sku.vcpus if sku else None
+    if sku is None or (family.card_vcpus and vcpus is None):
+        return Unknown(reason=f"how many {family.accelerator} it has is told only by the SKU list of a subscription")
+    if family.card_vcpus and vcpus is not None and vcpus < family.card_vcpus:
+        if family.below_card == "share":
+            return Fraction(int(vcpus), family.card_vcpus)
+        return Unknown(reason=f"it has less than one {family.accelerator}, and nobody has said how much of it")
+    if sku.gpus is None:
+        return Unknown(reason=f"the SKU list does not say how many {family.accelerator} it has")
+    return Fraction(sku.gpus)
+
+
+def _machine(name: str, family: Family, count: Fraction, sku: Sku | None, read_on: date) -> InstanceType:
+    """A machine that only the SKU list describes, linked inside like a known one with the same cards."""
+    card = accelerators()[family.accelerator]
+    memory = None
+    if count < 1 and family.card_memory_gib:
+        memory = int(family.card_memory_gib * 1024 * count)
+    machine = InstanceType(
+        provider="azure",
+        name=name,
+        accelerator=card.name,
+        accelerator_count=count,
+        accelerator_memory_mib=memory,
+        vcpus=sku.vcpus if sku else None,
+        ram_gib=sku.ram_gib if sku else None,
+        local_disk_gb=sku.local_disk_gb if sku else None,
+        fabric="InfiniBand" if sku and sku.infiniband else "Ethernet",
+        clusters=count >= 1,
+        source=f"{SKU_SOURCE}; {family.source}",
+        as_of=read_on.isoformat(),
+    )
+    like = next(
+        (
+            known
+            for known in known_sizes().values()
+            if (known.accelerator, known.accelerator_count) == (machine.accelerator, machine.accelerator_count)
+        ),
+        None,
+    )
+    if like is None:
+        return machine
+    return replace(
+        machine,
+        intranode_link=like.intranode_link,
+        intranode_gbs=like.intranode_gbs,
+        scaleup_domain=like.scaleup_domain,
+    )

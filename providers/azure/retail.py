@@ -1,0 +1,215 @@
+"""Rows of the Retail Prices API as prices per hour: pure, one region at a time.
+
+A size in a region has ten or more rows that share its name: Linux and Windows, pay as you go, Spot,
+Low Priority, reservations, developer prices, platform services. What is no machine's price goes by
+`data/left_out_rows.csv`; of what is left, type and meter tell the price kind.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+
+from catalog.money import usd_micros, usd_text
+from catalog.price_kinds import price_kinds
+from providers.azure.names import folded, is_accelerated, region_name
+from providers.azure.tables import left_out_rows
+from providers.contract import Quarantined
+
+type Row = Mapping[str, object]
+
+SERVICE = "Virtual Machines"
+#: Term in the API -> (kind of a reservation, kind of a savings plan).
+_TERMS = {"1 year": ("reserved_1y", "savings_plan_1y"), "3 years": ("reserved_3y", "savings_plan_3y")}
+#: Everything that the price list tells about a machine.
+KINDS = frozenset({"on_demand", "spot", *(kind for kinds in _TERMS.values() for kind in kinds)})
+_SPOT = re.compile(r"\bSpot\b", re.IGNORECASE)
+#: Three years of the dearest machine there could be.
+_MOST_USD = Decimal(10**9)
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """One price in force; `size` as the price list spells it."""
+
+    size: str
+    kind: str
+    usd_micros_per_hour: int
+    since: datetime = _LONG_AGO
+
+
+@dataclass(slots=True, kw_only=True)
+class Prices:
+    """What the rows of one region say, at most one price per size and kind."""
+
+    prices: list[Price] = field(default_factory=list)
+    quarantined: list[Quarantined] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class _Unreadable(ValueError):
+    """A row whose meaning cannot be known; the message says which field and why."""
+
+
+def is_machine(row: object) -> bool:
+    """Whether this may be the price of an accelerated machine in some region."""
+    return (
+        isinstance(row, Mapping)
+        and is_accelerated(row.get("armSkuName"))
+        and row.get("serviceName") in (SERVICE, None)
+        and bool(region_name(row.get("armRegionName")))
+    )
+
+
+def prices_of(rows: Iterable[Row], *, region: str, read_at: datetime) -> Prices:
+    """The prices of one region in force at `read_at`, rows of other regions and services left aside.
+
+    Of several rows for one size and kind the one in force since the latest time counts; if those
+    since the same time disagree, all are quarantined with the prices named.
+    """
+    found = Prices()
+    candidates: dict[tuple[str, str], list[Price]] = {}
+    other_terms: Counter[str] = Counter()
+    for row in rows:
+        if not is_machine(row) or region_name(row.get("armRegionName")) != region or _is_left_out(row):
+            continue
+        try:
+            reading = _read(row, read_at)
+        except _Unreadable as problem:
+            reading = _Reading(problems=[str(problem)])
+        what = _what(row, region)
+        found.quarantined.extend(Quarantined(what=what, reason=problem) for problem in reading.problems)
+        other_terms.update(reading.other_terms)
+        for price in reading.prices:
+            candidates.setdefault((folded(price.size), price.kind), []).append(price)
+    for same in candidates.values():
+        _choose(same, region, found)
+    found.notes.extend(
+        f"{region}: {count} prices with a term of {term} left out; gpuplan knows 1 Year and 3 Years"
+        for term, count in sorted(other_terms.items())
+    )
+    return found
+
+
+def _is_left_out(row: Row) -> bool:
+    return any(rule.takes(row) for rule in left_out_rows())
+
+
+@dataclass(slots=True, kw_only=True)
+class _Reading:
+    """What one row holds: prices, terms that have no price kind, and nested prices that cannot be read."""
+
+    prices: list[Price] = field(default_factory=list)
+    other_terms: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def _read(row: Row, read_at: datetime) -> _Reading:
+    """The prices in one row; none if it is not in force, or a further tier of one that is."""
+    since = _time(row, "effectiveStartDate") or _LONG_AGO
+    until = _time(row, "effectiveEndDate")
+    if since > read_at or (until is not None and until.year > 1 and until <= read_at):
+        return _Reading()
+    if _number(row.get("tierMinimumUnits") or 0, "tierMinimumUnits") > 0:
+        return _Reading()
+    _check_text(row)
+    size, term = str(row["armSkuName"]).strip(), row.get("reservationTerm")
+    if row.get("type") == "Reservation" or (row.get("type") is None and term):
+        kinds = _TERMS.get(str(term).strip().lower())
+        if kinds is None:
+            return _Reading(other_terms=[str(term)])
+        micros = usd_micros(_amount(row) / price_kinds()[kinds[0]].term_hours)
+        return _Reading(prices=[Price(size=size, kind=kinds[0], usd_micros_per_hour=micros, since=since)])
+    if row.get("type") != "Consumption":
+        raise _Unreadable(f"type {row.get('type')!r} is not Consumption or Reservation")
+    if str(row.get("unitOfMeasure")).strip().lower() != "1 hour":
+        raise _Unreadable(f"unitOfMeasure {row.get('unitOfMeasure')!r} is not 1 Hour")
+    kind = "spot" if _SPOT.search(f"{row.get('skuName') or ''} {row.get('meterName') or ''}") else "on_demand"
+    price = Price(size=size, kind=kind, usd_micros_per_hour=usd_micros(_amount(row)), since=since)
+    reading = _Reading(prices=[price])
+    if price_kinds()[kind].is_plain:
+        _add_savings_plans(row, price, reading)
+    return reading
+
+
+def _check_text(row: Row) -> None:
+    if not row.get("productName"):
+        raise _Unreadable("productName is missing, and only it tells Linux from Windows")
+    if not row.get("skuName") and not row.get("meterName"):
+        raise _Unreadable("skuName and meterName are missing, and only they tell Spot from pay as you go")
+    if row.get("currencyCode") not in ("USD", None):
+        raise _Unreadable(f"currencyCode {row.get('currencyCode')!r} is not USD")
+
+
+def _add_savings_plans(row: Row, price: Price, reading: _Reading) -> None:
+    """The hourly savings plan prices nested in a pay-as-you-go row, whose own price stands whatever they hold."""
+    plans = row.get("savingsPlan") or []
+    if not isinstance(plans, list) or not all(isinstance(plan, Mapping) for plan in plans):
+        reading.problems.append("savingsPlan is not a list of terms and prices")
+        return
+    for plan in plans:
+        kinds = _TERMS.get(str(plan.get("term")).strip().lower())
+        if kinds is None:
+            reading.other_terms.append(str(plan.get("term")))
+            continue
+        try:
+            micros = usd_micros(_amount(plan))
+        except _Unreadable as problem:
+            reading.problems.append(f"savingsPlan of {plan.get('term')}: {problem}")
+        else:
+            reading.prices.append(replace(price, kind=kinds[1], usd_micros_per_hour=micros))
+
+
+def _amount(row: Row) -> Decimal:
+    """The price in USD. Both fields are the same in the public list; a missing one is made up by the other."""
+    value = row.get("retailPrice")
+    amount = _number(row.get("unitPrice") if value is None else value, "retailPrice")
+    if amount <= 0:
+        raise _Unreadable(f"retailPrice {amount} is unknown, never free")
+    if amount > _MOST_USD:
+        raise _Unreadable(f"retailPrice {amount:.3g} is no plausible price")
+    return amount
+
+
+def _number(value: object, name: str) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise _Unreadable(f"{name} {value!r} is not a number")
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation as error:
+        raise _Unreadable(f"{name} {value!r} is not a number") from error
+    if not number.is_finite():
+        raise _Unreadable(f"{name} {value!r} is not a number")
+    return number
+
+
+def _time(row: Row, name: str) -> datetime | None:
+    value = row.get(name)
+    if value is None or value == "":
+        return None
+    try:
+        time = datetime.fromisoformat(str(value))
+    except ValueError as error:
+        raise _Unreadable(f"{name} {value!r} is not a time") from error
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _choose(same: list[Price], region: str, found: Prices) -> None:
+    """The newest of several prices for one size and kind, or none of them if the newest disagree."""
+    newest = max(price.since for price in same)
+    amounts = sorted({price.usd_micros_per_hour for price in same if price.since == newest})
+    chosen = next(price for price in same if price.since == newest)
+    if len(amounts) == 1:
+        found.prices.append(chosen)
+        return
+    told = " and ".join(usd_text(micros) for micros in amounts)
+    reason = f"{told} USD per hour since the same time: which one is charged cannot be known"
+    found.quarantined.append(Quarantined(what=f"{region}/{chosen.size}/{chosen.kind}", reason=reason))
+
+
+def _what(row: Row, region: str) -> str:
+    meter = row.get("meterName") or row.get("skuName") or "?"
+    return f"{region}/{row.get('armSkuName')}/{row.get('type')}/{meter}"

@@ -1,0 +1,174 @@
+"""The Retail Prices API as lists of rows: pages followed, one region per walk, gently.
+
+Few regions fill a page, and a walk of one page cannot lose rows to prices that change under `$skip`.
+A server that does not understand the filters is asked once for everything, and all regions are taken
+from that.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from threading import Lock
+from typing import Any
+
+import httpx
+
+from catalog.errors import ProviderFailure
+from providers.azure.names import is_accelerated, region_name
+from providers.azure.retail import SERVICE, Row, is_machine
+from providers.pace import Pace
+from providers.said import shown_url
+from providers.web import Refused, get_json
+
+PATH = "/api/retail/prices"
+#: The first version that tells savings plans; filter values are case-sensitive in it.
+API_VERSION = "2023-01-01-preview"
+#: No limit is published; this is what one careful client does.
+CALLS_PER_SECOND = 10
+#: Ten times the whole list; a walk that goes on is a loop.
+MOST_PAGES = 2_000
+CALLS_LEFT = "x-ms-ratelimit-remaining-retailPrices-requests"
+_MACHINES = f"serviceName eq '{SERVICE}'"
+_ACCELERATED = f"{_MACHINES} and contains(armSkuName,'Standard_N')"
+_PAY_AS_YOU_GO = f"{_ACCELERATED} and priceType eq 'Consumption'"
+
+
+class Allowance:
+    """Holds everyone back while the server says that no calls are left, up to a total that a night allows."""
+
+    seconds_without_calls = 15.0
+    most_seconds = 120.0
+
+    def __init__(
+        self, *, sleep: Callable[[float], None] = time.sleep, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._sleep, self._now = sleep, now
+        self._lock = Lock()
+        self._until = now()
+        self._granted = 0.0
+
+    def heed(self, headers: httpx.Headers) -> None:
+        """Takes note of an answer's headers."""
+        if headers.get(CALLS_LEFT, "").strip() != "0":
+            return
+        asked = headers.get("retry-after", "")
+        wanted = float(asked) if asked.isdecimal() else self.seconds_without_calls
+        with self._lock:
+            more = max(0.0, self._now() + wanted - self._until)
+            more = min(more, wanted, self.most_seconds - self._granted)
+            self._granted += more
+            self._until = max(self._until, self._now()) + more
+
+    def wait(self) -> None:
+        """Returns when the next call may go out."""
+        with self._lock:
+            seconds = self._until - self._now()
+            if seconds > 0:
+                self._sleep(seconds)
+
+
+class RetailPages:
+    """All rows of the list that may be prices of accelerated machines, by region; safe for any number of threads."""
+
+    def __init__(
+        self, client: httpx.Client, endpoint: str, *, paced: bool = True, allowance: Allowance | None = None
+    ) -> None:
+        self._client = client
+        self._base = httpx.URL(endpoint.rstrip("/").removesuffix(PATH))
+        self._shown = shown_url(f"{self._base}{PATH}")
+        self._pace = Pace(CALLS_PER_SECOND if paced else None)
+        self._allowance = allowance or (Allowance() if paced else None)
+        self._first = Lock()
+        self._spelled: dict[str, str] = {}
+        self._everything: dict[str, list[Row]] | None = None
+        self._filters_by_region = False
+
+    def regions(self) -> frozenset[str]:
+        """Every region with a pay-as-you-go price for an accelerated machine.
+
+        Raises `ProviderFailure` if the list does not answer or holds none.
+        """
+        rows: list[Row] = []
+        ignored = False
+        try:
+            for page in self._pages(_PAY_AS_YOU_GO):
+                ignored = ignored or any(_is_not_consumption(row) for row in page)
+                rows.extend(row for row in page if is_machine(row))
+        except Refused:
+            rows = []
+        if not rows:
+            rows = [row for page in self._pages(_MACHINES) for row in page if is_machine(row)]
+            ignored = True
+        if not rows:
+            raise ProviderFailure(f"{self._shown}: the price list came back empty; earlier prices stay")
+        self._spelled = {region_name(row.get("armRegionName")): str(row.get("armRegionName")) for row in rows}
+        if ignored:
+            self._everything = _by_region(rows)
+        return frozenset(self._spelled)
+
+    def rows(self, region: str) -> list[Row]:
+        """The rows of one region. Raises `ProviderFailure` if they are not whole."""
+        with self._first:
+            if self._everything is None and not self._filters_by_region:
+                rows = self._walk(region)
+                if all(region_name(row.get("armRegionName")) == region for row in rows):
+                    self._filters_by_region = bool(rows)
+                    return rows
+                self._everything = _by_region(rows)
+        if self._everything is not None:
+            return self._everything.get(region, [])
+        return self._walk(region)
+
+    def _walk(self, region: str) -> list[Row]:
+        spelled = self._spelled.get(region, region)
+        filters = f"{_ACCELERATED} and armRegionName eq '{spelled}'"
+        rows = [row for page in self._pages(filters) for row in page if is_machine(row)]
+        if region in self._spelled and not rows:
+            raise ProviderFailure(f"{region}: has prices in the list of all regions, but its own came back empty")
+        return rows
+
+    def _pages(self, filters: str) -> Iterator[list[Row]]:
+        """The rows of each page until there is no link to a next one, or nothing behind it."""
+        query = {"api-version": API_VERSION, "currencyCode": "'USD'", "$filter": filters}
+        url = self._base.copy_with(path=self._base.path.rstrip("/") + PATH, params=query)
+        seen = {url}
+        while len(seen) <= MOST_PAGES:
+            self._pace.wait()
+            if self._allowance is not None:
+                self._allowance.wait()
+            document, headers = get_json(self._client, str(url))
+            if self._allowance is not None:
+                self._allowance.heed(headers)
+            items = document.get("Items") if isinstance(document, dict) else None
+            if not isinstance(items, list):
+                raise ProviderFailure(f"{self._shown}: answered without Items; check the endpoint")
+            yield [item for item in items if isinstance(item, dict)]
+            link = document.get("NextPageLink")
+            if not link or not items:
+                return
+            url = self._here(url, link)
+            if url in seen:
+                raise ProviderFailure(f"{self._shown}: its pages lead back to one another; the list is not whole")
+            seen.add(url)
+        raise ProviderFailure(f"{self._shown}: more than {MOST_PAGES} pages for one question; the list is not whole")
+
+    def _here(self, current: httpx.URL, link: Any) -> httpx.URL:
+        """The link at the endpoint that was asked: links name the public host, which a proxy stands in for."""
+        try:
+            following = current.join(str(link))
+        except httpx.InvalidURL as error:
+            raise ProviderFailure(f"{self._shown}: NextPageLink is no address; the list is not whole") from error
+        prefix = self._base.path.rstrip("/")
+        path = following.path if following.path.startswith(f"{prefix}/") else prefix + following.path
+        return self._base.copy_with(path=path, query=following.query)
+
+
+def _is_not_consumption(row: Row) -> bool:
+    """A row that the filter on pay as you go should have kept away."""
+    return row.get("type") not in ("Consumption", None) and is_accelerated(row.get("armSkuName"))
+
+
+def _by_region(rows: list[Row]) -> dict[str, list[Row]]:
+    everything: dict[str, list[Row]] = {}
+    for row in rows:
+        everything.setdefault(region_name(row.get("armRegionName")), []).append(row)
+    return everything
