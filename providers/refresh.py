@@ -1,0 +1,178 @@
+"""One refresh: ask every cloud, set aside what cannot be, refuse what cannot be believed, and merge the rest.
+
+A provider's rows are taken region by region (`providers.merge` says which old rows stay), or not at
+all: an answer without offers, one that lost half of what a refresh had read before, and one in which
+too many prices leap are refused, and the rows of before stay, marked stale. Rows that came with a
+release were collected elsewhere and at other times, so the first live reading replaces them, and is
+only compared.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from catalog.offer import InstanceType, Offer
+from catalog.plausible_prices import usual_prices
+from catalog.snapshot import Snapshot, snapshot_of
+from providers.checks import Accepted, halves_gone, implausible, jumps, lost, too_many_jumps
+from providers.gather import Gathered, MakeProvider, Progress, gather, no_progress
+from providers.merge import Before, Merged, merged, unread
+from providers.sift import Key, Sifted, sift, without
+
+Outcome = Literal["whole", "partial", "refused", "failed"]
+#: Time for the slowest cloud at its published rate limits, with as much again for throttling.
+USUAL_LIMIT_SECONDS = 20 * 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """What became of one provider: what it gave, what was set aside, why it was refused if so, its rows now.
+
+    `warnings` are what people should look at although the rows were taken.
+    """
+
+    gathered: Gathered
+    sifted: Sifted
+    refused: tuple[str, ...]
+    merged: Merged
+    warnings: tuple[str, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """Whole: every region and every call answered; partial: some did, and the others' rows are stale."""
+        if self.gathered.failure or not self.gathered.rows:
+            return "failed"
+        if self.refused:
+            return "refused"
+        incomplete = self.gathered.failed or any(rows.failures for rows in self.gathered.rows.values())
+        return "partial" if incomplete else "whole"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refreshed:
+    """The snapshot that a refresh makes, which may be the one before, and what became of each provider."""
+
+    snapshot: Snapshot
+    read: tuple[Read, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """Whole or partial if any provider's rows were taken; else refused if that is why, else failed."""
+        each = {read.outcome for read in self.read}
+        if each == {"whole"}:
+            return "whole"
+        if each & {"whole", "partial"}:
+            return "partial"
+        return "refused" if "refused" in each else "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """The snapshot before, and those that came with releases: their rows are nobody's live reading.
+
+    A row is live unless an embedded snapshot has the same one: same key, source and time of reading.
+    """
+
+    snapshot: Snapshot
+    embedded: tuple[Snapshot, ...]
+
+    def before(self, provider: str) -> Before:
+        """The rows of one provider."""
+        offers = {each.key: each for each in self.snapshot.offers if each.provider == provider}
+        shipped = {_origin(each) for snapshot in self.embedded for each in snapshot.offers if each.provider == provider}
+        newest = max(self.embedded, key=lambda each: each.observed_at, default=None)
+        return Before(
+            types={each.name: each for each in self.snapshot.instance_types if each.provider == provider},
+            offers=offers,
+            live=frozenset(key for key, each in offers.items() if _origin(each) not in shipped),
+            shipped=frozenset(
+                each.name for each in (newest.instance_types if newest else ()) if each.provider == provider
+            ),
+        )
+
+
+def refresh(
+    clouds: Mapping[str, MakeProvider],
+    standing: Standing,
+    *,
+    at: datetime,
+    limit_seconds: float = USUAL_LIMIT_SECONDS,
+    accepted: Accepted | None = None,
+    progress: Progress = no_progress,
+) -> Refreshed:
+    """The snapshot after asking these clouds at time `at`; every other provider's rows stay as they are."""
+    gathered = gather(clouds, limit_seconds=limit_seconds, progress=progress)
+    return combined(gathered, standing, at=at, accepted=accepted or Accepted())
+
+
+def combined(gathered: Mapping[str, Gathered], standing: Standing, *, at: datetime, accepted: Accepted) -> Refreshed:
+    """The snapshot that follows from what was gathered: no clock, no network."""
+    before = {name: standing.before(name) for name in gathered}
+    sifted = {name: sift(each, before[name].types) for name, each in gathered.items()}
+    types = _by_name(standing.snapshot.instance_types)
+    types |= _by_name(each for found in sifted.values() for each in found.types.values())
+    usual = _usual(sifted.values(), standing.snapshot.offers, types, new_alone=accepted.jumps)
+    read = tuple(
+        _read(each, sifted[name], before[name], types, usual, at=at, accepted=accepted)
+        for name, each in sorted(gathered.items())
+    )
+    old = standing.snapshot
+    rows = [each for each in old.offers if each.provider not in gathered]
+    kinds = [each for each in old.instance_types if each.provider not in gathered]
+    for each in read:
+        rows += each.merged.offers
+        kinds += each.merged.types
+    return Refreshed(snapshot=snapshot_of(kinds, rows), read=read)
+
+
+def _read(
+    gathered: Gathered,
+    sifted: Sifted,
+    before: Before,
+    types: Mapping[tuple[str, str], InstanceType],
+    usual: Mapping[str, float],
+    *,
+    at: datetime,
+    accepted: Accepted,
+) -> Read:
+    """One provider's rows against those of before."""
+    if gathered.failure or not gathered.rows:
+        return Read(gathered=gathered, sifted=sifted, refused=(), merged=unread(before, at=at), warnings=())
+    refused = [] if sifted.offers else [f"no usable offer came from its {len(gathered.rows)} regions"]
+    leapt, compared = jumps(sifted, before)
+    if not accepted.loss and not refused:
+        refused += lost(gathered, sifted, before)
+    if not accepted.jumps:
+        refused += filter(None, [too_many_jumps(len(leapt), compared)])
+        sifted = without(sifted, leapt)
+    sifted = without(sifted, implausible(sifted, types, usual))
+    result = unread(before, at=at) if refused else merged(gathered, sifted, before, at=at)
+    warnings = () if refused else _embedded_gone(gathered, sifted, before)
+    return Read(gathered=gathered, sifted=sifted, refused=tuple(refused), merged=result, warnings=warnings)
+
+
+def _embedded_gone(gathered: Gathered, sifted: Sifted, before: Before) -> tuple[str, ...]:
+    gone = halves_gone(gathered, sifted, before, before.offers.keys() - before.live)
+    return (f"against the prices that came with gpuplan, {', '.join(gone)}",) if gone else ()
+
+
+def _usual(
+    sifted: Iterable[Sifted], old: Iterable[Offer], types: Mapping[tuple[str, str], InstanceType], *, new_alone: bool
+) -> dict[str, float]:
+    """What each accelerator costs now and before, over all clouds, so that no one source sets its own bounds.
+
+    With `new_alone` what came counts alone, where there is anything: then a true change of all prices passes.
+    """
+    came = [offer for each in sifted for offer in each.offers.values()]
+    if new_alone:
+        return usual_prices(old, types) | usual_prices(came, types)
+    return usual_prices([*old, *came], types)
+
+
+def _by_name(types: Iterable[InstanceType]) -> dict[tuple[str, str], InstanceType]:
+    return {(each.provider, each.name): each for each in types}
+
+
+def _origin(offer: Offer) -> tuple[Key, str, datetime]:
+    return offer.key, offer.source, offer.observed_at

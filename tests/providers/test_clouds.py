@@ -1,0 +1,29 @@
+"""Clouds are found by their packages, and imported only when asked."""
+
+import subprocess
+import sys
+
+import pytest
+
+from catalog.errors import UnusableInput
+from providers.clouds import chosen_clouds, cloud_names
+
+KNOWN = ("aws", "azure", "gcp")
+
+
+def test_the_three_clouds_are_found_without_importing_any() -> None:
+    code = "import sys; from providers.clouds import cloud_names; print(*cloud_names(), *(m for m in sys.modules if m.startswith('providers.a')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["aws", "azure", "gcp"]
+    assert cloud_names() == KNOWN
+
+
+def test_all_clouds_are_asked_unless_some_are_named() -> None:
+    assert chosen_clouds(None, KNOWN) == KNOWN
+    assert chosen_clouds(["gcp", " AWS", "gcp"], KNOWN) == ("gcp", "aws")
+
+
+@pytest.mark.parametrize("wanted", [["oracle"], [], ["aws", ""]])
+def test_an_unknown_cloud_is_refused_with_those_that_are_known(wanted: list[str]) -> None:
+    with pytest.raises(UnusableInput, match=r"provider: .*; accepted: aws, azure, gcp"):
+        chosen_clouds(wanted, KNOWN)
