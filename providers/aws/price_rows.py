@@ -28,7 +28,6 @@ PLAIN = {
     "marketoption": frozenset({"ondemand"}),
     "licensemodel": frozenset({"no license required", "na", ""}),
     "operation": frozenset({"runinstances"}),
-    "currency": frozenset({"usd", ""}),
 }
 #: Plain compute is metered as BoxUsage, after a prefix that no region code foretells (none in us-east-1, EU- in
 #: eu-west-1, USW2-LAX1- in a Local Zone); HostBoxUsage, UnusedBox, Reservation and DedicatedUsage are other things.

@@ -1,0 +1,89 @@
+"""The accelerated machines of one AmazonEC2 price file, CSV or JSON, as the documents that GetProducts would give."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from providers.aws.file_lines import Line, csv_lines
+from providers.aws.price_rows import is_accelerated, is_plain_machine, plain_attributes, plain_name
+
+#: What every line of a plain machine holds, by column: the quick look before a line is parsed.
+NEEDLES = {"usagetype": "BoxUsage", "operatingsystem": "Linux", "tenancy": "Shared"}
+TERM_TYPES = {"ondemand": "OnDemand", "reserved": "Reserved"}
+#: Columns of a line that say something about its price, not about the product.
+TERM_COLUMNS = {
+    "leasecontractlength": "LeaseContractLength",
+    "offeringclass": "OfferingClass",
+    "purchaseoption": "PurchaseOption",
+}
+CHUNK_BYTES = 1 << 16
+type Document = dict[str, Any]
+
+
+def documents_of_csv(response: httpx.Response) -> list[Document]:
+    """One document per accelerated machine, its prices gathered from its lines, in whatever order they come."""
+    documents: dict[str, Document] = {}
+    for number, line in enumerate(csv_lines(response, NEEDLES)):
+        if is_plain_machine(line, line.get("productfamily", "")) and is_accelerated(line):
+            _add(documents, line, number)
+    return list(documents.values())
+
+
+def _add(documents: dict[str, Document], line: Line, number: int) -> None:
+    sku = line.get("sku", "")
+    term_type = TERM_TYPES.get(plain_name(line.get("termtype", "")), line.get("termtype", "unknown"))
+    about = {name: line[column] for column, name in TERM_COLUMNS.items() if column in line}
+    code = line.get("offertermcode") or "/".join(about.values()) or term_type
+    if sku not in documents:
+        product = {"sku": sku, "productFamily": line.get("productfamily", ""), "attributes": line}
+        documents[sku] = {"product": product, "terms": {}}
+    term = (
+        documents[sku]["terms"]
+        .setdefault(term_type, {})
+        .setdefault(f"{sku}.{code}", {"offerTermCode": code, "termAttributes": about, "priceDimensions": {}})
+    )
+    price = {line.get("currency", "USD"): line.get("priceperunit")}
+    term["priceDimensions"][line.get("ratecode") or str(number)] = {
+        "unit": line.get("unit", ""),
+        "pricePerUnit": price,
+    }
+
+
+def documents_of_json(response: httpx.Response) -> list[Document]:
+    """One document per accelerated machine; the file's products come before its terms, and both are streamed."""
+    import ijson  # type: ignore[import-untyped]
+
+    documents: dict[str, Document] = {}
+    gathered = {prefix: ijson.sendable_list() for prefix in ("products", "terms.OnDemand", "terms.Reserved")}
+    readers = [(prefix, found, ijson.kvitems_coro(found, prefix)) for prefix, found in gathered.items()]
+    try:
+        for chunk in response.iter_bytes(CHUNK_BYTES):
+            for prefix, found, reader in readers:
+                reader.send(chunk)
+                _take(documents, prefix, found)
+        for prefix, found, reader in readers:
+            reader.close()
+            _take(documents, prefix, found)
+    except ijson.JSONError as error:
+        raise httpx.RemoteProtocolError(f"the file is not whole JSON ({error})") from error
+    return list(documents.values())
+
+
+def _take(documents: dict[str, Document], prefix: str, found: list[tuple[str, Any]]) -> None:
+    """Moves what was read so far into the documents it belongs to."""
+    for sku, value in found:
+        if prefix == "products":
+            if isinstance(value, Mapping) and _is_wanted(value):
+                documents[sku] = {"product": value, "terms": {}}
+        elif sku in documents:
+            documents[sku]["terms"][prefix.rpartition(".")[2]] = value
+    found.clear()
+
+
+def _is_wanted(product: Mapping[str, Any]) -> bool:
+    attributes = product.get("attributes")
+    if not isinstance(attributes, Mapping):
+        return False
+    plain = plain_attributes(attributes)
+    return is_plain_machine(plain, str(product.get("productFamily") or "")) and is_accelerated(plain)

@@ -1,0 +1,118 @@
+"""AWS without credentials: list prices from the public price files, spot modelled from the public spot advisor.
+
+What no public source says (spot prices by zone, capacity blocks, which regions an account has) stays as
+it was, and is said.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from threading import Lock
+
+from catalog.errors import ProviderFailure, UnusableInput
+from providers.aws.advisor import SpotAdvisor
+from providers.aws.price_rows import RESERVED_KINDS
+from providers.aws.priced_files import Priced, PriceFiles
+from providers.aws.public_offers import PROVIDER, RegionOffers, hardware
+from providers.aws.savings_plan_files import KINDS as PLAN_KINDS
+from providers.contract import Provider, Quarantined, Rows
+from providers.sources import Sources
+from providers.web import NotThere
+
+#: The network is what limits: a region's file is some hundred megabytes, or tens when compressed.
+PARALLEL = 4
+LISTED_KINDS = frozenset({"on_demand", *RESERVED_KINDS.values()})
+WITHOUT_CREDENTIALS = (
+    "no AWS credentials: spot prices by zone, capacity blocks and the account's own regions were not read, earlier ones "
+    "stay as they were; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
+)
+NO_PLAN_FILES = "savings plans: AWS has no public price files of them at this address, earlier rates stay as they were"
+
+
+def price_files_provider(sources: Sources, *, read_at: datetime) -> Provider:
+    """AWS as its public files show it; nothing is read before it is asked."""
+    return _PublicAws(sources, read_at)
+
+
+class _PublicAws:
+    """A `Provider` over public files; what concerns all regions is said with whichever is done first."""
+
+    def __init__(self, sources: Sources, read_at: datetime) -> None:
+        self._files = PriceFiles(sources, instance_types=frozenset(hardware()))
+        self._advisor = SpotAdvisor(sources)
+        self._read_at = read_at
+        self._said: set[str] = set()
+        self._lock = Lock()
+
+    @property
+    def name(self) -> str:
+        return PROVIDER
+
+    @property
+    def parallel(self) -> int:
+        return PARALLEL
+
+    def regions(self) -> Sequence[str]:
+        return self._files.places()
+
+    def fetch(self, region: str) -> Rows:
+        places = self._files.places()
+        if region not in places:
+            raise UnusableInput.at("region", message=f"{region!r} is none that AWS has prices for: {', '.join(places)}")
+        priced = self._files.priced(region)
+        gathered = RegionOffers(region=region, read_at=self._read_at)
+        gathered.add_listed(priced.rows.get(region, ()))
+        gathered.quarantined += priced.doubts.get(region, ())
+        gathered.quarantined += self._of_no_place(priced)
+        failures = [WITHOUT_CREDENTIALS]
+        plan_kinds = self._add_plan_rates(gathered, failures)
+        self._add_spot(gathered, failures)
+        gathered.notes += _strangers(priced, places)
+        return Rows(
+            instance_types=gathered.instance_types,
+            offers=tuple(gathered.offers),
+            quarantined=tuple(gathered.quarantined),
+            whole_kinds=LISTED_KINDS | plan_kinds,
+            failures=self._not_yet_said(failures),
+            notes=self._not_yet_said(gathered.notes),
+        )
+
+    def _add_plan_rates(self, gathered: RegionOffers, failures: list[str]) -> frozenset[str]:
+        """The kinds of which everything was read."""
+        try:
+            plans = self._files.plan_rates(gathered.region)
+        except NotThere:
+            gathered.notes.append(NO_PLAN_FILES)
+            return frozenset()
+        except ProviderFailure as failure:
+            failures.append(f"savings plans: {failure}; earlier rates stay as they were")
+            return frozenset()
+        gathered.add_plan_rates(plans.rates)
+        gathered.quarantined += plans.doubts.get(gathered.region, ())
+        return frozenset(PLAN_KINDS.values())
+
+    def _add_spot(self, gathered: RegionOffers, failures: list[str]) -> None:
+        try:
+            gathered.add_spot(self._advisor.savings(), self._advisor.interruption_rates())
+        except ProviderFailure as failure:
+            failures.append(f"spot advisor: {failure}; spot prices are not modelled, earlier ones stay as they were")
+
+    def _of_no_place(self, priced: Priced) -> list[Quarantined]:
+        """What a file says of products in no known place, with the first region that reads the file."""
+        fresh = set(self._not_yet_said(doubt.what for doubt in priced.doubts.get("", ())))
+        return [doubt for doubt in priced.doubts.get("", ()) if doubt.what in fresh]
+
+    def _not_yet_said(self, lines: Iterable[str]) -> tuple[str, ...]:
+        """The lines that no region has carried before."""
+        with self._lock:
+            fresh = tuple(dict.fromkeys(line for line in lines if line not in self._said))
+            self._said.update(fresh)
+        return fresh
+
+
+def _strangers(priced: Priced, places: Iterable[str]) -> list[str]:
+    """A note for each place that has prices in a file although nothing lists it."""
+    return [
+        f"{place}: {len(rows)} prices in the file of another region are left out, for no index lists it"
+        for place, rows in sorted(priced.rows.items())
+        if rows and place not in places
+    ]
