@@ -1,0 +1,123 @@
+"""What all regions of an AWS account share, read once: places, machines, list prices, savings plans.
+
+DescribeRegions comes first and alone, so that wrong credentials end everything after one call. The
+price list is the slow part (a hundred questions at five a second) and starts with the types that
+gpuplan knows while EC2 is still being asked what else there is.
+"""
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+
+from catalog.embedded import embedded_instance_types
+from catalog.errors import ProviderFailure
+from catalog.regions import regions as known_regions
+from providers.aws.calls import BAD_CREDENTIALS, CallFailed, Calls
+from providers.aws.hardware import Machines, read_machines
+from providers.aws.places import Place, listed_regions, read_place, regions_of_the_table
+from providers.aws.price_list import PriceListReader, Prices
+from providers.aws.price_rows import WAVELENGTH_ZONE
+from providers.aws.savings_plans import PlanRates, read_plan_rates
+
+#: Regions asked at the same time for zones and offerings; each has limits of its own.
+AT_ONCE = 16
+CHECK_CREDENTIALS = (
+    "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN (or the profile), and this machine's clock"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What is known before any region's own prices are read; `regions` are all that may be fetched.
+
+    `places` holds the regions that EC2 lists; Local Zones and the regions of other partitions are
+    known from the price list alone. `failures` are those of the calls that concern all regions.
+    """
+
+    places: Mapping[str, Place]
+    machines: Machines
+    prices: Prices
+    plans: PlanRates
+    regions: tuple[str, ...]
+    failures: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def place_of(self, region: str) -> Place | None:
+        """The region itself or, for a Local Zone, the one that it hangs on."""
+        own = self.places.get(region)
+        return own or next((place for name, place in self.places.items() if region.startswith(f"{name}-")), None)
+
+
+def read_account(calls: Calls, seed: str, *, read_at: datetime) -> Account:
+    """Everything shared. Raises `ProviderFailure` if AWS refuses the credentials or answers nothing at all."""
+    own = {each.name for each in embedded_instance_types() if each.provider == "aws"}
+    enabled, failures, reachable = _regions(calls, seed)
+    reader = PriceListReader(calls)
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="aws-account") as pool:
+        known = pool.submit(reader.read, own)
+        asked = {name: pool.submit(_place, calls, name, here and reachable, here) for name, here in enabled.items()}
+        places = {name: future.result() for name, future in asked.items()}
+        machines = read_machines(calls, places.values(), as_of=read_at.date().isoformat())
+        plans = pool.submit(read_plan_rates, calls, machines.types)
+        reader.read(machines.types.keys() - own)
+        known.result()
+    prices, rates = reader.prices(), plans.result()
+    failures += [*prices.failures, *rates.failures, *machines.failures]
+    answered = [place for place in places.values() if place.enabled and not place.unreachable]
+    if not prices.rows and not answered:
+        raise ProviderFailure(
+            f"AWS gave neither prices nor machines: {failures[0] if failures else 'no region is enabled'}"
+        )
+    return Account(
+        places=places,
+        machines=machines,
+        prices=prices,
+        plans=rates,
+        regions=_all_regions(places, prices, whole=not failures),
+        failures=tuple(failures),
+        notes=tuple(_notes(machines, prices)),
+    )
+
+
+def _regions(calls: Calls, seed: str) -> tuple[dict[str, bool], list[str], bool]:
+    """Regions with their opt-in state, what failed, and whether EC2 can be asked at all."""
+    try:
+        listed = listed_regions(calls, seed)
+    except CallFailed as failure:
+        if failure.code in BAD_CREDENTIALS:
+            raise ProviderFailure(f"AWS does not accept the credentials ({failure}); {CHECK_CREDENTIALS}") from failure
+        line = f"{failure}; the regions are those that gpuplan knows"
+        return regions_of_the_table(), [line], not failure.unreachable
+    if not listed:
+        return (
+            regions_of_the_table(),
+            ["ec2 describe_regions: no region; the regions are those that gpuplan knows"],
+            True,
+        )
+    return listed, [], True
+
+
+def _place(calls: Calls, region: str, ask: bool, enabled: bool) -> Place:
+    return read_place(calls, region) if ask else Place(region=region, enabled=enabled, unreachable=True)
+
+
+def _all_regions(places: Mapping[str, Place], prices: Prices, *, whole: bool) -> tuple[str, ...]:
+    """Where EC2 or the price list says that there is something; after a failure also what gpuplan knows to exist.
+
+    A region that is not listed counts as gone, which a call that failed does not show.
+    """
+    found = set(places) | {row.region for row in prices.rows}
+    found |= {group for place in places.values() for group in place.local_zone_groups}
+    if not whole or any(place.zones is None for place in places.values()):
+        known = [region for region in known_regions().values() if region.provider == "aws"]
+        found |= {region.name for region in known if region.partition != "china"}
+    return tuple(sorted(name for name in found if not WAVELENGTH_ZONE.search(name)))
+
+
+def _notes(machines: Machines, prices: Prices) -> list[str]:
+    notes = list(machines.notes)
+    if prices.wavelength:
+        zones = f"{len(prices.wavelength)} Wavelength zones"
+        notes.append(f"{zones} are left out: they lie inside carriers' networks and are not for training")
+    return notes

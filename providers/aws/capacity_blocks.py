@@ -1,0 +1,136 @@
+"""Capacity blocks: what a node-hour of a booked day costs, the cheapest of the coming weeks in each zone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Any
+
+from catalog.money import MICROS_PER_USD
+from catalog.offer import Implausible, Offer
+from providers.aws.calls import CallFailed, Calls
+from providers.aws.places import Place
+from providers.contract import Quarantined
+
+KIND = "capacity_block"
+SOURCE = "EC2 DescribeCapacityBlockOfferings"
+#: Blocks start up to eight weeks ahead; a day is the shortest and can be asked for everywhere.
+LOOK_AHEAD = timedelta(weeks=8)
+DURATION_HOURS = 24
+#: What EC2 answers for a type that is not sold in blocks there: nothing is missing then.
+NOT_SOLD = frozenset(
+    {
+        "InvalidInstanceType",
+        "InvalidParameterCombination",
+        "InvalidParameterValue",
+        "Unsupported",
+        "UnsupportedOperation",
+    }
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class BlockRows:
+    """The cheapest block per zone and type, and what was set aside."""
+
+    offers: list[Offer] = field(default_factory=list)
+    quarantined: list[Quarantined] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+
+def read_capacity_blocks(calls: Calls, place: Place, types: frozenset[str], *, read_at: datetime) -> BlockRows:
+    """One node for one day of each type; after a refusal that holds for every type the others are not asked for."""
+    found = BlockRows()
+    cheapest: dict[tuple[str, str], Offer] = {}
+    for name in sorted(types):
+        try:
+            rows = _asked(calls, place.region, name, read_at)
+        except CallFailed as failure:
+            if failure.code in NOT_SOLD:
+                continue
+            found.failures.append(f"{failure}; its capacity block prices stay as they were")
+            break
+        for row in rows:
+            offer = _offer(found, place, name, row, read_at)
+            if offer and offer.usd_micros_per_hour < _micros_of(cheapest.get((offer.zone, offer.instance_type))):
+                cheapest[offer.zone, offer.instance_type] = offer
+    found.offers = [cheapest[key] for key in sorted(cheapest)]
+    return found
+
+
+def _asked(calls: Calls, region: str, name: str, read_at: datetime) -> list[Any]:
+    return calls.every(
+        "ec2",
+        region,
+        "describe_capacity_block_offerings",
+        "CapacityBlockOfferings",
+        InstanceType=name,
+        InstanceCount=1,
+        CapacityDurationHours=DURATION_HOURS,
+        StartDateRange=read_at,
+        EndDateRange=read_at + LOOK_AHEAD,
+        MaxResults=100,
+    )
+
+
+def _offer(found: BlockRows, place: Place, asked: str, row: Mapping[str, Any], read_at: datetime) -> Offer | None:
+    """The fee is for the whole block: all of its machines, all of its hours."""
+    name = str(row.get("InstanceType") or asked)
+    if name != asked or str(row.get("CurrencyCode") or "USD") != "USD" or row.get("UltraserverCount"):
+        return None
+    zone_name = str(row.get("AvailabilityZone") or "")
+    if zone_name in place.wavelength_zones:
+        return None
+    zone = place.zone_id(zone_name)
+    what = f"capacity block {name} in {zone_name or place.region}"
+    try:
+        if not zone:
+            raise Implausible(
+                "its zone has no id that other accounts know (DescribeAvailabilityZones does not list it)"
+            )
+        per_hour = _fee(row) / (_count(row) * _hours(row))
+        return Offer(
+            provider="aws",
+            region=place.region,
+            zone=zone,
+            instance_type=name,
+            price_kind=KIND,
+            usd_micros_per_hour=round(per_hour * MICROS_PER_USD),
+            observed_at=read_at,
+            source=SOURCE,
+        )
+    except (InvalidOperation, ValueError, ZeroDivisionError) as problem:
+        found.quarantined.append(
+            Quarantined(what=what, reason=str(problem) or f"{row.get('UpfrontFee')!r} is no price")
+        )
+        return None
+
+
+def _fee(row: Mapping[str, Any]) -> Fraction:
+    text = row.get("UpfrontFee")
+    try:
+        return Fraction(Decimal(str(text)))
+    except (InvalidOperation, ValueError, OverflowError) as error:
+        raise Implausible(f"an upfront fee of {text!r} is no price") from error
+
+
+def _count(row: Mapping[str, Any]) -> int:
+    return int(row.get("InstanceCount") or 1)
+
+
+def _hours(row: Mapping[str, Any]) -> Fraction:
+    """As stated, else from start to end, else what was asked for."""
+    minutes = row.get("CapacityBlockDurationMinutes")
+    if row.get("CapacityBlockDurationHours"):
+        return Fraction(int(row["CapacityBlockDurationHours"]))
+    if minutes:
+        return Fraction(int(minutes), 60)
+    start, end = row.get("StartDate"), row.get("EndDate")
+    if isinstance(start, datetime) and isinstance(end, datetime) and end > start:
+        return Fraction(int((end - start).total_seconds()), 3600)
+    return Fraction(DURATION_HOURS)
+
+
+def _micros_of(offer: Offer | None) -> float:
+    return offer.usd_micros_per_hour if offer else float("inf")

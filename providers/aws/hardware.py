@@ -1,0 +1,149 @@
+"""The machines that EC2 describes: each new name asked for once, wherever it is on sale, and joined with our own table.
+
+All regions together sell under a thousand types, a region most of them; asking each region for its
+whole list would read the same records thirty times.
+"""
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import batched
+from typing import Any
+
+from catalog.ec2_hardware import ec2_instance_type, has_accelerators
+from catalog.embedded import embedded_instance_types
+from catalog.left_out import left_out
+from catalog.offer import Implausible, InstanceType
+from providers.aws.calls import CallFailed, Calls
+from providers.aws.places import Place
+from providers.contract import Quarantined
+
+#: Names in one filter; EC2 takes 200. A filter, unlike the parameter InstanceTypes, may be paged, and
+#: does not refuse the whole call for one name that a region does not know.
+NAMES_PER_CALL = 100
+PAGE = 100
+AT_ONCE = 8
+SOURCE = "EC2 DescribeInstanceTypes"
+CAPACITY_BLOCK = "capacity-block"
+#: What EC2 states as a figure; the rest of a row (links, how far they reach, retirement) is our own table's.
+_STATED = (
+    "accelerator",
+    "accelerator_count",
+    "accelerator_memory_mib",
+    "vcpus",
+    "ram_gib",
+    "local_disk_gb",
+    "network_gbps",
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Machines:
+    """Accelerated types by name, and what stood in the way of others.
+
+    `in_blocks` are those that EC2 says are also sold as capacity blocks.
+    """
+
+    types: dict[str, InstanceType] = field(default_factory=dict)
+    in_blocks: set[str] = field(default_factory=set)
+    quarantined: list[Quarantined] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+
+def read_machines(calls: Calls, places: Iterable[Place], *, as_of: str) -> Machines:
+    """Every accelerated type on sale in the places, and every one that our own table knows."""
+    records, failures = _records(calls, [place for place in places if place.enabled and not place.unreachable])
+    machines = Machines(failures=failures)
+    machines.types.update(_own_types())
+    for _, record in sorted(records.items()):
+        _take(machines, record, as_of)
+    return machines
+
+
+def _take(machines: Machines, record: Mapping[str, Any], as_of: str) -> None:
+    name = str(record.get("InstanceType"))
+    if name in left_out() or not has_accelerators(record):
+        return
+    own = machines.types.get(name)
+    try:
+        live = ec2_instance_type(record, source=SOURCE, as_of=as_of)
+    except Implausible as problem:
+        if own is None:
+            machines.quarantined.append(Quarantined(what=name, reason=str(problem)))
+            machines.notes.append(str(problem))
+            return
+        machines.notes.append(f"{problem}; its hardware is taken from gpuplan's own table")
+        live = own
+    machines.types[name] = _joined(own, live) if own else live
+    if CAPACITY_BLOCK in (record.get("SupportedUsageClasses") or ()):
+        machines.in_blocks.add(name)
+
+
+def _joined(own: InstanceType, live: InstanceType) -> InstanceType:
+    """Our row with EC2's figures where EC2 states them, as it was if they agree.
+
+    Another accelerator, or another number of them, is another machine, whose links we do not know.
+    """
+    if (own.accelerator, own.accelerator_count) != (live.accelerator, live.accelerator_count):
+        return live
+    stated = {name: getattr(live, name) for name in _STATED if getattr(live, name) is not None}
+    joined = replace(own, **stated, sold_on_demand=own.sold_on_demand and live.sold_on_demand)
+    return own if joined == own else replace(joined, source=live.source, as_of=live.as_of)
+
+
+def _own_types() -> dict[str, InstanceType]:
+    return {each.name: each for each in embedded_instance_types() if each.provider == "aws"}
+
+
+def _records(calls: Calls, places: list[Place]) -> tuple[dict[str, Mapping[str, Any]], list[str]]:
+    """EC2's records by name, and the calls that failed although no other region could say the same."""
+    found: dict[str, Mapping[str, Any]] = {}
+    failures: list[str] = []
+    answered: set[str] = set()
+    offering = {place.region: place.offered for place in places if place.offered is not None}
+    blind = [place.region for place in places if place.offered is None]
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="aws-types") as pool:
+        for records, failure in pool.map(lambda region: _described(calls, region, ()), blind):
+            found.update(records)
+            failures += [failure] if failure else []
+        while batches := _batches(offering, answered | found.keys()):
+            answers = list(pool.map(lambda batch: _described(calls, *batch), batches))
+            for (region, names), (records, failure) in zip(batches, answers, strict=True):
+                found.update(records)
+                if failure:
+                    offering.pop(region, None)
+                    failures.append(failure)
+                else:
+                    answered.update(names)
+    unsaid = {name for place in places for name in place.offered or ()} - answered - found.keys()
+    return found, _summed_up(failures, unsaid) if unsaid or not found else []
+
+
+def _batches(offering: Mapping[str, frozenset[str]], known: Iterable[str]) -> list[tuple[str, tuple[str, ...]]]:
+    """(region, names) such that each name that is not known is asked for once, in a region that sells it."""
+    taken = set(known)
+    batches: list[tuple[str, tuple[str, ...]]] = []
+    for region, names in sorted(offering.items(), key=lambda item: (-len(item[1]), item[0])):
+        mine = sorted(names - taken)
+        taken.update(mine)
+        batches += [(region, each) for each in batched(mine, NAMES_PER_CALL)]
+    return batches
+
+
+def _described(calls: Calls, region: str, names: tuple[str, ...]) -> tuple[dict[str, Mapping[str, Any]], str]:
+    """Records of these names, or of all that the region sells if none are given; a line if the call failed."""
+    narrowed = {"Filters": [{"Name": "instance-type", "Values": list(names)}]} if names else {}
+    try:
+        rows = calls.every("ec2", region, "describe_instance_types", "InstanceTypes", MaxResults=PAGE, **narrowed)
+    except CallFailed as failure:
+        return {}, str(failure)
+    return {row["InstanceType"]: row for row in rows if row.get("InstanceType")}, ""
+
+
+def _summed_up(failures: list[str], unsaid: set[str]) -> list[str]:
+    if not failures:
+        return []
+    others = f" (and {len(failures) - 1} more such calls)" if len(failures) > 1 else ""
+    lost = f"; {len(unsaid)} types are not described" if unsaid else ""
+    return [f"{failures[0]}{others}{lost}; hardware is taken from gpuplan's own table where that has it"]

@@ -1,0 +1,141 @@
+"""Where an account may rent: regions with their opt-in state, zones by name and id, types on offer there."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from catalog.regions import regions as known_regions
+from providers.aws.calls import CallFailed, Calls
+
+#: OptInStatus of a region or zone that this account cannot use until somebody enables it.
+NOT_ENABLED = "not-opted-in"
+LOCAL_ZONE = "local-zone"
+WAVELENGTH_ZONE = "wavelength-zone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Zone:
+    """One availability zone: its name is the account's own, its id everybody's. `group` names a Local Zone's place."""
+
+    name: str
+    id: str
+    kind: str
+    group: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What EC2 says of one region before prices are asked.
+
+    `enabled` False: the account has not opted in, and nothing more was asked. `offered` holds the
+    instance types on sale in the region, `offered_in` those by zone id; None if that is not known.
+    `failures` by call; `unreachable` if no further call makes sense.
+    """
+
+    region: str
+    enabled: bool = True
+    zones: Mapping[str, Zone] | None = None
+    offered: frozenset[str] | None = None
+    offered_in: Mapping[str, frozenset[str]] | None = None
+    failures: tuple[str, ...] = ()
+    unreachable: bool = False
+
+    def zone_id(self, name: str) -> str:
+        """The id of a zone of that name, "" if unknown; an id is its own."""
+        for zone in (self.zones or {}).values():
+            if name in (zone.name, zone.id):
+                return zone.id
+        return ""
+
+    @property
+    def wavelength_zones(self) -> frozenset[str]:
+        """Names and ids of the zones inside carriers' networks."""
+        found = [zone for zone in (self.zones or {}).values() if zone.kind == WAVELENGTH_ZONE]
+        return frozenset(name for zone in found for name in (zone.name, zone.id))
+
+    @property
+    def local_zone_groups(self) -> frozenset[str]:
+        """The Local Zones as the price list names them, as regions of their own."""
+        return frozenset(zone.group for zone in (self.zones or {}).values() if zone.kind == LOCAL_ZONE and zone.group)
+
+
+def listed_regions(calls: Calls, seed: str) -> dict[str, bool]:
+    """Every region of the account's partition and whether it is enabled. Raises `CallFailed`."""
+    rows = calls.every("ec2", seed, "describe_regions", "Regions", AllRegions=True)
+    return {row["RegionName"]: row.get("OptInStatus") != NOT_ENABLED for row in rows if row.get("RegionName")}
+
+
+def regions_of_the_table() -> dict[str, bool]:
+    """The commercial regions that gpuplan knows, where EC2 does not list them; all may be enabled."""
+    return {
+        region.name: True
+        for region in known_regions().values()
+        if region.provider == "aws" and region.partition == "commercial" and not region.parent_region
+    }
+
+
+def read_place(calls: Calls, region: str) -> Place:
+    """Zones and types on offer in an enabled region; a call that fails is named and leaves the others."""
+    failures: list[str] = []
+    zones = offered = offered_in = None
+    try:
+        zones = _zones(
+            calls.every("ec2", region, "describe_availability_zones", "AvailabilityZones", AllAvailabilityZones=True)
+        )
+    except CallFailed as failure:
+        if failure.is_for_all and failure.code not in ("UnauthorizedOperation", "AccessDenied"):
+            return Place(
+                region=region,
+                failures=(f"{failure}; its spot prices and capacity blocks stay as they were",),
+                unreachable=True,
+            )
+        failures.append(f"{failure}; zones are known by the ids that prices carry")
+    try:
+        offered = _offered(calls, region)
+        offered_in = _offered_by_zone(calls, region)
+    except CallFailed as failure:
+        if failure.unreachable:
+            return Place(
+                region=region,
+                zones=zones,
+                failures=(f"{failure}; its spot prices and capacity blocks stay as they were",),
+                unreachable=True,
+            )
+        failures.append(f"{failure}; what is on sale there is not verified")
+    return Place(region=region, zones=zones, offered=offered, offered_in=offered_in, failures=tuple(failures))
+
+
+def _zones(rows: Sequence[Mapping[str, Any]]) -> dict[str, Zone]:
+    found = {}
+    for row in rows:
+        name, zone_id = str(row.get("ZoneName") or ""), str(row.get("ZoneId") or "")
+        if name and zone_id:
+            kind, group = str(row.get("ZoneType") or "availability-zone"), str(row.get("GroupName") or "")
+            found[zone_id] = Zone(name=name, id=zone_id, kind=kind, group=group)
+    return found
+
+
+def _offered(calls: Calls, region: str) -> frozenset[str] | None:
+    """Nothing at all on offer is no answer: every region has machines."""
+    rows = _offerings(calls, region, "region")
+    types = frozenset(row["InstanceType"] for row in rows if row.get("Location", region) == region)
+    return types or None
+
+
+def _offered_by_zone(calls: Calls, region: str) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for row in _offerings(calls, region, "availability-zone-id"):
+        found.setdefault(str(row.get("Location") or ""), set()).add(row["InstanceType"])
+    return {zone: frozenset(types) for zone, types in found.items()}
+
+
+def _offerings(calls: Calls, region: str, location_type: str) -> list[Mapping[str, Any]]:
+    rows = calls.every(
+        "ec2",
+        region,
+        "describe_instance_type_offerings",
+        "InstanceTypeOfferings",
+        LocationType=location_type,
+        MaxResults=1000,
+    )
+    return [row for row in rows if row.get("InstanceType")]

@@ -1,0 +1,142 @@
+"""The Price List API: on-demand and reserved prices of every region, asked once per instance type.
+
+One question per type over all regions is a hundred small answers; asking by region would be a
+thousand, at five calls a second.
+"""
+
+import json
+import threading
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from providers.aws.calls import PRICING_REGION, CallFailed, Calls
+from providers.aws.price_rows import RESERVED_KINDS, WAVELENGTH_ZONE, PriceRow, rows_of_product
+from providers.contract import Quarantined
+from providers.said import said
+
+SOURCE = "AWS Price List API"
+KINDS = frozenset({"on_demand", *RESERVED_KINDS.values()})
+#: With fewer of these, one type has several products (Windows, dedicated, reserved capacity, capacity blocks at
+#: no price); the parse leaves them out too, for a server that knows fewer filters.
+PLAIN = {
+    "operatingSystem": "Linux",
+    "tenancy": "Shared",
+    "preInstalledSw": "NA",
+    "capacitystatus": "Used",
+    "marketoption": "OnDemand",
+    "licenseModel": "No License required",
+}
+AT_ONCE = 8
+PAGE = 100
+#: After this many types without an answer the rest is not asked for: each has been tried five times already.
+MOST_FAILURES = 5
+
+
+@dataclass(slots=True, kw_only=True)
+class Prices:
+    """What the list says, over all regions. `whole` if every type that was asked for has been answered."""
+
+    rows: set[PriceRow] = field(default_factory=set)
+    quarantined: set[Quarantined] = field(default_factory=set)
+    wavelength: set[str] = field(default_factory=set)
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every type has been answered."""
+        return not self.failures
+
+    def of(self, region: str) -> list[PriceRow]:
+        """The rows of one region, in the order of type and kind."""
+        rows = [row for row in self.rows if row.region == region]
+        return sorted(rows, key=lambda row: (row.instance_type, row.price_kind, row.usd_micros_per_hour))
+
+
+class PriceListReader:
+    """Asks for types as they become known; each is asked for once."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._lock = threading.Lock()
+        self._answered: set[str] = set()
+        self._failed: dict[str, str] = {}
+        self._for_all = ""
+        self._prices = Prices()
+
+    def read(self, types: Iterable[str]) -> None:
+        """Returns when each type has been answered or given up."""
+        with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="aws-prices") as pool:
+            for done in [pool.submit(self._read_one, name) for name in sorted(set(types))]:
+                done.result()
+
+    def prices(self) -> Prices:
+        """All that was read, with one line for what was not."""
+        with self._lock:
+            if self._failed:
+                names, reasons = sorted(self._failed), sorted(set(self._failed.values()))
+                shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+                asked = len(names) + len(self._answered)
+                kept = f"on-demand and reserved prices of {len(names)} of {asked} types ({shown}) stay as they were"
+                self._prices.failures = [f"{reasons[0]}; {kept}"]
+            return self._prices
+
+    def _read_one(self, name: str) -> None:
+        with self._lock:
+            if name in self._answered:
+                return
+            if self._for_all or len(self._failed) >= MOST_FAILURES:
+                self._failed[name] = self._for_all or next(iter(self._failed.values()))
+                return
+        try:
+            documents = self._calls.every(
+                "pricing",
+                PRICING_REGION,
+                "get_products",
+                "PriceList",
+                ServiceCode="AmazonEC2",
+                FormatVersion="aws_v1",
+                MaxResults=PAGE,
+                Filters=[
+                    {"Type": "TERM_MATCH", "Field": key, "Value": value}
+                    for key, value in {"instanceType": name, **PLAIN}.items()
+                ],
+            )
+        except CallFailed as failure:
+            with self._lock:
+                self._failed[name] = str(failure)
+                self._for_all = self._for_all or (str(failure) if failure.is_for_all else "")
+            return
+        self._take(name, documents)
+
+    def _take(self, name: str, documents: list[Any]) -> None:
+        """Keeps the rows. An answer with other types too comes from a server that knows no filters: it is all there is."""
+        for text in documents:
+            document, doubt = _decoded(text)
+            rows, doubts = rows_of_product(document) if document else ([], [])
+            with self._lock:
+                self._prices.rows.update(rows)
+                self._prices.quarantined.update([*doubts, *([doubt] if doubt else [])])
+                self._answered.update(row.instance_type for row in rows)
+                self._prices.wavelength.update(_wavelength(document))
+        with self._lock:
+            self._answered.add(name)
+
+
+def _decoded(text: Any) -> tuple[Mapping[str, Any], Quarantined | None]:
+    """Each element of the list is a JSON document encoded as text."""
+    try:
+        document = json.loads(text) if isinstance(text, str) else text
+    except ValueError as error:
+        return {}, Quarantined(what="a product of the price list", reason=f"not JSON: {said(error)}")
+    if isinstance(document, Mapping):
+        return document, None
+    return {}, Quarantined(what="a product of the price list", reason=f"{type(document).__name__}, not an object")
+
+
+def _wavelength(document: Mapping[str, Any]) -> set[str]:
+    product = document.get("product")
+    attributes = product.get("attributes") if isinstance(product, Mapping) else None
+    code = str(attributes.get("regionCode") or "") if isinstance(attributes, Mapping) else ""
+    return {code} if WAVELENGTH_ZONE.search(code) else set()
