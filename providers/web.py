@@ -107,7 +107,7 @@ def patiently[T](once: Callable[[], T], url: str) -> T:
         raise ProviderFailure(f"{shown_url(url)}: {said(error)}") from error
 
 
-_backing_off = wait_exponential_jitter(initial=0.5, max=15, jitter=0.5)
+_backing_off = wait_exponential_jitter(multiplier=0.5, max=15, jitter=0.5)
 
 
 def _wait(state: RetryCallState) -> float:
