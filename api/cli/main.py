@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from api.cli import actuals, calibrate, estimate, local, offers, plan, profile, serve
+from api.cli import actuals, calibrate, estimate, local, offers, plan, profile, serve, watch
 from api.render.text import plain
 from catalog.errors import ProviderFailure, StoreFailure, UnusableInput
 
@@ -50,6 +50,7 @@ def application() -> typer.Typer:
         app.command()(command)
     app.command()(calibrate.calibrate)
     app.add_typer(local.local_commands(), name="local")
+    app.add_typer(watch.watch_commands(), name="watch")
     app.command("version")(print_version)
     return app
 

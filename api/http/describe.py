@@ -110,6 +110,61 @@ ACTUALS_SCHEMA: Schema = {
     },
 }
 
+_TOLD: Schema = {
+    "type": "object",
+    "required": ["outcome", "plan_id", "snapshot_id", "at"],
+    "description": "the answer that changes are told against",
+    "properties": {
+        "outcome": {"enum": ["planned", "infeasible"]},
+        "plan_id": {"type": "string"},
+        "snapshot_id": {"type": "string"},
+        "cost_usd": _MONEY,
+        "hours": _HOURS,
+        "choice": {"type": "string", "description": "machines and place in one line"},
+        "offers": {"type": "array", "items": {"type": "object"}},
+        "conflicts": {"type": "array"},
+    },
+}
+
+WATCH_SCHEMA: Schema = {
+    "type": "object",
+    "required": ["id", "name", "channels", "cheaper_by_percent", "created_at", "state", "last_told"],
+    "properties": {
+        "id": {"type": "string"},
+        "name": {"type": "string"},
+        "channels": {"type": "array", "items": {"type": "string"}},
+        "cheaper_by_percent": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 100},
+        "created_at": {"type": "string", "format": "date-time"},
+        "state": {"enum": ["watching", "ended"], "description": "ended: its deadline has passed"},
+        "ended_at": {"type": ["string", "null"], "format": "date-time"},
+        "checked_at": {"type": ["string", "null"], "format": "date-time", "description": "when it was last planned"},
+        "problem": {"type": ["string", "null"], "description": "why it could not be planned then"},
+        "last_told": _TOLD,
+        "warnings": {"type": "array", "items": {"type": "string"}},
+        "job": {"type": "object", "description": "the job in full; in the answer for one watch"},
+        "notifications": {
+            "type": "array",
+            "description": "all that was told, the newest first; in the answer for one watch",
+            "items": {
+                "type": "object",
+                "required": ["id", "event", "channel", "summary", "created_at", "state", "attempts"],
+                "properties": {
+                    "event": {"enum": ["cheaper", "dearer", "offer_gone", "infeasible", "feasible", "deadline_passed"]},
+                    "state": {"enum": ["waiting", "delivered", "given_up"]},
+                    "attempts": {"type": "integer", "minimum": 0},
+                    "last_error": {"type": ["string", "null"]},
+                },
+            },
+        },
+    },
+}
+
+WATCHES_SCHEMA: Schema = {
+    "type": "object",
+    "required": ["watches"],
+    "properties": {"watches": {"type": "array", "items": {"$ref": "#/components/schemas/Watch"}}},
+}
+
 OFFER_SCHEMA: Schema = {
     "type": "object",
     "required": ["provider", "region", "instance_type", "accelerator", "price_kind", "usd_per_hour", "observed_at"],
@@ -140,6 +195,8 @@ SCHEMAS: dict[str, Schema] = {
     "Actual": ACTUAL_SCHEMA,
     "Actuals": ACTUALS_SCHEMA,
     "Forgotten": {"type": "object", "required": ["forgotten"], "properties": {"forgotten": {"type": "integer"}}},
+    "Watch": WATCH_SCHEMA,
+    "Watches": WATCHES_SCHEMA,
     "Offer": OFFER_SCHEMA,
     "Offers": OFFERS_SCHEMA,
     "Accelerators": rows_schema("accelerators"),
@@ -219,5 +276,11 @@ PLAN_OPERATION: Schema = {
 ESTIMATE_OPERATION: Schema = {"requestBody": _body(ref("EstimateDocument"), on_64_h100=ESTIMATE_EXAMPLE)}
 ACTUALS_OPERATION: Schema = {
     "requestBody": _body(ref("ActualsDocument"), finished=FINISHED_EXAMPLE, running=RUNNING_EXAMPLE),
+    "parameters": [_IDEMPOTENCY_KEY],
+}
+
+WATCH_EXAMPLE: Schema = {"job": JOB_EXAMPLE, "channels": ["team"], "cheaper_by_percent": 10}
+WATCH_OPERATION: Schema = {
+    "requestBody": _body(ref("WatchDocument"), cheaper_or_gone=WATCH_EXAMPLE),
     "parameters": [_IDEMPOTENCY_KEY],
 }
