@@ -7,17 +7,19 @@ assumptions. A key that nobody knows is refused by name, so that a misspelt assu
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from api.documents.channel import ChannelDocument
 from api.documents.retention import RetentionDocument
 from catalog.document_fields import Document, read_as
 from catalog.documents import read_document
-from catalog.errors import UnusableInput
+from catalog.errors import Fault, UnusableInput
 from catalog.price_kinds import price_kinds
 from planner.settings import HeldCommitment, PlannerSettings
+from providers.sources import Sources
 
 #: Twice what a document may have (`catalog.documents`): enough for the parser to say that it is too large.
 MOST_BYTES_READ = 2 * 1024 * 1024
@@ -29,14 +31,71 @@ Hours = Annotated[float, Field(ge=0, le=720, allow_inf_nan=False, strict=True)]
 
 
 class Environment(BaseSettings):
-    """Where the database, the own machines, what was measured on them and the settings are; all may be left out."""
+    """Where the database, the own machines, what was measured on them, the settings and the clouds are; all may be
+    left out.
+    """
 
-    model_config = SettingsConfigDict(env_prefix="GPUPLAN_", frozen=True, env_ignore_empty=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix="GPUPLAN_", frozen=True, env_ignore_empty=True, extra="ignore", populate_by_name=True
+    )
 
     database_url: str | None = None
     inventory: Path | None = None
     calibration: Path | None = None
     settings: Path | None = None
+    aws_spot_advisor_url: str | None = None
+    aws_price_files_url: str | None = None
+    gcp_compute_endpoint: str | None = None
+    gcp_billing_endpoint: str | None = None
+    gcp_tpu_endpoint: str | None = None
+    gcp_project: str | None = None
+    gcp_api_key: SecretStr | None = None
+    azure_retail_endpoint: str | None = None
+    azure_arm_endpoint: str | None = None
+    azure_subscription_id: str | None = Field(default=None, validation_alias="AZURE_SUBSCRIPTION_ID")
+    anonymous: str | None = None
+
+    def sources(self) -> Sources:
+        """Where the clouds are reached and as whom; what is not set is the clouds' own.
+
+        Raises `UnusableInput` naming every variable that is no web address or no yes or no.
+        """
+        given = {each.name: getattr(self, each.name, None) for each in fields(Sources)}
+        values = {name: value.strip() for name, value in given.items() if isinstance(value, str) and value.strip()}
+        faults = [_no_address(name) for name, text in values.items() if _is_address(name) and not _web_address(text)]
+        wish = values.pop("anonymous", "no").lower()
+        if wish not in _YES_NO:
+            faults.append(Fault((_variable("anonymous"),), f"is no yes or no; accepted: {', '.join(_YES_NO)}"))
+        if faults:
+            raise UnusableInput(*faults)
+        key = None if self.gcp_api_key is None else self.gcp_api_key.get_secret_value()
+        return Sources(anonymous=_YES_NO[wish], gcp_api_key=key, **values)  # type: ignore[arg-type]
+
+
+#: What `GPUPLAN_ANONYMOUS` may say.
+_YES_NO = {"1": True, "yes": True, "true": True, "0": False, "no": False, "false": False}
+
+
+def _is_address(name: str) -> bool:
+    return name.endswith(("_url", "_endpoint"))
+
+
+def _web_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and port != 0 and text.isprintable()
+
+
+def _no_address(name: str) -> Fault:
+    """The address itself is not repeated: it may hold a password."""
+    return Fault((_variable(name),), "is no web address; accepted: https://host/path, or http:// for a local server")
+
+
+def _variable(name: str) -> str:
+    return f"GPUPLAN_{name.upper()}"
 
 
 class HeldNodes(Document):

@@ -7,10 +7,22 @@ from email.utils import parsedate_to_datetime
 import httpx
 
 from providers.said import shown_url
+from providers.sources import Sources
 
 #: A clock that is off by less dates no price wrongly.
 MOST_OFF = timedelta(minutes=5)
 _TIMEOUT = httpx.Timeout(5.0, connect=3.0)
+
+
+def clocks(sources: Sources, names: Iterable[str]) -> tuple[str, ...]:
+    """Servers of these clouds that anybody may ask what time it is."""
+    known = {
+        "azure": sources.azure_retail_endpoint,
+        "aws": sources.aws_price_files_url,
+        "gcp": sources.gcp_billing_endpoint or "https://cloudbilling.googleapis.com",
+    }
+    asked = set(names)
+    return tuple(url for name, url in known.items() if name in asked)
 
 
 def server_time(urls: Iterable[str]) -> tuple[datetime, str] | None:

@@ -1,14 +1,18 @@
 """Which clouds there are: every package of this folder that gives a `provider`, imported only when it is asked for."""
 
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from importlib import import_module
 
 import providers
 from catalog.errors import UnusableInput
-from providers.gather import MakeProvider
+from providers.contract import Provider
 from providers.sources import Sources
+
+#: Makes a cloud's provider from where it is reached and the time at which its rows will have been read.
+MakeCloud = Callable[[Sources, datetime], Provider]
 
 
 def cloud_names() -> tuple[str, ...]:
@@ -28,10 +32,11 @@ def chosen_clouds(wanted: Sequence[str] | None, known: Sequence[str]) -> tuple[s
     return tuple(dict.fromkeys(names))
 
 
-def makers(names: Sequence[str], sources: Sources, *, read_at: datetime) -> dict[str, MakeProvider]:
-    """How to make each of these clouds: its SDK is imported, and its settings are read, when that is called."""
+def installed_clouds() -> dict[str, MakeCloud]:
+    """How to make each cloud, by name: its SDK is imported, and its settings are read, when that is called."""
+    return {name: partial(_made, name) for name in cloud_names()}
 
-    def make(name: str) -> MakeProvider:
-        return lambda: import_module(f"{providers.__name__}.{name}").provider(sources, read_at=read_at)
 
-    return {name: make(name) for name in names}
+def _made(name: str, sources: Sources, read_at: datetime) -> Provider:
+    made: Provider = import_module(f"{providers.__name__}.{name}").provider(sources, read_at=read_at)
+    return made

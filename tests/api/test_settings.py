@@ -10,6 +10,7 @@ from api.settings import Environment, SettingsFile, planner_settings, read_file,
 from catalog.errors import UnusableInput
 from catalog.retention import RetentionPolicy
 from planner.settings import PlannerSettings
+from providers.sources import Sources
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -107,3 +108,33 @@ def test_a_wrong_inventory_is_named_as_the_inventory(tmp_path: Path) -> None:
     with pytest.raises(UnusableInput) as refused:
         _ = Gpuplan(Environment(inventory=path)).owned
     assert [fault.field for fault in refused.value.faults] == ["inventory.machines[0].accelerator"]
+
+
+def test_the_clouds_are_where_they_are_unless_the_environment_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AZURE_SUBSCRIPTION_ID", "GPUPLAN_ANONYMOUS", "GPUPLAN_GCP_API_KEY", "GPUPLAN_GCP_PROJECT"):
+        monkeypatch.delenv(name, raising=False)
+    assert Environment().sources() == Sources()
+
+
+def test_every_address_and_account_of_the_clouds_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = {each.name: f"http://127.0.0.1:9/{each.name}" for each in fields(Sources) if "project" not in each.name}
+    chosen |= {"gcp_project": "lab", "azure_subscription_id": "0000", "gcp_api_key": "AIza"}
+    for name in ("anonymous", "paced"):
+        del chosen[name]
+    for name, value in chosen.items():
+        monkeypatch.setenv("AZURE_SUBSCRIPTION_ID" if "subscription" in name else f"GPUPLAN_{name.upper()}", value)
+    monkeypatch.setenv("GPUPLAN_ANONYMOUS", "1")
+    found = Environment().sources()
+    assert {name: getattr(found, name) for name in chosen} == chosen
+    assert found.anonymous
+    assert "AIza" not in repr(Environment())
+
+
+@pytest.mark.parametrize("text", ["prices.example.org", "ftp://host/", "https://", "http://host:port/", "file:///x"])
+def test_an_address_that_is_none_is_refused_by_the_variables_name(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUPLAN_AZURE_RETAIL_ENDPOINT", text)
+    monkeypatch.setenv("GPUPLAN_ANONYMOUS", "perhaps")
+    with pytest.raises(UnusableInput) as refused:
+        Environment().sources()
+    assert [fault.field for fault in refused.value.faults] == ["GPUPLAN_AZURE_RETAIL_ENDPOINT", "GPUPLAN_ANONYMOUS"]
+    assert "accepted: https://host/path" in refused.value.faults[0].message

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from providers.clock import server_time, true_time
+from providers.clock import clocks, server_time, true_time
+from providers.sources import Sources
 from tests.clouds.server import CloudServer, Reply
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
@@ -44,3 +45,9 @@ def test_the_time_is_taken_from_any_answer_even_a_refusal() -> None:
 
 def test_no_answer_is_no_time() -> None:
     assert server_time(["http://127.0.0.1:1/nobody", "http://["]) is None
+
+
+def test_only_the_clouds_that_are_asked_anyway_are_asked_for_the_time() -> None:
+    sources = Sources(aws_price_files_url="http://127.0.0.1:9/files")
+    assert clocks(sources, ["aws"]) == ("http://127.0.0.1:9/files",)
+    assert clocks(sources, ["oracle"]) == ()
