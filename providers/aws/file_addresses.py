@@ -32,7 +32,7 @@ def file_index(sources: Sources, folder: str) -> dict[str, str]:
     found = {}
     for name, entry in entries:
         code, path = _entry(name, entry)
-        if path and is_place(code):
+        if path and (REGION.match(code) or LOCAL_ZONE.search(code)):
             found[code] = path
     if not found:
         raise ProviderFailure(f"{folder}/{INDEX}: lists no region; its format may have changed")
@@ -46,11 +46,6 @@ def _entry(name: str, entry: Any) -> tuple[str, str]:
     return str(entry.get("regionCode") or name), path
 
 
-def is_place(code: str) -> bool:
-    """Whether a code is that of a region or Local Zone."""
-    return bool(REGION.match(code) or LOCAL_ZONE.search(code))
-
-
 def parent_of(code: str) -> str:
     """The region that a Local Zone belongs to; "" for a region."""
     zone = LOCAL_ZONE.search(code)
@@ -60,12 +55,12 @@ def parent_of(code: str) -> str:
     return (known.parent_region if known else "") or code.rsplit("-", 2)[0]
 
 
-def known_places() -> list[str]:
-    """The regions and Local Zones that gpuplan knows and whose files lie here, for when there is no index."""
+def known_regions() -> list[str]:
+    """The regions that gpuplan knows and whose files lie here, for when there is no index."""
     return sorted(
         region.name
         for region in regions().values()
-        if region.provider == "aws" and region.partition not in ELSEWHERE and is_place(region.name)
+        if region.provider == "aws" and region.partition not in ELSEWHERE and REGION.match(region.name)
     )
 
 

@@ -10,6 +10,7 @@ from threading import Lock
 
 from catalog.errors import ProviderFailure, UnusableInput
 from providers.aws.advisor import SpotAdvisor
+from providers.aws.file_addresses import parent_of
 from providers.aws.price_rows import RESERVED_KINDS
 from providers.aws.priced_files import Priced, PriceFiles
 from providers.aws.public_offers import PROVIDER, RegionOffers, hardware
@@ -59,9 +60,11 @@ class _PublicAws:
         if region not in places:
             raise UnusableInput.at("region", message=f"{region!r} is none that AWS has prices for: {', '.join(places)}")
         priced = self._files.priced(region)
-        gathered = RegionOffers(region=region, read_at=self._read_at)
-        gathered.add_listed(priced.rows.get(region, ()))
-        gathered.quarantined += priced.doubts.get(region, ())
+        zones = frozenset(place for place in priced.rows if place not in places and parent_of(place) == region)
+        gathered = RegionOffers(region=region, zones=zones, read_at=self._read_at)
+        for place in (region, *sorted(zones)):
+            gathered.add_listed(priced.rows.get(place, ()))
+            gathered.quarantined += priced.doubts.get(place, ())
         gathered.quarantined += self._of_no_place(priced)
         failures = [WITHOUT_CREDENTIALS]
         plan_kinds = self._add_plan_rates(gathered, failures)
@@ -87,7 +90,8 @@ class _PublicAws:
             failures.append(f"savings plans: {failure}; earlier rates stay as they were")
             return frozenset()
         gathered.add_plan_rates(plans.rates)
-        gathered.quarantined += plans.doubts.get(gathered.region, ())
+        for place in (gathered.region, *sorted(gathered.zones)):
+            gathered.quarantined += plans.doubts.get(place, ())
         return frozenset(PLAN_KINDS.values())
 
     def _add_spot(self, gathered: RegionOffers, failures: list[str]) -> None:
@@ -109,10 +113,10 @@ class _PublicAws:
         return fresh
 
 
-def _strangers(priced: Priced, places: Iterable[str]) -> list[str]:
-    """A note for each place that has prices in a file although nothing lists it."""
+def _strangers(priced: Priced, places: Sequence[str]) -> list[str]:
+    """A note for each region that has prices in a file although nothing lists it."""
     return [
         f"{place}: {len(rows)} prices in the file of another region are left out, for no index lists it"
         for place, rows in sorted(priced.rows.items())
-        if rows and place not in places
+        if rows and place not in places and parent_of(place) not in places
     ]

@@ -11,7 +11,7 @@ from providers.aws.file_addresses import (
     SAVINGS_PLANS,
     candidates,
     file_index,
-    known_places,
+    known_regions,
     parent_of,
 )
 from providers.aws.file_lines import read_patiently
@@ -45,25 +45,19 @@ class PriceFiles:
         self._rates: Once[str, PlanRates] = Once()
 
     def places(self) -> list[str]:
-        """Every region and Local Zone that has prices in the files.
+        """Every region that has a file, and every Local Zone that has one of its own.
 
-        A Local Zone that the index does not list keeps its prices in the file of its region; which ones there
-        are is then only known from gpuplan's own table, as all regions are where there is no index.
-        Raises `ProviderFailure` if the files cannot be reached.
+        The prices of other Local Zones stand in the file of their region. Without an index these are the
+        regions of gpuplan's own table. Raises `ProviderFailure` if the files cannot be reached.
         """
         index = self._index(OFFERS)
-        if index is None:
-            return known_places()
-        return sorted({*index, *(place for place in known_places() if parent_of(place) in index)})
+        return known_regions() if index is None else list(index)
 
     def priced(self, place: str) -> Priced:
         """What the file that holds the prices of a place says, of all places in it. Raises `ProviderFailure`."""
-        index = self._index(OFFERS)
-        paths = [] if index is None else [index.get(place, ""), index.get(parent_of(place), "")]
-        listed = [path for path in paths if path][:1]
-        home = place if index is None or place in index else parent_of(place)
-        current = [f"{OFFERS}/{code}/index" for code in (home, parent_of(home)) if code]
-        addresses = candidates(self._sources, *listed, *current) + candidates(self._sources, f"{OFFERS}/index")
+        indexed = (self._index(OFFERS) or {}).get(place, "")
+        current = [f"{OFFERS}/{code}/index" for code in (place, parent_of(place)) if code]
+        addresses = candidates(self._sources, indexed, *current) + candidates(self._sources, f"{OFFERS}/index")
         for url, is_csv in addresses:
             with suppress(NotThere):
                 return self._priced.get(url, partial(_read, url, is_csv=is_csv))

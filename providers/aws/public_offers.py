@@ -1,4 +1,4 @@
-"""Offers of one region from public AWS sources: list prices, savings plan rates, and spot modelled from a saving."""
+"""Offers of a region from public AWS sources: list prices, savings plan rates, and spot modelled from a saving."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -30,9 +30,13 @@ def hardware() -> dict[str, InstanceType]:
 
 @dataclass(slots=True, kw_only=True)
 class RegionOffers:
-    """The offers of one region or Local Zone as they are gathered; what is not taken has its reason."""
+    """The offers of a region, and of the Local Zones that are read with it, as they are gathered.
+
+    What is not taken has its reason.
+    """
 
     region: str
+    zones: frozenset[str] = frozenset()
     read_at: datetime
     offers: list[Offer] = field(default_factory=list)
     quarantined: list[Quarantined] = field(default_factory=list)
@@ -48,22 +52,22 @@ class RegionOffers:
         unknown = set()
         for row in rows:
             if row.instance_type in hardware():
-                self._add(row.instance_type, row.price_kind, row.usd_micros_per_hour, zone=row.zone, source=SOURCE)
+                self._add(row.region, row.instance_type, row.price_kind, row.usd_micros_per_hour, source=SOURCE)
             elif row.instance_type not in left_out():
-                unknown.add(row.instance_type)
-        for name in sorted(unknown):
+                unknown.add((row.instance_type, row.region))
+        for name, region in sorted(unknown):
             reason = (
                 "it has a price, but gpuplan does not know its hardware and the price files do not name accelerators"
             )
-            self.quarantined.append(Quarantined(what=f"{name} in {self.region}", reason=reason))
+            self.quarantined.append(Quarantined(what=f"{name} in {region}", reason=reason))
             self.notes.append(f"unknown accelerator type {name}: priced by AWS, its hardware is in no table of gpuplan")
 
     def add_plan_rates(self, rates: Iterable[PlanRate]) -> None:
-        """Savings plan rates of this place."""
+        """Savings plan rates of these places."""
         for rate in rates:
-            if rate.region == self.region:
+            if rate.region == self.region or rate.region in self.zones:
                 source = f"{PLAN_SOURCE} ({rate.plan})"
-                self._add(rate.instance_type, rate.price_kind, rate.usd_micros_per_hour, zone=self._zone, source=source)
+                self._add(rate.region, rate.instance_type, rate.price_kind, rate.usd_micros_per_hour, source=source)
 
     def add_spot(self, savings_pct: Mapping[Place, int], rates: Mapping[Place, float]) -> None:
         """A regional spot price per on-demand price that has a saving; one that is no discount or at the floor is doubted."""
@@ -72,40 +76,36 @@ class RegionOffers:
             if place not in savings_pct:
                 continue
             if doubt := doubt_of_saving(savings_pct[place]):
-                what = f"{base.instance_type} in {self.region}, spot at {savings_pct[place]} % below on-demand"
+                what = f"{base.instance_type} in {base.region}, spot at {savings_pct[place]} % below on-demand"
                 self.quarantined.append(Quarantined(what=what, reason=doubt))
                 continue
             self._add(
+                base.region,
                 base.instance_type,
                 "spot",
                 spot_usd_micros(base.usd_micros_per_hour, savings_pct[place]),
-                zone=self._zone,
                 source=SPOT_SOURCE,
                 interruptions_per_hour=rates.get(place, DEFAULT_INTERRUPTIONS_PER_HOUR),
                 modelled=SPOT_PRICE_IS_MODELLED + (() if place in rates else RATE_IS_MODELLED),
             )
 
-    @property
-    def _zone(self) -> str:
-        """A Local Zone is priced as a region of its own, and its rows say both."""
-        return self.region if LOCAL_ZONE.search(self.region) else ""
-
     def _add(
         self,
+        region: str,
         instance_type: str,
         price_kind: str,
         usd_micros_per_hour: int,
         *,
-        zone: str,
         source: str,
         interruptions_per_hour: float | None = None,
         modelled: tuple[str, ...] = (),
     ) -> None:
+        """A Local Zone is priced as a region of its own: its rows name it as region and as zone."""
         try:
             offer = Offer(
                 provider=PROVIDER,
-                region=self.region,
-                zone=zone,
+                region=region,
+                zone=region if LOCAL_ZONE.search(region) else "",
                 instance_type=instance_type,
                 price_kind=price_kind,
                 usd_micros_per_hour=usd_micros_per_hour,
@@ -115,7 +115,7 @@ class RegionOffers:
                 source=source,
             )
         except Implausible as implausible:
-            what = f"{instance_type} in {self.region}, {price_kind}"
+            what = f"{instance_type} in {region}, {price_kind}"
             self.quarantined.append(Quarantined(what=what, reason=str(implausible)))
         else:
             self.offers.append(offer)
