@@ -176,6 +176,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.connection.close()
+            # Without this the handler waits for a next request, and the socket stays open under its files.
+            self.close_connection = True
             return
         self.wfile.write(reply.body)
 
