@@ -8,12 +8,12 @@ from the part of an answer that is the same for the same job, start, snapshot, s
 import hashlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from api.catalogue import OfferFilter, accelerator_rows, matching, offer_rows
 from api.documents.channel import ChannelDocument
@@ -21,11 +21,17 @@ from api.own_machines import owned_machines
 from api.settings import Environment, planner_settings, settings_file
 from api.version import gpuplan_version
 from catalog.columns import Columns, columns_of
+from catalog.errors import StoreFailure
 from catalog.owned import OwnedMachine
 from catalog.snapshot_list import NotStored, StoredSnapshot
 from catalog.store import Store
 from planner.past_runs import PastRun
 from planner.settings import PlannerSettings
+
+if TYPE_CHECKING:
+    from api.history import DiffPage, HistoryFilter, PricePage
+    from providers.clouds import MakeCloud
+    from providers.gather import Progress
 
 Document = dict[str, Any]
 
@@ -47,9 +53,10 @@ class Gpuplan:
     `StoreFailure` where the database cannot be read or written.
     """
 
-    def __init__(self, environment: Environment) -> None:
-        """With what the environment names; nothing is read yet."""
+    def __init__(self, environment: Environment, *, clouds: "Mapping[str, MakeCloud] | None" = None) -> None:
+        """With what the environment names; nothing is read yet. `clouds` are those that there are, unless given."""
         self._environment = environment
+        self._clouds = clouds
         self._opening = threading.Lock()
         self._store: Store | None = None
         self._with_owned: Columns | None = None
@@ -185,6 +192,44 @@ class Gpuplan:
         self.store.watching.forget(_an_id(watch_id, "watch"))
         return {"forgotten": 1}
 
+    def refresh(
+        self, document: Document, *, began: Callable[[Document], None] | None = None, progress: "Progress | None" = None
+    ) -> Document:
+        """Pull live prices into a new snapshot, plan watched jobs on it, and say what came of it.
+
+        `began` is told the refresh's id once it runs, `progress` each region. Raises `RefreshRunning` if another is
+        running on the same store.
+        """
+        from api.documents.refresh import parse_refresh
+        from api.refresh import Watching, nobody, run_refresh
+        from providers.clouds import installed_clouds
+        from providers.gather import no_progress
+
+        wanted = parse_refresh(document)
+        _ = self.channels  # a settings file that cannot be read is said before anything is asked
+        answer = run_refresh(
+            self.store,
+            wanted,
+            installed_clouds() if self._clouds is None else self._clouds,
+            self._environment.sources(),
+            retain=self.retain,
+            watching=Watching(began=began or nobody, progress=progress or no_progress),
+        )
+        try:
+            return answer | {"watches": self.check_watches()}
+        except StoreFailure as error:
+            return answer | {"watches": None, "warnings": [*answer["warnings"], f"watches were not checked: {error}"]}
+
+    def refreshes(self) -> Document:
+        """What the last refreshes did, the newest first, in short."""
+        from api.refresh_report import in_short
+
+        return {"refreshes": [in_short(each.report) for each in self.store.refreshes()]}
+
+    def refresh_report(self, refresh_id: str) -> Document:
+        """What one refresh did. Raises `NotStored` if there is none."""
+        return self.store.refresh(_an_id(refresh_id, "refresh")).report
+
     def check_watches(self, *, now: datetime | None = None) -> Document:
         """Plan every watched job on the current snapshot, and send what is to be told."""
         from api.watches.check import check_watches
@@ -273,16 +318,73 @@ class Gpuplan:
         current = self.store.current_snapshot_id()
         return [_snapshot_row(each, current) for each in self.store.snapshots()]
 
+    def prices(
+        self, wanted: "HistoryFilter", *, snapshot: str | None = None, start: int = 0, limit: int | None = None
+    ) -> "PricePage":
+        """Prices of one instance type over time, up to a snapshot (the current one by default)."""
+        from api.history import price_page
+
+        end = self.store.find_snapshot(self.store.current_snapshot_id() if snapshot is None else snapshot).id
+        return price_page(self.store, wanted, snapshot_id=end, start=start, limit=limit)
+
+    def history_version(self, snapshot: str | None) -> str:
+        """What a history up to a snapshot rests on: that and all others there are, and this release."""
+        end = self.store.current_snapshot_id() if snapshot is None else snapshot
+        return f"{end} {' '.join(each.id for each in self.store.snapshots())} {gpuplan_version()}"
+
+    def compared(
+        self, before: str | None, after: str | None, *, field: str = "against"
+    ) -> tuple[StoredSnapshot, StoredSnapshot]:
+        """Two snapshots to compare: the current one and the one that it followed, where none is named."""
+        from api.history import compared
+
+        return compared(self.store, before, after, field=field)
+
+    def diff(
+        self,
+        before: StoredSnapshot,
+        after: StoredSnapshot,
+        *,
+        provider: str | None = None,
+        start: int = 0,
+        limit: int | None = None,
+    ) -> "DiffPage":
+        """What one snapshot changes against another, the largest moves of a price first."""
+        from api.history import diff_page
+
+        return diff_page(self.store, before, after, provider=provider, start=start, limit=limit)
+
+    def retain(self, *, now: datetime | None = None) -> Document:
+        """Forget what the settings file lets go, and count it; for the end of a refresh."""
+        policy = settings_file(self._environment.settings).retention.policy()
+        return asdict(self.store.retain(policy, now or datetime.now(UTC)))
+
     def readiness(self) -> Document:
         """Which snapshot is loaded and how old it is; raises `StoreFailure` when the store cannot be read."""
         self.store.ping()
         columns = self.columns()
+        now = datetime.now(UTC)
         return {
             "status": "ready",
             "snapshot_id": columns.snapshot_id,
             "offers": len(columns),
             "observed_at": columns.observed_at.isoformat(),
-            "age_days": _days(datetime.now(UTC), columns.observed_at),
+            "age_days": _days(now, columns.observed_at),
+            "last_refresh": self._last_refresh(now),
+        }
+
+    def _last_refresh(self, now: datetime) -> Document | None:
+        """How the last refresh went and how long ago, None before the first."""
+        last = self.store.last_refresh()
+        if last is None:
+            return None
+        whole = self.store.last_whole_refresh_at()
+        return {
+            "id": last.id,
+            "outcome": last.outcome,
+            "finished_at": last.finished_at.isoformat(),
+            "age_days": _days(now, last.finished_at),
+            "last_whole_age_days": None if whole is None else _days(now, whole),
         }
 
 

@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from api.cli import actuals, calibrate, estimate, local, offers, plan, profile, serve, watch
+from api.cli import actuals, calibrate, estimate, history, local, offers, plan, profile, refresh, serve, watch
 from api.render.text import plain
 from catalog.errors import ProviderFailure, StoreFailure, UnusableInput
 
@@ -42,6 +42,9 @@ def application() -> typer.Typer:
         estimate.estimate,
         offers.offers,
         offers.accelerators,
+        history.history,
+        history.diff,
+        refresh.refresh,
         plan.show,
         actuals.actuals,
         profile.profile,

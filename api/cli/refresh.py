@@ -1,0 +1,91 @@
+"""`gpuplan refresh`: pull live prices, show what came of it, and end with one line for alerting."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.cli.documents import console, open_gpuplan, print_json
+from api.cli.plan import AsJson, SettingsFile
+from api.render.text import plain
+from catalog.errors import StoreFailure
+
+if TYPE_CHECKING:
+    from providers.gather import Progress
+
+EXIT_NOT_WHOLE = 3
+
+
+def refresh(
+    *,
+    provider: Annotated[str | None, typer.Option(help="Only these clouds: aws,gcp,azure.")] = None,
+    accept_loss: Annotated[bool, typer.Option("--accept-loss", help="Take a cloud that lost half its rows.")] = False,
+    accept_jumps: Annotated[bool, typer.Option("--accept-jumps", help="Take prices that moved by 10x.")] = False,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", min=0.01, max=1440, help="Minutes; what is not read by then stays old.")
+    ] = 20.0,
+    metrics_file: Annotated[
+        Path | None, typer.Option("--metrics-file", help="Write figures for Prometheus' textfile collector here.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Nothing but the last line.")] = False,
+    as_json: AsJson = False,
+    settings: SettingsFile = None,
+) -> None:
+    """Pull live prices of every cloud into a new snapshot. Ends with 0 only if every price asked for was read."""
+    from api.refresh_metrics import check_metrics_file, write_metrics
+
+    if metrics_file is not None:
+        check_metrics_file(metrics_file)
+    asked: dict[str, Any] = {"provider": None if provider is None else provider.split(",")}
+    asked |= {"accept_loss": accept_loss, "accept_jumps": accept_jumps, "time_limit_minutes": time_limit}
+    gpuplan = open_gpuplan(settings=settings)
+    try:
+        with _progress(shown=not quiet and not as_json) as progress:
+            document = gpuplan.refresh(asked, progress=progress)
+    except StoreFailure as error:
+        if not as_json:
+            sys.stdout.write(f"refresh: failed; {plain(error)}\n")
+        raise
+    if metrics_file is not None:
+        write_metrics(metrics_file, document, gpuplan.store.last_whole_refresh_at())
+    _show(document, as_json=as_json, quiet=quiet)
+    if document["outcome"] != "whole":
+        raise typer.Exit(EXIT_NOT_WHOLE)
+
+
+def _show(document: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        print_json(document)
+        return
+    if not quiet:
+        from api.render.refresh import render_refresh
+
+        console().print(render_refresh(document))
+        sys.stdout.write("\n")
+    sys.stdout.write(f"{plain(document['summary'])}\n")
+
+
+@contextmanager
+def _progress(*, shown: bool) -> Iterator["Progress"]:
+    """A bar per cloud on the terminal while it runs; nothing where standard error is no terminal."""
+    from providers.gather import no_progress
+
+    if not shown or not sys.stderr.isatty():
+        yield no_progress
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, Any] = {}
+
+        def told(provider: str, done: int, total: int | None) -> None:
+            if provider not in tasks:
+                tasks[provider] = bars.add_task(provider, total=total)
+            bars.update(tasks[provider], completed=done, total=total)
+
+        yield told

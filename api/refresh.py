@@ -1,0 +1,126 @@
+"""One refresh from door to store: the lock, the time, the clouds, one transaction, then what may be forgotten."""
+
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+from api.documents.refresh import RefreshDocument
+from api.refresh_report import STORED_QUARANTINE, report, running
+from catalog.errors import StoreFailure
+from catalog.refreshes import RefreshRecord
+from catalog.snapshot import Snapshot
+from catalog.store import Store
+from providers.checks import Accepted
+from providers.clock import clocks, server_time, true_time
+from providers.clouds import MakeCloud, chosen_clouds
+from providers.gather import MakeProvider, Progress, no_progress
+from providers.refresh import Standing, refresh
+from providers.sources import Sources
+
+Document = dict[str, Any]
+#: Is told the id and the start of a refresh as soon as nothing can stop it any more but the clouds and the store.
+Began = Callable[[Document], None]
+
+
+class Retain(Protocol):
+    """Forgets what is too old as of `now`."""
+
+    def __call__(self, *, now: datetime) -> object:
+        """Raises `StoreFailure` if the store cannot be used."""
+
+
+def nobody(begun: Document) -> None:
+    """For runs that nobody waits to see begin."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watching:
+    """Who is told while a refresh runs, and what time it is."""
+
+    began: Began = nobody
+    progress: Progress = no_progress
+    clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+
+
+def run_refresh(
+    store: Store,
+    wanted: RefreshDocument,
+    clouds: Mapping[str, MakeCloud],
+    sources: Sources,
+    *,
+    retain: Retain,
+    watching: Watching,
+) -> Document:
+    """Ask the clouds, write what they gave, and say what that was; the document is kept in the store too.
+
+    Raises `UnusableInput` for a cloud that nobody knows, `RefreshRunning` if another refresh is at it, and
+    `StoreFailure` if the store cannot be used; then the snapshot before is the current one still.
+    """
+    names = chosen_clouds(wanted.provider, tuple(clouds))
+    with store.refreshing():
+        began = time.monotonic()
+        standing = _standing(store)
+        at, warning = true_time(watching.clock(), server_time(clocks(sources, names)), _newest(standing))
+        begun = running(_new_id(at), at, names)
+        watching.began(begun)
+        refreshed = refresh(
+            {name: _maker(clouds[name], sources, at) for name in names},
+            standing,
+            at=at,
+            limit_seconds=wanted.time_limit_minutes * 60,
+            accepted=Accepted(loss=wanted.accept_loss, jumps=wanted.accept_jumps),
+            progress=watching.progress,
+        )
+        seconds = time.monotonic() - began
+        document = report(
+            begun, refreshed, standing.snapshot.id, seconds=seconds, warnings=(warning,) if warning else ()
+        )
+        fresh = None if refreshed.snapshot.id == standing.snapshot.id else refreshed.snapshot
+        store.record_refresh(_record(document, at, seconds, fresh), fresh)
+        _forget(retain, at, document)
+    return document
+
+
+def _standing(store: Store) -> Standing:
+    embedded = [store.snapshot(each.id) for each in store.snapshots() if each.source == "embedded"]
+    current = store.current_snapshot_id()
+    known = next((each for each in embedded if each.id == current), None)
+    return Standing(snapshot=known or store.snapshot(current), embedded=tuple(embedded))
+
+
+def _newest(standing: Standing) -> datetime:
+    """The time of the newest row, which need not be in the newest snapshot."""
+    return max(each.observed_at for each in (standing.snapshot, *standing.embedded))
+
+
+def _maker(make: MakeCloud, sources: Sources, at: datetime) -> MakeProvider:
+    return lambda: make(sources, at)
+
+
+def _new_id(at: datetime) -> str:
+    """Ids sort by their time for whoever reads a listing; the rest makes them different."""
+    return f"refresh-{at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:12]}"
+
+
+def _record(document: Document, at: datetime, seconds: float, fresh: Snapshot | None) -> RefreshRecord:
+    kept = document["quarantined"][:STORED_QUARANTINE]
+    stored = document | {"quarantined": kept, "quarantined_left_out": len(document["quarantined"]) - len(kept)}
+    return RefreshRecord(
+        id=document["id"],
+        started_at=at,
+        finished_at=at + timedelta(seconds=seconds),
+        outcome=document["outcome"],
+        snapshot_id=None if fresh is None else fresh.id,
+        report=stored,
+    )
+
+
+def _forget(retain: Retain, at: datetime, document: Document) -> None:
+    """What is too old goes; where that fails, tonight's prices are written all the same."""
+    try:
+        retain(now=at)
+    except StoreFailure as error:
+        document["warnings"].append(f"old snapshots could not be deleted: {error}")

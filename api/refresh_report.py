@@ -1,0 +1,148 @@
+"""What a refresh did, as one JSON document: per provider what came, what did not and why, and one line for alerting."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from providers.refresh import Read, Refreshed
+
+Document = dict[str, Any]
+#: Rows that were set aside which the stored document keeps: a source that broke sets aside all of its rows every night.
+STORED_QUARANTINE = 500
+_LONGEST_REASON = 160
+_SHOWN_ID = 12
+
+
+def running(refresh_id: str, started_at: datetime, names: Sequence[str]) -> Document:
+    """A refresh that has begun."""
+    return {
+        "id": refresh_id,
+        "status": "running",
+        "started_at": started_at.isoformat(),
+        "asked": list(names),
+    }
+
+
+def report(
+    begun: Document, refreshed: Refreshed, previous_id: str, *, seconds: float, warnings: Sequence[str]
+) -> Document:
+    """The document of a refresh that `begun` so and took so many seconds."""
+    providers = [provider_report(each) for each in refreshed.read]
+    started_at = datetime.fromisoformat(begun["started_at"])
+    document: Document = begun | {
+        "status": "done",
+        "outcome": refreshed.outcome,
+        "finished_at": (started_at + timedelta(seconds=seconds)).isoformat(),
+        "seconds": round(seconds, 3),
+        "snapshot_id": refreshed.snapshot.id,
+        "previous_snapshot_id": previous_id,
+        "providers": providers,
+        "quarantined": [
+            {"provider": each.gathered.provider, "region": aside.region, "what": aside.what, "reason": aside.reason}
+            for each in refreshed.read
+            for aside in each.sifted.aside
+        ],
+        "quarantined_left_out": 0,
+        "unknown_accelerators": sorted({name for each in refreshed.read for name in each.sifted.unknown_accelerators}),
+        "warnings": list(warnings),
+    }
+    document["hints"] = hints(providers)
+    document["summary"] = summary(document)
+    return document
+
+
+def provider_report(read: Read) -> Document:
+    """One provider: its rows now, what changed in them, which regions and calls failed, what is worth knowing."""
+    gathered, offers = read.gathered, read.merged.offers
+    listed = gathered.listed or ()
+    rows = sorted(gathered.rows.items())
+    since = [each.stale_since for each in offers if each.stale_since is not None]
+    observed = [each.observed_at for each in offers]
+    return {
+        "provider": gathered.provider,
+        "outcome": read.outcome,
+        "rows": len(offers),
+        "new": read.merged.new,
+        "vanished": read.merged.vanished,
+        "changed": read.merged.changed,
+        "quarantined": len(read.sifted.aside),
+        "stale": len(since),
+        "stale_since": min(since).isoformat() if since else None,
+        "oldest_observed_at": min(observed).isoformat() if observed else None,
+        "newest_observed_at": max(observed).isoformat() if observed else None,
+        "instance_types": len(read.merged.types),
+        "regions": len(listed),
+        "regions_read": len(rows),
+        "regions_failed": grouped((region, why) for region, why in sorted(gathered.failed.items())),
+        "failure": gathered.failure or None,
+        "refused": list(read.refused),
+        "calls_failed": grouped((region, line) for region, each in rows for line in each.failures),
+        "notes": grouped((region, line) for region, each in rows for line in each.notes),
+        "warnings": [*read.warnings, *read.sifted.notes],
+    }
+
+
+def grouped(lines: Iterable[tuple[str, str]]) -> list[Document]:
+    """What was said of regions, each line once with all its regions, the most common first."""
+    regions: defaultdict[str, list[str]] = defaultdict(list)
+    for region, line in lines:
+        regions[line].append(region)
+    ranked = sorted(regions.items(), key=lambda each: (-len(each[1]), each[0]))
+    return [{"message": line, "regions": list(dict.fromkeys(places))} for line, places in ranked]
+
+
+def hints(providers: Sequence[Document]) -> list[str]:
+    """What to do where a cloud gave nothing while others did."""
+    silent = [each["provider"] for each in providers if each["outcome"] == "failed"]
+    others = [each["provider"] for each in providers if each["outcome"] != "failed"]
+    if not silent or not others:
+        return []
+    return [f"to leave out {' and '.join(silent)}: gpuplan refresh --provider {','.join(others)}"]
+
+
+def in_short(document: Document) -> Document:
+    """A report without the rows of its sections, for listings."""
+    keys = ("id", "status", "outcome", "started_at", "finished_at", "seconds", "snapshot_id", "summary")
+    return {key: document[key] for key in keys}
+
+
+def summary(document: Document) -> str:
+    """The line for alerting: outcome, every provider, the snapshot, how long it took."""
+    parts = ", ".join(_phrase(each) for each in document["providers"])
+    snapshot = document["snapshot_id"][:_SHOWN_ID]
+    same = " (unchanged)" if document["snapshot_id"] == document["previous_snapshot_id"] else ""
+    return f"refresh: {document['outcome']}; {parts}; snapshot {snapshot}{same}; {_span(document['seconds'])}"
+
+
+def _phrase(each: Document) -> str:
+    name = each["provider"]
+    if each["outcome"] in {"failed", "refused"}:
+        since = (each["newest_observed_at"] or "")[:10]
+        stale = f"{name} stale since {since}" if since else f"{name} without rows"
+        word = "refused: " if each["outcome"] == "refused" else ""
+        return f"{stale} ({word}{_cut(_reason(each))})"
+    counts = [f"{each[key]:,} {word}" for key, word in (("new", "new"), ("vanished", "gone"), ("changed", "changed"))]
+    counts += [f"{each[key]:,} {key}" for key in ("stale", "quarantined") if each[key]]
+    phrase = f"{name} {each['rows']:,} rows ({', '.join(counts)})"
+    if each["regions_failed"]:
+        failed = each["regions"] - each["regions_read"]
+        phrase += f", {failed:,} of its {each['regions']:,} regions failed ({_cut(_reason(each))})"
+    elif each["calls_failed"]:
+        phrase += f", without all calls ({_cut(_reason(each))})"
+    return phrase
+
+
+def _reason(each: Document) -> str:
+    """The first reason why a provider, a region or a call gave nothing."""
+    said = [each["failure"], *each["refused"]]
+    said += [line["message"] for line in (*each["regions_failed"], *each["calls_failed"])]
+    return next((line for line in said if line), "no reason given")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 1] + "…"
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min"

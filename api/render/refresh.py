@@ -1,0 +1,69 @@
+"""What a refresh did, for people: a table of providers, what failed, what was set aside, and the line for alerting."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Group, RenderableType
+
+from api.render.tables import bullets, heading, listing
+from api.render.text import plain
+
+MOST_QUARANTINED = 20
+MOST_LINES = 20
+MOST_REGIONS = 4
+_TITLES = ("provider", "outcome", "rows", "new", "vanished", "changed", "quarantined", "stale", "regions read")
+_COUNTS = ("rows", "new", "vanished", "changed", "quarantined", "stale")
+
+
+def render_refresh(document: dict[str, Any]) -> Group:
+    """The whole report but for its last line, `summary`."""
+    return Group(*_parts(document))
+
+
+def _parts(document: dict[str, Any]) -> Iterator[RenderableType]:
+    providers = document["providers"]
+    yield listing(_TITLES, (_cells(each) for each in providers), right=(2, 3, 4, 5, 6, 7, 8))
+    yield from _section("Failed", [line for each in providers for line in _failures(each)])
+    yield from _section("Refused", [f"{each['provider']}: {why}" for each in providers for why in each["refused"]])
+    warnings = [f"{each['provider']}: {line}" for each in providers for line in each["warnings"]]
+    yield from _section("Warnings", [*document["warnings"], *warnings])
+    yield from _section("Notes", [_of_regions(each, line) for each in providers for line in each["notes"]])
+    unknown = document["unknown_accelerators"]
+    yield from _section("Accelerators that nobody has described yet", [", ".join(unknown)] if unknown else [])
+    aside = document["quarantined"]
+    lines = [f"{each['provider']} {each['region']} {each['what']}: {each['reason']}" for each in aside]
+    yield from _section(f"Quarantined: {len(aside):,}", lines, most=MOST_QUARANTINED, rest="--json shows all")
+    yield from _section("Next", document["hints"])
+
+
+def _section(title: str, lines: list[str], *, most: int = MOST_LINES, rest: str = "") -> Iterator[RenderableType]:
+    if not lines:
+        return
+    yield heading(title)
+    yield from bullets(lines[:most])
+    if len(lines) > most:
+        yield from bullets([f"and {len(lines) - most:,} more" + (f"; {rest}" if rest else "")])
+
+
+def _cells(each: dict[str, Any]) -> tuple[object, ...]:
+    counts = (f"{each[key]:,}" for key in _COUNTS)
+    return each["provider"], each["outcome"], *counts, f"{each['regions_read']:,} of {each['regions']:,}"
+
+
+def _failures(each: dict[str, Any]) -> Iterator[str]:
+    if each["failure"]:
+        yield f"{each['provider']}: {each['failure']}"
+    for line in (*each["regions_failed"], *each["calls_failed"]):
+        yield _of_regions(each, line)
+
+
+def _of_regions(each: dict[str, Any], line: dict[str, Any]) -> str:
+    """`aws, 30 regions (af-south-1, ...): message`: the provider, where, and what was said there."""
+    places = line["regions"]
+    if len(places) == each["regions"] > 1:
+        where = "every region"
+    elif len(places) <= MOST_REGIONS:
+        where = ", ".join(places)
+    else:
+        where = f"{len(places):,} regions ({', '.join(places[:MOST_REGIONS])} ...)"
+    return plain(f"{each['provider']}, {where}: {line['message']}")
