@@ -44,6 +44,8 @@ def application() -> typer.Typer:
         offers.accelerators,
         history.history,
         history.diff,
+        history.history,
+        history.diff,
         refresh.refresh,
         plan.show,
         actuals.actuals,

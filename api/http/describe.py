@@ -3,6 +3,8 @@
 from http import HTTPStatus
 from typing import Any
 
+from api.http.describe_prices import PRICE_SCHEMAS
+
 Schema = dict[str, Any]
 
 _MONEY = {"type": "string", "description": "US dollars as a decimal string", "examples": ["1234.56"]}
@@ -199,6 +201,7 @@ SCHEMAS: dict[str, Schema] = {
     "Watches": WATCHES_SCHEMA,
     "Offer": OFFER_SCHEMA,
     "Offers": OFFERS_SCHEMA,
+    **PRICE_SCHEMAS,
     "Accelerators": rows_schema("accelerators"),
     "Snapshots": rows_schema("snapshots"),
     "Presets": rows_schema("presets"),

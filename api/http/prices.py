@@ -1,0 +1,131 @@
+"""Prices over time and what snapshots changed over HTTP, in cursor pages with strong ETags."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.history import DIFF_COLUMNS, HISTORY_COLUMNS, HistoryFilter, csv_rows, diff_document, read_since
+from api.http.caching import CSV, caching_headers, etag_of, json_or_csv, not_modified
+from api.http.describe import document_responses
+from api.http.paging import Cursor, filters_digest, read_cursor
+from api.http.plans import OurGpuplan, to_json
+from api.version import gpuplan_version
+
+router = APIRouter()
+
+
+class _Paged(BaseModel):
+    """Which page of a listing."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int = Field(1_000, ge=1, le=10_000)
+    cursor: str | None = Field(None, max_length=512, description="`next_cursor` of the page before")
+
+
+class PriceQuery(_Paged):
+    """Filters of a history, and which page of it."""
+
+    instance_type: str = Field(min_length=1, examples=["p5.48xlarge"])
+    provider: str | None = Field(None, examples=["aws"])
+    region: str | None = Field(None, description="A region or a glob", examples=["us-*"])
+    zone: str | None = Field(None, description="A zone; empty for prices of a whole region", examples=["use1-az4"])
+    kind: str | None = Field(None, examples=["spot"])
+    since: str | None = Field(
+        None, description="A date or ISO time: leave out what ended before", examples=["2026-11-01"]
+    )
+
+    def wanted(self) -> HistoryFilter:
+        """The filters without the paging. Raises `UnusableInput` at `since`."""
+        return HistoryFilter(
+            instance_type=self.instance_type,
+            provider=self.provider,
+            region=self.region,
+            zone=self.zone,
+            kind=self.kind,
+            since=read_since(self.since),
+        )
+
+
+class DiffQuery(_Paged):
+    """What to compare with, and which page of the changes."""
+
+    against: str | None = Field(None, description="A snapshot's id; default: the one that this snapshot followed")
+    provider: str | None = Field(None, examples=["aws"])
+
+
+@router.get(
+    "/v1/prices",
+    summary="Prices of one instance type over time",
+    operation_id="prices",
+    responses=document_responses("Prices", 404, 406, 422, 503, csv=True) | {304: {"description": "Not Modified"}},
+)
+def prices(request: Request, query: Annotated[PriceQuery, Query()], gpuplan: OurGpuplan) -> Response:
+    """A row per price and offer, from when to when; pages of one listing share one snapshot as their end."""
+    media_type = json_or_csv(request)
+    wanted = query.wanted()
+    cursor = read_cursor(query.cursor, wanted.given()) if query.cursor is not None else None
+    snapshot = cursor.snapshot_id if cursor else None
+    etag = etag_of(gpuplan.history_version(snapshot), query.model_dump_json(), media_type)
+    if (kept := not_modified(request, etag)) is not None:
+        return kept
+    page = gpuplan.prices(wanted, snapshot=snapshot, start=cursor.index if cursor else 0, limit=query.limit)
+    following = _following(page.snapshot_id, wanted.given(), page.next_index)
+    headers = caching_headers(etag) | _link(request, query, following)
+    if media_type == CSV:
+        return Response(_csv(HISTORY_COLUMNS, page.rows), media_type=CSV, headers=headers)
+    answer = {"snapshot_id": page.snapshot_id, "instance_type": page.instance_type, "total": page.total}
+    answer |= {"prices": list(page.rows), "next_cursor": following}
+    return Response(to_json(answer), media_type=media_type, headers=headers)
+
+
+@router.get(
+    "/v1/snapshots/{snapshot_id}/diff",
+    summary="What a snapshot changed against another",
+    operation_id="snapshot_diff",
+    responses=document_responses("SnapshotDiff", 404, 406, 422, 503, csv=True) | {304: {"description": "Not Modified"}},
+)
+def diff(request: Request, snapshot_id: str, query: Annotated[DiffQuery, Query()], gpuplan: OurGpuplan) -> Response:
+    """The largest moves of a price first; counts and instance types are those of the whole, on every page."""
+    media_type = json_or_csv(request)
+    before, after = gpuplan.compared(query.against, snapshot_id)
+    filters = {"before": before.id, "after": after.id, "provider": query.provider or ""}
+    cursor = read_cursor(query.cursor, filters) if query.cursor is not None else None
+    # What two snapshots say never changes, so neither does this answer under one release.
+    etag = etag_of(before.id, after.id, query.model_dump_json(), gpuplan_version(), media_type)
+    if (kept := not_modified(request, etag)) is not None:
+        return kept
+    start = cursor.index if cursor else 0
+    page = gpuplan.diff(before, after, provider=query.provider, start=start, limit=query.limit)
+    following = _following(after.id, filters, page.next_index)
+    headers = caching_headers(etag) | _link(request, query, following)
+    if media_type == CSV:
+        return Response(_csv(DIFF_COLUMNS, csv_rows(page.rows)), media_type=CSV, headers=headers)
+    return Response(to_json(diff_document(page) | {"next_cursor": following}), media_type=media_type, headers=headers)
+
+
+def _following(snapshot_id: str, filters: dict[str, str], index: int | None) -> str | None:
+    if index is None:
+        return None
+    return Cursor(snapshot_id=snapshot_id, filters=filters_digest(filters), index=index).text()
+
+
+def _link(request: Request, query: _Paged, cursor: str | None) -> dict[str, str]:
+    if cursor is None:
+        return {}
+    given = query.model_dump(exclude_none=True, exclude={"cursor"}) | {"cursor": cursor}
+    return {"Link": f'<{request.url.path}?{urlencode(given)}>; rel="next"'}
+
+
+def _csv(columns: tuple[str, ...], rows: Iterable[Mapping[str, Any]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\r\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
