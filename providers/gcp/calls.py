@@ -1,0 +1,156 @@
+"""Listing through Google's clients: patient with what may pass, bounded, and clear about what does not.
+
+The clients' own defaults are not enough: Compute tries 503 alone again, for ten minutes; Cloud Billing
+nothing at all. A rate limit of Compute is a 403 that only its reason tells from a missing permission.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from catalog.errors import ProviderFailure
+from providers.said import said
+
+#: Reasons of a 403 that pass by themselves: the quota is filled again at the next minute.
+RATE_LIMIT_REASONS = frozenset(("ratelimitexceeded", "rate_limit_exceeded", "userratelimitexceeded"))
+#: A listing whose page token has expired is begun again so many times.
+RESTARTS = 2
+#: An answer that is no JSON is asked for again so many times: a cut-off body passes, a web page does not.
+UNREADABLE_ANSWERS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long one page is tried for, waits included, and how one attempt and the first wait are bounded."""
+
+    seconds: float = 75.0
+    attempt_seconds: float = 30.0
+    first_wait_seconds: float = 0.5
+    longest_wait_seconds: float = 15.0
+
+
+class NoAccess(ProviderFailure):
+    """The service refuses whoever asks: a wrong key, a missing permission, an API that is not enabled."""
+
+
+class NotOffered(ProviderFailure):
+    """What was asked for does not exist, such as a location without TPUs."""
+
+
+class _Pager(Protocol):
+    @property
+    def pages(self) -> Iterable[Any]: ...
+
+
+def listed[Row](
+    what: str,
+    ask: Callable[..., _Pager],
+    request: Any,
+    rows_of: Callable[[Any], Iterable[Row]],
+    *,
+    patience: Patience,
+    secrets: tuple[str | None, ...] = (),
+) -> list[Row]:
+    """What `rows_of` makes of every page of a listing; `what` names the call in errors.
+
+    Raises `NoAccess`, `NotOffered` or else `ProviderFailure`.
+    """
+    from google.api_core import exceptions
+
+    for attempt in range(1 + RESTARTS):
+        seen: set[str] = set()
+        rows: list[Row] = []
+        try:
+            pager = ask(request, retry=_retry(patience), timeout=patience.attempt_seconds)
+            for page in pager.pages:
+                rows += rows_of(page)
+                token = page.next_page_token
+                if token and token in seen:
+                    raise ProviderFailure(f"{what}: the page token {said(token)[:40]!r} came twice; stopped there")
+                seen.add(token)
+            return rows
+        except exceptions.BadRequest as error:
+            if not (seen and attempt < RESTARTS and "token" in str(error).lower()):
+                raise _failure(what, error, secrets) from error
+        except Exception as error:
+            raise _failure(what, error, secrets) from error
+    raise ProviderFailure(f"{what}: the page token expired {1 + RESTARTS} times")
+
+
+def _failure(what: str, error: Exception, secrets: tuple[str | None, ...]) -> ProviderFailure:
+    """The error as people should see it. Anything that is no failure of the call is a bug, and raised as it is."""
+    from google.api_core import exceptions
+    from google.auth.exceptions import GoogleAuthError
+    from google.protobuf.json_format import ParseError  # type: ignore[import-untyped]
+    from requests.exceptions import RequestException
+
+    cause = error.cause if isinstance(error, exceptions.RetryError) else error
+    message = f"{what}: {said(cause or error, secrets=secrets)}"
+    if isinstance(error, ProviderFailure):
+        return error
+    if isinstance(cause, (exceptions.Unauthorized, exceptions.Forbidden)) or _is_wrong_key(cause):
+        return NoAccess(message)
+    if isinstance(cause, exceptions.NotFound):
+        return NotOffered(message)
+    if isinstance(cause, ParseError):
+        return ProviderFailure(
+            f"{what}: the answer is not what the API gives ({said(cause)}); check the endpoint and any proxy"
+        )
+    if isinstance(error, (exceptions.GoogleAPIError, GoogleAuthError, RequestException)):
+        return ProviderFailure(message)
+    raise error
+
+
+def _is_wrong_key(error: BaseException | None) -> bool:
+    return "API_KEY" in str(getattr(error, "reason", "") or "")
+
+
+def _retry(patience: Patience) -> Any:
+    from google.api_core.retry import Retry
+
+    return Retry(
+        predicate=_may_pass(),
+        initial=patience.first_wait_seconds,
+        maximum=patience.longest_wait_seconds,
+        multiplier=2.0,
+        timeout=patience.seconds,
+    )
+
+
+def _may_pass() -> Callable[[Exception], bool]:
+    """Whether an error may be gone next time; one for each listing, since it counts the unreadable answers."""
+    from google.api_core import exceptions
+    from google.auth.exceptions import TransportError
+    from google.protobuf.json_format import ParseError
+    from requests.exceptions import ChunkedEncodingError, ContentDecodingError, Timeout
+    from requests.exceptions import ConnectionError as Unreachable
+
+    unreadable = 0
+    passing = (
+        exceptions.TooManyRequests,
+        exceptions.InternalServerError,
+        exceptions.BadGateway,
+        exceptions.ServiceUnavailable,
+        exceptions.GatewayTimeout,
+        Unreachable,
+        ChunkedEncodingError,
+        ContentDecodingError,
+        Timeout,
+        TransportError,
+    )
+
+    def may_pass(error: Exception) -> bool:
+        nonlocal unreadable
+        if isinstance(error, ParseError):
+            unreadable += 1
+            return unreadable < UNREADABLE_ANSWERS
+        if isinstance(error, exceptions.Forbidden):
+            return _is_a_rate_limit(error)
+        return isinstance(error, passing)
+
+    return may_pass
+
+
+def _is_a_rate_limit(error: Any) -> bool:
+    reasons = [str(error.reason or "")] + [str(each.get("reason", "")) for each in error.errors if hasattr(each, "get")]
+    return any(reason.lower() in RATE_LIMIT_REASONS for reason in reasons)

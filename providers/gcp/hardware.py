@@ -1,0 +1,105 @@
+"""Machine types to hardware: what Compute Engine states, and the device and links that gpuplan knows of that name."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+
+from catalog.accelerators import accelerators
+from catalog.embedded import embedded_instance_types
+from catalog.offer import InstanceType
+from providers.gcp.compose import Shape
+from providers.gcp.places import Machine
+from providers.gcp.tables import accelerator_named
+
+PROVIDER = "gcp"
+SOURCE = "GCP Compute Engine machineTypes"
+GB_PER_GIB = 2**30 / 10**9
+#: Machines that differ from the one named before it in their local SSD alone.
+WITHOUT_SSD = "-nolssd"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """A machine type with its hardware and what of it is paid for."""
+
+    instance_type: InstanceType
+    shape: Shape
+
+
+@cache
+def known_types() -> dict[str, InstanceType]:
+    """GCP's machines of the embedded catalogue, by name."""
+    return {each.name: each for each in embedded_instance_types() if each.provider == PROVIDER}
+
+
+def described(machine: Machine, as_of: str) -> Described | None:
+    """None if its accelerator is one that nobody has described yet.
+
+    Raises `catalog.offer.Implausible` for a size that cannot be. `as_of` is the month of the reading
+    (`2026-11`), for what the embedded catalogue does not know.
+    """
+    known = known_types().get(machine.name)
+    alike = known or known_types().get(machine.name.removesuffix(WITHOUT_SSD))
+    made = _of_a_known(machine, alike, known is not None, as_of) if alike else _of_its_accelerator(machine, as_of)
+    if made is None:
+        return None
+    shape = Shape(
+        name=machine.name,
+        vcpus=machine.vcpus,
+        ram_gib=machine.ram_gib,
+        gpu=machine.accelerator_type,
+        gpus=made.accelerator_count,
+        ssd_gib=machine.ssd_gib,
+    )
+    return Described(instance_type=made, shape=shape)
+
+
+def _of_a_known(machine: Machine, known: InstanceType, same: bool, as_of: str) -> InstanceType:
+    """The sizes are the live ones; a count below one card is gpuplan's, since the API counts whole cards only."""
+    count = known.accelerator_count if known.is_slice else Fraction(machine.accelerators)
+    disk_gb = _disk_gb(machine) or (known.local_disk_gb if same else None)
+    live = replace(
+        known,
+        name=machine.name,
+        accelerator_count=count,
+        vcpus=float(machine.vcpus),
+        ram_gib=_ram_gib(machine),
+        local_disk_gb=disk_gb,
+        retired=machine.retired,
+    )
+    return live if live == known else replace(live, source=f"{SOURCE}; links: {known.source}", as_of=as_of)
+
+
+def _of_its_accelerator(machine: Machine, as_of: str) -> InstanceType | None:
+    name = accelerator_named(machine.accelerator_type)
+    if name is None:
+        return None
+    device = accelerators()[name]
+    linked = machine.accelerators > 1
+    link_gbs = device.link_gbs / 2 if device.link_gbs else device.pcie_gbs
+    return InstanceType(
+        provider=PROVIDER,
+        name=machine.name,
+        accelerator=name,
+        accelerator_count=Fraction(machine.accelerators),
+        vcpus=float(machine.vcpus),
+        ram_gib=_ram_gib(machine),
+        local_disk_gb=_disk_gb(machine),
+        intranode_link=device.link if linked else "",
+        intranode_gbs=link_gbs if linked else None,
+        scaleup_domain=machine.accelerators,
+        fabric="tcp",
+        clusters=True,
+        retired=machine.retired,
+        source=f"{SOURCE}; links: {device.source}",
+        as_of=as_of,
+    )
+
+
+def _ram_gib(machine: Machine) -> float:
+    whole = float(machine.ram_gib)
+    return round(whole, 3)
+
+
+def _disk_gb(machine: Machine) -> float | None:
+    return round(machine.ssd_gib * GB_PER_GIB, 1) if machine.ssd_gib else None

@@ -1,0 +1,214 @@
+"""What Compute Engine and the TPU API list: regions, zones, accelerated machines, GPUs to attach, TPU slices."""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from catalog.errors import ProviderFailure
+from providers.gcp.calls import NoAccess, NotOffered, Patience, listed
+from providers.gcp.clients import Account, compute_client, tpu_client
+from providers.pace import Pace
+from providers.sources import Sources
+
+MACHINES_PER_PAGE = 500
+#: One partition of local SSD, https://cloud.google.com/compute/docs/disks/local-ssd
+GIB_PER_SSD_PARTITION = 375
+#: States in which a machine type can no longer be started; DEPRECATED ones still can.
+GONE = frozenset(("OBSOLETE", "DELETED"))
+#: Warnings of an aggregated list that mean nothing is wrong.
+HARMLESS = frozenset(("", "NO_RESULTS_ON_PAGE"))
+#: Zones of the TPU API in a row that do not answer before the rest is not asked.
+DEAD_ZONES = 3
+TPU_ZONES_AT_ONCE = 4
+TPU_CALLS_PER_SECOND = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """One machine type in one zone, as Compute Engine states it."""
+
+    zone: str
+    name: str
+    vcpus: int
+    ram_gib: Fraction
+    accelerator_type: str
+    accelerators: int
+    ssd_gib: int
+    retired: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachable:
+    """A GPU that N1 machines of a zone can have attached."""
+
+    zone: str
+    accelerator_type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """A scope of an aggregated list that did not answer, or a type that says nothing usable."""
+
+    what: str
+    reason: str
+
+
+@dataclass(slots=True)
+class TpuTypes:
+    """What the TPU API says: accelerator types by zone, and by zone why it failed or refuses."""
+
+    found: dict[str, frozenset[str]] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    in_a_row: int = 0
+
+
+def region_of(zone: str) -> str:
+    """`us-central1` of `us-central1-a`, or of a URL that ends so."""
+    return zone.rsplit("/", 1)[-1].rpartition("-")[0]
+
+
+class Places:
+    """The listings of one project; every call raises `ProviderFailure` if it does not answer."""
+
+    def __init__(self, who: Account, sources: Sources, patience: Patience) -> None:
+        """Nothing is asked yet."""
+        self._who = who
+        self._sources = sources
+        self._patience = patience
+
+    def regions(self) -> dict[str, tuple[str, ...]]:
+        """Zones by region, as the regions state them."""
+        from google.cloud import compute_v1
+
+        request = compute_v1.ListRegionsRequest(project=self._who.project, max_results=MACHINES_PER_PAGE)
+        rows = self._compute("Regions", "list", request, lambda page: type(page).pb(page).items)
+        return {row.name: tuple(sorted(url.rsplit("/", 1)[-1] for url in row.zones)) for row in rows if row.name}
+
+    def zones(self) -> list[str]:
+        """Every zone by name."""
+        from google.cloud import compute_v1
+
+        request = compute_v1.ListZonesRequest(project=self._who.project, max_results=MACHINES_PER_PAGE)
+        rows = self._compute("Zones", "list", request, lambda page: type(page).pb(page).items)
+        return sorted(row.name for row in rows if row.name)
+
+    def machines(self) -> tuple[list[Machine], list[Unread]]:
+        """Every machine type with accelerators that can be started, and the zones that did not answer."""
+        from google.cloud import compute_v1
+
+        request = compute_v1.AggregatedListMachineTypesRequest(project=self._who.project, max_results=MACHINES_PER_PAGE)
+        rows = self._compute("MachineTypes", "aggregated_list", request, _machines_of)
+        return [row for row in rows if isinstance(row, Machine)], [row for row in rows if isinstance(row, Unread)]
+
+    def attachables(self) -> tuple[list[Attachable], list[Unread]]:
+        """Every accelerator type by zone, and the zones that did not answer."""
+        from google.cloud import compute_v1
+
+        request = compute_v1.AggregatedListAcceleratorTypesRequest(
+            project=self._who.project, max_results=MACHINES_PER_PAGE
+        )
+        rows = self._compute("AcceleratorTypes", "aggregated_list", request, _attachables_of)
+        return [row for row in rows if isinstance(row, Attachable)], [row for row in rows if isinstance(row, Unread)]
+
+    def tpu_types(self, zones: Sequence[str]) -> TpuTypes:
+        """The accelerator types (v5p-8) of each zone, and why for those that did not say.
+
+        A zone without TPUs has none. After `DEAD_ZONES` failures in a row the rest is not asked.
+        """
+        made = TpuTypes()
+        pace = Pace(TPU_CALLS_PER_SECOND if self._sources.paced else None, burst=2 * TPU_CALLS_PER_SECOND)
+        with tpu_client(self._who, self._sources) as client, ThreadPoolExecutor(TPU_ZONES_AT_ONCE) as pool:
+
+            def ask(zone: str) -> None:
+                if made.in_a_row >= DEAD_ZONES:
+                    made.failed[zone] = f"gcp TPU API: not asked on after {DEAD_ZONES} zones that did not answer"
+                    return
+                pace.wait()
+                self._ask_zone(client, zone, made)
+
+            list(pool.map(ask, zones))
+        return made
+
+    def _ask_zone(self, client: Any, zone: str, made: TpuTypes) -> None:
+        try:
+            made.found[zone] = self._tpu_types_of(client, zone)
+            made.in_a_row = 0
+        except NotOffered:
+            made.found[zone] = frozenset()
+        except NoAccess as error:
+            made.refused[zone] = str(error)
+        except ProviderFailure as error:
+            made.in_a_row += 1
+            made.failed[zone] = str(error)
+
+    def _tpu_types_of(self, client: Any, zone: str) -> frozenset[str]:
+        from google.cloud import tpu_v2
+
+        parent = f"projects/{self._who.project}/locations/{zone}"
+        request = tpu_v2.ListAcceleratorTypesRequest(parent=parent, page_size=MACHINES_PER_PAGE)
+        return frozenset(
+            listed(
+                f"gcp TPU API, accelerator types of {zone}",
+                client.list_accelerator_types,
+                request,
+                lambda page: [row.type_ or row.name.rsplit("/", 1)[-1] for row in type(page).pb(page).accelerator_types],
+                patience=self._patience,
+            )
+        )
+
+    def _compute[Row](self, kind: str, call: str, request: Any, rows_of: Callable[[Any], Iterable[Row]]) -> list[Row]:
+        with compute_client(kind, self._who, self._sources) as client:
+            what = f"gcp Compute Engine, {kind}.{call}"
+            return listed(what, getattr(client, call), request, rows_of, patience=self._patience)
+
+
+def _machines_of(page: Any) -> list[Machine | Unread]:
+    rows: list[Machine | Unread] = []
+    message = type(page).pb(page)
+    for scope, each in sorted(message.items.items()):
+        zone = scope.rsplit("/", 1)[-1]
+        rows += _unread(zone, each)
+        rows += [_machine(zone, row) for row in each.machine_types if row.accelerators and not _is_gone(row)]
+    return rows + _unreachable(message)
+
+
+def _attachables_of(page: Any) -> list[Attachable | Unread]:
+    rows: list[Attachable | Unread] = []
+    message = type(page).pb(page)
+    for scope, each in sorted(message.items.items()):
+        zone = scope.rsplit("/", 1)[-1]
+        rows += _unread(zone, each)
+        rows += [
+            Attachable(zone=zone, accelerator_type=row.name) for row in each.accelerator_types if not _is_gone(row)
+        ]
+    return rows + _unreachable(message)
+
+
+def _is_gone(row: Any) -> bool:
+    return row.deprecated.state in GONE
+
+
+def _unread(zone: str, scoped: Any) -> list[Unread]:
+    code = scoped.warning.code
+    return [] if code in HARMLESS else [Unread(what=zone, reason=f"{code} {scoped.warning.message}".strip())]
+
+
+def _unreachable(page: Any) -> list[Unread]:
+    return [Unread(what=each.rsplit("/", 1)[-1], reason="unreachable") for each in page.unreachables]
+
+
+def _machine(zone: str, row: Any) -> Machine:
+    accelerator = row.accelerators[0]
+    return Machine(
+        zone=zone,
+        name=row.name,
+        vcpus=row.guest_cpus,
+        ram_gib=Fraction(row.memory_mb, 1024),
+        accelerator_type=accelerator.guest_accelerator_type.rsplit("/", 1)[-1],
+        accelerators=accelerator.guest_accelerator_count,
+        ssd_gib=row.bundled_local_ssds.partition_count * GIB_PER_SSD_PARTITION,
+        retired=row.deprecated.state == "DEPRECATED",
+    )

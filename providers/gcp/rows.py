@@ -1,0 +1,130 @@
+"""A region's rows from what was read: composed prices as offers, machines as instance types, and what is missing."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from fractions import Fraction
+
+from catalog.interruptions import DEFAULT_INTERRUPTIONS_PER_HOUR
+from catalog.n1_machines import N1Machine, n1_machines
+from catalog.offer import Implausible, InstanceType, Offer
+from catalog.price_kinds import price_kinds
+from catalog.tpu_slices import TpuSlice
+from providers.contract import Quarantined, Rows
+from providers.gcp.compose import KINDS, Part, Shape, n1_parts, parts_of, priced, tpu_parts
+from providers.gcp.hardware import PROVIDER, Described
+from providers.gcp.reading import Reading
+from providers.gcp.skus import Prices
+
+SOURCE = "Cloud Billing Catalog API, sum of parts"
+TPU_SOURCE = "Cloud Billing Catalog API, per chip"
+
+
+@dataclass(slots=True, kw_only=True)
+class RegionRows:
+    """Rows of one region as they come together."""
+
+    region: str
+    prices: Prices
+    observed_at: datetime
+    types: dict[str, InstanceType] = field(default_factory=dict)
+    offers: list[Offer] = field(default_factory=list)
+    quarantined: list[Quarantined] = field(default_factory=list)
+    unpriced: list[str] = field(default_factory=list)
+    lacking: dict[tuple[str, str, tuple[str, ...]], None] = field(default_factory=dict)
+
+    def add(
+        self, made: InstanceType, parts: list[Part], *, source: str, zone: str = "", available: bool = True
+    ) -> None:
+        """One machine in every kind in which all its parts are priced here."""
+        self.types[made.name] = made
+        result = priced(parts, self.region, self.prices)
+        for kind, usd_micros in result.usd_micros.items():
+            interruptible = price_kinds()[kind].interruptible
+            try:
+                offer = Offer(
+                    provider=PROVIDER,
+                    region=self.region,
+                    zone=zone,
+                    instance_type=made.name,
+                    price_kind=kind,
+                    usd_micros_per_hour=usd_micros,
+                    observed_at=self.observed_at,
+                    interruptions_per_hour=DEFAULT_INTERRUPTIONS_PER_HOUR if interruptible else None,
+                    modelled=("interruption_rate",) if interruptible else (),
+                    available=available,
+                    source=source,
+                )
+            except Implausible as error:
+                self.quarantined.append(Quarantined(what=f"{made.name} {kind}", reason=str(error)))
+            else:
+                self.offers.append(offer)
+        family = "-".join(made.name.split("-")[:2])
+        for kind, missing in result.lacking.items():
+            self.lacking[family, kind, missing] = None
+        if not result.usd_micros:
+            self.unpriced.append(made.name)
+
+    def notes(self) -> list[str]:
+        """What has no price, once for each family and kind."""
+        lines = [
+            f"{family}: no {kind} price where the price list has none of its {', '.join(missing)}"
+            for family, kind, missing in sorted(self.lacking)
+        ]
+        if self.unpriced:
+            lines.append("without a public price: " + ", ".join(sorted(set(self.unpriced))))
+        return lines
+
+
+def region_rows(reading: Reading, region: str, observed_at: datetime) -> Rows:
+    """The rows of a region of a whole reading."""
+    rows = RegionRows(region=region, prices=reading.prices, observed_at=observed_at)
+    for each in reading.machines_in.get(region, ()):
+        add_machine(rows, each)
+    for machine in n1_machines():
+        if machine.gpu in reading.attached_in.get(region, ()):
+            add_n1(rows, machine)
+    for zone, slices in sorted(reading.slices_in.get(region, {}).items()):
+        for slice_ in slices:
+            _add_slice(rows, slice_, zone)
+    return Rows(
+        instance_types=tuple(rows.types.values()),
+        offers=tuple(rows.offers),
+        quarantined=(*rows.quarantined, *reading.quarantined_in.get(region, ())),
+        whole_kinds=frozenset(KINDS) if reading.is_whole(region) else frozenset(),
+        failures=(*reading.failures, *reading.failures_in.get(region, ())),
+        notes=(*reading.notes, *rows.notes()),
+    )
+
+
+def add_machine(rows: RegionRows, each: Described, *, available: bool = True) -> None:
+    """A machine type that comes with its accelerators."""
+    parts = parts_of(each.shape, rows.region, rows.prices)
+    rows.add(each.instance_type, parts, source=SOURCE, available=available)
+
+
+def add_n1(rows: RegionRows, machine: N1Machine, *, available: bool = True) -> None:
+    """N1 with GPUs attached."""
+    shape = Shape(
+        name=machine.name,
+        vcpus=machine.vcpus,
+        ram_gib=machine.ram_gib,
+        gpu=machine.gpu,
+        gpus=Fraction(machine.gpus),
+    )
+    rows.add(machine.instance_type, n1_parts(shape), source=SOURCE, available=available)
+
+
+def _add_slice(rows: RegionRows, each: TpuSlice, zone: str) -> None:
+    parts = tpu_parts(each.accelerator, pod=each.hosts > 1, chips=each.chips_per_host)
+    rows.add(each.instance_type, parts, source=TPU_SOURCE, zone=zone)
+
+
+def quarantined_by_region(prices: Prices, regions: Iterable[str]) -> dict[str, list[Quarantined]]:
+    """SKUs that were set aside, each with the first region that it concerns."""
+    made: dict[str, list[Quarantined]] = defaultdict(list)
+    known = sorted(regions)
+    for named, each in prices.quarantined:
+        made[next((region for region in named if region in known), known[0])].append(each)
+    return made

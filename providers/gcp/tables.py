@@ -1,0 +1,139 @@
+"""The mapping tables beside the adapter: which SKUs make up which machines, and which device is meant by what name."""
+
+import csv
+import io
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from catalog.accelerators import find_accelerator
+from catalog.errors import UnusableInput
+from providers.gcp.words import LOCAL_SSD, component
+
+#: Accelerators with the licence of a virtual workstation: the same card for graphics, at another price.
+WORKSTATION = "-vws"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """How machines whose name starts with `prefix` are priced.
+
+    `cores`, `rams` and `gpus` are spellings of one component each, the first that is priced counts;
+    `ssd_included` where the price of the GPU holds the bundled local SSD too.
+    """
+
+    prefix: str
+    cores: tuple[str, ...]
+    rams: tuple[str, ...]
+    gpus: tuple[str, ...]
+    gpu_includes_host: bool
+    ssd_included: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TpuPrice:
+    """The SKUs of one TPU generation: one host by `singles`, more by `pods`, for `chips_per_unit` chips an hour."""
+
+    accelerator: str
+    slice_prefix: str
+    singles: tuple[str, ...]
+    pods: tuple[str, ...]
+    chips_per_unit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TpuMachine:
+    """A machine type of Compute Engine that hosts TPUs, and which slices it says are there."""
+
+    accelerator: str
+    single_hosts: bool
+    pods: bool
+
+
+@cache
+def families() -> tuple[Family, ...]:
+    """Every family of `data/families.csv`, longest prefix first."""
+    made = [
+        Family(
+            prefix=row["family"],
+            cores=_spellings(row["core"]),
+            rams=_spellings(row["ram"]),
+            gpus=_spellings(row["gpu"]),
+            gpu_includes_host=row["gpu_includes_host"] == "yes",
+            ssd_included=row["local_ssd"] == "included",
+        )
+        for row in _table("families.csv")
+    ]
+    return tuple(sorted(made, key=lambda family: -len(family.prefix)))
+
+
+def family_of(machine: str) -> Family | None:
+    """The family of a machine type's name, None if the table has none."""
+    return next((each for each in families() if machine.startswith(f"{each.prefix}-")), None)
+
+
+@cache
+def accelerator_named(accelerator_type: str) -> str | None:
+    """gpuplan's name of GCP's accelerator type, None if nobody has described it yet."""
+    row = _accelerator_types().get(accelerator_type)
+    if row is not None:
+        return row["accelerator"]
+    try:
+        return find_accelerator(accelerator_type).name
+    except UnusableInput:
+        return None
+
+
+@cache
+def attached_as(accelerator_type: str) -> str:
+    """The GPU's name in N1 machines (T4, P100), empty for what is not attached to them."""
+    row = _accelerator_types().get(accelerator_type)
+    return row["attached_as"] if row else ""
+
+
+@cache
+def tpu_prices() -> dict[str, TpuPrice]:
+    """The SKUs of each TPU generation, by accelerator."""
+    return {
+        row["accelerator"]: TpuPrice(
+            accelerator=row["accelerator"],
+            slice_prefix=row["slice_prefix"],
+            singles=_spellings(row["sku"]),
+            pods=_spellings(row["pod_sku"]),
+            chips_per_unit=int(row["chips_per_unit"]),
+        )
+        for row in _table("tpus.csv")
+    }
+
+
+@cache
+def tpu_machines() -> dict[str, TpuMachine]:
+    """TPU hosts among Compute Engine's machines, by their accelerator type."""
+    return {
+        row["accelerator_type"]: TpuMachine(
+            accelerator=row["accelerator"], single_hosts=row["single_hosts"] == "yes", pods=row["pods"] == "yes"
+        )
+        for row in _table("tpu_machines.csv")
+    }
+
+
+@cache
+def known_components() -> frozenset[str]:
+    """Every spelling of a component that some machine of the tables is made of."""
+    parts = [spelling for each in families() for spelling in (*each.cores, *each.rams, *each.gpus)]
+    tpus = [spelling for each in tpu_prices().values() for spelling in (*each.singles, *each.pods)]
+    return frozenset((*parts, *tpus, LOCAL_SSD))
+
+
+@cache
+def _accelerator_types() -> dict[str, dict[str, str]]:
+    return {row["accelerator_type"]: row for row in _table("accelerator_types.csv")}
+
+
+def _spellings(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(component(each) for each in text.split("|") if each))
+
+
+def _table(name: str) -> list[dict[str, str]]:
+    text = (files("providers.gcp") / "data" / name).read_text(encoding="utf-8")
+    return list(csv.DictReader(io.StringIO(text)))
