@@ -118,6 +118,6 @@ def _all_regions(places: Mapping[str, Place], prices: Prices, *, whole: bool) ->
 def _notes(machines: Machines, prices: Prices) -> list[str]:
     notes = list(machines.notes)
     if prices.wavelength:
-        zones = f"{len(prices.wavelength)} Wavelength zones"
-        notes.append(f"{zones} are left out: they lie inside carriers' networks and are not for training")
+        zones = ", ".join(sorted(prices.wavelength))
+        notes.append(f"Wavelength zones are left out, being inside carriers' networks and not for training: {zones}")
     return notes

@@ -166,15 +166,9 @@ class Calls:
 
 
 def _answer(call: Any, key: str, token_name: str, parameters: dict[str, Any]) -> _Answer:
-    from botocore.exceptions import (
-        BotoCoreError,
-        ClientError,
-        HTTPClientError,
-        ResponseParserError,
-    )
-    from botocore.exceptions import (
-        ConnectionError as NoConnection,
-    )
+    from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+    from botocore.exceptions import ConnectionError as NoConnection
+    from botocore.parsers import ResponseParserError  # type: ignore[import-untyped]
 
     try:
         response = call(**parameters)

@@ -1,0 +1,103 @@
+"""The AWS catalogue as the APIs can tell it: gpuplan's own, plus rows of every kind that it lacks."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from functools import cache
+
+from catalog.embedded import embedded_snapshot
+from catalog.offer import InstanceType, Offer
+from catalog.price_kinds import PriceKind, price_kinds
+from catalog.regions import regions
+from catalog.snapshot import Snapshot, snapshot_of
+from providers.aws.price_rows import RESERVED_KINDS, WAVELENGTH_ZONE
+
+MICROS = 1_000_000
+#: What the shares of these kinds cost against the paid-monthly kind of the same term.
+UPFRONT_PCT = {0.5: 96, 1: 93}
+PLAN_PCT = {8760: 72, 26280: 55}
+BLOCK_PCT = 60
+#: Sold as capacity blocks by this server.
+BLOCK_FAMILIES = ("p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "trn1", "trn2")
+
+
+@cache
+def aws_catalogue() -> Snapshot:
+    """Embedded AWS machines and prices but for Wavelength, spot by zone throughout, and all kinds that AWS sells."""
+    whole = embedded_snapshot()
+    types = [each for each in whole.instance_types if each.provider == "aws"]
+    offers = [each for each in whole.offers if each.provider == "aws" and not WAVELENGTH_ZONE.search(each.region)]
+    own = [each for each in offers if each.price_kind != "spot"]
+    asked = [each for each in offers if each.price_kind == "spot" and _has_own_ec2(each)]
+    spot = [_plain(each, zone=each.zone or zone_id(each.region, 1)) for each in asked]
+    kept = {each.key: each for each in (*[_plain(each) for each in own], *spot)}
+    return snapshot_of(types, [*kept.values(), *_lacking(own)])
+
+
+def smaller(snapshot: Snapshot, *regions: str) -> Snapshot:
+    """The part of a catalogue that lies in these regions, for tests that need no more."""
+    offers = [each for each in snapshot.offers if each.region in regions]
+    names = {each.instance_type for each in offers}
+    return snapshot_of([each for each in snapshot.instance_types if each.name in names], offers)
+
+
+def as_read(offer: Offer, read_at: datetime) -> Offer:
+    """The offer without what depends on who read it, to compare a refresh with what was served."""
+    return replace(offer, observed_at=read_at, observed_approximately=False, source="")
+
+
+def zone_id(region: str, number: int) -> str:
+    """A zone id as AWS forms them: use1-az4, apne2-az1, usgw1-az1."""
+    first, *middle, last = region.split("-")
+    short = {"northeast": "ne", "southeast": "se", "northwest": "nw"}
+    return f"{first}{''.join(short.get(part, part[0]) for part in middle)}{last}-az{number}"
+
+
+def upfront_usd(offer: Offer, kind: PriceKind) -> int:
+    """The fee that is paid at the start of the term: whole dollars, as AWS states it."""
+    return round(offer.usd_micros_per_hour * kind.term_hours * kind.upfront_share / MICROS)
+
+
+def _plain(offer: Offer, zone: str | None = None) -> Offer:
+    """As an API would say it: nothing modelled but the rate of interruptions where AWS publishes no band."""
+    modelled = tuple(each for each in offer.modelled if each == "interruption_rate")
+    return replace(offer, zone=offer.zone if zone is None else zone, modelled=modelled)
+
+
+def _has_own_ec2(offer: Offer) -> bool:
+    """Whether a commercial account may ask EC2 there: no Local Zone, which its parent answers for, no other partition."""
+    place = regions()["aws", offer.region]
+    return place.partition == "commercial" and not place.parent_region
+
+
+def _lacking(offers: list[Offer]) -> Iterator[Offer]:
+    """Reservations with money upfront, savings plans and capacity blocks, at made-up but exact prices."""
+    kinds = price_kinds()
+    monthly = {(each.region, each.instance_type, each.price_kind): each for each in offers}
+    for offer in offers:
+        kind = kinds[offer.price_kind]
+        for name in RESERVED_KINDS.values():
+            other = kinds[name]
+            alike = (other.term_hours, other.convertible) == (kind.term_hours, kind.convertible)
+            if alike and other.upfront_share and not kind.upfront_share:
+                yield _priced(offer, name, offer.usd_micros_per_hour * UPFRONT_PCT[other.upfront_share] // 100)
+        if kind.is_plain and (offer.region, offer.instance_type, "reserved_1y") in monthly:
+            for name in ("savings_plan_1y", "savings_plan_3y"):
+                yield _priced(offer, name, offer.usd_micros_per_hour * PLAN_PCT[kinds[name].term_hours] // 100)
+        if kind.is_plain and offer.instance_type.partition(".")[0] in BLOCK_FAMILIES and _has_own_ec2(offer):
+            micros = offer.usd_micros_per_hour * BLOCK_PCT // 100
+            yield replace(_priced(offer, "capacity_block", micros), zone=zone_id(offer.region, 1))
+
+
+def _priced(offer: Offer, kind: str, micros: int) -> Offer:
+    """A price that whole dollars upfront give back exactly."""
+    made = replace(offer, price_kind=kind, usd_micros_per_hour=micros)
+    row = price_kinds()[kind]
+    if row.upfront_share == 1 and row.term_hours:
+        made = replace(made, usd_micros_per_hour=round(upfront_usd(made, row) * MICROS / row.term_hours))
+    return made
+
+
+def machines_of(snapshot: Snapshot) -> dict[str, InstanceType]:
+    """AWS machines by name."""
+    return {each.name: each for each in snapshot.instance_types if each.provider == "aws"}
