@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from providers.clouds import MakeCloud
     from providers.gather import Progress
 
-if TYPE_CHECKING:
-    from api.history import DiffPage, HistoryFilter, PricePage
-
 Document = dict[str, Any]
 
 
@@ -320,47 +317,6 @@ class Gpuplan:
         """The snapshots in the store, newest first, each with whether it is the current one."""
         current = self.store.current_snapshot_id()
         return [_snapshot_row(each, current) for each in self.store.snapshots()]
-
-    def prices(
-        self, wanted: "HistoryFilter", *, snapshot: str | None = None, start: int = 0, limit: int | None = None
-    ) -> "PricePage":
-        """Prices of one instance type over time, up to a snapshot (the current one by default)."""
-        from api.history import price_page
-
-        end = self.store.find_snapshot(self.store.current_snapshot_id() if snapshot is None else snapshot).id
-        return price_page(self.store, wanted, snapshot_id=end, start=start, limit=limit)
-
-    def history_version(self, snapshot: str | None) -> str:
-        """What a history up to a snapshot rests on: that and all others there are, and this release."""
-        end = self.store.current_snapshot_id() if snapshot is None else snapshot
-        return f"{end} {' '.join(each.id for each in self.store.snapshots())} {gpuplan_version()}"
-
-    def compared(
-        self, before: str | None, after: str | None, *, field: str = "against"
-    ) -> tuple[StoredSnapshot, StoredSnapshot]:
-        """Two snapshots to compare: the current one and the one that it followed, where none is named."""
-        from api.history import compared
-
-        return compared(self.store, before, after, field=field)
-
-    def diff(
-        self,
-        before: StoredSnapshot,
-        after: StoredSnapshot,
-        *,
-        provider: str | None = None,
-        start: int = 0,
-        limit: int | None = None,
-    ) -> "DiffPage":
-        """What one snapshot changes against another, the largest moves of a price first."""
-        from api.history import diff_page
-
-        return diff_page(self.store, before, after, provider=provider, start=start, limit=limit)
-
-    def retain(self, *, now: datetime | None = None) -> Document:
-        """Forget what the settings file lets go, and count it; for the end of a refresh."""
-        policy = settings_file(self._environment.settings).retention.policy()
-        return asdict(self.store.retain(policy, now or datetime.now(UTC)))
 
     def prices(
         self, wanted: "HistoryFilter", *, snapshot: str | None = None, start: int = 0, limit: int | None = None

@@ -44,8 +44,6 @@ def application() -> typer.Typer:
         offers.accelerators,
         history.history,
         history.diff,
-        history.history,
-        history.diff,
         refresh.refresh,
         plan.show,
         actuals.actuals,
