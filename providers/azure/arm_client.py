@@ -1,11 +1,13 @@
 """The SKU list over azure-mgmt-compute. Importing this costs the SDK's import, so only a call does it."""
 
 import json
+import logging
+import re
 from contextlib import ExitStack
 from typing import Any
 
 from azure.core.credentials import AccessToken, TokenCredential
-from azure.core.exceptions import AzureError
+from azure.core.exceptions import AzureError, ClientAuthenticationError
 from azure.core.pipeline import PipelineResponse
 from azure.core.pipeline.policies import RetryPolicy, SansIOHTTPPolicy
 from azure.identity import DefaultAzureCredential
@@ -20,7 +22,12 @@ CONNECT_SECONDS = 5
 READ_SECONDS = 120
 #: Azure asks for up to 20 minutes when a subscription has used up its calls; that is for the next night.
 LONGEST_WAIT_SECONDS = 60.0
+#: What the identity service says of credentials that it does not take.
+_REFUSED = re.compile(r"AADSTS\d+[^\n]*")
 _CALL = "resource_skus.list of azure-mgmt-compute"
+
+# The SDK warns at length of every way in which it looked for credentials; `_reason` says what matters.
+logging.getLogger("azure").addHandler(logging.NullHandler())
 
 
 class _Anonymous:
@@ -79,6 +86,11 @@ def _client(sources: Sources, opened: ExitStack) -> ComputeManagementClient:
 
 def _reason(error: AzureError) -> str:
     """Code and message of either error body (Resource Manager wraps it in `error`, Compute does not), on one line."""
+    if isinstance(error, ClientAuthenticationError) and error.response is None:
+        refused = _REFUSED.search(str(error.message))
+        if refused:
+            return said(f"credentials refused: {refused[0]}")
+        return "no credentials: give AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or log in with az login"
     told = getattr(error, "error", None)
     code, message = getattr(told, "code", None), getattr(told, "message", None)
     status = getattr(error, "status_code", None)
