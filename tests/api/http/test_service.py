@@ -323,7 +323,7 @@ def test_the_documentation_page_needs_nothing_from_elsewhere(client: httpx.Clien
 def test_every_operation_has_a_name_and_every_body_an_example(client: httpx.Client) -> None:
     document = client.get("/openapi.json").json()
     operations = [each for methods in document["paths"].values() for each in methods.values()]
-    assert len({each["operationId"] for each in operations}) == len(operations) == 13
+    assert len({each["operationId"] for each in operations}) == len(operations)
     for operation in operations:
         for content in operation.get("requestBody", {}).get("content", {}).values():
             assert content["examples"]
