@@ -63,9 +63,10 @@ def run_refresh(
     with store.refreshing():
         began = time.monotonic()
         standing = _standing(store)
-        at, warning = true_time(watching.clock(), server_time(clocks(sources, names)), _newest(standing))
-        begun = running(_new_id(at), at, names)
+        clock = watching.clock()
+        begun = running(_new_id(clock), clock, names)
         watching.began(begun)
+        at, warning = true_time(clock, server_time(clocks(sources, names)), _newest(standing))
         refreshed = refresh(
             {name: _maker(clouds[name], sources, at) for name in names},
             standing,
@@ -75,9 +76,8 @@ def run_refresh(
             progress=watching.progress,
         )
         seconds = time.monotonic() - began
-        document = report(
-            begun, refreshed, standing.snapshot.id, seconds=seconds, warnings=(warning,) if warning else ()
-        )
+        warnings = (warning,) if warning else ()
+        document = report(begun, refreshed, standing.snapshot.id, at=at, seconds=seconds, warnings=warnings)
         fresh = None if refreshed.snapshot.id == standing.snapshot.id else refreshed.snapshot
         store.record_refresh(_record(document, at, seconds, fresh), fresh)
         _forget(retain, at, document)

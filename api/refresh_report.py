@@ -25,15 +25,15 @@ def running(refresh_id: str, started_at: datetime, names: Sequence[str]) -> Docu
 
 
 def report(
-    begun: Document, refreshed: Refreshed, previous_id: str, *, seconds: float, warnings: Sequence[str]
+    begun: Document, refreshed: Refreshed, previous_id: str, *, at: datetime, seconds: float, warnings: Sequence[str]
 ) -> Document:
-    """The document of a refresh that `begun` so and took so many seconds."""
+    """The document of a refresh that `begun` so, whose rows are dated `at`, and that took so many seconds."""
     providers = [provider_report(each) for each in refreshed.read]
-    started_at = datetime.fromisoformat(begun["started_at"])
     document: Document = begun | {
         "status": "done",
         "outcome": refreshed.outcome,
-        "finished_at": (started_at + timedelta(seconds=seconds)).isoformat(),
+        "started_at": at.isoformat(),
+        "finished_at": (at + timedelta(seconds=seconds)).isoformat(),
         "seconds": round(seconds, 3),
         "snapshot_id": refreshed.snapshot.id,
         "previous_snapshot_id": previous_id,

@@ -190,6 +190,24 @@ def rows_schema(name: str) -> Schema:
     return {"type": "object", "required": [name], "properties": {name: {"type": "array", "items": {"type": "object"}}}}
 
 
+REFRESH_SCHEMA: Schema = {
+    "type": "object",
+    "required": ["id", "status", "started_at", "asked"],
+    "properties": {
+        "id": {"type": "string"},
+        "status": {"enum": ["running", "done", "failed"]},
+        "started_at": {"type": "string", "format": "date-time"},
+        "asked": {"type": "array", "items": {"type": "string"}},
+        "progress": {"type": "object", "description": "regions done and in all, by provider, while it runs"},
+        "outcome": {"enum": ["whole", "partial", "refused", "failed"]},
+        "summary": {"type": "string", "description": "one line for alerting; it begins with refresh:"},
+        "snapshot_id": {"type": "string"},
+        "providers": {"type": "array", "items": {"type": "object"}},
+        "quarantined": {"type": "array", "items": {"type": "object"}},
+    },
+}
+
+
 SCHEMAS: dict[str, Schema] = {
     "Problem": PROBLEM_SCHEMA,
     "Plan": PLAN_SCHEMA,
@@ -205,6 +223,8 @@ SCHEMAS: dict[str, Schema] = {
     "Accelerators": rows_schema("accelerators"),
     "Snapshots": rows_schema("snapshots"),
     "Presets": rows_schema("presets"),
+    "Refresh": REFRESH_SCHEMA,
+    "Refreshes": rows_schema("refreshes"),
     "Health": {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}},
 }
 
@@ -285,5 +305,10 @@ ACTUALS_OPERATION: Schema = {
 WATCH_EXAMPLE: Schema = {"job": JOB_EXAMPLE, "channels": ["team"], "cheaper_by_percent": 10}
 WATCH_OPERATION: Schema = {
     "requestBody": _body(ref("WatchDocument"), cheaper_or_gone=WATCH_EXAMPLE),
+    "parameters": [_IDEMPOTENCY_KEY],
+}
+
+REFRESH_OPERATION: Schema = {
+    "requestBody": _body(ref("RefreshDocument"), two_clouds={"provider": ["aws", "azure"]}) | {"required": False},
     "parameters": [_IDEMPOTENCY_KEY],
 }

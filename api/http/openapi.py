@@ -8,6 +8,7 @@ from fastapi.openapi.utils import get_openapi
 from api.documents.actuals import ActualsDocument
 from api.documents.estimate_request import EstimateDocument
 from api.documents.job import JobDocument
+from api.documents.refresh import RefreshDocument
 from api.documents.watch import WatchDocument
 from api.http.describe import SCHEMAS
 
@@ -27,7 +28,7 @@ def _document(app: FastAPI) -> dict[str, Any]:
     found = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     schemas = found.setdefault("components", {}).setdefault("schemas", {})
     schemas.update(SCHEMAS)
-    for model in (JobDocument, EstimateDocument, ActualsDocument, WatchDocument):
+    for model in (JobDocument, EstimateDocument, ActualsDocument, RefreshDocument, WatchDocument):
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas.update(schema.pop("$defs", {}))
         schemas[model.__name__] = schema

@@ -3,7 +3,7 @@
 from fastapi import Depends, FastAPI
 
 from api.app import Gpuplan
-from api.http import actuals, catalogue, docs_page, health, openapi, plans, prices, problems, watches
+from api.http import actuals, catalogue, docs_page, health, openapi, plans, prices, problems, refreshes, watches
 from api.http.edge import Edge, OnlyHosts
 from api.http.workers import Workers
 from api.version import gpuplan_version
@@ -24,12 +24,14 @@ def create_service(gpuplan: Gpuplan, *, hosts: frozenset[str] | None = None) -> 
     )
     app.state.gpuplan = gpuplan
     app.state.workers = Workers()
+    app.state.refreshes = refreshes.Running()
     for router in (
         plans.router,
         actuals.router,
         watches.router,
         catalogue.router,
         prices.router,
+        refreshes.router,
         health.router,
         docs_page.router,
     ):

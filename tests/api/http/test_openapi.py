@@ -10,6 +10,7 @@ from schemathesis import checks
 from api.app import Gpuplan
 from api.http.service import create_service
 from api.settings import Environment
+from tests.api.clouds_for_tests import NOWHERE, aws, making
 
 CHECKS = [
     checks.not_a_server_error,
@@ -32,8 +33,11 @@ def operations() -> list[Any]:
     return found
 
 
-@pytest.fixture(scope="session")
-def document(gpuplan: Gpuplan) -> Any:
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """On a store of its own, since these requests refresh it, from a cloud that answers from memory."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('openapi') / 'gpuplan.sqlite3'}"
+    gpuplan = Gpuplan(Environment(database_url=url, **NOWHERE), clouds={"aws": making(aws())})  # type: ignore[arg-type]
     return schemathesis.openapi.from_asgi("/openapi.json", create_service(gpuplan))
 
 

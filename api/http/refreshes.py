@@ -1,0 +1,151 @@
+"""Refreshes over HTTP: one is started and goes on in the background, and its report is read when it has ended."""
+
+import logging
+import queue
+import threading
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import Response
+
+from api.app import Document, Gpuplan
+from api.http.actuals import NoQuery
+from api.http.bodies import read_body
+from api.http.describe import REFRESH_OPERATION, document_responses
+from api.http.idempotency import Idempotency
+from api.http.plans import OurGpuplan, OurWorkers, to_json
+from api.http.problems import Refused
+from catalog.errors import StoreFailure, UnusableInput
+from catalog.refresh_lock import RefreshRunning
+
+router = APIRouter()
+log = logging.getLogger("gpuplan.refresh")
+
+
+class Running:
+    """The refreshes that this process has begun and that are not in the store (yet): at most one runs.
+
+    The thread is a daemon: a service that is stopped does not wait for the clouds, and what was not
+    written by then leaves the snapshot before as it was.
+    """
+
+    def __init__(self) -> None:
+        """None has begun."""
+        self._lock = threading.Lock()
+        self._known: dict[str, Document] = {}
+
+    def start(self, gpuplan: Gpuplan, document: Document) -> Document:
+        """Begin a refresh, and say its id once nothing but the clouds and the store can fail it.
+
+        Raises `RefreshRunning`, `UnusableInput` or `StoreFailure` if it cannot begin.
+        """
+        begun: queue.SimpleQueue[Document | Exception] = queue.SimpleQueue()
+        threading.Thread(target=self._run, args=(gpuplan, document, begun), name="refresh", daemon=True).start()
+        answer = begun.get()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def find(self, refresh_id: str) -> Document | None:
+        """A refresh that runs, or that ended without a report; None for any other."""
+        with self._lock:
+            return self._known.get(refresh_id)
+
+    def _run(self, gpuplan: Gpuplan, document: Document, begun: "queue.SimpleQueue[Document | Exception]") -> None:
+        ids: list[str] = []
+
+        def began(said: Document) -> None:
+            ids.append(said["id"])
+            with self._lock:
+                self._known = {said["id"]: said | {"progress": {}}}
+            begun.put(said)
+
+        def progress(provider: str, done: int, total: int | None) -> None:
+            with self._lock:
+                known = self._known[ids[0]]
+                self._known[ids[0]] = known | {
+                    "progress": known["progress"] | {provider: {"done": done, "total": total}}
+                }
+
+        try:
+            gpuplan.refresh(document, began=began, progress=progress)
+        except Exception as error:  # the edge of a thread: nobody else would hear of it
+            if not ids:
+                begun.put(error)
+                return
+            log.exception("refresh %s failed", ids[0])
+            known = isinstance(error, (StoreFailure, UnusableInput))
+            said = str(error) if known else f"gpuplan failed; its log says why under {ids[0]}"
+            with self._lock:
+                self._known[ids[0]] |= {"status": "failed", "error": said}
+        else:
+            with self._lock:
+                self._known.pop(ids[0], None)
+
+
+async def the_running(request: Request) -> Running:
+    """What this process has begun."""
+    running: Running = request.app.state.refreshes
+    return running
+
+
+OurRunning = Annotated[Running, Depends(the_running)]
+_STARTED = document_responses("Refresh", 400, 409, 413, 415, 422, 503)
+_STARTED[202] = _STARTED.pop(200) | {"description": "It has begun; Location says where its report will be"}
+
+
+@router.post(
+    "/v1/refreshes",
+    status_code=202,
+    summary="Pull live prices",
+    operation_id="start_refresh",
+    responses=_STARTED,
+    openapi_extra=REFRESH_OPERATION,
+)
+async def start_refresh(
+    request: Request, _: Annotated[NoQuery, Query()], gpuplan: OurGpuplan, workers: OurWorkers, running: OurRunning
+) -> Response:
+    """Begins at once and goes on in the background; `409` while another one runs, whoever started it."""
+    body, document = await read_body(request) if _has_body(request) else (b"", {})
+    key = Idempotency.read(request, body, "")
+
+    def answer() -> Document:
+        return running.start(gpuplan, document)
+
+    try:
+        begun = await workers.run(key.once, gpuplan, answer)
+    except RefreshRunning as error:
+        raise Refused(409, str(error)) from error
+    headers = {"Location": f"/v1/refreshes/{begun['id']}"}
+    return Response(to_json(begun), status_code=202, media_type="application/json", headers=headers)
+
+
+def _has_body(request: Request) -> bool:
+    """Nothing at all is a wish too: every cloud, as usual."""
+    headers = request.headers
+    return "transfer-encoding" in headers or "content-type" in headers or headers.get("content-length", "0") != "0"
+
+
+@router.get(
+    "/v1/refreshes",
+    summary="What the last refreshes did, in short",
+    operation_id="refreshes",
+    responses=document_responses("Refreshes", 503),
+)
+def refreshes(gpuplan: OurGpuplan) -> Response:
+    """Newest first; those that have ended."""
+    return Response(to_json(gpuplan.refreshes()), media_type="application/json")
+
+
+@router.get(
+    "/v1/refreshes/{refresh_id}",
+    summary="What one refresh did, or how far it is",
+    operation_id="refresh",
+    responses=document_responses("Refresh", 404, 422, 503),
+)
+def refresh(refresh_id: str, gpuplan: OurGpuplan, running: OurRunning) -> Response:
+    """`status` is running, done (then with the whole report) or failed (the store could not be written)."""
+    answer = running.find(refresh_id)
+    if answer is None:
+        answer = gpuplan.refresh_report(refresh_id)
+    return Response(to_json(answer), media_type="application/json")

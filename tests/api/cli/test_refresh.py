@@ -1,0 +1,161 @@
+"""`gpuplan refresh`: what people see, what alerts on, and what Prometheus reads."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from catalog.errors import ProviderFailure, StoreFailure
+from catalog.store import Store
+from providers.clouds import MakeCloud
+from providers.contract import Rows
+from tests.api.clouds_for_tests import NOWHERE, aws, gcp, making
+from tests.providers.fake_clouds import FakeCloud, machine, price
+
+
+@pytest.fixture
+def refresh(run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Runs the command with these clouds in place of the real ones, on a store of its own."""
+    monkeypatch.setenv("GPUPLAN_DATABASE_URL", f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}")
+    for name, value in NOWHERE.items():
+        monkeypatch.setenv(f"GPUPLAN_{name.upper()}", value)
+
+    def command(*arguments: str | Path, clouds: tuple[FakeCloud, ...] = ()) -> Any:
+        known: Mapping[str, MakeCloud] = {each.name: making(each) for each in clouds or (aws(), gcp())}
+        monkeypatch.setattr("providers.clouds.installed_clouds", lambda: known)
+        return run("refresh", *arguments)
+
+    return command
+
+
+def test_a_whole_refresh_ends_with_zero_a_table_and_one_line_for_alerting(refresh: Callable[..., Any]) -> None:
+    done = refresh()
+    assert (done.code, done.err) == (0, "")
+    *shown, last = done.out.strip().splitlines()
+    assert last.startswith("refresh: whole; aws ")
+    assert "; snapshot " in last
+    assert last.endswith(" s")
+    assert "provider" in shown[0]
+    assert [line.split()[:2] for line in shown[2:4]] == [["aws", "whole"], ["gcp", "whole"]]
+
+
+def test_a_partial_refresh_ends_with_three_and_says_what_is_old_and_how_to_leave_it_out(
+    refresh: Callable[..., Any],
+) -> None:
+    done = refresh(clouds=(aws(), gcp(ProviderFailure("no credentials; give GPUPLAN_GCP_API_KEY"))))
+    assert done.code == 3
+    assert "gcp: no credentials; give GPUPLAN_GCP_API_KEY" in done.out
+    assert "to leave out gcp: gpuplan refresh --provider aws" in done.out
+    assert done.out.splitlines()[-1].startswith("refresh: partial; aws ")
+    assert "gcp stale since 2026-07-30 (no credentials" in done.out.splitlines()[-1]
+
+
+def test_quiet_prints_the_last_line_alone(refresh: Callable[..., Any]) -> None:
+    done = refresh("--quiet")
+    assert done.out.startswith("refresh: whole; ")
+    assert done.out.count("\n") == 1
+
+
+def test_json_is_the_whole_report(refresh: Callable[..., Any]) -> None:
+    done = refresh("--json", "--provider", "aws")
+    report = json.loads(done.out)
+    assert (done.code, report["outcome"], [each["provider"] for each in report["providers"]]) == (0, "whole", ["aws"])
+    assert report["summary"].startswith("refresh: whole; ")
+
+
+def test_what_was_set_aside_is_shown_with_its_reason_and_the_rest_counted(refresh: Callable[..., Any]) -> None:
+    odd = [price("us-east-1", "p9.48xlarge", zone=f"z{i}") for i in range(30)]
+    answer = Rows(
+        instance_types=(machine(), machine("p9.48xlarge", accelerator="X900")),
+        offers=(price("us-east-1"), *odd),
+        whole_kinds=frozenset({"on_demand"}),
+    )
+    done = refresh(clouds=(aws(**{"us-east-1": answer}),))
+    assert done.code == 0
+    assert "Quarantined: 30" in done.out
+    assert done.out.count("nobody has described its accelerator 'X900' yet") == 20
+    assert "and 10 more; --json shows all" in done.out
+    assert "Accelerators that nobody has described yet" in done.out
+
+
+def test_a_refused_cloud_says_which_option_takes_it(refresh: Callable[..., Any]) -> None:
+    regions = [f"us-east-{i}" for i in range(1, 5)]
+    full = {
+        each: Rows(instance_types=(machine(),), offers=(price(each),), whole_kinds=frozenset({"on_demand"}))
+        for each in regions
+    }
+    assert refresh(clouds=(aws(**full),)).code == 0
+    empty = full | {each: Rows(whole_kinds=frozenset({"on_demand"})) for each in regions[1:]}
+    done = refresh(clouds=(aws(**empty),))
+    assert done.code == 3
+    assert "only 1 of 4 offers are still there; --accept-loss takes that" in done.out
+    assert done.out.splitlines()[-1].startswith("refresh: refused; aws stale since ")
+    assert refresh("--accept-loss", clouds=(aws(**empty),)).code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--provider", "oracle"), "gpuplan: provider: no cloud is called 'oracle'; accepted: aws, gcp\n"),
+        (("--provider", ""), "gpuplan: provider: no cloud is called ''; accepted: aws, gcp\n"),
+        (("--metrics-file", "/nowhere/at/all.prom"), "gpuplan: metrics-file: cannot write '/nowhere/at/all.prom'"),
+        (("--time-limit", "0"), "gpuplan: Invalid value for '--time-limit'"),
+    ],
+)
+def test_an_unusable_option_ends_with_two_before_anything_is_read(
+    refresh: Callable[..., Any], arguments: tuple[str, ...], said: str
+) -> None:
+    done = refresh(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(said)
+
+
+def test_a_refresh_that_another_keeps_out_ends_with_three_and_says_who(
+    refresh: Callable[..., Any], tmp_path: Path
+) -> None:
+    store = Store.open(f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}")
+    with store.refreshing():
+        done = refresh()
+    store.close()
+    assert done.code == 3
+    assert done.err.startswith("gpuplan: another refresh is running (process ")
+    assert done.out.startswith("refresh: failed; another refresh is running (process ")
+    assert done.out.count("\n") == 1
+
+
+def test_a_full_disk_ends_with_three_and_the_line_for_alerting(
+    refresh: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise StoreFailure("database x: database or disk is full; nothing was written; free some space and run again")
+
+    monkeypatch.setattr(Store, "record_refresh", full)
+    done = refresh()
+    assert (done.code, done.out.splitlines()[-1][:43]) == (3, "refresh: failed; database x: database or di")
+    assert "Traceback" not in done.err
+
+
+def test_the_metrics_say_how_it_went_and_how_old_prices_are(refresh: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "gpuplan.prom"
+    assert refresh("--metrics-file", path, "--quiet").code == 0
+    refresh("--metrics-file", path, "--quiet", clouds=(aws(), gcp(ProviderFailure("down"))))
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(path.read_text(encoding="utf-8"))
+        for sample in family.samples
+    }
+    assert found["gpuplan_refresh_outcome", "partial"] == 1
+    assert found["gpuplan_refresh_outcome", "whole"] == 0
+    assert found["gpuplan_offers_stale", "gcp"] == found["gpuplan_offers", "gcp"] > 0
+    assert found["gpuplan_provider_fresh", "aws"] == 1
+    assert 0 <= found["gpuplan_price_age_seconds", "aws", "newest"] < 3600
+    assert found["gpuplan_price_age_seconds", "aws", "oldest"] > 86_400
+    assert (
+        0
+        < found["gpuplan_refresh_last_success_timestamp_seconds",]
+        <= found["gpuplan_refresh_finished_timestamp_seconds",]
+    )
+    assert sorted(each.name for each in tmp_path.iterdir() if "prom" in each.name) == ["gpuplan.prom"]
