@@ -154,7 +154,9 @@ class Places:
                 f"gcp TPU API, accelerator types of {zone}",
                 client.list_accelerator_types,
                 request,
-                lambda page: [row.type_ or row.name.rsplit("/", 1)[-1] for row in type(page).pb(page).accelerator_types],
+                lambda page: [
+                    row.type_ or row.name.rsplit("/", 1)[-1] for row in type(page).pb(page).accelerator_types
+                ],
                 patience=self._patience,
             )
         )

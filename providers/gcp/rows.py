@@ -31,7 +31,7 @@ class RegionRows:
     types: dict[str, InstanceType] = field(default_factory=dict)
     offers: list[Offer] = field(default_factory=list)
     quarantined: list[Quarantined] = field(default_factory=list)
-    unpriced: list[str] = field(default_factory=list)
+    unpriced: dict[str, None] = field(default_factory=dict)
     lacking: dict[tuple[str, str, tuple[str, ...]], None] = field(default_factory=dict)
 
     def add(
@@ -60,11 +60,11 @@ class RegionRows:
                 self.quarantined.append(Quarantined(what=f"{made.name} {kind}", reason=str(error)))
             else:
                 self.offers.append(offer)
-        family = "-".join(made.name.split("-")[:2])
+        family = _family(made.name)
         for kind, missing in result.lacking.items():
             self.lacking[family, kind, missing] = None
         if not result.usd_micros:
-            self.unpriced.append(made.name)
+            self.unpriced[family] = None
 
     def notes(self) -> list[str]:
         """What has no price, once for each family and kind."""
@@ -73,8 +73,15 @@ class RegionRows:
             for family, kind, missing in sorted(self.lacking)
         ]
         if self.unpriced:
-            lines.append("without a public price: " + ", ".join(sorted(set(self.unpriced))))
+            lines.append("without a public price: " + ", ".join(sorted(self.unpriced)))
         return lines
+
+
+def _family(name: str) -> str:
+    """Machines that differ in size alone: `a2-ultragpu`, `n1-standard+P100`, `tpu-v5p`."""
+    host, _, attached = name.partition("+")
+    family = "-".join(host.split("-")[:2])
+    return f"{family}+{attached.rpartition('x')[2]}" if attached else family
 
 
 def region_rows(reading: Reading, region: str, observed_at: datetime) -> Rows:

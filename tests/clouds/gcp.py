@@ -6,7 +6,7 @@ prices from which the catalogue's totals follow (`gcp_unit_prices`). What fits n
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -50,8 +50,8 @@ Item = dict[str, Any]
 class GcpCatalogue:
     """What the server holds; tests add to it or take from it before they start.
 
-    `offers` are the rows that a refresh must give back, `instance_types` their machines; `left_out`
-    rows of the embedded catalogue are sums of no unit prices.
+    `offers` are the rows that a refresh must give back (available, since a zone lists the machine),
+    `instance_types` their machines; `left_out` rows of the embedded catalogue are sums of no unit prices.
     """
 
     zones: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -116,6 +116,7 @@ def gcp_catalogue(*, sku_count: int | None = None) -> GcpCatalogue:
     _add_tpus(made)
     compute += neighbours(regions[0])
     compute += padding(max(0, (sku_count or 0) - len(compute)))
+    made.offers = [replace(row, available=True) for row in made.offers]
     made.instance_types = {row.instance_type: types[row.instance_type] for row in made.offers}
     for zones in list(made.zones.values()):
         for zone in zones:

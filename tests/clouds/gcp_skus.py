@@ -102,8 +102,15 @@ def ssd_sku(kind: str, nanos_per_month: int, regions: list[str]) -> Sku:
         "flex_start": "DWS Defined Duration SSD backed Local Storage running in Americas",
     }
     description = spelt.get(kind) or f"Commitment v1: Local SSD In Americas for {YEARS[kind]}"
-    group = {"usage": USAGE[kind], "group": "LocalSSD", "family": "Storage", "unit": "GiBy.mo"}
-    return sku(description, nanos_per_month, regions, **group)
+    return sku(
+        description,
+        nanos_per_month,
+        regions,
+        usage=USAGE[kind],
+        group="LocalSSD",
+        family="Storage",
+        unit="GiBy.mo",
+    )
 
 
 def neighbours(region: str) -> list[Sku]:

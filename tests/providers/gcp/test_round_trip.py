@@ -1,0 +1,69 @@
+"""The embedded catalogue's GCP rows, served in Google's wire formats and read back through Google's clients."""
+
+from collections import Counter
+
+import pytest
+
+from catalog.offer import InstanceType, Offer
+from providers.contract import Rows
+from tests.clouds.gcp import COMPUTE_ENGINE, GcpCatalogue, gcp_catalogue
+from tests.providers.gcp.reads import READ_AT, provider_of, serving, what_counts
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> GcpCatalogue:
+    return gcp_catalogue(sku_count=5500)
+
+
+@pytest.fixture(scope="module")
+def rows(catalogue: GcpCatalogue) -> dict[str, Rows]:
+    with serving(catalogue) as server:
+        gcp = provider_of(server)
+        made = {region: gcp.fetch(region) for region in gcp.regions()}
+        asked = Counter(request.path for request in server.requests)
+    assert asked[f"/v1/services/{COMPUTE_ENGINE}/skus"] == 2
+    assert all(count <= 2 for path, count in asked.items()), (
+        "every list is read once for all regions, the price list in two pages"
+    )
+    return made
+
+
+def test_every_served_row_comes_back_with_its_price_kind_and_zone(
+    catalogue: GcpCatalogue, rows: dict[str, Rows]
+) -> None:
+    read = [offer for each in rows.values() for offer in each.offers]
+    assert len(read) == len(catalogue.offers) > 3300
+    assert {what_counts(offer) for offer in read} == {what_counts(offer) for offer in catalogue.offers}
+
+
+def test_every_served_machine_comes_back_with_its_hardware(catalogue: GcpCatalogue, rows: dict[str, Rows]) -> None:
+    read: dict[str, InstanceType] = {each.name: each for made in rows.values() for each in made.instance_types}
+    assert read == catalogue.instance_types
+
+
+def test_rows_that_fit_no_unit_prices_are_few(catalogue: GcpCatalogue) -> None:
+    assert catalogue.left_out == 18
+
+
+def test_a_whole_reading_has_no_failures_and_vouches_for_every_kind(rows: dict[str, Rows]) -> None:
+    assert not [line for each in rows.values() for line in each.failures]
+    assert not [each for made in rows.values() for each in made.quarantined]
+    whole = {"on_demand", "spot", "committed_1y", "committed_3y", "flex_start", "calendar"}
+    assert all(each.whole_kinds == whole for each in rows.values())
+
+
+def test_offers_are_observed_when_read_and_name_few_sources(rows: dict[str, Rows]) -> None:
+    offers: list[Offer] = [offer for each in rows.values() for offer in each.offers]
+    assert {offer.observed_at for offer in offers} == {READ_AT}
+    assert len({offer.source for offer in offers}) == 2
+
+
+def test_seven_pages_of_skus_are_read_to_the_empty_token() -> None:
+    made = gcp_catalogue(sku_count=31_500)
+    with serving(made) as server:
+        gcp = provider_of(server)
+        read = sum(len(gcp.fetch(region).offers) for region in gcp.regions())
+        pages = [r for r in server.requests if r.path == f"/v1/services/{COMPUTE_ENGINE}/skus"]
+    assert len(pages) == 7
+    assert {page.parameter("pageSize") for page in pages} == {"5000"}
+    assert read == len(made.offers)
