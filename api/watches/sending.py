@@ -186,7 +186,7 @@ class _Wait:
 
     def __init__(self, patience: Patience) -> None:
         self._backing_off = wait_exponential_jitter(
-            initial=patience.first_wait_seconds,
+            multiplier=patience.first_wait_seconds,
             max=patience.longest_wait_seconds,
             jitter=patience.first_wait_seconds / 2,
         )

@@ -1,0 +1,129 @@
+"""A store of a test's own with prices that change by night, and a receiver on a real socket that hears of it."""
+
+import base64
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from standardwebhooks.webhooks import Webhook
+
+from api.app import Gpuplan
+from api.settings import Environment
+from api.watches.check import check_watches
+from api.watches.sending import Patience
+from catalog.offer import Offer
+from catalog.snapshot import snapshot_of
+from tests.catalog.snapshots_for_tests import TYPES, offer
+from tests.clouds.server import CloudServer, Fault, Reply, Request
+
+SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
+START = datetime(2026, 12, 1, 4, tzinfo=UTC)
+JOB = {
+    "name": "llama-3-8b-lora",
+    "workload": {"kind": "preset", "model": "llama-3-8b", "tokens": "200M", "sequence_length": 4096},
+    "training": {"method": "lora", "precision": "bf16"},
+    "deadline": "36h",
+    "constraints": {"max_nodes": 1},
+}
+QUICK = Patience(attempts=3, attempt_seconds=1.0, first_wait_seconds=0.01, longest_wait_seconds=0.3)
+
+Change = Callable[[Reply], Reply]
+
+
+@dataclass(slots=True)
+class Inbox:
+    """What a receiver took, each checked against its signature as the library of the scheme does."""
+
+    server: CloudServer = field(init=False)
+    taken: list[dict[str, Any]] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.server = CloudServer(self.take)
+
+    def break_with(
+        self, change: Change, *, times: int | None = None, when: Callable[[Request], bool] = lambda _: True
+    ) -> None:
+        """From now on the first `times` messages that `when` picks are not taken, but answered with `change`."""
+        self.faults.append(Fault(matches=when, change=change, times=times))
+
+    def take(self, request: Request) -> Reply:
+        for fault in self.faults:
+            if fault.times != 0 and fault.matches(request):
+                fault.times = None if fault.times is None else fault.times - 1
+                return fault.change(Reply(body=b"not yet"))
+        payload = json.loads(request.body)
+        if request.path == "/hook":
+            payload = Webhook(SECRET).verify(request.body, request.headers)
+        with self._lock:
+            self.taken.append(payload)
+            self.ids.append(request.headers.get("webhook-id", ""))
+        return Reply(body=b"ok", content_type="text/plain")
+
+    @property
+    def events(self) -> list[str]:
+        return [each["data"]["event"] for each in self.taken if "data" in each]
+
+
+@dataclass(slots=True)
+class Nights:
+    """gpuplan with one or two channels, and one snapshot after the other."""
+
+    gpuplan: Gpuplan
+    inbox: Inbox
+    url: str
+    settings: Path
+    night: int = 0
+
+    @property
+    def now(self) -> datetime:
+        return START + timedelta(days=self.night)
+
+    def prices(self, *offers: Offer) -> str:
+        """The prices of the next night, as the current snapshot."""
+        self.night += 1
+        return self.gpuplan.store.put_snapshot(snapshot_of(TYPES[:1], offers), source="refresh")
+
+    def watch(self, **changes: Any) -> dict[str, Any]:
+        return self.gpuplan.add_watch({"job": JOB, "channels": ["ops"]} | changes, now=self.now)
+
+    def check(self, *, now: datetime | None = None, patience: Patience = QUICK) -> dict[str, Any]:
+        current = self.gpuplan.store.current_snapshot_id()
+        return check_watches(self.gpuplan, current, now or self.now, patience=patience)
+
+
+def at(usd: float, **changes: Any) -> Offer:
+    """An H100 machine at this price, seen in this test's month."""
+    return offer(round(usd * 1e6), **{"observed_at": START} | changes)
+
+
+@pytest.fixture
+def inbox() -> Iterator[Inbox]:
+    found = Inbox()
+    with found.server.running():
+        yield found
+
+
+@pytest.fixture
+def nights(inbox: Inbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Nights]:
+    monkeypatch.setenv("OPS_SECRET", SECRET)
+    monkeypatch.setenv("TEAM_SLACK", f"{inbox.server.url}/slack")
+    settings = tmp_path / "settings.yaml"
+    channels = [
+        {"name": "ops", "kind": "webhook", "url": f"{inbox.server.url}/hook", "secret_from": "OPS_SECRET"},
+        {"name": "team", "kind": "slack", "url_from": "TEAM_SLACK"},
+    ]
+    settings.write_text(json.dumps({"channels": channels}))
+    url = f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}"
+    gpuplan = Gpuplan(Environment(database_url=url, settings=settings))
+    found = Nights(gpuplan, inbox, url, settings)
+    found.prices(at(98.32))
+    yield found
+    gpuplan.store.close()
