@@ -28,7 +28,11 @@ def file_index(sources: Sources, folder: str) -> dict[str, str]:
     with web_client() as client:
         document, _ = get_json(client, url)
     listed = document.get("regions") if isinstance(document, Mapping) else None
-    entries = list(listed.items()) if isinstance(listed, Mapping) else [("", entry) for entry in listed or []]
+    entries: list[tuple[str, Any]] = []
+    if isinstance(listed, Mapping):
+        entries = list(listed.items())
+    elif isinstance(listed, list):
+        entries = [("", entry) for entry in listed]
     found = {}
     for name, entry in entries:
         code, path = _entry(name, entry)

@@ -65,7 +65,10 @@ def _whole_cells(line: bytes, count: int) -> list[str]:
 
 
 def _cells(line: bytes) -> list[str]:
-    return next(csv.reader([line.decode("utf-8", "replace")]), [])
+    try:
+        return next(csv.reader([line.decode("utf-8", "replace")]), [])
+    except csv.Error as error:
+        raise httpx.RemoteProtocolError(f"a line of the file cannot be read ({error})") from error
 
 
 def _columns(lines: Iterator[bytes], shown: str) -> list[str]:

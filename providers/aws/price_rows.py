@@ -17,6 +17,7 @@ from catalog.money import usd_micros
 from catalog.price_kinds import price_kinds
 from catalog.regions import regions
 from providers.contract import Quarantined
+from providers.said import said
 
 #: What each attribute of a plain product may say, by the letters of its name, in lower case. An attribute
 #: that is missing is not held against a product: older files have no market option, a sparse server no tenancy.
@@ -70,6 +71,8 @@ OFFER_TERM_CODES = {
 }
 #: Instance families that hold accelerators, whether or not the price list counts their devices.
 ACCELERATED_FAMILY = re.compile(r"^(?:p|g|gr|trn|inf|dl|vt|f)\d+[a-z0-9-]*\.")
+#: Above any fee for any term; what is above is no price, and may be too large to count in.
+MOST_USD = Decimal(10) ** 9
 HOURLY = frozenset({"hrs", "hours", "hour"})
 UPFRONT = frozenset({"quantity"})
 ZERO_IS_UNKNOWN = "a price of zero means unknown, never free"
@@ -100,7 +103,7 @@ def rows_of_product(document: Mapping[str, Any]) -> tuple[list[PriceRow], list[Q
         product = _mapping(document.get("product"))
         attributes = plain_attributes(_mapping(product.get("attributes")))
     except _Doubtful as doubt:
-        return [], [Quarantined(what="a product of the price list", reason=str(doubt))]
+        return [], [Quarantined(what="a product of the price list", reason=said(doubt))]
     instance_type = attributes.get("instancetype", "")
     if not is_plain_machine(attributes, str(product.get("productFamily") or "")):
         return [], []
@@ -110,14 +113,14 @@ def rows_of_product(document: Mapping[str, Any]) -> tuple[list[PriceRow], list[Q
     region = region_of(attributes)
     if not region:
         where = attributes.get("location") or "nowhere"
-        return [], [Quarantined(what=what, reason=f"no regionCode, and no known region is called {where}")]
+        return [], [Quarantined(what=what, reason=said(f"no regionCode, and no known region is called {where}"))]
     zone = region if LOCAL_ZONE.search(region) else ""
     rows, doubts = [], []
     for label, reading in _readings(document.get("terms")):
         try:
             kind, micros = reading()
         except _Doubtful as doubt:
-            doubts.append(Quarantined(what=f"{what} in {region}, {label}", reason=str(doubt)))
+            doubts.append(Quarantined(what=f"{what} in {region}, {label}", reason=said(doubt)))
         else:
             rows.append(
                 PriceRow(
@@ -246,7 +249,7 @@ def _usd(per_unit: Any) -> Decimal:
         price = Decimal(str(text))
     except InvalidOperation as error:
         raise _Doubtful(f"{text!r} is no price") from error
-    if not price.is_finite() or price < 0:
+    if not price.is_finite() or price < 0 or price > MOST_USD:
         raise _Doubtful(f"{text!r} is no price")
     return price
 

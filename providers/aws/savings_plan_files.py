@@ -14,8 +14,9 @@ import httpx
 
 from catalog.money import usd_micros
 from providers.aws.file_lines import csv_lines
-from providers.aws.price_rows import BOX_USAGE, HOURLY, PLAIN, plain_name
+from providers.aws.price_rows import BOX_USAGE, HOURLY, MOST_USD, PLAIN, plain_name
 from providers.contract import Quarantined
+from providers.said import said
 
 KINDS = {1: "savings_plan_1y", 3: "savings_plan_3y"}
 NEEDLES = {"discountedusagetype": "BoxUsage", "purchaseoption": "No Upfront"}
@@ -110,7 +111,7 @@ def _cheapest(lines: Iterable[Fields], instance_types: frozenset[str]) -> PlanRa
         micros = _micros(fields)
         if micros is None or not region:
             reason = f"{fields.get('discountedrate')!r} {fields.get('currency', 'USD')} is no price above zero in USD"
-            doubt = Quarantined(what=f"{name} in {region or 'no region'}, {kind}", reason=reason)
+            doubt = Quarantined(what=f"{name} in {region or 'no region'}, {kind}", reason=said(reason))
             doubts[region] = (*doubts.get(region, ()), doubt)
             continue
         rate = PlanRate(
@@ -148,7 +149,7 @@ def _micros(fields: Fields) -> int | None:
         usd = Decimal(fields.get("discountedrate", ""))
     except InvalidOperation:
         return None
-    if fields.get("currency", "USD") != "USD" or not usd.is_finite() or usd <= 0:
+    if fields.get("currency", "USD") != "USD" or not usd.is_finite() or not 0 < usd <= MOST_USD:
         return None
     return usd_micros(usd) or None
 

@@ -17,10 +17,13 @@ from tenacity import wait_none
 from catalog.errors import ProviderFailure, UnusableInput
 from catalog.interruptions import DEFAULT_INTERRUPTIONS_PER_HOUR, interruptions_per_hour
 from catalog.offer import Offer
+from providers.aws import provider
 from providers.aws.price_files import LISTED_KINDS, WITHOUT_CREDENTIALS, price_files_provider
 from providers.aws.public_offers import hardware
 from providers.contract import Provider, Rows
 from providers.sources import Sources
+from tests.clouds.aws import ADVISOR_PATH, AwsCloud
+from tests.clouds.aws_catalogue import as_read, aws_catalogue
 from tests.clouds.server import CloudServer, Reply, Request, answering, html, reset_after, truncated
 from tests.providers.aws.price_documents import PREAMBLE, csv_file, json_file, product, reserved
 
@@ -399,7 +402,10 @@ def test_a_region_whose_file_always_breaks_fails_and_leaves_the_others(
     assert only_prices_of_the_p4d(provider.fetch("us-east-1"))
 
 
-@pytest.mark.parametrize("change", [html, answering(403, b"<Error/>"), answering(200, b"no,price,file\n" * 300)])
+@pytest.mark.parametrize(
+    "change",
+    [html, answering(403, b"<Error/>"), answering(200, b"no,price,file\n" * 300), answering(200, b"x" * 200_000)],
+)
 def test_what_is_no_price_file_fails_in_one_line(files: Files, change: Any) -> None:
     files.index("us-east-1")
     files.put(f"{VERSION}/us-east-1/index.csv", csv_file([P4D]))
@@ -408,7 +414,9 @@ def test_what_is_no_price_file_fails_in_one_line(files: Files, change: Any) -> N
         files.provider().fetch("us-east-1")
 
 
-@pytest.mark.parametrize("change", [html, answering(200, b'{"regions": {}}'), answering(200, b"[]")])
+@pytest.mark.parametrize(
+    "change", [html, answering(200, b'{"regions": {}}'), answering(200, b"[]"), answering(200, b'{"regions": 5}')]
+)
 def test_an_index_that_lists_nothing_is_a_provider_that_cannot_be_asked(files: Files, change: Any) -> None:
     files.server.break_with(change, when=lambda request: request.path.endswith("region_index.json"))
     with pytest.raises(ProviderFailure, match="region_index"):
@@ -631,3 +639,27 @@ def test_a_json_file_is_read_in_a_part_of_its_size(files: Files) -> None:
     provider.regions()
     hardware()
     assert _most_bytes_held(lambda: provider.fetch("us-east-1")) < 2_000_000
+
+
+def test_a_refresh_without_keys_gives_back_the_list_prices_of_the_whole_catalogue(no_aws_keys: None) -> None:
+    catalogue = aws_catalogue()
+    with AwsCloud(catalogue).running() as server:
+        sources = Sources(aws_spot_advisor_url=server.url + ADVISOR_PATH, aws_price_files_url=server.url, paced=False)
+        aws = provider(sources, read_at=READ_AT)
+        fetched = {region: aws.fetch(region) for region in aws.regions()}
+    served = {as_read(offer, READ_AT) for offer in catalogue.offers if offer.price_kind in LISTED_KINDS}
+    read = [
+        as_read(offer, READ_AT)
+        for rows in fetched.values()
+        for offer in rows.offers
+        if offer.price_kind in LISTED_KINDS
+    ]
+    assert len(read) == len(set(read))
+    assert set(read) == served
+    machines = {row for rows in fetched.values() for row in rows.instance_types}
+    assert machines == {
+        row for row in catalogue.instance_types if row.name in {offer.instance_type for offer in served}
+    }
+    assert [line for rows in fetched.values() for line in rows.failures].count(WITHOUT_CREDENTIALS) == 1
+    assert all(offer.modelled for rows in fetched.values() for offer in spot(rows))
+    assert sum(len(spot(rows)) for rows in fetched.values()) > 100

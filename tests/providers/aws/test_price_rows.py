@@ -217,6 +217,7 @@ def test_two_hourly_on_demand_prices_are_one_too_many() -> None:
         ("abc", "'abc' is no price"),
         ("NaN", "'NaN' is no price"),
         ("-1", "'-1' is no price"),
+        ("1e999999", "'1e999999' is no price"),
         ("1,234", "'1,234' is no price"),
         (["1"], "['1'] is no price"),
     ],
