@@ -1,0 +1,120 @@
+"""Channels: refused by name when they cannot work or would give a secret away, whose value is never repeated."""
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from api.documents.channel import ChannelDocument, checked_url
+from api.settings import settings_file
+from api.watches.channels import named, receiver
+from catalog.errors import UnusableInput
+
+GOOD = "whsec_" + base64.b64encode(b"k" * 32).decode()
+
+
+def channel(**given: str) -> ChannelDocument:
+    return ChannelDocument(**{"name": "ops", "kind": "webhook"} | given)  # type: ignore[arg-type]
+
+
+def refused(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "settings.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UnusableInput) as error:
+        settings_file(path)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("channel", "said"),
+    [
+        ("{name: a, kind: slack}", "settings.channels[0]: Slack's address is a secret"),
+        ("{name: a, kind: slack, url: https://hooks.slack.com/services/TOKEN}", "Slack's address is a secret"),
+        ("{name: a, kind: slack, url_from: A, secret_from: B}", "Slack takes no signature"),
+        ("{name: a, kind: mail, url: https://h/x, secret_from: B}", "slack"),
+        ("{name: a, kind: webhook, url: https://h/x}", "secret_from is missing"),
+        ("{name: a, kind: webhook, secret_from: B}", "either url, or url_from"),
+        ("{name: a, kind: webhook, url: https://h/x, url_from: A, secret_from: B}", "either url, or url_from"),
+        ("{name: a, kind: webhook, url: http://h/x, secret_from: B}", "channels[0].url: is plain http"),
+        ("{name: a, kind: webhook, url: http://127.0.0.1.evil.example/x, secret_from: B}", "is plain http"),
+        ("{name: a, kind: webhook, url: ftp://h/x, secret_from: B}", "is no address of the web"),
+        ("{name: a, kind: webhook, url: nonsense, secret_from: B}", "is no address of the web"),
+        ("{name: a, kind: webhook, url: 'https://h:99999/x', secret_from: B}", "is no address"),
+        ("{name: a, kind: webhook, url: 'https://me:TOKEN@h/x', secret_from: B}", "holds a user or password"),
+        ("{name: a, kind: webhook, url: 'https://h/x?key=TOKEN', secret_from: B}", "has a query"),
+        ("{name: a, kind: webhook, url: https://h/x, secret_from: whsec_TOKEN}", "is a secret itself"),
+        ("{name: a, kind: webhook, url: https://h/x, secret_from: 'a b'}", "is no name of an environment variable"),
+        ("{name: a, kind: webhook, url: https://h/x, secret: TOKEN}", "did you mean secret_from"),
+        ("{name: 'a b', kind: slack, url_from: A}", "channels[0].name: is no name of a channel"),
+        ("{name: a, kind: slack, url_from: A}, {name: a, kind: slack, url_from: B}", "a: named more than once"),
+    ],
+)
+def test_a_channel_that_cannot_work_is_refused_by_field_and_shows_no_secret(
+    tmp_path: Path, channel: str, said: str
+) -> None:
+    line = refused(tmp_path, f"channels: [{channel}]")
+    assert said in line
+    assert "TOKEN" not in line
+
+
+@pytest.mark.parametrize("url", ["https://h/x", "http://127.0.0.1:8000/x", "http://[::1]/x", "http://localhost/x"])
+def test_https_is_taken_anywhere_and_plain_http_on_this_machine_alone(url: str) -> None:
+    assert checked_url(url, query=False) == url
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (None, "environment variable OPS_KEY: it is not set"),
+        ("", "environment variable OPS_KEY: it is not set"),
+        ("TOKENTOKEN", "OPS_KEY: what it holds does not begin with whsec_"),
+        ("whsec_TOKEN!", "OPS_KEY: what it holds is no base64"),
+        ("whsec_" + base64.b64encode(b"TOKEN").decode(), "OPS_KEY: the secret in it has 5 bytes"),
+        ("whsec_" + base64.b64encode(b"k" * 65).decode(), "OPS_KEY: the secret in it has 65 bytes"),
+    ],
+)
+def test_a_malformed_secret_is_refused_by_the_name_of_its_variable(
+    monkeypatch: pytest.MonkeyPatch, value: str | None, said: str
+) -> None:
+    monkeypatch.delenv("OPS_KEY", raising=False)
+    if value is not None:
+        monkeypatch.setenv("OPS_KEY", value)
+    with pytest.raises(UnusableInput) as error:
+        receiver(channel(url="https://h/x", secret_from="OPS_KEY"))
+    assert said in str(error.value)
+    assert error.value.faults[0].field == "channels.ops.secret_from"
+    assert "TOKEN" not in str(error.value)
+    assert "VE9LRU4" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [("http://h/TOKEN", "plain http"), ("https://u:TOKEN@h/", "user or password"), ("TOKEN", "no address")],
+)
+def test_an_address_from_the_environment_is_held_to_the_same(
+    monkeypatch: pytest.MonkeyPatch, url: str, said: str
+) -> None:
+    monkeypatch.setenv("OPS_URL", url)
+    monkeypatch.setenv("OPS_KEY", GOOD)
+    with pytest.raises(UnusableInput, match=said) as error:
+        receiver(channel(url_from="OPS_URL", secret_from="OPS_KEY"))
+    assert "OPS_URL" in str(error.value)
+    assert "TOKEN" not in str(error.value)
+
+
+def test_an_address_from_the_environment_may_have_a_query_and_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPS_URL", "https://h/x?key=TOKEN")
+    monkeypatch.setenv("OPS_KEY", GOOD.rstrip("="))
+    found = receiver(channel(url_from="OPS_URL", secret_from="OPS_KEY"))
+    assert found.url == "https://h/x?key=TOKEN"
+    assert "TOKEN" not in repr(found)
+    assert GOOD.rstrip("=") not in repr(found)
+
+
+def test_a_channel_is_looked_up_among_those_there_are() -> None:
+    there = (channel(url="https://h/x", secret_from="K"),)
+    assert named(there, "ops") is there[0]
+    with pytest.raises(UnusableInput, match="no channel 'team' is in the settings file; accepted: ops"):
+        named(there, "team")
+    with pytest.raises(UnusableInput, match="has no channels yet"):
+        named((), "team")
