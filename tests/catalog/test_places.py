@@ -25,11 +25,30 @@ def test_gov_and_china_regions_are_not_commercial() -> None:
     assert {name for (_, name), region in regions().items() if region.partition == "gov"} == {
         "us-gov-west-1",
         "us-gov-east-1",
+        "usdodcentral",
+        "usdodeast",
+        "usgovarizona",
+        "usgovtexas",
+        "usgovvirginia",
     }
     assert {name for (_, name), region in regions().items() if region.partition == "china"} == {
         "cn-north-1",
         "cn-northwest-1",
     }
+
+
+def test_regions_opened_since_the_prices_were_read_have_a_place() -> None:
+    opened = {
+        ("aws", "ap-east-2"): "TW",
+        ("aws", "ap-southeast-6"): "NZ",
+        ("aws", "ap-southeast-7"): "TH",
+        ("aws", "mx-central-1"): "MX",
+        ("azure", "austriaeast"): "AT",
+        ("azure", "belgiumcentral"): "BE",
+        ("azure", "denmarkeast"): "DK",
+        ("azure", "newzealandnorth"): "NZ",
+    }
+    assert {place: regions()[place].country for place in opened} == opened
 
 
 def test_a_local_zone_abroad_is_not_in_the_country_of_its_parent() -> None:
