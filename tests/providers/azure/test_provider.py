@@ -55,7 +55,16 @@ def sources(server: CloudServer, *, subscription: str | None = SUBSCRIPTION) -> 
     )
 
 
-def refreshed(server: CloudServer, *, subscription: str | None = SUBSCRIPTION) -> dict[str, Rows]:
+def refreshed(server: CloudServer, *regions: str, subscription: str | None = SUBSCRIPTION) -> dict[str, Rows]:
+    """The rows of some regions, by default of the two that `small` serves."""
+    with server.running():
+        azure = provider(sources(server, subscription=subscription), read_at=NIGHT)
+        wanted = regions or ("eastus", "westeurope")
+        with ThreadPoolExecutor(azure.parallel) as threads:
+            return dict(zip(wanted, threads.map(azure.fetch, wanted), strict=True))
+
+
+def refreshed_whole(server: CloudServer, *, subscription: str | None = SUBSCRIPTION) -> dict[str, Rows]:
     with server.running():
         azure = provider(sources(server, subscription=subscription), read_at=NIGHT)
         regions = azure.regions()
@@ -90,7 +99,7 @@ def as_read(offers: list[Offer]) -> set[tuple[Any, ...]]:
 @pytest.mark.parametrize("subscription", [SUBSCRIPTION, None])
 @pytest.mark.parametrize("settings", [{}, {"filters": "ignored", "page_size": 137}, {"filters": "refused"}])
 def test_a_refresh_gives_the_catalogue_back_row_for_row(settings: dict[str, Any], subscription: str | None) -> None:
-    rows = refreshed(azure_cloud(**settings), subscription=subscription)
+    rows = refreshed_whole(azure_cloud(**settings), subscription=subscription)
     offers = [offer for each in rows.values() for offer in each.offers]
     assert len(offers) == len(azure_offers())
     assert as_read(offers) == as_read(list(azure_offers()))
@@ -106,7 +115,7 @@ def test_a_refresh_gives_the_catalogue_back_row_for_row(settings: dict[str, Any]
 
 def test_the_embedded_prices_alone_come_back_too() -> None:
     offers = [o for o in embedded_snapshot().offers if o.provider == "azure"]
-    rows = refreshed(azure_cloud(offers=offers))
+    rows = refreshed_whole(azure_cloud(offers=offers))
     assert as_read([o for each in rows.values() for o in each.offers]) == as_read(offers)
 
 
@@ -125,9 +134,11 @@ def test_without_a_subscription_nothing_failed_and_a_note_says_where_hardware_co
         (answering(401, b'{"error":{"code":"InvalidAuthenticationToken","message":"expired"}}'), "HTTP 401, Invalid"),
         (answering(403, b'{"error":{"code":"AuthorizationFailed","message":"no Reader"}}'), "HTTP 403, Authorization"),
         (answering(404, b'{"error":{"code":"SubscriptionNotFound","message":"none"}}'), "HTTP 404, SubscriptionNot"),
-        (html, "not JSON"),
+        (html, "the answer is not whole JSON, check the endpoint"),
         (truncated, "resource_skus.list of azure-mgmt-compute: "),
-        (answering(200, b"[1]"), "cannot be read"),
+        (answering(200, b"[1]"), "answered without a list in value"),
+        (answering(200, b'{"value": {}}'), "answered without a list in value"),
+        (answering(200, b'{"value": [{}], "nextLink": "/subscriptions/page"}'), "lead back to one another"),
     ],
 )
 def test_a_sku_list_that_fails_is_one_line_and_prices_go_on(broken: Callable[[Reply], Reply], said: str) -> None:
@@ -139,6 +150,13 @@ def test_a_sku_list_that_fails_is_one_line_and_prices_go_on(broken: Callable[[Re
     assert line.endswith("hardware comes from gpuplan's own table, prices are live")
     expected = some_offers(T4, "Standard_ND96isr_H100_v5")
     assert as_read([o for each in rows.values() for o in each.offers]) == as_read(expected)
+
+
+@pytest.mark.parametrize("body", [ARM_429, COMPUTE_429])
+def test_a_sku_list_that_asks_to_wait_for_twenty_minutes_is_not_waited_for(body: bytes) -> None:
+    server = small()
+    server.break_with(answering(429, body, Retry_After="1200"), when=is_arm)
+    refreshed(server)
     assert len([request for request in server.requests if is_arm(request)]) == 1
 
 
@@ -157,6 +175,12 @@ def test_a_reset_in_the_middle_of_the_sku_list_leaves_the_prices_whole() -> None
     assert as_read([o for each in rows.values() for o in each.offers]) == as_read(
         some_offers(T4, "Standard_ND96isr_H100_v5")
     )
+
+
+def test_a_sku_list_that_breaks_off_once_is_asked_for_again() -> None:
+    server = small()
+    server.break_with(reset_after(0.5), when=is_arm, times=1)
+    assert not failures(refreshed(server))
 
 
 def test_the_sku_list_is_paged_by_the_link_of_the_server() -> None:
@@ -242,22 +266,31 @@ def test_a_size_without_a_price_gives_no_offer_and_no_machine() -> None:
 
 def test_regions_are_the_known_ones_and_those_of_both_lists_but_no_test_regions() -> None:
     more: dict[str, Any] = {
-        "more_prices": [price_row(T4, "atlantiscentral", 1.0), price_row(T4, "usgovvirginia", 1.0)],
+        "more_prices": [price_row(T4, "atlantiscentral", 1.0)],
         "more_skus": [sku(T4, "LemuriaWest"), sku(T4, "eastus2euap"), sku(T4, "EastUSSTG")],
     }
-    rows = refreshed(small(**more))
+    server = small(**more)
+    with server.running():
+        regions = provider(sources(server), read_at=NIGHT).regions()
     known = {region for name, region in known_regions() if name == "azure"}
-    assert set(rows) == known | {"atlantiscentral", "usgovvirginia", "lemuriawest"}
-    assert [offer.available for offer in rows["atlantiscentral"].offers] == [True]
-    assert rows["atlantiscentral"].notes == (
-        "atlantiscentral: a new region, of which gpuplan does not know yet where it stands",
+    assert set(regions) == known | {"atlantiscentral", "lemuriawest"}
+    assert list(regions) == sorted(regions)
+
+
+def test_a_new_region_is_kept_with_a_note() -> None:
+    rows = refreshed(small(more_prices=[price_row(T4, "atlantiscentral", 1.0)]), "atlantiscentral")["atlantiscentral"]
+    assert [offer.available for offer in rows.offers] == [True]
+    assert rows.notes == ("atlantiscentral: a new region, of which gpuplan does not know yet where it stands",)
+
+
+def test_a_government_region_of_the_public_list_is_kept_and_an_unknown_one_stands_as_not_available() -> None:
+    places = ("usgovvirginia", "usgovlemuria")
+    rows = refreshed(small(more_prices=[price_row(T4, region, 1.0) for region in places]), *places)
+    assert {offer.usd_micros_per_hour for offer in rows["usgovvirginia"].offers} == {1_000_000}
+    assert [(o.usd_micros_per_hour, o.available) for o in rows["usgovlemuria"].offers] == [(1_000_000, False)]
+    assert rows["usgovlemuria"].notes == (
+        "usgovlemuria: a region of a cloud of its own; its offers stand as not available",
     )
-
-
-def test_a_government_region_of_the_public_list_is_kept_and_stands_as_not_available() -> None:
-    rows = refreshed(small(more_prices=[price_row(T4, "usgovvirginia", 1.0)]))["usgovvirginia"]
-    assert [(offer.usd_micros_per_hour, offer.available) for offer in rows.offers] == [(1_000_000, False)]
-    assert rows.notes == ("usgovvirginia: a region of a cloud of its own; its offers stand as not available",)
 
 
 def test_a_region_that_does_not_exist_is_unusable_input() -> None:
