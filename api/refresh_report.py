@@ -137,7 +137,8 @@ def _reason(each: Document) -> str:
     """The first reason why a provider, a region or a call gave nothing."""
     said = [each["failure"], *each["refused"]]
     said += [line["message"] for line in (*each["regions_failed"], *each["calls_failed"])]
-    return next((line for line in said if line), "no reason given")
+    first = next((line for line in said if line), "no reason given")
+    return str(first).removeprefix(f"{each['provider']}: ")
 
 
 def _cut(text: str) -> str:

@@ -47,12 +47,13 @@ def _section(title: str, lines: list[str], *, most: int = MOST_LINES, rest: str 
 
 def _cells(each: dict[str, Any]) -> tuple[object, ...]:
     counts = (f"{each[key]:,}" for key in _COUNTS)
-    return each["provider"], each["outcome"], *counts, f"{each['regions_read']:,} of {each['regions']:,}"
+    regions = f"{each['regions_read']:,} of {each['regions']:,}" if each["regions"] else "none"
+    return each["provider"], each["outcome"], *counts, regions
 
 
 def _failures(each: dict[str, Any]) -> Iterator[str]:
     if each["failure"]:
-        yield f"{each['provider']}: {each['failure']}"
+        yield f"{each['provider']}: {each['failure'].removeprefix(each['provider'] + ': ')}"
     for line in (*each["regions_failed"], *each["calls_failed"]):
         yield _of_regions(each, line)
 

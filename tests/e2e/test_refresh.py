@@ -1,0 +1,157 @@
+"""The real command against local clouds over sockets: row for row, with a cloud down, killed, and on a full disk."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from catalog.offer import Offer
+from catalog.store import Store
+from tests.clouds.aws import ADVISOR_PATH, AwsCloud
+from tests.clouds.aws_catalogue import aws_catalogue, smaller
+from tests.clouds.azure import SUBSCRIPTION, azure_cloud, azure_offers
+from tests.clouds.gcp import GcpServer, gcp_catalogue
+from tests.clouds.server import CloudServer, answering, html
+
+GPUPLAN = (sys.executable, "-m", "api.cli.main")
+SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+FOREIGN = ("GPUPLAN_", "AWS_", "AZURE_", "GOOGLE_", "CLOUDSDK_")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clouds:
+    """Three running servers, what they hold, and the environment that leads to them."""
+
+    aws: AwsCloud
+    azure: CloudServer
+    gcp: GcpServer
+    offers: tuple[Offer, ...]
+
+    def environment(self, folder: Path) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+        services = {f"AWS_ENDPOINT_URL_{name}": self.aws.url for name in ("EC2", "PRICING", "SAVINGSPLANS")}
+        gcp = {f"GPUPLAN_GCP_{name}_ENDPOINT": self.gcp.url for name in ("COMPUTE", "BILLING", "TPU")}
+        azure = {f"GPUPLAN_AZURE_{name}_ENDPOINT": self.azure.url for name in ("RETAIL", "ARM")}
+        return (
+            kept
+            | services
+            | gcp
+            | azure
+            | {
+                "GPUPLAN_DATABASE_URL": f"sqlite:///{folder / 'gpuplan.sqlite3'}",
+                "GPUPLAN_AWS_SPOT_ADVISOR_URL": self.aws.url + ADVISOR_PATH,
+                "GPUPLAN_AWS_PRICE_FILES_URL": self.aws.url,
+                "GPUPLAN_GCP_PROJECT": self.gcp.project,
+                "GPUPLAN_ANONYMOUS": "1",
+                "AZURE_SUBSCRIPTION_ID": SUBSCRIPTION,
+                "AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE",
+                "AWS_SECRET_ACCESS_KEY": SECRET,
+                "AWS_EC2_METADATA_DISABLED": "true",
+                "AWS_MAX_ATTEMPTS": "1",
+            }
+        )
+
+
+@pytest.fixture
+def clouds() -> Iterator[Clouds]:
+    held = smaller(aws_catalogue(), "us-east-1", "eu-west-1")
+    shown = [each for each in azure_offers() if each.region in {"eastus", "westeurope"}]
+    aws, azure, gcp = AwsCloud(held), azure_cloud(offers=shown), GcpServer(gcp_catalogue())
+    with ExitStack() as running:
+        for each in (aws, azure, gcp):
+            running.enter_context(each.running())
+        yield Clouds(aws=aws, azure=azure, gcp=gcp, offers=(*held.offers, *shown, *gcp.catalogue.offers))
+
+
+def refreshed(environment: dict[str, str], *options: str, before: str = "") -> subprocess.CompletedProcess[str]:
+    command = ["sh", "-c", f'{before} exec "$@"', "sh", *GPUPLAN, "refresh", *options]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+
+def current(environment: dict[str, str]) -> list[Offer]:
+    store = Store.open(environment["GPUPLAN_DATABASE_URL"])
+    try:
+        return list(store.snapshot(store.current_snapshot_id()).offers)
+    finally:
+        store.close()
+
+
+@pytest.mark.xdist_group("refresh")
+def test_a_refresh_from_all_three_clouds_gives_what_they_hold_row_for_row(clouds: Clouds, tmp_path: Path) -> None:
+    environment = clouds.environment(tmp_path)
+    done = refreshed(environment, "--json", "--metrics-file", str(tmp_path / "gpuplan.prom"))
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout[-3000:]
+    report = json.loads(done.stdout)
+    assert [(each["provider"], each["outcome"]) for each in report["providers"]] == [
+        ("aws", "whole"),
+        ("azure", "whole"),
+        ("gcp", "whole"),
+    ]
+    assert report["summary"].startswith("refresh: whole; aws ")
+    rows = current(environment)
+    assert {each.key: each.usd_micros_per_hour for each in rows} == {
+        each.key: each.usd_micros_per_hour for each in clouds.offers
+    }
+    assert {each.stale_since for each in rows} == {None}
+    assert 'gpuplan_refresh_outcome{outcome="whole"} 1.0' in (tmp_path / "gpuplan.prom").read_text(encoding="utf-8")
+
+
+@pytest.mark.xdist_group("refresh")
+def test_a_cloud_that_is_down_and_one_behind_a_login_page_leave_the_third_fresh(clouds: Clouds, tmp_path: Path) -> None:
+    environment = clouds.environment(tmp_path)
+    clouds.gcp.break_with(
+        answering(403, b'{"error": {"code": 403, "message": "Permission denied", "status": "PERMISSION_DENIED"}}')
+    )
+    clouds.azure.break_with(html)
+    done = refreshed(environment)
+    assert done.returncode == 3
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("refresh: partial; aws ")
+    assert "gcp stale since 2026-07-30" in last
+    assert "azure stale since 2026-06-18" in last
+    assert "to leave out azure and gcp: gpuplan refresh --provider aws" in done.stdout
+    assert "Permission denied" in done.stdout
+    assert "HTML page" in done.stdout
+    assert SECRET not in done.stdout + done.stderr + (tmp_path / "gpuplan.sqlite3").read_bytes().decode("latin-1")
+    stale = {each.provider for each in current(environment) if each.stale_since is not None}
+    assert stale == {"gcp", "azure"}
+
+
+@pytest.mark.xdist_group("refresh")
+def test_a_refresh_killed_at_any_moment_leaves_the_last_snapshot_and_no_lock(clouds: Clouds, tmp_path: Path) -> None:
+    environment = clouds.environment(tmp_path)
+    before = current(environment)
+    command = [*GPUPLAN, "refresh", "--provider", "azure", "--quiet"]
+    for seconds in (0.3, 0.9, 1.5, 2.1, 2.7):
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            time.sleep(seconds)
+            process.send_signal(signal.SIGKILL)
+        rows = current(environment)
+        fresh = {each.observed_at for each in rows if each.provider == "azure"} != {
+            each.observed_at for each in before if each.provider == "azure"
+        }
+        assert fresh or rows == before
+    done = refreshed(environment, "--provider", "azure", "--quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.xdist_group("refresh")
+def test_a_full_disk_at_the_end_ends_with_three_and_the_last_snapshot_stays(clouds: Clouds, tmp_path: Path) -> None:
+    environment = clouds.environment(tmp_path)
+    before = current(environment)
+    # Blocks of 512 bytes: room for the lock and for reading, not for a snapshot.
+    done = refreshed(environment, "--provider", "azure", before="ulimit -f 200;")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].startswith("refresh: failed; database ")
+    assert done.stderr.startswith("gpuplan: database ")
+    assert done.stderr.count("\n") == 1
+    assert current(environment) == before
+    assert refreshed(environment, "--provider", "azure", "--quiet").returncode == 0
