@@ -54,6 +54,11 @@ def regions() -> dict[tuple[str, str], Region]:
     return {(row["provider"], row["region"]): _region(row) for row in data_table("regions.csv")}
 
 
+def is_unheard_of(provider: str, region: str) -> bool:
+    """Whether this is a cloud's region that the table does not have, as one that opened after this release."""
+    return (provider, region) not in regions() and any(provider == owner for owner, _ in regions())
+
+
 def _region(row: dict[str, str]) -> Region:
     return Region(
         provider=row["provider"],

@@ -20,6 +20,7 @@ from planner.answer import Choice, Infeasible, Relaxation
 from planner.candidates.gather import Candidates, candidates, over, with_late_and_dear
 from planner.candidates.requirements import BIT, REQUIREMENTS, kinds_asked, present
 from planner.choice import cheapest, fastest, in_words
+from planner.explain.statements import region_notes
 from planner.job import TrainingJob
 from planner.question import Question
 
@@ -56,7 +57,10 @@ def explain(question: Question, found: Candidates) -> Infeasible:
         nearest_breaks=nearest.requirements if nearest else (),
         offers_considered=found.offers_considered,
         rejected=with_late_and_dear(found, over(found.table, job.deadline_hours, job.budget_usd)),
-        warnings=(_searched(nodes),) if nearest else (_nothing_fits(found, marked[0][0], nodes),),
+        warnings=(
+            _searched(nodes) if nearest else _nothing_fits(found, marked[0][0], nodes),
+            *region_notes(job, question.markets[0].columns.regions),
+        ),
     )
 
 

@@ -6,11 +6,14 @@ from catalog.accelerators import accelerators
 from catalog.offer import Offer
 from catalog.opt_in_zones import location_to_opt_into
 from catalog.price_kinds import price_kinds
+from catalog.regions import is_unheard_of
 from planner.answer import Choice, Phase
 from planner.candidates.requirements import region_matches
 from planner.job import TrainingJob
 from planner.question import Question
 
+#: More names than these make no sentence.
+MOST_NAMES = 5
 #: A list price older than this is worth a look before money is spent: AWS cut P5 by 44 % within one quarter of 2025.
 STALE_AFTER_DAYS = 90
 
@@ -65,6 +68,11 @@ def warnings(phase: Phase, start: datetime) -> tuple[str, ...]:
         said.append(zone)
     if not choice.offer.available:
         said.append(f"nobody has verified that {choice.instance_type.name} can be had in {choice.offer.region}")
+    if is_unheard_of(choice.offer.provider, choice.offer.region):
+        said.append(
+            f"gpuplan does not know where {choice.offer.provider}:{choice.offer.region} lies: check its country, and "
+            "what storage and transfer cost there"
+        )
     if choice.hours.expected > 24 * 365:
         said.append(f"the run takes {choice.hours.expected / 8760:.1f} years; give a deadline to buy speed")
     return tuple(said)
@@ -115,6 +123,11 @@ def _quota(choice: Choice) -> str:
 
 
 def region_notes(job: TrainingJob, regions: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """What the constraints on places leave out that their author may not expect."""
+    return _providers_without_a_region(job, regions) + _regions_without_a_geography(job, regions)
+
+
+def _providers_without_a_region(job: TrainingJob, regions: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     """Listed providers that the region constraints leave without a region."""
     if not job.constraints.regions:
         return ()
@@ -125,3 +138,16 @@ def region_notes(job: TrainingJob, regions: tuple[tuple[str, str], ...]) -> tupl
         for provider in named
         if provider not in left
     )
+
+
+def _regions_without_a_geography(job: TrainingJob, regions: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """Regions that opened after this release: nobody can say that they lie in a geography the job allows."""
+    if not job.constraints.geography:
+        return ()
+    names = [f"{provider}:{region}" for provider, region in regions if is_unheard_of(provider, region)]
+    if not names:
+        return ()
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    named = ", ".join(names[:MOST_NAMES])
+    said = f"constraints.geography leaves out {named}{more}: gpuplan does not know where they lie"
+    return (f"{said}; name regions instead to use them",)
