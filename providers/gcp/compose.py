@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from catalog.offer import InstanceType
 from providers.gcp.skus import Prices
 from providers.gcp.tables import Family, family_of, tpu_prices
 from providers.gcp.words import LOCAL_SSD, component
@@ -28,6 +29,14 @@ class Shape:
     gpu: str
     gpus: Fraction
     ssd_gib: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """A machine type with its hardware and what of it is paid for."""
+
+    instance_type: InstanceType
+    shape: Shape
 
 
 @dataclass(frozen=True, slots=True)

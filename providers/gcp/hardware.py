@@ -1,35 +1,18 @@
 """Machine types to hardware: what Compute Engine states, and the device and links that gpuplan knows of that name."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 
 from catalog.accelerators import accelerators
-from catalog.embedded import embedded_instance_types
 from catalog.offer import InstanceType
-from providers.gcp.compose import Shape
+from providers.gcp.compose import Described, Shape
+from providers.gcp.known import GB_PER_GIB, PROVIDER, known_types
 from providers.gcp.places import Machine
 from providers.gcp.tables import accelerator_named
 
-PROVIDER = "gcp"
 SOURCE = "GCP Compute Engine machineTypes"
-GB_PER_GIB = 2**30 / 10**9
 #: Machines that differ from the one named before it in their local SSD alone.
 WITHOUT_SSD = "-nolssd"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
-    """A machine type with its hardware and what of it is paid for."""
-
-    instance_type: InstanceType
-    shape: Shape
-
-
-@cache
-def known_types() -> dict[str, InstanceType]:
-    """GCP's machines of the embedded catalogue, by name."""
-    return {each.name: each for each in embedded_instance_types() if each.provider == PROVIDER}
 
 
 def described(machine: Machine, as_of: str) -> Described | None:
@@ -56,7 +39,8 @@ def described(machine: Machine, as_of: str) -> Described | None:
 
 def _of_a_known(machine: Machine, known: InstanceType, same: bool, as_of: str) -> InstanceType:
     """The sizes are the live ones; a count below one card is gpuplan's, since the API counts whole cards only."""
-    count = known.accelerator_count if known.is_slice else Fraction(machine.accelerators)
+    stated = machine.accelerators and not known.is_slice
+    count = Fraction(machine.accelerators) if stated else known.accelerator_count
     disk_gb = _disk_gb(machine) or (known.local_disk_gb if same else None)
     live = replace(
         known,

@@ -9,12 +9,11 @@ from typing import Any
 from catalog.errors import ProviderFailure
 from providers.gcp.calls import NoAccess, NotOffered, Patience, listed
 from providers.gcp.clients import Account, compute_client, tpu_client
+from providers.gcp.known import GIB_PER_SSD_PARTITION, known_types
 from providers.pace import Pace
 from providers.sources import Sources
 
 MACHINES_PER_PAGE = 500
-#: One partition of local SSD, https://cloud.google.com/compute/docs/disks/local-ssd
-GIB_PER_SSD_PARTITION = 375
 #: States in which a machine type can no longer be started; DEPRECATED ones still can.
 GONE = frozenset(("OBSOLETE", "DELETED"))
 #: Warnings of an aggregated list that mean nothing is wrong.
@@ -22,12 +21,14 @@ HARMLESS = frozenset(("", "NO_RESULTS_ON_PAGE"))
 #: Zones of the TPU API in a row that do not answer before the rest is not asked.
 DEAD_ZONES = 3
 TPU_ZONES_AT_ONCE = 4
+#: There are more than a hundred zones to ask: one that does not answer may not hold up the others.
+TPU_SECONDS_PER_ZONE = 20.0
 TPU_CALLS_PER_SECOND = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """One machine type in one zone, as Compute Engine states it."""
+    """One machine type in one zone, as Compute Engine states it; empty and 0 for what it does not state."""
 
     zone: str
     name: str
@@ -173,7 +174,7 @@ def _machines_of(page: Any) -> list[Machine | Unread]:
     for scope, each in sorted(message.items.items()):
         zone = scope.rsplit("/", 1)[-1]
         rows += _unread(zone, each)
-        rows += [_machine(zone, row) for row in each.machine_types if row.accelerators and not _is_gone(row)]
+        rows += [_machine(zone, row) for row in each.machine_types if _is_accelerated(row) and not _is_gone(row)]
     return rows + _unreachable(message)
 
 
@@ -187,6 +188,10 @@ def _attachables_of(page: Any) -> list[Attachable | Unread]:
             Attachable(zone=zone, accelerator_type=row.name) for row in each.accelerator_types if not _is_gone(row)
         ]
     return rows + _unreachable(message)
+
+
+def _is_accelerated(row: Any) -> bool:
+    return bool(row.accelerators) or row.name in known_types()
 
 
 def _is_gone(row: Any) -> bool:
@@ -203,14 +208,14 @@ def _unreachable(page: Any) -> list[Unread]:
 
 
 def _machine(zone: str, row: Any) -> Machine:
-    accelerator = row.accelerators[0]
+    accelerator = row.accelerators[0] if row.accelerators else None
     return Machine(
         zone=zone,
         name=row.name,
         vcpus=row.guest_cpus,
         ram_gib=Fraction(row.memory_mb, 1024),
-        accelerator_type=accelerator.guest_accelerator_type.rsplit("/", 1)[-1],
-        accelerators=accelerator.guest_accelerator_count,
+        accelerator_type=accelerator.guest_accelerator_type.rsplit("/", 1)[-1] if accelerator else "",
+        accelerators=accelerator.guest_accelerator_count if accelerator else 0,
         ssd_gib=row.bundled_local_ssds.partition_count * GIB_PER_SSD_PARTITION,
         retired=row.deprecated.state == "DEPRECATED",
     )

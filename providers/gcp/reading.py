@@ -17,7 +17,8 @@ from catalog.tpu_slices import TpuSlice
 from providers.contract import Quarantined
 from providers.gcp.calls import Patience, listed
 from providers.gcp.clients import Account, billing_client
-from providers.gcp.hardware import Described, described
+from providers.gcp.compose import Described
+from providers.gcp.hardware import described
 from providers.gcp.places import Attachable, Machine, Places, TpuTypes, Unread, region_of
 from providers.gcp.skus import PricedSku, Prices, read_skus
 from providers.gcp.tables import attached_as, tpu_machines

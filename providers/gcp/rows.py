@@ -12,8 +12,8 @@ from catalog.offer import Implausible, InstanceType, Offer
 from catalog.price_kinds import price_kinds
 from catalog.tpu_slices import TpuSlice
 from providers.contract import Quarantined, Rows
-from providers.gcp.compose import KINDS, Part, Shape, n1_parts, parts_of, priced, tpu_parts
-from providers.gcp.hardware import PROVIDER, Described
+from providers.gcp.compose import KINDS, Described, Part, Shape, n1_parts, parts_of, priced, tpu_parts
+from providers.gcp.known import PROVIDER
 from providers.gcp.reading import Reading
 from providers.gcp.skus import Prices
 

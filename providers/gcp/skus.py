@@ -31,7 +31,8 @@ PER_HOUR = {
 #: Region of a SKU that is sold everywhere at one price.
 EVERYWHERE = "global"
 _REGION = re.compile(r"[a-z]+-[a-z]+\d+")
-_FAMILIES = frozenset(("Compute", "Storage", ""))
+#: Families of SKUs that are no part of a machine, most of the catalogue.
+_OTHER_FAMILIES = frozenset(("Network", "License", "Utility"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ def read_skus(page: Any, read_at: datetime) -> list[PricedSku]:
 
 def _read(sku: Any, now: float) -> PricedSku | None:
     category = sku.category
-    if category.resource_family not in _FAMILIES:
+    if category.resource_family in _OTHER_FAMILIES:
         return None
     description = sku.description
     kind = price_kind(description, category.usage_type)

@@ -215,7 +215,8 @@ def _tpu_sku(description: str, service: str, nanos: int, region: str, kind: str)
 class GcpServer(CloudServer):
     """The three services on one port; `project` is the only one that there is.
 
-    With `api_key` the price list refuses any other key.
+    With `api_key` the price list refuses any other key; `most_per_page` is what the server gives at once
+    however much is asked for.
     """
 
     def __init__(
@@ -224,12 +225,14 @@ class GcpServer(CloudServer):
         *,
         project: str = "project",
         api_key: str | None = None,
+        most_per_page: int = 5000,
         latency_seconds: float = 0.0,
     ) -> None:
         super().__init__(self._answer, latency_seconds=latency_seconds)
         self.catalogue = catalogue or gcp_catalogue()
         self.project = project
         self.api_key = api_key
+        self.most_per_page = most_per_page
 
     def _answer(self, request: Request) -> Reply:
         parts = request.path.strip("/").split("/")
@@ -277,7 +280,7 @@ class GcpServer(CloudServer):
         self, request: Request, size: str, rows: list[Item], *, key: str = "items", token: str | None = None
     ) -> Reply:
         """A page of a plain list; the price list ends with an empty token, the others with none."""
-        start, end = _window(request, size)
+        start, end = _window(request, size, self.most_per_page)
         body: Item = {key: rows[start:end]} if rows else {}
         if end < len(rows):
             body["nextPageToken"] = f"after-{end}"
@@ -287,7 +290,7 @@ class GcpServer(CloudServer):
 
     def _aggregated(self, request: Request, key: str, by_zone: dict[str, list[Item]]) -> Reply:
         """A page of so many items; every zone is named on every page, with a warning where it has none there."""
-        start, end = _window(request, "maxResults")
+        start, end = _window(request, "maxResults", self.most_per_page)
         zones = [zone for zones in self.catalogue.zones.values() for zone in zones]
         items: dict[str, Item] = {}
         passed = 0
@@ -302,9 +305,9 @@ class GcpServer(CloudServer):
         return _json(body)
 
 
-def _window(request: Request, size: str) -> tuple[int, int]:
+def _window(request: Request, size: str, most: int) -> tuple[int, int]:
     start = int(request.parameter("pageToken", "after-0").removeprefix("after-") or 0)
-    return start, start + int(request.parameter(size, "500"))
+    return start, start + min(most, int(request.parameter(size, "500")))
 
 
 def _no_results(zone: str) -> Item:
