@@ -23,6 +23,8 @@ type Row = Mapping[str, object]
 SERVICE = "Virtual Machines"
 #: Term in the API -> (kind of a reservation, kind of a savings plan).
 _TERMS = {"1 year": ("reserved_1y", "savings_plan_1y"), "3 years": ("reserved_3y", "savings_plan_3y")}
+#: Kinds that stand inside pay-as-you-go rows, and end with them.
+_NESTED = frozenset(nested for _, nested in _TERMS.values())
 #: Everything that the price list tells about a machine.
 KINDS = frozenset({"on_demand", "spot", *(kind for kinds in _TERMS.values() for kind in kinds)})
 _SPOT = re.compile(r"\bSpot\b", re.IGNORECASE)
@@ -85,8 +87,9 @@ def prices_of(rows: Iterable[Row], *, region: str, read_at: datetime) -> Prices:
         other_terms.update(reading.other_terms)
         for price in reading.prices:
             candidates.setdefault((folded(price.size), price.kind), []).append(price)
-    for same in candidates.values():
-        _choose(same, region, found)
+    for (size, kind), same in candidates.items():
+        whole_since = max((row.since for row in candidates.get((size, "on_demand"), [])), default=_LONG_AGO)
+        _choose([price for price in same if kind not in _NESTED or price.since == whole_since], region, found)
     found.notes.extend(
         f"{region}: {count} prices with a term of {term} left out; gpuplan knows 1 Year and 3 Years"
         for term, count in sorted(other_terms.items())
@@ -199,6 +202,8 @@ def _time(row: Row, name: str) -> datetime | None:
 
 def _choose(same: list[Price], region: str, found: Prices) -> None:
     """The newest of several prices for one size and kind, or none of them if the newest disagree."""
+    if not same:
+        return
     newest = max(price.since for price in same)
     amounts = sorted({price.usd_micros_per_hour for price in same if price.since == newest})
     chosen = next(price for price in same if price.since == newest)

@@ -5,6 +5,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from catalog.accelerators import accelerators
 from catalog.offer import InstanceType
@@ -57,6 +59,22 @@ def test_capabilities_are_text_and_may_be_missing_or_broken() -> None:
     bare = {"resourceType": "virtualMachines", "name": "Standard_NX4s_v9", "locations": ["eastus"]}
     for broken in (bare, {**bare, "capabilities": "x", "restrictions": {"type": 5}}):
         assert skus_of([broken]).at("eastus", "Standard_NX4s_v9") == Sku(name="Standard_NX4s_v9")
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(changes=st.dictionaries(st.sampled_from(sorted(sku("Standard_NC6", "eastus"))), ANYTHING))
+def test_whatever_an_entry_holds_it_is_read_or_passed_over_and_the_next_one_stands(changes: dict[str, Any]) -> None:
+    found = skus_of([{**sku("Standard_NC6", "eastus"), **changes}, sku("Standard_NC12", "eastus")])
+    twelve = found.at("eastus", "Standard_NC12")
+    assert twelve is not None
+    for each in found.by_place.values():
+        hardware_of(each.name, each, read_on=TODAY)
 
 
 def test_the_resource_type_and_names_of_another_type_are_passed_over() -> None:

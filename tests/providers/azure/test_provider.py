@@ -183,6 +183,12 @@ def test_a_sku_list_that_breaks_off_once_is_asked_for_again() -> None:
     assert not failures(refreshed(server))
 
 
+def test_a_refresh_asks_for_the_sku_list_once_whatever_the_number_of_regions() -> None:
+    server = small()
+    refreshed(server, "eastus", "westeurope", "westus2", "uksouth")
+    assert len([request for request in server.requests if is_arm(request)]) == 1
+
+
 def test_the_sku_list_is_paged_by_the_link_of_the_server() -> None:
     server = small(sku_page_size=2)
     assert not failures(refreshed(server))

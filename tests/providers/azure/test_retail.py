@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from providers.azure.retail import KINDS, Prices, prices_of
 from tests.clouds.azure import price_row
@@ -138,6 +140,17 @@ def test_of_two_prices_in_force_the_one_since_later_counts() -> None:
     assert by_kind(older, newer) == by_kind(newer, older) == {"on_demand": 500_000}
 
 
+def test_savings_plans_of_a_price_that_was_followed_by_another_end_with_it() -> None:
+    older = row(usd=0.7, savingsPlan=[{"retailPrice": 0.4, "term": "1 Year"}])
+    newer = row(usd=0.5, effectiveStartDate="2025-01-01T00:00:00Z")
+    assert by_kind(older, newer) == {"on_demand": 500_000}
+
+
+def test_meter_names_in_any_style_do_not_matter_since_prices_join_on_size_and_region() -> None:
+    for meter in ("ND96asr_A100_v4", "NC4asT4v3", "NC24ads A100 v4"):
+        assert by_kind(row(meterName=meter, skuName=meter)) == {"on_demand": 526_000}
+
+
 def test_duplicate_meters_that_disagree_are_quarantined_with_both_prices_named() -> None:
     reason = only_reason(row(usd=0.178), row(usd=0.086, meterId="another"))
     assert "0.086 and 0.178 USD per hour" in reason
@@ -221,6 +234,27 @@ def test_savings_plans_of_another_shape_are_quarantined_and_the_price_stands() -
         found = read(row(savingsPlan=plans))
         assert [price.kind for price in found.prices] == ["on_demand"]
         assert found.quarantined[0].reason == "savingsPlan is not a list of terms and prices"
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(
+    changes=st.dictionaries(st.sampled_from(sorted([*price_row(T4, "eastus", 1.0), "reservationTerm"])), ANYTHING),
+    plans=ANYTHING | st.lists(st.dictionaries(st.sampled_from(["term", "retailPrice", "unitPrice"]), ANYTHING)),
+)
+def test_whatever_a_row_holds_it_is_read_or_quarantined_and_the_next_one_stands(
+    changes: dict[str, Any], plans: Any
+) -> None:
+    sound = price_row(H100, "eastus", 98.32)
+    found = read({**row(), **changes, "savingsPlan": plans}, sound)
+    assert ("on_demand", 98_320_000) in {
+        (price.kind, price.usd_micros_per_hour) for price in found.prices if price.size == H100
+    }
 
 
 def test_the_kinds_of_the_price_list_are_price_kinds() -> None:
