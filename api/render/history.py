@@ -48,18 +48,16 @@ def sparkline(points: Sequence[Row], span: tuple[datetime, datetime], width: int
     low, high = _range(points)
     shown = ""
     for i in range(width):
-        moment = (begin + (end - begin) * i / (width - 1)).isoformat() if i < width - 1 else end.isoformat()
+        moment = begin + (end - begin) * i // (width - 1)
         price = next((float(row["usd_per_hour"]) for row in reversed(points) if _held(row, moment)), None)
         level = 0 if price is None or high == low else round((price - low) / (high - low) * (len(SPARKS) - 1))
         shown += " " if price is None else SPARKS[level]
     return shown
 
 
-def _held(row: Row, moment: str) -> bool:
-    """Whether a price stood at an ISO time: both are UTC, and so compare as times do."""
-    at = datetime.fromisoformat(moment)
+def _held(row: Row, moment: datetime) -> bool:
     until = row["until"] and datetime.fromisoformat(row["until"])
-    return datetime.fromisoformat(row["from"]) <= at and (until is None or at < until)
+    return datetime.fromisoformat(row["from"]) <= moment and (until is None or moment < until)
 
 
 def _summary(points: Sequence[Row], span: tuple[datetime, datetime] | None) -> tuple[object, ...]:
