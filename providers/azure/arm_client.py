@@ -63,12 +63,10 @@ def read_skus(sources: Sources) -> Skus:
     """
     try:
         with ExitStack() as opened:
-            client = opened.enter_context(_client(sources, opened))
-            return skus_of(_resources(client, sources.azure_subscription_id or ""))
+            return skus_of(_resources(_client(sources, opened), sources.azure_subscription_id or ""))
     except AzureError as error:
         raise ProviderFailure(f"{_CALL}: {_reason(error)}") from error
     except (ijson.JSONError, ValueError) as error:
-        # ValueError: no text in UTF-8, or a setting that the SDK does not accept.
         raise ProviderFailure(f"{_CALL}: the answer is not whole JSON, check the endpoint ({said(error)})") from error
 
 
@@ -120,6 +118,7 @@ def _check_empty(body: bytes) -> None:
 
 
 def _client(sources: Sources, opened: ExitStack) -> ComputeManagementClient:
+    """The SDK's client, closed with `opened`. Raises `ProviderFailure` for settings that the SDK does not accept."""
     settings: dict[str, Any] = {
         "retry_policy": _BoundedRetries(retry_total=4, retry_connect=2, retry_read=2, retry_status=3),
         "connection_timeout": CONNECT_SECONDS,
@@ -127,17 +126,22 @@ def _client(sources: Sources, opened: ExitStack) -> ComputeManagementClient:
     }
     if sources.azure_arm_endpoint:
         settings["base_url"] = sources.azure_arm_endpoint.rstrip("/")
-    credential: TokenCredential
     if sources.anonymous:
-        credential = _Anonymous()
         settings["authentication_policy"] = SansIOHTTPPolicy()
-    else:
-        credential = opened.enter_context(
-            DefaultAzureCredential(
-                process_timeout=10, connection_timeout=CONNECT_SECONDS, read_timeout=10, retry_total=2
-            )
-        )
-    return ComputeManagementClient(credential, sources.azure_subscription_id or "", **settings)
+    try:
+        credential: TokenCredential = _Anonymous() if sources.anonymous else _default_credential(opened)
+        client = ComputeManagementClient(credential, sources.azure_subscription_id or "", **settings)
+    except ValueError as error:
+        raise ProviderFailure(f"{_CALL}: a setting is not accepted ({said(error)})") from error
+    return opened.enter_context(client)
+
+
+def _default_credential(opened: ExitStack) -> TokenCredential:
+    """Whatever the environment, the machine or a login gives, asked for quickly."""
+    credential = DefaultAzureCredential(
+        process_timeout=10, connection_timeout=CONNECT_SECONDS, read_timeout=10, retry_total=2
+    )
+    return opened.enter_context(credential)
 
 
 def _reason(error: AzureError) -> str:

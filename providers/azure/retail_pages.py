@@ -78,7 +78,7 @@ class RetailPages:
         self._pace = Pace(CALLS_PER_SECOND if paced else None)
         self._allowance = allowance or (Allowance() if paced else None)
         self._first = Lock()
-        self._spelled: dict[str, str] = {}
+        self._spelled: dict[str, set[str]] = {}
         self._everything: dict[str, list[Row]] | None = None
         self._filters_by_region = False
 
@@ -100,7 +100,8 @@ class RetailPages:
             ignored = True
         if not rows:
             raise ProviderFailure(f"{self._shown}: the price list came back empty; earlier prices stay")
-        self._spelled = {region_name(row.get("armRegionName")): str(row.get("armRegionName")) for row in rows}
+        for row in rows:
+            self._spelled.setdefault(region_name(row.get("armRegionName")), set()).add(str(row.get("armRegionName")))
         if ignored:
             self._everything = _by_region(rows)
         return frozenset(self._spelled)
@@ -119,9 +120,11 @@ class RetailPages:
         return self._walk(region)
 
     def _walk(self, region: str) -> list[Row]:
-        spelled = self._spelled.get(region, region)
-        filters = f"{_ACCELERATED} and armRegionName eq '{spelled}'"
-        rows = [row for page in self._pages(filters) for row in page if is_machine(row)]
+        """The rows of one region, asked for in every spelling that the list has of it."""
+        rows: list[Row] = []
+        for spelled in sorted(self._spelled.get(region, {region})):
+            for page in self._pages(f"{_ACCELERATED} and armRegionName eq '{spelled}'"):
+                rows.extend(row for row in page if is_machine(row))
         if region in self._spelled and not rows:
             raise ProviderFailure(f"{region}: has prices in the list of all regions, but its own came back empty")
         return rows

@@ -127,3 +127,9 @@ def test_a_token_is_in_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
         read_skus(Sources(azure_arm_endpoint="https://127.0.0.1:1", azure_subscription_id=SUBSCRIPTION))
     assert "abcdefghijkl" not in str(failure.value)
     assert "never-shown" not in str(failure.value)
+
+
+def test_a_setting_that_the_sdk_does_not_accept_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_AUTHORITY_HOST", "http://login.local")
+    with pytest.raises(ProviderFailure, match="a setting is not accepted"):
+        read_skus(Sources(azure_subscription_id=SUBSCRIPTION))

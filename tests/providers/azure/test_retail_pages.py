@@ -147,10 +147,10 @@ def test_a_server_that_refuses_contains_is_asked_more_plainly() -> None:
         assert pages.rows("westus") == [yearly]
 
 
-def test_a_region_is_asked_for_in_the_spelling_of_the_list() -> None:
-    with pages_of(cloud(price_row(T4, "WestUS3", 0.7))) as pages:
+def test_a_region_is_asked_for_in_every_spelling_of_the_list() -> None:
+    with pages_of(cloud(price_row(T4, "WestUS3", 0.7), price_row(H100, "westus3", 98.0))) as pages:
         assert pages.regions() == {"westus3"}
-        assert len(pages.rows("westus3")) == 1
+        assert len(pages.rows("westus3")) == 2
 
 
 def test_a_list_without_any_accelerated_machine_is_a_failure() -> None:
