@@ -80,6 +80,11 @@ def render_check(answer: Part) -> Group:
     return Group(*parts)
 
 
+def check_lines(answer: Part) -> list[str]:
+    """A check in sentences: what was told, and what could not be."""
+    return [*(each["summary"] for each in answer["told"]), *undelivered(answer)]
+
+
 def undelivered(answer: Part) -> list[str]:
     """One line for each message of a check that has not arrived, and for each job that could not be planned."""
     lines = [

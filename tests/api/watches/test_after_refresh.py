@@ -1,0 +1,74 @@
+"""A refresh plans watched jobs on the prices that it brought, tells what changed, and says so itself."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.app import Gpuplan
+from api.render.refresh import render_refresh
+from api.settings import Environment
+from catalog.errors import StoreFailure
+from catalog.watch_store import WatchStore
+from tests.api.clouds_for_tests import NOWHERE, making
+from tests.api.watches.conftest import JOB, Nights
+from tests.providers.fake_clouds import FakeCloud, price, rows
+
+ONE_PLACE = {"providers": ["aws"], "regions": ["us-east-1"], "instance_types": ["p5.48xlarge"], "max_nodes": 1}
+WATCHED = {"job": JOB | {"constraints": ONE_PLACE | {"price_kinds": ["on_demand"]}}, "channels": ["ops"]}
+OpenWith = Callable[[int], Gpuplan]
+
+
+@pytest.fixture
+def at_price(nights: Nights, tmp_path: Path) -> Iterator[OpenWith]:
+    """Makes a gpuplan whose only cloud asks this price for one machine, in micro-dollars per hour."""
+    made: list[Gpuplan] = []
+
+    def make(usd_micros: int) -> Gpuplan:
+        cloud = FakeCloud(answers={"us-east-1": rows(price("us-east-1", usd_micros=usd_micros))})
+        environment: dict[str, Any] = NOWHERE | {"settings": nights.settings}
+        url = f"sqlite:///{tmp_path / 'refreshed.sqlite3'}"
+        made.append(Gpuplan(Environment(database_url=url, **environment), clouds={"aws": making(cloud)}))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.store.close()
+
+
+def shown(answer: dict[str, Any]) -> str:
+    from rich.console import Console
+
+    console = Console(width=300, markup=False)
+    with console.capture() as capture:
+        console.print(render_refresh(answer))
+    return capture.get()
+
+
+def test_a_refresh_tells_what_its_prices_change_and_shows_it(nights: Nights, at_price: OpenWith) -> None:
+    at_price(60_000_000).refresh({})
+    at_price(60_000_000).add_watch(WATCHED)
+    answer = at_price(40_000_000).refresh({})
+    [told] = answer["watches"]["told"]
+    assert told["event"] == "cheaper"
+    assert nights.inbox.taken[0]["data"]["snapshot_id"] == answer["snapshot_id"]
+    text = shown(answer)
+    assert "Watched jobs" in text
+    assert told["summary"] in text
+    assert "Watched jobs" not in shown({name: value for name, value in answer.items() if name != "watches"})
+
+
+def test_watches_that_cannot_be_read_are_a_warning_of_the_refresh_that_is_stored_all_the_same(
+    at_price: OpenWith, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: WatchStore) -> None:
+        raise StoreFailure("database x: disk I/O error")
+
+    gpuplan = at_price(60_000_000)
+    monkeypatch.setattr(WatchStore, "every", fail)
+    answer = gpuplan.refresh({})
+    assert answer["outcome"] == "whole"
+    assert answer["snapshot_id"] == gpuplan.store.current_snapshot_id()
+    assert "watches were not checked: database x: disk I/O error" in answer["warnings"]
+    assert "Watched jobs" not in shown(answer)
