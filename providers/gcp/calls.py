@@ -4,7 +4,7 @@ The clients' own defaults are not enough: Compute tries 503 alone again, for ten
 nothing at all. A rate limit of Compute is a 403 that only its reason tells from a missing permission.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,6 +17,8 @@ RATE_LIMIT_REASONS = frozenset(("ratelimitexceeded", "rate_limit_exceeded", "use
 RESTARTS = 2
 #: An answer that is no JSON is asked for again so many times: a cut-off body passes, a web page does not.
 UNREADABLE_ANSWERS = 3
+#: What the clients raise, beside their own errors, over bodies that are no text or no object.
+ODD_ANSWERS = (ValueError, TypeError, AttributeError, KeyError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,30 +57,38 @@ def listed[Row](
 
     Raises `NoAccess`, `NotOffered` or else `ProviderFailure`.
     """
-    from google.api_core import exceptions
+    from google.api_core.exceptions import BadRequest
 
     for attempt in range(1 + RESTARTS):
         seen: set[str] = set()
         rows: list[Row] = []
-        try:
-            pager = ask(request, retry=_retry(patience), timeout=patience.attempt_seconds)
-            for page in pager.pages:
-                rows += rows_of(page)
-                token = page.next_page_token
-                if token and token in seen:
-                    raise ProviderFailure(f"{what}: the page token {said(token)[:40]!r} came twice; stopped there")
-                seen.add(token)
-            return rows
-        except exceptions.BadRequest as error:
-            if not (seen and attempt < RESTARTS and "token" in str(error).lower()):
+        pages = _pages(ask, request, patience)
+        while True:
+            try:
+                page = next(pages, None)
+            except BadRequest as error:
+                if seen and attempt < RESTARTS and "token" in str(error).lower():
+                    break
                 raise _failure(what, error, secrets) from error
-        except Exception as error:
-            raise _failure(what, error, secrets) from error
+            except Exception as error:
+                raise _failure(what, error, secrets) from error
+            if page is None:
+                return rows
+            rows += rows_of(page)
+            token = page.next_page_token
+            if token and token in seen:
+                raise ProviderFailure(f"{what}: the page token {said(token)[:40]!r} came twice; stopped there")
+            seen.add(token)
     raise ProviderFailure(f"{what}: the page token expired {1 + RESTARTS} times")
 
 
+def _pages(ask: Callable[..., _Pager], request: Any, patience: Patience) -> Iterator[Any]:
+    """Everything in here is Google's client at work, so whatever it raises is about the answer."""
+    yield from ask(request, retry=_retry(patience), timeout=patience.attempt_seconds).pages
+
+
 def _failure(what: str, error: Exception, secrets: tuple[str | None, ...]) -> ProviderFailure:
-    """The error as people should see it. Anything that is no failure of the call is a bug, and raised as it is."""
+    """The error as people should see it; the clients raise errors of any kind over an answer of another shape."""
     from google.api_core import exceptions
     from google.auth.exceptions import GoogleAuthError
     from google.protobuf.json_format import ParseError  # type: ignore[import-untyped]
@@ -86,18 +96,16 @@ def _failure(what: str, error: Exception, secrets: tuple[str | None, ...]) -> Pr
 
     cause = error.cause if isinstance(error, exceptions.RetryError) else error
     message = f"{what}: {said(cause or error, secrets=secrets)}"
-    if isinstance(error, ProviderFailure):
-        return error
     if isinstance(cause, (exceptions.Unauthorized, exceptions.Forbidden)) or _is_wrong_key(cause):
         return NoAccess(message)
     if isinstance(cause, exceptions.NotFound):
         return NotOffered(message)
-    if isinstance(cause, ParseError):
+    if isinstance(cause, (exceptions.GoogleAPIError, GoogleAuthError, RequestException)):
+        return ProviderFailure(message)
+    if isinstance(cause, (ParseError, *ODD_ANSWERS)):
         return ProviderFailure(
             f"{what}: the answer is not what the API gives ({said(cause)}); check the endpoint and any proxy"
         )
-    if isinstance(error, (exceptions.GoogleAPIError, GoogleAuthError, RequestException)):
-        return ProviderFailure(message)
     raise error
 
 
@@ -141,12 +149,14 @@ def _may_pass() -> Callable[[Exception], bool]:
 
     def may_pass(error: Exception) -> bool:
         nonlocal unreadable
-        if isinstance(error, ParseError):
-            unreadable += 1
-            return unreadable < UNREADABLE_ANSWERS
+        if isinstance(error, passing):
+            return True
         if isinstance(error, exceptions.Forbidden):
             return _is_a_rate_limit(error)
-        return isinstance(error, passing)
+        if isinstance(error, (ParseError, *ODD_ANSWERS)):
+            unreadable += 1
+            return unreadable < UNREADABLE_ANSWERS
+        return False
 
     return may_pass
 

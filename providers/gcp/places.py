@@ -101,7 +101,7 @@ class Places:
         from google.cloud import compute_v1
 
         request = compute_v1.AggregatedListMachineTypesRequest(project=self._who.project, max_results=MACHINES_PER_PAGE)
-        rows = self._compute("MachineTypes", "aggregated_list", request, _machines_of)
+        rows = self._scoped("MachineTypes", request, _machines_of)
         return [row for row in rows if isinstance(row, Machine)], [row for row in rows if isinstance(row, Unread)]
 
     def attachables(self) -> tuple[list[Attachable], list[Unread]]:
@@ -111,7 +111,7 @@ class Places:
         request = compute_v1.AggregatedListAcceleratorTypesRequest(
             project=self._who.project, max_results=MACHINES_PER_PAGE
         )
-        rows = self._compute("AcceleratorTypes", "aggregated_list", request, _attachables_of)
+        rows = self._scoped("AcceleratorTypes", request, _attachables_of)
         return [row for row in rows if isinstance(row, Attachable)], [row for row in rows if isinstance(row, Unread)]
 
     def tpu_types(self, zones: Sequence[str]) -> TpuTypes:
@@ -161,6 +161,19 @@ class Places:
                 patience=self._patience,
             )
         )
+
+    def _scoped[Row](self, kind: str, request: Any, rows_of: Callable[[Any], Iterable[Row]]) -> list[Row]:
+        """An aggregated list names every zone, so one that names none is no answer."""
+        scopes: set[str] = set()
+
+        def rows_and_scopes(page: Any) -> Iterable[Row]:
+            scopes.update(type(page).pb(page).items)
+            return rows_of(page)
+
+        rows = self._compute(kind, "aggregated_list", request, rows_and_scopes)
+        if not scopes:
+            raise ProviderFailure(f"gcp Compute Engine, {kind}.aggregated_list: the list names no zone")
+        return rows
 
     def _compute[Row](self, kind: str, call: str, request: Any, rows_of: Callable[[Any], Iterable[Row]]) -> list[Row]:
         with compute_client(kind, self._who, self._sources) as client:

@@ -214,6 +214,20 @@ def test_an_html_page_is_named_as_such_and_not_asked_for_long(when: Callable[[Re
         assert sum(map(when, server.requests)) <= 12
 
 
+@pytest.mark.parametrize("status", [200, 400, 503])
+@pytest.mark.parametrize(
+    "odd", [b"[]", b"null", b'"text"', b"\xff\xfe\x00", b"", b'[{"error": {"code": 503}}]', b'{"error": "x"}']
+)
+def test_answers_of_another_shape_are_one_line_and_never_a_crash(status: int, odd: bytes) -> None:
+    with serving(small_catalogue()) as server:
+        server.break_with(answering(status, odd), when=asks_machines)
+        rows = read(server)
+    assert price(rows, "tpu-v5litepod-4") == 4_800_000
+    assert len(rows.failures) == 1
+    assert "MachineTypes.aggregated_list" in rows.failures[0]
+    assert rows.whole_kinds == frozenset()
+
+
 def test_a_field_that_changed_its_type_fails_that_list_alone() -> None:
     def retyped(reply: Reply) -> Reply:
         return Reply(body=reply.body.replace(b'"guestCpus": 4', b'"guestCpus": {"count": 4}'))
@@ -241,6 +255,14 @@ def test_a_zone_that_does_not_answer_in_an_aggregated_list_is_told() -> None:
     assert "zone is down" in east.failures[0]
     assert east.whole_kinds == frozenset()
     assert whole(central)
+
+
+def test_a_list_that_names_no_zone_is_a_failure_and_never_an_empty_cloud() -> None:
+    with serving(small_catalogue()) as server:
+        server.break_with(answering(200, b"{}"), when=asks_machines)
+        rows = read(server)
+    assert "the list names no zone" in rows.failures[0]
+    assert rows.whole_kinds == frozenset()
 
 
 def test_scopes_without_results_are_no_errors() -> None:
