@@ -64,7 +64,7 @@ def read_account(calls: Calls, seed: str, *, read_at: datetime) -> Account:
         known.result()
     prices, rates = reader.prices(), plans.result()
     failures += [*prices.failures, *rates.failures, *machines.failures]
-    answered = [place for place in places.values() if place.enabled and not place.unreachable]
+    answered = [place for place in places.values() if place.zones is not None or place.offered is not None]
     if not prices.rows and not answered:
         raise ProviderFailure(
             f"AWS gave neither prices nor machines: {failures[0] if failures else 'no region is enabled'}"

@@ -102,7 +102,7 @@ class Calls:
         retrying = Retrying(
             retry=retry_if_exception_type(_Broken),
             stop=stop_after_attempt(WHOLE_ATTEMPTS),
-            wait=wait_exponential_jitter(initial=0.2, max=5, jitter=0.2),
+            wait=wait_exponential_jitter(multiplier=0.2, max=5, jitter=0.2),
             reraise=True,
         )
         try:

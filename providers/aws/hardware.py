@@ -57,11 +57,12 @@ def read_machines(calls: Calls, places: Iterable[Place], *, as_of: str) -> Machi
     machines = Machines(failures=failures)
     machines.types.update(_own_types())
     for _, record in sorted(records.items()):
-        _take(machines, record, as_of)
+        take_record(machines, record, as_of=as_of)
     return machines
 
 
-def _take(machines: Machines, record: Mapping[str, Any], as_of: str) -> None:
+def take_record(machines: Machines, record: Mapping[str, Any], *, as_of: str) -> None:
+    """Adds the machine of one record; one whose device nobody has described is quarantined and noted."""
     name = str(record.get("InstanceType"))
     if name in left_out() or not has_accelerators(record):
         return

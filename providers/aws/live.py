@@ -160,7 +160,7 @@ class LiveAws:
             instance_types=tuple(account.machines.types[name] for name in sorted(names & known)),
             offers=tuple(offers),
             quarantined=tuple(_unique([*found.quarantined, *(_shared_quarantine(account) if first else ())])),
-            whole_kinds=frozenset(found.whole),
+            whole_kinds=frozenset() if account.machines.failures else frozenset(found.whole),
             failures=(*(account.failures if first else ()), *found.failures),
             notes=(*(account.notes if first else ()), *found.notes),
         )

@@ -112,27 +112,29 @@ class PriceListReader:
 
     def _take(self, name: str, documents: list[Any]) -> None:
         """Keeps the rows. An answer with other types too comes from a server that knows no filters: it is all there is."""
-        for text in documents:
-            document, doubt = _decoded(text)
-            rows, doubts = rows_of_product(document) if document else ([], [])
+        try:
+            decoded = [_decoded(each) for each in documents]
+        except ValueError as error:
+            with self._lock:
+                self._failed[name] = f"pricing get_products: the answer is not understood ({said(error)})"
+            return
+        for document in decoded:
+            rows, doubts = rows_of_product(document)
             with self._lock:
                 self._prices.rows.update(rows)
-                self._prices.quarantined.update([*doubts, *([doubt] if doubt else [])])
+                self._prices.quarantined.update(doubts)
                 self._answered.update(row.instance_type for row in rows)
                 self._prices.wavelength.update(_wavelength(document))
         with self._lock:
             self._answered.add(name)
 
 
-def _decoded(text: Any) -> tuple[Mapping[str, Any], Quarantined | None]:
-    """Each element of the list is a JSON document encoded as text."""
-    try:
-        document = json.loads(text) if isinstance(text, str) else text
-    except ValueError as error:
-        return {}, Quarantined(what="a product of the price list", reason=f"not JSON: {said(error)}")
-    if isinstance(document, Mapping):
-        return document, None
-    return {}, Quarantined(what="a product of the price list", reason=f"{type(document).__name__}, not an object")
+def _decoded(text: Any) -> Mapping[str, Any]:
+    """Each element of the list is a JSON document encoded as text. Raises `ValueError` for anything else."""
+    document = json.loads(text) if isinstance(text, str) else text
+    if not isinstance(document, Mapping):
+        raise ValueError(f"a product is {type(document).__name__}, an object is expected")
+    return document
 
 
 def _wavelength(document: Mapping[str, Any]) -> set[str]:

@@ -1,0 +1,405 @@
+"""The parts of the live adapter on replies of their own: quirks of single calls, recorded samples, moto."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import boto3  # type: ignore[import-untyped]
+import pytest
+from moto import mock_aws
+
+from catalog.embedded import embedded_instance_types
+from catalog.left_out import left_out
+from providers.aws.calls import SDK_ATTEMPTS, CallFailed, Calls
+from providers.aws.capacity_blocks import read_capacity_blocks
+from providers.aws.hardware import Machines, read_machines, take_record
+from providers.aws.places import Place, Zone, listed_regions, read_place
+from providers.aws.price_list import PLAIN, PriceListReader
+from providers.aws.savings_plans import read_plan_rates
+from providers.aws.spot import read_spot
+from tests.clouds.aws import AMZ_JSON, XML, asks, region_of
+from tests.clouds.aws_xml import ec2_answer, ec2_error
+from tests.clouds.server import CloudServer, Reply, Request
+from tests.providers.aws.conftest import READ_AT
+
+A = Zone(name="us-east-1a", id="use1-az6", kind="availability-zone", group="us-east-1")
+PLACE = Place(region="us-east-1", zones={A.id: A})
+P5 = frozenset({"p5.48xlarge"})
+OWN = {each.name: each for each in embedded_instance_types() if each.provider == "aws"}
+type AnyCalls = Callable[[CloudServer], Calls]
+
+
+@pytest.fixture
+def calls_to(monkeypatch: pytest.MonkeyPatch) -> AnyCalls:
+    def made(server: CloudServer) -> Calls:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+        return Calls(boto3.Session(aws_access_key_id="made-up", aws_secret_access_key="made-up"), paced=False)
+
+    return made
+
+
+def serving(**answers: dict[str, Any]) -> CloudServer:
+    """A server with one answer per EC2 action, in the values that boto3 would give back."""
+
+    def answer(request: Request) -> Reply:
+        action = next(name for name in answers if asks(name)(request))
+        return Reply(body=ec2_answer(action, answers[action]), content_type=XML)
+
+    return CloudServer(answer)
+
+
+def serving_json(document: Any) -> CloudServer:
+    return CloudServer(lambda _: Reply(body=json.dumps(document).encode(), content_type=AMZ_JSON))
+
+
+def spot_row(price: str, *, hours_ago: float = 1, system: str = "Linux/UNIX", **more: Any) -> dict[str, Any]:
+    return {
+        "InstanceType": "p5.48xlarge",
+        "ProductDescription": system,
+        "SpotPrice": price,
+        "Timestamp": READ_AT - timedelta(hours=hours_ago),
+        "AvailabilityZone": "us-east-1a",
+    } | more
+
+
+def spot_prices(calls_to: AnyCalls, *rows: dict[str, Any], place: Place = PLACE) -> dict[str, int]:
+    with serving(DescribeSpotPriceHistory={"SpotPriceHistory": rows, "NextToken": ""}).running() as server:
+        found = read_spot(calls_to(server), place, P5, read_at=READ_AT)
+    return {offer.zone: offer.usd_micros_per_hour for offer in found.offers}
+
+
+def test_the_newest_spot_price_of_a_zone_is_in_force(calls_to: AnyCalls) -> None:
+    rows = spot_row("30.1", hours_ago=9), spot_row("31.123456", hours_ago=2), spot_row("29.9", hours_ago=5)
+    assert spot_prices(calls_to, *rows) == {"use1-az6": 31_123_456}
+
+
+def test_linux_has_two_names_in_the_spot_history_and_other_systems_are_left_out(calls_to: AnyCalls) -> None:
+    vpc = spot_row("30.5", system="Linux/UNIX (Amazon VPC)", hours_ago=3)
+    windows = spot_row("60.5", system="Windows (Amazon VPC)", hours_ago=0)
+    assert spot_prices(calls_to, vpc, windows) == {"use1-az6": 30_500_000}
+
+
+def test_an_empty_next_token_ends_the_spot_history(calls_to: AnyCalls) -> None:
+    cloud = serving(DescribeSpotPriceHistory={"SpotPriceHistory": [spot_row("30.5")], "NextToken": ""})
+    with cloud.running() as server:
+        read_spot(calls_to(server), PLACE, P5, read_at=READ_AT)
+    assert b"<nextToken/>" in cloud.answer(cloud.requests[0]).body
+    assert len(cloud.requests) == 1
+
+
+def test_the_zone_id_of_a_spot_row_is_taken_over_the_accounts_own_zone_name(calls_to: AnyCalls) -> None:
+    assert spot_prices(calls_to, spot_row("30.5", AvailabilityZoneId="use1-az2")) == {"use1-az2": 30_500_000}
+
+
+def test_a_spot_row_whose_zone_has_no_id_is_quarantined(calls_to: AnyCalls) -> None:
+    cloud = serving(DescribeSpotPriceHistory={"SpotPriceHistory": [spot_row("30.5", AvailabilityZone="us-east-1z")]})
+    with cloud.running() as server:
+        found = read_spot(calls_to(server), PLACE, P5, read_at=READ_AT)
+    assert found.offers == []
+    assert [each.what for each in found.quarantined] == ["spot p5.48xlarge in us-east-1z"]
+
+
+def test_a_spot_price_of_a_zone_where_the_type_is_not_on_offer_is_not_available(calls_to: AnyCalls) -> None:
+    place = Place(region="us-east-1", zones={A.id: A}, offered=P5, offered_in={"use1-az4": P5})
+    with serving(DescribeSpotPriceHistory={"SpotPriceHistory": [spot_row("30.5")]}).running() as server:
+        (offer,) = read_spot(calls_to(server), place, P5, read_at=READ_AT).offers
+    assert not offer.available
+
+
+def block(fee: str, **more: Any) -> dict[str, Any]:
+    return {
+        "InstanceType": "p5.48xlarge",
+        "AvailabilityZone": "us-east-1a",
+        "InstanceCount": 1,
+        "CapacityBlockDurationHours": 24,
+        "UpfrontFee": fee,
+        "CurrencyCode": "USD",
+    } | more
+
+
+@pytest.mark.parametrize(
+    ("offering", "micros"),
+    [
+        (block("960.00"), 40_000_000),
+        (block("45000.00", InstanceCount=2, CapacityBlockDurationHours=168), 133_928_571),
+        (block("960.00", CapacityBlockDurationHours=None, CapacityBlockDurationMinutes=1440), 40_000_000),
+        (
+            block(
+                "960.00",
+                CapacityBlockDurationHours=None,
+                StartDate=datetime(2026, 11, 22, 11, 30, tzinfo=UTC),
+                EndDate=datetime(2026, 11, 24, 11, 30, tzinfo=UTC),
+            ),
+            20_000_000,
+        ),
+    ],
+)
+def test_the_upfront_fee_of_a_capacity_block_is_for_all_its_machines_and_hours(
+    calls_to: AnyCalls, offering: dict[str, Any], micros: int
+) -> None:
+    with serving(DescribeCapacityBlockOfferings={"CapacityBlockOfferings": [offering]}).running() as server:
+        (offer,) = read_capacity_blocks(calls_to(server), PLACE, P5, read_at=READ_AT).offers
+    assert (offer.zone, offer.price_kind, offer.usd_micros_per_hour) == ("use1-az6", "capacity_block", micros)
+
+
+def test_the_cheapest_capacity_block_of_a_zone_counts_and_other_currencies_do_not(calls_to: AnyCalls) -> None:
+    rows = [block("1200.00"), block("960.00"), block("100.00", CurrencyCode="CNY"), block("0.00")]
+    with serving(DescribeCapacityBlockOfferings={"CapacityBlockOfferings": rows}).running() as server:
+        found = read_capacity_blocks(calls_to(server), PLACE, P5, read_at=READ_AT)
+    assert [offer.usd_micros_per_hour for offer in found.offers] == [40_000_000]
+    assert ["zero" in each.reason for each in found.quarantined] == [True]
+
+
+def test_a_capacity_block_is_asked_for_one_machine_and_one_day(calls_to: AnyCalls) -> None:
+    cloud = serving(DescribeCapacityBlockOfferings={"CapacityBlockOfferings": []})
+    with cloud.running() as server:
+        read_capacity_blocks(calls_to(server), PLACE, P5, read_at=READ_AT)
+    body = cloud.requests[0].body
+    assert b"InstanceCount=1&" in body
+    assert b"CapacityDurationHours=24" in body
+
+
+def plan_rate(plan: str, rate: str, **more: Any) -> dict[str, Any]:
+    about = {
+        "region": "us-east-1",
+        "instanceType": "p5.48xlarge",
+        "productDescription": "Linux/UNIX",
+        "tenancy": "shared",
+    }
+    properties = about | more.pop("properties", {})
+    offering = {"planType": plan, "paymentOption": "No Upfront", "durationSeconds": 31536000, "currency": "USD"}
+    return {
+        "savingsPlanOffering": offering | more.pop("offering", {}),
+        "rate": rate,
+        "unit": "Hrs",
+        "productType": "EC2",
+        "usageType": "BoxUsage:p5.48xlarge",
+        "operation": "RunInstances",
+        "properties": [{"name": name, "value": value} for name, value in properties.items()],
+    } | more
+
+
+def test_of_two_savings_plans_for_the_same_machine_the_cheaper_is_taken_and_named(calls_to: AnyCalls) -> None:
+    rows = [plan_rate("Compute", "30.5"), plan_rate("EC2Instance", "28.123456"), plan_rate("Compute", "31")]
+    with serving_json({"searchResults": rows, "nextToken": ""}).running() as server:
+        found = read_plan_rates(calls_to(server), P5)
+    assert found.rates == {
+        ("us-east-1", "", "p5.48xlarge", "savings_plan_1y"): (28_123_456, "AWS Savings Plans API (EC2 Instance plan)")
+    }
+
+
+@pytest.mark.parametrize(
+    "neighbour",
+    [
+        plan_rate("Compute", "1", operation="RunInstances:0002"),
+        plan_rate("Compute", "1", properties={"productDescription": "Windows"}),
+        plan_rate("Compute", "1", properties={"tenancy": "dedicated"}),
+        plan_rate("Compute", "1", offering={"paymentOption": "All Upfront"}),
+        plan_rate("Compute", "1", offering={"durationSeconds": 1}),
+        plan_rate("Compute", "1", usageType="DedicatedUsage:p5.48xlarge"),
+        plan_rate("SageMaker", "1", productType="SageMaker"),
+        plan_rate("Compute", "1", properties={"instanceType": "m7i.large"}),
+    ],
+)
+def test_savings_plan_rates_of_other_things_are_left_out(calls_to: AnyCalls, neighbour: dict[str, Any]) -> None:
+    with serving_json({"searchResults": [neighbour], "nextToken": ""}).running() as server:
+        found = read_plan_rates(calls_to(server), P5)
+    assert (found.rates, found.quarantined) == ({}, [])
+
+
+def test_an_empty_next_token_ends_the_savings_plan_rates(calls_to: AnyCalls) -> None:
+    cloud = serving_json({"searchResults": [], "nextToken": ""})
+    with cloud.running() as server:
+        read_plan_rates(calls_to(server), P5)
+    assert len(cloud.requests) == 1
+
+
+def test_the_price_list_is_asked_in_us_east_1_with_every_filter(calls_to: AnyCalls) -> None:
+    cloud = serving_json({"PriceList": []})
+    with cloud.running() as server:
+        PriceListReader(calls_to(server)).read(P5)
+    (request,) = cloud.requests
+    asked = json.loads(request.body)
+    assert region_of(request) == "us-east-1"
+    assert {each["Field"]: each["Value"] for each in asked["Filters"]} == {"instanceType": "p5.48xlarge", **PLAIN}
+    assert {each["Type"] for each in asked["Filters"]} == {"TERM_MATCH"}
+    assert asked["MaxResults"] == 100
+
+
+def test_a_product_of_the_price_list_is_json_within_json(calls_to: AnyCalls) -> None:
+    with serving_json({"PriceList": ["{not json"]}).running() as server:
+        reader = PriceListReader(calls_to(server))
+        reader.read(P5)
+    assert not reader.prices().whole
+
+
+def test_a_type_without_a_price_is_data_and_no_error(calls_to: AnyCalls) -> None:
+    with serving_json({"PriceList": []}).running() as server:
+        reader = PriceListReader(calls_to(server))
+        reader.read({"trn2.48xlarge"})
+    assert reader.prices().whole
+    assert reader.prices().rows == set()
+
+
+def test_max_results_and_names_are_never_combined(calls_to: AnyCalls) -> None:
+    cloud = serving(DescribeInstanceTypes={"InstanceTypes": []})
+    with cloud.running() as server:
+        read_machines(calls_to(server), [Place(region="us-east-1", offered=P5)], as_of="2026-11-21")
+    body = cloud.requests[0].body
+    assert b"MaxResults=100" in body
+    assert b"Filter.1.Name=instance-type&Filter.1.Value.1=p5.48xlarge" in body
+    assert b"&InstanceType." not in body
+
+
+def test_the_attempts_of_the_sdk_are_counted_in_all(calls_to: AnyCalls, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("providers.aws.calls.SDK_ATTEMPTS", 2)
+    throttled = ec2_error("RequestLimitExceeded", "Request limit exceeded.")
+    cloud = CloudServer(lambda _: Reply(status=503, body=throttled, content_type=XML))
+    with cloud.running() as server, pytest.raises(CallFailed, match="RequestLimitExceeded"):
+        listed_regions(calls_to(server), "us-east-1")
+    assert len(cloud.requests) == 2
+    assert SDK_ATTEMPTS == 5
+
+
+def test_regions_are_asked_for_with_those_that_are_not_enabled(calls_to: AnyCalls) -> None:
+    rows = [
+        {"RegionName": "us-east-1", "OptInStatus": "opt-in-not-required"},
+        {"RegionName": "af-south-1", "OptInStatus": "not-opted-in"},
+        {"RegionName": "ap-east-1", "OptInStatus": "opted-in"},
+        {"RegionName": "us-west-9"},
+    ]
+    cloud = serving(DescribeRegions={"Regions": rows})
+    with cloud.running() as server:
+        found = listed_regions(calls_to(server), "us-east-1")
+    assert found == {"us-east-1": True, "af-south-1": False, "ap-east-1": True, "us-west-9": True}
+    assert b"AllRegions=true" in cloud.requests[0].body
+
+
+@pytest.fixture
+def moto_calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    return Calls(boto3.Session(aws_access_key_id="made-up", aws_secret_access_key="made-up"), paced=False)
+
+
+@mock_aws
+def test_moto_types_and_offerings_give_the_embedded_hardware(moto_calls: Calls) -> None:
+    """Moto knows neither paging nor regions: every type is described in each of them."""
+    place = read_place(moto_calls, "us-east-1")
+    assert place.failures == ()
+    assert place.offered is not None
+    assert place.offered_in
+    assert all(zone.startswith("use1-") for zone in place.offered_in)
+    machines = read_machines(moto_calls, [place], as_of="2026-11-21")
+    assert machines.failures == []
+    assert machines.quarantined == []
+    assert machines.types == OWN
+    assert "p5.48xlarge" in machines.in_blocks
+
+
+@mock_aws
+def test_moto_knows_the_regions(moto_calls: Calls) -> None:
+    assert "eu-central-1" in listed_regions(moto_calls, "us-east-1")
+
+
+@pytest.mark.shared_data
+def test_recorded_types_are_all_known_or_left_out(shared_data: Path) -> None:
+    text = (shared_data / "wire/aws/ec2_DescribeInstanceTypes.accelerators.boto3.json").read_text()
+    document = json.loads(text)
+    records = document["InstanceTypes"] if isinstance(document, dict) else document
+    machines = Machines()
+    for record in records:
+        take_record(machines, record, as_of="2026-11-21")
+    assert len(records) == 85
+    assert {record["InstanceType"] for record in records} == machines.types.keys() | (
+        {record["InstanceType"] for record in records} & left_out().keys()
+    )
+    for name, machine in machines.types.items():
+        own = OWN[name]
+        assert (machine.accelerator, machine.accelerator_count) == (own.accelerator, own.accelerator_count)
+        assert (machine.vcpus, machine.ram_gib, machine.network_gbps) == (own.vcpus, own.ram_gib, own.network_gbps)
+
+
+@pytest.mark.shared_data
+def test_the_sample_replies_of_ec2_are_read_as_they_are(shared_data: Path, calls_to: AnyCalls) -> None:
+    folder = shared_data / "wire/aws"
+    bodies = {
+        "DescribeSpotPriceHistory": (folder / "wire.ec2_DescribeSpotPriceHistory.constructed.xml").read_bytes(),
+        "DescribeCapacityBlockOfferings": (
+            folder / "wire.ec2_DescribeCapacityBlockOfferings.constructed.xml"
+        ).read_bytes(),
+    }
+    seoul = Zone(name="ap-northeast-2a", id="apne2-az1", kind="availability-zone", group="ap-northeast-2")
+    place = Place(region="ap-northeast-2", zones={seoul.id: seoul})
+    cloud = CloudServer(
+        lambda request: Reply(body=next(body for name, body in bodies.items() if asks(name)(request)), content_type=XML)
+    )
+    with cloud.running() as server:
+        calls = calls_to(server)
+        (spot,) = read_spot(calls, place, P5, read_at=READ_AT).offers
+        (booked,) = read_capacity_blocks(calls, place, frozenset({"p5en.48xlarge"}), read_at=READ_AT).offers
+    assert (spot.zone, spot.usd_micros_per_hour) == ("use1-az6", 30_123_400)
+    assert (booked.zone, booked.usd_micros_per_hour) == ("apne2-az1", 133_928_571)
+
+
+@pytest.mark.shared_data
+def test_the_sample_reply_of_savings_plans_is_read_as_it_is(shared_data: Path, calls_to: AnyCalls) -> None:
+    name = "wire/aws/savingsplans_DescribeSavingsPlansOfferingRates.constructed.json"
+    with serving_json(json.loads((shared_data / name).read_text())).running() as server:
+        found = read_plan_rates(calls_to(server), ["p4d.24xlarge"])
+    (((region, _, instance_type, kind), (micros, _)),) = found.rates.items()
+    assert (region, instance_type, kind, micros) == ("us-east-1", "p4d.24xlarge", "savings_plan_1y", 14_770_000)
+
+
+@pytest.mark.shared_data
+def test_the_recorded_price_list_gives_its_on_demand_prices_and_no_free_p5(
+    shared_data: Path, calls_to: AnyCalls
+) -> None:
+    name = "wire/aws/pricing_GetProducts.AmazonEC2.accelerators.2026-09.json"
+    with serving_json(json.loads((shared_data / name).read_text())).running() as server:
+        reader = PriceListReader(calls_to(server))
+        reader.read(OWN)
+    prices = {(row.region, row.instance_type): row.usd_micros_per_hour for row in reader.prices().rows}
+    assert prices["us-east-1", "p5.48xlarge"] == 55_040_000
+    assert prices["us-east-1", "p4d.24xlarge"] == 21_957_642
+    assert prices["us-west-2", "p4d.24xlarge"] == 21_957_640
+    assert len(prices) == 18
+    assert not reader.prices().quarantined
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize(
+    ("sample", "status", "code"),
+    [
+        ("error.ec2_AuthFailure.401.xml", 401, "AuthFailure"),
+        ("error.ec2_RequestLimitExceeded.503.xml", 503, "RequestLimitExceeded"),
+    ],
+)
+def test_sample_refusals_carry_their_code(
+    shared_data: Path, calls_to: AnyCalls, monkeypatch: pytest.MonkeyPatch, sample: str, status: int, code: str
+) -> None:
+    monkeypatch.setattr("providers.aws.calls.SDK_ATTEMPTS", 1)
+    body = (shared_data / "wire/aws" / sample).read_bytes()
+    with (
+        CloudServer(lambda _: Reply(status=status, body=body, content_type=XML)).running() as server,
+        pytest.raises(CallFailed) as failure,
+    ):
+        listed_regions(calls_to(server), "us-east-1")
+    assert failure.value.code == code
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("code", ["AccessDeniedException", "ThrottlingException", "ExpiredNextTokenException"])
+def test_sample_refusals_of_the_price_list_are_one_line(
+    shared_data: Path, calls_to: AnyCalls, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    monkeypatch.setattr("providers.aws.calls.SDK_ATTEMPTS", 1)
+    monkeypatch.setattr("providers.aws.calls.WHOLE_ATTEMPTS", 1)
+    body = (shared_data / f"wire/aws/error.pricing_{code}.400.json").read_bytes()
+    with CloudServer(lambda _: Reply(status=400, body=body, content_type=AMZ_JSON)).running() as server:
+        reader = PriceListReader(calls_to(server))
+        reader.read(P5)
+    (line,) = reader.prices().failures
+    assert code in line
+    assert "1 of 1 types" in line
