@@ -17,6 +17,7 @@ from providers.said import said
 log = logging.getLogger("gpuplan.refresh")
 
 MakeProvider = Callable[[], Provider]
+_THREADS = "refresh of "
 
 
 class Progress(Protocol):
@@ -71,14 +72,14 @@ def gather(
     """What every cloud gives by name: all side by side, each asked for `parallel` regions at once.
 
     A region that is not read within `limit_seconds` has failed. Its thread is left behind as a daemon,
-    since a call that hangs cannot be ended from outside, and does not keep the process from ending.
+    since a call that hangs cannot be ended from outside (`left_behind`).
     """
     give_up_at = time.monotonic() + limit_seconds
     found = {name: Gathered(provider=name) for name in clouds}
     heard: _Heards = queue.SimpleQueue()
     stop = threading.Event()
     for name, make in clouds.items():
-        _start(f"refresh {name}", partial(_ask, name, make, heard, stop))
+        _start(f"{_THREADS}{name}", partial(_ask, name, make, heard, stop))
     try:
         while not all(each.done for each in found.values()):
             try:
@@ -92,6 +93,11 @@ def gather(
     for each in found.values():
         _give_up(each, limit_seconds)
     return found
+
+
+def left_behind() -> bool:
+    """Whether any call of an earlier `gather` still hangs in this process."""
+    return any(each.name.startswith(_THREADS) for each in threading.enumerate())
 
 
 def _start(name: str, work: Callable[[], None]) -> None:
@@ -115,7 +121,7 @@ def _ask(name: str, make: MakeProvider, heard: _Heards, stop: threading.Event) -
     for region in listed:
         waiting.put(region)
     for number in range(parallel):
-        _start(f"refresh {name} {number}", partial(_fetch_all, provider, name, waiting, heard, stop))
+        _start(f"{_THREADS}{name} {number}", partial(_fetch_all, provider, name, waiting, heard, stop))
 
 
 def _fetch_all(

@@ -67,7 +67,13 @@ def print_version() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code; nothing but a bug gets past this function."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    code = _ended(list(sys.argv[1:] if arguments is None else arguments))
+    if arguments is None:
+        _leave_what_hangs(code)
+    return code
+
+
+def _ended(given: list[str]) -> int:
     _write_what_the_terminal_can_show()
     try:
         _open_what_is_closed()
@@ -90,6 +96,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     return code
+
+
+def _leave_what_hangs(code: int) -> None:
+    """End at once where a cloud never answered: the SDKs' pools are no daemons, so the interpreter would wait for them."""
+    gather = sys.modules.get("providers.gather")
+    if gather is not None and gather.left_behind():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def _drop_what_is_left() -> None:

@@ -5,10 +5,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,11 +20,13 @@ from catalog.store import Store
 from tests.clouds.aws import ADVISOR_PATH, AwsCloud
 from tests.clouds.aws_catalogue import aws_catalogue, smaller
 from tests.clouds.azure import SUBSCRIPTION, azure_cloud, azure_offers
-from tests.clouds.gcp import GcpServer, gcp_catalogue
-from tests.clouds.server import CloudServer, answering, html
+from tests.clouds.gcp import GcpCatalogue, GcpServer, gcp_catalogue
+from tests.clouds.server import CloudServer, Reply, answering, html
 
 GPUPLAN = (sys.executable, "-m", "api.cli.main")
 SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+#: Longer than anybody would wait for a test.
+HANGS_SECONDS = 120
 FOREIGN = ("GPUPLAN_", "AWS_", "AZURE_", "GOOGLE_", "CLOUDSDK_")
 
 
@@ -60,11 +64,16 @@ class Clouds:
         )
 
 
+@cache
+def _gcp() -> GcpCatalogue:
+    return gcp_catalogue()
+
+
 @pytest.fixture
 def clouds() -> Iterator[Clouds]:
     held = smaller(aws_catalogue(), "us-east-1", "eu-west-1")
     shown = [each for each in azure_offers() if each.region in {"eastus", "westeurope"}]
-    aws, azure, gcp = AwsCloud(held), azure_cloud(offers=shown), GcpServer(gcp_catalogue())
+    aws, azure, gcp = AwsCloud(held), azure_cloud(offers=shown), GcpServer(_gcp())
     with ExitStack() as running:
         for each in (aws, azure, gcp):
             running.enter_context(each.running())
@@ -155,3 +164,25 @@ def test_a_full_disk_at_the_end_ends_with_three_and_the_last_snapshot_stays(clou
     assert done.stderr.count("\n") == 1
     assert current(environment) == before
     assert refreshed(environment, "--provider", "azure", "--quiet").returncode == 0
+
+
+@pytest.mark.xdist_group("refresh")
+def test_a_cloud_that_hangs_does_not_keep_the_process_from_ending(clouds: Clouds, tmp_path: Path) -> None:
+    environment = clouds.environment(tmp_path)
+    go_on = threading.Event()
+
+    def hang(reply: Reply) -> Reply:
+        go_on.wait(HANGS_SECONDS)
+        return reply
+
+    clouds.aws.break_with(hang, when=lambda request: b"DescribeInstanceTypes" in request.body)
+    command = [*GPUPLAN, "refresh", "--provider", "aws", "--quiet", "--time-limit", "0.2"]
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=HANGS_SECONDS / 2, check=False
+        )
+    finally:
+        go_on.set()
+    assert (done.returncode, done.stderr) == (3, "")
+    assert "not read within 12 seconds" in done.stdout
+    assert {each.stale_since is None for each in current(environment) if each.provider == "aws"} == {False}
