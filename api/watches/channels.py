@@ -16,18 +16,25 @@ SHORTEST_SECRET, LONGEST_SECRET = 24, 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receiver:
-    """Where messages of one channel go. `url` and `secret` are never shown; `secrets` is what to mask in any text."""
+    """Where messages of one channel go.
+
+    `secret` is never shown, nor is `url` if it came from the environment; `secrets` is what to mask in any text.
+    """
 
     name: str
     kind: str
     url: str = field(repr=False)
+    url_is_secret: bool
     secret: str = field(repr=False, default="")
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Every form in which the address or the secret may turn up in what somebody else says."""
-        parts = urlsplit(self.url)
-        forms = [self.url, parts.path.lstrip("/"), parts.query, self.secret, self.secret.removeprefix(WHSEC)]
+        """Every form in which the secret or a secret address may turn up in what somebody else says."""
+        forms = [self.secret, self.secret.removeprefix(WHSEC)]
+        if self.url_is_secret:
+            parts = urlsplit(self.url)
+            # The longest first: what is masked in part would no longer be found as a whole.
+            forms += [self.url, parts.query, parts.path.lstrip("/"), parts.path.rpartition("/")[2]]
         return tuple(each for each in forms if each)
 
 
@@ -54,7 +61,9 @@ def receiver(channel: ChannelDocument) -> Receiver:
         except ValueError as error:
             raise _unusable(channel, "url_from", f"the address in it {error}") from None
     secret = "" if channel.secret_from is None else _secret(channel)
-    return Receiver(name=channel.name, kind=channel.kind, url=url, secret=secret)
+    return Receiver(
+        name=channel.name, kind=channel.kind, url=url, url_is_secret=channel.url_from is not None, secret=secret
+    )
 
 
 def _secret(channel: ChannelDocument) -> str:

@@ -17,6 +17,7 @@ import httpx
 from standardwebhooks.webhooks import Webhook
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
+from api.render.text import plain
 from api.version import gpuplan_version
 from api.watches.channels import Receiver
 from api.watches.slack import slack_message
@@ -103,7 +104,8 @@ async def send(
         await retrying(_once, client, to, message_id, body, patience)
     except (_Again, _Later, _Never) as error:
         attempts = int(retrying.statistics["attempt_number"])
-        text = said(error, secrets=to.secrets)
+        # What a receiver says is a stranger's text: no control characters go to a terminal or a database.
+        text = plain(said(error, secrets=to.secrets))
         # From nothing: what httpx said holds the address.
         raise NotTaken(text, final=isinstance(error, _Never), attempts=attempts) from None
     finally:

@@ -281,6 +281,22 @@ def test_no_secret_reaches_errors_logs_or_the_database(
     assert "HTTP 404" in summary
 
 
+def test_a_part_of_a_secret_address_is_masked_too_and_control_characters_are_shown_as_such(
+    nights: Nights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEAM_SLACK", f"{nights.inbox.server.url}/services/T0/averysecrettoken")
+    nights.inbox.break_with(answering(403, b"not averysecrettoken\x00\x1b[31m"))
+    with pytest.raises(ProviderFailure) as refused:
+        try_out(nights.gpuplan, "team", nights.now, patience=QUICK)
+    assert str(refused.value) == "channel team: HTTP 403 Forbidden: not ***\ufffd\ufffd[31m"
+
+
+def test_what_a_receiver_says_of_a_public_address_is_shown_whole(nights: Nights) -> None:
+    nights.inbox.break_with(answering(404, b"no /hook here"))
+    with pytest.raises(ProviderFailure, match="HTTP 404 Not Found: no /hook here"):
+        try_out(nights.gpuplan, "ops", nights.now, patience=QUICK)
+
+
 def test_a_test_message_is_taken_by_either_kind_of_channel(nights: Nights) -> None:
     for channel in ("ops", "team"):
         assert try_out(nights.gpuplan, channel, nights.now, patience=QUICK)["delivered"] is True
