@@ -227,6 +227,13 @@ check_watches(gpuplan, gpuplan.store.current_snapshot_id(), datetime.fromisoform
 """
 
 
+def release(nights: Nights) -> None:
+    """As if the time had passed for which the process that died held its message."""
+    with closing(sqlite3.connect(nights.url.removeprefix("sqlite:///"))) as raw:
+        raw.execute("UPDATE notifications SET held_until = 1 WHERE held_until IS NOT NULL")
+        raw.commit()
+
+
 def test_a_process_killed_between_sending_and_noting_it_causes_one_repeat_under_the_same_id(due: Nights) -> None:
     arrived = threading.Event()
 
@@ -242,14 +249,32 @@ def test_a_process_killed_between_sending_and_noting_it_causes_one_repeat_under_
         process.send_signal(signal.SIGKILL)
     due.inbox.server.answer = due.inbox.take
     assert due.check()["deliveries"] == {"sent": 0, "held_elsewhere": 1, "failed": []}
-    with closing(sqlite3.connect(due.url.removeprefix("sqlite:///"))) as raw:
-        raw.execute("UPDATE notifications SET held_until = 1")  # as if the time had passed
-        raw.commit()
+    release(due)
     assert due.check()["deliveries"]["sent"] == 1
     first, second = due.inbox.server.requests
     assert first.headers["webhook-id"] == second.headers["webhook-id"]
     assert first.body == second.body
     assert due.check()["deliveries"]["sent"] == 0
+
+
+def test_killed_again_and_again_every_watch_is_told_and_no_receiver_that_knows_ids_hears_twice(nights: Nights) -> None:
+    count = 9
+    for number in range(count):
+        nights.watch(name=f"watch {number}")
+    nights.prices(at(49.16))
+    arguments = [sys.executable, "-c", KILLED, nights.url, str(nights.settings), nights.now.isoformat()]
+    for enough in (1, 4, 7):
+        with subprocess.Popen(arguments) as process:
+            while len(nights.inbox.taken) < enough and process.poll() is None:
+                time.sleep(0.001)
+            process.send_signal(signal.SIGKILL)
+        release(nights)
+    nights.check()
+    told = [each["data"]["watch"]["name"] for each in nights.inbox.taken]
+    assert set(told) == {f"watch {number}" for number in range(count)}
+    assert len(set(nights.inbox.ids)) == count
+    assert len(told) <= count + 3
+    assert nights.gpuplan.store.watching.waiting() == ()
 
 
 def sent_to(path: str) -> Callable[[Request], bool]:
