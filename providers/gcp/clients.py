@@ -34,28 +34,30 @@ def account(sources: Sources) -> Account:
 
     Raises `ProviderFailure` naming what to set if there is none of them.
     """
-    credentials, project = _credentials(sources)
+    credentials, project, why_none = _credentials(sources)
     project = sources.gcp_project or project
     found = Account(project=project, credentials=credentials, api_key=sources.gcp_api_key)
     if not found.for_compute and not sources.gcp_api_key:
-        lacks = "no project is named" if credentials is not None else "there are no credentials"
+        lacks = "no project is named" if credentials is not None else f"there are no credentials ({why_none})"
         raise ProviderFailure(f"gcp: {lacks}: {HOW_TO}. Until then earlier prices stay as they are")
     return found
 
 
-def _credentials(sources: Sources) -> tuple[Any, str | None]:
+def _credentials(sources: Sources) -> tuple[Any, str | None, str]:
+    """Credentials and the project that they name; without any, why."""
     import google.auth
     from google.auth.credentials import AnonymousCredentials
     from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError
 
     if sources.anonymous:
-        return AnonymousCredentials(), None  # type: ignore[no-untyped-call]
+        return AnonymousCredentials(), None, ""  # type: ignore[no-untyped-call]
     try:
-        return google.auth.default(scopes=[SCOPE])
-    except DefaultCredentialsError:
-        return None, None
+        credentials, project = google.auth.default(scopes=[SCOPE])
+    except DefaultCredentialsError as error:
+        return None, None, said(error)
     except (GoogleAuthError, OSError, ValueError) as error:
         raise ProviderFailure(f"gcp: the Application Default Credentials cannot be used: {said(error)}") from error
+    return credentials, project, ""
 
 
 def compute_client(kind: str, who: Account, sources: Sources) -> AbstractContextManager[Any]:

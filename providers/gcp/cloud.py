@@ -11,6 +11,7 @@ from datetime import datetime
 from catalog.embedded import embedded_snapshot
 from catalog.errors import ProviderFailure, UnusableInput
 from catalog.n1_machines import n1_machines
+from catalog.regions import regions
 from providers.contract import Rows
 from providers.gcp.calls import NoAccess, Patience
 from providers.gcp.clients import Account, account
@@ -20,6 +21,7 @@ from providers.gcp.reading import COMPUTE_ENGINE, Reading, read_all, read_prices
 from providers.gcp.rows import RegionRows, add_machine, add_n1, quarantined_by_region, region_rows
 from providers.gcp.skus import Prices
 from providers.gcp.tables import families
+from providers.gcp.words import component
 from providers.sources import Sources
 
 PRICES_ONLY = (
@@ -88,16 +90,20 @@ class GcpProvider:
         return zones
 
     def _regions_of_prices(self) -> dict[str, tuple[str, ...]]:
-        """Regions where some accelerator of the table is priced. Raises what made machines unlistable too."""
+        """Every region that is known or in which an accelerator is priced: none has gone because it has no price.
+
+        Raises what made machines unlistable too.
+        """
         try:
             prices = self._shared().prices
         except ProviderFailure as error:
             raise ProviderFailure(f"{self._refused}; {error}") from error
         gpus = [spelling for family in families() for spelling in family.gpus]
-        regions = prices.regions_of([*gpus, *(machine.gpu.lower() for machine in n1_machines())])
-        if not regions:
+        priced = prices.regions_of([*gpus, *(component(machine.gpu) for machine in n1_machines())])
+        if not priced:
             raise ProviderFailure(f"{self._refused}; the price list names no region with a known accelerator")
-        return dict.fromkeys(sorted(regions), ())
+        known = {region for provider, region in regions() if provider == self.name}
+        return dict.fromkeys(sorted(priced | known), ())
 
     def _shared(self) -> Reading:
         """The reading, made once; a failed one fails again at once."""

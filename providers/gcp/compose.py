@@ -50,18 +50,27 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """Micro-dollars an hour by kind, and for kinds in which only some parts are priced, the parts that are not."""
+    """Micro-dollars an hour by kind; for kinds in which only some parts are priced, the parts that are not.
+
+    `unusable` says of a kind which part has a SKU that was set aside, and why: the kind is sold, at a
+    price that could not be read.
+    """
 
     usd_micros: dict[str, int]
     lacking: dict[str, tuple[str, ...]]
+    unusable: dict[str, str]
 
 
 def priced(parts: Sequence[Part], region: str, prices: Prices) -> Priced:
     """The machine of these parts in every kind; the first part is the one that tells whether a kind is sold."""
-    made = Priced({}, {})
+    made = Priced({}, {}, {})
     for kind in KINDS:
         found = [(part, prices.find(part.spellings, region, kind)) for part in parts]
         missing = tuple(part.label for part, nanos in found if nanos is None)
+        for part, nanos in found:
+            why = prices.why_unusable(part.spellings, region, kind) if nanos is None else None
+            if why is not None:
+                made.unusable[kind] = f"the SKU of its {part.label} {why}"
         if not missing:
             total = sum((part.units * nanos for part, nanos in found if nanos is not None), Fraction(0))
             made.usd_micros[kind] = round(total / NANOS_PER_MICRO)

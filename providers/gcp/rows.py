@@ -60,6 +60,8 @@ class RegionRows:
                 self.quarantined.append(Quarantined(what=f"{made.name} {kind}", reason=str(error)))
             else:
                 self.offers.append(offer)
+        for kind, why in result.unusable.items():
+            self.quarantined.append(Quarantined(what=f"{made.name} {kind}", reason=why))
         family = _family(made.name)
         for kind, missing in result.lacking.items():
             self.lacking[family, kind, missing] = None

@@ -58,16 +58,22 @@ class PricedSku:
 
 @dataclass(slots=True)
 class Prices:
-    """Unit prices by (component, region, kind), and the SKUs that were set aside, with their regions."""
+    """Unit prices by (component, region, kind), and the SKUs that were set aside, with their regions.
+
+    `unusable` says of a component why the SKU that is there for it has no price.
+    """
 
     found: dict[tuple[str, str, str], UnitPrice] = field(default_factory=dict)
     quarantined: list[tuple[tuple[str, ...], Quarantined]] = field(default_factory=list)
+
+    unusable: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
     def add(self, skus: Iterable[PricedSku]) -> None:
         """Keep what holds of `skus`."""
         for sku in skus:
             if sku.price is None:
                 self.quarantined.append((sku.regions, Quarantined(what=sku.name, reason=sku.problem)))
+                self.unusable.update({(sku.component, region, sku.kind): sku.problem for region in sku.regions})
                 continue
             for region in sku.regions:
                 self._keep((sku.component, region, sku.kind), sku.price, sku.name)
@@ -80,6 +86,11 @@ class Prices:
                 if price is not None:
                     return price.nanos_per_hour
         return None
+
+    def why_unusable(self, spellings: Sequence[str], region: str, kind: str) -> str | None:
+        """Why the SKU that is there gives no price, None if there is none."""
+        keys = [(spelling, place, kind) for spelling in spellings for place in (region, EVERYWHERE)]
+        return next((self.unusable[key] for key in keys if key in self.unusable), None)
 
     def regions_of(self, spellings: Sequence[str]) -> set[str]:
         """Where any of the spellings is priced in any kind."""

@@ -250,3 +250,20 @@ def test_a_known_machine_may_come_without_its_accelerators() -> None:
     rows = rows_of(made)
     assert next(each for each in rows.instance_types if each.name == "a2-highgpu-2g").devices == 2
     assert price(rows, "a2-highgpu-2g") == 2 * 3_000_000 + 24 * 30_000 + 170 * 4_000
+
+
+@pytest.mark.parametrize("name", ["Nvidia L4 GPU", "G2 Ram"])
+def test_a_kind_whose_sku_cannot_be_used_is_set_aside_by_machine_so_that_its_earlier_price_stays(name: str) -> None:
+    made = small_catalogue()
+    add_parts(made, "spot", ("Nvidia L4 GPU", 200_000_000), ("G2 Core", 10_000_000), ("G2 Ram", 1_000_000))
+    for each in made.skus[COMPUTE_ENGINE]:
+        if (
+            name.rpartition(" ")[0].split()[-1] in each["description"]
+            and each["category"]["usageType"] == "Preemptible"
+        ):
+            rates = each["pricingInfo"][0]["pricingExpression"]["tieredRates"]
+            rates[0]["unitPrice"] = {"currencyCode": "USD"}
+    rows = rows_of(made)
+    assert kinds(rows, "g2-standard-4") == {"on_demand"}
+    aside = {each.what: each.reason for each in rows.quarantined}
+    assert "zero means unknown" in aside["g2-standard-4 spot"]
