@@ -38,6 +38,7 @@ def offer_notes(row: dict[str, Any]) -> str:
     """What a buyer must know about an offer besides its price."""
     notes = [f"modelled: {plain(each)}" for each in row["modelled"]]
     notes += [f"without {plain(each)}" for each in row["partial"]]
+    notes += [f"not confirmed since {when(row['stale_since'])[:10]}"] if row.get("stale_since") else []
     notes += ["electricity apart"] if price_kinds()[row["price_kind"]].owned else []
     notes += ["retired"] if row["retired"] else []
     notes += [] if row["available"] else ["availability unverified"]

@@ -159,3 +159,18 @@ def test_the_metrics_say_how_it_went_and_how_old_prices_are(refresh: Callable[..
         <= found["gpuplan_refresh_finished_timestamp_seconds",]
     )
     assert sorted(each.name for each in tmp_path.iterdir() if "prom" in each.name) == ["gpuplan.prom"]
+
+
+def test_offers_that_were_not_confirmed_say_so(
+    refresh: Callable[..., Any], run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refresh(clouds=(aws(), gcp(ProviderFailure("down"))))
+    monkeypatch.setenv("GPUPLAN_DATABASE_URL", f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}")
+    *lines, _, _ = run("offers", "--provider", "gcp").out.splitlines()
+    assert all("not confirmed since 20" in line for line in lines[2:])
+    [row] = [
+        line
+        for line in run("offers", "--provider", "aws", "--kind", "on_demand").out.splitlines()
+        if "us-east-1 " in line
+    ]
+    assert "not confirmed" not in row
