@@ -12,7 +12,7 @@ from api.render.watches import check_lines
 MOST_QUARANTINED = 20
 MOST_LINES = 20
 MOST_REGIONS = 4
-_TITLES = ("provider", "outcome", "rows", "new", "vanished", "changed", "quarantined", "stale", "regions read")
+_TITLES = ("provider", "outcome", "rows", "new", "vanished", "changed", "quarantined", "stale", "regions")
 _COUNTS = ("rows", "new", "vanished", "changed", "quarantined", "stale")
 
 
