@@ -129,14 +129,15 @@ class LiveAws:
             rates = self._interruption_rates(found)
             found.offers += [spot.with_interruption_rate(offer, rates) for offer in rows.offers]
             found.quarantined += rows.quarantined
-            found.whole.add(spot.KIND)
+            if not rows.quarantined:
+                found.whole.add(spot.KIND)
         blocks = capacity_blocks.read_capacity_blocks(
             self._calls, place, frozenset(sold & account.machines.in_blocks), read_at=self._read_at
         )
         found.offers += blocks.offers
         found.quarantined += blocks.quarantined
         found.failures += blocks.failures
-        if not blocks.failures:
+        if not blocks.failures and not blocks.quarantined:
             found.whole.add(capacity_blocks.KIND)
 
     def _interruption_rates(self, found: _Found) -> dict[tuple[str, str], float]:

@@ -92,7 +92,7 @@ def read_place(calls: Calls, region: str) -> Place:
         failures.append(f"{failure}; zones are known by the ids that prices carry")
     try:
         offered = _offered(calls, region)
-        offered_in = _offered_by_zone(calls, region)
+        offered_in = _offered_by_zone(calls, region, zones)
     except CallFailed as failure:
         if failure.unreachable:
             return Place(
@@ -116,16 +116,18 @@ def _zones(rows: Sequence[Mapping[str, Any]]) -> dict[str, Zone]:
 
 
 def _offered(calls: Calls, region: str) -> frozenset[str] | None:
-    """Nothing at all on offer is no answer: every region has machines."""
-    rows = _offerings(calls, region, "region")
-    types = frozenset(row["InstanceType"] for row in rows if row.get("Location", region) == region)
-    return types or None
+    """None for nothing at all on offer, which is no answer: every region has machines."""
+    return frozenset(row["InstanceType"] for row in _offerings(calls, region, "region")) or None
 
 
-def _offered_by_zone(calls: Calls, region: str) -> dict[str, frozenset[str]]:
+def _offered_by_zone(calls: Calls, region: str, zones: Mapping[str, Zone] | None) -> dict[str, frozenset[str]]:
+    """By zone id, also from an answer that names zones; rows of the whole region say nothing here."""
+    ids = {zone.name: zone.id for zone in (zones or {}).values()}
     found: dict[str, set[str]] = {}
     for row in _offerings(calls, region, "availability-zone-id"):
-        found.setdefault(str(row.get("Location") or ""), set()).add(row["InstanceType"])
+        location = str(row.get("Location") or region)
+        if location != region:
+            found.setdefault(ids.get(location, location), set()).add(row["InstanceType"])
     return {zone: frozenset(types) for zone, types in found.items()}
 
 

@@ -8,37 +8,28 @@
 Every price stands among the neighbours that it has at AWS, every list comes in pages.
 """
 
-import base64
 import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qs
 
 from catalog.interruptions import BAND_MAX_PCT, BAND_MIDDLE, interruptions_per_hour
 from catalog.offer import Offer
-from catalog.regions import regions
 from catalog.snapshot import Snapshot
 from tests.clouds import aws_prices
-from tests.clouds.aws_catalogue import MICROS, machines_of, zone_id
-from tests.clouds.aws_machines import odd_records, ordinary_record, record_of
-from tests.clouds.aws_xml import ec2_answer, ec2_error
+from tests.clouds.aws_catalogue import MICROS, machines_of
+from tests.clouds.aws_ec2 import LocalEc2, start_of, token_for
 from tests.clouds.server import CloudServer, Reply, Request
 
 ADVISOR_PATH = "/spot-advisor-data.json"
 OFFERS_PATH = "/offers/v1.0/aws/AmazonEC2"
-XML = "text/xml;charset=UTF-8"
 AMZ_JSON = "application/x-amz-json-1.1"
-#: When the newest spot prices of this server came into force.
-SPOT_SINCE = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 SECONDS_PER_HOUR = 3600
 PLAN_HOURS = {"savings_plan_1y": 8760, "savings_plan_3y": 26280}
-Form = dict[str, list[str]]
 
 
 class AwsCloud(CloudServer):
@@ -62,26 +53,19 @@ class AwsCloud(CloudServer):
     ) -> None:
         super().__init__(self._answer, latency_seconds=latency_seconds)
         self.page_size = page_size
-        self.not_enabled = frozenset(not_enabled)
         self.knows_filters = knows_filters
-        self._ordinary = tuple(f"m7i-{number}.2xlarge" for number in range(ordinary_types))
-        self._machines = machines_of(snapshot)
         self._offers: dict[str, dict[str, list[Offer]]] = defaultdict(lambda: defaultdict(list))
         for offer in snapshot.offers:
             if offer.provider == "aws":
                 self._offers[offer.region][offer.instance_type].append(offer)
-        places = {name: regions().get(("aws", name)) for name in self._offers}
-        self.regions = sorted(
-            name for name, at in places.items() if at is None or (at.partition == "commercial" and not at.parent_region)
+        self.ec2 = LocalEc2(
+            self._offers,
+            machines_of(snapshot),
+            page_size=page_size,
+            not_enabled=frozenset(not_enabled),
+            ordinary_types=ordinary_types,
+            knows_filters=knows_filters,
         )
-        self._actions: dict[str, Callable[[str, Form], dict[str, Any]]] = {
-            "DescribeRegions": self._regions,
-            "DescribeAvailabilityZones": self._zones,
-            "DescribeInstanceTypes": self._types,
-            "DescribeInstanceTypeOfferings": self._offerings,
-            "DescribeSpotPriceHistory": self._spot_history,
-            "DescribeCapacityBlockOfferings": self._blocks,
-        }
 
     def _answer(self, request: Request) -> Reply:
         if request.headers.get("x-amz-target") == "AWSPriceListService.GetProducts":
@@ -92,165 +76,7 @@ class AwsCloud(CloudServer):
             return Reply(body=json.dumps(self._advice()).encode())
         if request.path.startswith(OFFERS_PATH):
             return self._file(request.path.removeprefix(OFFERS_PATH))
-        return self._ec2(request)
-
-    # EC2
-
-    def _ec2(self, request: Request) -> Reply:
-        form = parse_qs(request.body.decode(), keep_blank_values=True)
-        action = form.get("Action", [""])[0]
-        region = region_of(request)
-        if action not in self._actions:
-            return Reply(
-                status=400, body=ec2_error("InvalidAction", f"The action {action} is not valid"), content_type=XML
-            )
-        if region not in self.regions or region in self.not_enabled:
-            refused = ec2_error("AuthFailure", "AWS was not able to validate the provided access credentials")
-            return Reply(status=401, body=refused, content_type=XML)
-        return Reply(body=ec2_answer(action, self._actions[action](region, form)), content_type=XML)
-
-    def _regions(self, _: str, form: Form) -> dict[str, Any]:
-        rows = [
-            {
-                "RegionName": name,
-                "Endpoint": f"ec2.{name}.amazonaws.com",
-                "OptInStatus": "not-opted-in" if name in self.not_enabled else "opt-in-not-required",
-            }
-            for name in self.regions
-        ]
-        everything = form.get("AllRegions") == ["true"]
-        return {"Regions": [row for row in rows if everything or row["OptInStatus"] != "not-opted-in"]}
-
-    def _zones(self, region: str, _: Form) -> dict[str, Any]:
-        rows = []
-        for position, zone in enumerate(self._zone_ids(region)):
-            is_local = not re.fullmatch(r"[a-z]+\d-az\d+", zone)
-            rows.append(
-                {
-                    "ZoneName": f"{region}-atl-2a" if is_local else f"{region}{chr(ord('a') + position)}",
-                    "ZoneId": zone,
-                    "ZoneType": "local-zone" if is_local else "availability-zone",
-                    "GroupName": f"{region}-atl-2" if is_local else region,
-                    "RegionName": region,
-                    "OptInStatus": "opt-in-not-required",
-                }
-            )
-        for code in self._local_zones(region):
-            group = {"ZoneName": f"{code}a", "ZoneId": f"{code}-az1", "ZoneType": "local-zone", "GroupName": code}
-            rows.append({**group, "RegionName": region, "OptInStatus": "not-opted-in"})
-        name = f"{region}-wl1-bos-wlz-1"
-        carrier = {"ZoneName": name, "ZoneId": f"{zone_id(region, 1)}-wlz1", "ZoneType": "wavelength-zone"}
-        return {"AvailabilityZones": [*rows, {**carrier, "GroupName": f"{region}-wl1", "RegionName": region}]}
-
-    def _zone_ids(self, region: str) -> list[str]:
-        stated = {offer.zone for offers in self._offers[region].values() for offer in offers if offer.zone}
-        return sorted(stated | {zone_id(region, 1), zone_id(region, 2)}, reverse=True)
-
-    def _zone_name(self, region: str, zone: str) -> str:
-        return next(
-            str(row["ZoneName"]) for row in self._zones(region, {})["AvailabilityZones"] if row["ZoneId"] == zone
-        )
-
-    def _local_zones(self, region: str) -> list[str]:
-        places = {name: regions().get(("aws", name)) for name in self._offers}
-        return [name for name, at in places.items() if at is not None and at.parent_region == region]
-
-    @cached_property
-    def _records(self) -> dict[str, dict[str, Any]]:
-        blocks = {
-            name
-            for types in self._offers.values()
-            for name, offers in types.items()
-            if any(offer.price_kind == "capacity_block" for offer in offers)
-        }
-        made = [record_of(machine, in_blocks=name in blocks) for name, machine in self._machines.items()]
-        rows = [*(each for each in made if each), *odd_records(), *map(ordinary_record, self._ordinary)]
-        return {row["InstanceType"]: row for row in rows}
-
-    def _types(self, region: str, form: Form) -> dict[str, Any]:
-        named = [value for key, (value, *_) in form.items() if key.startswith(("InstanceType.", "Filter.1.Value."))]
-        sold = self._sold(region)
-        rows = [row for name, row in sorted(self._records.items()) if name in sold]
-        if named and self.knows_filters:
-            rows = [row for row in rows if row["InstanceType"] in named]
-        return self._page(rows, form, "InstanceTypes")
-
-    def _sold(self, region: str) -> set[str]:
-        return {*self._offers[region], *self._ordinary, "f2.6xlarge", "vt1.3xlarge"}
-
-    def _offerings(self, region: str, form: Form) -> dict[str, Any]:
-        kind = form.get("LocationType", ["region"])[0]
-        rows = [
-            {"InstanceType": name, "LocationType": kind, "Location": location}
-            for name in sorted(self._sold(region))
-            for location in ([region] if kind == "region" else self._zones_of(region, name))
-        ]
-        return self._page(rows, form, "InstanceTypeOfferings")
-
-    def _zones_of(self, region: str, name: str) -> list[str]:
-        return sorted({offer.zone for offer in self._offers[region].get(name, []) if offer.zone}) or [
-            zone_id(region, 1)
-        ]
-
-    def _spot_history(self, region: str, form: Form) -> dict[str, Any]:
-        """Newest first, other systems among them; a price that is no longer in force follows each."""
-        types = [value for key, (value, *_) in form.items() if key.startswith("InstanceType.")]
-        systems = [value for key, (value, *_) in form.items() if key.startswith("ProductDescription.")]
-        rows: list[dict[str, Any]] = []
-        for name, offers in sorted(self._offers[region].items()):
-            for offer in (each for each in offers if each.price_kind == "spot"):
-                linux = "Linux/UNIX" if len(name) % 2 else "Linux/UNIX (Amazon VPC)"
-                price = Decimal(offer.usd_micros_per_hour) / MICROS
-                for hours, system, factor in (
-                    (0, linux, 1),
-                    (1, "Windows", 3),
-                    (0, "Red Hat Enterprise Linux", 2),
-                    (5, linux, 5),
-                ):
-                    rows.append(
-                        {
-                            "InstanceType": name,
-                            "ProductDescription": system,
-                            "SpotPrice": f"{price * factor:.6f}",
-                            "Timestamp": SPOT_SINCE - timedelta(hours=hours),
-                            "AvailabilityZone": self._zone_name(region, offer.zone),
-                            **({"AvailabilityZoneId": offer.zone} if len(name) % 3 else {}),
-                        }
-                    )
-        if self.knows_filters:
-            rows = [row for row in rows if row["InstanceType"] in types and row["ProductDescription"] in systems]
-        rows.sort(key=lambda row: row["Timestamp"], reverse=True)
-        return self._page(rows, form, "SpotPriceHistory")
-
-    def _blocks(self, region: str, form: Form) -> dict[str, Any]:
-        """A dearer block, the one of the snapshot, and one of two machines for as long: fees are totals."""
-        asked, hours = form["InstanceType"][0], int(form["CapacityDurationHours"][0])
-        rows = []
-        for offer in self._offers[region].get(asked, []):
-            if offer.price_kind != "capacity_block":
-                continue
-            for machines, factor in ((1, Fraction(5, 4)), (1, Fraction(1)), (2, Fraction(3, 2))):
-                fee = Fraction(offer.usd_micros_per_hour, MICROS) * hours * machines * factor
-                rows.append(
-                    {
-                        "CapacityBlockOfferingId": "cbro-1",
-                        "InstanceType": asked,
-                        "AvailabilityZone": self._zone_name(region, offer.zone),
-                        "InstanceCount": machines,
-                        "CapacityBlockDurationHours": hours,
-                        "UpfrontFee": f"{float(fee):.6f}",
-                        "CurrencyCode": "USD",
-                        "Tenancy": "default",
-                    }
-                )
-        return self._page(rows, form, "CapacityBlockOfferings")
-
-    def _page(self, rows: list[dict[str, Any]], form: Form, key: str) -> dict[str, Any]:
-        start = _start(form.get("NextToken", [""])[0])
-        size = min(self.page_size, int(form.get("MaxResults", [str(self.page_size)])[0]))
-        return {key: rows[start : start + size], "NextToken": _token(start + size) if start + size < len(rows) else ""}
-
-    # Prices
+        return self.ec2.answer(region_of(request), parse_qs(request.body.decode(), keep_blank_values=True))
 
     @cached_property
     def _documents(self) -> dict[str, list[dict[str, Any]]]:
@@ -277,11 +103,11 @@ class AwsCloud(CloudServer):
             for each in candidates
             if all(each["product"]["attributes"].get(field) == value for field, value in wanted.items())
         ]
-        start = _start(asked.get("NextToken", ""))
+        start = start_of(asked.get("NextToken", ""))
         size = min(self.page_size, asked.get("MaxResults", 100))
         answer: dict[str, Any] = {"FormatVersion": "aws_v1", "PriceList": rows[start : start + size]}
         if start + size < len(rows):
-            answer["NextToken"] = _token(start + size)
+            answer["NextToken"] = token_for(start + size)
         return json.dumps(answer).encode()
 
     def _plan_rates(self, asked: dict[str, Any]) -> bytes:
@@ -300,14 +126,12 @@ class AwsCloud(CloudServer):
                 *(() if self.knows_filters else (("EC2Instance", True, offer.usd_micros_per_hour // 2),)),
             )
         ]
-        start = _start(asked.get("nextToken", ""))
+        start = start_of(asked.get("nextToken", ""))
         size = min(self.page_size * 10, asked.get("maxResults", 1000))
         more = start + size < len(rows)
         return json.dumps(
-            {"searchResults": rows[start : start + size], "nextToken": _token(start + size) if more else ""}
+            {"searchResults": rows[start : start + size], "nextToken": token_for(start + size) if more else ""}
         ).encode()
-
-    # Public files
 
     def _advice(self) -> dict[str, Any]:
         """Bands by their position among the ranges; a type that AWS has no band for is missing."""
@@ -393,11 +217,3 @@ def _plan_rate(offer: Offer, plan: str, micros: int, *, windows: bool) -> dict[s
         "operation": "RunInstances:0002" if windows else "RunInstances",
         "properties": [{"name": name, "value": value} for name, value in properties.items()],
     }
-
-
-def _token(position: int) -> str:
-    return base64.b64encode(f"page from {position}".encode()).decode()
-
-
-def _start(token: str) -> int:
-    return int(base64.b64decode(token).decode().removeprefix("page from ")) if token else 0

@@ -188,7 +188,7 @@ def test_a_region_that_does_not_exist_is_refused_by_name(ask_aws: AskAws) -> Non
 def test_a_list_price_of_a_type_that_is_not_on_sale_there_is_not_available(ask_aws: AskAws) -> None:
     few = smaller(aws_catalogue(), "us-east-1")
     cloud = AwsCloud(few)
-    cloud._sold = lambda region: {"p5.48xlarge"}  # type: ignore[method-assign]
+    cloud.ec2.sold = lambda region: {"p5.48xlarge"}  # type: ignore[method-assign]
     with cloud.running() as server:
         rows = ask_aws(server).fetch("us-east-1")
     assert {offer.available for offer in rows.offers if offer.instance_type == "p5.48xlarge"} == {True}

@@ -12,8 +12,9 @@ from catalog.errors import ProviderFailure
 from catalog.snapshot import snapshot_of
 from providers.aws import calls
 from providers.contract import Rows
-from tests.clouds.aws import XML, AwsCloud, asks
+from tests.clouds.aws import AwsCloud, asks
 from tests.clouds.aws_catalogue import aws_catalogue, smaller
+from tests.clouds.aws_ec2 import XML
 from tests.clouds.aws_xml import ec2_error
 from tests.clouds.server import CloudServer, Reply, Request, answering, html, reset_after, truncated
 from tests.providers.aws.conftest import KEY_ID, SECRET, AskAws
@@ -288,6 +289,7 @@ def test_a_price_of_text_or_zero_is_quarantined(ask_aws: AskAws) -> None:
     cloud.break_with(spoilt, when=asks("DescribeSpotPriceHistory"), times=1)
     rows = fetch(ask_aws, cloud)
     assert len([offer for offer in rows.offers if offer.price_kind == "spot"]) == len(spot) - 1
+    assert "spot" not in rows.whole_kinds
     (doubt,) = rows.quarantined
     assert doubt.what.startswith("spot ")
     assert "zero means unknown" in doubt.reason

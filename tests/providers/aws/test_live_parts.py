@@ -19,7 +19,8 @@ from providers.aws.places import Place, Zone, listed_regions, read_place
 from providers.aws.price_list import PLAIN, PriceListReader
 from providers.aws.savings_plans import read_plan_rates
 from providers.aws.spot import read_spot
-from tests.clouds.aws import AMZ_JSON, XML, asks, region_of
+from tests.clouds.aws import AMZ_JSON, asks, region_of
+from tests.clouds.aws_ec2 import XML
 from tests.clouds.aws_xml import ec2_answer, ec2_error
 from tests.clouds.server import CloudServer, Reply, Request
 from tests.providers.aws.conftest import READ_AT
@@ -106,6 +107,23 @@ def test_a_spot_price_of_a_zone_where_the_type_is_not_on_offer_is_not_available(
     with serving(DescribeSpotPriceHistory={"SpotPriceHistory": [spot_row("30.5")]}).running() as server:
         (offer,) = read_spot(calls_to(server), place, P5, read_at=READ_AT).offers
     assert not offer.available
+
+
+@pytest.mark.parametrize("location", ["use1-az6", "us-east-1a", "us-east-1"])
+def test_offerings_are_known_by_zone_id_and_a_zone_name_is_the_accounts_own(calls_to: AnyCalls, location: str) -> None:
+    zone = {"ZoneName": "us-east-1a", "ZoneId": "use1-az6"}
+    cloud = serving(
+        DescribeAvailabilityZones={"AvailabilityZones": [zone]},
+        DescribeInstanceTypeOfferings={
+            "InstanceTypeOfferings": [{"InstanceType": "p5.48xlarge", "Location": location}]
+        },
+    )
+    with cloud.running() as server:
+        place = read_place(calls_to(server), "us-east-1")
+    assert place.offered == P5
+    assert place.offered_in == ({} if location == "us-east-1" else {"use1-az6": P5})
+    assert {b"LocationType=region" in each.body for each in cloud.requests} == {True, False}
+    assert any(b"LocationType=availability-zone-id" in each.body for each in cloud.requests)
 
 
 def block(fee: str, **more: Any) -> dict[str, Any]:
