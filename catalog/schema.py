@@ -71,6 +71,8 @@ class Texts(TypeDecorator[tuple[str, ...]]):
 
     def process_result_value(self, value: Any, dialect: sa.Dialect) -> tuple[str, ...] | None:
         """The stored array as a tuple."""
+        if value == "[]":  # nearly always, and a tenth of the time that a parser takes
+            return ()
         return None if value is None else tuple(json.loads(value))
 
 

@@ -17,7 +17,7 @@ from catalog.data_tables import data_table
 from catalog.database import connect, database_url, named_failures, shown, sqlite_file, writing
 from catalog.diff import SnapshotDiff, stored_diff
 from catalog.errors import StoreFailure
-from catalog.history import PricePoint, line_of, price_points, priced_types
+from catalog.history import PricePoint, line_to, price_points, priced_types
 from catalog.migrate import HEAD, revision_of, to_head
 from catalog.offer import InstanceType
 from catalog.price_points import instance_types_at, price_rows_at, readings_at, write_contents
@@ -179,8 +179,8 @@ class Store:
         Raises `NotStored` at `snapshot` with the nearest ids if there is no such snapshot.
         """
         with self._reading() as connection:
-            found = find_snapshot(connection, snapshot_id)
-            return price_points(connection, line_of(all_snapshots(connection), found.id), instance_type)
+            exact = snapshot_id if is_stored(connection, snapshot_id) else find_snapshot(connection, snapshot_id).id
+            return price_points(connection, line_to(connection, exact), instance_type)
 
     def priced_types(self) -> list[str]:
         """The names of all instance types that have, or had, a price."""

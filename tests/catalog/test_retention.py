@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.actuals import Actual
-from catalog.history import line_of
 from catalog.offer import Offer
 from catalog.retention import RetentionPolicy
 from catalog.schema import idempotency_keys, instance_types, offers, prices, readings, refreshes
@@ -215,8 +214,8 @@ def test_whatever_is_forgotten_every_kept_snapshot_and_its_history_read_as_befor
         stored = store.snapshots()
         for each in stored:
             assert store.snapshot(each.id) == written[each.id]
-        line = [written[each.id] for each in line_of(stored, store.current_snapshot_id())]
-        assert [each.id for each in line] == kept(store)
+        line = [written[each] for each in kept(store)]
+        assert [each.parent for each in reversed(stored)] == [None, *kept(store)[:-1]]
         _holds(store, line)
         store.close()
 
