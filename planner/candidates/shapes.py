@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from catalog.accelerators import Accelerator, accelerators
 from catalog.columns import Columns
+from catalog.errors import UnusableInput
 from catalog.measured import MeasuredRates, as_measured
 from catalog.offer import InstanceType
+from catalog.quantities import shown
 from planner.candidates.standing import standings
 
 Ints = NDArray[np.int32]
@@ -82,12 +84,19 @@ def shapes_of(instance_types: tuple[InstanceType, ...], measured: Measured = ())
     """The distinct shapes of these instance types, in order of first appearance.
 
     `measured`, if given, has one element per instance type; one that was measured has an accelerator of its own.
+    Raises `UnusableInput` at `snapshot` for an accelerator that this release does not know: a newer one wrote it.
     """
     table = tuple(accelerators().values())
     at = {each.name: i for i, each in enumerate(table)}
     distinct: dict[tuple[float, ...], int] = {}
     of_type = []
     for number, each in enumerate(instance_types):
+        if each.accelerator not in at:
+            raise UnusableInput.at(
+                "snapshot",
+                message=f"holds {each.name} with the accelerator {shown(each.accelerator)}, which this release of gpuplan "
+                "does not know; use the release that wrote it, or plan on another snapshot",
+            )
         index = at[each.accelerator]
         rates = measured[number] if measured else None
         if rates is not None:

@@ -394,3 +394,10 @@ def test_every_host_of_a_slice_adds_to_what_may_be_preempted() -> None:
     pod = replace(BOX, accelerator="TPU-v5e", accelerator_count=Fraction(4), fixed_nodes=8, scaleup_domain=32)
     columns = market(offer("spot", interruptions_per_hour=0.1), types=(pod,))
     assert planned(columns).phases[0].interruptions_per_hour == pytest.approx(0.1)
+
+
+def test_a_snapshot_with_an_accelerator_that_only_a_newer_release_knows_is_refused_by_name() -> None:
+    columns = market(offer())
+    newer = tuple(replace(each, accelerator="H9000") for each in columns.instance_types)
+    with pytest.raises(UnusableInput, match="snapshot: holds .* with the accelerator 'H9000', which this release"):
+        planned(replace(columns, instance_types=newer), JOB)
