@@ -132,7 +132,7 @@ def _postgresql_engine(url: sa.URL) -> sa.Engine:
         return sa.create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": CONNECT_SECONDS})
     except ModuleNotFoundError:
         raise StoreFailure(
-            f"database {shown(url)}: PostgreSQL needs the package psycopg; run: pip install 'gpuplan[postgresql]'"
+            f"database {shown(url)}: PostgreSQL needs the package psycopg, which is missing here; reinstall gpuplan"
         ) from None
 
 

@@ -214,7 +214,7 @@ def test_sqlite_without_a_plain_file_is_unusable_input(text: str) -> None:
 
 def test_a_missing_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with refused("psycopg", "pip install 'gpuplan[postgresql]'"):
+    with refused("psycopg", "which is missing here; reinstall gpuplan"):
         Store.open("postgresql://somebody:secret@127.0.0.1:1/gpuplan")
 
 

@@ -399,5 +399,5 @@ def test_every_host_of_a_slice_adds_to_what_may_be_preempted() -> None:
 def test_a_snapshot_with_an_accelerator_that_only_a_newer_release_knows_is_refused_by_name() -> None:
     columns = market(offer())
     newer = tuple(replace(each, accelerator="H9000") for each in columns.instance_types)
-    with pytest.raises(UnusableInput, match="snapshot: holds .* with the accelerator 'H9000', which this release"):
+    with pytest.raises(UnusableInput, match=r"snapshot: holds .* with the accelerator 'H9000', which this release"):
         planned(replace(columns, instance_types=newer), JOB)
