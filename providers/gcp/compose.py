@@ -80,11 +80,19 @@ def priced(parts: Sequence[Part], region: str, prices: Prices) -> Priced:
 
 
 def parts_of(shape: Shape, region: str, prices: Prices) -> list[Part]:
-    """The parts of an accelerated machine, GPU first; for a family that the table lacks, by the usual spelling."""
+    """The parts of an accelerated machine, GPU first.
+
+    For a family that the table lacks, by the usual spelling; for less than one GPU, the SKU of such shares where
+    there is one, which holds its vCPUs and memory, else that fraction of the GPU.
+    """
     family = family_of(shape.name)
-    if family is not None:
-        return _parts(shape, family)
-    candidates = [_parts(shape, each) for each in _usual(shape)]
+    if family is None:
+        candidates = [_parts(shape, each) for each in _usual(shape)]
+    elif family.shares and shape.gpus < 1:
+        share = Part(f"GPU share ({family.shares[0]})", family.shares, shape.gpus / family.gpus_per_share)
+        candidates = [[share], _parts(shape, family)]
+    else:
+        candidates = [_parts(shape, family)]
     sold = [parts for parts in candidates if any(prices.find(parts[0].spellings, region, kind) for kind in KINDS)]
     return (sold or candidates)[0]
 

@@ -28,6 +28,8 @@ PER_HOUR = {
     "GiBy.mo": Fraction(1, HOURS_PER_MONTH),
     "GBy.mo": 1 / GIB_PER_GB / HOURS_PER_MONTH,
 }
+#: Clocks differ: a price that takes effect within so many seconds stands in where no other is in force.
+CLOCKS_DIFFER_SECONDS = 36 * 3600
 #: Region of a SKU that is sold everywhere at one price.
 EVERYWHERE = "global"
 _REGION = re.compile(r"[a-z]+-[a-z]+\d+")
@@ -150,7 +152,7 @@ def _matters(name: str, category: Any) -> bool:
         or "ram" in words
         or "tpu" in words
         or "slice" in words
-        or name == LOCAL_SSD
+        or name in known_components()
     )
 
 
@@ -171,6 +173,8 @@ def _price(sku: Any, name: str, now: float) -> tuple[UnitPrice | None, str]:
     if not infos:
         return None, "holds no price"
     in_force = [info for info in infos if _since(info) <= now]
+    if not in_force and _since(infos[0]) <= now + CLOCKS_DIFFER_SECONDS:
+        in_force = infos[:1]
     if not in_force:
         return None, f"holds from {datetime.fromtimestamp(_since(infos[0]), UTC):%Y-%m-%d} on, not yet"
     expression = in_force[-1].pricing_expression

@@ -3,6 +3,7 @@
 import csv
 import io
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from importlib.resources import files
 
@@ -19,7 +20,8 @@ class Family:
     """How machines whose name starts with `prefix` are priced.
 
     `cores`, `rams` and `gpus` are spellings of one component each, the first that is priced counts;
-    `ssd_included` where the price of the GPU holds the bundled local SSD too.
+    `ssd_included` where the price of the GPU holds the bundled local SSD too. Machines with less than one
+    GPU may have a price of their own: `shares` are its spellings, for `gpus_per_share` of a GPU with its host.
     """
 
     prefix: str
@@ -28,6 +30,8 @@ class Family:
     gpus: tuple[str, ...]
     gpu_includes_host: bool
     ssd_included: bool
+    shares: tuple[str, ...] = ()
+    gpus_per_share: Fraction = Fraction(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +65,8 @@ def families() -> tuple[Family, ...]:
             gpus=_spellings(row["gpu"]),
             gpu_includes_host=row["gpu_includes_host"] == "yes",
             ssd_included=row["local_ssd"] == "included",
+            shares=_spellings(row["share"]),
+            gpus_per_share=Fraction(row["gpus_per_share"] or 1),
         )
         for row in _table("families.csv")
     ]
@@ -120,7 +126,7 @@ def tpu_machines() -> dict[str, TpuMachine]:
 @cache
 def known_components() -> frozenset[str]:
     """Every spelling of a component that some machine of the tables is made of."""
-    parts = [spelling for each in families() for spelling in (*each.cores, *each.rams, *each.gpus)]
+    parts = [spelling for each in families() for spelling in (*each.cores, *each.rams, *each.gpus, *each.shares)]
     tpus = [spelling for each in tpu_prices().values() for spelling in (*each.singles, *each.pods)]
     return frozenset((*parts, *tpus, LOCAL_SSD))
 

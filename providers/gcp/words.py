@@ -36,7 +36,11 @@ _AROUND = (
         re.IGNORECASE,
     ),
 )
-_TPU = re.compile(r"\btpu[ -]?v?(\d+[a-z]*)(?:-\d+)?\b", re.IGNORECASE)
+_TPU = re.compile(r"\btpu[ -]?v?(\d+[a-z]*)(?:-\d+)?\b|\bv(\d+[a-z]*)[ -]tpu\b", re.IGNORECASE)
+#: Older TPUs end in where they are without an "in": "Tpu-v4 Pod Accelerator USA".
+_ACCELERATOR = "accelerator"
+_POD = frozenset(("pod",))
+_CONTINENTS = frozenset(("usa", "us", "americas", "europe", "emea", "asia", "apac"))
 #: Words that tell no component from another.
 _FILLERS = frozenset(
     ("nvidia", "tesla", "gpu", "gpus", "instance", "running", "usage", "hour", "hours", "chip", "chips")
@@ -80,9 +84,11 @@ def component(description: str) -> str:
         text = around.sub(" ", text)
     tpu = _TPU.search(text)
     if tpu:
-        version = tpu[1].lower()
+        version = (tpu[1] or tpu[2]).lower()
         name = f"tpu {version}" if version == "7x" else f"tpu v{version}"
-        rest = _words(_TPU.sub(" ", text))
+        rest = _words(_TPU.sub(" ", text)) - _CONTINENTS
+        if _ACCELERATOR in rest:
+            rest &= _POD
         return " ".join(sorted({*name.split(), *rest}))
     words = _words(text)
     if _SSD_LEAST.issubset(words) and words.issubset(_SSD_WORDS):

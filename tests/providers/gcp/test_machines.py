@@ -142,6 +142,16 @@ def test_a_fraction_of_a_g4_card_costs_that_fraction() -> None:
     assert price(rows_of(made), "g4-standard-6") == 3_200_000 // 8 + 6 * 20_000 + 22 * 2_000
 
 
+def test_a_share_of_a_g4_card_is_priced_by_its_own_sku_that_holds_the_host() -> None:
+    made = with_machine("g4-standard-24", 24, 90, "nvidia-rtx-pro-6000", 1)
+    add_parts(made, "on_demand", ("RTX 6000 96GB", 1_095_650_000), ("G4 Core", 48_910_000), ("G4 Ram", 5_870_000))
+    add_parts(made, "committed_1y", ("RTX 6000 96GB", 700_000_000), ("G4 Core", 30_000_000), ("G4 Ram", 3_000_000))
+    made.skus[COMPUTE_ENGINE].append(sku("1/8 vGPU no lssd running in Iowa", 646_880_000, [REGION]))
+    rows = rows_of(made)
+    assert price(rows, "g4-standard-24") == 4 * 646_880
+    assert kinds(rows, "g4-standard-24") == {"on_demand"}
+
+
 def test_n1_machines_are_made_where_a_zone_has_the_gpu() -> None:
     made = small_catalogue()
     made.attachable[ZONE] += ["nvidia-tesla-t4", "nvidia-tesla-t4-vws", "nvidia-tesla-p4-vws", "nvidia-tesla-k80"]

@@ -84,6 +84,13 @@ def test_a_price_of_the_future_is_not_in_force() -> None:
     assert "holds from 2027-01-01" in found.quarantined[0][1].reason
 
 
+def test_a_clock_that_is_a_day_late_loses_no_price() -> None:
+    made = sku(L4, 500_000_000, ["us-central1"], effective="2026-11-22T02:00:00Z")
+    assert nanos(prices_of(made), "l4") == 500_000_000
+    made["pricingInfo"] += sku(L4, 600_000_000, ["us-central1"], effective="2026-10-01T00:00:00Z")["pricingInfo"]
+    assert nanos(prices_of(made), "l4") == 600_000_000
+
+
 def test_of_several_times_the_last_one_in_force_counts() -> None:
     made = sku(L4, 600_000_000, ["us-central1"], effective="2026-01-01T00:00:00Z")
     newer = sku(L4, 500_000_000, ["us-central1"], effective="2026-10-01T00:00:00Z")
@@ -132,6 +139,12 @@ def test_another_unit_or_currency_is_set_aside_with_the_reason(unit: str, curren
 def test_optional_fields_may_be_missing() -> None:
     made = sku(L4, 500_000_000, ["us-central1"], effective=None)
     del made["geoTaxonomy"], made["serviceProviderName"], made["category"]["serviceDisplayName"], made["name"]
+    assert nanos(prices_of(made), "l4") == 500_000_000
+
+
+def test_a_known_component_needs_no_resource_group() -> None:
+    made = sku(L4, 500_000_000, ["us-central1"])
+    del made["category"]["resourceGroup"]
     assert nanos(prices_of(made), "l4") == 500_000_000
 
 

@@ -102,6 +102,11 @@ def test_a_neighbour_that_begins_alike_is_another_component(one: str, other: str
         ("RTX 6000 96GB running in Belgium", "RTX 6000 96GB attached to Spot Preemptible VMs running in Belgium"),
         ("TPU7x running in Americas", "Commitment v1: TPU7x running in Americas for 1 Year"),
         ("TpuV5p running in Delhi", "Reserved TpuV5p in Delhi in Calendar Mode"),
+        ("TpuV5e running in Delhi", "Reserved V5e TPU in Calendar Mode"),
+        ("Tpu-v2 running in Iowa", "TPU-v2 Accelerator USA"),
+        ("Tpu-v2 running in Iowa", "TPU-v2 Preemptible Accelerator Taiwan"),
+        ("Tpu-v4 Pod running in Americas", "Tpu-v4 Pod Accelerator USA"),
+        ("Tpu-v3 Pod running in Americas", "Tpu-v3 Pod EMEA"),
     ],
 )
 def test_one_component_is_the_same_however_it_is_sold_and_spelt(one: str, other: str) -> None:
