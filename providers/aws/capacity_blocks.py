@@ -120,12 +120,10 @@ def _count(row: Mapping[str, Any]) -> int:
 
 
 def _hours(row: Mapping[str, Any]) -> Fraction:
-    """As stated, else from start to end, else what was asked for."""
-    minutes = row.get("CapacityBlockDurationMinutes")
-    if row.get("CapacityBlockDurationHours"):
-        return Fraction(int(row["CapacityBlockDurationHours"]))
-    if minutes:
-        return Fraction(int(minutes), 60)
+    """As stated (the minutes are those beyond the hours), else from start to end, else what was asked for."""
+    hours, minutes = int(row.get("CapacityBlockDurationHours") or 0), int(row.get("CapacityBlockDurationMinutes") or 0)
+    if hours or minutes:
+        return hours + Fraction(minutes % 60 if hours else minutes, 60)
     start, end = row.get("StartDate"), row.get("EndDate")
     if isinstance(start, datetime) and isinstance(end, datetime) and end > start:
         return Fraction(int((end - start).total_seconds()), 3600)

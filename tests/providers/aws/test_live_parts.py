@@ -1,10 +1,13 @@
 """The parts of the live adapter on replies of their own: quirks of single calls, recorded samples, moto."""
 
 import json
+import os
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import boto3  # type: ignore[import-untyped]
 import pytest
@@ -12,7 +15,8 @@ from moto import mock_aws
 
 from catalog.embedded import embedded_instance_types
 from catalog.left_out import left_out
-from providers.aws.calls import SDK_ATTEMPTS, CallFailed, Calls
+from catalog.plausible_prices import why_implausible
+from providers.aws.calls import PACES, PRICING_REGION, SDK_ATTEMPTS, CallFailed, Calls
 from providers.aws.capacity_blocks import read_capacity_blocks
 from providers.aws.hardware import Machines, read_machines, take_record
 from providers.aws.places import Place, Zone, listed_regions, read_place
@@ -21,9 +25,11 @@ from providers.aws.savings_plans import read_plan_rates
 from providers.aws.spot import read_spot
 from tests.clouds.aws import AMZ_JSON, asks, region_of
 from tests.clouds.aws_ec2 import XML
+from tests.clouds.aws_machines import odd_records, ordinary_record, record_of
 from tests.clouds.aws_xml import ec2_answer, ec2_error
 from tests.clouds.server import CloudServer, Reply, Request
 from tests.providers.aws.conftest import READ_AT
+from tests.providers.aws.price_documents import product
 
 A = Zone(name="us-east-1a", id="use1-az6", kind="availability-zone", group="us-east-1")
 PLACE = Place(region="us-east-1", zones={A.id: A})
@@ -90,6 +96,17 @@ def test_an_empty_next_token_ends_the_spot_history(calls_to: AnyCalls) -> None:
     assert len(cloud.requests) == 1
 
 
+def test_linux_is_asked_for_in_both_spellings_of_the_spot_history(calls_to: AnyCalls) -> None:
+    cloud = serving(DescribeSpotPriceHistory={"SpotPriceHistory": []})
+    with cloud.running() as server:
+        read_spot(calls_to(server), PLACE, P5, read_at=READ_AT)
+    asked = parse_qs(cloud.requests[0].body.decode())
+    assert [asked["ProductDescription.1"], asked["ProductDescription.2"]] == [
+        ["Linux/UNIX"],
+        ["Linux/UNIX (Amazon VPC)"],
+    ]
+
+
 def test_the_zone_id_of_a_spot_row_is_taken_over_the_accounts_own_zone_name(calls_to: AnyCalls) -> None:
     assert spot_prices(calls_to, spot_row("30.5", AvailabilityZoneId="use1-az2")) == {"use1-az2": 30_500_000}
 
@@ -143,6 +160,8 @@ def block(fee: str, **more: Any) -> dict[str, Any]:
         (block("960.00"), 40_000_000),
         (block("45000.00", InstanceCount=2, CapacityBlockDurationHours=168), 133_928_571),
         (block("960.00", CapacityBlockDurationHours=None, CapacityBlockDurationMinutes=1440), 40_000_000),
+        (block("960.00", CapacityBlockDurationHours=23, CapacityBlockDurationMinutes=30), 40_851_064),
+        (block("960.00", CapacityBlockDurationMinutes=1440), 40_000_000),
         (
             block(
                 "960.00",
@@ -177,6 +196,21 @@ def test_a_capacity_block_is_asked_for_one_machine_and_one_day(calls_to: AnyCall
     body = cloud.requests[0].body
     assert b"InstanceCount=1&" in body
     assert b"CapacityDurationHours=24" in body
+
+
+def test_a_capacity_block_of_segments_counts_as_a_whole_and_is_quarantined_without_one_zone(
+    calls_to: AnyCalls,
+) -> None:
+    segments = [
+        {"InstanceType": "p5.48xlarge", "AvailabilityZone": zone, "CapacityBlockDurationHours": 12, "UpfrontFee": "480"}
+        for zone in ("us-east-1a", "us-east-1b")
+    ]
+    rows = [block("960.00", CapacityBlockOfferingSegments=segments), block("1.00", AvailabilityZone=None)]
+    rows[1]["CapacityBlockOfferingSegments"] = segments
+    with serving(DescribeCapacityBlockOfferings={"CapacityBlockOfferings": rows}).running() as server:
+        found = read_capacity_blocks(calls_to(server), PLACE, P5, read_at=READ_AT)
+    assert [(offer.zone, offer.usd_micros_per_hour) for offer in found.offers] == [("use1-az6", 40_000_000)]
+    assert ["zone has no id" in each.reason for each in found.quarantined] == [True]
 
 
 def plan_rate(plan: str, rate: str, **more: Any) -> dict[str, Any]:
@@ -234,6 +268,52 @@ def test_an_empty_next_token_ends_the_savings_plan_rates(calls_to: AnyCalls) -> 
     assert len(cloud.requests) == 1
 
 
+def test_savings_plan_rates_are_asked_for_by_filters_of_names_that_the_service_has(calls_to: AnyCalls) -> None:
+    cloud = serving_json({"searchResults": [], "nextToken": ""})
+    with cloud.running() as server:
+        read_plan_rates(calls_to(server), P5)
+    (request,) = cloud.requests
+    asked = json.loads(request.body)
+    assert (request.method, request.path) == ("POST", "/DescribeSavingsPlansOfferingRates")
+    assert {each["name"]: each["values"] for each in asked["filters"]} == {
+        "tenancy": ["shared"],
+        "productDescription": ["Linux/UNIX"],
+        "instanceType": ["p5.48xlarge"],
+    }
+    assert asked["savingsPlanTypes"] == ["Compute", "EC2Instance"]
+
+
+def test_pages_of_savings_plan_rates_are_followed_although_the_sdk_has_no_paginator(calls_to: AnyCalls) -> None:
+    pages = {
+        "": {"searchResults": [plan_rate("Compute", "31")], "nextToken": "second"},
+        "second": {"searchResults": [plan_rate("Compute", "30")], "nextToken": ""},
+    }
+    cloud = CloudServer(
+        lambda request: Reply(body=json.dumps(pages[json.loads(request.body).get("nextToken", "")]).encode())
+    )
+    with cloud.running() as server:
+        found = read_plan_rates(calls_to(server), P5)
+    assert [micros for micros, _ in found.rates.values()] == [30_000_000]
+    assert len(cloud.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("service", "endpoint"),
+    [
+        ("pricing", "https://api.pricing.us-east-1.amazonaws.com"),
+        ("savingsplans", "https://savingsplans.amazonaws.com"),
+    ],
+)
+def test_services_without_regions_are_asked_where_they_are(
+    monkeypatch: pytest.MonkeyPatch, service: str, endpoint: str
+) -> None:
+    for name in [each for each in os.environ if each.startswith("AWS_ENDPOINT_URL")]:
+        monkeypatch.delenv(name)
+    client = boto3.client(service, region_name=PRICING_REGION)
+    assert client.meta.endpoint_url == endpoint
+    client.close()
+
+
 def test_the_price_list_is_asked_in_us_east_1_with_every_filter(calls_to: AnyCalls) -> None:
     cloud = serving_json({"PriceList": []})
     with cloud.running() as server:
@@ -247,6 +327,10 @@ def test_the_price_list_is_asked_in_us_east_1_with_every_filter(calls_to: AnyCal
 
 
 def test_a_product_of_the_price_list_is_json_within_json(calls_to: AnyCalls) -> None:
+    with serving_json({"PriceList": [json.dumps(product())]}).running() as server:
+        reader = PriceListReader(calls_to(server))
+        reader.read({"p4d.24xlarge"})
+    assert [row.usd_micros_per_hour for row in reader.prices().rows] == [21_957_642]
     with serving_json({"PriceList": ["{not json"]}).running() as server:
         reader = PriceListReader(calls_to(server))
         reader.read(P5)
@@ -269,6 +353,68 @@ def test_max_results_and_names_are_never_combined(calls_to: AnyCalls) -> None:
     assert b"MaxResults=100" in body
     assert b"Filter.1.Name=instance-type&Filter.1.Value.1=p5.48xlarge" in body
     assert b"&InstanceType." not in body
+
+
+def test_each_region_describes_its_own_types_and_all_of_them_count(calls_to: AnyCalls) -> None:
+    sold = {"us-east-1": "p5.48xlarge", "us-west-2": "p4d.24xlarge"}
+
+    def answer(request: Request) -> Reply:
+        record = record_of(replace(OWN[sold[region_of(request)]], vcpus=7.0), in_blocks=False)
+        return Reply(
+            body=ec2_answer("DescribeInstanceTypes", {"InstanceTypes": [record]}),
+            content_type=XML,
+        )
+
+    with CloudServer(answer).running() as server:
+        places = [Place(region=region, offered=frozenset({name})) for region, name in sold.items()]
+        machines = read_machines(calls_to(server), places, as_of="2026-11-21")
+    assert {name for name, machine in machines.types.items() if machine.vcpus == 7} == set(sold.values())
+
+
+def test_machines_without_accelerators_are_told_apart_here_since_no_filter_of_ec2_does(calls_to: AnyCalls) -> None:
+    new = record_of(replace(OWN["p5.48xlarge"], name="p9.48xlarge"), in_blocks=True)
+    cloud = serving(DescribeInstanceTypes={"InstanceTypes": [ordinary_record("m7i.large"), new, *odd_records()]})
+    with cloud.running() as server:
+        machines = read_machines(calls_to(server), [Place(region="us-east-1")], as_of="2026-11-21")
+    assert machines.types.keys() - OWN.keys() == {"p9.48xlarge"}
+    assert machines.in_blocks == {"p9.48xlarge"}
+    assert (machines.quarantined, machines.failures) == ([], [])
+    assert b"Filter" not in cloud.requests[0].body
+
+
+def test_every_call_waits_for_its_turn_by_service_region_and_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[tuple[int | None, int | None]] = []
+
+    class Recorded:
+        def __init__(self, per_second: int | None, *, burst: int | None = None) -> None:
+            self.rate = (per_second, burst)
+
+        def wait(self) -> None:
+            waited.append(self.rate)
+
+    monkeypatch.setattr("providers.aws.calls.Pace", Recorded)
+    with serving_json({"PriceList": []}).running() as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+        calls = Calls(boto3.Session(aws_access_key_id="made-up", aws_secret_access_key="made-up"), paced=True)
+        PriceListReader(calls).read({"p5.48xlarge", "p4d.24xlarge"})
+    per_second, burst = PACES["pricing"]
+    assert waited == [(per_second, burst)] * 2
+    assert (per_second <= 5, burst <= 10) == (True, True)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_service_that_a_simulator_lacks_answers_500_in_html_and_is_one_line(calls_to: AnyCalls) -> None:
+    page = b"<!doctype html><html lang=en><title>500 Internal Server Error</title><h1>Internal Server Error</h1>"
+    with CloudServer(lambda _: Reply(status=500, body=page, content_type="text/html")).running() as server:
+        calls = calls_to(server)
+        blocks = read_capacity_blocks(calls, PLACE, P5, read_at=READ_AT)
+        plans = read_plan_rates(calls, P5)
+        reader = PriceListReader(calls)
+        reader.read(P5)
+    for failures in (blocks.failures, plans.failures, reader.prices().failures):
+        (line,) = failures
+        assert "<" not in line
+        assert "stay as they were" in line
 
 
 def test_the_attempts_of_the_sdk_are_counted_in_all(calls_to: AnyCalls, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,6 +460,15 @@ def test_moto_types_and_offerings_give_the_embedded_hardware(moto_calls: Calls) 
     assert machines.quarantined == []
     assert machines.types == OWN
     assert "p5.48xlarge" in machines.in_blocks
+
+
+@mock_aws
+def test_the_nonsense_spot_prices_of_moto_are_outside_of_what_a_spot_price_may_be(moto_calls: Calls) -> None:
+    place = read_place(moto_calls, "us-east-1")
+    offers = read_spot(moto_calls, place, P5, read_at=READ_AT).offers
+    assert {offer.usd_micros_per_hour for offer in offers} == {10}
+    for offer in offers:
+        assert why_implausible(offer, OWN["p5.48xlarge"], {}) is not None
 
 
 @mock_aws
