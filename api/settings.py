@@ -13,6 +13,7 @@ from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from api.documents.channel import ChannelDocument
+from api.documents.negotiated import CreditDocument, DiscountDocument
 from api.documents.retention import RetentionDocument
 from catalog.document_fields import Document, read_as
 from catalog.documents import read_document
@@ -28,6 +29,10 @@ MOST_BYTES_READ = 2 * 1024 * 1024
 Share = Annotated[float, Field(ge=0.01, le=1, allow_inf_nan=False, strict=True)]
 #: More than a month lost per event is a mistake in the file, not an assumption.
 Hours = Annotated[float, Field(ge=0, le=720, allow_inf_nan=False, strict=True)]
+
+
+#: Each discount is held against every offer once per snapshot; no contract has more lines than this.
+_MOST_DISCOUNTS = 500
 
 
 class Environment(BaseSettings):
@@ -134,6 +139,8 @@ class SettingsFile(Document):
         PlannerSettings().default_interruptions_per_hour
     )
     held: tuple[HeldNodes, ...] = ()
+    discounts: tuple[DiscountDocument, ...] = Field(default=(), max_length=_MOST_DISCOUNTS)
+    credits: tuple[CreditDocument, ...] = Field(default=(), max_length=_MOST_DISCOUNTS)
     cost_basis: Literal["full", "marginal"] = "full"
     learning: Literal["on", "off"] = "on"
     checkpoints_kept: Annotated[int, Field(ge=1, le=10_000)] = PlannerSettings().checkpoints_kept
@@ -171,8 +178,12 @@ def planner_settings(path: Path | None) -> PlannerSettings:
     """
     chosen = settings_file(path)
     values = {field.name: getattr(chosen, field.name) for field in fields(PlannerSettings)}
-    held = tuple(HeldCommitment(**each.model_dump()) for each in chosen.held)
-    return PlannerSettings(**values | {"held": held})
+    own = {
+        "held": tuple(HeldCommitment(**each.model_dump()) for each in chosen.held),
+        "discounts": tuple(each.discount() for each in chosen.discounts),
+        "credits": tuple(each.credit() for each in chosen.credits),
+    }
+    return PlannerSettings(**values | own)
 
 
 def settings_file(path: Path | None) -> SettingsFile:

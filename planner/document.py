@@ -13,6 +13,7 @@ from typing import Any
 
 from catalog.money import usd_text
 from planner.answer import Alternative, Choice, Commitment, Cost, Infeasible, Phase, Planned, Relaxation
+from planner.credits import Credited, after_credits
 from planner.estimate.learned import NO_CORRECTION, Correction, Learned
 from planner.settings import PlannerSettings
 
@@ -36,6 +37,7 @@ def _identified(body: Document, prefix: str) -> Document:
 
 def _plan(plan: Planned, job: Document, version: str) -> Document:
     certificate = plan.proof.certificate
+    credited = after_credits(plan) if plan.settings.credits else None
     return {
         "job": job,
         "snapshot_id": plan.snapshot_id,
@@ -75,9 +77,30 @@ def _plan(plan: Planned, job: Document, version: str) -> Document:
         "alternatives": [_alternative(each) for each in plan.alternatives],
         "commitments": [_commitment(each) for each in plan.commitments],
         **({} if plan.frontier is None else {"frontier": [choice_document(each) for each in plan.frontier]}),
-        "assumptions": list(plan.assumptions),
+        **({} if credited is None else {"credits": _credits(credited)}),
+        "assumptions": [*plan.assumptions, *_about_money(plan.settings, credited)],
         "warnings": list(plan.warnings),
     }
+
+
+def _credits(found: Credited) -> Document:
+    """What is left to pay once credits are used up, and the alternative that leaves less, if any."""
+    least = found.least
+    return {
+        "applied_usd": usd_text(found.applied),
+        "out_of_pocket_usd": usd_text(found.out_of_pocket),
+        "least_out_of_pocket": None if least is None else {"label": least[0], "out_of_pocket_usd": usd_text(least[1])},
+    }
+
+
+def _about_money(settings: PlannerSettings, credited: Credited | None) -> list[str]:
+    """What the user's own contracts change, as sentences."""
+    said = []
+    if settings.discounts:
+        said.append(
+            "prices are the negotiated ones where a discount holds; the source of such a price names its list price"
+        )
+    return said if credited is None else [*said, credited.sentence]
 
 
 def _infeasible(answer: Infeasible, job: Document, version: str) -> Document:
@@ -192,7 +215,18 @@ def _relaxation(each: Relaxation) -> Document:
 
 
 def _settings(settings: PlannerSettings) -> Document:
-    return asdict(settings) | {"held": [asdict(each) for each in settings.held]}
+    return asdict(settings) | {
+        "held": [asdict(each) for each in settings.held],
+        "discounts": [
+            {name: value for name, value in asdict(each).items() if value not in ("", None)}
+            for each in settings.discounts
+        ],
+        "credits": [
+            {"provider": each.provider, "usd": each.usd}
+            | ({} if each.expires is None else {"expires": moment(each.expires)})
+            for each in settings.credits
+        ],
+    }
 
 
 def _learned(learned: Learned) -> Document:

@@ -1,6 +1,7 @@
 """What the planner takes for granted unless the user says otherwise; every figure is echoed in the answer."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +19,33 @@ class HeldCommitment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Discount:
+    """A negotiated price for every offer that has all the properties stated; those left empty are not asked.
+
+    Either `percent` off the list price, or `usd_per_hour` per node in its place. `family` is the beginning of an
+    instance type's name up to a separator, or a glob; `region` may be a glob; `accelerator` a name or a family.
+    """
+
+    provider: str = ""
+    family: str = ""
+    instance_type: str = ""
+    accelerator: str = ""
+    price_kind: str = ""
+    region: str = ""
+    percent: float | None = None
+    usd_per_hour: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credit:
+    """Money that a provider has granted, good for runs that are done by `expires` (None: for ever)."""
+
+    provider: str
+    usd: float
+    expires: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannerSettings:
     """Assumptions of a plan, settable in the file that `GPUPLAN_SETTINGS` names.
 
@@ -30,7 +58,8 @@ class PlannerSettings:
     loss per 9.0 node-hours, as in the public V100 preemption traces of Can't Be Late (NSDI 2024).
     `held` are commitments already paid for. `cost_basis` is full (amortisation and power) or
     marginal (power only) for owned machines. `checkpoints_kept` are stored while the job runs.
-    `learning` is on or off: whether the user's own past runs shift and narrow the estimates.
+    `learning` is on or off: whether the user's own past runs shift and narrow the estimates. `discounts` are
+    negotiated prices; `credits` lower what is paid and never change which plan is cheapest.
     """
 
     goodput: float = 0.8
@@ -42,3 +71,5 @@ class PlannerSettings:
     cost_basis: str = "full"
     checkpoints_kept: int = 2
     learning: str = "on"
+    discounts: tuple[Discount, ...] = ()
+    credits: tuple[Credit, ...] = ()

@@ -18,6 +18,7 @@ from catalog.offer import Offer
 from catalog.owned import OwnedMachine
 from catalog.quantities import shown
 from planner.candidates.shapes import Arranged, arranged
+from planner.discounts import discounted
 from planner.settings import HeldCommitment, PlannerSettings
 
 Floats = NDArray[np.float64]
@@ -154,7 +155,11 @@ def _key(each: HeldCommitment | Offer) -> Key:
 def markets(
     columns: Columns, owned: tuple[OwnedMachine, ...], settings: PlannerSettings, start: datetime
 ) -> tuple[Market, ...]:
-    """Every market open to a job, the snapshot first. What the inventory says is taken to hold on the day of `start`."""
+    """Every market open to a job, the snapshot first, at the prices that the user has negotiated.
+
+    What the inventory says is taken to hold on the day of `start`.
+    """
+    columns = discounted(columns, settings.discounts)
     held = held_markets(columns, settings.held)
     day = start.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     own = owned_market(owned, settings.cost_basis, day) if owned else None
