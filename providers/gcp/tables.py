@@ -128,7 +128,8 @@ def known_components() -> frozenset[str]:
     """Every spelling of a component that some machine of the tables is made of."""
     parts = [spelling for each in families() for spelling in (*each.cores, *each.rams, *each.gpus, *each.shares)]
     tpus = [spelling for each in tpu_prices().values() for spelling in (*each.singles, *each.pods)]
-    return frozenset((*parts, *tpus, LOCAL_SSD))
+    attached = [component(row["attached_as"]) for row in _accelerator_types().values() if row["attached_as"]]
+    return frozenset((*parts, *tpus, *attached, LOCAL_SSD))
 
 
 @cache

@@ -8,6 +8,7 @@ import pytest
 from google.cloud import billing_v1
 
 from providers.gcp.skus import PricedSku, Prices, read_skus
+from providers.gcp.words import component
 from tests.clouds.gcp_skus import sku
 from tests.providers.gcp.reads import READ_AT
 
@@ -142,10 +143,16 @@ def test_optional_fields_may_be_missing() -> None:
     assert nanos(prices_of(made), "l4") == 500_000_000
 
 
-def test_a_known_component_needs_no_resource_group() -> None:
-    made = sku(L4, 500_000_000, ["us-central1"])
+@pytest.mark.parametrize("name", ["Nvidia L4 GPU", "Nvidia Tesla T4 GPU"])
+def test_a_known_component_needs_no_resource_group(name: str) -> None:
+    made = sku(f"{name} running in Iowa", 500_000_000, ["us-central1"])
     del made["category"]["resourceGroup"]
-    assert nanos(prices_of(made), "l4") == 500_000_000
+    assert nanos(prices_of(made), component(name)) == 500_000_000
+
+
+def test_the_gpu_of_an_n1_machine_without_a_usable_price_is_set_aside() -> None:
+    found = prices_of(sku("Nvidia Tesla T4 GPU running in Iowa", 0, ["us-central1"]))
+    assert found.why_unusable(["t4"], "us-central1", "on_demand") == "a price of zero means unknown"
 
 
 def test_skus_of_other_things_are_passed_over() -> None:
