@@ -1,0 +1,182 @@
+"""The time-indexed model of a portfolio over some of its columns, for HiGHS.
+
+Sets and data as in `planner.portfolio.instance`; one column i is (job j, configuration k, start s).
+Variables
+    x_i in {0, 1}   column i runs
+    v_j in {0, 1}   job j is left out
+Model
+    minimise     sum_i c_i x_i + sum_j p_j v_j
+    run_j:       sum of x_i over the columns of j + v_j = 1
+    use_r_t:     sum of u_ir x_i over the columns in use of pool r in slot t <= b_rt
+    budget:      sum_i c_i x_i <= B
+Rows that no choice can break are left out, and of equal rows one is kept.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pulp
+
+from planner.portfolio.instance import ROUNDING, Columns, Floats, Instance, Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Solved:
+    """What HiGHS made of the model: a column per job (-1: left out) or None, and a bound on its value in USD.
+
+    `proven` says that nothing of these columns is cheaper; `duals` of the capacity rows (R + 1, T) and of the
+    budget row are there for linear relaxations only.
+    """
+
+    column: Ints | None
+    bound_usd: float
+    proven: bool
+    duals: Floats | None = None
+    budget_dual: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Row:
+    """Capacity of pool `pool` in slot `slot`: these of the columns at hand use `units` of `capacity`."""
+
+    pool: int
+    slot: int
+    which: Ints
+    units: Floats
+    capacity: float
+
+
+def capacity_rows(instance: Instance, columns: Columns, at: Ints, jobs: Ints, left: Floats) -> list[_Row]:
+    """The capacity rows that could bind among the columns `at` of these jobs, each once."""
+    pool, slot, which, units = _entries(instance, columns, at)
+    order = np.lexsort((which, slot, pool))
+    pool, slot, which, units = pool[order], slot[order], which[order], units[order]
+    if not len(pool):
+        return []
+    key = pool * instance.slots + slot
+    _, first = np.unique(key, return_index=True)
+    rows, seen = [], set()
+    job = columns.job[at]
+    for a, b in zip(first.tolist(), [*first[1:].tolist(), len(key)], strict=True):
+        capacity = float(left[pool[a], slot[a]])
+        if not math.isfinite(capacity):
+            continue
+        mine, sizes = which[a:b], units[a:b]
+        most = np.zeros(instance.jobs)
+        np.maximum.at(most, job[mine], sizes)
+        if most.sum() <= capacity + ROUNDING:
+            continue
+        fingerprint = (mine.tobytes(), sizes.tobytes(), capacity)
+        if fingerprint in seen:
+            continue
+        seen.add(fingerprint)
+        rows.append(_Row(pool=int(pool[a]), slot=int(slot[a]), which=mine, units=sizes, capacity=capacity))
+    return rows
+
+
+def _entries(instance: Instance, columns: Columns, at: Ints) -> tuple[Ints, Ints, Ints, Floats]:
+    """(pool, slot, place in `at`, units) of everything that the columns use of finite pools."""
+    parts: list[tuple[Ints, Ints, Ints, Floats]] = []
+    finite = np.isfinite(instance.capacity).any(axis=1)
+    for use in range(instance.pool.shape[1]):
+        pool = instance.pool[columns.configuration[at], use]
+        units = instance.units[columns.configuration[at], use]
+        which = np.flatnonzero(finite[pool] & (units > 0))
+        length = (columns.end[at] - columns.start[at])[which].astype(np.int64)
+        slot = np.arange(int(length.sum())) - np.repeat(np.cumsum(length) - length, length)
+        slot += np.repeat(columns.start[at][which], length)
+        parts.append((np.repeat(pool[which], length), slot, np.repeat(which, length), np.repeat(units[which], length)))
+    pools, slots, whiches, sizes = zip(*parts, strict=True)
+    return np.concatenate(pools), np.concatenate(slots), np.concatenate(whiches), np.concatenate(sizes)
+
+
+def solve(
+    instance: Instance,
+    columns: Columns,
+    at: Ints,
+    jobs: Ints,
+    *,
+    left: Floats,
+    budget_left: float,
+    start: Ints | None = None,
+    time_limit_s: float,
+    relative_gap: float = 0.0,
+    nodes: int | None = None,
+    relaxed: bool = False,
+) -> Solved:
+    """The best choice for `jobs` among the columns `at` in what is `left` of pools and budget.
+
+    `start` is a column per job of the instance to begin from. With `relaxed` the linear relaxation and its duals.
+    """
+    problem = pulp.LpProblem("portfolio", pulp.LpMinimize)
+    kind: Literal["Continuous", "Binary"] = "Continuous" if relaxed else "Binary"
+    x = [problem.add_variable(f"x_{i}", 0, 1, kind) for i in range(len(at))]
+    v = {int(j): problem.add_variable(f"v_{j}", 0, 1, kind) for j in jobs}
+    costs = columns.cost_usd[at].tolist() + instance.penalty_usd[jobs].tolist()
+    problem.setObjective(pulp.lpSum_vars_coefs(zip([*x, *v.values()], costs, strict=True)))
+    of: dict[int, list[pulp.LpVariable]] = {j: [variable] for j, variable in v.items()}
+    for variable, j in zip(x, columns.job[at].tolist(), strict=True):
+        of[j].append(variable)
+    for j, variables in of.items():
+        problem.addConstraint(pulp.lpSum_vars_coefs((each, 1.0) for each in variables) == 1, f"run_{j}")
+    rows = capacity_rows(instance, columns, at, jobs, left)
+    chosen = set() if start is None else {int(c) for c in start[jobs] if c >= 0}
+    running = {i for i, column in enumerate(at.tolist()) if column in chosen}
+    before: tuple[int, pulp.LpVariable, dict[int, float]] | None = None
+    for row in rows:
+        name = f"{row.pool}_{row.slot}"
+        in_use = problem.add_variable(f"u_{name}", 0, row.capacity)
+        now = dict(zip(row.which.tolist(), row.units.tolist(), strict=True))
+        terms, then = [(in_use, -1.0)], {}
+        if before is not None and before[0] == row.pool:
+            terms.append((before[1], 1.0))
+            then = before[2]
+        changes = ((i, now.get(i, 0.0) - then.get(i, 0.0)) for i in now.keys() | then.keys())
+        terms += [(x[i], change) for i, change in changes if change]
+        problem.addConstraint(pulp.lpSum_vars_coefs(terms) == 0, f"use_{name}")
+        before = row.pool, in_use, now
+        in_use.setInitialValue(sum(now[i] for i in running & now.keys()))
+    if math.isfinite(budget_left):
+        problem.addConstraint(
+            pulp.lpSum_vars_coefs(zip(x, columns.cost_usd[at].tolist(), strict=True)) <= budget_left, "budget"
+        )
+    if start is not None:
+        for i, variable in enumerate(x):
+            variable.setInitialValue(float(i in running))
+        for j, variable in v.items():
+            variable.setInitialValue(float(start[j] < 0))
+    more: dict[str, Any] = {} if nodes is None else {"mip_max_nodes": nodes}
+    solver = pulp.HiGHS(
+        mip=not relaxed,
+        msg=False,
+        threads=1,
+        timeLimit=max(0.01, time_limit_s),
+        gapRel=relative_gap,
+        warmStart=start is not None,
+        **more,
+    )
+    stats = problem.solve(solver)
+    if relaxed:
+        return _relaxed(instance, problem, rows, stats)
+    chosen_columns = None
+    if stats.has_solution:
+        chosen_columns = np.full(instance.jobs, -1, np.int64)
+        for variable, column in zip(x, at.tolist(), strict=True):
+            if (variable.varValue or 0.0) > 0.5:
+                chosen_columns[columns.job[column]] = column
+    bound = -math.inf if stats.best_bound is None else float(stats.best_bound)
+    return Solved(column=chosen_columns, bound_usd=bound, proven=stats.status == pulp.LpSolveStatus.Optimal)
+
+
+def _relaxed(instance: Instance, problem: pulp.LpProblem, rows: list[_Row], stats: pulp.LpSolveStats) -> Solved:
+    duals, dear = np.zeros_like(instance.capacity), 0.0
+    named = {constraint.name: constraint for constraint in problem.constraints()}
+    for row in rows:
+        duals[row.pool, row.slot] = max(0.0, -(named[f"use_{row.pool}_{row.slot}"].pi or 0.0))
+    if "budget" in named:
+        dear = max(0.0, -(named["budget"].pi or 0.0))
+    solved = stats.status == pulp.LpSolveStatus.Optimal
+    value = float(stats.objective) if solved and stats.objective is not None else -math.inf
+    return Solved(column=None, bound_usd=value, proven=solved, duals=duals, budget_dual=dear)

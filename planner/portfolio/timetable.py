@@ -1,0 +1,156 @@
+"""A plan being made: what is left of every pool and of the budget, and where a job fits best right now.
+
+Per job the columns stand as one block, so a question is a dozen numpy calls on small arrays: count, along the
+job's own dates, the slots in which a configuration does not fit, and take the cheapest start that crosses none.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.portfolio.instance import LEFT_OUT, ROUNDING, Columns, Floats, Instance, Ints, Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Block:
+    """One job's columns: `pools` and `units` (uses) of its configurations; where a column starts and ends in the counts."""
+
+    first: int
+    last: int
+    opens: int
+    closes: int
+    pools: tuple[Ints, ...]
+    units: tuple[Floats, ...]
+    start_at: Ints
+    end_at: Ints
+
+
+class Timetable:
+    """Which column each job has (`column`, -1: none), and what is left over: `left` (R + 1, T), `budget_left`."""
+
+    def __init__(self, instance: Instance, columns: Columns) -> None:
+        """Nothing placed yet."""
+        self.instance, self.columns = instance, columns
+        self.left = instance.capacity.copy()
+        self.column = np.full(instance.jobs, LEFT_OUT, np.int64)
+        self.budget_left = instance.budget_usd
+        self.cost_usd = float(instance.penalty_usd.sum())
+        self._tight = np.isfinite(instance.budget_usd)
+        self._blocks = [_block(instance, columns, j) for j in range(instance.jobs)]
+        self._uses = _uses(instance, columns)
+
+    def free(self, job: int) -> NDArray[np.bool_]:
+        """Which of the job's columns fit what is left, the job itself not counted as placed."""
+        block = self._blocks[job]
+        if block.first == block.last:
+            return np.zeros(0, np.bool_)
+        part = self.left[:, block.opens : block.closes]
+        short = part[block.pools[0]] < block.units[0]
+        for pools, units in zip(block.pools[1:], block.units[1:], strict=True):
+            short |= part[pools] < units
+        counted = np.zeros((short.shape[0], short.shape[1] + 1), np.int32)
+        np.cumsum(short, axis=1, out=counted[:, 1:])
+        flat = counted.reshape(-1)
+        fits: NDArray[np.bool_] = flat[block.end_at] == flat[block.start_at]
+        if self._tight:
+            fits &= self.columns.cost_usd[block.first : block.last] <= self.budget_left + ROUNDING
+        return fits
+
+    def place(self, job: int, column: int) -> None:
+        """Run a job that is not placed."""
+        self._take(column, 1.0)
+        self.column[job] = column
+
+    def remove(self, job: int) -> None:
+        """Leave a placed job out."""
+        self._take(int(self.column[job]), -1.0)
+        self.column[job] = LEFT_OUT
+
+    def _take(self, column: int, sign: float) -> None:
+        configuration, start, end = self._uses.configuration[column], self._uses.start[column], self._uses.end[column]
+        for pool, units in self._uses.of[configuration]:
+            self.left[pool, start:end] -= sign * units
+        cost = self._uses.cost[column]
+        self.budget_left -= sign * cost
+        self.cost_usd += sign * (cost - self._uses.penalty[self._uses.job[column]])
+
+    def block(self, job: int) -> tuple[int, int]:
+        """First and last of the job's columns, the last excluded."""
+        return self._blocks[job].first, self._blocks[job].last
+
+    def load(self, column: Ints) -> None:
+        """Start again from the columns of a plan."""
+        self.left = self.instance.capacity.copy()
+        self.column[:] = LEFT_OUT
+        self.budget_left, self.cost_usd = self.instance.budget_usd, float(self.instance.penalty_usd.sum())
+        for job in np.flatnonzero(column >= 0).tolist():
+            self.place(job, int(column[job]))
+
+    def plan(self) -> Plan:
+        """The plan as it stands."""
+        return as_plan(self.instance, self.columns, self.column)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Uses:
+    """The same figures as Python lists, for one element at a time."""
+
+    configuration: list[int]
+    start: list[int]
+    end: list[int]
+    job: list[int]
+    cost: list[float]
+    penalty: list[float]
+    of: list[list[tuple[int, float]]]
+
+
+def _uses(instance: Instance, columns: Columns) -> _Uses:
+    rows = zip(instance.pool.tolist(), instance.units.tolist(), strict=True)
+    return _Uses(
+        configuration=columns.configuration.tolist(),
+        start=columns.start.tolist(),
+        end=columns.end.tolist(),
+        job=columns.job.tolist(),
+        cost=columns.cost_usd.tolist(),
+        penalty=instance.penalty_usd.tolist(),
+        of=[
+            [(pool, units) for pool, units in zip(*row, strict=True) if pool < instance.pools and units > 0]
+            for row in rows
+        ],
+    )
+
+
+def _block(instance: Instance, columns: Columns, job: int) -> _Block:
+    first, last = int(columns.first[job]), int(columns.first[job + 1])
+    if first == last:
+        empty = np.zeros(0, np.int64)
+        return _Block(first=first, last=last, opens=0, closes=0, pools=(), units=(), start_at=empty, end_at=empty)
+    mine = columns.configuration[first:last]
+    kinds, row = np.unique(mine, return_inverse=True)
+    opens, closes = int(columns.start[first:last].min()), int(columns.end[first:last].max())
+    width = closes - opens + 1
+    used = [u for u in range(instance.pool.shape[1]) if u == 0 or (instance.units[kinds, u] > 0).any()]
+    return _Block(
+        first=first,
+        last=last,
+        opens=opens,
+        closes=closes,
+        pools=tuple(instance.pool[kinds, u] for u in used),
+        units=tuple(instance.units[kinds, u][:, None] - ROUNDING for u in used),
+        start_at=row.reshape(-1) * width + (columns.start[first:last] - opens),
+        end_at=row.reshape(-1) * width + (columns.end[first:last] - opens),
+    )
+
+
+def as_plan(instance: Instance, columns: Columns, column: Ints) -> Plan:
+    """Columns as a plan; its cost is summed afresh."""
+    runs = column >= 0
+    at = np.where(runs, column, 0)
+    empty = len(columns) == 0
+    cost = np.zeros(instance.jobs) if empty else columns.cost_usd[at]
+    return Plan(
+        configuration=np.where(runs, LEFT_OUT if empty else columns.configuration[at], LEFT_OUT).astype(np.int64),
+        start=np.where(runs, -1 if empty else columns.start[at], -1).astype(np.int64),
+        cost_usd=float(np.where(runs, cost, instance.penalty_usd).sum()),
+    )
