@@ -77,8 +77,14 @@ def provider_report(read: Read) -> Document:
         "regions_failed": grouped((region, why) for region, why in sorted(gathered.failed.items())),
         "failure": gathered.failure or None,
         "refused": list(read.refused),
-        "calls_failed": grouped((region, line) for region, each in rows for line in each.failures),
-        "notes": grouped((region, line) for region, each in rows for line in each.notes),
+        "calls_failed": [
+            *of_provider(line for _, each in rows for line in each.provider_failures),
+            *grouped((region, line) for region, each in rows for line in each.failures),
+        ],
+        "notes": [
+            *of_provider(line for _, each in rows for line in each.provider_notes),
+            *grouped((region, line) for region, each in rows for line in each.notes),
+        ],
         "warnings": [*read.warnings, *read.sifted.notes],
     }
 
@@ -90,6 +96,11 @@ def grouped(lines: Iterable[tuple[str, str]]) -> list[Document]:
         regions[line].append(region)
     ranked = sorted(regions.items(), key=lambda each: (-len(each[1]), each[0]))
     return [{"message": line, "regions": list(dict.fromkeys(places))} for line, places in ranked]
+
+
+def of_provider(lines: Iterable[str]) -> list[Document]:
+    """What was said of the provider as a whole, each line once, of no region."""
+    return [{"message": line, "regions": []} for line in dict.fromkeys(lines)]
 
 
 def hints(providers: Sequence[Document]) -> list[str]:

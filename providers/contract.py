@@ -27,7 +27,9 @@ class Rows:
     kind in this region that is not among `offers` has vanished, one of any other kind is merely not
     confirmed. `failures` has a line for each call that did not answer, naming the call, why, and what
     stays as it was; `notes` what people should know although nothing failed (an accelerator that
-    nobody has described yet, hardware taken from gpuplan's own table).
+    nobody has described yet, hardware taken from gpuplan's own table). `provider_failures` and
+    `provider_notes` are lines of the same two kinds that hold for the provider as a whole; they are
+    shown once, without a region, however many regions carry them.
     """
 
     instance_types: tuple[InstanceType, ...] = ()
@@ -36,6 +38,8 @@ class Rows:
     whole_kinds: frozenset[str] = frozenset()
     failures: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    provider_failures: tuple[str, ...] = ()
+    provider_notes: tuple[str, ...] = ()
 
 
 class Provider(Protocol):

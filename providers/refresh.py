@@ -45,7 +45,9 @@ class Read:
             return "failed"
         if self.refused:
             return "refused"
-        incomplete = self.gathered.failed or any(rows.failures for rows in self.gathered.rows.values())
+        incomplete = self.gathered.failed or any(
+            rows.failures or rows.provider_failures for rows in self.gathered.rows.values()
+        )
         return "partial" if incomplete else "whole"
 
 

@@ -62,8 +62,10 @@ def _failures(each: dict[str, Any]) -> Iterator[str]:
 
 
 def _of_regions(each: dict[str, Any], line: dict[str, Any]) -> str:
-    """`aws, 30 regions (af-south-1, ...): message`: the provider, where, and what was said there."""
+    """`aws, 30 regions (af-south-1, ...): message`: the provider, where unless everywhere, and what was said there."""
     places = line["regions"]
+    if not places:
+        return plain(f"{each['provider']}: {line['message'].removeprefix(each['provider'] + ': ')}")
     if len(places) == each["regions"] > 1:
         where = "every region"
     elif len(places) <= MOST_REGIONS:

@@ -23,8 +23,8 @@ from providers.web import NotThere
 PARALLEL = 4
 LISTED_KINDS = frozenset({"on_demand", *RESERVED_KINDS.values()})
 WITHOUT_CREDENTIALS = (
-    "no AWS credentials: spot prices by zone, capacity blocks and the account's own regions were not read, earlier ones "
-    "stay as they were; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
+    "no AWS credentials: spot prices by zone, capacity blocks and the account's own regions were not read, earlier prices "
+    "of these kinds stay and are marked stale; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
 )
 NO_PLAN_FILES = "savings plans: AWS has no public price files of them at this address, earlier rates stay as they were"
 
@@ -66,9 +66,11 @@ class _PublicAws:
             gathered.add_listed(priced.rows.get(place, ()))
             gathered.quarantined += priced.doubts.get(place, ())
         gathered.quarantined += self._of_no_place(priced)
-        failures = [WITHOUT_CREDENTIALS]
-        plan_kinds = self._add_plan_rates(gathered, failures)
-        self._add_spot(gathered, failures)
+        failures: list[str] = []
+        provider_failures: list[str] = []
+        provider_notes = [WITHOUT_CREDENTIALS]
+        plan_kinds = self._add_plan_rates(gathered, failures, provider_notes)
+        self._add_spot(gathered, provider_failures)
         gathered.notes += _strangers(priced, places)
         return Rows(
             instance_types=gathered.instance_types,
@@ -77,14 +79,16 @@ class _PublicAws:
             whole_kinds=LISTED_KINDS | plan_kinds,
             failures=self._not_yet_said(failures),
             notes=self._not_yet_said(gathered.notes),
+            provider_failures=tuple(provider_failures),
+            provider_notes=tuple(provider_notes),
         )
 
-    def _add_plan_rates(self, gathered: RegionOffers, failures: list[str]) -> frozenset[str]:
+    def _add_plan_rates(self, gathered: RegionOffers, failures: list[str], provider_notes: list[str]) -> frozenset[str]:
         """The kinds of which everything was read."""
         try:
             plans = self._files.plan_rates(gathered.region)
         except NotThere:
-            gathered.notes.append(NO_PLAN_FILES)
+            provider_notes.append(NO_PLAN_FILES)
             return frozenset()
         except ProviderFailure as failure:
             failures.append(f"savings plans: {failure}; earlier rates stay as they were")
@@ -94,11 +98,13 @@ class _PublicAws:
             gathered.quarantined += plans.doubts.get(place, ())
         return frozenset(PLAN_KINDS.values())
 
-    def _add_spot(self, gathered: RegionOffers, failures: list[str]) -> None:
+    def _add_spot(self, gathered: RegionOffers, provider_failures: list[str]) -> None:
         try:
             gathered.add_spot(self._advisor.savings(), self._advisor.interruption_rates())
         except ProviderFailure as failure:
-            failures.append(f"spot advisor: {failure}; spot prices are not modelled, earlier ones stay as they were")
+            provider_failures.append(
+                f"spot advisor: {failure}; spot prices are not modelled, earlier ones stay as they were"
+            )
 
     def _of_no_place(self, priced: Priced) -> list[Quarantined]:
         """What a file says of products in no known place, with the first region that reads the file."""

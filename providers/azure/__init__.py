@@ -67,7 +67,7 @@ class _Azure:
             raise UnusableInput.at("region", message=f"azure has no region {region!r}; regions are named like eastus")
         prices = prices_of(self._pages.rows(place), region=place, read_at=self._read_at)
         rows = rows_of(prices, region=place, skus=self._skus, skus_failed=bool(self._failure), read_at=self._read_at)
-        return self._with_what_is_said_once(rows)
+        return self._with_what_concerns_all(rows)
 
     def _read_skus(self) -> None:
         if not self._sources.azure_subscription_id:
@@ -79,17 +79,17 @@ class _Azure:
         except ProviderFailure as failure:
             self._failure = f"{failure}; hardware comes from gpuplan's own table, prices are live"
 
-    def _with_what_is_said_once(self, rows: Rows) -> Rows:
-        """The rows with what concerns all regions said by the first, and by no other again."""
-        failures = (*rows.failures, self._failure) if self._failure else rows.failures
-        notes = rows.notes if self._sources.azure_subscription_id else (NO_SUBSCRIPTION, *rows.notes)
+    def _with_what_concerns_all(self, rows: Rows) -> Rows:
+        """The rows without what another region has said already, and with what holds for every region."""
         with self._lock:
-            new = [line for line in dict.fromkeys((*failures, *notes)) if line not in self._said]
+            new = [line for line in dict.fromkeys((*rows.failures, *rows.notes)) if line not in self._said]
             self._said.update(new)
         return replace(
             rows,
-            failures=tuple(line for line in failures if line in new),
-            notes=tuple(line for line in notes if line in new),
+            failures=tuple(line for line in rows.failures if line in new),
+            notes=tuple(line for line in rows.notes if line in new),
+            provider_failures=(self._failure,) if self._failure else (),
+            provider_notes=() if self._sources.azure_subscription_id else (NO_SUBSCRIPTION,),
         )
 
 

@@ -223,3 +223,14 @@ def test_a_night_that_sets_much_aside_is_not_kept_row_by_row(opened: Any, monkey
     report = gpuplan.refresh({})
     kept = gpuplan.refresh_report(report["id"])
     assert (len(report["quarantined"]), len(kept["quarantined"]), kept["quarantined_left_out"]) == (5, 2, 3)
+
+
+def test_what_holds_for_a_whole_provider_is_said_once_and_of_no_region(opened: Any) -> None:
+    places = {
+        each: rows(price(each), provider_failures=("price list: denied",), provider_notes=("no subscription",))
+        for each in ("us-east-1", "us-east-2")
+    }
+    [each] = opened(aws(**places)).refresh({})["providers"]
+    assert each["calls_failed"] == [{"message": "price list: denied", "regions": []}]
+    assert each["notes"] == [{"message": "no subscription", "regions": []}]
+    assert each["outcome"] == "partial"

@@ -174,3 +174,8 @@ def test_offers_that_were_not_confirmed_say_so(
         if "us-east-1 " in line
     ]
     assert "not confirmed" not in row
+
+
+def test_what_holds_for_a_whole_provider_is_shown_without_a_region(refresh: Callable[..., Any]) -> None:
+    answer = Rows(instance_types=(machine(),), offers=(price("us-east-1"),), provider_notes=("aws: no credentials",))
+    assert "  - aws: no credentials\n" in refresh(clouds=(aws(**{"us-east-1": answer}),)).out

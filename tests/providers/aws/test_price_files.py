@@ -7,7 +7,7 @@ import json
 import threading
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -353,18 +353,20 @@ def test_a_broken_advisor_leaves_the_list_prices_and_is_told_once(files: Files) 
     east, west = provider.fetch("us-east-1"), provider.fetch("us-west-2")
     assert only_prices_of_the_p4d(east)
     assert len(west.offers) == 1
-    told = [line for rows in (east, west) for line in rows.failures if line.startswith("spot advisor: ")]
+    told = {line for rows in (east, west) for line in rows.provider_failures if line.startswith("spot advisor: ")}
     assert len(told) == 1
     assert files.asked(ADVISOR) == 1
 
 
-def test_what_needs_credentials_is_said_once_and_says_what_to_set(files: Files) -> None:
+def test_what_needs_credentials_is_a_note_of_the_provider_that_says_what_to_set(files: Files) -> None:
     files.index("us-east-1", "us-west-2")
     files.put(f"{VERSION}/us-east-1/index.csv", csv_file([P4D]))
     files.put(f"{VERSION}/us-west-2/index.csv", csv_file([P4D_WEST]))
     provider = files.provider()
-    assert provider.fetch("us-west-2").failures == (WITHOUT_CREDENTIALS,)
-    assert provider.fetch("us-east-1").failures == ()
+    for region in ("us-west-2", "us-east-1"):
+        rows = provider.fetch(region)
+        assert WITHOUT_CREDENTIALS in rows.provider_notes
+        assert (rows.failures, rows.provider_failures) == ((), ())
     assert "AWS_ACCESS_KEY_ID" in WITHOUT_CREDENTIALS
 
 
@@ -435,7 +437,8 @@ def test_a_region_without_accelerators_has_no_rows_and_no_failure(files: Files) 
     files.put(f"{VERSION}/us-east-1/index.csv", csv_file([P4D]))
     provider = files.provider()
     provider.fetch("us-east-1")
-    assert provider.fetch("ca-west-1") == Rows(whole_kinds=LISTED_KINDS)
+    rows = provider.fetch("ca-west-1")
+    assert replace(rows, provider_notes=()) == Rows(whole_kinds=LISTED_KINDS)
 
 
 def test_threads_that_want_one_file_read_it_once(files: Files) -> None:
@@ -587,9 +590,9 @@ def test_without_savings_plan_files_their_rates_stay_and_a_note_says_so(files: F
     files.index("us-east-1")
     files.put(f"{VERSION}/us-east-1/index.csv", csv_file([P4D]))
     rows = files.provider().fetch("us-east-1")
-    assert [note for note in rows.notes if note.startswith("savings plans: ")]
+    assert [note for note in rows.provider_notes if note.startswith("savings plans: ")]
     assert not {kind for kind in rows.whole_kinds if kind.startswith("savings_plan")}
-    assert rows.failures == (WITHOUT_CREDENTIALS,)
+    assert rows.failures == ()
 
 
 def test_a_savings_plan_file_that_fails_leaves_the_list_prices(files: Files) -> None:
@@ -660,6 +663,7 @@ def test_a_refresh_without_keys_gives_back_the_list_prices_of_the_whole_catalogu
     assert machines == {
         row for row in catalogue.instance_types if row.name in {offer.instance_type for offer in served}
     }
-    assert [line for rows in fetched.values() for line in rows.failures].count(WITHOUT_CREDENTIALS) == 1
+    assert {line for rows in fetched.values() for line in (*rows.failures, *rows.provider_failures)} == set()
+    assert all(WITHOUT_CREDENTIALS in rows.provider_notes for rows in fetched.values())
     assert all(offer.modelled for rows in fetched.values() for offer in spot(rows))
     assert sum(len(spot(rows)) for rows in fetched.values()) > 100

@@ -81,11 +81,11 @@ def small(**settings: Any) -> CloudServer:
 
 
 def failures(rows: dict[str, Rows]) -> list[str]:
-    return [line for each in rows.values() for line in each.failures]
+    return list(dict.fromkeys(line for each in rows.values() for line in (*each.failures, *each.provider_failures)))
 
 
 def notes(rows: dict[str, Rows]) -> list[str]:
-    return [line for each in rows.values() for line in each.notes]
+    return list(dict.fromkeys(line for each in rows.values() for line in (*each.notes, *each.provider_notes)))
 
 
 def is_arm(request: Request) -> bool:
@@ -351,7 +351,7 @@ def test_plain_http_with_real_credentials_is_refused_by_the_sdk_and_said(monkeyp
     with server.running():
         azure = provider(replace(sources(server), anonymous=False), read_at=NIGHT)
         rows = azure.fetch("eastus")
-    (line,) = rows.failures
+    (line,) = rows.provider_failures
     assert "non-TLS" in line
     assert "never-shown-secret" not in line
     assert not any(is_arm(request) for request in server.requests)
