@@ -90,7 +90,7 @@ def _pages(ask: Callable[..., _Pager], request: Any, patience: Patience) -> Iter
 def _failure(what: str, error: Exception, secrets: tuple[str | None, ...]) -> ProviderFailure:
     """The error as people should see it; the clients raise errors of any kind over an answer of another shape."""
     from google.api_core import exceptions
-    from google.auth.exceptions import GoogleAuthError
+    from google.auth.exceptions import GoogleAuthError, InvalidOperation
     from google.protobuf.json_format import ParseError  # type: ignore[import-untyped]
     from requests.exceptions import RequestException
 
@@ -98,6 +98,8 @@ def _failure(what: str, error: Exception, secrets: tuple[str | None, ...]) -> Pr
     message = f"{what}: {said(cause or error, secrets=secrets)}"
     if isinstance(cause, (exceptions.Unauthorized, exceptions.Forbidden)) or _is_wrong_key(cause):
         return NoAccess(message)
+    if isinstance(cause, InvalidOperation):
+        return NoAccess(f"{what}: 401, credentials are asked for and GPUPLAN_ANONYMOUS=1 sends none")
     if isinstance(cause, exceptions.NotFound):
         return NotOffered(message)
     if isinstance(cause, (exceptions.GoogleAPIError, GoogleAuthError, RequestException)):
@@ -128,7 +130,7 @@ def _retry(patience: Patience) -> Any:
 def _may_pass() -> Callable[[Exception], bool]:
     """Whether an error may be gone next time; one for each listing, since it counts the unreadable answers."""
     from google.api_core import exceptions
-    from google.auth.exceptions import TransportError
+    from google.auth.exceptions import InvalidOperation, TransportError
     from google.protobuf.json_format import ParseError
     from requests.exceptions import ChunkedEncodingError, ContentDecodingError, Timeout
     from requests.exceptions import ConnectionError as Unreachable
@@ -153,6 +155,8 @@ def _may_pass() -> Callable[[Exception], bool]:
             return True
         if isinstance(error, exceptions.Forbidden):
             return _is_a_rate_limit(error)
+        if isinstance(error, InvalidOperation):
+            return False
         if isinstance(error, (ParseError, *ODD_ANSWERS)):
             unreadable += 1
             return unreadable < UNREADABLE_ANSWERS

@@ -45,6 +45,7 @@ class GcpProvider:
         self._who: Account | None = None
         self._zones: dict[str, tuple[str, ...]] | None = None
         self._refused = ""
+        self._failures: list[str] = []
         self._reading: Reading | ProviderFailure | None = None
 
     def regions(self) -> Sequence[str]:
@@ -81,12 +82,10 @@ class GcpProvider:
 
     def _listed_regions(self, who: Account) -> dict[str, tuple[str, ...]]:
         try:
-            zones = Places(who, self._sources, self._patience).regions()
+            zones, self._failures = Places(who, self._sources, self._patience).zones_by_region()
         except NoAccess as error:
             self._refused = str(error)
             return self._regions_of_prices()
-        if not zones:
-            raise ProviderFailure("gcp Compute Engine, Regions.list: the list is empty; check GPUPLAN_GCP_PROJECT")
         return zones
 
     def _regions_of_prices(self) -> dict[str, tuple[str, ...]]:
@@ -125,6 +124,7 @@ class GcpProvider:
             return reading
         zones = self._zones or {}
         reading = read_all(who, self._sources, self._patience, self._read_at, zones)
+        reading.failures += self._failures
         for region, aside in quarantined_by_region(reading.prices, zones).items():
             reading.quarantined_in[region] += aside
         return reading

@@ -1,5 +1,6 @@
 """What Compute Engine and the TPU API list: regions, zones, accelerated machines, GPUs to attach, TPU slices."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ GONE = frozenset(("OBSOLETE", "DELETED"))
 HARMLESS = frozenset(("", "NO_RESULTS_ON_PAGE"))
 #: Zones of the TPU API in a row that do not answer before the rest is not asked.
 DEAD_ZONES = 3
+#: Lists of Compute Engine that fail otherwise than for want of access before the service counts as dead.
+DEAD_LISTS = 2
 TPU_ZONES_AT_ONCE = 4
 #: There are more than a hundred zones to ask: one that does not answer may not hold up the others.
 TPU_SECONDS_PER_ZONE = 20.0
@@ -71,6 +74,13 @@ def region_of(zone: str) -> str:
     return zone.rsplit("/", 1)[-1].rpartition("-")[0]
 
 
+def _by_region(zones: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for zone in sorted(zones):
+        found[region_of(zone)].append(zone)
+    return {region: tuple(names) for region, names in found.items() if region}
+
+
 class Places:
     """The listings of one project; every call raises `ProviderFailure` if it does not answer."""
 
@@ -80,13 +90,47 @@ class Places:
         self._sources = sources
         self._patience = patience
 
-    def regions(self) -> dict[str, tuple[str, ...]]:
-        """Zones by region, as the regions state them."""
+    def zones_by_region(self) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+        """Zones by region, and what failed before: as the regions state them, else the zones, else the GPUs by zone.
+
+        Raises the first `ProviderFailure` if none of the lists answers; two dead ones are enough.
+        """
+        failures: list[ProviderFailure] = []
+        for what, ask in (
+            ("Regions.list", self._regions),
+            ("Zones.list", self._regions_of_zones),
+            ("AcceleratorTypes.aggregated_list", self._regions_of_scopes),
+        ):
+            try:
+                found = ask()
+                if not found:
+                    raise ProviderFailure(f"gcp Compute Engine, {what}: the list is empty; check GPUPLAN_GCP_PROJECT")
+            except ProviderFailure as error:
+                failures.append(error)
+                if sum(not isinstance(each, (NoAccess, NotOffered)) for each in failures) == DEAD_LISTS:
+                    break
+            else:
+                return found, [f"{each}; regions are taken from other lists" for each in failures]
+        raise failures[0]
+
+    def _regions(self) -> dict[str, tuple[str, ...]]:
         from google.cloud import compute_v1
 
         request = compute_v1.ListRegionsRequest(project=self._who.project, max_results=MACHINES_PER_PAGE)
         rows = self._compute("Regions", "list", request, lambda page: type(page).pb(page).items)
         return {row.name: tuple(sorted(url.rsplit("/", 1)[-1] for url in row.zones)) for row in rows if row.name}
+
+    def _regions_of_zones(self) -> dict[str, tuple[str, ...]]:
+        return _by_region(self.zones())
+
+    def _regions_of_scopes(self) -> dict[str, tuple[str, ...]]:
+        from google.cloud import compute_v1
+
+        request = compute_v1.AggregatedListAcceleratorTypesRequest(
+            project=self._who.project, max_results=MACHINES_PER_PAGE
+        )
+        scopes = self._compute("AcceleratorTypes", "aggregated_list", request, lambda page: type(page).pb(page).items)
+        return _by_region(scope.removeprefix("zones/") for scope in set(scopes) if scope.startswith("zones/"))
 
     def zones(self) -> list[str]:
         """Every zone by name."""
