@@ -1,24 +1,28 @@
-"""What is in a size: gpuplan's own table where it knows the size, else the SKU list with `data/families.csv`.
+"""What is in a size: gpuplan's own table where it knows the size, else the SKU list and `data/families.csv`.
 
 Neither the price list nor the SKU list names the card, and the SKU list counts a share of a card as
-one (and has counted an eight-card machine as twelve), so the own table wins.
+one (and has counted an eight-card machine as twelve), so the own table wins. Sizes since 2020 carry
+their card in the name, which serves where neither table has the size yet.
 """
 
 import math
+import re
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from functools import cache
 
-from catalog.accelerators import accelerators
+from catalog.accelerators import accelerator_family, accelerators
 from catalog.embedded import embedded_instance_types
+from catalog.errors import UnusableInput
 from catalog.left_out import left_out
 from catalog.offer import Implausible, InstanceType
-from providers.azure.names import folded
+from providers.azure.names import folded, is_never_shared, named_card
 from providers.azure.skus import Sku
 from providers.azure.tables import Family, family_of
 
 SKU_SOURCE = "Azure resource SKUs (vCPU, memory, disk, GPUs), card by family"
+NAMING_SOURCE = "card by the name https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +52,7 @@ def hardware_of(size: str, sku: Sku | None, *, read_on: date) -> InstanceType | 
     known = known_sizes().get(folded(size))
     if known is not None:
         return known
-    family = family_of(size, sku.family if sku else "")
+    family = family_of(size, sku.family if sku else "") or _family_by_name(size)
     if family is None:
         return Unknown(reason="unknown accelerator: neither its name nor its family says which card it has")
     if family.left_out:
@@ -70,6 +74,27 @@ def differs(machine: InstanceType, sku: Sku) -> str:
     return f"{machine.name}: the SKU list says {sku.gpus} GPUs, gpuplan's own table {own}, which is kept"
 
 
+def _family_by_name(size: str) -> Family | None:
+    """The line of a size that no table has, if the card in its name can be only one of gpuplan's accelerators."""
+    card = named_card(size)
+    try:
+        cards = accelerator_family(card) if card else ()
+    except UnusableInput:
+        return None
+    if len(cards) != 1:
+        return None
+    return Family(
+        name_pattern=re.compile(re.escape(size), re.IGNORECASE),
+        families=frozenset(),
+        accelerator=cards[0],
+        card_vcpus=None,
+        card_memory_gib=None,
+        below_card="" if is_never_shared(size) else "uncounted",
+        left_out="",
+        source=NAMING_SOURCE,
+    )
+
+
 @cache
 def _left_out() -> dict[str, str]:
     return {folded(name): reason for name, reason in left_out().items()}
@@ -86,6 +111,8 @@ def _accelerator_count(family: Family, sku: Sku | None) -> Fraction | Unknown:
         return Unknown(reason=f"it has less than one {family.accelerator}, and nobody has said how much of it")
     if sku.gpus is None:
         return Unknown(reason=f"the SKU list does not say how many {family.accelerator} it has")
+    if sku.gpus == 1 and family.below_card == "uncounted":
+        return Unknown(reason=f"nobody has said if it has one {family.accelerator} or a share, which counts as one too")
     return Fraction(sku.gpus)
 
 

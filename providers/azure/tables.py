@@ -14,7 +14,8 @@ class Family:
     """One line of sizes: their names or families, and the card in them.
 
     `card_vcpus` is set where machines with fewer vCPUs hold less than a card: `below_card` says whether
-    that is the share of the vCPUs (`share`) or not known (`unknown`); `card_memory_gib` is what Azure
+    that is the share of the vCPUs (`share`) or not known (`unknown`). It is `uncounted` for a line outside the
+    table of which nobody has said whether a card is shared out at all. `card_memory_gib` is what Azure
     shares out of one card. `left_out` is the reason if this is no training hardware.
     """
 

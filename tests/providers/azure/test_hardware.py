@@ -186,6 +186,32 @@ def test_a_card_that_nobody_knows_is_unknown_and_not_guessed() -> None:
     assert found.reason.startswith("unknown accelerator")
 
 
+def test_a_new_line_of_machines_takes_its_card_from_the_name_and_its_count_from_the_list() -> None:
+    for name, family, card in (
+        ("Standard_ND96isr_B300_v7", "standardNDISRB300V7Family", "B300-SXM"),
+        ("Standard_ND192isr_NDR_MI355X_v6", "", "MI355X"),
+        ("Standard_NC96ds_xl_L40S_v6", "StandardNCdsL40Sv6Family", "L40S"),
+    ):
+        made = machine(name, family=family, capabilities={"GPUs": "8", "vCPUs": "96"})
+        assert (made.accelerator, made.accelerator_count) == (card, Fraction(8))
+        assert made.source.endswith("vm-naming-conventions")
+        assert isinstance(hardware_of(name, None, read_on=TODAY), Unknown)
+
+
+def test_one_gpu_of_a_new_line_may_be_a_share_except_in_the_training_series() -> None:
+    shared = hardware_of(
+        "Standard_NV6ads_L40S_v6", listed("Standard_NV6ads_L40S_v6", capabilities={"GPUs": "1"}), read_on=TODAY
+    )
+    assert isinstance(shared, Unknown)
+    assert "a share, which counts as one too" in shared.reason
+    assert machine("Standard_ND12is_L40S_v6", capabilities={"GPUs": "1"}).accelerator_count == 1
+
+
+@pytest.mark.parametrize("name", ["Standard_NX96_H100_v9", "Standard_NX96_A100_v9", "Standard_ND40s_v3"])
+def test_a_name_that_leaves_the_card_open_is_unknown_and_not_guessed(name: str) -> None:
+    assert isinstance(hardware_of(name, listed(name, capabilities={"GPUs": "8"}), read_on=TODAY), Unknown)
+
+
 def test_a_known_card_without_a_count_is_unknown() -> None:
     name = "Standard_ND96isrx_H200_v5"
     without = hardware_of(name, None, read_on=TODAY)
