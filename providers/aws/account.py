@@ -14,7 +14,7 @@ from catalog.embedded import embedded_instance_types
 from catalog.errors import ProviderFailure
 from catalog.regions import regions as known_regions
 from providers.aws.calls import BAD_CREDENTIALS, CallFailed, Calls
-from providers.aws.hardware import Machines, read_machines
+from providers.aws.hardware import Machines, confirm_on_demand, read_machines
 from providers.aws.places import Place, listed_regions, read_place, regions_of_the_table
 from providers.aws.price_list import PriceListReader, Prices
 from providers.aws.price_rows import WAVELENGTH_ZONE
@@ -63,6 +63,8 @@ def read_account(calls: Calls, seed: str, *, read_at: datetime) -> Account:
         reader.read(machines.types.keys() - own)
         known.result()
     prices, rates = reader.prices(), plans.result()
+    on_demand = {row.instance_type for row in prices.rows if row.price_kind == "on_demand"}
+    confirm_on_demand(machines, on_demand, as_of=read_at.date().isoformat())
     failures += [*prices.failures, *rates.failures, *machines.failures]
     answered = [place for place in places.values() if place.zones is not None or place.offered is not None]
     if not prices.rows and not answered:

@@ -17,8 +17,10 @@ from providers.said import said
 
 #: A dead region must not hold up the others (the SDK's default is a minute, five times).
 CONNECT_TIMEOUT_SECONDS = 5
-READ_TIMEOUT_SECONDS = 30
+READ_TIMEOUT_SECONDS = 20
 SDK_ATTEMPTS = 5
+#: Who does not answer at all is asked this many times, where throttling and server errors are worth more.
+SILENT_ATTEMPTS = 2
 POOL_CONNECTIONS = 16
 #: Whole answers that turn out to be broken, or whose pages expire, are asked for this many times.
 WHOLE_ATTEMPTS = 3
@@ -56,7 +58,7 @@ NOT_PERMITTED = frozenset({"UnauthorizedOperation", "AccessDenied", "AccessDenie
 
 
 class CallFailed(Exception):
-    """One call did not answer; the message is one line for people. `code` is AWS's own, "" if it gave none.
+    """One call did not answer; the message is one line for people, without the region. `code` is AWS's own, or "".
 
     `unreachable` if no answer came at all, so that other calls to the same endpoint are in vain.
     """
@@ -97,8 +99,7 @@ class Calls:
 
         Raises `CallFailed`.
         """
-        where = "" if service != "ec2" else f" in {region}"
-        label = f"{service} {operation}{where}"
+        label = f"{service} {operation}"
         retrying = Retrying(
             retry=retry_if_exception_type(_Broken),
             stop=stop_after_attempt(WHOLE_ATTEMPTS),
@@ -154,6 +155,7 @@ class Calls:
                     self._clients[service, region] = self._session.client(service, region_name=region, config=config)
                 except (BotoCoreError, ValueError) as error:
                     raise CallFailed(said(error), unreachable=True) from error
+                self._clients[service, region].meta.events.register("needs-retry", _give_up_on_silence)
             return self._clients[service, region]
 
     def _pace(self, service: str, region: str, operation: str) -> Pace:
@@ -163,6 +165,15 @@ class Calls:
                 per_second, burst = PACES[service]
                 self._paces[key] = Pace(per_second if self._paced else None, burst=burst)
             return self._paces[key]
+
+
+def _give_up_on_silence(attempts: int, caught_exception: Exception | None, **_: Any) -> None:
+    """Ends the SDK's attempts early where no connection came about or nothing was heard on it: raises what it met."""
+    from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError, ReadTimeoutError
+
+    silent = (ConnectTimeoutError, EndpointConnectionError, ReadTimeoutError)
+    if attempts >= SILENT_ATTEMPTS and isinstance(caught_exception, silent):
+        raise caught_exception
 
 
 def _answer(call: Any, key: str, token_name: str, parameters: dict[str, Any]) -> _Answer:

@@ -51,34 +51,51 @@ def _add(documents: dict[str, Document], line: Line, number: int) -> None:
 
 
 def documents_of_json(response: httpx.Response) -> list[Document]:
-    """One document per accelerated machine; the file's products come before its terms, and both are streamed."""
+    """One document per accelerated machine, read as a stream: AWS writes the products before the terms."""
     import ijson  # type: ignore[import-untyped]
 
-    documents: dict[str, Document] = {}
+    joined = _Joined()
     gathered = {prefix: ijson.sendable_list() for prefix in ("products", "terms.OnDemand", "terms.Reserved")}
     readers = [(prefix, found, ijson.kvitems_coro(found, prefix)) for prefix, found in gathered.items()]
     try:
         for chunk in response.iter_bytes(CHUNK_BYTES):
             for prefix, found, reader in readers:
                 reader.send(chunk)
-                _take(documents, prefix, found)
+                joined.take(prefix, found)
         for prefix, found, reader in readers:
             reader.close()
-            _take(documents, prefix, found)
+            joined.take(prefix, found)
     except ijson.JSONError as error:
         raise httpx.RemoteProtocolError(f"the file is not whole JSON ({error})") from error
-    return list(documents.values())
+    return joined.whole()
 
 
-def _take(documents: dict[str, Document], prefix: str, found: list[tuple[str, Any]]) -> None:
-    """Moves what was read so far into the documents it belongs to."""
-    for sku, value in found:
-        if prefix == "products":
-            if isinstance(value, Mapping) and _is_wanted(value):
-                documents[sku] = {"product": value, "terms": {}}
-        elif sku in documents:
-            documents[sku]["terms"][prefix.rpartition(".")[2]] = value
-    found.clear()
+class _Joined:
+    """Products and their terms by SKU while they come in; terms that come before any product wait for theirs."""
+
+    def __init__(self) -> None:
+        self._documents: dict[str, Document] = {}
+        self._early: list[tuple[str, str, Any]] = []
+        self._products_came = False
+
+    def take(self, prefix: str, found: list[tuple[str, Any]]) -> None:
+        """Moves what was read so far into the documents it belongs to."""
+        for sku, value in found:
+            if prefix == "products":
+                self._products_came = True
+                if isinstance(value, Mapping) and _is_wanted(value):
+                    self._documents[sku] = {"product": value, "terms": {}}
+            elif sku in self._documents:
+                self._documents[sku]["terms"][prefix.rpartition(".")[2]] = value
+            elif not self._products_came:
+                self._early.append((prefix, sku, value))
+        found.clear()
+
+    def whole(self) -> list[Document]:
+        """The documents with all of their terms."""
+        for prefix, sku, value in self._early:
+            self.take(prefix, [(sku, value)])
+        return list(self._documents.values())
 
 
 def _is_wanted(product: Mapping[str, Any]) -> bool:

@@ -25,6 +25,8 @@ PAGE = 100
 AT_ONCE = 8
 SOURCE = "EC2 DescribeInstanceTypes"
 CAPACITY_BLOCK = "capacity-block"
+ON_DEMAND = "on-demand"
+SPOT = "spot"
 #: What EC2 states as a figure; the rest of a row (links, how far they reach, retirement) is our own table's.
 _STATED = (
     "accelerator",
@@ -41,11 +43,14 @@ _STATED = (
 class Machines:
     """Accelerated types by name, and what stood in the way of others.
 
-    `in_blocks` are those that EC2 says are also sold as capacity blocks.
+    `in_blocks` are those that EC2 says are also sold as capacity blocks, or of which it does not say how they
+    are sold; `on_demand` and `on_spot` those that it says are sold so.
     """
 
     types: dict[str, InstanceType] = field(default_factory=dict)
     in_blocks: set[str] = field(default_factory=set)
+    on_demand: set[str] = field(default_factory=set)
+    on_spot: set[str] = field(default_factory=set)
     quarantined: list[Quarantined] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
@@ -77,8 +82,21 @@ def take_record(machines: Machines, record: Mapping[str, Any], *, as_of: str) ->
         machines.notes.append(f"{problem}; its hardware is taken from gpuplan's own table")
         live = own
     machines.types[name] = _joined(own, live) if own else live
-    if CAPACITY_BLOCK in (record.get("SupportedUsageClasses") or ()):
+    classes = record.get("SupportedUsageClasses") or ()
+    for use, names in ((CAPACITY_BLOCK, machines.in_blocks), (ON_DEMAND, machines.on_demand), (SPOT, machines.on_spot)):
+        if use in classes:
+            names.add(name)
+    if not classes:
         machines.in_blocks.add(name)
+
+
+def confirm_on_demand(machines: Machines, priced: Iterable[str], *, as_of: str) -> None:
+    """What EC2 says is sold on demand, and has an on-demand price, is; either alone also holds for capacity blocks."""
+    for name in machines.on_demand & set(priced):
+        machine = machines.types[name]
+        if not machine.sold_on_demand:
+            source = f"{SOURCE}; sold on demand according to it and to the price list"
+            machines.types[name] = replace(machine, sold_on_demand=True, source=source, as_of=as_of)
 
 
 def _joined(own: InstanceType, live: InstanceType) -> InstanceType:
@@ -117,7 +135,11 @@ def _records(calls: Calls, places: list[Place]) -> tuple[dict[str, Mapping[str, 
                     failures.append(failure)
                 else:
                     answered.update(names)
-    unsaid = {name for place in places for name in place.offered or ()} - answered - found.keys()
+    on_sale = {name for place in places for name in place.offered or ()}
+    if on_sale and not found and not failures:
+        failures.append("ec2 describe_instance_types: no machine, although EC2 has some on sale")
+        answered.clear()
+    unsaid = on_sale - answered - found.keys()
     return found, _summed_up(failures, unsaid) if unsaid or not found else []
 
 
@@ -138,7 +160,7 @@ def _described(calls: Calls, region: str, names: tuple[str, ...]) -> tuple[dict[
     try:
         rows = calls.every("ec2", region, "describe_instance_types", "InstanceTypes", MaxResults=PAGE, **narrowed)
     except CallFailed as failure:
-        return {}, str(failure)
+        return {}, f"{failure} (in {region})"
     return {row["InstanceType"]: row for row in rows if row.get("InstanceType")}, ""
 
 

@@ -61,14 +61,12 @@ class LiveAws:
         if place is None:
             self._elsewhere(found, account, region)
         elif not place.enabled:
-            found.notes.append(
-                f"{region} is not enabled for this account: list prices only, nothing there is available"
-            )
+            found.notes.append("not enabled for this account: list prices only, nothing there is available")
         else:
             self._own_prices(found, account, place)
         if not found.offers and found.failures:
             raise ProviderFailure(found.failures[0])
-        return self._rows(found, account, place)
+        return self._rows(found, account, region)
 
     def _shared(self) -> Account:
         return self._account.get("", lambda: read_account(self._calls, self._seed, read_at=self._read_at))
@@ -110,7 +108,7 @@ class LiveAws:
         if account.place_of(region) is not None:
             found.whole |= {spot.KIND, capacity_blocks.KIND}
         else:
-            found.notes.append(f"{region} is not among the account's regions: list prices only")
+            found.notes.append("not among the account's regions: list prices only")
 
     def _own_prices(self, found: _Found, account: Account, place: Place) -> None:
         found.failures += place.failures
@@ -129,7 +127,9 @@ class LiveAws:
             rates = self._interruption_rates(found)
             found.offers += [spot.with_interruption_rate(offer, rates) for offer in rows.offers]
             found.quarantined += rows.quarantined
-            if not rows.quarantined:
+            if sold & account.machines.on_spot and not rows.offers and not rows.quarantined:
+                found.failures.append(f"{spot.NOTHING}; its spot prices stay as they were")
+            elif not rows.quarantined:
                 found.whole.add(spot.KIND)
         blocks = capacity_blocks.read_capacity_blocks(
             self._calls, place, frozenset(sold & account.machines.in_blocks), read_at=self._read_at
@@ -150,20 +150,26 @@ class LiveAws:
                 found.failures.append(f"{failure}; spot rows carry a modelled interruption rate")
             return {}
 
-    def _rows(self, found: _Found, account: Account, place: Place | None) -> Rows:
+    def _rows(self, found: _Found, account: Account, region: str) -> Rows:
         with self._lock:
             first, self._shared_is_told = not self._shared_is_told, True
+        place = account.places.get(region)
         names = {offer.instance_type for offer in found.offers} | (
             place.offered or frozenset() if place else frozenset()
         )
+        found.quarantined += _doubts(account, region)
+        if first:
+            found.quarantined += _doubts_without_region(account)
         known, offers = _with_hardware(account, found)
         return Rows(
             instance_types=tuple(account.machines.types[name] for name in sorted(names & known)),
             offers=tuple(offers),
-            quarantined=tuple(_unique([*found.quarantined, *(_shared_quarantine(account) if first else ())])),
+            quarantined=tuple(_unique(found.quarantined)),
             whole_kinds=frozenset() if account.machines.failures else frozenset(found.whole),
-            failures=(*(account.failures if first else ()), *found.failures),
-            notes=(*(account.notes if first else ()), *found.notes),
+            failures=tuple(found.failures),
+            notes=tuple(found.notes),
+            provider_failures=account.failures,
+            provider_notes=account.notes,
         )
 
 
@@ -185,9 +191,14 @@ def _with_hardware(account: Account, found: _Found) -> tuple[set[str], list[Offe
     return known, [offer for offer in found.offers if offer.instance_type in known]
 
 
-def _shared_quarantine(account: Account) -> list[Quarantined]:
-    rows = [*account.machines.quarantined, *account.prices.quarantined, *account.plans.quarantined]
+def _doubts(account: Account, region: str) -> list[Quarantined]:
+    """What the lists that all regions share say of this one (or, under "", of none) and nobody can take."""
+    rows = [*account.prices.doubts.get(region, ()), *account.plans.doubts.get(region, ())]
     return sorted(rows, key=lambda row: (row.what, row.reason))
+
+
+def _doubts_without_region(account: Account) -> list[Quarantined]:
+    return [*account.machines.quarantined, *_doubts(account, "")]
 
 
 def _unique(rows: Iterable[Quarantined]) -> list[Quarantined]:

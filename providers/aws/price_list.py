@@ -6,13 +6,21 @@ thousand, at five calls a second.
 
 import json
 import threading
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from providers.aws.calls import PRICING_REGION, CallFailed, Calls
-from providers.aws.price_rows import RESERVED_KINDS, WAVELENGTH_ZONE, PriceRow, rows_of_product
+from providers.aws.price_rows import (
+    RESERVED_KINDS,
+    WAVELENGTH_ZONE,
+    PriceRow,
+    plain_attributes,
+    region_of,
+    rows_of_product,
+)
 from providers.contract import Quarantined
 from providers.said import said
 
@@ -36,10 +44,13 @@ MOST_FAILURES = 5
 
 @dataclass(slots=True, kw_only=True)
 class Prices:
-    """What the list says, over all regions. `whole` if every type that was asked for has been answered."""
+    """What the list says, over all regions. `whole` if every type that was asked for has been answered.
+
+    `doubts` are by region, those about products in no known place under "".
+    """
 
     rows: set[PriceRow] = field(default_factory=set)
-    quarantined: set[Quarantined] = field(default_factory=set)
+    doubts: defaultdict[str, set[Quarantined]] = field(default_factory=lambda: defaultdict(set))
     wavelength: set[str] = field(default_factory=set)
     failures: list[str] = field(default_factory=list)
 
@@ -80,6 +91,9 @@ class PriceListReader:
                 asked = len(names) + len(self._answered)
                 kept = f"on-demand and reserved prices of {len(names)} of {asked} types ({shown}) stay as they were"
                 self._prices.failures = [f"{reasons[0]}; {kept}"]
+            elif self._answered and not self._prices.rows:
+                nothing = f"pricing get_products: no price of any of {len(self._answered)} types"
+                self._prices.failures = [f"{nothing}; on-demand and reserved prices stay as they were"]
             return self._prices
 
     def _read_one(self, name: str) -> None:
@@ -120,11 +134,12 @@ class PriceListReader:
             return
         for document in decoded:
             rows, doubts = rows_of_product(document)
+            attributes = _attributes(document)
             with self._lock:
                 self._prices.rows.update(rows)
-                self._prices.quarantined.update(doubts)
+                self._prices.doubts[region_of(attributes)].update(doubts)
                 self._answered.update(row.instance_type for row in rows)
-                self._prices.wavelength.update(_wavelength(document))
+                self._prices.wavelength.update(_wavelength(attributes))
         with self._lock:
             self._answered.add(name)
 
@@ -132,13 +147,17 @@ class PriceListReader:
 def _decoded(text: Any) -> Mapping[str, Any]:
     """Each element of the list is a JSON document encoded as text. Raises `ValueError` for anything else."""
     document = json.loads(text) if isinstance(text, str) else text
-    if not isinstance(document, Mapping):
-        raise ValueError(f"a product is {type(document).__name__}, an object is expected")
+    product = document.get("product") if isinstance(document, Mapping) else document
+    attributes = product.get("attributes") if isinstance(product, Mapping) else product
+    if not isinstance(document, Mapping) or not isinstance(attributes, Mapping):
+        raise ValueError(f"a product is {type(attributes).__name__}, an object is expected")
     return document
 
 
-def _wavelength(document: Mapping[str, Any]) -> set[str]:
-    product = document.get("product")
-    attributes = product.get("attributes") if isinstance(product, Mapping) else None
-    code = str(attributes.get("regionCode") or "") if isinstance(attributes, Mapping) else ""
+def _attributes(document: Mapping[str, Any]) -> dict[str, str]:
+    return plain_attributes(document["product"]["attributes"])
+
+
+def _wavelength(attributes: Mapping[str, str]) -> set[str]:
+    code = attributes.get("regioncode", "")
     return {code} if WAVELENGTH_ZONE.search(code) else set()

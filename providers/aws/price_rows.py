@@ -34,7 +34,8 @@ PLAIN = {
 #: eu-west-1, USW2-LAX1- in a Local Zone); HostBoxUsage, UnusedBox, Reservation and DedicatedUsage are other things.
 BOX_USAGE = re.compile(r"(?:^|-)boxusage(?::|$)")
 #: Where machines can be rented like anywhere: Wavelength zones (inside a carrier's network) and Outposts cannot.
-LOCATION_TYPES = frozenset({"aws region", "aws local zone"})
+LOCAL_ZONE_TYPE = "aws local zone"
+LOCATION_TYPES = frozenset({"aws region", LOCAL_ZONE_TYPE})
 LOCAL_ZONE = re.compile(r"-\d+-[a-z]{3}-\d+$")
 WAVELENGTH_ZONE = re.compile(r"-wl\d")
 REGION = re.compile(r"^[a-z]{2,6}(?:-[a-z]+)+-\d+$")
@@ -164,12 +165,17 @@ def is_accelerated(attributes: Mapping[str, str]) -> bool:
 
 
 def region_of(attributes: Mapping[str, str]) -> str:
-    """The region or Local Zone of a product: its region code, else the region that its location is known as, else ""."""
+    """The region or Local Zone of a product: its region code, else the region that its location is known as, else "".
+
+    A Local Zone under the code of the region that it hangs on is known by its location alone: its prices are its own.
+    """
     code = attributes.get("regioncode", "")
-    if REGION.match(code) or LOCAL_ZONE.search(code):
+    is_local = attributes.get("locationtype", "").lower() == LOCAL_ZONE_TYPE
+    if LOCAL_ZONE.search(code) or (REGION.match(code) and not is_local):
         return code
     place = re.search(r"\(([^()]+)\)\s*$", attributes.get("location", ""))
-    return _regions_by_place().get(place[1].strip().lower(), "") if place else ""
+    known = _regions_by_place().get(place[1].strip().lower(), "") if place else ""
+    return known if LOCAL_ZONE.search(known) or not is_local else ""
 
 
 @cache

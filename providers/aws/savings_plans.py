@@ -1,5 +1,6 @@
 """Savings plans: what a node-hour costs under a commitment paid monthly, the cheaper of the two plans that cover it."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -31,10 +32,13 @@ _SECONDS_PER_HOUR = 3600
 
 @dataclass(slots=True, kw_only=True)
 class PlanRates:
-    """The cheapest rate by (region, zone, instance type, kind) with the plan that gives it, in micro-dollars."""
+    """The cheapest rate by (region, zone, instance type, kind) with the plan that gives it, in micro-dollars.
+
+    `doubts` are by region, those about rates of no region under "".
+    """
 
     rates: dict[tuple[str, str, str, str], tuple[int, str]] = field(default_factory=dict)
-    quarantined: list[Quarantined] = field(default_factory=list)
+    doubts: defaultdict[str, list[Quarantined]] = field(default_factory=lambda: defaultdict(list))
     failures: list[str] = field(default_factory=list)
 
     @property
@@ -67,6 +71,9 @@ def read_plan_rates(calls: Calls, types: Iterable[str]) -> PlanRates:
     failed = [failure for _, failure in answers if failure]
     if failed:
         found.failures.append(f"{failed[0]}; savings plan prices stay as they were")
+    elif wanted and not found.rates:
+        nothing = f"savingsplans describe_savings_plans_offering_rates: no rate of any of {len(wanted)} types"
+        found.failures.append(f"{nothing}; savings plan prices stay as they were")
     return found
 
 
@@ -108,7 +115,7 @@ def _take(found: PlanRates, row: Mapping[str, Any], wanted: frozenset[str]) -> N
     micros = _micros(row.get("rate"))
     if not region or not micros:
         reason = "no region" if not region else f"{row.get('rate')!r} is no price (zero means unknown, never free)"
-        found.quarantined.append(Quarantined(what=what, reason=reason))
+        found.doubts[region].append(Quarantined(what=what, reason=reason))
         return
     key = (region, region if LOCAL_ZONE.search(region) else "", instance_type, kind)
     found.rates[key] = min(found.rates.get(key, (micros, PLANS[plan])), (micros, PLANS[plan]))

@@ -15,6 +15,7 @@ from providers.contract import Quarantined
 
 KIND = "spot"
 SOURCE = "EC2 DescribeSpotPriceHistory"
+NOTHING = "ec2 describe_spot_price_history: no price, although EC2 sells machines as spot there"
 #: History holds both names, depending on the age of the account and the type.
 LINUX = ("Linux/UNIX", "Linux/UNIX (Amazon VPC)")
 PAGE = 1000

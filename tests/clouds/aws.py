@@ -29,6 +29,7 @@ ADVISOR_PATH = "/spot-advisor-data.json"
 OFFERS_PATH = "/offers/v1.0/aws/AmazonEC2"
 AMZ_JSON = "application/x-amz-json-1.1"
 SECONDS_PER_HOUR = 3600
+NOT_THERE = Reply(status=404, body=b"<Error><Code>NoSuchKey</Code></Error>", content_type="application/xml")
 PLAN_HOURS = {"savings_plan_1y": 8760, "savings_plan_3y": 26280}
 
 
@@ -76,6 +77,8 @@ class AwsCloud(CloudServer):
             return Reply(body=json.dumps(self._advice()).encode())
         if request.path.startswith(OFFERS_PATH):
             return self._file(request.path.removeprefix(OFFERS_PATH))
+        if request.method == "GET":
+            return NOT_THERE
         return self.ec2.answer(region_of(request), parse_qs(request.body.decode(), keep_blank_values=True))
 
     @cached_property
@@ -160,7 +163,7 @@ class AwsCloud(CloudServer):
             return Reply(body=json.dumps({**head, "regions": index}).encode())
         match = re.fullmatch(rf"/(?:current|{aws_prices.VERSION})/([a-z0-9-]+)/index\.(csv|json)", path)
         if match is None or match[1] not in self._offers:
-            return Reply(status=404, body=b"<Error><Code>NoSuchKey</Code></Error>", content_type="application/xml")
+            return NOT_THERE
         documents = [each for each in self._all_documents() if _is_in_file(each, match[1])]
         if match[2] == "csv":
             return Reply(body=aws_prices.bulk_csv(documents).encode(), content_type="text/csv")

@@ -63,7 +63,7 @@ def test_a_refresh_gives_back_the_aws_catalogue_row_for_row(ask_aws: AskAws) -> 
     machines = machines_of(aws_catalogue())
     priced = {offer.instance_type for offer in aws_catalogue().offers}
     assert types_of(rows) == {name: machine for name, machine in machines.items() if name in priced}
-    assert [each for one in rows.values() for each in (*one.failures, *one.quarantined)] == []
+    assert [each for one in rows.values() for each in (*one.provider_failures, *one.failures, *one.quarantined)] == []
     assert rows["us-east-1"].whole_kinds == EVERY_KIND
 
 
@@ -131,7 +131,7 @@ def test_an_unknown_accelerator_is_listed_and_never_dropped_silently(ask_aws: As
     cloud.answer = answer
     with cloud.running() as server:
         rows = ask_aws(server).fetch("us-east-1")
-    assert "unknown accelerator R100 (81920 MiB) of p9.96xlarge" in rows.notes
+    assert "unknown accelerator R100 (81920 MiB) of p9.96xlarge" in rows.provider_notes
     assert "p9.96xlarge" in {each.what for each in rows.quarantined}
     assert "p9.96xlarge" not in types_of({"": rows})
     assert "p5.48xlarge" in types_of({"": rows})
@@ -168,7 +168,10 @@ def test_wavelength_zones_are_left_out_with_a_note(few_regions: Asked) -> None:
     _, rows = few_regions
     assert not [name for name in rows if "-wl1" in name]
     assert [
-        note for each in rows.values() for note in each.notes if "Wavelength" in note and "us-east-1-wl1-bos1" in note
+        note
+        for each in rows.values()
+        for note in each.provider_notes
+        if "Wavelength" in note and "us-east-1-wl1-bos1" in note
     ]
 
 
@@ -252,5 +255,5 @@ def test_a_denied_price_list_is_not_asked_for_a_hundred_types(ask_aws: AskAws) -
     with cloud.running() as server:
         rows = ask_aws(server).fetch("us-east-1")
     assert len([each for each in cloud.requests if asks("GetProducts")(each)]) <= 16
-    (line,) = rows.failures
+    (line,) = rows.provider_failures
     assert "prices of 99 of 99 types" in line

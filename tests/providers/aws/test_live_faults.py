@@ -63,9 +63,13 @@ def fetch(ask_aws: AskAws, cloud: CloudServer, region: str = "us-east-1") -> Row
         return ask_aws(server).fetch(region)
 
 
+def told(rows: Rows) -> tuple[str, ...]:
+    return (*rows.provider_failures, *rows.failures)
+
+
 def whole(rows: Rows) -> bool:
     wanted = {offer.key for offer in FEW.offers if offer.region == "us-east-1"}
-    return {offer.key for offer in rows.offers} == wanted and rows.whole_kinds == EVERY_KIND and not rows.failures
+    return {offer.key for offer in rows.offers} == wanted and rows.whole_kinds == EVERY_KIND and not told(rows)
 
 
 @pytest.mark.parametrize("action", EVERY_CALL)
@@ -99,7 +103,7 @@ def test_a_missing_permission_for_one_call_is_one_line_and_the_rest_goes_on(ask_
         of_its_kind(action, "UnauthorizedOperation", status=403, json_code="AccessDeniedException"), when=asks(action)
     )
     rows = fetch(ask_aws, cloud)
-    (line,) = rows.failures
+    (line,) = told(rows)
     assert ("UnauthorizedOperation" if action in EC2_ACTIONS else "AccessDeniedException") in line
     assert SECRET not in line
     assert KEY_ID not in line
@@ -141,7 +145,7 @@ def test_an_html_page_from_one_call_is_one_line(ask_aws: AskAws, action: str) ->
     cloud = AwsCloud(FEW)
     cloud.break_with(html, when=asks(action))
     rows = fetch(ask_aws, cloud)
-    (line,) = rows.failures
+    (line,) = told(rows)
     assert "proxy" in line
     assert "<" not in line
     assert rows.offers
@@ -164,9 +168,7 @@ def test_wrong_credentials_end_everything_after_one_call(ask_aws: AskAws, code: 
     cloud.break_with(refused(code, 401))
     with cloud.running() as server, pytest.raises(ProviderFailure) as failure:
         ask_aws(server).regions()
-    assert str(failure.value).startswith(
-        f"AWS does not accept the credentials (ec2 describe_regions in us-east-1: {code}"
-    )
+    assert str(failure.value).startswith(f"AWS does not accept the credentials (ec2 describe_regions: {code}")
     assert SECRET not in str(failure.value)
     assert KEY_ID not in str(failure.value)
     assert len(cloud.requests) == 1
@@ -195,7 +197,7 @@ def test_a_dead_region_is_one_line_and_keeps_its_list_prices(ask_aws: AskAws) ->
         healthy, dead = aws.fetch("us-east-1"), aws.fetch("us-west-2")
     assert whole(healthy)
     (line,) = dead.failures
-    assert "us-west-2: no answer" in line
+    assert ": no answer" in line
     assert {offer.price_kind for offer in dead.offers} >= LISTED
     assert not {"spot", "capacity_block"} & dead.whole_kinds
 
@@ -209,7 +211,7 @@ def test_a_region_that_answers_auth_failure_is_one_line(ask_aws: AskAws) -> None
     cloud.break_with(refused("AuthFailure", 401), when=lambda request: _in(request, "us-west-2"))
     with cloud.running() as server:
         rows = ask_aws(server).fetch("us-west-2")
-    assert [line for line in rows.failures if "us-west-2" in line and "AuthFailure" in line]
+    assert [line for line in rows.failures if "AuthFailure" in line]
     assert "on_demand" in rows.whole_kinds
     assert len([each for each in cloud.requests if _in(each, "us-west-2")]) == 1
 
@@ -230,7 +232,7 @@ def test_pages_that_expire_for_ever_are_given_up(ask_aws: AskAws) -> None:
         when=lambda request: asks("GetProducts")(request) and b"NextToken" in request.body,
     )
     rows = fetch(ask_aws, cloud)
-    assert any("pages expired" in line for line in rows.failures)
+    assert any("pages expired" in line for line in told(rows))
     assert "on_demand" not in rows.whole_kinds
 
 
@@ -249,7 +251,7 @@ def test_pages_in_a_circle_come_to_an_end(ask_aws: AskAws) -> None:
         when=asks("DescribeSavingsPlansOfferingRates"),
     )
     rows = fetch(ask_aws, cloud)
-    assert any("circle" in line for line in rows.failures)
+    assert any("circle" in line for line in told(rows))
 
 
 @pytest.mark.parametrize(
@@ -271,7 +273,7 @@ def test_a_field_of_another_type_costs_one_line_and_never_the_rest(
         cloud.faults.clear()
         cloud.break_with(answering(200, b'{"PriceList": {"a": 1}}'), when=asks(action))
     rows = fetch(ask_aws, cloud)
-    (line,) = rows.failures
+    (line,) = told(rows)
     assert "not" in line
     assert rows.offers
 

@@ -27,7 +27,7 @@ from tests.clouds.aws import AMZ_JSON, asks, region_of
 from tests.clouds.aws_ec2 import XML
 from tests.clouds.aws_machines import odd_records, ordinary_record, record_of
 from tests.clouds.aws_xml import ec2_answer, ec2_error
-from tests.clouds.server import CloudServer, Reply, Request
+from tests.clouds.server import CloudServer, Reply, Request, answering
 from tests.providers.aws.conftest import READ_AT
 from tests.providers.aws.price_documents import product
 
@@ -258,7 +258,7 @@ def test_of_two_savings_plans_for_the_same_machine_the_cheaper_is_taken_and_name
 def test_savings_plan_rates_of_other_things_are_left_out(calls_to: AnyCalls, neighbour: dict[str, Any]) -> None:
     with serving_json({"searchResults": [neighbour], "nextToken": ""}).running() as server:
         found = read_plan_rates(calls_to(server), P5)
-    assert (found.rates, found.quarantined) == ({}, [])
+    assert (found.rates, dict(found.doubts)) == ({}, {})
 
 
 def test_an_empty_next_token_ends_the_savings_plan_rates(calls_to: AnyCalls) -> None:
@@ -338,11 +338,16 @@ def test_a_product_of_the_price_list_is_json_within_json(calls_to: AnyCalls) -> 
 
 
 def test_a_type_without_a_price_is_data_and_no_error(calls_to: AnyCalls) -> None:
-    with serving_json({"PriceList": []}).running() as server:
+    cloud = serving_json({"PriceList": []})
+    cloud.break_with(
+        answering(200, json.dumps({"PriceList": [json.dumps(product())]}).encode()),
+        when=lambda request: b"p4d.24xlarge" in request.body,
+    )
+    with cloud.running() as server:
         reader = PriceListReader(calls_to(server))
-        reader.read({"trn2.48xlarge"})
+        reader.read({"trn2.48xlarge", "p4d.24xlarge"})
     assert reader.prices().whole
-    assert reader.prices().rows == set()
+    assert {row.instance_type for row in reader.prices().rows} == {"p4d.24xlarge"}
 
 
 def test_max_results_and_names_are_never_combined(calls_to: AnyCalls) -> None:
@@ -538,7 +543,7 @@ def test_the_recorded_price_list_gives_its_on_demand_prices_and_no_free_p5(
     assert prices["us-east-1", "p4d.24xlarge"] == 21_957_642
     assert prices["us-west-2", "p4d.24xlarge"] == 21_957_640
     assert len(prices) == 18
-    assert not reader.prices().quarantined
+    assert not any(reader.prices().doubts.values())
 
 
 @pytest.mark.shared_data

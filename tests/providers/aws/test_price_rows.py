@@ -156,6 +156,14 @@ def test_a_local_zone_is_a_region_of_its_own_whose_rows_name_it_as_zone_too() ->
     assert [(row.region, row.zone) for row in rows] == [("us-west-2-lax-1", "us-west-2-lax-1")]
 
 
+def test_a_local_zone_under_the_code_of_its_region_is_never_a_price_of_the_region() -> None:
+    about = {"regionCode": "us-west-2", "locationType": "AWS Local Zone"}
+    rows, doubts = rows_of_product(product(location="US West (Los Angeles)", **about))
+    assert ([(row.region, row.zone) for row in rows], doubts) == ([("us-west-2-lax-1", "us-west-2-lax-1")], [])
+    rows, (doubt,) = rows_of_product(product(location="US West (Oregon)", **about))
+    assert (rows, "US West (Oregon)" in doubt.reason) == ([], True)
+
+
 def test_a_region_that_no_table_knows_is_taken_as_it_says() -> None:
     rows, _ = rows_of_product(product(regionCode="mx-north-7", location="Mexico (Somewhere)"))
     assert [row.region for row in rows] == ["mx-north-7"]
