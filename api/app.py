@@ -31,6 +31,7 @@ from planner.settings import PlannerSettings
 if TYPE_CHECKING:
     from api.history import DiffPage, HistoryFilter, PricePage
     from providers.clouds import MakeCloud
+    from planner.portfolio.search import Progress as SearchProgress
     from providers.gather import Progress
 
 Document = dict[str, Any]
@@ -137,6 +138,30 @@ class Gpuplan:
         if save:
             self.save_plan(answer, now)
         return answer
+
+    def portfolio(
+        self,
+        document: Document,
+        *,
+        time_limit_s: float | None = 60.0,
+        iterations: int | None = None,
+        seed: int = 0,
+        snapshot: str | None = None,
+        now: datetime | None = None,
+        report: "Callable[[SearchProgress], None] | None" = None,
+    ) -> Document:
+        """The best plan found for many jobs together, with its proven gap: `{"portfolio": ..., "meta": ...}`.
+
+        `report` is told each step of the search. With `iterations` and no time limit the answer rests on the seed.
+        """
+        from api.portfolio import plan_document
+
+        now = now or datetime.now(UTC)
+        from planner.portfolio.answer import Limits
+
+        limits = Limits(time_limit_s=time_limit_s, iterations=iterations, seed=seed)
+        quotas = settings_file(self._environment.settings).quotas
+        return plan_document(self, document, quotas, snapshot=snapshot, now=now, report=report, limits=limits)
 
     def save_plan(self, answer: Document, now: datetime) -> None:
         """Save an answer of `plan` under its id."""

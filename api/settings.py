@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from api.documents.channel import ChannelDocument
 from api.documents.negotiated import CreditDocument, DiscountDocument
+from api.documents.quota import MOST_QUOTAS, QuotaDocument
 from api.documents.retention import RetentionDocument
 from catalog.document_fields import Document, read_as
 from catalog.documents import read_document
@@ -145,6 +146,7 @@ class SettingsFile(Document):
     learning: Literal["on", "off"] = "on"
     checkpoints_kept: Annotated[int, Field(ge=1, le=10_000)] = PlannerSettings().checkpoints_kept
     channels: tuple[ChannelDocument, ...] = ()
+    quotas: Annotated[tuple[QuotaDocument, ...], Field(max_length=MOST_QUOTAS)] = ()
     retention: RetentionDocument = RetentionDocument()
 
     @field_validator("channels")

@@ -57,7 +57,7 @@ class _Rows:
 def portfolio(recipe: Recipe, seed: int) -> Instance:
     """The instance of a recipe and a seed, the same on every machine."""
     rng = np.random.default_rng((seed, recipe.jobs, recipe.slots))
-    jobs, slots = recipe.jobs, recipe.slots
+    jobs = recipe.jobs
     rows = _Rows(job=[], cost=[], duration=[], pool=[], units=[])
     release, due, penalty = np.zeros(jobs, np.int64), np.zeros(jobs, np.int64), np.zeros(jobs)
     for j in range(jobs):

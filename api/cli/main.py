@@ -16,7 +16,20 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from api.cli import actuals, calibrate, estimate, history, local, offers, plan, profile, refresh, serve, watch
+from api.cli import (
+    actuals,
+    calibrate,
+    estimate,
+    history,
+    local,
+    offers,
+    plan,
+    portfolio,
+    profile,
+    refresh,
+    serve,
+    watch,
+)
 from api.render.text import plain
 from catalog.errors import ProviderFailure, StoreFailure, UnusableInput
 
@@ -39,6 +52,7 @@ def application() -> typer.Typer:
     )
     for command in (
         plan.plan,
+        portfolio.portfolio,
         estimate.estimate,
         offers.offers,
         offers.accelerators,

@@ -15,6 +15,7 @@ from catalog.offer import InstanceType
 from catalog.owned import OwnedMachine
 from planner.candidates.market import Market, held_markets, owned_market
 from planner.candidates.shapes import arranged
+from planner.discounts import discounted, is_of_family
 from planner.portfolio.instance import Floats
 from planner.portfolio.request import Portfolio, Quota
 from planner.settings import PlannerSettings
@@ -43,7 +44,8 @@ class Pools:
 def pools_of(
     portfolio: Portfolio, columns: Columns, owned: tuple[OwnedMachine, ...], settings: PlannerSettings
 ) -> Pools:
-    """Every market and every pool of a portfolio."""
+    """Every market and every pool of a portfolio, at the prices that the user has negotiated."""
+    columns = discounted(columns, settings.discounts)
     names = [quota.name for quota in portfolio.quotas]
     units = ["accelerators" if quota.accelerators is not None else "vCPUs" for quota in portfolio.quotas]
     limits = [_limit(quota) for quota in portfolio.quotas]
@@ -181,7 +183,4 @@ def _names(quota: Quota, each: InstanceType) -> bool:
         return each.name == quota.instance_type
     if quota.accelerator:
         return each.accelerator == quota.accelerator
-    if not quota.family:
-        return True
-    name, family = each.name.lower().removeprefix("standard_"), quota.family.lower().removeprefix("standard_")
-    return name.startswith(family) and not name[len(family) : len(family) + 1].isalpha()
+    return not quota.family or is_of_family(each.name, quota.family)

@@ -23,7 +23,7 @@ class PortfolioJob:
 class Quota:
     """At most so many accelerators or vCPUs at once of what matches; empty `region` and words match everything.
 
-    `family` begins the instance type's name, up to its first letter or mark that is not part of it.
+    `family` is the beginning of an instance type's name up to a separator, or a glob.
     """
 
     provider: str

@@ -1,0 +1,135 @@
+"""The portfolio document: jobs with dates and worth, quotas, a horizon in slots, read strictly into a `Portfolio`."""
+
+import math
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, ValidationError
+
+from api.documents.job import Deadline, JobDocument, Start
+from api.documents.quota import MOST_QUOTAS, QuotaDocument, quotas_of
+from catalog.document_fields import Document, Label, faults_of, listed, quantity, read_as, whole_number
+from catalog.errors import Fault, UnusableInput
+from catalog.quantities import hours, usd
+from planner.portfolio.request import Portfolio, PortfolioJob
+
+#: The search answers for a thousand jobs in minutes; each takes some milliseconds before it even begins.
+MOST_JOBS = 2000
+MOST_PRIORITY = 9
+#: A year in hours; five hundred slots keep the model small enough for a proof worth having.
+MOST_SLOTS = 2000
+USUAL_SLOTS = 168
+SHORTEST_SLOT_HOURS, LONGEST_SLOT_HOURS = 1 / 12, 168.0
+#: Jobs without any deadline are planned over this long.
+USUAL_HORIZON_HOURS = 336.0
+
+
+class PortfolioJobDocument(JobDocument):
+    """A job of a portfolio: a job document, and when it may start, how much it matters and what it is worth."""
+
+    release: Deadline | None = None
+    priority: Annotated[int, whole_number(0, MOST_PRIORITY, "higher is left out later")] = 0
+    value: Annotated[float, quantity(usd, "what leaving the job out costs, US dollars", 5000, "$5k")] | None = None
+
+
+Horizon = Annotated[float, quantity(hours, "hours as a number, or 7d, 36h, P7D", "7d", 168)]
+
+
+class PortfolioDocument(Document):
+    """Many jobs over shared machines, quotas and one budget."""
+
+    name: Annotated[str, Label] = "portfolio"
+    start: Start | None = None
+    horizon: Horizon | None = None
+    slot: Annotated[float, quantity(hours, "hours as a number, or 30m, 1h", "1h", 1)] | None = None
+    budget_usd: Annotated[float, quantity(usd, "US dollars over all jobs", 250_000, "$250k")] | None = None
+    quotas: Annotated[tuple[QuotaDocument, ...], BeforeValidator(lambda value: listed(value, most=MOST_QUOTAS))] = ()
+    jobs: Annotated[
+        tuple[dict[str, Any], ...], BeforeValidator(lambda value: listed(value, most=MOST_JOBS)), Field(min_length=1)
+    ]
+
+
+def parse_portfolio(document: dict[str, Any], *, now: datetime, quotas: tuple[QuotaDocument, ...] = ()) -> Portfolio:
+    """The portfolio in a document, with the settings' `quotas` added.
+
+    Raises `UnusableInput` with every fault: unknown keys, dates that contradict each other, too many jobs or slots.
+    """
+    given = read_as(PortfolioDocument, document)
+    start = given.start or now.astimezone(UTC)
+    jobs, faults = _jobs(given, start)
+    if faults:
+        raise UnusableInput(*faults[:20])
+    horizon = _horizon(given, jobs)
+    slot = _slot(given, horizon)
+    slots = max(1, math.ceil(horizon / slot - 1e-9))
+    if slots > MOST_SLOTS:
+        message = f"{slot:g} h makes {slots:,} slots of the horizon of {horizon:g} h; at most {MOST_SLOTS} are accepted"
+        raise UnusableInput.at("slot", message=message)
+    late = [
+        Fault(
+            ("jobs", number, "release"),
+            f"{each.release_hours:g} h after the start is not before the horizon's end, {horizon:g} h",
+        )
+        for number, each in enumerate(jobs)
+        if each.release_hours >= horizon
+    ]
+    if late:
+        raise UnusableInput(*late[:20])
+    return Portfolio(
+        name=given.name,
+        start=start,
+        slot_hours=slot,
+        slots=slots,
+        jobs=tuple(jobs),
+        quotas=(*quotas_of(given.quotas), *quotas_of(quotas)),
+        budget_usd=given.budget_usd,
+    )
+
+
+def _jobs(given: PortfolioDocument, start: datetime) -> tuple[list[PortfolioJob], list[Fault]]:
+    jobs: list[PortfolioJob] = []
+    faults: list[Fault] = []
+    for number, document in enumerate(given.jobs):
+        try:
+            jobs.append(_job(document, start, number))
+        except UnusableInput as error:
+            faults += error.under("jobs", number).faults
+        if len(faults) > 20:
+            break
+    return jobs, faults
+
+
+def _job(document: dict[str, Any], start: datetime, number: int) -> PortfolioJob:
+    try:
+        each = PortfolioJobDocument.model_validate(document)
+    except ValidationError as error:
+        raise UnusableInput(*faults_of(error.errors(include_url=False), PortfolioJobDocument)) from None
+    if each.start is not None:
+        raise UnusableInput.at("start", message="jobs of a portfolio start when the plan says; give release instead")
+    release = each.release
+    after = (
+        0.0 if release is None else release if isinstance(release, float) else (release - start).total_seconds() / 3600
+    )
+    if after < 0:
+        raise UnusableInput.at("release", message=f"lies {-after:g} h before the portfolio's start; give a later time")
+    begins = start + timedelta(hours=after)
+    job = each.model_copy(update={"start": begins, "name": each.name or f"job {number + 1}"}).job(now=start)
+    return PortfolioJob(job=job, release_hours=after, priority=each.priority, value_usd=each.value)
+
+
+def _horizon(given: PortfolioDocument, jobs: list[PortfolioJob]) -> float:
+    """The stated horizon, or that of the last deadline; two weeks where a job has none."""
+    if given.horizon is not None:
+        return given.horizon
+    ends = [each.release_hours + each.job.deadline_hours for each in jobs if each.job.deadline_hours is not None]
+    open_ended = [each.release_hours + USUAL_HORIZON_HOURS for each in jobs if each.job.deadline_hours is None]
+    return max(ends + open_ended)
+
+
+def _slot(given: PortfolioDocument, horizon: float) -> float:
+    """The stated slot, or the least whole number of hours that makes no more than a week's worth of slots."""
+    if given.slot is None:
+        return float(max(1, math.ceil(horizon / USUAL_SLOTS)))
+    if not SHORTEST_SLOT_HOURS - 1e-9 <= given.slot <= LONGEST_SLOT_HOURS:
+        raise UnusableInput.at("slot", message=f"{given.slot:g} h is out of range; write 5m to 7d")
+    return given.slot
