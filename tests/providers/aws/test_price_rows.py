@@ -100,6 +100,7 @@ def test_a_capacity_block_operation_is_known_even_without_a_market_option() -> N
 def test_capacity_reservations_of_the_same_machine_are_not_its_price(status: str, usage: str) -> None:
     assert rows_of_product(product(capacitystatus=status, usagetype=usage, usd="0.0000000000")) == ([], [])
     assert rows_of_product(product(usagetype=usage, without=["capacitystatus"])) == ([], [])
+    assert rows_of_product(product(capacitystatus=status)) == ([], [])
 
 
 @pytest.mark.parametrize("usage", ["HostBoxUsage:p4d.24xlarge", "DedicatedUsage:p4d.24xlarge", "EBSOptimized:p4d"])
