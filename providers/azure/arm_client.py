@@ -63,11 +63,14 @@ def read_skus(sources: Sources) -> Skus:
     """
     try:
         with ExitStack() as opened:
-            return skus_of(_resources(_client(sources, opened), sources.azure_subscription_id or ""))
+            skus = skus_of(_resources(_client(sources, opened), sources.azure_subscription_id or ""))
     except AzureError as error:
         raise ProviderFailure(f"{_CALL}: {_reason(error)}") from error
     except (ijson.JSONError, ValueError) as error:
-        raise ProviderFailure(f"{_CALL}: the answer is not whole JSON, check the endpoint ({said(error)})") from error
+        raise ProviderFailure(f"{_CALL}: the answer is not whole JSON, check the endpoint and any proxy") from error
+    if not skus.regions:
+        raise ProviderFailure(f"{_CALL}: the list came back without any virtual machine")
+    return skus
 
 
 def _resources(client: ComputeManagementClient, subscription: str) -> Iterator[object]:

@@ -134,8 +134,17 @@ def test_without_a_subscription_nothing_failed_and_a_note_says_where_hardware_co
         (answering(401, b'{"error":{"code":"InvalidAuthenticationToken","message":"expired"}}'), "HTTP 401, Invalid"),
         (answering(403, b'{"error":{"code":"AuthorizationFailed","message":"no Reader"}}'), "HTTP 403, Authorization"),
         (answering(404, b'{"error":{"code":"SubscriptionNotFound","message":"none"}}'), "HTTP 404, SubscriptionNot"),
-        (html, "the answer is not whole JSON, check the endpoint"),
+        (html, "the answer is not whole JSON, check the endpoint and any proxy; hardware"),
         (truncated, "resource_skus.list of azure-mgmt-compute: "),
+        (
+            answering(200, b'{"value": [{"name": "Standard_NC6"}, {"na'),
+            "not whole JSON, check the endpoint and any proxy;",
+        ),
+        (answering(200, b'{"value": []}'), "the list came back without any virtual machine"),
+        (
+            answering(200, b'{"value": [{"resourceType": "disks", "locations": ["eastus"]}]}'),
+            "without any virtual machine",
+        ),
         (answering(200, b"[1]"), "answered without a list in value"),
         (answering(200, b'{"value": {}}'), "answered without a list in value"),
         (answering(200, b'{"value": [{}], "nextLink": "/subscriptions/page"}'), "lead back to one another"),
