@@ -132,7 +132,7 @@ def _may_pass() -> Callable[[Exception], bool]:
     from google.api_core import exceptions
     from google.auth.exceptions import InvalidOperation, TransportError
     from google.protobuf.json_format import ParseError
-    from requests.exceptions import ChunkedEncodingError, ContentDecodingError, Timeout
+    from requests.exceptions import ChunkedEncodingError, ContentDecodingError, SSLError, Timeout
     from requests.exceptions import ConnectionError as Unreachable
 
     unreadable = 0
@@ -151,12 +151,12 @@ def _may_pass() -> Callable[[Exception], bool]:
 
     def may_pass(error: Exception) -> bool:
         nonlocal unreadable
+        if isinstance(error, (InvalidOperation, SSLError)):
+            return False
         if isinstance(error, passing):
             return True
         if isinstance(error, exceptions.Forbidden):
             return _is_a_rate_limit(error)
-        if isinstance(error, InvalidOperation):
-            return False
         if isinstance(error, (ParseError, *ODD_ANSWERS)):
             unreadable += 1
             return unreadable < UNREADABLE_ANSWERS

@@ -38,8 +38,9 @@ def account(sources: Sources) -> Account:
     project = sources.gcp_project or project
     found = Account(project=project, credentials=credentials, api_key=sources.gcp_api_key)
     if not found.for_compute and not sources.gcp_api_key:
-        lacks = "no project is named" if credentials is not None else f"there are no credentials ({why_none})"
-        raise ProviderFailure(f"gcp: {lacks}: {HOW_TO}. Until then earlier prices stay as they are")
+        lacks = "no project is named" if credentials is not None else "there are no credentials"
+        why = f" ({why_none})" if why_none else ""
+        raise ProviderFailure(f"gcp: {lacks}: {HOW_TO}. Until then earlier prices stay as they are{why}")
     return found
 
 

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -96,10 +96,12 @@ class Places:
         Raises the first `ProviderFailure` if none of the lists answers; two dead ones are enough.
         """
         failures: list[ProviderFailure] = []
+        brief = replace(self._patience, seconds=self._patience.seconds / 5)
+        others = Places(self._who, self._sources, brief)
         for what, ask in (
             ("Regions.list", self._regions),
-            ("Zones.list", self._regions_of_zones),
-            ("AcceleratorTypes.aggregated_list", self._regions_of_scopes),
+            ("Zones.list", others._regions_of_zones),
+            ("AcceleratorTypes.aggregated_list", others._regions_of_scopes),
         ):
             try:
                 found = ask()

@@ -101,6 +101,14 @@ def test_an_endpoint_without_a_scheme_is_refused_by_name(endpoint: str) -> None:
         provider_of(server, gcp_compute_endpoint=endpoint).regions()
 
 
+def test_a_certificate_that_cannot_be_trusted_is_not_asked_for_again() -> None:
+    with serving(small_catalogue()) as server:
+        secure = provider_of(server, gcp_compute_endpoint=server.url.replace("http://", "https://"))
+        with pytest.raises(ProviderFailure, match=r"Regions\.list.*SSL"):
+            secure.regions()
+        assert server.requests == []
+
+
 def test_credentials_never_travel_over_plain_http(monkeypatch: pytest.MonkeyPatch) -> None:
     from google.oauth2.credentials import Credentials
 
