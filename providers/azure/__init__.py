@@ -48,13 +48,16 @@ class _Azure:
         self._lock = Lock()
         self._regions: tuple[str, ...] = ()
         self._skus: Skus | None = None
-        self._failure = ""
+        self._skus_failed = False
+        self._failures: tuple[str, ...] = ()
         self._said: set[str] = set()
 
     def regions(self) -> Sequence[str]:
         with self._lock:
             if not self._regions:
                 priced = self._pages.regions()
+                if self._pages.broken_off:
+                    self._failures += (f"{self._pages.broken_off}; regions that are new to Azure may be missing",)
                 self._read_skus()
                 known = {region for name, region in known_regions() if name == self.name}
                 of_skus = self._skus.regions if self._skus else set()
@@ -66,7 +69,7 @@ class _Azure:
         if place not in self.regions():
             raise UnusableInput.at("region", message=f"azure has no region {region!r}; regions are named like eastus")
         prices = prices_of(self._pages.rows(place), region=place, read_at=self._read_at)
-        rows = rows_of(prices, region=place, skus=self._skus, skus_failed=bool(self._failure), read_at=self._read_at)
+        rows = rows_of(prices, region=place, skus=self._skus, skus_failed=self._skus_failed, read_at=self._read_at)
         return self._with_what_concerns_all(rows)
 
     def _read_skus(self) -> None:
@@ -77,7 +80,8 @@ class _Azure:
         try:
             self._skus = read_skus(self._sources)
         except ProviderFailure as failure:
-            self._failure = f"{failure}; hardware comes from gpuplan's own table, prices are live"
+            self._skus_failed = True
+            self._failures += (f"{failure}; hardware comes from gpuplan's own table, prices are live",)
 
     def _with_what_concerns_all(self, rows: Rows) -> Rows:
         """The rows without what another region has said already, and with what holds for every region."""
@@ -88,7 +92,7 @@ class _Azure:
             rows,
             failures=tuple(line for line in rows.failures if line in new),
             notes=tuple(line for line in rows.notes if line in new),
-            provider_failures=(self._failure,) if self._failure else (),
+            provider_failures=self._failures,
             provider_notes=() if self._sources.azure_subscription_id else (NO_SUBSCRIPTION,),
         )
 

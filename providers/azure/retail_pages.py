@@ -81,11 +81,13 @@ class RetailPages:
         self._spelled: dict[str, set[str]] = {}
         self._everything: dict[str, list[Row]] | None = None
         self._filters_by_region = False
+        self.broken_off = ""
 
     def regions(self) -> frozenset[str]:
         """Every region with a pay-as-you-go price for an accelerated machine.
 
-        Raises `ProviderFailure` if the list does not answer or holds none.
+        A list that breaks off after some pages gives the regions up to there and says so in `broken_off`, since
+        each region is walked by itself. Raises `ProviderFailure` if the list does not answer or holds none.
         """
         rows: list[Row] = []
         ignored = False
@@ -93,8 +95,10 @@ class RetailPages:
             for page in self._pages(_PAY_AS_YOU_GO):
                 ignored = ignored or any(_is_not_consumption(row) for row in page)
                 rows.extend(row for row in page if is_machine(row))
-        except Refused:
-            rows = []
+        except ProviderFailure as failure:
+            if ignored or not (rows or isinstance(failure, Refused)):
+                raise
+            self.broken_off = str(failure) if rows else ""
         if not rows:
             rows = [row for page in self._pages(_MACHINES) for row in page if is_machine(row)]
             ignored = True

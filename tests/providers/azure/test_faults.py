@@ -1,12 +1,14 @@
 """Azure down for good, or in the middle of its pages: bounded, one line, and the other list goes on."""
 
+from collections.abc import Callable
+
 import pytest
 from tenacity import wait_none
 
 from catalog.errors import ProviderFailure
 from providers.azure import provider
 from tests.clouds.azure import RETAIL_PATH, azure_cloud
-from tests.clouds.server import CloudServer, Request, answering
+from tests.clouds.server import CloudServer, Reply, Request, answering
 from tests.providers.azure.test_provider import NIGHT, failures, is_arm, refreshed, some_offers, sources
 
 T4 = "Standard_NC4as_T4_v3"
@@ -58,3 +60,27 @@ def test_a_page_of_the_sku_list_that_has_expired_is_one_line_and_prices_go_on() 
     (line,) = failures(rows)
     assert "InvalidSkipToken: The skip token has expired." in line
     assert {offer.region for each in rows.values() for offer in each.offers} == {"eastus", "westeurope"}
+
+
+@pytest.mark.parametrize("broken", [answering(400, b""), answering(503, b"")])
+def test_a_list_of_all_regions_that_breaks_off_leaves_each_region_to_be_read_by_itself(
+    broken: Callable[[Reply], Reply],
+) -> None:
+    server = azure_cloud(offers=some_offers(T4), page_size=2)
+
+    def is_second_page_of_all(request: Request) -> bool:
+        return "$skip" in request.query and "armRegionName" not in request.parameter("$filter")
+
+    server.break_with(broken, when=is_second_page_of_all)
+    rows = refreshed(server)
+    (line,) = failures(rows)
+    assert "/api/retail/prices: HTTP" in line
+    assert line.endswith("; regions that are new to Azure may be missing")
+    assert len([offer for each in rows.values() for offer in each.offers]) == len(some_offers(T4))
+
+
+def test_a_list_that_ignores_filters_and_breaks_off_is_not_taken_for_whole() -> None:
+    server = azure_cloud(offers=some_offers(T4), page_size=20, filters="ignored")
+    server.break_with(answering(503, b""), when=lambda request: "$skip" in request.query)
+    with server.running(), pytest.raises(ProviderFailure, match="HTTP 503"):
+        provider(sources(server), read_at=NIGHT).regions()
