@@ -21,8 +21,10 @@ from providers.contract import Quarantined
 type Row = Mapping[str, object]
 
 SERVICE = "Virtual Machines"
-#: Term in the API -> (kind of a reservation, kind of a savings plan).
-_TERMS = {"1 year": ("reserved_1y", "savings_plan_1y"), "3 years": ("reserved_3y", "savings_plan_3y")}
+#: Years of a term -> (kind of a reservation, kind of a savings plan).
+_TERMS = {1: ("reserved_1y", "savings_plan_1y"), 3: ("reserved_3y", "savings_plan_3y")}
+#: `1 Year` and `3 Years` here, `P1Y` and `P3Y` in other lists of Azure.
+_TERM = re.compile(r"P?(\d{1,2})\s*Y(?:ears?)?", re.IGNORECASE)
 #: Kinds that stand inside pay-as-you-go rows, and end with them.
 _NESTED = frozenset(nested for _, nested in _TERMS.values())
 #: Everything that the price list tells about a machine.
@@ -121,14 +123,14 @@ def _read(row: Row, read_at: datetime) -> _Reading:
     _check_text(row)
     size, term = str(row["armSkuName"]).strip(), row.get("reservationTerm")
     if row.get("type") == "Reservation" or (row.get("type") is None and term):
-        kinds = _TERMS.get(str(term).strip().lower())
+        kinds = _kinds_of(term)
         if kinds is None:
             return _Reading(other_terms=[str(term)])
         micros = usd_micros(_amount(row) / price_kinds()[kinds[0]].term_hours)
         return _Reading(prices=[Price(size=size, kind=kinds[0], usd_micros_per_hour=micros, since=since)])
     if row.get("type") != "Consumption":
         raise _Unreadable(f"type {row.get('type')!r} is not Consumption or Reservation")
-    if str(row.get("unitOfMeasure")).strip().lower() != "1 hour":
+    if str(row.get("unitOfMeasure")).lower().split() != ["1", "hour"]:
         raise _Unreadable(f"unitOfMeasure {row.get('unitOfMeasure')!r} is not 1 Hour")
     kind = "spot" if _SPOT.search(f"{row.get('skuName') or ''} {row.get('meterName') or ''}") else "on_demand"
     price = Price(size=size, kind=kind, usd_micros_per_hour=usd_micros(_amount(row)), since=since)
@@ -136,6 +138,12 @@ def _read(row: Row, read_at: datetime) -> _Reading:
     if price_kinds()[kind].is_plain:
         _add_savings_plans(row, price, reading)
     return reading
+
+
+def _kinds_of(term: object) -> tuple[str, str] | None:
+    """The kinds of a reservation and of a savings plan for a term such as `3 Years`, if there are any."""
+    found = _TERM.fullmatch(str(term).strip())
+    return _TERMS.get(int(found[1])) if found else None
 
 
 def _check_text(row: Row) -> None:
@@ -154,7 +162,7 @@ def _add_savings_plans(row: Row, price: Price, reading: _Reading) -> None:
         reading.problems.append("savingsPlan is not a list of terms and prices")
         return
     for plan in plans:
-        kinds = _TERMS.get(str(plan.get("term")).strip().lower())
+        kinds = _kinds_of(plan.get("term"))
         if kinds is None:
             reading.other_terms.append(str(plan.get("term")))
             continue

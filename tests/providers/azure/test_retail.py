@@ -42,6 +42,18 @@ def test_a_reservation_is_the_total_of_its_term_although_the_unit_says_one_hour(
     assert by_kind(one, three) == {"reserved_1y": 62_924_772, "reserved_3y": 38_051_750}
 
 
+@pytest.mark.parametrize(("term", "kind"), [("1 year", "1y"), ("P1Y", "1y"), ("3 Year", "3y"), (" 3 years ", "3y")])
+def test_a_term_in_any_spelling_of_azure_is_the_same_term(term: str, kind: str) -> None:
+    plan = {"retailPrice": 0.3, "term": term}
+    found = by_kind(row(savingsPlan=[plan]), row(usd=2628.0, type="Reservation", reservationTerm=term))
+    assert set(found) == {"on_demand", f"savings_plan_{kind}", f"reserved_{kind}"}
+
+
+def test_the_unit_of_one_hour_is_read_in_any_case_and_spacing() -> None:
+    assert by_kind(row(unitOfMeasure="1  hour ")) == {"on_demand": 526_000}
+    assert "is not 1 Hour" in only_reason(row(unitOfMeasure="10 Hours"))
+
+
 def test_a_reservation_of_five_years_is_left_out_with_a_note() -> None:
     found = read(row(type="Reservation", reservationTerm="5 Years", usd=9000.0))
     assert (found.prices, found.quarantined) == ([], [])
