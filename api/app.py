@@ -30,8 +30,8 @@ from planner.settings import PlannerSettings
 
 if TYPE_CHECKING:
     from api.history import DiffPage, HistoryFilter, PricePage
-    from providers.clouds import MakeCloud
     from planner.portfolio.search import Progress as SearchProgress
+    from providers.clouds import MakeCloud
     from providers.gather import Progress
 
 Document = dict[str, Any]
@@ -227,6 +227,7 @@ class Gpuplan:
         """
         from api.documents.refresh import parse_refresh
         from api.refresh import Watching, nobody, run_refresh
+        from api.refresh_report import stored, with_watches
         from providers.clouds import installed_clouds
         from providers.gather import no_progress
 
@@ -241,9 +242,12 @@ class Gpuplan:
             watching=Watching(began=began or nobody, progress=progress or no_progress),
         )
         try:
-            return answer | {"watches": self.check_watches()}
+            answer = with_watches(answer, self.check_watches())
+            self.store.rewrite_report(answer["id"], stored(answer))
         except StoreFailure as error:
-            return answer | {"watches": None, "warnings": [*answer["warnings"], f"watches were not checked: {error}"]}
+            what = "watches were not checked" if answer["watches"] is None else "the report does not keep its watches"
+            answer = with_watches(answer, answer["watches"], f"{what}: {error}")
+        return answer
 
     def refreshes(self) -> Document:
         """What the last refreshes did, the newest first, in short."""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from api.documents.refresh import RefreshDocument
-from api.refresh_report import STORED_QUARANTINE, report, running
+from api.refresh_report import report, running, stored
 from catalog.errors import StoreFailure
 from catalog.refreshes import RefreshRecord
 from catalog.snapshot import Snapshot
@@ -85,15 +85,16 @@ def run_refresh(
 
 
 def _standing(store: Store) -> Standing:
-    embedded = [store.snapshot(each.id) for each in store.snapshots() if each.source == "embedded"]
-    current = store.current_snapshot_id()
-    known = next((each for each in embedded if each.id == current), None)
-    return Standing(snapshot=known or store.snapshot(current), embedded=tuple(embedded))
+    current = store.snapshot(store.current_snapshot_id())
+    shipped = [each for each in store.snapshots() if each.source == "embedded"]
+    newest = max(shipped, key=lambda each: each.observed_at, default=None)
+    embedded = None if newest is None else current if newest.id == current.id else store.snapshot(newest.id)
+    return Standing(snapshot=current, embedded=embedded, read_at=store.refresh_times())
 
 
 def _newest(standing: Standing) -> datetime:
     """The time of the newest row, which need not be in the newest snapshot."""
-    return max(each.observed_at for each in (standing.snapshot, *standing.embedded))
+    return max(each.observed_at for each in (standing.snapshot, standing.embedded) if each is not None)
 
 
 def _maker(make: MakeCloud, sources: Sources, at: datetime) -> MakeProvider:
@@ -106,15 +107,13 @@ def _new_id(at: datetime) -> str:
 
 
 def _record(document: Document, at: datetime, seconds: float, fresh: Snapshot | None) -> RefreshRecord:
-    kept = document["quarantined"][:STORED_QUARANTINE]
-    stored = document | {"quarantined": kept, "quarantined_left_out": len(document["quarantined"]) - len(kept)}
     return RefreshRecord(
         id=document["id"],
         started_at=at,
         finished_at=at + timedelta(seconds=seconds),
         outcome=document["outcome"],
         snapshot_id=None if fresh is None else fresh.id,
-        report=stored,
+        report=stored(document),
     )
 
 

@@ -46,10 +46,29 @@ def report(
         "quarantined_left_out": 0,
         "unknown_accelerators": sorted({name for each in refreshed.read for name in each.sifted.unknown_accelerators}),
         "warnings": list(warnings),
+        "watches": None,
     }
     document["hints"] = hints(providers)
     document["summary"] = summary(document)
     return document
+
+
+def with_watches(document: Document, watches: Document | None, warning: str = "") -> Document:
+    """The document with what became of watched jobs on its prices; None where `warning` says why they were not looked at."""
+    answer = document | {"watches": watches, "warnings": [*document["warnings"], *([warning] if warning else [])]}
+    return answer | {"summary": summary(answer)}
+
+
+def stored(document: Document) -> Document:
+    """The document as it is kept."""
+    kept = document["quarantined"][:STORED_QUARANTINE]
+    return document | {"quarantined": kept, "quarantined_left_out": len(document["quarantined"]) - len(kept)}
+
+
+def watches_failed(document: Document) -> int:
+    """How many messages and plans of watched jobs did not come about."""
+    watches = document["watches"]
+    return len(watches["deliveries"]["failed"]) + len(watches["problems"]) if watches else 0
 
 
 def provider_report(read: Read) -> Document:
@@ -68,6 +87,7 @@ def provider_report(read: Read) -> Document:
         "changed": read.merged.changed,
         "quarantined": len(read.sifted.aside),
         "stale": len(since),
+        "unconfirmed": read.unconfirmed,
         "stale_since": min(since).isoformat() if since else None,
         "oldest_observed_at": min(observed).isoformat() if observed else None,
         "newest_observed_at": max(observed).isoformat() if observed else None,
@@ -123,7 +143,9 @@ def summary(document: Document) -> str:
     parts = ", ".join(_phrase(each) for each in document["providers"])
     snapshot = document["snapshot_id"][:_SHOWN_ID]
     same = " (unchanged)" if document["snapshot_id"] == document["previous_snapshot_id"] else ""
-    return f"refresh: {document['outcome']}; {parts}; snapshot {snapshot}{same}; {_span(document['seconds'])}"
+    failed = watches_failed(document)
+    watches = f"; {failed:,} of its watch messages and plans failed" if failed else ""
+    return f"refresh: {document['outcome']}; {parts}; snapshot {snapshot}{same}{watches}; {_span(document['seconds'])}"
 
 
 def _phrase(each: Document) -> str:
@@ -141,6 +163,8 @@ def _phrase(each: Document) -> str:
         phrase += f", {failed:,} of its {each['regions']:,} regions failed ({_cut(_reason(each))})"
     elif each["calls_failed"]:
         phrase += f", without all calls ({_cut(_reason(each))})"
+    elif each["unconfirmed"]:
+        phrase += f", {each['unconfirmed']:,} of them not confirmed tonight"
     return phrase
 
 

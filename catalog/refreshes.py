@@ -19,7 +19,8 @@ USUAL_LIST = 100
 class RefreshRecord:
     """One run: `outcome` is whole, partial, refused or failed; `report` is the document that it printed.
 
-    `snapshot_id` is the snapshot that it wrote, None where it left the one before as it was.
+    `snapshot_id` is the snapshot that it wrote, None where it left the one before as it was. `started_at` is the
+    time that its rows carry.
     """
 
     id: str
@@ -65,6 +66,17 @@ def last_whole(connection: sa.Connection) -> datetime | None:
     whole = sa.select(sa.func.max(refreshes.c.finished_at)).where(refreshes.c.outcome == "whole")
     found: datetime | None = connection.execute(whole).scalar()
     return found
+
+
+def refresh_times(connection: sa.Connection) -> frozenset[datetime]:
+    """The times that refreshes gave to the rows that they read."""
+    return frozenset(connection.execute(sa.select(refreshes.c.started_at)).scalars())
+
+
+def rewrite_report(connection: sa.Connection, refresh_id: str, report: dict[str, Any]) -> None:
+    """Puts another report in the place of the one that a refresh was written with. Raises `ValueError` for no JSON."""
+    which = sa.update(refreshes).where(refreshes.c.id == refresh_id)
+    connection.execute(which.values(report=as_json(report)))
 
 
 def _record(row: sa.Row[Any]) -> RefreshRecord:

@@ -21,7 +21,15 @@ from catalog.history import PricePoint, line_to, price_points, priced_types
 from catalog.migrate import HEAD, revision_of, to_head
 from catalog.offer import InstanceType
 from catalog.price_points import instance_types_at, price_rows_at, readings_at, write_contents
-from catalog.refreshes import RefreshRecord, last_whole, read_refresh, read_refreshes, write_refresh
+from catalog.refreshes import (
+    RefreshRecord,
+    last_whole,
+    read_refresh,
+    read_refreshes,
+    refresh_times,
+    rewrite_report,
+    write_refresh,
+)
 from catalog.retention import Forgotten, RetentionPolicy, retain
 from catalog.saved import SavedPlan, read_plan, read_response, write_plan, write_response
 from catalog.schema import snapshots
@@ -144,6 +152,16 @@ class Store:
             if snapshot is not None:
                 _put(connection, snapshot, "refresh")
             write_refresh(connection, record)
+
+    def rewrite_report(self, refresh_id: str, report: dict[str, Any]) -> None:
+        """Puts what became known after the prices were written into the report of a refresh."""
+        with self._writing() as connection:
+            rewrite_report(connection, refresh_id, report)
+
+    def refresh_times(self) -> frozenset[datetime]:
+        """The times that the rows of refreshes carry: a row of another time came with a release."""
+        with self._reading() as connection:
+            return refresh_times(connection)
 
     def refreshes(self) -> tuple[RefreshRecord, ...]:
         """What the last refreshes did, the newest first."""

@@ -11,8 +11,10 @@ from providers.sift import Aside, Key, Sifted, set_aside
 
 #: No list price has moved so far in one step; a unit or a currency that was read wrongly does.
 JUMP_RATIO = 10
-#: A few leaps are corrections of single rows; more is a source that is read wrongly.
+#: A few leaps are corrections of single rows, each held back; more is a source that is read wrongly.
 MOST_JUMPS_SHARE = 0.01
+#: Of a cloud with few prices one or two leaps are more than that share and still no pattern, unless they are most of it.
+FEWEST_JUMPS = 3
 LEAST_KEPT_SHARE = 0.5
 
 
@@ -53,12 +55,9 @@ def jumps(sifted: Sifted, before: Before) -> tuple[list[Aside], int]:
 
 def too_many_jumps(count: int, compared: int) -> str:
     """The reason to refuse a provider of whose offers so many moved too far, empty if there is none."""
-    if count <= MOST_JUMPS_SHARE * compared:
+    if count <= MOST_JUMPS_SHARE * compared or (count < FEWEST_JUMPS and 2 * count <= compared):
         return ""
-    return (
-        f"{count:,} of {compared:,} prices moved by {JUMP_RATIO}x or more "
-        f"(more than {MOST_JUMPS_SHARE:.0%}); --accept-jumps takes them"
-    )
+    return f"{count:,} of {compared:,} prices moved by {JUMP_RATIO}x or more; --accept-jumps takes them"
 
 
 def lost(gathered: Gathered, sifted: Sifted, before: Before) -> list[str]:

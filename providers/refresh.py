@@ -7,7 +7,7 @@ release were collected elsewhere and at other times, so the first live reading r
 only compared.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -18,7 +18,7 @@ from catalog.snapshot import Snapshot, snapshot_of
 from providers.checks import Accepted, halves_gone, implausible, jumps, lost, too_many_jumps
 from providers.gather import Gathered, MakeProvider, Progress, gather, no_progress
 from providers.merge import Before, Merged, merged, unread
-from providers.sift import Key, Sifted, sift, without
+from providers.sift import Sifted, sift, without
 
 Outcome = Literal["whole", "partial", "refused", "failed"]
 #: Time for the slowest cloud at its published rate limits, with as much again for throttling.
@@ -29,18 +29,21 @@ USUAL_LIMIT_SECONDS = 20 * 60.0
 class Read:
     """What became of one provider: what it gave, what was set aside, why it was refused if so, its rows now.
 
-    `warnings` are what people should look at although the rows were taken.
+    `warnings` are what people should look at although the rows were taken. `unconfirmed` counts offers that a
+    refresh had read and this one should have: those that it gave no longer, without saying that they are gone,
+    and those that came in a way that cannot be taken.
     """
 
     gathered: Gathered
     sifted: Sifted
     refused: tuple[str, ...]
     merged: Merged
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    unconfirmed: int = 0
 
     @property
     def outcome(self) -> Outcome:
-        """Whole: every region and every call answered; partial: some did, and the others' rows are stale."""
+        """Whole: every region and call answered, and confirmed what was known; partial: some rows are stale."""
         if self.gathered.failure or not self.gathered.rows:
             return "failed"
         if self.refused:
@@ -48,7 +51,7 @@ class Read:
         incomplete = self.gathered.failed or any(
             rows.failures or rows.provider_failures for rows in self.gathered.rows.values()
         )
-        return "partial" if incomplete else "whole"
+        return "partial" if incomplete or self.unconfirmed else "whole"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,25 +74,27 @@ class Refreshed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """The snapshot before, and those that came with releases: their rows are nobody's live reading.
+    """The snapshot before, the newest that came with a release, and when refreshes read prices.
 
-    A row is live unless an embedded snapshot has the same one: same key, source and time of reading.
+    A row is live if a refresh read it, which its time says: all rows of a refresh carry the same one. Others came
+    with a release, this one or one whose snapshot has been dropped since.
     """
 
     snapshot: Snapshot
-    embedded: tuple[Snapshot, ...]
+    embedded: Snapshot | None
+    read_at: Set[datetime]
 
     def before(self, provider: str) -> Before:
         """The rows of one provider."""
         offers = {each.key: each for each in self.snapshot.offers if each.provider == provider}
-        shipped = {_origin(each) for snapshot in self.embedded for each in snapshot.offers if each.provider == provider}
-        newest = max(self.embedded, key=lambda each: each.observed_at, default=None)
         return Before(
             types={each.name: each for each in self.snapshot.instance_types if each.provider == provider},
             offers=offers,
-            live=frozenset(key for key, each in offers.items() if _origin(each) not in shipped),
+            live=frozenset(key for key, each in offers.items() if each.observed_at in self.read_at),
             shipped=frozenset(
-                each.name for each in (newest.instance_types if newest else ()) if each.provider == provider
+                each.name
+                for each in (self.embedded.instance_types if self.embedded else ())
+                if each.provider == provider
             ),
         )
 
@@ -140,7 +145,7 @@ def _read(
 ) -> Read:
     """One provider's rows against those of before."""
     if gathered.failure or not gathered.rows:
-        return Read(gathered=gathered, sifted=sifted, refused=(), merged=unread(before, at=at), warnings=())
+        return Read(gathered=gathered, sifted=sifted, refused=(), merged=unread(before, at=at))
     refused = [] if sifted.offers else [f"no usable offer came from its {len(gathered.rows)} regions"]
     leapt, compared = jumps(sifted, before)
     if not accepted.loss and not refused:
@@ -149,9 +154,24 @@ def _read(
         refused += filter(None, [too_many_jumps(len(leapt), compared)])
         sifted = without(sifted, leapt)
     sifted = without(sifted, implausible(sifted, types, usual))
-    result = unread(before, at=at) if refused else merged(gathered, sifted, before, at=at)
-    warnings = () if refused else _embedded_gone(gathered, sifted, before)
-    return Read(gathered=gathered, sifted=sifted, refused=tuple(refused), merged=result, warnings=warnings)
+    if refused:
+        return Read(gathered=gathered, sifted=sifted, refused=tuple(refused), merged=unread(before, at=at))
+    result = merged(gathered, sifted, before, at=at)
+    return Read(
+        gathered=gathered,
+        sifted=sifted,
+        refused=(),
+        merged=result,
+        warnings=_embedded_gone(gathered, sifted, before),
+        unconfirmed=_unconfirmed(result, sifted, before),
+    )
+
+
+def _unconfirmed(result: Merged, sifted: Sifted, before: Before) -> int:
+    """How many live offers are stale that were not before, or whose new row was set aside."""
+    held = {each.key for each in sifted.aside}
+    stale = (each.key for each in result.offers if each.stale_since is not None and each.key in before.live)
+    return sum(key in held or before.offers[key].stale_since is None for key in stale)
 
 
 def _embedded_gone(gathered: Gathered, sifted: Sifted, before: Before) -> tuple[str, ...]:
@@ -174,7 +194,3 @@ def _usual(
 
 def _by_name(types: Iterable[InstanceType]) -> dict[tuple[str, str], InstanceType]:
     return {(each.provider, each.name): each for each in types}
-
-
-def _origin(offer: Offer) -> tuple[Key, str, datetime]:
-    return offer.key, offer.source, offer.observed_at

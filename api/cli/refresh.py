@@ -34,8 +34,9 @@ def refresh(
     as_json: AsJson = False,
     settings: SettingsFile = None,
 ) -> None:
-    """Pull live prices of every cloud into a new snapshot. Ends with 0 only if every price asked for was read."""
+    """Pull live prices of every cloud into a new snapshot. Ends with 0 only if nothing is older than it should be."""
     from api.refresh_metrics import check_metrics_file, write_metrics
+    from api.refresh_report import watches_failed
 
     if metrics_file is not None:
         check_metrics_file(metrics_file)
@@ -52,7 +53,7 @@ def refresh(
     if metrics_file is not None:
         write_metrics(metrics_file, document, gpuplan.store.last_whole_refresh_at())
     _show(document, as_json=as_json, quiet=quiet)
-    if document["outcome"] != "whole":
+    if document["outcome"] != "whole" or watches_failed(document):
         raise typer.Exit(EXIT_NOT_WHOLE)
 
 

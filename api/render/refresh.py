@@ -34,8 +34,7 @@ def _parts(document: dict[str, Any]) -> Iterator[RenderableType]:
     aside = document["quarantined"]
     lines = [f"{each['provider']} {each['region']} {each['what']}: {each['reason']}" for each in aside]
     yield from _section(f"Quarantined: {len(aside):,}", lines, most=MOST_QUARANTINED, rest="--json shows all")
-    # Only the answer to whoever ran it has them; what is kept of a refresh does not.
-    yield from _section("Watched jobs", check_lines(document["watches"]) if document.get("watches") else [])
+    yield from _section("Watched jobs", check_lines(document["watches"]) if document["watches"] else [])
     yield from _section("Next", document["hints"])
 
 

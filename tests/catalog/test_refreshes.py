@@ -56,3 +56,16 @@ def test_a_record_that_the_database_refuses_takes_its_snapshot_with_it(store: St
 def test_a_refresh_that_is_not_stored_is_said_so(store: Store) -> None:
     with pytest.raises(NotStored, match="refresh: no refresh 'r9' is stored here"):
         store.refresh("r9")
+
+
+def test_a_report_is_completed_with_what_became_known_later(store: Store) -> None:
+    store.record_refresh(record("r1", 1), many(4))
+    store.rewrite_report("r1", {"summary": "and then"})
+    kept = store.refresh("r1")
+    assert (kept.report, kept.started_at) == ({"summary": "and then"}, record("r1", 1).started_at)
+
+
+def test_the_times_of_all_refreshes_are_known(store: Store) -> None:
+    for day, outcome in enumerate(("whole", "failed")):
+        store.record_refresh(record(f"r{day}", day, outcome), None)
+    assert store.refresh_times() == {NIGHT, NIGHT + timedelta(days=1)}

@@ -13,6 +13,8 @@ from providers.refresh import Standing
 SHIPPED_AT = datetime(2026, 7, 30, tzinfo=UTC)
 LAST_NIGHT = datetime(2026, 11, 20, 3, tzinfo=UTC)
 TONIGHT = LAST_NIGHT + timedelta(days=1)
+#: When refreshes read prices, as far as these tests know.
+NIGHTS = frozenset({LAST_NIGHT, TONIGHT})
 H100_MACHINE = "p5.48xlarge"
 MACHINES = {
     H100_MACHINE: ("H100-80GB-SXM", 8, 12_000_000),
@@ -72,7 +74,7 @@ def snapshot(*offers: Offer, kinds: Iterable[InstanceType] = ()) -> Snapshot:
 def standing(*offers: Offer, embedded: Snapshot | None = None, kinds: Iterable[InstanceType] = ()) -> Standing:
     """A snapshot of live offers, with an embedded one that knows none of them."""
     shipped = embedded or snapshot(price("elsewhere", provider="azure", observed_at=SHIPPED_AT, source="shipped"))
-    return Standing(snapshot=snapshot(*offers, kinds=kinds), embedded=(shipped,))
+    return Standing(snapshot=snapshot(*offers, kinds=kinds), embedded=shipped, read_at=NIGHTS)
 
 
 def last_night(*places: str, **changes: object) -> list[Offer]:

@@ -14,6 +14,7 @@ from providers.refresh import Read, Refreshed, Standing, refresh
 from tests.providers.fake_clouds import (
     H100_MACHINE,
     LAST_NIGHT,
+    NIGHTS,
     SHIPPED_AT,
     TONIGHT,
     FakeCloud,
@@ -106,7 +107,7 @@ def test_a_failed_cloud_keeps_its_rows_marked_stale_and_others_stay_untouched() 
 def test_a_second_failed_night_makes_no_other_snapshot() -> None:
     failing = FakeCloud(listing=ProviderFailure("no credentials"))
     first = refresh({"aws": lambda: failing}, standing(*last_night("r1")), at=TONIGHT, limit_seconds=30)
-    again = Standing(snapshot=first.snapshot, embedded=())
+    again = Standing(snapshot=first.snapshot, embedded=None, read_at=NIGHTS)
     second = refresh({"aws": lambda: failing}, again, at=TONIGHT.replace(day=22), limit_seconds=30)
     assert second.snapshot == first.snapshot
 
@@ -183,7 +184,7 @@ def test_a_price_that_cannot_be_is_set_aside_with_its_figures_and_the_old_one_st
     done = refreshed(before, r1=rows(price("r1")), r2=rows(price("r2", usd_micros=12_000_000)), r3=rows(price("r3")))
     assert offers(done)[1] == stale(last_night("r2")[0])
     assert one(done).sifted.aside[0].reason == "1.5000 USD per accelerator-hour is outside 3.6000..96.0000"
-    assert done.outcome == "whole"
+    assert done.outcome == "partial"
 
 
 def test_a_row_that_no_adapter_could_read_keeps_the_old_one() -> None:
@@ -232,14 +233,14 @@ def test_a_region_that_failed_is_not_lost() -> None:
 
 def test_rows_that_came_with_a_release_may_be_replaced_by_fewer() -> None:
     shipped = snapshot(*many(10, observed_at=SHIPPED_AT, source="shipped"))
-    done = refreshed(Standing(snapshot=shipped, embedded=(shipped,)), r1=rows(*many(4)))
+    done = refreshed(Standing(snapshot=shipped, embedded=shipped, read_at=NIGHTS), r1=rows(*many(4)))
     assert (done.outcome, offers(done)) == ("whole", many(4))
     assert one(done).warnings == ("against the prices that came with gpuplan, only 4 of 10 offers are still there",)
 
 
 def test_an_embedded_row_that_a_refresh_has_read_since_is_live() -> None:
     shipped = snapshot(*many(10, observed_at=SHIPPED_AT, source="shipped"))
-    before = Standing(snapshot=snapshot(*many(10, observed_at=LAST_NIGHT)), embedded=(shipped,))
+    before = Standing(snapshot=snapshot(*many(10, observed_at=LAST_NIGHT)), embedded=shipped, read_at=NIGHTS)
     assert refreshed(before, r1=rows(*many(4))).outcome == "refused"
 
 
@@ -255,17 +256,52 @@ def test_a_price_that_leapt_is_set_aside(factor: float) -> None:
     micros = 9_600_000 if factor < 1 else 960_000_000
     before = standing(*many(200, observed_at=LAST_NIGHT))
     done = refreshed(before, r1=rows(*many(199), price("r1", zone="z199", usd_micros=micros)))
-    assert done.outcome == "whole"
+    assert (done.outcome, one(done).unconfirmed) == ("partial", 1)
     assert offers(done)[-1] == stale(many(200, observed_at=LAST_NIGHT)[-1])
     assert one(done).sifted.aside[0].reason.startswith(f"moved from 96 to {micros / 1e6:g} USD/h")
 
 
 def test_too_many_prices_that_leapt_refuse_the_cloud_unless_they_are_accepted() -> None:
     before = standing(*many(100, observed_at=LAST_NIGHT))
-    answer = rows(*many(98), *(price("r1", zone=f"z{i:03}", usd_micros=9_600_000) for i in (98, 99)))
+    answer = rows(*many(97), *(price("r1", zone=f"z{i:03}", usd_micros=9_600_000) for i in (97, 98, 99)))
     done = refreshed(before, r1=answer)
-    assert one(done).refused == ("2 of 100 prices moved by 10x or more (more than 1%); --accept-jumps takes them",)
+    assert one(done).refused == ("3 of 100 prices moved by 10x or more; --accept-jumps takes them",)
     assert offers(done) == [stale(each) for each in many(100, observed_at=LAST_NIGHT)]
+
+
+@pytest.mark.parametrize(
+    ("leapt", "compared", "refused"),
+    [(1, 1, True), (1, 2, False), (2, 3, True), (2, 100, False), (3, 299, True), (3, 300, False)],
+)
+def test_few_leaps_refuse_a_small_cloud_only_where_they_are_most_of_it(
+    leapt: int, compared: int, *, refused: bool
+) -> None:
+    before = standing(*many(compared, observed_at=LAST_NIGHT))
+    fallen = [replace(each, usd_micros_per_hour=9_600_000) for each in many(compared)[:leapt]]
+    done = refreshed(before, r1=rows(*fallen, *many(compared)[leapt:]))
+    assert (done.outcome == "refused") == refused
+    if not refused:
+        assert one(done).unconfirmed == leapt
+
+
+def test_prices_that_are_missing_without_a_word_make_a_refresh_partial_once() -> None:
+    [spot] = last_night("r1", price_kind="spot")
+    done = refreshed(standing(*last_night("r1"), spot), r1=rows(price("r1"), whole=["on_demand"]))
+    assert (done.outcome, one(done).unconfirmed) == ("partial", 1)
+    again = Standing(snapshot=done.snapshot, embedded=None, read_at=NIGHTS)
+    assert refreshed(again, r1=rows(price("r1"), whole=["on_demand"])).outcome == "whole"
+
+
+def test_prices_of_a_release_that_nobody_can_confirm_leave_a_refresh_whole() -> None:
+    [spot] = last_night("r1", price_kind="spot", observed_at=SHIPPED_AT, source="shipped")
+    done = refreshed(standing(*last_night("r1"), spot), r1=rows(price("r1"), whole=["on_demand"]))
+    assert (done.outcome, offers(done)) == ("whole", [price("r1"), stale(spot)])
+
+
+def test_rows_of_an_embedded_snapshot_that_was_dropped_are_still_nobodys_live_reading() -> None:
+    old = many(10, observed_at=SHIPPED_AT, source="shipped with an older release", stale_since=LAST_NIGHT)
+    before = Standing(snapshot=snapshot(*old), embedded=None, read_at=NIGHTS)
+    assert refreshed(before, r1=rows(*many(4))).outcome == "whole"
 
 
 def test_a_true_fall_of_all_prices_is_taken_when_accepted() -> None:
@@ -278,7 +314,7 @@ def test_a_true_fall_of_all_prices_is_taken_when_accepted() -> None:
 
 def test_a_leap_against_a_row_that_came_with_a_release_is_no_leap() -> None:
     shipped = snapshot(*many(1, observed_at=SHIPPED_AT, source="shipped", price_kind="spot"), price("r1"))
-    before = Standing(snapshot=shipped, embedded=(shipped,))
+    before = Standing(snapshot=shipped, embedded=shipped, read_at=NIGHTS)
     cheap = many(1, usd_micros=8_000_000, price_kind="spot")
     assert refreshed(before, r1=rows(*cheap, price("r1"))).outcome == "whole"
 

@@ -179,3 +179,15 @@ def test_offers_that_were_not_confirmed_say_so(
 def test_what_holds_for_a_whole_provider_is_shown_without_a_region(refresh: Callable[..., Any]) -> None:
     answer = Rows(instance_types=(machine(),), offers=(price("us-east-1"),), provider_notes=("aws: no credentials",))
     assert "  - aws: no credentials\n" in refresh(clouds=(aws(**{"us-east-1": answer}),)).out
+
+
+def test_watches_that_could_not_be_told_end_with_three(
+    refresh: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undelivered = {"watch": "w", "channel": "ops", "event": "cheaper", "error": "HTTP 410", "final": False}
+    answer = {"told": [], "problems": [], "deliveries": {"failed": [undelivered]}}
+    monkeypatch.setattr("api.app.Gpuplan.check_watches", lambda _: answer)
+    done = refresh()
+    assert done.code == 3
+    assert "w: cheaper not told to ops, tried again at the next run: HTTP 410" in done.out
+    assert done.out.splitlines()[-1].startswith("refresh: whole; ")

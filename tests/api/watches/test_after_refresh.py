@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from api.app import Gpuplan
+from api.refresh_report import watches_failed
 from api.render.refresh import render_refresh
 from api.settings import Environment
 from catalog.errors import StoreFailure
 from catalog.watch_store import WatchStore
 from tests.api.clouds_for_tests import NOWHERE, making
 from tests.api.watches.conftest import JOB, Nights
+from tests.clouds.server import answering
 from tests.providers.fake_clouds import FakeCloud, price, rows
 
 ONE_PLACE = {"providers": ["aws"], "regions": ["us-east-1"], "instance_types": ["p5.48xlarge"], "max_nodes": 1}
@@ -56,7 +58,8 @@ def test_a_refresh_tells_what_its_prices_change_and_shows_it(nights: Nights, at_
     text = shown(answer)
     assert "Watched jobs" in text
     assert told["summary"] in text
-    assert "Watched jobs" not in shown({name: value for name, value in answer.items() if name != "watches"})
+    assert "Watched jobs" not in shown(answer | {"watches": None})
+    assert at_price(40_000_000).refresh_report(answer["id"])["watches"]["told"] == [told]
 
 
 def test_watches_that_cannot_be_read_are_a_warning_of_the_refresh_that_is_stored_all_the_same(
@@ -72,3 +75,14 @@ def test_watches_that_cannot_be_read_are_a_warning_of_the_refresh_that_is_stored
     assert answer["snapshot_id"] == gpuplan.store.current_snapshot_id()
     assert "watches were not checked: database x: disk I/O error" in answer["warnings"]
     assert "Watched jobs" not in shown(answer)
+
+
+def test_a_message_that_nobody_takes_is_in_the_line_for_alerting(nights: Nights, at_price: OpenWith) -> None:
+    at_price(60_000_000).refresh({})
+    at_price(60_000_000).add_watch(WATCHED)
+    nights.inbox.break_with(answering(410, b"gone"))
+    answer = at_price(40_000_000).refresh({})
+    assert answer["outcome"] == "whole"
+    assert "; 1 of its watch messages and plans failed; " in answer["summary"]
+    assert watches_failed(answer) == 1
+    assert at_price(40_000_000).refresh_report(answer["id"])["summary"] == answer["summary"]
