@@ -17,7 +17,7 @@ from providers.said import said
 
 #: A dead region must not hold up the others (the SDK's default is a minute, five times).
 CONNECT_TIMEOUT_SECONDS = 5
-READ_TIMEOUT_SECONDS = 20
+READ_TIMEOUT_SECONDS = 15
 SDK_ATTEMPTS = 5
 #: Who does not answer at all is asked this many times, where throttling and server errors are worth more.
 SILENT_ATTEMPTS = 2

@@ -59,6 +59,7 @@ def documents_of_json(response: httpx.Response) -> list[Document]:
     readers = [(prefix, found, ijson.kvitems_coro(found, prefix)) for prefix, found in gathered.items()]
     try:
         for chunk in response.iter_bytes(CHUNK_BYTES):
+            joined.next_chunk()
             for prefix, found, reader in readers:
                 reader.send(chunk)
                 joined.take(prefix, found)
@@ -76,13 +77,17 @@ class _Joined:
     def __init__(self) -> None:
         self._documents: dict[str, Document] = {}
         self._early: list[tuple[str, str, Any]] = []
-        self._products_came = False
+        self._products_come = self._products_came = False
+
+    def next_chunk(self) -> None:
+        """What is taken from here on stands after all that was taken so far; within a chunk the order is not known."""
+        self._products_came = self._products_come
 
     def take(self, prefix: str, found: list[tuple[str, Any]]) -> None:
         """Moves what was read so far into the documents it belongs to."""
         for sku, value in found:
             if prefix == "products":
-                self._products_came = True
+                self._products_come = True
                 if isinstance(value, Mapping) and _is_wanted(value):
                     self._documents[sku] = {"product": value, "terms": {}}
             elif sku in self._documents:
@@ -93,7 +98,8 @@ class _Joined:
 
     def whole(self) -> list[Document]:
         """The documents with all of their terms."""
-        for prefix, sku, value in self._early:
+        early, self._early = self._early, []
+        for prefix, sku, value in early:
             self.take(prefix, [(sku, value)])
         return list(self._documents.values())
 

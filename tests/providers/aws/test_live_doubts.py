@@ -90,7 +90,7 @@ def test_an_earlier_list_price_stays_stale_while_what_comes_for_it_cannot_be_rea
 
 
 def record(name: str, *uses: str) -> dict[str, Any]:
-    return record_of(OWN[name], in_blocks=True) | {"SupportedUsageClasses": list(uses)}
+    return {**(record_of(OWN[name], in_blocks=True) or {}), "SupportedUsageClasses": list(uses)}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -158,10 +159,10 @@ def test_a_local_zone_is_a_region_of_its_own_whose_rows_name_it_as_zone_too() ->
 
 
 def test_a_local_zone_under_the_code_of_its_region_is_never_a_price_of_the_region() -> None:
-    about = {"regionCode": "us-west-2", "locationType": "AWS Local Zone"}
-    rows, doubts = rows_of_product(product(location="US West (Los Angeles)", **about))
+    zone = partial(product, regionCode="us-west-2", locationType="AWS Local Zone")
+    rows, doubts = rows_of_product(zone(location="US West (Los Angeles)"))
     assert ([(row.region, row.zone) for row in rows], doubts) == ([("us-west-2-lax-1", "us-west-2-lax-1")], [])
-    rows, (doubt,) = rows_of_product(product(location="US West (Oregon)", **about))
+    rows, (doubt,) = rows_of_product(zone(location="US West (Oregon)"))
     assert (rows, "US West (Oregon)" in doubt.reason) == ([], True)
 
 
