@@ -29,8 +29,8 @@ from planner.portfolio.timetable import Timetable, as_plan
 #: A plan within this share of the bound is proven: HiGHS' own tolerances are of this size.
 PROVEN = 1e-6
 #: Shares of the time limit at which prices and ruin and recreate end, where HiGHS can take the whole model or not.
-PRICES_UNTIL = 0.15
-IMPROVE_UNTIL = {True: 0.35, False: 0.7}
+PRICES_UNTIL = {True: 0.15, False: 0.3}
+IMPROVE_UNTIL = {True: 0.35, False: 0.85}
 NEIGHBOURHOODS_UNTIL = {True: 0.4, False: 1.0}
 #: Models of more columns than this do not leave HiGHS' root relaxation in a minute.
 MOST_COLUMNS_WHOLE = 40_000
@@ -149,6 +149,7 @@ class _Search:
 
     def _raise_prices(self) -> None:
         every = 20 if self.instance.jobs <= 200 else 60
+        few = len(self.columns) <= MOST_COLUMNS_WHOLE
         for number in range(1, MOST_STEPS + 1):
             self.ascent.step(self.best_usd)
             self._bound(self.ascent.best.bound_usd)
@@ -156,7 +157,7 @@ class _Search:
             if number % every == 0:
                 self._fill(self.ascent.best.reduced_usd)
                 self._tell("prices")
-            if self._proven() or self.ascent.shortness < SHORTEST_STEP or self._share() > PRICES_UNTIL:
+            if self._proven() or self.ascent.shortness < SHORTEST_STEP or self._share() > PRICES_UNTIL[few]:
                 return
 
     def _improve(self) -> Improver:
@@ -238,13 +239,17 @@ class _Search:
         """A plan at these reduced costs, from an empty timetable."""
         self.table.load(np.full(self.instance.jobs, -1, np.int64))
         fill(self.table, by_regret(self.instance, self.columns, score_usd), score_usd)
-        if self.table.cost_usd < self.best_usd - 1e-9:
-            self.best, self.best_usd = self.table.column.copy(), self.table.cost_usd
+        self._better(self.table.column, self.table.cost_usd)
 
     def _take(self, column: Ints, cost_usd: float, stage: str) -> None:
-        if cost_usd < self.best_usd - 1e-9:
-            self.best, self.best_usd = column.copy(), cost_usd
+        self._better(column, cost_usd)
         self._tell(stage)
+
+    def _better(self, column: Ints, cost_usd: float) -> None:
+        """Take these columns if they cost less, their cost summed afresh: a timetable's own drifts by rounding."""
+        if cost_usd < self.best_usd - 1e-6:
+            self.best = column.copy()
+            self.best_usd = min(self.best_usd, as_plan(self.instance, self.columns, column).cost_usd)
 
     def _bound(self, bound_usd: float) -> None:
         self.bound_usd = max(self.bound_usd, bound_usd)
