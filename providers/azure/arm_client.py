@@ -31,6 +31,13 @@ READ_SECONDS = 120
 LONGEST_WAIT_SECONDS = 60.0
 #: What the identity service says of credentials that it does not take.
 _REFUSED = re.compile(r"AADSTS\d+[^\n]*")
+NO_CREDENTIALS = (
+    "no credentials: give AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or log in with az login"
+)
+OVER_PLAIN_HTTP = (
+    "credentials are not sent over plain http: give an https GPUPLAN_AZURE_ARM_ENDPOINT, "
+    "or GPUPLAN_ANONYMOUS=1 for a test server"
+)
 _CALL = "resource_skus.list of azure-mgmt-compute"
 
 # The SDK warns at length of every way in which it looked for credentials; `_reason` says what matters.
@@ -153,7 +160,9 @@ def _reason(error: AzureError) -> str:
         refused = _REFUSED.search(str(error.message))
         if refused:
             return said(f"credentials refused: {refused[0]}")
-        return "no credentials: give AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or log in with az login"
+        return NO_CREDENTIALS
+    if "non-TLS" in str(error.message):
+        return OVER_PLAIN_HTTP
     told = getattr(error, "error", None)
     code, message = getattr(told, "code", None), getattr(told, "message", None)
     status = getattr(error, "status_code", None)

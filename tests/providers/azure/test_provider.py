@@ -361,6 +361,6 @@ def test_plain_http_with_real_credentials_is_refused_by_the_sdk_and_said(monkeyp
         azure = provider(replace(sources(server), anonymous=False), read_at=NIGHT)
         rows = azure.fetch("eastus")
     (line,) = rows.provider_failures
-    assert "non-TLS" in line
+    assert "credentials are not sent over plain http: give an https GPUPLAN_AZURE_ARM_ENDPOINT, or" in line
     assert "never-shown-secret" not in line
     assert not any(is_arm(request) for request in server.requests)
