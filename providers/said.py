@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 LONGEST = 300
 #: Variables whose values must never be shown, whichever library repeats them in an error.
 SECRET_VARIABLES = re.compile(r"SECRET|TOKEN|PASSWORD|API_KEY|ACCESS_KEY|CREDENTIAL|CLIENT_ID|WEBHOOK", re.IGNORECASE)
+#: Variables that match and hold the path of a file, which is no secret and what people have to see.
+FILE_VARIABLES = re.compile(r"_FILE$|^GOOGLE_APPLICATION_CREDENTIALS$")
 _SHORTEST_SECRET = 6
 _PATTERNS = (
     (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]+"), r"\1 ***"),
@@ -45,4 +47,7 @@ def shown_url(url: str) -> str:
 
 
 def _values_of_the_environment() -> list[str]:
-    return sorted((value for name, value in os.environ.items() if SECRET_VARIABLES.search(name)), key=len, reverse=True)
+    secret = [
+        value for name, value in os.environ.items() if SECRET_VARIABLES.search(name) and not FILE_VARIABLES.search(name)
+    ]
+    return sorted(secret, key=len, reverse=True)

@@ -1,5 +1,6 @@
 """Who asks: no credentials, an API key alone, a wrong key, a project that may not list machines."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,6 +55,14 @@ def test_without_credentials_it_says_what_to_set_and_that_earlier_prices_stay() 
         "/nowhere.json",
     ):
         assert word in str(caught.value)
+
+
+def test_a_credentials_file_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    missing = tmp_path / "key.json"
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(missing))
+    with pytest.raises(ProviderFailure) as caught:
+        provider(Sources(gcp_project="project"), read_at=READ_AT).regions()
+    assert str(missing) in str(caught.value)
 
 
 def test_without_a_project_it_says_what_to_set() -> None:
