@@ -196,6 +196,7 @@ class Places:
 
         parent = f"projects/{self._who.project}/locations/{zone}"
         request = tpu_v2.ListAcceleratorTypesRequest(parent=parent, page_size=MACHINES_PER_PAGE)
+        brief = replace(self._patience, seconds=min(self._patience.seconds, TPU_SECONDS_PER_ZONE))
         return frozenset(
             listed(
                 f"gcp TPU API, accelerator types of {zone}",
@@ -204,7 +205,7 @@ class Places:
                 lambda page: [
                     row.type_ or row.name.rsplit("/", 1)[-1] for row in type(page).pb(page).accelerator_types
                 ],
-                patience=self._patience,
+                patience=brief,
             )
         )
 

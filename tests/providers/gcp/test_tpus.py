@@ -1,11 +1,14 @@
 """TPU slices by zone, from the TPU API and from the hosts that Compute Engine lists, priced per chip."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.clouds.gcp import CLOUD_TPU, COMPUTE_ENGINE, GcpCatalogue, machine_item
 from tests.clouds.gcp_skus import sku
 from tests.clouds.server import answering
 from tests.providers.gcp.reads import (
+    HURRIED,
     REGION,
     ZONE,
     asks_tpus,
@@ -160,3 +163,11 @@ def test_a_dead_tpu_api_is_not_asked_for_every_zone() -> None:
         asked = {request.path for request in server.requests if asks_tpus(request)}
     assert len(asked) <= 8
     assert price(rows, "g2-standard-4") == 652_000
+
+
+def test_a_tpu_zone_is_given_less_time_than_other_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("providers.gcp.places.TPU_SECONDS_PER_ZONE", 0.05)
+    with serving(small_catalogue()) as server:
+        server.break_with(answering(503, b"{}"), when=asks_tpus)
+        provider_of(server, patience=replace(HURRIED, seconds=30.0)).fetch(REGION)
+        assert 1 < sum(map(asks_tpus, server.requests)) <= 5
