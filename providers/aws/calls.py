@@ -188,7 +188,9 @@ def _answer(call: Any, key: str, token_name: str, parameters: dict[str, Any]) ->
     except (NoConnection, HTTPClientError) as error:
         raise CallFailed(f"no answer ({said(error)})", unreachable=True) from error
     except ResponseParserError as error:
-        raise _Broken(f"the answer is not what AWS sends; check the endpoint and any proxy ({said(error)})") from error
+        what = said(error)
+        advice = "" if "proxy" in what else "; check the endpoint and any proxy"
+        raise _Broken(f"not what AWS sends{advice}: {what}") from error
     except BotoCoreError as error:
         raise CallFailed(said(error)) from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:

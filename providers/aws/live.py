@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from catalog.errors import ProviderFailure, UnusableInput
@@ -124,6 +125,8 @@ class LiveAws:
             if failure.unreachable:
                 return
         else:
+            if place.zones is None and rows.zones:
+                place = replace(place, zones=rows.zones)
             rates = self._interruption_rates(found)
             found.offers += [spot.with_interruption_rate(offer, rates) for offer in rows.offers]
             found.quarantined += rows.quarantined

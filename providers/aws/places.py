@@ -9,6 +9,7 @@ from providers.aws.calls import CallFailed, Calls
 
 #: OptInStatus of a region or zone that this account cannot use until somebody enables it.
 NOT_ENABLED = "not-opted-in"
+AVAILABILITY_ZONE = "availability-zone"
 LOCAL_ZONE = "local-zone"
 WAVELENGTH_ZONE = "wavelength-zone"
 
@@ -41,8 +42,13 @@ class Place:
     unreachable: bool = False
 
     def zone_id(self, name: str) -> str:
-        """The id of a zone of that name, "" if unknown; an id is its own."""
-        for zone in (self.zones or {}).values():
+        """The id of a zone of that name, "" if there is no such zone; an id is its own.
+
+        Where EC2 does not tell the zones, the account's own name is all there is.
+        """
+        if self.zones is None:
+            return name
+        for zone in self.zones.values():
             if name in (zone.name, zone.id):
                 return zone.id
         return ""
@@ -89,7 +95,9 @@ def read_place(calls: Calls, region: str) -> Place:
                 failures=(f"{failure}; its spot prices and capacity blocks stay as they were",),
                 unreachable=True,
             )
-        failures.append(f"{failure}; zones are known by the ids that prices carry")
+        failures.append(
+            f"{failure}; zones are known by the ids that spot prices carry, else by this account's own names"
+        )
     try:
         offered = _offered(calls, region)
         offered_in = _offered_by_zone(calls, region, zones)
@@ -110,7 +118,7 @@ def _zones(rows: Sequence[Mapping[str, Any]]) -> dict[str, Zone]:
     for row in rows:
         name, zone_id = str(row.get("ZoneName") or ""), str(row.get("ZoneId") or "")
         if name and zone_id:
-            kind, group = str(row.get("ZoneType") or "availability-zone"), str(row.get("GroupName") or "")
+            kind, group = str(row.get("ZoneType") or AVAILABILITY_ZONE), str(row.get("GroupName") or "")
             found[zone_id] = Zone(name=name, id=zone_id, kind=kind, group=group)
     return found
 

@@ -9,8 +9,9 @@ from typing import Any
 from catalog.interruptions import DEFAULT_INTERRUPTIONS_PER_HOUR
 from catalog.money import usd_micros
 from catalog.offer import Implausible, Offer
+from providers.aws import price_rows
 from providers.aws.calls import Calls
-from providers.aws.places import Place
+from providers.aws.places import AVAILABILITY_ZONE, WAVELENGTH_ZONE, Place, Zone
 from providers.contract import Quarantined
 
 KIND = "spot"
@@ -23,10 +24,11 @@ PAGE = 1000
 
 @dataclass(slots=True, kw_only=True)
 class SpotRows:
-    """Offers without an interruption rate, and what was set aside."""
+    """Offers without an interruption rate, what was set aside, and the zones of which a price told name and id, by id."""
 
     offers: list[Offer] = field(default_factory=list)
     quarantined: list[Quarantined] = field(default_factory=list)
+    zones: dict[str, Zone] = field(default_factory=dict)
 
 
 def read_spot(calls: Calls, place: Place, types: frozenset[str], *, read_at: datetime) -> SpotRows:
@@ -44,7 +46,8 @@ def read_spot(calls: Calls, place: Place, types: frozenset[str], *, read_at: dat
         EndTime=read_at,
         MaxResults=PAGE,
     )
-    found = SpotRows()
+    found = SpotRows(zones=_zones(rows, place))
+    place = place if place.zones is not None or not found.zones else replace(place, zones=found.zones)
     for (zone, name), row in sorted(_newest(rows, place, types).items()):
         try:
             found.offers.append(_offer(place, zone, name, row, read_at))
@@ -76,6 +79,20 @@ def _newest(rows: list[Any], place: Place, types: frozenset[str]) -> dict[tuple[
         if key not in newest or _time(row) > _time(newest[key]):
             newest[key] = row
     return newest
+
+
+def _zones(rows: list[Any], place: Place) -> dict[str, Zone]:
+    told = {str(row.get("AvailabilityZoneId") or ""): str(row.get("AvailabilityZone") or "") for row in rows}
+    return {
+        each: Zone(
+            name=name,
+            id=each,
+            kind=WAVELENGTH_ZONE if price_rows.WAVELENGTH_ZONE.search(name) else AVAILABILITY_ZONE,
+            group=place.region,
+        )
+        for each, name in told.items()
+        if each and name
+    }
 
 
 def _time(row: Mapping[str, Any]) -> datetime:

@@ -25,13 +25,14 @@ from tests.clouds.aws import AwsCloud, asks
 from tests.clouds.aws_catalogue import aws_catalogue, smaller
 from tests.clouds.aws_ec2 import XML
 from tests.clouds.aws_machines import record_of
-from tests.clouds.aws_xml import ec2_answer
-from tests.clouds.server import CloudServer, Reply, Request
+from tests.clouds.aws_xml import ec2_answer, ec2_error
+from tests.clouds.server import CloudServer, Reply, Request, answering
 from tests.providers.aws.conftest import READ_AT, AskAws
 from tests.providers.aws.price_documents import product
 
 P5 = frozenset({"p5.48xlarge"})
 OWN = {each.name: each for each in embedded_instance_types() if each.provider == "aws"}
+DENIED = ec2_error("UnauthorizedOperation", "You are not authorized to perform this operation.")
 FEW = smaller(aws_catalogue(), "us-east-1", "us-west-2")
 type AnyCalls = Callable[[CloudServer], Calls]
 
@@ -192,3 +193,34 @@ def test_a_region_that_says_nothing_is_asked_twice(calls_to: AnyCalls, monkeypat
         listed_regions(calls_to(server), "us-east-1")
     assert failure.value.unreachable
     assert len(cloud.requests) == aws_calls.SILENT_ATTEMPTS
+
+
+@pytest.mark.parametrize(("spot_says", "zone"), [({"AvailabilityZoneId": "use1-az6"}, "use1-az6"), ({}, "us-east-1a")])
+def test_where_ec2_does_not_list_its_zones_they_are_known_by_what_spot_prices_say(
+    ask_aws: AskAws, spot_says: dict[str, str], zone: str
+) -> None:
+    price = {
+        "InstanceType": "p5.48xlarge",
+        "ProductDescription": "Linux/UNIX",
+        "SpotPrice": "30.1234",
+        "Timestamp": READ_AT,
+        "AvailabilityZone": "us-east-1a",
+    }
+    block = {
+        "InstanceType": "p5.48xlarge",
+        "AvailabilityZone": "us-east-1a",
+        "InstanceCount": 1,
+        "CapacityBlockDurationHours": 24,
+        "UpfrontFee": "960.00",
+        "CurrencyCode": "USD",
+    }
+    cloud = AwsCloud(FEW)
+    cloud.break_with(answering(403, DENIED, content_type=XML), when=asks("DescribeAvailabilityZones"))
+    spot = {"SpotPriceHistory": [price | spot_says]}
+    cloud.break_with(of_ec2("DescribeSpotPriceHistory", spot), when=asks("DescribeSpotPriceHistory"))
+    blocks = {"CapacityBlockOfferings": [block]}
+    cloud.break_with(of_ec2("DescribeCapacityBlockOfferings", blocks), when=asks("DescribeCapacityBlockOfferings"))
+    (rows,) = fetch(ask_aws, cloud)
+    zones = {(offer.price_kind, offer.zone) for offer in rows.offers if offer.price_kind in ("spot", "capacity_block")}
+    assert zones == {("spot", zone), ("capacity_block", zone)}
+    assert [line for line in rows.failures if "DescribeAvailabilityZones" in line or "availability_zones" in line]
