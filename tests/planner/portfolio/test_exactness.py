@@ -1,5 +1,6 @@
 """The search finds the optimum and proves it: against trying everything, and against the whole model unpruned."""
 
+import itertools
 import random
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ from planner.optimise.portfolio import Solved, solve
 from planner.portfolio.check import violations
 from planner.portfolio.instance import Instance
 from planner.portfolio.prices import Ascent, Prices, answer_to
-from planner.portfolio.search import search
+from planner.portfolio.search import Progress, search
 from tests.planner.portfolio.small_instances import least_cost, small_instance
 
 
@@ -133,10 +134,10 @@ def test_the_same_seed_and_iterations_give_the_same_plan() -> None:
 
 def test_progress_only_ever_gets_better_and_a_tiny_time_limit_still_gives_a_plan() -> None:
     instance = portfolio(Recipe(jobs=60, slots=48), 5)
-    told = []
+    told: list[Progress] = []
     found = search(instance, time_limit_s=1e-3, report=told.append)
     assert violations(instance, found.plan) == []
-    assert all(a.cost_usd >= b.cost_usd and a.bound_usd <= b.bound_usd for a, b in zip(told, told[1:], strict=False))
+    assert all(a.cost_usd >= b.cost_usd and a.bound_usd <= b.bound_usd for a, b in itertools.pairwise(told))
     assert told[-1].gap == found.gap < 1
 
 

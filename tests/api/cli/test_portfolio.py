@@ -1,0 +1,159 @@
+"""`gpuplan portfolio`: what it answers, what it leaves out and why, what it refuses."""
+
+import itertools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import Ended
+
+Run = Callable[..., Ended]
+JobFile = Callable[..., Path]
+
+START = "2026-11-21T12:00Z"
+TUNING = {
+    "workload": {"kind": "preset", "model": "llama-3-8b", "tokens": "200M", "sequence_length": 4096},
+    "training": {"method": "lora", "precision": "bf16"},
+    "constraints": {"max_nodes": 2, "providers": ["aws"], "price_kinds": ["on_demand"], "accelerators": ["A10G"]},
+}
+
+
+def jobs(count: int, **more: object) -> list[dict[str, Any]]:
+    return [TUNING | {"name": f"job-{i}", "deadline": "48h"} | more for i in range(count)]
+
+
+def asked(run: Run, job_file: JobFile, document: dict[str, Any], *options: str) -> dict[str, Any]:
+    ended = run(
+        "portfolio", job_file({"start": START, "slot": "2h"} | document), "--json", "--time-limit", "5", *options
+    )
+    assert ended.code in (0, 4), ended.err
+    answer: dict[str, Any] = json.loads(ended.out)["portfolio"]
+    return answer
+
+
+def test_jobs_without_limits_each_get_what_they_would_get_alone(run: Run, job_file: JobFile) -> None:
+    alone = json.loads(run("plan", job_file(jobs(1)[0] | {"start": START}), "--json").out)["plan"]
+    answer = asked(run, job_file, {"jobs": jobs(3)})
+    assert [each["cost_usd"] for each in answer["jobs"]] == [alone["cost_usd"]["expected"]] * 3
+    assert answer["certificate"]["proven"]
+    assert answer["left_out"] == []
+
+
+def test_a_quota_is_never_exceeded_and_makes_jobs_wait_or_move(run: Run, job_file: JobFile) -> None:
+    free = asked(run, job_file, {"jobs": jobs(3)})
+    size = max(each["nodes"] * each["accelerators_per_node"] for each in free["jobs"])
+    quota = {"provider": "aws", "region": free["jobs"][0]["region"], "accelerators": size}
+    answer = asked(run, job_file, {"jobs": jobs(3), "quotas": [quota]})
+    busy = [each for each in answer["jobs"] if each["pools"]]
+    times = sorted((each["starts_at"], each["finishes_by"], each["pools"][0]["units"]) for each in busy)
+    assert all(a[1] <= b[0] or a[2] + b[2] <= size for a, b in itertools.pairwise(times))
+    assert answer["pools"][0]["most_used"] <= size
+    assert float(answer["cost_usd"]) >= float(free["cost_usd"]) - 1e-6
+
+
+def test_a_quota_of_zero_leaves_a_job_out_and_says_what_would_let_it_in(run: Run, job_file: JobFile) -> None:
+    ended = run(
+        "portfolio",
+        job_file({"start": START, "quotas": [{"provider": "aws", "vcpus": 0}], "jobs": jobs(1, value=5000)}),
+        "--json",
+    )
+    answer = json.loads(ended.out)["portfolio"]
+    assert ended.code == 4
+    assert answer["jobs"] == []
+    assert answer["left_out"][0]["name"] == "job-0"
+    assert answer["left_out"][0]["reason"]
+    assert answer["pools"][0]["utilisation"] is None
+
+
+def test_a_job_that_is_worth_less_than_it_costs_is_left_out_and_its_price_named(run: Run, job_file: JobFile) -> None:
+    answer = asked(run, job_file, {"jobs": [*jobs(1), TUNING | {"name": "cheap", "deadline": "48h", "value": 0.01}]})
+    assert [each["name"] for each in answer["left_out"]] == ["cheap"]
+    assert "its value is below its cheapest configuration" in answer["left_out"][0]["reason"]
+    assert answer["certificate"]["left_out_usd"] == "0.01"
+
+
+def test_a_budget_that_does_not_do_for_all_leaves_out_the_job_of_least_priority(run: Run, job_file: JobFile) -> None:
+    one = float(asked(run, job_file, {"jobs": jobs(1)})["cost_usd"])
+    mixed = [*jobs(1, priority=5), *[each | {"name": "minor"} for each in jobs(1)]]
+    answer = asked(run, job_file, {"jobs": mixed, "budget_usd": 1.5 * one})
+    assert [each["name"] for each in answer["left_out"]] == ["minor"]
+    assert any("more budget" in way["change"] for way in answer["left_out"][0]["would_let_it_in"])
+    assert float(answer["cost_usd"]) <= 1.5 * one
+
+
+def test_jobs_start_after_their_release_and_are_done_by_their_deadline(run: Run, job_file: JobFile) -> None:
+    answer = asked(run, job_file, {"jobs": jobs(1, release="2026-11-22T12:00Z", deadline="48h")})
+    assert answer["jobs"][0]["starts_at"] >= "2026-11-22T12:00:00Z"
+    assert answer["jobs"][0]["finishes_by"] <= "2026-11-24T12:00:00Z"
+
+
+def test_the_same_document_and_iterations_give_the_same_answer(run: Run, job_file: JobFile) -> None:
+    document = {"quotas": [{"provider": "aws", "vcpus": 96}], "jobs": jobs(4)}
+    one, two = (asked(run, job_file, document, "--iterations", "50") for _ in range(2))
+    assert one == two
+
+
+def test_quotas_of_the_settings_file_hold_beside_the_documents(
+    run: Run, job_file: JobFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("quotas: [{provider: aws, accelerators: 0}]", encoding="utf-8")
+    monkeypatch.setenv("GPUPLAN_SETTINGS", str(settings))
+    answer = asked(run, job_file, {"jobs": jobs(1, value=100)})
+    assert answer["pools"][0]["pool"] == "accelerators of all machines on aws"
+    assert answer["jobs"] == []
+
+
+def test_a_portfolio_reads_well_on_a_terminal(run: Run, job_file: JobFile) -> None:
+    document = {
+        "name": "november", "start": START, "quotas": [{"provider": "aws", "vcpus": 96}],
+        "jobs": [*jobs(2), *jobs(1, value=0.01)],
+    }  # fmt: skip
+    shown = run("portfolio", job_file(document), "--time-limit", "5").out
+    for part in ("november: 2 of 3 jobs run for", "Who runs when", "Left out", "lower bound", "vCPUs of all machines"):
+        assert part in shown
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"jobs": []}, "jobs"),
+        ({"jobs": [{"name": "x"}]}, "jobs[0].workload"),
+        ({"quotas": [{"provider": "aws"}]}, "quotas[0].accelerators"),
+        ({"quotas": [{"provider": "aws", "accelerators": -1}]}, "quotas[0].accelerators"),
+        ({"quotas": [{"provider": "aws", "accelerators": 1, "family": "p5", "instance_type": "x"}]}, "quotas[0]"),
+        ({"slot": "1m"}, "slot"),
+        ({"horizon": "2000d", "slot": "1h"}, "slot"),
+        ({"jobs": jobs(1, release="10d", deadline="1d"), "horizon": "5d"}, "jobs[0].release"),
+        ({"jobs": jobs(1, release="2026-11-01T00:00Z")}, "jobs[0].release"),
+        ({"jobs": jobs(1, start=START)}, "jobs[0].start"),
+        ({"jobs": jobs(1, deadline="2026-11-01T00:00Z")}, "jobs[0].deadline"),
+        ({"jobs": jobs(1, value=-5)}, "jobs[0].value"),
+        ({"jobs": jobs(1, priority=1000)}, "jobs[0].priority"),
+        ({"jobs": [{"name": "x"}] * 2001}, "2001"),
+        ({"pool": 1}, "pool"),
+    ],
+)
+def test_what_cannot_be_used_is_named_in_a_line(run: Run, job_file: JobFile, change: dict[str, Any], said: str) -> None:
+    ended = run("portfolio", job_file({"start": START, "jobs": jobs(1)} | change))
+    assert ended.code == 2
+    assert said in ended.err.splitlines()[0]
+
+
+def test_a_hundred_thousand_jobs_and_a_time_limit_of_nothing_are_refused_at_once(run: Run, job_file: JobFile) -> None:
+    many = run("portfolio", job_file({"jobs": [{"name": "x"}] * 100_000}))
+    assert many.code == 2
+    assert "jobs" in many.err or "large" in many.err
+    none = run("portfolio", job_file({"jobs": jobs(1)}), "--time-limit", "0")
+    assert none.code == 2
+    assert "--time-limit" in none.err
+
+
+def test_a_very_short_time_limit_still_gives_a_plan_and_says_how_sure_it_is(run: Run, job_file: JobFile) -> None:
+    document = {"start": START, "quotas": [{"provider": "aws", "vcpus": 192}], "jobs": jobs(6)}
+    answer = json.loads(run("portfolio", job_file(document), "--json", "--time-limit", "0.001").out)["portfolio"]
+    assert len(answer["jobs"]) + len(answer["left_out"]) == 6
+    assert 0 <= answer["certificate"]["gap"] <= 1
