@@ -1,0 +1,259 @@
+"""What may be bought: the table of purchase prices and the user's own quotations, as machines with all their parts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from api.documents.estimate_request import MAX_INTERNODE_GBPS
+from catalog.accelerator_names import accelerator_text
+from catalog.accelerators import Accelerator, accelerator_family, accelerators, find_accelerator
+from catalog.document_fields import Document, Label, Reads, choice, nearest, quantity, whole_number
+from catalog.errors import Fault
+from catalog.offer import MAX_ACCELERATORS_PER_NODE
+from catalog.owned import MAX_POWER_WATTS, OwnedMachine
+from catalog.purchase_prices import FORMS, PurchasePrice, host_usd, purchase_prices
+from catalog.quantities import count, shown, usd
+from planner.buying.forecast import Machine
+from providers.inventory import MAX_MACHINE_USD
+from providers.local import HOST_SHARE_OF_TDP, read_inventory
+
+#: Cards that one host is taken to hold.
+CARDS_PER_HOST = (1, 2, 4, 8)
+#: Nodes with a network between them that one job may use.
+NODES_FOR_ONE_JOB = 8
+SOURCE = "the forecast document"
+
+_Usd = quantity(lambda value: usd(value, top=MAX_MACHINE_USD), "US dollars", 1800)
+_UsdOrNone = quantity(lambda value: usd(value, top=MAX_MACHINE_USD, zero=True), "US dollars", 0)
+
+
+class PriceDocument(Document):
+    """A quotation: the price of a card, or of a node of several; it goes before the table's for the same thing."""
+
+    accelerator: Annotated[str, Reads(accelerator_text, {"type": "string", "examples": ["RTX 4090"]})]
+    usd: Annotated[float, _Usd]
+    name: Annotated[str, Label] | None = None
+    accelerators: Annotated[int, whole_number(1, MAX_ACCELERATORS_PER_NODE)] = 1
+    form: Annotated[str, choice(FORMS)] | None = None
+    power_watts: Annotated[float, quantity(lambda v: count(v, top=MAX_POWER_WATTS), "watts at work", 850)] | None = None
+    network_gbps: Annotated[float, quantity(lambda v: count(v, top=MAX_INTERNODE_GBPS), "Gbit/s", 400)] | None = None
+    life_years: Annotated[float, quantity(lambda v: count(v, top=30), "years", 4)] | None = None
+    residual_usd: Annotated[float, _UsdOrNone] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PurchaseRules:
+    """What holds for every machine, unless its own quotation says otherwise; limits of None do not bind."""
+
+    electricity_usd_per_kwh: float
+    pue: float
+    life_years: float
+    residual_share: float
+    has_host: bool
+    host_usd: float | None
+    slots: int | None
+    power_watts: float | None
+    cooling_watts: float | None
+    upfront_usd: float | None
+    ecc: bool
+    vendors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Quoted:
+    """A price with what a quotation may add to it."""
+
+    price: PurchasePrice
+    life_years: float | None = None
+    residual_usd: float | None = None
+
+
+def machines_of(
+    rules: PurchaseRules,
+    quoted: Sequence[PriceDocument],
+    wanted: tuple[str, ...] | None,
+    faults: list[Fault],
+    notes: list[str],
+) -> tuple[tuple[Machine, ...], tuple[tuple[str, str], ...]]:
+    """Machines that may be bought, and those turned down with the reason. Faults and notes are added to the lists."""
+    offered = _priced(quoted, faults)
+    chosen = _wanted(offered, wanted, faults)
+    machines: list[Machine] = []
+    turned_down: list[tuple[str, str]] = []
+    for each in chosen:
+        reason = _unfit(accelerators()[each.price.accelerator], rules)
+        if reason:
+            turned_down.append((each.price.name, reason))
+            continue
+        for cards in _sizes(each.price):
+            machine = _machine(each, cards, rules)
+            no_room = _no_room(machine, rules)
+            if no_room:
+                turned_down.append((machine.name, no_room))
+            else:
+                machines.append(machine)
+    if any(each.price.form == "card" for each in chosen) and not rules.has_host and rules.host_usd is None:
+        notes.append(
+            "the price of a host for cards is modelled (1,200 USD for one card to 15,000 for eight); set host_usd"
+        )
+    if any(machine.modelled for machine in machines):
+        share = f"{1 + HOST_SHARE_OF_TDP:g} times the accelerators' TDP"
+        notes.append(f"power_watts where no quotation states it: {share}")
+    return tuple(machines), tuple(turned_down)
+
+
+def _priced(quoted: Sequence[PriceDocument], faults: list[Fault]) -> list[_Quoted]:
+    """The table with the quotations in place of the rows for the same thing; names are unique."""
+    own = [_of_document(each) for each in quoted]
+    names: set[str] = set()
+    for i, each in enumerate(own):
+        if each.price.name in names:
+            faults.append(
+                Fault(("prices", i, "name"), f"{shown(each.price.name)} is priced twice; give one price, or names")
+            )
+        names.add(each.price.name)
+        residual = each.residual_usd
+        if residual is not None and residual > each.price.usd:
+            message = f"{residual:g} is more than usd ({each.price.usd:g}); a machine is not worth more at its end"
+            faults.append(Fault(("prices", i, "residual_usd"), message))
+    things = {_thing(each.price) for each in own}
+    table = [
+        _Quoted(price=row) for row in purchase_prices().values() if _thing(row) not in things and row.name not in names
+    ]
+    return own + table
+
+
+def _thing(price: PurchasePrice) -> tuple[str, int, str]:
+    return price.accelerator, price.accelerators, price.form
+
+
+def _of_document(given: PriceDocument) -> _Quoted:
+    device = find_accelerator(given.accelerator)
+    form = given.form or ("card" if given.accelerators == 1 and device.form_factor == "PCIe" else "node")
+    default = device.name if given.accelerators == 1 else f"{given.accelerators}x-{device.name}"
+    price = PurchasePrice(
+        name=given.name or default,
+        accelerator=device.name,
+        accelerators=given.accelerators,
+        form=form,
+        usd=given.usd,
+        power_watts=given.power_watts,
+        network_gbps=given.network_gbps,
+        modelled=(),
+        source=SOURCE,
+        as_of="given",
+    )
+    return _Quoted(price=price, life_years=given.life_years, residual_usd=given.residual_usd)
+
+
+def _wanted(offered: list[_Quoted], wanted: tuple[str, ...] | None, faults: list[Fault]) -> list[_Quoted]:
+    """Those named, by their own name or their accelerator's; all where none is named."""
+    if wanted is None:
+        return offered
+    found: list[_Quoted] = []
+    names = {each.price.name.lower() for each in offered}
+    for i, text in enumerate(wanted):
+        devices = () if text.lower() in names else _family(text)
+        mine = [
+            each for each in offered if each.price.name.lower() == text.lower() or each.price.accelerator in devices
+        ]
+        if not mine:
+            known = [each.price.name for each in offered]
+            near = ", ".join(nearest(text, known) or known[:4])
+            faults.append(
+                Fault(("machines", i), f"{shown(text)} has no purchase price; nearest: {near}; or give it in prices")
+            )
+        found += [each for each in mine if each not in found]
+    return found
+
+
+def _family(text: str) -> tuple[str, ...]:
+    try:
+        accelerator_text(text)
+    except ValueError:
+        return ()
+    return accelerator_family(text)
+
+
+def _unfit(device: Accelerator, rules: PurchaseRules) -> str:
+    """Why an accelerator may not be bought whatever its price; empty if it may."""
+    if device.trains == "no":
+        return "does not train"
+    if rules.vendors and device.vendor not in rules.vendors:
+        return f"is by {device.vendor}; limits.vendors asks for {', '.join(rules.vendors)}"
+    if rules.ecc and not device.ecc:
+        return "has no ECC memory" if device.ecc is False else "is not known to have ECC memory"
+    return ""
+
+
+def _sizes(price: PurchasePrice) -> tuple[int, ...]:
+    """Accelerators per machine: a node as it is, cards by ones, twos, fours and eights."""
+    if price.form == "node":
+        return (price.accelerators,)
+    return tuple(cards for cards in CARDS_PER_HOST if cards % price.accelerators == 0)
+
+
+def _machine(each: _Quoted, cards: int, rules: PurchaseRules) -> Machine:
+    price, device = each.price, accelerators()[each.price.accelerator]
+    a_card, packs = price.form == "card", cards // price.accelerators
+    host = (rules.host_usd if rules.host_usd is not None else host_usd(cards)) if a_card and not rules.has_host else 0.0
+    modelled = [*price.modelled] + (["host price"] if host and rules.host_usd is None else [])
+    watts = price.power_watts * packs if price.power_watts is not None else _modelled_watts(device, cards)
+    if price.power_watts is None:
+        modelled.append("power_watts")
+    total = price.usd * packs + host
+    residual = rules.residual_share * total if each.residual_usd is None else each.residual_usd * packs
+    name = price.name if packs == 1 else f"{price.name} ({packs} cards)"
+    return Machine(
+        name=name,
+        parts=_parts(name, price, cards, watts, rules),
+        usd=total,
+        life_years=each.life_years or rules.life_years,
+        residual_usd=residual,
+        watts=watts,
+        slots=packs if a_card and rules.has_host else 0,
+        source=price.source,
+        as_of="" if price.as_of == "given" else price.as_of,
+        modelled=tuple(dict.fromkeys(modelled)),
+    )
+
+
+def _modelled_watts(device: Accelerator, cards: int) -> float:
+    # A device without a published TDP is in no row of the table, and a quotation for one is refused by the inventory.
+    return (device.tdp_watts or 0.0) * cards * (1 + HOST_SHARE_OF_TDP)
+
+
+def _parts(
+    name: str, price: PurchasePrice, cards: int, watts: float, rules: PurchaseRules
+) -> tuple[tuple[int, OwnedMachine], ...]:
+    """The machine as a job on 1, 2, 4, ... of its accelerators sees it, through the same door as an inventory."""
+    counts = [each for each in (1, 2, 4, 8, 16, 32) if each < cards and cards % each == 0] + [cards]
+    rows: list[dict[str, Any]] = [
+        {
+            "name": f"{name} ({each})",
+            "accelerator": price.accelerator,
+            "count": each,
+            "usd_per_hour": 0,
+            "power_watts": watts * each / cards,
+        }
+        for each in counts
+    ]
+    if price.network_gbps:
+        rows[-1] |= {"machines": NODES_FOR_ONE_JOB, "network_gbps": price.network_gbps}
+    found = read_inventory(
+        {"electricity_usd_per_kwh": rules.electricity_usd_per_kwh or 1.0, "pue": rules.pue, "machines": rows}
+    )
+    return tuple(zip(counts, found, strict=True))
+
+
+def _no_room(machine: Machine, rules: PurchaseRules) -> str:
+    """Why not even one of a machine can be had; empty if it can."""
+    for what, needs, most, unit in (
+        ("takes", machine.slots, rules.slots, "slots"),
+        ("draws", machine.watts, rules.power_watts, "W of power"),
+        ("gives off", machine.watts, rules.cooling_watts, "W to cool"),
+        ("costs", machine.usd, rules.upfront_usd, "USD upfront"),
+    ):
+        if most is not None and needs > most:
+            return f"{what} {needs:,.0f} {unit}, and there are {most:,.0f}"
+    return ""

@@ -1,0 +1,112 @@
+"""How many runs are on at once, and for what share of the time: the load-duration curve of a forecast.
+
+Runs of job j start at random at a rate lambda_j and each holds g_j units for T_j hours wherever it runs, so the number
+of runs in progress is Poisson with mean rho_j = lambda_j T_j whatever the spread of T_j (the infinite-server queue
+M/G/infinity), and the units in use W = sum g_j N_j follow a compound Poisson law (Panjer 1981):
+
+    P(0) = exp(-sum rho_j),   w P(w) = sum_j g_j rho_j P(w - g_j)
+    E[N_j | W = w] = rho_j P(w - g_j) / P(w)
+
+Each level w is a block of time: its share of the hours, and the runs of each job in progress then. The second line is
+exact on average; within a level the mix of jobs is its mean. With one job nothing is averaged.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Levels rarer than this share of the time, an hour in 1,000 years, are left out.
+RAREST = 1e-7
+#: Above so many units at once on average the load is taken as even: it then varies by a few per cent only.
+MOST_UNITS = 5_000.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Blocks:
+    """Blocks of time: `share` (of the hours, summing to 1) and `runs_per_hour` [blocks, jobs] to be served in each."""
+
+    share: Floats
+    runs_per_hour: Floats
+
+
+def even(rate_per_hour: Floats) -> Blocks:
+    """One block: jobs that can wait, so that the load is the same in every hour."""
+    return Blocks(share=np.ones(1), runs_per_hour=rate_per_hour[None, :].copy())
+
+
+def fluctuating(rate_per_hour: Floats, run_hours: Floats, units: Ints, most: int) -> Blocks:
+    """Blocks for jobs that start when they come; each array has one element per job, at most `most` blocks.
+
+    Levels are put together in `most` equal steps where there are more: the hours and the work stay the same.
+    """
+    rho = rate_per_hour * run_hours
+    mean = float((rho * units).sum())
+    if mean <= 0 or mean > MOST_UNITS:
+        return even(rate_per_hour)
+    probability = level_probabilities(rho, units)
+    kept = np.flatnonzero(probability > RAREST)
+    in_progress = np.zeros((len(kept), len(rho)))
+    for j, (each, size) in enumerate(zip(rho.tolist(), units.tolist(), strict=True)):
+        below = kept - size
+        in_progress[:, j] = np.where(below >= 0, each * probability[np.maximum(below, 0)] / probability[kept], 0.0)
+    share = probability[kept] / probability[kept].sum()
+    # What the rarest levels would have held is spread over the others, so that all runs are served.
+    expected = share @ in_progress
+    in_progress *= np.divide(rho, expected, out=np.ones_like(rho), where=expected > 0)
+    served = np.divide(in_progress, run_hours, out=np.zeros_like(in_progress), where=run_hours > 0)
+    return together(Blocks(share=share, runs_per_hour=served), kept, most)
+
+
+def level_probabilities(rho: Floats, units: Ints) -> Floats:
+    """P(W = w) for w = 0, 1, ... to beyond ten standard deviations above the mean."""
+    mean, spread = float((rho * units).sum()), float(np.sqrt((rho * units**2).sum()))
+    levels = int(np.ceil(mean + 10 * spread + 10 * units.max(initial=1))) + 1
+    found = np.zeros(levels)
+    found[0] = 1.0
+    weights = list(zip(units.tolist(), (rho * units).tolist(), strict=True))
+    for w in range(1, levels):
+        found[w] = sum(each * found[w - size] for size, each in weights if size <= w) / w
+        if found[w] > 1e200:
+            found[: w + 1] *= 1e-200
+    return found / found.sum()
+
+
+def together(blocks: Blocks, level: Ints, most: int) -> Blocks:
+    """Neighbouring levels put together in equal steps until there are at most `most` blocks, each at its mean."""
+    if len(level) <= most:
+        return blocks
+    step = (level - level[0]) * most // (level[-1] - level[0] + 1)
+    _, group = np.unique(step, return_inverse=True)
+    share = np.bincount(group, weights=blocks.share)
+    runs = np.stack([np.bincount(group, weights=blocks.share * column) for column in blocks.runs_per_hour.T], axis=1)
+    return Blocks(share=share, runs_per_hour=runs / share[:, None])
+
+
+def duration_levels(demand: NDArray[np.integer], weight: Floats | None = None) -> tuple[Ints, Floats]:
+    """The load-duration curve of hourly demand [hours, scenarios] in whole machines.
+
+    `weight` is the probability of each scenario, equal if left out. Returns the distinct levels, rising, and the
+    expected hours that demand stands at each. Raises `ValueError` for negative demand.
+    """
+    if demand.size and int(demand.min()) < 0:
+        raise ValueError("demand is negative in some hour")
+    scenarios = demand.shape[1]
+    chances = np.full(scenarios, 1.0 / scenarios) if weight is None else weight
+    top = int(demand.max(initial=0)) + 1
+    hours = np.zeros(top)
+    for s in range(scenarios):
+        hours += chances[s] * np.bincount(demand[:, s], minlength=top)
+    levels = np.flatnonzero(hours)
+    return levels.astype(np.int64), hours[levels]
+
+
+def busy_hours(levels: Ints, hours: Floats) -> Floats:
+    """h_i for i = 1, 2, ...: the hours in which at least i machines are wanted."""
+    top = int(levels.max(initial=0))
+    at_least = np.zeros(top + 2)
+    np.add.at(at_least, levels, hours)
+    return np.cumsum(at_least[::-1])[::-1][1 : top + 1]
