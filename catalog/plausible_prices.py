@@ -60,6 +60,8 @@ def _group(kind: PriceKind) -> str:
     """Which row of `data/price_bounds.csv` bounds a kind, by its properties."""
     if kind.interruptible:
         return "interruptible"
+    if kind.max_run_hours:
+        return "booked"
     return "term" if kind.term_hours else "plain"
 
 

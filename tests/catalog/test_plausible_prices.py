@@ -45,3 +45,8 @@ def test_a_slice_is_compared_as_a_whole_card() -> None:
     sliced = InstanceType(provider="aws", name="g6f", accelerator="L4-24GB", accelerator_count=Fraction(1, 8))
     assert why_implausible(offer(100_000), sliced, {"L4-24GB": 0.8}) is None
     assert why_implausible(offer(1_000_000), sliced, {"L4-24GB": 0.8}) is not None
+
+
+def test_flex_start_and_calendar_may_cost_less_than_any_on_demand_price() -> None:
+    assert price_bounds(10.0, "flex_start")[0] == price_bounds(10.0, "calendar")[0] == pytest.approx(1.0)
+    assert price_bounds(10.0, "on_demand")[0] == pytest.approx(3.0)
