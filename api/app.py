@@ -97,8 +97,9 @@ class Gpuplan:
             import_module(module)
         _ = self.owned
         from planner.candidates.market import held_markets
+        from planner.discounts import discounted
 
-        held_markets(self.columns(), self.settings.held)
+        held_markets(discounted(self.columns(), self.settings.discounts), self.settings.held)
 
     def columns(self, snapshot_id: str | None = None) -> Columns:
         """The columns of a snapshot, the current one by default."""
@@ -162,6 +163,21 @@ class Gpuplan:
         limits = Limits(time_limit_s=time_limit_s, iterations=iterations, seed=seed)
         quotas = settings_file(self._environment.settings).quotas
         return plan_document(self, document, quotas, snapshot=snapshot, now=now, report=report, limits=limits)
+
+    def buy(self, document: Document, *, snapshot: str | None = None, now: datetime | None = None) -> Document:
+        """What to own, commit to and rent for a forecast of jobs: `{"outcome": "decided", "decision": ..., "meta": ...}`."""
+        from api.documents.forecast import parse_forecast
+
+        began = time.perf_counter()
+        now = now or datetime.now(UTC)
+        forecast = parse_forecast(document, now=now)
+        from planner.buying.decide import decide
+        from planner.buying.document import document as as_document
+
+        columns = self.columns(snapshot)
+        found = decide(forecast, columns, self.settings)
+        answer: Document = as_document(found, self.settings, version=gpuplan_version())
+        return answer | {"meta": _meta(answer, columns, now, began)}
 
     def save_plan(self, answer: Document, now: datetime) -> None:
         """Save an answer of `plan` under its id."""

@@ -18,6 +18,7 @@ from typer.main import get_command
 
 from api.cli import (
     actuals,
+    buy,
     calibrate,
     estimate,
     history,
@@ -53,6 +54,7 @@ def application() -> typer.Typer:
     for command in (
         plan.plan,
         portfolio.portfolio,
+        buy.buy,
         estimate.estimate,
         offers.offers,
         offers.accelerators,

@@ -53,12 +53,13 @@ def _homeless(forecast: Forecast, given: Served) -> tuple[int, ...]:
 def _decided(forecast: Forecast, columns: Columns, given: Served, model: Model, best: Expanded) -> Decided:
     buy = _purchases(forecast, model, best)
     commit = _commitments(forecast, given, model, best)
+    rent = _rents(forecast, given, model, best)
     return Decided(
         forecast=forecast,
         snapshot_id=columns.snapshot_id,
         buy=buy,
         commit=commit,
-        rent=_rents(forecast, given, model, best),
+        rent=rent,
         costs=costs_of(forecast, model, best),
         upfront_usd=sum(each.units * each.machine.usd for each in buy) + _upfront_of_terms(model, best),
         watts=sum(each.units * each.machine.watts for each in buy),
@@ -75,7 +76,7 @@ def _decided(forecast: Forecast, columns: Columns, given: Served, model: Model, 
             variables=best.variables,
         ),
         assumptions=assumptions(forecast, model, bool(commit)),
-        warnings=warnings(forecast, buy, best.gap),
+        warnings=warnings(forecast, buy, rent, best.gap),
     )
 
 

@@ -2,9 +2,10 @@
 
 from datetime import date
 
-from planner.buying.answer import Purchase
+from planner.buying.answer import Purchase, Rent
 from planner.buying.forecast import Forecast
 from planner.buying.model import Model
+from planner.explain.statements import STALE_AFTER_DAYS
 
 #: Prices of accelerators move by more than a tenth within so many days.
 OLD_PRICE_DAYS = 365
@@ -52,9 +53,15 @@ def _arrivals(forecast: Forecast) -> str:
     return "runs come at random times (Poisson) and start at once: one that finds no free machine is rented for"
 
 
-def warnings(forecast: Forecast, buy: tuple[Purchase, ...], gap: float) -> tuple[str, ...]:
+def warnings(forecast: Forecast, buy: tuple[Purchase, ...], rent: tuple[Rent, ...], gap: float) -> tuple[str, ...]:
     """What may make the answer wrong."""
     said = []
+    for offer in dict.fromkeys(each.choice.offer for each in rent if each.choice is not None):
+        what = f"{offer.instance_type} in {offer.region} ({offer.price_kind})"
+        said += [f"{what}: {figure.replace('_', ' ')} is modelled, not published" for figure in offer.modelled]
+        age_days = (forecast.start - offer.observed_at).days
+        if age_days > STALE_AFTER_DAYS:
+            said.append(f"{what}: the price was observed {age_days} days before the start; check it")
     for each in buy:
         machine = each.machine
         said += [f"{machine.name}: {figure.replace('_', ' ')} is modelled, not quoted" for figure in machine.modelled]
@@ -64,4 +71,4 @@ def warnings(forecast: Forecast, buy: tuple[Purchase, ...], gap: float) -> tuple
             said.append(f"{machine.name} pays off only by what it is sold for at the end")
     if gap > _OPEN_GAP:
         said.append(f"the time ran out: an answer up to {gap:.2%} cheaper may exist")
-    return tuple(said)
+    return tuple(dict.fromkeys(said))

@@ -161,7 +161,7 @@ def _nothing(given: Expansion, constant: float) -> Expanded:
         bound_usd=constant,
         gap=0.0,
         variables=0,
-        solver="none needed: no machine beats renting by its running cost",
+        solver="none needed: no machine or term can save what it costs",
     )
 
 

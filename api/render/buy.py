@@ -1,0 +1,159 @@
+"""A decision to own, commit or rent, as a stranger should read it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+
+from api.render.plan import sentences
+from api.render.tables import bullets, cell, facts, footer, heading, listing
+from api.render.text import located, number, percent, plain, usd, usd_per_hour
+
+Part = Mapping[str, Any]
+
+
+def render_decision(answer: Part) -> Group:
+    """The answer of `buy`, whichever it is."""
+    if answer["outcome"] == "decided":
+        return _decided(answer["decision"])
+    return _impossible(answer["infeasible"])
+
+
+def _impossible(found: Part) -> Group:
+    names = [f"jobs[{each['job']}] {plain(each['name'])}: {found['reason']}" for each in found["jobs"]]
+    head = cell("This forecast cannot be served", "bold red")
+    return Group(head, *bullets(names or [found["reason"]]), *_turned_down(found))
+
+
+def _decided(found: Part) -> Group:
+    parts: list[RenderableType] = [*_headline(found), *_bought(found["buy"]), *_committed(found["commit"])]
+    parts += [*_rented(found["rent"]), *_costs(found), *_sensitivity(found), *_proof(found), *_turned_down(found)]
+    parts += [*sentences(found), footer(f"decision {found['id']}, prices of snapshot {found['snapshot_id']}")]
+    return Group(*parts)
+
+
+def _headline(found: Part) -> list[RenderableType]:
+    bought = [f"{each['machines']} x {plain(each['name'])}" for each in found["buy"]]
+    terms = [f"{each['nodes']} x {plain(each['instance_type'])}" for each in found["commit"]]
+    rents = any(each["on"] for each in found["rent"])
+    said = [f"buy {', '.join(bought)}"] if bought else []
+    said += [f"commit to {', '.join(terms)}"] if terms else []
+    said += ["rent the rest" if said else "rent everything"] if rents else []
+    cost = found["cost_usd"]
+    instead = f" instead of {usd(cost['rent_only'])} for renting everything" if cost["rent_only"] is not None else ""
+    return [
+        cell(f"Cheapest for {plain(found['name'])}: {', '.join(said)}", "bold green"),
+        cell(
+            f"{usd(cost['total'])} over {number(found['horizon_years'])} years at today's value{instead}; "
+            f"{usd(found['upfront_usd'])} upfront."
+        ),
+    ]
+
+
+def _bought(rows: Sequence[Part]) -> list[RenderableType]:
+    if not rows:
+        return []
+    titles = ("machine", "number", "each", "upfront", "busy", "pays for itself", "saves")
+    return [heading("What to buy"), listing(titles, [_purchase(each) for each in rows], right=(1, 2, 3, 4, 6))]
+
+
+def _purchase(each: Part) -> tuple[object, ...]:
+    even = each["break_even"]
+    pays = "only when sold" if even is None else f"by {even['date']} ({number(even['years'])} years)"
+    saves = "nothing else will do" if each["saves_usd"] is None else usd(each["saves_usd"])
+    cost = usd(each["usd_each"]), usd(each["upfront_usd"])
+    return each["name"], each["machines"], *cost, percent(each["busy_share"]), pays, saves
+
+
+def _committed(rows: Sequence[Part]) -> list[RenderableType]:
+    if not rows:
+        return []
+    titles = ("nodes", "kind, place and years", "USD/h", "whole obligation", "busy")
+    return [heading("What to commit to"), listing(titles, [_term(each) for each in rows], right=(2, 3, 4))]
+
+
+def _term(each: Part) -> tuple[object, ...]:
+    years = f"years {number(each['from_year'])} to {number(each['until_year'])}"
+    kind = (
+        f"{each['price_kind'].replace('_', ' ')}, {each['provider']} {located(each['region'], each['zone'])}, {years}"
+    )
+    what = f"{each['nodes']} x {each['instance_type']}"
+    return (
+        what,
+        kind,
+        usd_per_hour(each["usd_per_node_hour"]),
+        usd(each["total_obligation_usd"]),
+        percent(each["busy_share"]),
+    )
+
+
+def _rented(rows: Sequence[Part]) -> list[RenderableType]:
+    shown = [
+        (
+            each["name"],
+            percent(each["share_of_runs"], 1),
+            number(each["runs_per_year"]),
+            f"{on['nodes']} x {on['instance_type']}, {on['price_kind'].replace('_', ' ')}, {on['provider']} {on['region']}",
+            usd(on["cost_usd"]),
+        )
+        for each in rows
+        if (on := each["on"]) is not None
+    ]
+    if not shown:
+        return []
+    titles = ("job", "rented", "runs a year", "on", "each run")
+    return [heading("What to rent"), listing(titles, shown, right=(1, 2, 4))]
+
+
+def _costs(found: Part) -> list[RenderableType]:
+    cost = found["cost_usd"]
+    rows: list[tuple[object, ...]] = [(name, usd(amount)) for name, amount in cost["breakdown"].items()]
+    rows.append(("total", usd(cost["total"])))
+    room = found["room"]
+    limits = room["limits"]
+    used = [("power", f"{number(room['watts'])} W{_of(limits.get('power_watts'), 'W')}")] if room["watts"] else []
+    used += [("slots", f"{room['slots']}{_of(limits.get('slots'), 'slots')}")] if "slots" in limits else []
+    return [heading("What it costs"), listing(("part", "USD"), rows, right=(1,)), facts(used)]
+
+
+def _of(most: float | None, unit: str) -> str:
+    return "" if most is None else f" of {number(most)} {unit}"
+
+
+def _sensitivity(found: Part) -> list[RenderableType]:
+    """What more or fewer runs, and another price of electricity, would change."""
+    parts: list[RenderableType] = [heading("If something moved")]
+    for name, key in (("runs", "utilisation"), ("electricity", "electricity")):
+        sweep = found["sensitivity"][key]
+        if sweep is None:
+            continue
+        factor = "times_the_runs" if key == "utilisation" else "times_the_price"
+        rows = [(f"{each[factor]:g} x", each["answer"], usd(each["cost_usd"])) for each in sweep["steps"]]
+        parts.append(listing((name, "answer", "cost"), rows, right=(0, 2)))
+        parts.append(
+            facts([_turn(sweep["changes_below"], factor, "below"), _turn(sweep["changes_above"], factor, "above")])
+        )
+    return parts
+
+
+def _turn(step: Part | None, factor: str, side: str) -> tuple[str, object]:
+    return f"changes {side}", "not at any step" if step is None else f"{step[factor]:g} x: {step['answer']}"
+
+
+def _proof(found: Part) -> list[RenderableType]:
+    proof = found["certificate"]
+    rows = [
+        (
+            "compared",
+            f"{number(proof['machines_considered'])} machines, {number(proof['commitments_considered'])} terms",
+        ),
+        ("objective", usd(proof["objective_usd"])),
+        ("lower bound", f"{usd(proof['bound_usd'])}, gap {number(float(proof['gap']))}"),
+        ("proven by", proof["solver"]),
+    ]
+    return [heading("Why nothing is cheaper"), facts(rows)]
+
+
+def _turned_down(found: Part) -> list[RenderableType]:
+    rows = [(each["name"], each["reason"]) for each in found["turned_down"]]
+    return [heading("Not considered"), listing(("machine", "because it"), rows)] if rows else []

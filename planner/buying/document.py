@@ -1,0 +1,192 @@
+"""A decision as the JSON object that every door gives: money as decimal strings of dollars, nothing clock-bound."""
+
+import hashlib
+import json
+import math
+from datetime import datetime, timedelta
+from typing import Any
+
+from catalog.money import usd_micros, usd_text
+from planner.buying.answer import Commit, Decided, Impossible, Purchase, Rent, Step, Sweep
+from planner.buying.finance import HOURS_PER_YEAR
+from planner.buying.forecast import Forecast
+from planner.document import choice_document, moment
+from planner.settings import PlannerSettings
+
+Document = dict[str, Any]
+
+
+def document(outcome: Decided | Impossible, settings: PlannerSettings, *, version: str) -> Document:
+    """`{"outcome": "decided", "decision": ...}` or `{"outcome": "infeasible", "infeasible": ...}`."""
+    common = _forecast(outcome.forecast) | {"snapshot_id": outcome.snapshot_id, "version": version}
+    if isinstance(outcome, Impossible):
+        jobs = [{"job": j, "name": outcome.forecast.jobs[j].job.name} for j in outcome.jobs]
+        return {"outcome": "infeasible", "infeasible": common | {"jobs": jobs, "reason": outcome.reason}}
+    body = common | _decision(outcome, settings)
+    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    return {"outcome": "decided", "decision": {"id": f"buy-{digest[:20]}"} | body}
+
+
+def _forecast(forecast: Forecast) -> Document:
+    return {
+        "name": forecast.name,
+        "start": moment(forecast.start),
+        "currency": "USD",
+        "horizon_years": forecast.horizon_years,
+        "discount_rate": forecast.discount_rate,
+        "electricity_usd_per_kwh": forecast.electricity_usd_per_kwh,
+        "scenarios": [{"name": name, "probability": probability} for name, probability in forecast.scenarios],
+        "turned_down": [{"name": name, "reason": reason} for name, reason in forecast.turned_down],
+    }
+
+
+def _decision(found: Decided, settings: PlannerSettings) -> Document:
+    costs, proof, forecast = found.costs, found.proof, found.forecast
+    return {
+        "buy": [_purchase(each, forecast) for each in found.buy],
+        "commit": [_commit(each, forecast) for each in found.commit],
+        "rent": [_rent(j, each, forecast) for j, each in enumerate(found.rent)],
+        "cost_usd": {
+            "total": _usd(costs.total_usd),
+            "breakdown": {
+                "machines": _usd(costs.machines_usd),
+                "commitments": _usd(costs.terms_usd),
+                "running": _usd(costs.running_usd),
+                "renting": _usd(costs.renting_usd),
+            },
+            "rent_only": _maybe_usd(costs.rent_only_usd),
+            "saves": None if costs.rent_only_usd is None else _usd(costs.rent_only_usd - costs.total_usd),
+        },
+        "upfront_usd": _usd(found.upfront_usd),
+        "room": {"slots": found.slots, "watts": _round(found.watts), "limits": _limits(forecast)},
+        "sensitivity": {
+            "utilisation": _sweep(found.sensitivity.utilisation, "times_the_runs"),
+            "electricity": None
+            if found.sensitivity.electricity is None
+            else _sweep(found.sensitivity.electricity, "times_the_price"),
+        },
+        "certificate": {
+            "objective_usd": _usd(proof.objective_usd),
+            "bound_usd": _usd(proof.bound_usd),
+            "gap": proof.gap,
+            "machines_considered": proof.machines,
+            "commitments_considered": proof.terms,
+            "blocks_of_load": proof.blocks,
+            "variables": proof.variables,
+            "solver": proof.solver,
+        },
+        "cost_basis": settings.cost_basis,
+        "assumptions": list(found.assumptions),
+        "warnings": list(found.warnings),
+    }
+
+
+def _purchase(each: Purchase, forecast: Forecast) -> Document:
+    machine = each.machine
+    return {
+        "name": machine.name,
+        "accelerator": machine.whole.instance_type.accelerator,
+        "accelerators": machine.accelerators,
+        "machines": each.units,
+        "usd_each": _usd(machine.usd),
+        "upfront_usd": _usd(machine.usd * each.units),
+        "power_watts_each": _round(machine.watts),
+        "life_years": machine.life_years,
+        "residual_usd_each": _usd(machine.residual_usd),
+        "busy_share": _round(each.busy),
+        "runs_per_year": _runs(each.runs_per_year, forecast),
+        "break_even": _break_even(each.breaks_even_years, forecast.start),
+        "saves_usd": _maybe_usd(each.saves_usd),
+        "modelled": list(machine.modelled),
+        "price_source": machine.source,
+        "price_as_of": machine.as_of or None,
+    }
+
+
+def _break_even(years: float | None, start: datetime) -> Document | None:
+    """The day on which a purchase has earned its price, and the years until then."""
+    if years is None:
+        return None
+    day = start + timedelta(hours=math.ceil(years * HOURS_PER_YEAR))
+    return {"years": _round(years), "date": day.date().isoformat()}
+
+
+def _commit(each: Commit, forecast: Forecast) -> Document:
+    offer = each.offer
+    return {
+        "provider": offer.provider,
+        "region": offer.region,
+        "zone": offer.zone,
+        "instance_type": offer.instance_type,
+        "accelerator": each.accelerator,
+        "price_kind": offer.price_kind,
+        "nodes": each.units,
+        "usd_per_node_hour": usd_text(offer.usd_micros_per_hour),
+        "from_year": _round(each.from_year),
+        "until_year": _round(each.until_year),
+        "total_obligation_usd": _usd(each.obligation_usd),
+        "busy_share": _round(each.busy),
+        "runs_per_year": _runs(each.runs_per_year, forecast),
+        "modelled": list(offer.modelled),
+        "price_source": offer.source,
+        "price_observed_at": moment(offer.observed_at),
+    }
+
+
+def _rent(j: int, each: Rent, forecast: Forecast) -> Document:
+    return {
+        "job": j,
+        "name": forecast.jobs[j].job.name,
+        "share_of_runs": _round(each.share),
+        "runs_per_year": _round(each.runs_per_year),
+        "on": None if each.choice is None else choice_document(each.choice),
+    }
+
+
+def _runs(runs: tuple[float, ...], forecast: Forecast) -> list[Document]:
+    return [
+        {"job": j, "name": forecast.jobs[j].job.name, "runs_per_year": _round(each)}
+        for j, each in enumerate(runs)
+        if each > 0
+    ]
+
+
+def _limits(forecast: Forecast) -> Document:
+    limits = forecast.limits
+    stated = {
+        "slots": limits.slots,
+        "power_watts": limits.power_watts,
+        "cooling_watts": limits.cooling_watts,
+        "machines": limits.machines,
+    }
+    upfront = {} if limits.upfront_usd is None else {"upfront_usd": _usd(limits.upfront_usd)}
+    return {name: value for name, value in stated.items() if value is not None} | upfront
+
+
+def _sweep(sweep: Sweep, what: str) -> Document:
+    return {
+        "steps": [_step(each, what) for each in sweep.steps],
+        "changes_below": None if sweep.below is None else _step(sweep.below, what),
+        "changes_above": None if sweep.above is None else _step(sweep.above, what),
+    }
+
+
+def _step(step: Step, what: str) -> Document:
+    return {
+        what: float(f"{step.factor:.3g}"),
+        "answer": step.to or "does not fit into the limits",
+        "cost_usd": _maybe_usd(step.total_usd),
+    }
+
+
+def _usd(value: float) -> str:
+    return usd_text(usd_micros(round(value, 6)))
+
+
+def _maybe_usd(value: float | None) -> str | None:
+    return None if value is None else _usd(value)
+
+
+def _round(value: float) -> float:
+    """Six significant digits: more than a forecast has."""
+    return float(f"{value:.6g}")
