@@ -1,0 +1,74 @@
+"""Availability traces as files: what was watched, zone by zone, in the format of the public spot traces.
+
+    {"metadata": {"gap_seconds": 300}, "data": [0, 1, 1, 0, ...]}
+
+`data` holds, per probe, whether a machine could be had (0/1, false/true) or how many could. A gpuplan file may also
+name the zone: `"name": "us-east-1a"`; else the file's own name does. Several zones may share a file as
+`{"metadata": {...}, "zones": {"us-east-1a": [...], "us-east-1b": [...]}}`.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from catalog.errors import Fault, UnusableInput
+from catalog.quantities import shown
+from planner.spot.traces import Trace
+
+#: A probe a minute for five years.
+MOST_PROBES = 3_000_000
+#: From a second to a day.
+_GAPS = (1, 86_400)
+_MOST_NODES = 100_000
+_FORMAT = 'write {"metadata": {"gap_seconds": 300}, "data": [0, 1, 1, ...]}'
+
+
+def parse_traces(document: Any, *, name: str) -> tuple[Trace, ...]:
+    """The traces of one document; `name` is used where the document names no zone. Raises `UnusableInput`."""
+    if not isinstance(document, dict):
+        raise UnusableInput(Fault((), f"{shown(document)} is no trace; {_FORMAT}"))
+    step_hours = _gap_seconds(document.get("metadata")) / 3600
+    zones = document.get("zones")
+    if zones is None:
+        named = document.get("name", name)
+        if not isinstance(named, str) or not named.strip():
+            raise UnusableInput.at("name", message=f"{shown(named)} is not accepted; write the zone's name as text")
+        return (Trace(name=named, step_hours=step_hours, available=_counts(document.get("data"), "data")),)
+    if not isinstance(zones, dict) or not zones:
+        raise UnusableInput.at("zones", message=f"{shown(zones)} is not accepted; write a list of probes per zone")
+    return tuple(
+        Trace(name=str(zone), step_hours=step_hours, available=_counts(probes, "zones", str(zone)))
+        for zone, probes in zones.items()
+    )
+
+
+def _gap_seconds(metadata: Any) -> float:
+    gap = metadata.get("gap_seconds") if isinstance(metadata, dict) else None
+    low, high = _GAPS
+    if isinstance(gap, bool) or not isinstance(gap, int | float) or not low <= gap <= high:
+        message = f"{shown(gap)} is not accepted; write the seconds between probes, {low} to {high}"
+        raise UnusableInput.at("metadata", "gap_seconds", message=message)
+    return float(gap)
+
+
+def _counts(probes: Any, *path: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+    if not isinstance(probes, list) or not probes:
+        raise UnusableInput.at(*path, message=f"{shown(probes)} is not accepted; {_FORMAT}")
+    if len(probes) > MOST_PROBES:
+        raise UnusableInput.at(*path, message=f"{len(probes)} probes are too many; at most {MOST_PROBES} are accepted")
+    for i, probe in enumerate(probes):
+        if not isinstance(probe, int) or not 0 <= probe <= _MOST_NODES:
+            message = f"{shown(probe)} is not accepted; write 0 or 1, or how many machines could be had"
+            raise UnusableInput.at(*path, i, message=message)
+    return np.array(probes, dtype=np.int64)
+
+
+def distinct(traces: tuple[Trace, ...]) -> Iterator[Trace]:
+    """The traces, after checking that no two have one name. Raises `UnusableInput`."""
+    names = sorted(trace.name for trace in traces)
+    for one, other in pairwise(names):
+        if one == other:
+            raise UnusableInput.at("traces", message=f"{one!r} is given twice; name each zone once")
+    yield from traces

@@ -1,0 +1,190 @@
+"""When a run on interruptible machines ends: its whole distribution, not only the mean.
+
+The run of w hours is N segments of tau hours of work (the last may be shorter), each closed by a checkpoint of d
+hours. Preemptions are Poisson with the rate lambda of all nodes together. One that hits a segment of length
+L = tau + d loses the time since its start, then R hours of restart pass, which a preemption begins again. So
+
+    T = w + N d + sum of all losses,   losses of a segment = sum_{i=1}^{K} (X_i + Y_i)
+    K geometric, P(K = 0) = exp(-lambda L);        X exponential given X < L
+    Y = R + sum_{j=1}^{J} Z_j,   J geometric, P(J = 0) = exp(-lambda R);   Z exponential given Z < R
+
+Segments are independent, so the transform of the losses is a product of compound geometrics in closed form, and one
+inverse FFT gives their distribution on a lattice. Masses are put on the lattice so that means are kept; the
+expected time then equals (w / tau) e^(lambda R) (e^(lambda L) - 1) / lambda (Daly 2006, eq. 13) exactly. The
+uncertainty of the estimate itself, a lognormal of `log_sigma`, is mixed in by Gauss-Hermite quadrature over w.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from catalog.errors import UnusableInput
+
+Floats = NDArray[np.float64]
+
+#: Points of the lattice. The horizon beyond which the losses wrap around is far past their mean (see `_horizon`).
+_POINTS = 1 << 15
+_QUADRATURE = 15
+#: More preemptions than this during one segment, on average, and the run makes no progress worth the name.
+_HOPELESS = 20.0
+#: Below this chance of a preemption its moment is as good as uniform, and the formula would cancel.
+_BRIEF = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpotRun:
+    """A run under preemption: hours of work, between checkpoints, to write one and to restart; preemptions per hour.
+
+    `preemptions_per_hour` is of all nodes together: n nodes with rate r each have n r, since losing one stops all.
+    """
+
+    work_hours: float
+    interval_hours: float
+    checkpoint_hours: float
+    restart_hours: float
+    preemptions_per_hour: float
+
+    def checked(self) -> "SpotRun":
+        """This run, if it ever ends; else `UnusableInput`."""
+        for name in ("work_hours", "interval_hours"):
+            if not (math.isfinite(value := getattr(self, name)) and value > 0):
+                raise UnusableInput.at(name, message=f"{value:g} is not accepted; write a number above 0")
+        for name in ("checkpoint_hours", "restart_hours", "preemptions_per_hour"):
+            if not (math.isfinite(value := getattr(self, name)) and value >= 0):
+                raise UnusableInput.at(name, message=f"{value:g} is not accepted; write a number of at least 0")
+        longest = max(min(self.interval_hours, self.work_hours) + self.checkpoint_hours, self.restart_hours)
+        if self.preemptions_per_hour * longest > _HOPELESS:
+            message = (
+                f"{self.preemptions_per_hour:g} leave no stretch of {longest:.3g} h without a preemption, so the run "
+                "never ends; give fewer nodes, shorter intervals, or on-demand machines"
+            )
+            raise UnusableInput.at("preemptions_per_hour", message=message)
+        return self
+
+    @property
+    def segments(self) -> tuple[int, float]:
+        """Whole segments, and the work of the last, shorter one (0: there is none)."""
+        whole = math.floor(self.work_hours / self.interval_hours + 1e-9)
+        rest = self.work_hours - whole * self.interval_hours
+        return whole, (rest if rest > 1e-9 * self.interval_hours else 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Finish:
+    """The distribution of the hours from start to end: `mass[i]` at `hours[i]`, ascending."""
+
+    hours: Floats
+    mass: Floats
+
+    @property
+    def mean(self) -> float:
+        """The expected hours."""
+        return float(self.hours @ self.mass)
+
+    @property
+    def standard_deviation(self) -> float:
+        """The spread, in hours."""
+        return math.sqrt(max(float((self.hours - self.mean) ** 2 @ self.mass), 0.0))
+
+    def probability_by(self, hours: float) -> float:
+        """The probability of having ended within `hours`."""
+        return float(min(self.mass[: np.searchsorted(self.hours, hours + 1e-9, side="right")].sum(), 1.0))
+
+    def quantile(self, probability: float) -> float:
+        """The hours that are not exceeded with `probability`."""
+        summed = np.cumsum(self.mass)
+        return float(self.hours[min(int(np.searchsorted(summed, probability - 1e-12)), len(summed) - 1)])
+
+
+def finish(run: SpotRun, *, log_sigma: float = 0.0) -> Finish:
+    """When the run ends. Raises `UnusableInput` for one that never does."""
+    run.checked()
+    if log_sigma <= 0:
+        return _finish(run)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_QUADRATURE)
+    weights = weights / weights.sum()
+    parts = [_finish(_longer(run, math.exp(log_sigma * float(node)))) for node in nodes]
+    hours = np.concatenate([part.hours for part in parts])
+    mass = np.concatenate([weight * part.mass for weight, part in zip(weights, parts, strict=True)])
+    order = np.argsort(hours, kind="stable")
+    return Finish(hours=hours[order], mass=mass[order])
+
+
+def _longer(run: SpotRun, factor: float) -> SpotRun:
+    return SpotRun(
+        work_hours=run.work_hours * factor,
+        interval_hours=run.interval_hours,
+        checkpoint_hours=run.checkpoint_hours,
+        restart_hours=run.restart_hours,
+        preemptions_per_hour=run.preemptions_per_hour,
+    )
+
+
+def _finish(run: SpotRun) -> Finish:
+    whole, rest = run.segments
+    least = run.work_hours + (whole + (rest > 0)) * run.checkpoint_hours
+    rate = run.preemptions_per_hour
+    if rate == 0:
+        return Finish(hours=np.array([least]), mass=np.ones(1))
+    lattice = _horizon(run) / _POINTS
+    transform = np.ones(_POINTS // 2 + 1, np.complex128)
+    for length, count in ((run.interval_hours, whole), (rest, 1 if rest else 0)):
+        if count:
+            transform *= segment_transform(length + run.checkpoint_hours, run, lattice, _POINTS) ** count
+    mass = np.maximum(np.fft.irfft(transform, _POINTS), 0.0)
+    return Finish(hours=np.arange(_POINTS, dtype=np.float64) * lattice + least, mass=mass / mass.sum())
+
+
+def segment_transform(length: float, run: SpotRun, lattice: float, points: int) -> NDArray[np.complex128]:
+    """The discrete Fourier transform of the losses of one segment of `length` hours, on a lattice: [points / 2 + 1]."""
+    rate, restart = run.preemptions_per_hour, run.restart_hours
+    survives = math.exp(-rate * length)
+    lost = np.fft.rfft(_truncated(rate, length, lattice, points))
+    if restart > 0:
+        again = math.exp(-rate * restart)
+        failed = np.fft.rfft(_truncated(rate, restart, lattice, points))
+        pause = np.fft.rfft(_point(restart, lattice, points))
+        lost = lost * pause * again / (1.0 - (1.0 - again) * failed)
+    return np.asarray(survives / (1.0 - (1.0 - survives) * lost))
+
+
+def _truncated(rate: float, top: float, lattice: float, points: int) -> Floats:
+    """An exponential of `rate`, given that it is below `top`, on the lattice, with its mean kept.
+
+    Each point takes what a triangle of the lattice's width around it covers, so both the mass and the mean of every
+    cell are exact: the mass at i is (2 M(i) - M(i-1) - M(i+1)) / lattice with M the integral of the tail.
+    """
+    if rate * top < _BRIEF:
+        return _point(top / 2, lattice, points)
+    edges = np.minimum(np.arange(-1, points + 1) * lattice, top)
+    whole = -math.expm1(-rate * top)
+    # The integral from 0 of P(X > x), with X below top.
+    rises = -np.expm1(-rate * np.maximum(edges, 0.0)) / rate
+    tail = (rises - np.maximum(edges, 0.0) * math.exp(-rate * top)) / whole
+    tail[0] = -lattice
+    return np.asarray(np.maximum((2.0 * tail[1:-1] - tail[:-2] - tail[2:]) / lattice, 0.0))
+
+
+def _point(at: float, lattice: float, points: int) -> Floats:
+    """All mass at one place, split between the two next points so that the mean is kept."""
+    mass = np.zeros(points)
+    whole = int(at / lattice)
+    part = at / lattice - whole
+    mass[whole % points] += 1.0 - part
+    mass[(whole + 1) % points] += part
+    return mass
+
+
+def _horizon(run: SpotRun) -> float:
+    """Hours of loss beyond which nothing worth counting lies: the mean, twelve deviations, and forty losses."""
+    rate, restart = run.preemptions_per_hour, run.restart_hours
+    length = min(run.interval_hours, run.work_hours) + run.checkpoint_hours
+    whole, rest = run.segments
+    failures = math.expm1(rate * length)
+    loss = restart * math.exp(rate * restart) + length
+    count = whole + (rest > 0)
+    mean = count * failures * loss
+    deviation = math.sqrt(count * failures * (1.0 + failures)) * loss
+    return mean + 12.0 * deviation + 40.0 * loss * (1.0 + failures)

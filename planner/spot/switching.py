@@ -1,0 +1,145 @@
+"""Spot first, then on-demand: until when may one wait, and what does that cost on average?
+
+A fixed moment s: by then some k segments must be saved, the fewest whose rest on-demand still does in D - s - c. With
+T_k the time that k segments take on spot, P(in time) = P(T_k <= s_k) at the latest moment s_k for each k. Where
+on-demand is no slower than spot this never rises with k (T_(k+1) >= T_k + tau, and s_(k+1) <= s_k + tau), so the
+latest moment that keeps the asked confidence is found by bisection; else by looking from the last one down.
+
+The safety net instead looks at the run: it goes on-demand when the time left is the work left / speed + c, and so
+is in time whatever happens. On machines of the same speed checkpoints and losses alone eat the slack
+S = D - c - w: the i-th segment is passed while i d + losses <= S. The probability of that is carried from segment
+to segment by convolution, dropping what crosses S, which gives the expected cost.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from catalog.errors import UnusableInput
+from planner.spot.finish import SpotRun, finish, segment_transform
+
+_POINTS = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rescue:
+    """The on-demand machines to fall back on: `speed` hours of work per hour, after `changeover_hours`; all nodes' price."""
+
+    changeover_hours: float
+    usd_per_hour: float
+    speed: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpotFirst:
+    """What comes of running on spot under the safety net, from start to end.
+
+    `switch_probability` is that of having to go on-demand; `usd` is all expected cost, `spot_hours` and
+    `on_demand_hours` what is paid on average.
+    """
+
+    usd: float
+    spot_hours: float
+    on_demand_hours: float
+    switch_probability: float
+
+
+def latest_switch(run: SpotRun, rescue: Rescue, deadline_hours: float, confidence: float) -> float | None:
+    """The latest hour at which to go on-demand, whatever was done, and be in time with `confidence`.
+
+    None if there is none: on-demand alone is too slow. The deadline itself is returned where the run ends on spot
+    with the confidence asked.
+    """
+    run.checked()
+    if finish(run).probability_by(deadline_hours) >= confidence:
+        return deadline_hours
+    moments = [_moment(run, rescue, deadline_hours, segments) for segments in range(run.segments[0] + 1)]
+    if rescue.speed < 1.0:
+        kept = (s for s in reversed(moments) if s >= 0 and in_time(run, rescue, deadline_hours, s) >= confidence)
+        return next(kept, None)
+    if moments[-1] < 0 or in_time(run, rescue, deadline_hours, max(moments[0], 0.0)) < confidence:
+        return None
+    low, high = 0, len(moments)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if moments[middle] < 0 or in_time(run, rescue, deadline_hours, moments[middle]) >= confidence:
+            low = middle
+        else:
+            high = middle
+    return moments[low]
+
+
+def _moment(run: SpotRun, rescue: Rescue, deadline_hours: float, segments: int) -> float:
+    """The latest hour at which on-demand can do what `segments` saved ones leave."""
+    left = run.work_hours - segments * run.interval_hours
+    return deadline_hours - rescue.changeover_hours - left / rescue.speed
+
+
+def in_time(run: SpotRun, rescue: Rescue, deadline_hours: float, switch_hours: float) -> float:
+    """The probability of being in time when going on-demand `switch_hours` after the start.
+
+    What is not saved is lost at the switch, so only whole segments count.
+    """
+    room = max(deadline_hours - switch_hours - rescue.changeover_hours, 0.0) * rescue.speed
+    segments = math.ceil((run.work_hours - room) / run.interval_hours - 1e-9)
+    if segments <= 0:
+        return 1.0
+    part = SpotRun(
+        work_hours=min(segments * run.interval_hours, run.work_hours),
+        interval_hours=run.interval_hours,
+        checkpoint_hours=run.checkpoint_hours,
+        restart_hours=run.restart_hours,
+        preemptions_per_hour=run.preemptions_per_hour,
+    )
+    return finish(part).probability_by(switch_hours)
+
+
+def spot_first(run: SpotRun, rescue: Rescue, deadline_hours: float, spot_usd_per_hour: float) -> SpotFirst:
+    """The expected cost of spot first under the safety net, on machines of the speed of the on-demand ones.
+
+    Raises `UnusableInput` where on-demand alone would be late.
+    """
+    run.checked()
+    slack = deadline_hours - rescue.changeover_hours - run.work_hours
+    if slack < 0:
+        least = rescue.changeover_hours + run.work_hours
+        message = f"{deadline_hours:.4g} h is too short even on-demand; give at least {least:.4g} h"
+        raise UnusableInput.at("deadline_hours", message=message)
+    whole, rest = run.segments
+    lengths = [run.interval_hours] * whole + ([rest] if rest else [])
+    # Twice the slack, so that what crosses it in one segment cannot wrap around into it.
+    lattice = max(slack, 1e-6) / (_POINTS // 2 - 1)
+    transforms = {length: _kernel(run, length, lattice) for length in set(lengths)}
+    alive = np.zeros(_POINTS)
+    alive[0] = 1.0
+    at = np.arange(_POINTS) * lattice
+    spot = demand = switched = done = 0.0
+    for i, length in enumerate(lengths):
+        before = alive.sum()
+        passed = np.maximum(np.fft.irfft(np.fft.rfft(alive) * transforms[length], _POINTS), 0.0)
+        alive = np.where(at + (i + 1) * run.checkpoint_hours <= slack + 1e-9, passed, 0.0)
+        crossed = max(before - alive.sum(), 0.0)
+        # Crossing means that all slack is gone: work done so far and the slack have passed, the rest is on-demand.
+        spot += crossed * (done + slack)
+        demand += crossed * (rescue.changeover_hours + run.work_hours - done)
+        switched += crossed
+        done += length
+    spot += float(alive @ at) + alive.sum() * (run.work_hours + len(lengths) * run.checkpoint_hours)
+    return SpotFirst(
+        usd=spot * spot_usd_per_hour + demand * rescue.usd_per_hour,
+        spot_hours=float(spot),
+        on_demand_hours=float(demand),
+        switch_probability=float(switched),
+    )
+
+
+def _kernel(run: SpotRun, length: float, lattice: float) -> np.ndarray[tuple[int], np.dtype[np.complex128]]:
+    """The transform of one segment's losses with everything beyond the lattice cut off instead of wrapped around."""
+    if run.preemptions_per_hour == 0:
+        return np.ones(_POINTS // 2 + 1, np.complex128)
+    wide = _POINTS * 16
+    mass = np.fft.irfft(segment_transform(length + run.checkpoint_hours, run, lattice, wide), wide)
+    # Losses longer than the slack cross it in any case; they are dropped and so count as crossed.
+    kept = np.where(np.arange(_POINTS) <= _POINTS // 2, np.maximum(mass[:_POINTS], 0.0), 0.0)
+    return np.asarray(np.fft.rfft(kept))
