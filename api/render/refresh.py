@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 
 from api.render.tables import bullets, heading, listing
 from api.render.text import plain
@@ -12,7 +12,8 @@ from api.render.watches import check_lines
 MOST_QUARANTINED = 20
 MOST_LINES = 20
 MOST_REGIONS = 4
-_TITLES = ("provider", "outcome", "rows", "new", "vanished", "changed", "quarantined", "stale", "regions")
+_ANY_WIDTH = 1_000
+_TITLES = ("cloud", "outcome", "rows", "new", "vanished", "changed", "quarantined", "stale", "regions")
 _COUNTS = ("rows", "new", "vanished", "changed", "quarantined", "stale")
 
 
@@ -23,7 +24,7 @@ def render_refresh(document: dict[str, Any]) -> Group:
 
 def _parts(document: dict[str, Any]) -> Iterator[RenderableType]:
     providers = document["providers"]
-    yield listing(_TITLES, (_cells(each) for each in providers), right=(2, 3, 4, 5, 6, 7, 8))
+    yield _Counts([_cells(each) for each in providers])
     yield from _section("Failed", [line for each in providers for line in _failures(each)])
     yield from _section("Refused", [f"{each['provider']}: {why}" for each in providers for why in each["refused"]])
     warnings = [f"{each['provider']}: {line}" for each in providers for line in each["warnings"]]
@@ -38,6 +39,22 @@ def _parts(document: dict[str, Any]) -> Iterator[RenderableType]:
     yield from _section("Next", document["hints"])
 
 
+class _Counts:
+    """The table of clouds, or a sentence for each where it does not fit: a figure that is cut off is a wrong one."""
+
+    def __init__(self, rows: list[tuple[str, ...]]) -> None:
+        self._rows = rows
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        table = listing(_TITLES, self._rows, right=range(2, len(_TITLES)))
+        if console.measure(table, options=options.update(max_width=_ANY_WIDTH)).maximum <= options.max_width:
+            yield table
+            return
+        for cloud, outcome, *counts in self._rows:
+            figures = ", ".join(f"{title} {count}" for title, count in zip(_TITLES[2:], counts, strict=True))
+            yield from bullets([f"{cloud}: {outcome}; {figures}"])
+
+
 def _section(title: str, lines: list[str], *, most: int = MOST_LINES, rest: str = "") -> Iterator[RenderableType]:
     if not lines:
         return
@@ -47,9 +64,9 @@ def _section(title: str, lines: list[str], *, most: int = MOST_LINES, rest: str 
         yield from bullets([f"and {len(lines) - most:,} more" + (f"; {rest}" if rest else "")])
 
 
-def _cells(each: dict[str, Any]) -> tuple[object, ...]:
+def _cells(each: dict[str, Any]) -> tuple[str, ...]:
     counts = (f"{each[key]:,}" for key in _COUNTS)
-    regions = f"{each['regions_read']:,} of {each['regions']:,}" if each["regions"] else "none"
+    regions = f"{each['regions_read']:,}/{each['regions']:,}" if each["regions"] else "none"
     return each["provider"], each["outcome"], *counts, regions
 
 
