@@ -170,19 +170,22 @@ def grown_aws() -> Snapshot:
 
 
 def grown_azure() -> Iterator[Offer]:
-    """The Azure rows, with those of the largest regions repeated in regions that have none, up to 60."""
+    """The Azure rows, and in each of 60 regions every machine at all its price kinds."""
     from tests.clouds.azure import azure_offers
 
-    by_region: dict[str, list[Offer]] = {}
+    by_region: dict[str, dict[tuple[str, str], Offer]] = {}
+    every: dict[tuple[str, str], Offer] = {}
     for offer in azure_offers():
-        by_region.setdefault(offer.region, []).append(offer)
-    for rows in by_region.values():
-        yield from rows
+        machine = (offer.instance_type, offer.price_kind)
+        by_region.setdefault(offer.region, {})[machine] = offer
+        every.setdefault(machine, offer)
     more = [name for provider, name in sorted(regions()) if provider == "azure" and name not in by_region]
-    largest = max(by_region.values(), key=len)
-    for number, region in enumerate(more[: AZURE_REGIONS - len(by_region)]):
-        for offer in largest:
-            yield _moved(offer, region, "", number + 1)
+    for number, region in enumerate([*by_region, *more][:AZURE_REGIONS]):
+        own = by_region.get(region, {})
+        yield from own.values()
+        for machine, offer in every.items():
+            if machine not in own:
+                yield _moved(offer, region, "", number + 1)
 
 
 def _moved(offer: Offer, region: str, zone: str, steps: int) -> Offer:

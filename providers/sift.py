@@ -127,10 +127,11 @@ def _one_per_key(read: Iterable[tuple[str, Offer]]) -> tuple[dict[Key, Offer], l
     offers: dict[Key, Offer] = {}
     twice: list[Aside] = []
     for key, rows in by_key.items():
-        prices = sorted({row.usd_micros_per_hour for _, row in rows})
-        if len({row for _, row in rows}) == 1:
-            offers[key] = rows[0][1]
+        first = rows[0][1]
+        if all(row == first for _, row in rows[1:]):
+            offers[key] = first
         else:
+            prices = sorted({row.usd_micros_per_hour for _, row in rows})
             said = " and ".join(f"{micros / 1e6:g}" for micros in prices)
             reason = f"came {len(rows)} times with different contents ({said} USD/h)"
             twice += [_set_aside(region, row, reason) for region, row in rows]
