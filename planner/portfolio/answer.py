@@ -24,6 +24,8 @@ Document = dict[str, Any]
 
 #: Ways in are worked out for so many jobs; more than that left out is a portfolio to be cut, not mended.
 MOST_EXPLAINED = 100
+#: More pools than this are not listed in one sentence.
+MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +142,9 @@ class _Answer:
             return f"its dates leave {room * self.portfolio.slot_hours:g} h and the fastest configuration takes {least:g} h"
         columns = instance.columns
         if columns.first[number] == columns.first[number + 1]:
-            return "no pool is large enough, or open for long enough, for any of its configurations, even alone"
+            drawn = sorted({int(pool) for pool in instance.pool[mine].reshape(-1) if pool < instance.pools})
+            names = "; ".join(self.pools.names[pool] for pool in drawn[:MOST_NAMED])
+            return f"even alone it finds no room in the budget and in what its configurations draw on: {names or 'no pool'}"
         cheapest = float(instance.cost_usd[mine].min())
         if each.value_usd is not None and cheapest > each.value_usd:
             return f"its value is below its cheapest configuration, {usd_text(round(cheapest * 1e6))} USD"
@@ -188,6 +192,8 @@ class _Answer:
                 f"a job without a value must run if it can: leaving it out counts as {MUST_RUN:g} times its dearest"
                 " configuration, and as much again for each step of priority"
             )
+        if any(held is not None for held in self.pools.held):
+            said.append("held commitments are open to the jobs whose price_kinds name their kind")
         if any(own is not None for own in self.pools.own):
             said.append("a run on own machines stays inside one of their free windows")
         return said

@@ -51,7 +51,7 @@ def pools_of(
     limits = [_limit(quota) for quota in portfolio.quotas]
     capacity = [np.full(portfolio.slots, limit) for limit in limits]
     found: list[tuple[Market, tuple[Draw, ...], tuple[int, ...] | None, tuple[int, ...] | None]] = []
-    for market, draws in _by_quota(portfolio.quotas, limits, columns):
+    for market, draws in _by_quota(portfolio.quotas, columns):
         found.append((market, draws, None, None))
     for market in held_markets(columns, settings.held):
         places = []
@@ -117,9 +117,7 @@ def _free(machine: OwnedMachine, portfolio: Portfolio) -> Floats:
     return free
 
 
-def _by_quota(
-    quotas: tuple[Quota, ...], limits: list[float], columns: Columns
-) -> list[tuple[Market, tuple[Draw, ...]]]:
+def _by_quota(quotas: tuple[Quota, ...], columns: Columns) -> list[tuple[Market, tuple[Draw, ...]]]:
     """The offers of the snapshot in parts that fall under the same quotas."""
     types, regions = columns.instance_types, columns.regions
     falls = np.zeros((len(columns), len(quotas)), np.bool_)
@@ -141,8 +139,8 @@ def _by_quota(
         draws: list[Draw] = []
         for number in np.flatnonzero(signature).tolist():
             each = _each(quotas[number], types)
-            with np.errstate(invalid="ignore"):
-                most = np.minimum(most, np.nan_to_num(np.floor(limits[number] / each), nan=0.0, posinf=np.inf))
+            # What cannot be counted cannot be had; what is too large for the quota stays, to name the way in.
+            most[np.isnan(each)] = 0.0
             draws.append((number, each))
         chosen = columns if len(at) == len(columns) else _some(columns, at)
         markets.append(

@@ -1,0 +1,158 @@
+"""Pools as a portfolio sees them: own machines in their free windows, quotas by family and vCPU, held nodes."""
+
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from catalog.columns import columns_of
+from catalog.free_time import FreeSpan
+from catalog.offer import InstanceType, Offer
+from catalog.owned import OwnedMachine
+from planner.job import Constraints, Explicit, TrainingJob
+from planner.portfolio.answer import Limits, plan_portfolio
+from planner.portfolio.assemble import assemble
+from planner.portfolio.markets import pools_of
+from planner.portfolio.request import Portfolio, PortfolioJob, Quota
+from planner.settings import HeldCommitment, PlannerSettings
+
+START = datetime(2026, 11, 21, tzinfo=UTC)
+SETTINGS = PlannerSettings()
+
+
+def machine(name: str, provider: str = "aws", vcpus: float | None = 96.0) -> InstanceType:
+    return InstanceType(
+        provider=provider,
+        name=name,
+        accelerator="A100-40GB-SXM",
+        accelerator_count=Fraction(8),
+        vcpus=vcpus,
+        intranode_gbs=300.0,
+        scaleup_domain=8,
+        network_gbps=400.0,
+        clusters=True,
+        source="drawn",
+    )
+
+
+def offer(instance_type: str, region: str, usd: float, kind: str = "on_demand") -> Offer:
+    return Offer(
+        provider="aws",
+        region=region,
+        instance_type=instance_type,
+        price_kind=kind,
+        usd_micros_per_hour=round(usd * 1e6),
+        observed_at=START,
+        source="drawn",
+    )
+
+
+COLUMNS = columns_of(
+    "two-regions",
+    START,
+    [machine("p4d.24xlarge"), machine("p4de.24xlarge", vcpus=None)],
+    [
+        offer("p4d.24xlarge", "us-east-1", 20.0),
+        offer("p4d.24xlarge", "eu-west-1", 25.0),
+        offer("p4de.24xlarge", "us-east-1", 28.0),
+        offer("p4d.24xlarge", "us-east-1", 12.0, "reserved_1y"),
+    ],
+)
+
+
+def portfolio(count: int, quotas: tuple[Quota, ...] = (), slots: int = 24, kinds: tuple[str, ...] = ()) -> Portfolio:
+    job = TrainingJob(
+        name="job",
+        workload=Explicit(total_flops=4e18, memory_gib=20.0),
+        start=START,
+        deadline_hours=3.0,
+        constraints=Constraints(price_kinds=kinds),
+    )
+    return Portfolio(
+        name="p",
+        start=START,
+        slot_hours=1.0,
+        slots=slots,
+        jobs=tuple(PortfolioJob(job=job) for _ in range(count)),
+        quotas=quotas,
+    )
+
+
+def regions(asked: Portfolio, settings: PlannerSettings = SETTINGS, owned: tuple[OwnedMachine, ...] = ()) -> list[str]:
+    answer = plan_portfolio(asked, COLUMNS, owned=owned, settings=settings, limits=Limits(iterations=50))
+    return sorted(f"{each['region']} {each['price_kind']}" for each in answer["jobs"])
+
+
+def test_a_dearer_region_is_taken_once_the_quota_of_the_cheaper_one_is_used_up() -> None:
+    assert set(regions(portfolio(2))) == {"us-east-1 on_demand"}
+    quota = Quota(provider="aws", region="us-east-1", vcpus=96.0)
+    found = regions(portfolio(4, (quota,)))
+    assert "eu-west-1 on_demand" in found
+    assert len(found) == 4
+
+
+def test_machines_whose_vcpus_nobody_states_are_not_taken_under_a_quota_of_vcpus() -> None:
+    quota = Quota(provider="aws", region="us-east-1", vcpus=1e6)
+    asked = portfolio(1, (quota,))
+    options = assemble(asked, pools_of(asked, COLUMNS, (), SETTINGS), SETTINGS).options
+    assert all(option.choice.instance_type.name == "p4d.24xlarge" for option in options)
+
+
+def test_a_family_is_a_beginning_up_to_a_separator() -> None:
+    quota = Quota(provider="aws", family="p4d", accelerators=8.0)
+    asked = portfolio(1, (quota,))
+    pools = pools_of(asked, COLUMNS, (), SETTINGS)
+    counted = {
+        market.columns.offer(i).instance_type
+        for market, draws in zip(pools.markets, pools.of_type, strict=True)
+        if draws
+        for i in range(len(market.columns))
+    }
+    assert counted == {"p4d.24xlarge"}
+
+
+def test_held_nodes_are_used_first_and_no_more_than_are_held() -> None:
+    held = HeldCommitment(
+        provider="aws", region="us-east-1", instance_type="p4d.24xlarge", price_kind="reserved_1y", nodes=1
+    )
+    found = regions(portfolio(4, kinds=("on_demand", "reserved_1y")), PlannerSettings(held=(held,)))
+    assert found.count("us-east-1 reserved_1y") >= 1
+    assert len(found) == 4
+    assert "us-east-1 on_demand" in found
+
+
+def owned(*windows: FreeSpan) -> OwnedMachine:
+    return OwnedMachine(
+        instance_type=machine("lab", "local"),
+        region="lab",
+        machines=2,
+        usd_per_hour_full=1.0,
+        power_watts=3000.0,
+        pue=1.2,
+        usd_per_kwh=0.2,
+        windows=windows,
+    )
+
+
+def test_own_machines_count_only_in_slots_that_lie_wholly_in_a_window_and_windows_join_up() -> None:
+    hour = timedelta(hours=1)
+    first = FreeSpan(start=START + 2.5 * hour, end=START + 5 * hour)
+    second = FreeSpan(start=START + 5 * hour, end=START + 7.5 * hour)
+    pools = pools_of(portfolio(1), COLUMNS, (owned(first, second),), SETTINGS)
+    assert np.flatnonzero(pools.capacity[0]).tolist() == [3, 4, 5, 6]
+    assert pools.capacity[0].max() == 2.0
+
+
+def test_own_machines_that_are_free_win_and_those_that_are_busy_do_not_hold_a_job_up() -> None:
+    later = FreeSpan(start=START + timedelta(hours=10), end=START + timedelta(hours=20))
+    assert regions(portfolio(1), owned=(owned(),)) == ["lab owned"]
+    assert regions(portfolio(1), owned=(owned(later),)) == ["us-east-1 on_demand"]
+
+
+@pytest.mark.parametrize("quota", [Quota(provider="aws", accelerators=0.0), Quota(provider="aws", vcpus=0.0)])
+def test_a_job_shut_out_by_a_quota_of_zero_is_let_in_by_nothing_it_is_told_of_but_the_quota(quota: Quota) -> None:
+    answer = plan_portfolio(portfolio(1, (quota,)), COLUMNS, settings=SETTINGS, limits=Limits(iterations=50))
+    left = answer["left_out"][0]
+    assert quota.name in left["would_let_it_in"][0]["change"]
+    assert quota.name in left["reason"]
