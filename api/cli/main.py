@@ -29,6 +29,7 @@ from api.cli import (
     profile,
     refresh,
     serve,
+    spot,
     watch,
 )
 from api.render.text import plain
@@ -55,6 +56,8 @@ def application() -> typer.Typer:
         plan.plan,
         portfolio.portfolio,
         buy.buy,
+        spot.run_policy,
+        spot.simulate,
         estimate.estimate,
         offers.offers,
         offers.accelerators,

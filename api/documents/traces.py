@@ -7,8 +7,9 @@ name the zone: `"name": "us-east-1a"`; else the file's own name does. Several zo
 `{"metadata": {...}, "zones": {"us-east-1a": [...], "us-east-1b": [...]}}`.
 """
 
-from collections.abc import Iterator
+import json
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,28 @@ MOST_PROBES = 3_000_000
 #: From a second to a day.
 _GAPS = (1, 86_400)
 _MOST_NODES = 100_000
+#: Three million probes as text, and room for spaces.
+_MOST_BYTES = 32 * 1024 * 1024
 _FORMAT = 'write {"metadata": {"gap_seconds": 300}, "data": [0, 1, 1, ...]}'
+
+
+def read_traces(path: Path, *, field: str) -> tuple[Trace, ...]:
+    """The traces in the file that the user named at `field`; a trace without a name has the file's. Raises `UnusableInput`."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise UnusableInput.at(field, message=f"cannot read {str(path)!r}: {error.strerror}") from error
+    if len(text) > _MOST_BYTES:
+        raise UnusableInput.at(field, message=f"{path.name} is larger than {_MOST_BYTES:,} bytes; give shorter traces")
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise UnusableInput.at(field, message=f"{path.name} is not JSON; {_FORMAT}") from None
+    try:
+        return parse_traces(document, name=path.stem)
+    except UnusableInput as error:
+        raise error.under(field, path.name) from None
 
 
 def parse_traces(document: Any, *, name: str) -> tuple[Trace, ...]:
@@ -65,10 +87,10 @@ def _counts(probes: Any, *path: str) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.array(probes, dtype=np.int64)
 
 
-def distinct(traces: tuple[Trace, ...]) -> Iterator[Trace]:
+def distinct(traces: tuple[Trace, ...], *, field: str) -> tuple[Trace, ...]:
     """The traces, after checking that no two have one name. Raises `UnusableInput`."""
     names = sorted(trace.name for trace in traces)
     for one, other in pairwise(names):
         if one == other:
-            raise UnusableInput.at("traces", message=f"{one!r} is given twice; name each zone once")
-    yield from traces
+            raise UnusableInput.at(field, message=f"{one!r} is given twice; name each zone once")
+    return traces

@@ -99,6 +99,12 @@ def grid_of(terms: SpotTerms) -> Grid:
     )
 
 
+def cells(terms: SpotTerms, states: Sequence[int]) -> int:
+    """How many entries the table of these terms has with so many states per zone; there is a bound (`MOST_CELLS`)."""
+    grid = grid_of(terms)
+    return (grid.steps + 1) * (grid.work + 1) * grid.modes * math.prod(states)
+
+
 def solve(terms: SpotTerms, chains: Sequence[ZoneChain]) -> Solution:
     """The best decision in every state, for `chains` in the order of `terms.places`.
 
@@ -106,10 +112,10 @@ def solve(terms: SpotTerms, chains: Sequence[ZoneChain]) -> Solution:
     """
     grid = grid_of(terms.checked())
     states = math.prod(len(chain.moves) for chain in chains)
-    cells = (grid.steps + 1) * (grid.work + 1) * grid.modes * states
-    if cells > MOST_CELLS:
+    size = cells(terms, [states])
+    if size > MOST_CELLS:
         message = (
-            f"{terms.step_hours * 60:.3g} min make a table of {cells:.3g} states, at most {MOST_CELLS:.3g} are kept; "
+            f"{terms.step_hours * 60:.3g} min make a table of {size:.3g} states, at most {MOST_CELLS:.3g} are kept; "
             "give longer steps, or fewer places"
         )
         raise UnusableInput.at("step_hours", message=message)

@@ -1,0 +1,98 @@
+"""Policies for interruptible machines, what they say to do now, and how they fared, as people read them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+
+from api.render.tables import bullets, cell, facts, footer, heading, listing
+from api.render.text import duration, number, percent, plain, usd, usd_per_hour
+
+Part = Mapping[str, Any]
+
+
+def render_decision(answer: Part) -> Group:
+    """What to do now, and why."""
+    first = "write a checkpoint, then " if answer["checkpoint_first"] else ""
+    where = f" {plain(answer['place'])}" if answer["place"] and answer["action"] in {"move", "start", "stay"} else ""
+    joint = {"move": " to", "start": " at", "stay": " at"}.get(answer["action"], "")
+    action = f"{first}{answer['action']}{joint}{where}"
+    left = answer["on_demand_within_hours"]
+    shown = facts(
+        [
+            ("on-demand can be put off for", duration(left) if left > 0 else "no longer"),
+            ("decide again in", duration(answer["decide_again_in_hours"])),
+        ]
+    )
+    return Group(
+        cell(action[:1].upper() + action[1:], "bold green"), *bullets(answer["reasons"]), shown, *_assumed(answer)
+    )
+
+
+def render_policy(answer: Part) -> Group:
+    """What a policy was computed for, and what it expects."""
+    name = plain(answer["name"] or "this run")
+    rows = [
+        (
+            place["name"],
+            usd_per_hour(f"{place['usd_per_hour']:.6f}"),
+            number(place["speed"]),
+            percent(place["availability"]),
+            number(place["preemptions_per_up_hour"]),
+        )
+        for place in answer["places"]
+    ]
+    every = answer["checkpoint_every_hours"]
+    return Group(
+        cell(
+            f"{name}: {usd(answer['expected_usd'])} expected, {usd(answer['on_demand_usd'])} on-demand alone",
+            "bold green",
+        ),
+        facts(
+            [
+                ("work", duration(answer["work_hours"])),
+                ("deadline", f"{duration(answer['deadline_hours'])}, kept {answer['deadline_kept']}"),
+                ("changeover", duration(answer["changeover_hours"])),
+                ("on-demand", f"{usd_per_hour(answer['on_demand_usd_per_hour'])} per hour"),
+                ("decisions every", duration(answer["step_hours"])),
+                ("checkpoints every", duration(every) if every else None),
+            ]
+        ),
+        heading("Places"),
+        listing(("place", "USD/h", "speed", "up", "preemptions/h"), rows, right=(1, 2, 3, 4)),
+        *_assumed(answer),
+    )
+
+
+def render_simulation(answer: Part) -> Group:
+    """A row per rule."""
+    rows = [
+        (
+            each["rule"],
+            usd(each["mean_usd"]),
+            usd(each["p95_usd"]),
+            percent(each["over_omniscient"], 1),
+            f"{each['late_runs']:,} of {answer['runs']:,}",
+            number(each["spot_hours"]),
+            number(each["on_demand_hours"]),
+            number(each["preemptions"]),
+        )
+        for each in answer["rules"]
+    ]
+    titles = ("rule", "USD", "USD p95", "over best", "late", "spot h", "on-demand h", "preemptions")
+    traces = [(each["name"], duration(each["hours"]), percent(each["up"])) for each in answer["traces"]]
+    policy = answer["policy"]
+    return Group(
+        cell(f"{plain(policy['name'] or 'this run')}: {answer['runs']:,} starts replayed", "bold green"),
+        listing(titles, rows, right=tuple(range(1, len(titles)))),
+        heading("Traces"),
+        listing(("trace", "watched", "up"), traces, right=(1, 2)),
+        *_assumed(policy),
+        footer(
+            f"over best: above the least cost with all availability known beforehand; starts of seed {answer['seed']}"
+        ),
+    )
+
+
+def _assumed(answer: Part) -> list[RenderableType]:
+    return [heading("Assumptions"), *bullets(answer["assumptions"])]

@@ -1,0 +1,89 @@
+"""A saved plan on interruptible machines as the document of a run: its work, machines, zones and on-demand price."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from catalog.columns import Columns
+from catalog.errors import UnusableInput
+from catalog.price_kinds import price_kinds
+from planner.spot.terms import MOST_ZONES
+
+Document = dict[str, Any]
+
+#: With more, the states of all zones together would need coarse steps; the cheapest are taken.
+_ZONES = min(3, MOST_ZONES)
+
+
+def run_of_plan(answer: Mapping[str, Any], columns: Columns) -> Document:
+    """The document that `parse_spot_run` reads, for a saved answer and the columns of its snapshot.
+
+    Raises `UnusableInput` where the plan is not on interruptible machines alone, has no deadline, or where its
+    machines cannot be had on demand in that snapshot.
+    """
+    plan = answer.get("plan")
+    if answer.get("outcome") != "planned" or not plan or len(plan["phases"]) != 1:
+        raise _refused("is no plan of one phase; a policy needs one machine that it runs on")
+    phase, job = plan["phases"][0], plan["job"]
+    if not price_kinds()[phase["price_kind"]].interruptible:
+        raise _refused(f"runs on {phase['price_kind']} machines, which nobody takes away; there is nothing to decide")
+    if job.get("deadline") is None:
+        raise _refused("has no deadline, so there is nothing to be late for; plan the job with one")
+    settings, nodes = plan["settings"], int(phase["nodes"])
+    demand = _cheapest_on_demand(columns, phase)
+    if demand is None:
+        raise _refused(
+            f"uses {phase['instance_type']}, which {phase['region']} does not offer on demand to fall back on"
+        )
+    write = _write_hours(phase)
+    return {
+        "name": job.get("name") or plan["id"],
+        "work": phase["hours_with_goodput"],
+        "deadline": float(job["deadline"]),
+        "changeover": max(float(settings["setup_hours"]), float(settings["restart_hours"])),
+        "nodes": nodes,
+        "on_demand_usd_per_hour": demand * nodes,
+        "places": [
+            {"name": zone or phase["region"], "usd_per_hour": usd * nodes}
+            for zone, usd in _zones(columns, phase)[:_ZONES]
+        ],
+        **({"checkpoint_write": write} if write > 0 else {}),
+    }
+
+
+def _write_hours(phase: Mapping[str, Any]) -> float:
+    """What writing a checkpoint takes, out of the plan's best interval: d = lambda tau^2 / 2 (Young 1974)."""
+    interval, rate = phase.get("checkpoint_interval_hours"), phase.get("interruptions_per_node_hour")
+    if not interval or not rate:
+        return 0.0
+    return float(rate) * int(phase["nodes"]) * float(interval) ** 2 / 2
+
+
+def _rows(columns: Columns, phase: Mapping[str, Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """The rows of the phase's machine in its region."""
+    types = [
+        i
+        for i, each in enumerate(columns.instance_types)
+        if (each.provider, each.name) == (phase["provider"], phase["instance_type"])
+    ]
+    there = [i for i, each in enumerate(columns.regions) if each == (phase["provider"], phase["region"])]
+    return np.asarray(np.isin(columns.type_index, types) & np.isin(columns.region_index, there) & columns.plannable)
+
+
+def _cheapest_on_demand(columns: Columns, phase: Mapping[str, Any]) -> float | None:
+    plain = [i for i, name in enumerate(columns.kinds) if price_kinds()[name].is_plain]
+    found = columns.usd_per_hour[_rows(columns, phase) & np.isin(columns.kind_index, plain)]
+    return float(found.min()) if len(found) else None
+
+
+def _zones(columns: Columns, phase: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """Zones that sell the phase's kind, cheapest first."""
+    kind = list(columns.kinds).index(phase["price_kind"])
+    found = np.flatnonzero(_rows(columns, phase) & (columns.kind_index == kind))
+    named = {columns.offer(int(row)).zone: float(columns.usd_per_hour[row]) for row in found}
+    return sorted(named.items(), key=lambda item: (item[1], item[0]))
+
+
+def _refused(why: str) -> UnusableInput:
+    return UnusableInput.at("plan", message=why)
