@@ -124,7 +124,7 @@ class HeldNodes(Document):
 
 class SettingsFile(Document):
     """The settings file: the assumptions of `PlannerSettings` key by key, the `channels` that watches tell,
-    and how long things are kept (`retention`).
+    the `quotas` of a portfolio, and how long things are kept (`retention`).
 
     A key left out keeps its default.
     """
