@@ -50,8 +50,10 @@ def main() -> int:
     print(f"{runs} runs, of {usual_seconds:.1f} s each when they are left alone")
     for what, count in sorted(found.items()):
         print(f"{count:>4}  {what}")
-    print(f"a last refresh: exit {code}; {', '.join(last)}")
-    lost = sum(count for what, count in found.items() if what.startswith("LOST"))
+    print(
+        f"a last refresh: exit {code}; then {', '.join(f'{count} x {what}' for what, count in Counter(last).items())}"
+    )
+    lost = [what for what in (*found, *last) if what.startswith("LOST")]
     return 1 if lost or code else 0
 
 
