@@ -1,16 +1,17 @@
 """The portfolio document: jobs with dates and worth, quotas, a horizon in slots, read strictly into a `Portfolio`."""
 
 import math
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from api.documents.job import Deadline, JobDocument, Start
+from api.documents.job import JobDocument, Start
 from api.documents.quota import MOST_QUOTAS, QuotaDocument, quotas_of
 from catalog.document_fields import Document, Label, faults_of, listed, quantity, read_as, whole_number
 from catalog.errors import Fault, UnusableInput
-from catalog.quantities import hours, usd
+from catalog.quantities import hours, looks_like_time, moment, usd
 from planner.portfolio.request import Portfolio, PortfolioJob
 
 #: The search answers for a thousand jobs in minutes; each takes some milliseconds before it even begins.
@@ -24,10 +25,25 @@ SHORTEST_SLOT_HOURS, LONGEST_SLOT_HOURS = 1 / 12, 168.0
 USUAL_HORIZON_HOURS = 336.0
 
 
+def _release(value: object) -> float | datetime:
+    """Hours after the portfolio's start, 0 included, or a point in time."""
+    if isinstance(value, str) and re.fullmatch(r"\s*0+\s*[a-z]*\s*", value):
+        return 0.0
+    if value == 0 and not isinstance(value, bool):
+        return 0.0
+    return moment(value) if looks_like_time(value) else hours(value)
+
+
+Release = Annotated[
+    float | datetime,
+    quantity(_release, "hours after the portfolio's start, 12h, 2d, or an ISO 8601 time with its zone", "12h", 0),
+]
+
+
 class PortfolioJobDocument(JobDocument):
     """A job of a portfolio: a job document, and when it may start, how much it matters and what it is worth."""
 
-    release: Deadline | None = None
+    release: Release | None = None
     priority: Annotated[int, whole_number(0, MOST_PRIORITY, "higher is left out later")] = 0
     value: Annotated[float, quantity(usd, "what leaving the job out costs, US dollars", 5000, "$5k")] | None = None
 

@@ -90,6 +90,12 @@ def test_jobs_start_after_their_release_and_are_done_by_their_deadline(run: Run,
     assert answer["jobs"][0]["finishes_by"] <= "2026-11-24T12:00:00Z"
 
 
+def test_a_release_of_nothing_is_the_start(run: Run, job_file: JobFile) -> None:
+    for release in (0, "0h"):
+        answer = asked(run, job_file, {"jobs": jobs(1, release=release)})
+        assert answer["jobs"][0]["starts_at"] == "2026-11-21T12:00:00Z"
+
+
 def test_the_same_document_and_iterations_give_the_same_answer(run: Run, job_file: JobFile) -> None:
     document = {"quotas": [{"provider": "aws", "vcpus": 96}], "jobs": jobs(4)}
     one, two = (asked(run, job_file, document, "--iterations", "50") for _ in range(2))
