@@ -11,7 +11,7 @@ from planner.buying.answer import Commit, Costs, Decided, Impossible, Proof, Pur
 from planner.buying.break_even import breaks_even
 from planner.buying.finance import HOURS_PER_YEAR
 from planner.buying.forecast import Forecast
-from planner.buying.model import Model, model_of
+from planner.buying.model import Model, model_of, refuse_what_is_too_large
 from planner.buying.sensitivity import sensitivity
 from planner.buying.served import Served, served
 from planner.buying.statements import assumptions, warnings
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 def decide(forecast: Forecast, columns: Columns, settings: PlannerSettings) -> Decided | Impossible:
     """What to buy, commit to and rent so that the forecast costs least over the horizon, at the start's value.
 
-    Raises `UnusableInput` for jobs that contradict themselves or the catalogue.
+    Raises `UnusableInput` for jobs that contradict themselves or the catalogue, and for more than can be solved.
     """
     given = served(forecast, columns, settings)
     homeless = _homeless(forecast, given)
@@ -32,6 +32,7 @@ def decide(forecast: Forecast, columns: Columns, settings: PlannerSettings) -> D
         reason = "nothing that may be bought, committed to or rented runs it in time and within its requirements"
         return Impossible(forecast=forecast, snapshot_id=columns.snapshot_id, jobs=homeless, reason=reason)
     model = model_of(forecast, given)
+    refuse_what_is_too_large(model.expansion)
     best = expand(model.expansion)
     if best is None:
         owned_only = tuple(j for j, each in enumerate(given.rented) if each is None)

@@ -20,9 +20,11 @@ def present(years: float, rate: float) -> float:
 
 def running_years(start: float, duration: float, rate: float) -> float:
     """The value of a dollar a year, paid evenly from `start` for `duration` years."""
-    if rate == 0:
-        return duration
-    return (present(start, rate) - present(start + duration, rate)) / math.log1p(rate)
+    force = math.log1p(rate)
+    # Below this the difference of two values is nothing but rounding, and so is the discount.
+    if force * duration < 1e-12:
+        return duration * present(start, rate)
+    return present(start, rate) * -math.expm1(-force * duration) / force
 
 
 def purchases(price_usd: float, residual_usd: float, life_years: float, horizon_years: float, rate: float) -> float:

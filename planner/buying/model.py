@@ -11,18 +11,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from catalog.errors import UnusableInput
 from catalog.price_kinds import price_kinds
 from planner.buying.finance import HOURS_PER_YEAR, commitment, purchases, running_years
 from planner.buying.forecast import Forecast
 from planner.buying.load import Blocks, even, fluctuating
 from planner.buying.served import Served
-from planner.optimise.buying import Expansion
+from planner.optimise.buying import Expansion, variables
 
 Floats = NDArray[np.float64]
 
 #: Shares of runs in one model; at 100,000 HiGHS takes minutes. Levels of load are put together to stay below.
 MOST_VARIABLES = 8_000
 FEWEST_LEVELS = 4
+#: Twice the largest that is solved in some seconds.
+MOST_SOLVED = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +156,8 @@ def model_of(forecast: Forecast, given: Served, *, busier: float = 1.0, electric
             runs.append(blocks.runs_per_hour)
             period_of += [p] * len(blocks.share)
             chance.append(blocks.share * probability)
-    lasts = np.array([[p in each.periods for p in period_of] for each in units], np.bool_).reshape(len(units), -1)
+    lasts = np.array([[p in each.periods for p in period_of] for each in units], np.bool_)
+    lasts = lasts.reshape(len(units), len(period_of))
     uses, available = _limits(forecast, units)
     expansion = Expansion(
         fixed_usd=np.array([each.fixed_usd for each in units]),
@@ -175,6 +179,17 @@ def model_of(forecast: Forecast, given: Served, *, busier: float = 1.0, electric
         chance_of=np.concatenate(chance),
         levels_joined=joined,
     )
+
+
+def refuse_what_is_too_large(expansion: Expansion) -> None:
+    """Raise `UnusableInput` at `jobs` for a model that no solver ends on in minutes."""
+    count = variables(expansion)
+    if count > MOST_SOLVED:
+        raise UnusableInput.at(
+            "jobs",
+            message=f"with these scenarios, years and machines come to {count:,} choices, and {MOST_SOLVED:,} are the most; "
+            "give fewer jobs or scenarios, name machines and commitments, or leave out growth_per_year",
+        )
 
 
 def _rent_usd(given: Served) -> Floats:

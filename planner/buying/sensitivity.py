@@ -1,9 +1,10 @@
 """At what utilisation, and at what price of electricity, another answer would be better.
 
 The question is asked again at fixed factors of the forecast. Between 1 and the first of them, either way, at which
-other kinds of machines or terms are in the answer, the factor is halved until it is known to two per cent: the nearest
+other kinds of machines or terms are in the answer, the factor is halved until it is known to five per cent: the nearest
 change that a step sees. Numbers of a kind change sooner, and are not what is looked for; an answer that turns and
-turns back within one step is not seen. Each is solved to a ten-thousandth of its cost.
+turns back within one step is not seen. Each is solved to a thousandth of its cost, or as far as a few
+nodes of branch and bound lead: its cost is that of a real answer, the least to within about that.
 """
 
 from collections.abc import Callable
@@ -19,10 +20,10 @@ from planner.optimise.buying import Expanded, expand
 
 FACTORS = (0.25, 0.5, 0.75, 1.5, 2.0, 4.0)
 #: The change is found to this, relatively.
-PRECISION = 0.02
+PRECISION = 0.05
 #: Relative gap and branch-and-bound nodes of each of these questions.
-GAP = 1e-4
-NODES = 200
+GAP = 1e-3
+NODES = 50
 
 Units = NDArray[np.int64]
 Asked = Callable[[float], Expanded | None]

@@ -50,7 +50,7 @@ def _arrivals(forecast: Forecast) -> str:
         return (
             "runs wait until a machine is free, so that the load is even (jobs_wait); deadlines hold for the run itself"
         )
-    return "runs come at random times (Poisson) and start at once: one that finds no free machine is rented for"
+    return "runs come at random times (Poisson) and start at once: one that finds no free machine is rented for until one is free"
 
 
 def warnings(forecast: Forecast, buy: tuple[Purchase, ...], rent: tuple[Rent, ...], gap: float) -> tuple[str, ...]:

@@ -122,7 +122,7 @@ def expand(
     rented = np.where(must, 0.0, given.rent_usd)
     constant = float(given.hours @ (given.runs_per_hour @ rented))
     kept = useful(given) if reduce else given.most_units > 0
-    problem, x, y, at = _formulate(given, kept, must, rented)
+    problem, x, y, at = _formulate(given, kept, rented)
     if not x:
         return _nothing(given, constant) if not (must & (given.runs_per_hour > 0).any(axis=0)).any() else None
     more: dict[str, Any] = {} if nodes is None else {"mip_max_nodes": nodes}
@@ -130,6 +130,8 @@ def expand(
     stats = problem.solve(solver)
     if stats.status == pulp.LpSolveStatus.Infeasible:
         return None
+    if nodes is not None and not stats.has_solution:
+        return expand(given, reduce=reduce, gap=gap, time_limit_s=time_limit_s)
     if not stats.has_solution or stats.objective is None:
         raise NotProvenError(f"HiGHS ended with status {stats.status.name} on a model of {len(y)} variables")
     share = np.zeros((len(given.hours), *given.machine_hours.shape))
@@ -165,16 +167,26 @@ def _nothing(given: Expansion, constant: float) -> Expanded:
     )
 
 
+def variables(given: Expansion) -> int:
+    """How many shares of runs the reduced model has, without making it."""
+    worth = _worth(given, useful(given)).astype(np.float64)
+    return round(float(((given.lasts.T.astype(np.float64) @ worth) * (given.runs_per_hour > 0)).sum()))
+
+
+def _worth(given: Expansion, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """[L, J]: sources that do a job for less than renting it, or at all where it cannot be rented."""
+    able = np.isfinite(given.machine_hours) & kept[:, None]
+    return np.asarray(able & (np.where(able, given.running_usd, np.inf) < given.rent_usd[None, :]), np.bool_)
+
+
 _Places = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 
 def _formulate(
-    given: Expansion, kept: NDArray[np.bool_], must: NDArray[np.bool_], rented: Floats
+    given: Expansion, kept: NDArray[np.bool_], rented: Floats
 ) -> tuple[pulp.LpProblem, dict[int, pulp.LpVariable], list[pulp.LpVariable], _Places]:
     """The model of the module's docstring: x by source, y in the order of the places (block, source, job)."""
-    able = np.isfinite(given.machine_hours) & kept[:, None]
-    worth = able & (must[None, :] | (np.where(able, given.running_usd, np.inf) < rented[None, :]))
-    made = worth[None, :, :] & given.lasts.T[:, :, None] & (given.runs_per_hour > 0)[:, None, :]
+    made = _worth(given, kept)[None, :, :] & given.lasts.T[:, :, None] & (given.runs_per_hour > 0)[:, None, :]
     b, source, job = np.nonzero(made)
     demand = given.runs_per_hour[b, job]
     problem = pulp.LpProblem("own_commit_or_rent", pulp.LpMinimize)

@@ -1,0 +1,174 @@
+"""Own, commit or rent over a small catalogue: figures worked out by hand, and the laws that hold whatever the figures."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from api.documents.forecast import parse_forecast
+from catalog.columns import Columns, columns_of
+from catalog.errors import UnusableInput
+from catalog.offer import InstanceType, Offer
+from planner.buying.answer import Decided, Impossible
+from planner.buying.decide import decide
+from planner.buying.document import document
+from planner.buying.finance import HOURS_PER_YEAR
+from planner.buying.forecast import Forecast
+from planner.buying.served import served
+from planner.settings import Discount, PlannerSettings
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+SETTINGS = PlannerSettings()
+
+
+def catalogue(**usd_per_hour: float) -> Columns:
+    """One machine with an L4 at these prices by kind."""
+    machine = InstanceType(
+        provider="gcp", name="g2-standard-4", accelerator="L4", accelerator_count=Fraction(1), source="made"
+    )
+    offers = [
+        Offer(
+            provider="gcp",
+            region="us-central1",
+            instance_type=machine.name,
+            price_kind=kind,
+            usd_micros_per_hour=round(usd * 1e6),
+            observed_at=NOW,
+            source="made",
+        )
+        for kind, usd in usd_per_hour.items()
+    ]
+    return columns_of("made", NOW, [machine], offers)
+
+
+def forecast(**changes: Any) -> Forecast:
+    """A year of one job with one card to buy, nothing discounted, no residual value."""
+    given = {
+        "horizon_years": 1,
+        "discount_rate": 0,
+        "residual_share": 0,
+        "life_years": 1,
+        "electricity_usd_per_kwh": 0.25,
+        "host_usd": 100,
+        "machines": ["L4"],
+        "prices": [{"accelerator": "L4", "usd": 1900, "power_watts": 200, "form": "node"}],
+        "jobs_wait": True,
+        "commitments": [],
+        "jobs": [{"job": {"workload": {"kind": "preset", "model": "resnet-50", "samples": "10M"}}, "per_year": 400}],
+    }
+    return parse_forecast(given | changes, now=NOW)
+
+
+def decided(asked: Forecast, columns: Columns, settings: PlannerSettings = SETTINGS) -> Decided:
+    found = decide(asked, columns, settings)
+    assert isinstance(found, Decided)
+    return found
+
+
+def test_a_machine_is_bought_when_its_work_costs_more_to_rent_and_pays_for_itself_on_the_day_by_hand() -> None:
+    columns, asked = catalogue(on_demand=2.0), forecast()
+    sources = served(asked, columns, SETTINGS)
+    hours, kwh = float(sources.machine_hours[0, 0]), float(sources.kwh[0, 0])
+    rented = sources.rented[0]
+    assert rented is not None
+    saved = 400 * (rented.cost.expected / 1e6 - kwh * 0.25)
+    busy = 400 * hours / HOURS_PER_YEAR
+    assert kwh == pytest.approx(hours * 0.2)
+    assert busy < 1, "one machine is enough for the figures of this test"
+    found = decided(asked, columns)
+    [bought] = found.buy
+    assert bought.units == 1
+    assert bought.busy == pytest.approx(busy)
+    assert bought.breaks_even_years == pytest.approx(1900 / saved, rel=1e-6)
+    assert bought.saves_usd == pytest.approx(saved - 1900)
+    assert found.costs.total_usd == pytest.approx(1900 + 400 * kwh * 0.25)
+    assert found.costs.total_usd == pytest.approx(found.proof.objective_usd)
+    assert found.rent[0].share == 0
+
+
+def test_nothing_is_bought_when_renting_costs_less() -> None:
+    found = decided(forecast(), catalogue(on_demand=0.05))
+    assert (found.buy, found.commit) == ((), ())
+    assert found.rent[0].share == 1
+    assert found.costs.total_usd == pytest.approx(found.costs.rent_only_usd)
+
+
+def test_a_term_is_committed_to_when_its_share_of_the_year_is_busy() -> None:
+    asked = forecast(machines=[], commitments=["committed_1y"])
+    hours = float(served(asked, catalogue(on_demand=2.0, committed_1y=1.0), SETTINGS).machine_hours[0, 0])
+    share = 400 * hours / HOURS_PER_YEAR
+    for ratio, units in ((share * 0.9, 1), (share * 1.1, 0)):
+        found = decided(asked, catalogue(on_demand=2.0, committed_1y=2.0 * ratio))
+        assert sum(each.units for each in found.commit) == units
+    assert found.sensitivity.electricity is None
+
+
+def test_a_whole_term_is_owed_although_the_horizon_ends_within_it() -> None:
+    asked = forecast(machines=[], commitments=["committed_3y"], horizon_years=1)
+    found = decided(asked, catalogue(on_demand=20.0, committed_3y=0.5))
+    [term] = found.commit
+    assert term.obligation_usd == pytest.approx(0.5 * 3 * HOURS_PER_YEAR)
+
+
+def test_a_negotiated_discount_changes_what_is_bought() -> None:
+    columns = catalogue(on_demand=2.0)
+    assert decided(forecast(), columns).buy
+    cheap = PlannerSettings(discounts=(Discount(provider="gcp", percent=95.0),))
+    assert not decided(forecast(), columns, cheap).buy
+
+
+def test_costs_never_fall_with_more_runs_dearer_power_or_less_room() -> None:
+    columns = catalogue(on_demand=2.0)
+    base = decided(forecast(jobs_wait=False), columns).costs.total_usd
+    job = forecast().jobs[0]
+    asked = forecast(jobs_wait=False)
+    more = replace(asked, jobs=(replace(job, runs_per_year=(500.0,)),))
+    dearer = replace(asked, electricity_usd_per_kwh=0.5)
+    confined = replace(asked, limits=replace(asked.limits, machines=0))
+    for other in (more, dearer, confined):
+        assert decided(other, columns).costs.total_usd >= base * (1 - 1e-9)
+
+
+def test_the_change_with_fewer_runs_lies_where_the_machine_no_longer_pays() -> None:
+    columns, asked = catalogue(on_demand=2.0), forecast()
+    sources = served(asked, columns, SETTINGS)
+    rented = sources.rented[0]
+    assert rented is not None
+    saved = 400 * (rented.cost.expected / 1e6 - float(sources.kwh[0, 0]) * 0.25)
+    below = decided(asked, columns).sensitivity.utilisation.below
+    assert below is not None
+    assert below.to == "rent everything"
+    assert below.factor == pytest.approx(1900 / saved, rel=0.06)
+
+
+def test_a_job_that_nothing_can_do_is_named() -> None:
+    job = {"workload": {"kind": "preset", "model": "gpt3-175b", "tokens": "1B"}, "deadline": "1h"}
+    found = decide(forecast(jobs=[{"job": job, "per_year": 1}]), catalogue(on_demand=2.0), SETTINGS)
+    assert isinstance(found, Impossible)
+    assert found.jobs == (0,)
+
+
+def test_growth_makes_each_year_a_period_and_costs_what_its_years_cost() -> None:
+    grown = forecast(horizon_years=2, life_years=2, machines=[])
+    grown = replace(grown, jobs=(replace(grown.jobs[0], growth=1.0),))
+    flat = decided(forecast(machines=[]), catalogue(on_demand=2.0)).costs.total_usd
+    assert decided(grown, catalogue(on_demand=2.0)).costs.total_usd == pytest.approx(3 * flat)
+
+
+def test_the_same_forecast_gives_the_same_document() -> None:
+    columns = catalogue(on_demand=2.0, committed_1y=1.0)
+    asked = forecast(jobs_wait=False, commitments=["committed_1y"])
+    first, second = (document(decide(asked, columns, SETTINGS), SETTINGS, version="1") for _ in range(2))
+    assert first == second
+    assert first["decision"]["id"].startswith("buy-")
+
+
+def test_a_forecast_beyond_what_can_be_solved_is_refused_with_what_to_leave_out() -> None:
+    job = {"workload": {"kind": "preset", "model": "resnet-50", "samples": "10M"}}
+    many = [{"job": job, "per_year": 40 + i, "growth_per_year": "1%"} for i in range(50)]
+    chances = {f"s{i}": "5%" for i in range(20)}
+    asked = forecast(jobs=many, scenarios=chances, horizon_years=15, jobs_wait=False, machines=None)
+    with pytest.raises(UnusableInput, match="jobs: with these scenarios, years and machines come to"):
+        decide(asked, catalogue(on_demand=200.0), SETTINGS)

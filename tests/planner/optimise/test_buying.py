@@ -1,0 +1,177 @@
+"""The capacity expansion against the screening curve, a textbook model, and enumeration."""
+
+import itertools
+import random
+from dataclasses import replace
+
+import numpy as np
+import pulp
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.buying.load import busy_hours, duration_levels
+from planner.buying.screening import screened
+from planner.optimise.buying import Expansion, expand, useful
+
+SEEDS = st.integers(0, 100_000)
+
+
+def alike(seed: int) -> tuple[Expansion, float, np.ndarray]:
+    """Machines that all do the same work: the model, and the closed form's cost and units."""
+    rng = np.random.default_rng(seed)
+    levels, hours = duration_levels(rng.poisson(rng.uniform(0.3, 9), size=(200, 3)))
+    sources = int(rng.integers(1, 5))
+    fixed, running, rent = rng.uniform(20, 900, sources), rng.uniform(0.1, 4, sources), float(rng.uniform(1, 6))
+    chosen, cost = screened(np.append(fixed, 0.0), np.append(running, rent), busy_hours(levels, hours))
+    model = Expansion(
+        fixed_usd=fixed,
+        most_units=np.full(sources, np.inf),
+        machine_hours=np.ones((sources, 1)),
+        running_usd=running[:, None],
+        rent_usd=np.array([rent]),
+        hours=hours,
+        runs_per_hour=levels[:, None].astype(np.float64),
+        lasts=np.ones((sources, len(levels)), np.bool_),
+        uses=np.zeros((0, sources)),
+        available=np.zeros(0),
+    )
+    return model, cost, np.bincount(chosen, minlength=sources + 1)[:sources]
+
+
+def mixed(seed: int) -> Expansion:
+    """Machines that do different jobs at different speeds, in two periods, within limits; some job must be owned."""
+    draw = random.Random(seed)
+    sources, jobs, blocks = 4, 2, 4
+    rng = np.random.default_rng(seed)
+    hours = rng.uniform(0.5, 6, (sources, jobs))
+    hours[rng.random((sources, jobs)) < 0.25] = np.inf
+    rent = rng.uniform(3, 30, jobs)
+    if draw.random() < 0.2:
+        rent[0] = np.inf
+    running = np.where(np.isfinite(hours), rng.uniform(0.1, 4, (sources, jobs)), np.inf)
+    lasts = np.ones((sources, blocks), np.bool_)
+    lasts[2, 2:] = False
+    return Expansion(
+        fixed_usd=rng.uniform(50, 4000, sources),
+        most_units=np.full(sources, np.inf),
+        machine_hours=hours,
+        running_usd=running,
+        rent_usd=rent,
+        hours=rng.uniform(50, 900, blocks),
+        runs_per_hour=rng.uniform(0, 0.7, (blocks, jobs)),
+        lasts=lasts,
+        uses=rng.uniform(0, 3, (2, sources)),
+        available=rng.uniform(1, 9, 2),
+    )
+
+
+def textbook(given: Expansion) -> float | None:
+    """The same question with a variable for everything and nothing left out; None where infeasible."""
+    blocks, jobs = given.runs_per_hour.shape
+    sources = range(len(given.fixed_usd))
+    problem = pulp.LpProblem("textbook", pulp.LpMinimize)
+    x = [problem.add_variable(f"x{each}", 0, None, "Integer") for each in sources]
+    cost = [float(given.fixed_usd[each]) * x[each] for each in sources]
+    for b in range(blocks):
+        at_work: dict[int, list[pulp.LpAffineExpression]] = {each: [] for each in sources}
+        for j in range(jobs):
+            done = []
+            for each in sources:
+                if np.isfinite(given.machine_hours[each, j]) and given.lasts[each, b]:
+                    y = problem.add_variable(f"y{b}_{each}_{j}", 0)
+                    at_work[each].append(float(given.machine_hours[each, j]) * y)
+                    cost.append(float(given.hours[b] * given.running_usd[each, j]) * y)
+                    done.append(1.0 * y)
+            if np.isfinite(given.rent_usd[j]):
+                r = problem.add_variable(f"r{b}_{j}", 0)
+                cost.append(float(given.hours[b] * given.rent_usd[j]) * r)
+                done.append(1.0 * r)
+            if not done:
+                return None
+            problem.addConstraint(pulp.lpSum(done) == float(given.runs_per_hour[b, j]), f"d{b}_{j}")
+        for each, terms in at_work.items():
+            if terms:
+                problem.addConstraint(pulp.lpSum(terms) - x[each] <= 0, f"c{b}_{each}")
+    for k, most in enumerate(given.available.tolist()):
+        problem.addConstraint(pulp.lpSum(float(given.uses[k, e]) * x[e] for e in sources) <= most, f"l{k}")
+    problem.setObjective(pulp.lpSum(cost))
+    stats = problem.solve(pulp.HiGHS(msg=False, threads=1, gapRel=0.0, gapAbs=0.0))
+    return None if stats.objective is None or stats.status == pulp.LpSolveStatus.Infeasible else float(stats.objective)
+
+
+@given(seed=SEEDS)
+@settings(max_examples=40)
+def test_machines_that_are_alike_follow_the_screening_curve(seed: int) -> None:
+    model, cost, units = alike(seed)
+    found = expand(model)
+    assert found is not None
+    assert found.objective_usd == pytest.approx(cost, rel=1e-7)
+    assert found.units.tolist() == units.tolist()
+
+
+@given(seed=SEEDS)
+@settings(max_examples=40)
+def test_the_reduced_model_costs_what_the_textbook_one_does(seed: int) -> None:
+    model = mixed(seed)
+    found, plain = expand(model), textbook(model)
+    assert (found is None) == (plain is None)
+    if found is not None and plain is not None:
+        assert found.objective_usd == pytest.approx(plain, rel=1e-6)
+        assert found.bound_usd <= found.objective_usd * (1 + 1e-12)
+
+
+@given(seed=SEEDS)
+@settings(max_examples=25)
+def test_leaving_out_useless_sources_changes_no_cost(seed: int) -> None:
+    model = mixed(seed)
+    reduced, whole = expand(model), expand(model, reduce=False)
+    assert (reduced is None) == (whole is None)
+    if reduced is not None and whole is not None:
+        assert reduced.objective_usd == pytest.approx(whole.objective_usd, rel=1e-6)
+
+
+@given(seed=SEEDS)
+@settings(max_examples=10)
+def test_no_other_numbers_of_machines_cost_less(seed: int) -> None:
+    model, _, _ = alike(seed)
+    model = replace(model, uses=np.ones((1, len(model.fixed_usd))), available=np.array([3.0]))
+    found = expand(model)
+    assert found is not None
+    best = np.inf
+    for units in itertools.product(range(4), repeat=len(model.fixed_usd)):
+        if sum(units) <= 3:
+            best = min(best, _dispatched(model, np.array(units)))
+    assert found.objective_usd == pytest.approx(best, rel=1e-7)
+
+
+def _dispatched(model: Expansion, units: np.ndarray) -> float:
+    """Cost of given machines that are alike: in every block the cheapest to run work first."""
+    order = np.argsort(model.running_usd[:, 0])
+    cost = float(model.fixed_usd @ units)
+    for hours, wanted in zip(model.hours, model.runs_per_hour[:, 0], strict=True):
+        left = float(wanted)
+        for each in order:
+            if model.running_usd[each, 0] < model.rent_usd[0]:
+                done = min(left, float(units[each]))
+                cost += hours * done * float(model.running_usd[each, 0])
+                left -= done
+        cost += hours * left * float(model.rent_usd[0])
+    return cost
+
+
+def test_a_job_that_must_be_owned_and_does_not_fit_has_no_answer() -> None:
+    model, _, _ = alike(3)
+    owned = replace(model, rent_usd=np.array([np.inf]))
+    assert expand(owned) is not None
+    none = replace(owned, uses=np.ones((1, len(model.fixed_usd))), available=np.zeros(1))
+    assert expand(none) is None
+
+
+def test_a_machine_that_can_never_save_its_price_is_not_useful() -> None:
+    model, _, _ = alike(3)
+    dear = replace(model, fixed_usd=np.full(len(model.fixed_usd), 1e9))
+    assert not useful(dear).any()
+    found = expand(dear)
+    assert found is not None
+    assert found.units.sum() == 0
