@@ -164,8 +164,9 @@ class _Sweep:
                 mode = grid.running(place, residual)
                 stay = np.where(self.up[place], self._stay(expected, place, residual), BARRED)
                 # Of equal costs staying wins: it moves nothing.
-                stays = stay <= best
-                value[mode] = np.where(stays, stay, best)
+                stays = self.up[place] & (stay <= best)
+                taken = self._after_loss(best, place) if residual == 0 else best
+                value[mode] = np.where(stays, stay, np.where(self.up[place], best, taken))
                 actions[:, mode] = np.where(stays, place + 1, choice)
         value[:, 0] = 0.0
         return np.asarray(np.minimum(value, BARRED))
@@ -213,6 +214,15 @@ class _Sweep:
             best, choice = np.where(better, cost, best), np.where(better, np.int8(place + 1), choice)
         return best, choice
 
+    def _after_loss(self, best: Floats, place: int) -> Floats:
+        """`best` with the work more that a preemption at `place` takes on average: half of what a checkpoint saves."""
+        terms = self.grid.terms
+        lost = terms.checkpoint_every_hours / terms.step_hours * self.speed[place] / 2
+        if lost <= 0 or place == self.grid.places - 1:
+            return best
+        whole = math.floor(lost)
+        return np.asarray((1.0 - lost + whole) * _shifted(best, -whole) + (lost - whole) * _shifted(best, -whole - 1))
+
     def _stay(self, expected: Floats, place: int, residual: int) -> Floats:
         """The cost of one more step on a place with `residual` steps of changeover to go, and of what follows."""
         if residual > 0:
@@ -227,6 +237,6 @@ class _Sweep:
 
 
 def _shifted(values: Floats, steps: int) -> Floats:
-    """`values` [work, states] at so much less work, no less than none."""
-    at = np.maximum(np.arange(len(values)) - steps, 0)
+    """`values` [work, states] at so much less work, no less than none and no more than all."""
+    at = np.clip(np.arange(len(values)) - steps, 0, len(values) - 1)
     return values[at]

@@ -85,6 +85,17 @@ def test_nothing_is_ever_late_and_nothing_beats_knowing_the_future(
         assert (got.usd >= omniscient_usd(case, wild) - 1e-9).all(), type(rule)
 
 
+def test_work_lost_between_checkpoints_is_in_what_the_policy_expects() -> None:
+    kept, lost = terms(deadline=6.0), terms(deadline=6.0, every=1.0)
+    up = synthetic(6000, 24, 1, seed=8)
+    policy = make_policy(lost, [chain()])
+    paid = replay(lost, up, policy).usd.mean()
+    # Half of an interval on average: near, not exact, since the table does not know how old the last checkpoint is.
+    assert policy.expected_usd == pytest.approx(paid, rel=0.1)
+    careless = make_policy(kept, [chain()])
+    assert careless.expected_usd < 0.95 * paid
+
+
 @pytest.mark.parametrize("always", [True, False])
 def test_zones_that_are_always_or_never_there_leave_nothing_to_learn(always: bool) -> None:
     case = terms()
