@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.buying.finance import commitment, present, purchase_flows, purchases, running_years
 
 
 @given(start=st.floats(0, 8), duration=st.floats(0.1, 8), rate=st.floats(0, 0.5))
+@settings(max_examples=40, deadline=None)
 def test_a_dollar_a_year_is_the_integral_of_its_present_values(start: float, duration: float, rate: float) -> None:
     at = start + (np.arange(20_000) + 0.5) * duration / 20_000
     assert running_years(start, duration, rate) == pytest.approx(float(((1 + rate) ** -at).mean() * duration), rel=1e-6)
@@ -24,6 +25,7 @@ def test_a_short_lived_machine_is_bought_again_and_the_last_is_sold_for_its_book
 
 
 @given(life=st.floats(0.5, 10), horizon=st.floats(0.5, 10), residual=st.floats(0, 500))
+@settings(max_examples=40, deadline=None)
 def test_without_discounting_a_machine_costs_its_wear(life: float, horizon: float, residual: float) -> None:
     assert purchases(500, residual, life, horizon, 0.0) == pytest.approx((500 - residual) / life * horizon, rel=1e-6)
 

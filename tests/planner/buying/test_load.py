@@ -11,7 +11,7 @@ from planner.buying.load import Blocks, busy_hours, duration_levels, fluctuating
 
 
 @given(mean=st.floats(0.01, 400))
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 def test_one_job_is_in_progress_as_often_as_the_poisson_law_says(mean: float) -> None:
     found = level_probabilities(np.array([mean]), np.array([1]))
     for n in (0, 1, int(mean), int(mean) + 3):
@@ -23,7 +23,7 @@ rates = st.lists(st.tuples(st.floats(0.001, 2), st.floats(0.1, 40), st.integers(
 
 
 @given(jobs=rates, most=st.integers(2, 30))
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_blocks_hold_all_the_work_and_all_the_hours(jobs: list[tuple[float, float, int]], most: int) -> None:
     rate, hours, units = (np.array(each) for each in zip(*jobs, strict=True))
     blocks = fluctuating(rate, hours, units, most)
@@ -61,6 +61,7 @@ def test_levels_put_together_keep_their_mean() -> None:
     demand=st.lists(st.lists(st.integers(0, 7), min_size=3, max_size=3), min_size=1, max_size=40),
     weight=st.sampled_from((None, (0.2, 0.3, 0.5))),
 )
+@settings(max_examples=40, deadline=None)
 def test_the_duration_curve_counts_hours_one_by_one(
     demand: list[list[int]], weight: tuple[float, float, float] | None
 ) -> None:

@@ -101,7 +101,7 @@ def textbook(given: Expansion) -> float | None:
 
 
 @given(seed=SEEDS)
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 def test_machines_that_are_alike_follow_the_screening_curve(seed: int) -> None:
     model, cost, units = alike(seed)
     found = expand(model)
@@ -111,7 +111,7 @@ def test_machines_that_are_alike_follow_the_screening_curve(seed: int) -> None:
 
 
 @given(seed=SEEDS)
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 def test_the_reduced_model_costs_what_the_textbook_one_does(seed: int) -> None:
     model = mixed(seed)
     found, plain = expand(model), textbook(model)
@@ -122,7 +122,7 @@ def test_the_reduced_model_costs_what_the_textbook_one_does(seed: int) -> None:
 
 
 @given(seed=SEEDS)
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 def test_leaving_out_useless_sources_changes_no_cost(seed: int) -> None:
     model = mixed(seed)
     reduced, whole = expand(model), expand(model, reduce=False)
@@ -132,7 +132,7 @@ def test_leaving_out_useless_sources_changes_no_cost(seed: int) -> None:
 
 
 @given(seed=SEEDS)
-@settings(max_examples=10)
+@settings(max_examples=10, deadline=None)
 def test_no_other_numbers_of_machines_cost_less(seed: int) -> None:
     model, _, _ = alike(seed)
     model = replace(model, uses=np.ones((1, len(model.fixed_usd))), available=np.array([3.0]))
