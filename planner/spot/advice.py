@@ -1,7 +1,7 @@
 """What to do now in one run, and why, in words."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -68,13 +68,18 @@ def advise(policy: Policy, now: Situation) -> Advice:
         age_hours=np.array([[now.up_hours.get(zone, 0.0) for zone in zones]]),
         age_known=np.array([[zone in now.up_hours for zone in zones]]),
     )
+    due = 0 < terms.checkpoint_every_hours <= now.checkpoint_age_hours + 1e-9
     # Where on-demand would be late for certain, the machine that runs is the only way left.
     only = rescue > now.left_hours + 1e-9 >= staying
     target = at if only else int(policy.decide(seen)[0])
     forced = target == len(zones) and bool(must_rescue(terms, seen, np.array([at]))[0])
+    if forced and 0 <= at < len(zones):
+        # What binds may be no more than the age of the last checkpoint.
+        saved = replace(seen, saved_work_hours=seen.work_hours)
+        if (again := int(policy.decide(saved)[0])) == at:
+            target, forced, due = again, False, True
     rescue_in = now.left_hours - now.saved_work_hours - terms.rescue_hours(home)
     place = names[target] if target >= 0 else None
-    due = 0 < terms.checkpoint_every_hours <= now.checkpoint_age_hours + 1e-9
     leaves = at >= 0 and target != at
     return Advice(
         action=_action(at, target, len(zones), due=due),
@@ -164,5 +169,10 @@ def _reasons(
         )
         said.append(f"if it went now, on-demand could still be put off for {max(rescue_in, 0.0):.3g} h")
     if due and target == at:
-        said.append(f"the last checkpoint is older than the best interval of {terms.checkpoint_every_hours:.3g} h")
+        older = now.checkpoint_age_hours >= terms.checkpoint_every_hours
+        said.append(
+            f"the last checkpoint is older than the best interval of {terms.checkpoint_every_hours:.3g} h"
+            if older
+            else "were the work since the last checkpoint lost now, on-demand would come too late; save it at once"
+        )
     return said

@@ -34,7 +34,8 @@ Codes = NDArray[np.int8]
 BARRED = 1e15
 #: Bytes of the largest table, and so about the most memory a policy takes.
 MOST_CELLS = 120_000_000
-WAIT = 0
+#: Costs are sums of thousands of terms; nearer than this, relatively, they are equal.
+_TIE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -209,8 +210,8 @@ class _Sweep:
             steps = grid.changeover[origin][place]
             first = self._stay(expected, place, steps)
             cost = np.where(self.up[place], first + grid.terms.moving_usd(origin, place), BARRED)
-            # Where nothing is allowed on-demand is the least late; else of equal costs waiting wins.
-            better = (cost < best) | ((cost >= BARRED) & (best >= BARRED) & (place == grid.places - 1))
+            # Of equal costs the one that gets on with the work wins; where nothing is allowed, on-demand is least late.
+            better = (cost <= best * (1.0 + _TIE)) & ((cost < BARRED) | (place == grid.places - 1))
             best, choice = np.where(better, cost, best), np.where(better, np.int8(place + 1), choice)
         return best, choice
 

@@ -1,0 +1,198 @@
+"""`gpuplan run-policy` and `gpuplan simulate`, from files to exit codes."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.cli.main import main
+
+RUN: dict[str, Any] = {
+    "name": "fine-tune",
+    "work": "4h",
+    "deadline": "6h",
+    "changeover": "15min",
+    "step": "15min",
+    "on_demand_usd_per_hour": 10,
+    "places": [
+        {"name": "a", "usd_per_hour": 3, "region": "east"},
+        {"name": "b", "usd_per_hour": 2.5, "region": "west", "mean_up": "3h", "mean_down": "1h"},
+    ],
+    "moving": {"usd": 1, "takes": "5min"},
+}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(RUN))
+    return path
+
+
+def write(path: Path, document: object) -> Path:
+    path.write_text(json.dumps(document))
+    return path
+
+
+def a_trace(path: Path, seed: int, hours: int = 60) -> Path:
+    draw, up, data = random.Random(seed), True, []
+    for _ in range(hours * 4):
+        up = up if draw.random() < 0.9 else not up
+        data.append(int(up))
+    return write(path, {"metadata": {"gap_seconds": 900}, "data": data})
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main([*arguments, "--json"]) == 0
+    return dict(json.loads(capsys.readouterr().out))
+
+
+def test_a_policy_says_what_it_is_for_and_a_saved_one_says_the_same(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = tmp_path / "policy.gpp"
+    solved = answer(capsys, "run-policy", str(run), "--save", str(kept))
+    assert solved["deadline_hours"] == 6.0
+    assert float(solved["expected_usd"]) < float(solved["on_demand_usd"]) == 42.5
+    assert any("a: modelled as the typical zone" in said for said in solved["assumptions"])
+    assert answer(capsys, "run-policy", str(kept)) == solved
+    now = ("--time", "1h", "--work-left", "3h30min", "--up", "a,b", "--at", "a")
+    assert answer(capsys, "run-policy", str(kept), *now) == answer(capsys, "run-policy", str(run), *now)
+
+
+@pytest.mark.parametrize(
+    ("now", "action", "place"),
+    [
+        (["--time", "0", "--work-left", "4h", "--up", "a", "--data-at", "a"], "start", "a"),
+        (["--time", "1h", "--work-left", "3h30min", "--up", "a", "--at", "a", "--since", "a=5h"], "stay", "a"),
+        (["--time", "1h45min", "--work-left", "4h", "--up", "a,b"], "switch to on-demand", "on-demand"),
+        (["--time", "1h45min", "--work-left", "4h", "--at", "on-demand"], "stay", "on-demand"),
+        (["--time", "30min", "--work-left", "4h"], "wait", None),
+        (["--time", "2h", "--work-left", "2h30min", "--at", "a"], "wait", None),
+    ],
+)
+def test_what_to_do_now_depends_on_what_is_up_and_how_late_it_is(
+    now: list[str], action: str, place: str | None, run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = answer(capsys, "run-policy", str(run), *now)
+    assert (told["action"], told["place"]) == (action, place)
+    assert told["reasons"] or action == "stay"
+
+
+def test_an_old_checkpoint_is_renewed_and_written_before_leaving(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write(tmp_path / "run.json", RUN | {"checkpoint_write": "1min", "checkpoint_every": "30min"})
+    here = ("run-policy", str(run), "--up", "a", "--at", "a", "--since", "a=5h")
+    fresh = answer(capsys, *here, "--time", "1h", "--work-left", "3h30min", "--checkpoint-age", "10min")
+    old = answer(capsys, *here, "--time", "1h", "--work-left", "3h30min", "--checkpoint-age", "40min")
+    assert (fresh["action"], old["action"]) == ("stay", "checkpoint")
+    unsaved = ("--time", "1h40min", "--work-left", "3h30min", "--saved-work-left", "4h")
+    saving = answer(capsys, *here, *unsaved, "--checkpoint-age", "20min")
+    assert saving["action"] == "checkpoint"
+    assert saving["reasons"][-1].endswith("save it at once")
+    late = ("--time", "2h", "--work-left", "3h30min", "--saved-work-left", "3h40min")
+    leaving = answer(capsys, *here, *late)
+    assert (leaving["action"], leaving["checkpoint_first"]) == ("switch to on-demand", True)
+
+
+def test_people_read_what_to_do_and_why(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run-policy", str(run), "--time", "1h", "--work-left", "3h30min", "--up", "a", "--at", "b"]) == 0
+    shown = capsys.readouterr().out
+    assert "b is gone: 3.5 h of work are left" in shown
+    assert "on-demand can be put off for" in shown
+    assert main(["run-policy", str(run)]) == 0
+    assert "kept always" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--time", "1h"], "work-left: is missing"),
+        (["--time", "1h", "--work-left", "-3h"], "work_left: '-3h' is negative"),
+        (["--time", "1h", "--work-left", "5h"], "work_left: 5 h are more than the 4 h of the run"),
+        (["--time", "1h", "--work-left", "2h", "--saved-work-left", "1h"], "saved_work_left: 1 h left"),
+        (["--time", "3h", "--work-left", "3h"], "the deadline cannot be kept"),
+        (["--time", "1h", "--work-left", "3h", "--up", "mars"], "up: 'mars' is no place of this policy"),
+        (["--time", "1h", "--work-left", "3h", "--at", "mars"], "at: 'mars' is no place of this policy"),
+        (["--time", "1h", "--work-left", "3h", "--since", "a"], "since: 'a' is not accepted; write PLACE=DURATION"),
+        (["--plan", "p"], "run: give one of a run file and --plan ID"),
+    ],
+)
+def test_a_situation_that_cannot_be_is_refused_by_option(
+    arguments: list[str], said: str, run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run-policy", str(run), *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"work": "-4h"}, "work: '-4h' is negative"),
+        ({"deadline": "4h"}, "deadline: 4 h is too short even on-demand"),
+        ({"places": []}, "places: "),
+        ({"places": [RUN["places"][0]] * 2}, "places[1].name: 'a' stands for another place already"),
+        ({"places": [{"name": "a", "usd_per_hour": -1}]}, "places[0].usd_per_hour: -1 is not accepted"),
+        ({"places": [{"name": "a", "usd_per_hour": 1, "mean_up": "1h"}]}, "places[0].mean_down: is missing"),
+        ({"step": "1s", "deadline": "90d", "work": "80d"}, "step_hours: "),
+        ({"hours": 3}, "hours: unknown key"),
+    ],
+)
+def test_a_run_that_cannot_be_is_refused_by_field(
+    change: dict[str, Any], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run-policy", str(write(tmp_path / "run.json", RUN | change))]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_damaged_policy_is_refused_and_nothing_in_it_is_executed(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = tmp_path / "policy.gpp"
+    assert main(["run-policy", str(run), "--save", str(kept)]) == 0
+    whole = kept.read_bytes()
+    for damaged in (whole[: len(whole) // 2], whole[:4] + b"x" * 100, whole.replace(b"gpuplan spot", b"gpuplan spit")):
+        kept.write_bytes(damaged)
+        if damaged == whole:
+            continue
+        capsys.readouterr()
+        assert main(["run-policy", str(kept)]) == 2
+        assert "policy: " in capsys.readouterr().err
+
+
+def test_a_replay_is_never_late_and_lies_between_on_demand_and_the_best(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write(tmp_path / "run.json", RUN | {"places": [{"name": "zone", "usd_per_hour": 3}]})
+    one, two, other = (a_trace(tmp_path / f"{name}.json", seed) for seed, name in enumerate(("one", "two", "other")))
+    arguments = ("simulate", str(run), "--traces", str(one), "--traces", str(two), "--starts", "60")
+    told = answer(capsys, *arguments, "--fit", str(other))
+    assert told["runs"] == 120
+    rows = {each["rule"]: each for each in told["rules"]}
+    assert list(rows) == ["policy", "uniform progress", "greedy", "on-demand"]
+    assert not any(each["late_runs"] for each in rows.values())
+    assert 0 <= rows["policy"]["over_omniscient"] < rows["on-demand"]["over_omniscient"]
+    assert rows["on-demand"]["mean_usd"] == "42.500000"
+    assert told["policy"]["assumptions"][0] == "zone: fitted on 60 h of traces"
+    assert answer(capsys, *arguments, "--fit", str(other)) == told
+    assert main(list(arguments)) == 0
+    assert "0 of 120" in capsys.readouterr().out
+
+
+def test_several_places_are_replayed_together_by_name(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b, c = (a_trace(tmp_path / f"{name}.json", seed) for seed, name in enumerate("abc"))
+    told = answer(capsys, "simulate", str(run), "--traces", str(a), "--traces", str(b), "--starts", "40")
+    assert told["runs"] == 40
+    assert main(["simulate", str(run), "--traces", str(a), "--traces", str(c)]) == 2
+    assert "traces: no trace is named 'b' like the place; given are a, c" in capsys.readouterr().err
+
+
+def test_traces_shorter_than_the_run_are_refused(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = (a_trace(tmp_path / f"{name}.json", 1, hours=3) for name in "ab")
+    assert main(["simulate", str(run), "--traces", str(a), "--traces", str(b)]) == 2
+    assert "traces: a covers 3 h, but a run may take 6 h" in capsys.readouterr().err
