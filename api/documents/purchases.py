@@ -22,6 +22,8 @@ CARDS_PER_HOST = (1, 2, 4, 8)
 #: Nodes with a network between them that one job may use.
 NODES_FOR_ONE_JOB = 8
 SOURCE = "the forecast document"
+#: Names get the number of cards behind them.
+_LONGEST_NAME = 100
 
 _Usd = quantity(lambda value: usd(value, top=MAX_MACHINE_USD), "US dollars", 1800)
 _UsdOrNone = quantity(lambda value: usd(value, top=MAX_MACHINE_USD, zero=True), "US dollars", 0)
@@ -78,6 +80,8 @@ def machines_of(
     """Machines that may be bought, and those turned down with the reason. Faults and notes are added to the lists."""
     offered = _priced(quoted, faults)
     chosen = _wanted(offered, wanted, faults)
+    if faults:
+        return (), ()
     machines: list[Machine] = []
     turned_down: list[tuple[str, str]] = []
     for each in chosen:
@@ -92,6 +96,8 @@ def machines_of(
                 turned_down.append((machine.name, no_room))
             else:
                 machines.append(machine)
+    if len({machine.name for machine in machines}) < len(machines):
+        faults.append(Fault(("prices",), "a name is that of another machine with so many cards; give other names"))
     if any(each.price.form == "card" for each in chosen) and not rules.has_host and rules.host_usd is None:
         notes.append(
             "the price of a host for cards is modelled (1,200 USD for one card to 15,000 for eight); set host_usd"
@@ -112,6 +118,7 @@ def _priced(quoted: Sequence[PriceDocument], faults: list[Fault]) -> list[_Quote
                 Fault(("prices", i, "name"), f"{shown(each.price.name)} is priced twice; give one price, or names")
             )
         names.add(each.price.name)
+        faults.extend(Fault(("prices", i, *fault.path), fault.message) for fault in _faults(each.price))
         residual = each.residual_usd
         if residual is not None and residual > each.price.usd:
             message = f"{residual:g} is more than usd ({each.price.usd:g}); a machine is not worth more at its end"
@@ -121,6 +128,22 @@ def _priced(quoted: Sequence[PriceDocument], faults: list[Fault]) -> list[_Quote
         _Quoted(price=row) for row in purchase_prices().values() if _thing(row) not in things and row.name not in names
     ]
     return own + table
+
+
+def _faults(price: PurchasePrice) -> list[Fault]:
+    """What is wrong with a quotation, beyond its single fields."""
+    device, faults = accelerators()[price.accelerator], []
+    if price.power_watts is None and device.tdp_watts is None:
+        message = f"is missing, and required: the power of {device.name} is not published; give watts at work"
+        faults.append(Fault(("power_watts",), message))
+    if price.form == "card" and price.accelerators not in CARDS_PER_HOST:
+        message = (
+            f"{price.accelerators} is not accepted for a card; write 1, 2, 4 or 8, or form: node for a whole machine"
+        )
+        faults.append(Fault(("accelerators",), message))
+    if len(price.name) > _LONGEST_NAME:
+        faults.append(Fault(("name",), f"has {len(price.name)} characters; write at most {_LONGEST_NAME}"))
+    return faults
 
 
 def _thing(price: PurchasePrice) -> tuple[str, int, str]:

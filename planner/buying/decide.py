@@ -76,7 +76,7 @@ def _decided(forecast: Forecast, columns: Columns, given: Served, model: Model, 
             blocks=len(model.expansion.hours),
             variables=best.variables,
         ),
-        assumptions=assumptions(forecast, model, bool(commit)),
+        assumptions=assumptions(forecast, model, commits=bool(commit), waits=None in given.rented),
         warnings=warnings(forecast, buy, rent, best.gap),
     )
 

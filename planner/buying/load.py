@@ -57,6 +57,7 @@ def fluctuating(rate_per_hour: Floats, run_hours: Floats, units: Ints, most: int
     # What the rarest levels would have held is spread over the others, so that all runs are served.
     expected = share @ in_progress
     in_progress *= np.divide(rho, expected, out=np.ones_like(rho), where=expected > 0)
+    in_progress[:, expected == 0] = rho[expected == 0]
     served = np.divide(in_progress, run_hours, out=np.zeros_like(in_progress), where=run_hours > 0)
     return together(Blocks(share=share, runs_per_hour=served), kept, most)
 

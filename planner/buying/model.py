@@ -139,7 +139,8 @@ def model_of(forecast: Forecast, given: Served, *, busier: float = 1.0, electric
     source = np.array([each.source for each in units], np.int64)
     hours, rent = given.machine_hours, _rent_usd(given)
     running = given.kwh * forecast.electricity_usd_per_kwh * electricity + given.other_usd
-    able = np.isfinite(hours).any(axis=0)
+    # A job that cannot be rented has to wait for a machine: no number of them is enough for every chance.
+    able = np.isfinite(hours).any(axis=0) & np.isfinite(rent)
     most = _levels(forecast, given, units, periods)
     shares, runs, period_of, chance = [], [], [], []
     joined = False
@@ -199,7 +200,9 @@ def _rent_usd(given: Served) -> Floats:
 def _blocks(
     rate: Floats, typical: tuple[Floats, NDArray[np.int64]], able: NDArray[np.bool_], most: int, *, wait: bool
 ) -> Blocks:
-    """Load of one scenario in one period; jobs that only renting can do come evenly, since nothing is shared."""
+    """Load of one scenario in one period. Jobs that are not `able` come evenly: those that only renting can do share
+    nothing, and those that cannot be rented wait.
+    """
     run_hours, sizes = typical
     if wait or not able.any():
         return even(rate)

@@ -13,10 +13,11 @@ OLD_PRICE_DAYS = 365
 _OPEN_GAP = 1e-4
 
 
-def assumptions(forecast: Forecast, model: Model, commits: bool) -> tuple[str, ...]:
+def assumptions(forecast: Forecast, model: Model, *, commits: bool, waits: bool) -> tuple[str, ...]:
     """What the answer takes for granted, the most consequential first."""
     said = [
         _arrivals(forecast),
+        *(["jobs that nothing can be rented for wait until a machine is free"] if waits else []),
         "a run may be done on any machine that does it in time, and several share one machine by its accelerators",
         "the mix of jobs at each level of load is its average there",
         (

@@ -150,6 +150,17 @@ def test_a_job_that_nothing_can_do_is_named() -> None:
     assert found.jobs == (0,)
 
 
+def test_a_job_that_cannot_be_rented_waits_for_a_machine_instead_of_for_one_more() -> None:
+    job = {
+        "workload": {"kind": "preset", "model": "resnet-50", "samples": "10M"},
+        "constraints": {"price_kinds": ["owned"]},
+    }
+    found = decided(forecast(jobs=[{"job": job, "per_year": 400}], jobs_wait=False), catalogue(on_demand=2.0))
+    assert [each.units for each in found.buy] == [1]
+    assert found.costs.rent_only_usd is None
+    assert any("wait until a machine is free" in each for each in found.assumptions)
+
+
 def test_growth_makes_each_year_a_period_and_costs_what_its_years_cost() -> None:
     grown = forecast(horizon_years=2, life_years=2, machines=[])
     grown = replace(grown, jobs=(replace(grown.jobs[0], growth=1.0),))
