@@ -19,6 +19,9 @@ from planner.buying.served import Served
 from planner.optimise.buying import Expanded, expand
 
 FACTORS = (0.25, 0.5, 0.75, 1.5, 2.0, 4.0)
+#: Those of a model with more shares of runs than `LARGE`, each of which takes seconds.
+FEW_FACTORS = (0.5, 2.0)
+LARGE = 5_000
 #: The change is found to this, relatively.
 PRECISION = 0.05
 #: Relative gap and branch-and-bound nodes of each of these questions.
@@ -48,11 +51,12 @@ def sensitivity(forecast: Forecast, given: Served, model: Model, best: Expanded)
 
 
 def _sweep(asked: Asked, best: Expanded, words: Callable[[Units], str]) -> Sweep:
-    found = {factor: asked(factor) for factor in FACTORS}
+    factors = FACTORS if best.variables <= LARGE else FEW_FACTORS
+    found = {factor: asked(factor) for factor in factors}
     steps = {factor: _step(factor, each, words) for factor, each in found.items()}
     steps[1.0] = _step(1.0, best, words)
-    falling = [factor for factor in sorted(FACTORS, reverse=True) if factor < 1]
-    rising = [factor for factor in sorted(FACTORS) if factor > 1]
+    falling = [factor for factor in sorted(factors, reverse=True) if factor < 1]
+    rising = [factor for factor in sorted(factors) if factor > 1]
     return Sweep(
         steps=tuple(steps[factor] for factor in sorted(steps)),
         below=_turn(asked, found, best, falling, words),

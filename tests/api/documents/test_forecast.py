@@ -1,11 +1,13 @@
 """The forecast document: what is read, what is filled in and said, and what is refused by name."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from api.documents.forecast import parse_forecast
+from catalog.documents import read_document
 from catalog.errors import UnusableInput
 from catalog.purchase_prices import host_usd, purchase_prices
 
@@ -138,3 +140,10 @@ def test_every_purchase_price_has_a_source_a_date_and_a_machine_that_can_be_had(
         assert NOW.date() > datetime.fromisoformat(row.as_of).date()
     names = {each.name for each in parse_forecast(asked(), now=NOW).machines}
     assert set(purchase_prices()) <= names
+
+
+def test_the_example_is_a_forecast_with_something_to_buy() -> None:
+    path = Path(__file__).parents[3] / "examples" / "forecasts" / "lab.yaml"
+    found = parse_forecast(read_document(path.read_bytes(), name=path.name), now=NOW)
+    assert len(found.jobs) == 2
+    assert any(each.name == "RTX-PRO-6000-Blackwell" for each in found.machines)
