@@ -1,7 +1,7 @@
 """Runs on interruptible machines at the doors: solve a policy, ask it what to do now, replay it over traces."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +72,20 @@ def decision(kept: KeptPolicy, now: Situation) -> Document:
     }
 
 
-def traces_of(paths: Sequence[Path], *, field: str) -> tuple[Trace, ...]:
-    """The traces of these files, no two of one name. Raises `UnusableInput`."""
-    return distinct(tuple(trace for path in paths for trace in read_traces(path, field=field)), field=field)
+def traces_of(given: Sequence[str], *, field: str) -> tuple[Trace, ...]:
+    """The traces of files given as FILE or PLACE=FILE, no two of one name. Raises `UnusableInput`."""
+    found: list[Trace] = []
+    for text in given:
+        name, equals, path = text.partition("=")
+        if not equals or Path(text).exists():
+            found += read_traces(Path(text), field=field)
+            continue
+        traces = read_traces(Path(path), field=field)
+        if len(traces) != 1:
+            message = f"{path} holds {len(traces)} zones, so it cannot be {name} alone; give it without PLACE="
+            raise UnusableInput.at(field, message=message)
+        found.append(replace(traces[0], name=name.strip()))
+    return distinct(tuple(found), field=field)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

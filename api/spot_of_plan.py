@@ -8,6 +8,8 @@ import numpy as np
 from catalog.columns import Columns
 from catalog.errors import UnusableInput
 from catalog.price_kinds import price_kinds
+from planner.spot.finish import SpotRun, finish
+from planner.spot.switching import Rescue, latest_switch, spot_first
 from planner.spot.terms import MOST_ZONES
 
 Document = dict[str, Any]
@@ -49,6 +51,38 @@ def run_of_plan(answer: Mapping[str, Any], columns: Columns) -> Document:
             for zone, usd in _zones(columns, phase)[:_ZONES]
         ],
         **({"checkpoint_write": write} if write > 0 else {}),
+    }
+
+
+def finish_of_plan(answer: Mapping[str, Any], run: Mapping[str, Any]) -> Document:
+    """When the plan ends if it stays on its machines, and until when it may: the model that the plan is costed with.
+
+    Machines are taken to be replaced `restart_hours` after each preemption; `run` is what `run_of_plan` gave.
+    `latest_switch_hours` is None where no moment keeps the asked confidence.
+    """
+    plan = answer["plan"]
+    phase, settings, confidence = plan["phases"][0], plan["settings"], float(plan["job"]["confidence"])
+    rate, deadline = float(phase["interruptions_per_node_hour"]) * int(phase["nodes"]), float(run["deadline"])
+    work, setup = float(run["work"]), float(settings["setup_hours"])
+    spot = SpotRun(
+        work_hours=work,
+        interval_hours=min(float(phase["checkpoint_interval_hours"] or work), work),
+        checkpoint_hours=float(run.get("checkpoint_write", 0.0)),
+        restart_hours=float(settings["restart_hours"]),
+        preemptions_per_hour=rate,
+    )
+    rescue = Rescue(changeover_hours=float(run["changeover"]), usd_per_hour=float(run["on_demand_usd_per_hour"]))
+    ends = finish(spot, log_sigma=float(phase["log_sigma"]))
+    latest = latest_switch(spot, rescue, deadline - setup, confidence)
+    first = spot_first(spot, rescue, deadline - setup, float(run["places"][0]["usd_per_hour"]))
+    return {
+        "mean_hours": round(setup + ends.mean, 6),
+        "p95_hours": round(setup + ends.quantile(0.95), 6),
+        "probability_in_time": round(ends.probability_by(deadline - setup), 6),
+        "confidence": confidence,
+        "latest_switch_hours": None if latest is None else round(setup + latest, 6),
+        "spot_first_usd": f"{first.usd:.6f}",
+        "switch_probability": round(first.switch_probability, 6),
     }
 
 

@@ -14,10 +14,9 @@ if TYPE_CHECKING:
 
 PlanId = Annotated[str | None, typer.Option("--plan", metavar="ID", help="A saved plan on interruptible machines.")]
 FitFiles = Annotated[
-    list[Path] | None,
-    typer.Option("--fit", metavar="FILE", help="Traces to learn from how the places come and go; several times."),
+    list[str] | None,
+    typer.Option("--fit", metavar="[PLACE=]FILE", help="Traces to learn how the places come and go; several times."),
 ]
-Duration = Annotated[str | None, typer.Option(metavar="DURATION")]
 
 
 def run_policy(
@@ -54,7 +53,8 @@ def run_policy(
     """What to do now in a run on interruptible machines: stay, checkpoint, move, wait, or go on-demand."""
     from catalog.errors import UnusableInput
 
-    kept = _policy(policy, plan, fit)
+    document = None if policy is not None and plan is None and _is_saved(policy) else _document(policy, plan)
+    kept = _kept(str(policy), fit) if document is None else _solved(document, fit)
     if save is not None:
         from api.spot_policy_file import write_policy
 
@@ -66,6 +66,10 @@ def run_policy(
 
     if time is None:
         answer, show = about(kept), "policy"
+        if plan is not None and document is not None:
+            from api.spot_of_plan import finish_of_plan
+
+            answer |= {"as_planned": finish_of_plan(open_gpuplan().saved_plan(plan), document)}
     else:
         now = _situation(
             kept,
@@ -91,7 +95,7 @@ def simulate(
     ] = None,
     *,
     traces: Annotated[
-        list[Path], typer.Option("--traces", metavar="FILE", help="Availability traces to replay; several times.")
+        list[str], typer.Option("--traces", metavar="[PLACE=]FILE", help="Availability to replay; several times.")
     ],
     plan: PlanId = None,
     fit: FitFiles = None,
@@ -130,20 +134,28 @@ def _document(run: str | None, plan: str | None) -> dict[str, Any]:
     return read_job(str(run))
 
 
-def _policy(policy: str | None, plan: str | None, fit: list[Path] | None) -> "KeptPolicy":
-    """The policy out of its file, or solved now."""
-    from api.spot_policy_file import is_policy, read_policy
+def _is_saved(policy: str) -> bool:
+    from api.spot_policy_file import is_policy
+
+    return is_policy(Path(policy))
+
+
+def _kept(policy: str, fit: list[str] | None) -> "KeptPolicy":
+    """The policy out of its file."""
+    from api.spot_policy_file import read_policy
     from catalog.errors import UnusableInput
 
-    if policy is not None and plan is None and is_policy(Path(policy)):
-        if fit:
-            message = "a saved policy is solved already; give the run's document to learn from traces"
-            raise UnusableInput.at("fit", message=message)
-        return read_policy(Path(policy))
+    if fit:
+        message = "a saved policy is solved already; give the run's document to learn from traces"
+        raise UnusableInput.at("fit", message=message)
+    return read_policy(Path(policy))
+
+
+def _solved(document: dict[str, Any], fit: list[str] | None) -> "KeptPolicy":
+    """The policy of a run, solved now."""
     from api.documents.spot_run import parse_spot_run
     from api.spot import fitting_of, solved, traces_of
 
-    document = _document(policy, plan)
     return solved(parse_spot_run(document, fitting=fitting_of(document, traces_of(fit or [], field="fit"))))
 
 

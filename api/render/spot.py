@@ -60,8 +60,32 @@ def render_policy(answer: Part) -> Group:
         ),
         heading("Places"),
         listing(("place", "USD/h", "speed", "up", "preemptions/h"), rows, right=(1, 2, 3, 4)),
+        *_as_planned(answer.get("as_planned")),
         *_assumed(answer),
     )
+
+
+def _as_planned(finish: Part | None) -> list[RenderableType]:
+    """The plan as it stands, beside its policy."""
+    if finish is None:
+        return []
+    latest, confidence = finish["latest_switch_hours"], percent(finish["confidence"])
+    first = (
+        f"{usd(finish['spot_first_usd'])} expected with on-demand at the last moment, "
+        f"needed in {percent(finish['switch_probability'], 1)} of runs"
+    )
+    rows = [
+        ("ends after", f"{duration(finish['mean_hours'])} on average, 95 % within {duration(finish['p95_hours'])}"),
+        ("in time", percent(finish["probability_in_time"], 1)),
+        (
+            f"{confidence} sure until",
+            "no moment: on-demand alone is too slow"
+            if latest is None
+            else f"on-demand is taken after {duration(latest)}",
+        ),
+        ("spot first", first),
+    ]
+    return [heading("As planned, on its machines, replaced after each preemption"), facts(rows)]
 
 
 def render_simulation(answer: Part) -> Group:
@@ -89,7 +113,8 @@ def render_simulation(answer: Part) -> Group:
         listing(("trace", "watched", "up"), traces, right=(1, 2)),
         *_assumed(policy),
         footer(
-            f"over best: above the least cost with all availability known beforehand; starts of seed {answer['seed']}"
+            "over best: above what was possible with all availability known beforehand and checkpoints free; "
+            f"starts of seed {answer['seed']}"
         ),
     )
 

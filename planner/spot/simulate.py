@@ -52,12 +52,16 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Replay:
-    """Per run: USD paid, hours past the deadline (0: in time), hours paid on spot and on-demand, moves, preemptions."""
+    """Per run: USD paid, hours past the deadline (0: in time), hours paid on spot and on-demand, starts, preemptions.
+
+    `spot_work_hours` is the work done on spot, what was lost again included.
+    """
 
     usd: Floats
     late_hours: Floats
     spot_hours: Floats
     on_demand_hours: Floats
+    spot_work_hours: Floats
     starts: Ints
     preemptions: Ints
 
@@ -89,7 +93,7 @@ class _Runs:
         self.saved, self.since_saved = self.work.copy(), np.zeros(runs)
         self.place, self.home, self.to_go = np.full(runs, WAITING), np.full(runs, self.demand), np.zeros(runs)
         self.age, self.known = np.zeros((runs, self.demand)), np.zeros((runs, self.demand), np.bool_)
-        self.usd, self.spot, self.paid, self.late = (np.zeros(runs) for _ in range(4))
+        self.usd, self.spot, self.paid, self.late, self.done = (np.zeros(runs) for _ in range(5))
         self.starts, self.preemptions = (np.zeros(runs, np.int64) for _ in range(2))
 
     @property
@@ -147,6 +151,8 @@ class _Runs:
         self.usd += np.where(runs_on, self.usd_per_step[self.place], 0.0)
         self.spot += np.where(runs_on & (self.place < self.demand), step, 0.0)
         self.paid += np.where(runs_on & (self.place == self.demand), step, 0.0)
+        did = np.minimum(ran * self.speed[self.place], self.work)
+        self.done += np.where(runs_on & (self.place < self.demand), did, 0.0)
         self.to_go = np.maximum(self.to_go - changing, 0.0)
         self.work = np.where(ends, 0.0, self.work - ran * self.speed[self.place])
         self.since_saved += ran
@@ -165,6 +171,7 @@ class _Runs:
             late_hours=late,
             spot_hours=self.spot,
             on_demand_hours=self.paid,
+            spot_work_hours=self.done,
             starts=self.starts,
             preemptions=self.preemptions,
         )
