@@ -126,7 +126,9 @@ class SettingsFile(Document):
     """The settings file: the assumptions of `PlannerSettings` key by key, the `channels` that watches tell,
     the `quotas` of a portfolio, and how long things are kept (`retention`).
 
-    A key left out keeps its default.
+    A key left out keeps its default. A savings plan of so many dollars per hour is no key: how many nodes it covers
+    depends on what else runs in that hour, and jobs or phases planned apart would each count it whole. The nodes that it
+    pays for can be named in `held`.
     """
 
     goodput: Share = PlannerSettings().goodput

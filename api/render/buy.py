@@ -53,7 +53,7 @@ def _headline(found: Part) -> list[RenderableType]:
 def _bought(rows: Sequence[Part]) -> list[RenderableType]:
     if not rows:
         return []
-    titles = ("machine", "number", "each", "upfront", "busy", "pays for itself", "saves")
+    titles = ("machine", "number", "each", "upfront", "busy", "pays for itself", "saves on the next best")
     return [heading("What to buy"), listing(titles, [_purchase(each) for each in rows], right=(1, 2, 3, 4, 6))]
 
 
