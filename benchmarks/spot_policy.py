@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from api.documents.traces import parse_traces
-from planner.spot.chain import DEFAULT_EDGES_HOURS, ZoneChain, fit
+from planner.spot.chain import ZoneChain, edges_for, fit
 from planner.spot.omniscient import omniscient_usd
 from planner.spot.policy import make_policy
 from planner.spot.rules import Greedy, OnDemand, UniformProgress
-from planner.spot.simulate import Replay, Rule, replay
+from planner.spot.simulate import Replay, Rule, Seen, replay
 from planner.spot.terms import Place, SpotTerms
 from planner.spot.traces import Trace, windows
 
@@ -35,8 +35,6 @@ FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data" / "spot" / "can
 STEP = 1 / 12
 PRICE_RATIO = 0.3
 LENGTHS, SLACKS, CHANGEOVERS = (12.0, 24.0, 48.0), (1.15, 1.3, 1.5, 2.0), (1 / 12, 0.25)
-#: Fewer age classes where several zones make the states their product.
-EDGES_FOR = {1: DEFAULT_EDGES_HOURS, 2: (1 / 6, 2 / 3, 3.0), 3: (1 / 3,)}
 #: While developing, starts were drawn with other seeds.
 REPORT_SEED = 20_261_121
 #: Ten days in which the zones are watched before the first start.
@@ -124,14 +122,28 @@ def simple(terms: SpotTerms) -> dict[str, Rule]:
     return {"on-demand": OnDemand(terms), "greedy": Greedy(terms), "Uniform Progress": UniformProgress(terms)}
 
 
+class Timed:
+    """A rule and the seconds that its decisions take, each over all runs at once."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule, self.seconds, self.decided = rule, 0.0, 0
+
+    def decide(self, seen: Seen) -> NDArray[np.int64]:
+        began = time.perf_counter()
+        target = self.rule.decide(seen)
+        self.seconds += time.perf_counter() - began
+        self.decided += len(target)
+        return target
+
+
 def cells() -> Iterator[tuple[float, float, float]]:
     yield from product(LENGTHS, SLACKS, CHANGEOVERS)
 
 
 def one_zone(traces: Sequence[Watched], starts: int) -> None:
     """Every trace on its own."""
-    table, solving, sizes = Table(), [], []
-    chains = {each.campaign: chain_without(traces, each.campaign, EDGES_FOR[1]) for each in traces}
+    table, solving, sizes, looked_up = Table(), [], [], []
+    chains = {each.campaign: chain_without(traces, each.campaign, edges_for(1, STEP)) for each in traces}
     for i, (hours, slack, changeover) in enumerate(cells()):
         terms = terms_of(hours, slack, changeover, ["zone"])
         policies = {}
@@ -155,8 +167,11 @@ def one_zone(traces: Sequence[Watched], starts: int) -> None:
                     if (each.campaign, each.nodes) == (campaign, nodes)
                 ]
                 group = "1 node" if nodes == 1 else f"{nodes} nodes"
-                table.add(group, terms, np.concatenate(up), simple(terms) | {"policy": policy})
+                looked_up.append(Timed(policy))
+                table.add(group, terms, np.concatenate(up), simple(terms) | {"policy": looked_up[-1]})
     table.print("One zone")
+    each = sum(timed.seconds for timed in looked_up) / sum(timed.decided for timed in looked_up)
+    print(f"a decision takes {each * 1e6:.2f} us, many at once; ", end="")
     print(f"solving: median {np.median(solving):.2f} s, most {max(solving):.2f} s; table at most {max(sizes):.0f} MiB")
 
 
@@ -190,7 +205,7 @@ def several_zones(traces: Sequence[Watched], starts: int) -> None:
         for i, (slack, changeover) in enumerate(product((1.15, 1.5), CHANGEOVERS)):
             terms = terms_of(12.0, slack, changeover, [key[1].split("_")[0] for key in keys], move=1.0)
             began = time.perf_counter()
-            edges = EDGES_FOR[len(keys)]
+            edges = edges_for(len(keys), STEP)
             policy = make_policy(terms, [chain_without(traces, keys[0][0], edges)] * len(keys))
             solving.append(time.perf_counter() - began)
             steps = round(WATCHED_HOURS / STEP)
@@ -233,7 +248,7 @@ def published(traces: Sequence[Watched], starts: int) -> None:
         "greedy": Greedy(terms),
         "Uniform Progress": UniformProgress(terms),
         "  which waits": UniformProgress(terms, waits=True),
-        "policy": make_policy(coarse, [chain_without(traces, "2022-10", EDGES_FOR[1])]),
+        "policy": make_policy(coarse, [chain_without(traces, "2022-10", edges_for(1, STEP))]),
     }
     told = {"greedy": "30.8 + 17.2", "Uniform Progress": "25.1 + 22.9"}
     for name, rule in rules.items():

@@ -22,7 +22,7 @@ from pydantic import Field
 from catalog.document_fields import Document, Label, quantity, read_as, whole_number
 from catalog.errors import UnusableInput
 from catalog.quantities import hours, shown
-from planner.spot.chain import DEFAULT_EDGES_HOURS, ZoneChain, fit, two_state
+from planner.spot.chain import ZoneChain, edges_for, fit, two_state
 from planner.spot.solve import MOST_CELLS, cells
 from planner.spot.terms import MOST_ZONES, ON_DEMAND, Place, SpotTerms
 from planner.spot.traces import DEFAULT_STEP_HOURS, Trace
@@ -30,8 +30,6 @@ from planner.spot.typical import typical_chain
 
 #: A dollar to a million an hour: everything from one small node to the largest cluster.
 _MOST_USD_PER_HOUR = 1e6
-#: Age classes per zone that keep the joint states few: 16, 64, 64, then two states per zone.
-_CLASSES = {1: 8, 2: 4, 3: 2}
 #: Steps to fall back to when a table would be too large for finer ones.
 _STEPS_HOURS = (1 / 12, 1 / 6, 1 / 4, 1 / 3, 1 / 2, 1.0, 2.0, 3.0, 4.0, 6.0, 12.0)
 
@@ -117,12 +115,12 @@ def parse_spot_run(document: Mapping[str, Any], *, fitting: Mapping[str, Sequenc
     read = read_as(SpotRunDocument, dict(document))
     terms = _terms(read).checked()
     histories = fitting or {}
-    classes = _CLASSES.get(len(terms.places), 1)
+    zones = len(terms.places)
     said: list[str] = []
     steps = (read.step,) if read.step is not None else tuple(s for s in _STEPS_HOURS if s >= DEFAULT_STEP_HOURS)
     for step in steps:
         terms = replace(terms, step_hours=step)
-        if read.step is not None or cells(terms, (2 * classes,) * len(terms.places)) <= MOST_CELLS:
+        if read.step is not None or cells(terms, (2 * len(edges_for(zones, 0.0)) + 2,) * zones) <= MOST_CELLS:
             break
     chains = tuple(
         _chain(
@@ -131,7 +129,7 @@ def parse_spot_run(document: Mapping[str, Any], *, fitting: Mapping[str, Sequenc
             said,
             nodes=read.nodes,
             step=terms.step_hours,
-            classes=classes,
+            edges=edges_for(zones, terms.step_hours),
             at=i,
         )
         for i, place in enumerate(read.places)
@@ -193,18 +191,16 @@ def _chain(
     *,
     nodes: int,
     step: float,
-    classes: int,
+    edges: tuple[float, ...],
     at: int,
 ) -> ZoneChain:
     """How one place comes and goes; adds to `said` where that is from."""
     if traces:
-        edges = [DEFAULT_EDGES_HOURS[i] for i in range(len(DEFAULT_EDGES_HOURS)) if DEFAULT_EDGES_HOURS[i] >= step]
-        kept = edges[:: max(1, math.ceil(len(edges) / max(classes - 1, 1)))][: classes - 1] if classes > 1 else []
         histories = [history for trace in traces if len(history := trace.up(nodes, step)) > 1]
         if not histories:
             raise UnusableInput.at("fit", message=f"no trace for {place.name} is two steps of {step:.3g} h long")
         said.append(f"{place.name}: fitted on {sum(trace.hours for trace in traces):,.0f} h of traces")
-        return fit(histories, step, kept)
+        return fit(histories, step, edges)
     if (place.mean_up is None) != (place.mean_down is None):
         missing = "mean_up" if place.mean_up is None else "mean_down"
         raise UnusableInput.at("places", at, missing, message="is missing; give mean_up and mean_down, or neither")
@@ -214,7 +210,7 @@ def _chain(
     said.append(
         f"{place.name}: modelled as the typical zone of public traces (2022-23); traces or mean_up, mean_down are better"
     )
-    return typical_chain(step, classes=classes)
+    return typical_chain(step, classes=len(edges) + 1)
 
 
 def _with_checkpoints(terms: SpotTerms, chains: Sequence[ZoneChain], read: SpotRunDocument) -> SpotTerms:

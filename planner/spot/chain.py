@@ -18,8 +18,16 @@ Ints = NDArray[np.int64]
 
 #: Ages in hours at which a zone passes into the next class; between 5 minutes and a working day.
 DEFAULT_EDGES_HOURS = (1 / 12, 1 / 6, 1 / 3, 2 / 3, 4 / 3, 3.0, 25 / 3)
+#: Fewer classes where several zones make the joint states their product: 16, 64 and 64 of them, then 2 per zone.
+_EDGES_OF_SEVERAL_HOURS = {1: DEFAULT_EDGES_HOURS, 2: (1 / 3, 3.0, 12.0), 3: (1 / 3,)}
 #: A zone without any flip on record is taken to flip once in the time it was watched, at least this often.
 _LEAST_HAZARD = 1e-5
+
+
+def edges_for(zones: int, step_hours: float) -> tuple[float, ...]:
+    """The edges of age classes for the chains of so many zones together; none finer than the grid."""
+    edges = _EDGES_OF_SEVERAL_HOURS.get(zones, ())
+    return tuple(edge for edge in edges if edge >= step_hours - 1e-9)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -102,8 +110,10 @@ def fit(histories: Sequence[Flags], step_hours: float, edges_hours: Sequence[flo
 
 
 def two_state(*, mean_up_hours: float, mean_down_hours: float, step_hours: float) -> ZoneChain:
-    """The memoryless zone of these mean stretches, for when no history is at hand."""
-    falls, rises = (1.0 - np.exp(-step_hours / mean) for mean in (mean_up_hours, mean_down_hours))
+    """The memoryless zone of these mean stretches, as seen once per step, for when no history is at hand."""
+    falls, rises = 1.0 / mean_up_hours, 1.0 / mean_down_hours
+    mixed = -np.expm1(-(falls + rises) * step_hours) / (falls + rises)
+    falls, rises = falls * mixed, rises * mixed
     moves = np.array([[1.0 - rises, rises], [falls, 1.0 - falls]])
     return ZoneChain(step_hours=step_hours, edges_hours=(), moves=moves)
 

@@ -15,6 +15,9 @@ from planner.spot.chain import DEFAULT_EDGES_HOURS, ZoneChain
 _RISES_PER_HOUR = (0.0952, 2.87, 1.72, 1.15, 0.691, 0.354, 0.23, 0.0665)
 _FALLS_PER_HOUR = (1.47, 2.6, 1.28, 0.917, 0.496, 0.299, 0.17, 0.0747)
 
+#: Parts of a step so short that no more than one thing happens in any: a millionth of it.
+_SQUARINGS = 20
+
 
 def typical_chain(step_hours: float, *, classes: int = len(_RISES_PER_HOUR)) -> ZoneChain:
     """The typical zone on a grid of `step_hours`, with neighbouring age classes merged down to `classes`."""
@@ -25,19 +28,25 @@ def typical_chain(step_hours: float, *, classes: int = len(_RISES_PER_HOUR)) -> 
 def from_rates(
     rises_per_hour: Sequence[float], falls_per_hour: Sequence[float], edges_hours: Sequence[float], step_hours: float
 ) -> ZoneChain:
-    """The chain of these hazards; a class is left after as long as it is wide, on average."""
+    """The chain of these hazards, as seen once per step; a class is left after as long as it is wide, on average.
+
+    exp(Q step) of the continuous chain, by squaring, so the share of time up is the same on every grid.
+    """
     classes = len(edges_hours) + 1
     widths = np.diff((0.0, *edges_hours))
-    moves = np.zeros((2 * classes, 2 * classes))
-    for side, rates in ((0, rises_per_hour), (classes, falls_per_hour)):
-        for i, rate in enumerate(rates):
-            flips = -np.expm1(-rate * step_hours)
-            grows = min(1.0, step_hours / widths[i]) if i + 1 < classes else 0.0
-            moves[side + i, classes - side] = flips
-            moves[side + i, side + i] = (1.0 - flips) * (1.0 - grows)
+    rates = np.zeros((2 * classes, 2 * classes))
+    for side, flips in ((0, rises_per_hour), (classes, falls_per_hour)):
+        for i, rate in enumerate(flips):
+            rates[side + i, classes - side] += rate
             if i + 1 < classes:
-                moves[side + i, side + i + 1] = (1.0 - flips) * grows
-    return ZoneChain(step_hours=step_hours, edges_hours=tuple(edges_hours), moves=moves)
+                rates[side + i, side + i + 1] += 1.0 / widths[i]
+    rates -= np.diag(rates.sum(axis=1))
+    moves = np.eye(2 * classes) + rates * (step_hours / 2**_SQUARINGS)
+    for _ in range(_SQUARINGS):
+        moves = moves @ moves
+    return ZoneChain(
+        step_hours=step_hours, edges_hours=tuple(edges_hours), moves=moves / moves.sum(axis=1, keepdims=True)
+    )
 
 
 def merged(chain: ZoneChain, classes: int) -> ZoneChain:

@@ -14,6 +14,7 @@ from planner.spot.policy import make_policy
 from planner.spot.rules import Greedy, OnDemand, UniformProgress
 from planner.spot.simulate import Rule, replay
 from planner.spot.terms import SpotTerms
+from planner.spot.typical import typical_chain
 from tests.planner.spot.instances import STEP, chain, expected_usd, least_usd, synthetic, terms
 
 CASES = [
@@ -173,3 +174,13 @@ def test_an_unknown_age_is_taken_to_be_the_likeliest() -> None:
     up, unknown = np.array([True, True]), np.array([False, True])
     old, new = fitted.state(up, np.array([STEP, STEP]), unknown)
     assert (old, new) == (5, 3)
+
+
+@pytest.mark.parametrize("step", [1 / 12, 0.5, 2.0])
+@pytest.mark.parametrize("classes", [1, 2, 4, 8])
+def test_the_typical_zone_is_as_often_up_on_every_grid_and_however_merged(step: float, classes: int) -> None:
+    typical = typical_chain(step, classes=classes)
+    assert typical.classes == classes
+    assert typical.moves.sum(axis=1) == pytest.approx(np.ones(2 * classes))
+    assert typical.availability == pytest.approx(typical_chain(step).availability, abs=1e-6)
+    assert typical.availability == pytest.approx(0.55, abs=0.05)

@@ -1,0 +1,58 @@
+"""A saved plan on interruptible machines becomes a policy to run it by."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.cli.main import main
+
+JOB: dict[str, Any] = {
+    "name": "llama",
+    "workload": {"kind": "preset", "model": "llama-3-8b", "tokens": "2B"},
+    "deadline": "24h",
+    "constraints": {"price_kinds": ["spot"], "providers": ["aws", "gcp"]},
+}
+
+
+def planned(folder: Path, job: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    path = folder / "job.json"
+    path.write_text(json.dumps(job))
+    assert main(["plan", str(path), "--json"]) == 0
+    return dict(json.loads(capsys.readouterr().out)["plan"])
+
+
+@pytest.fixture(autouse=True)
+def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUPLAN_DATABASE_URL", f"sqlite:///{tmp_path / 'store.sqlite'}")
+
+
+def test_a_plan_on_spot_gives_a_policy_and_its_own_finish(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = planned(tmp_path, JOB, capsys)
+    phase = plan["phases"][0]
+    assert main(["run-policy", "--plan", plan["id"], "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["work_hours"] == phase["hours_with_goodput"]
+    assert told["deadline_hours"] == 24.0
+    cheapest = told["places"][0]["usd_per_hour"]
+    assert cheapest == pytest.approx(float(phase["usd_per_node_hour"]) * phase["nodes"])
+    assert cheapest < told["on_demand_usd_per_hour"]
+    ends = told["as_planned"]
+    # The same expectation as the plan's own, whose formula takes every segment as whole.
+    assert ends["mean_hours"] == pytest.approx(plan["hours"]["expected"], rel=0.02)
+    assert ends["probability_in_time"] == pytest.approx(plan["deadline_probability"], abs=0.03)
+    assert main(["run-policy", "--plan", plan["id"]]) == 0
+    assert "sure until" in capsys.readouterr().out
+
+
+def test_a_plan_that_nobody_interrupts_has_nothing_to_decide(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steady = planned(tmp_path, JOB | {"constraints": {"price_kinds": ["on_demand"]}}, capsys)
+    assert main(["run-policy", "--plan", steady["id"]]) == 2
+    assert "plan: runs on on_demand machines, which nobody takes away" in capsys.readouterr().err
+    endless = planned(tmp_path, {name: value for name, value in JOB.items() if name != "deadline"}, capsys)
+    assert main(["run-policy", "--plan", endless["id"]]) == 2
+    assert "plan: has no deadline" in capsys.readouterr().err
+    assert main(["run-policy", "--plan", "plan-none"]) == 2
