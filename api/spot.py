@@ -66,6 +66,8 @@ def decision(kept: KeptPolicy, now: Situation) -> Document:
         "place": advice.place,
         "checkpoint_first": advice.checkpoint_first,
         "on_demand_within_hours": round(advice.rescue_in_hours, 6),
+        "expected_usd": None if advice.expected_usd is None else f"{advice.expected_usd:.6f}",
+        "on_demand_usd": f"{advice.on_demand_usd:.6f}",
         "decide_again_in_hours": kept.policy.terms.step_hours,
         "reasons": list(advice.reasons),
         "assumptions": list(kept.assumptions),

@@ -126,11 +126,12 @@ def _document(run: str | None, plan: str | None) -> dict[str, Any]:
         raise UnusableInput.at("run", message="give one of a run file and --plan ID")
     if plan is not None:
         from api.spot_of_plan import run_of_plan
+        from planner.discounts import discounted
 
         gpuplan = open_gpuplan()
         answer = gpuplan.saved_plan(plan)
         snapshot = (answer.get("plan") or {}).get("snapshot_id")
-        return run_of_plan(answer, gpuplan.columns(snapshot))
+        return run_of_plan(answer, discounted(gpuplan.columns(snapshot), gpuplan.settings.discounts))
     return read_job(str(run))
 
 

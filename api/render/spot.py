@@ -21,12 +21,19 @@ def render_decision(answer: Part) -> Group:
     shown = facts(
         [
             ("on-demand can be put off for", duration(left) if left > 0 else "no longer"),
+            ("still to pay", _still(answer)),
             ("decide again in", duration(answer["decide_again_in_hours"])),
         ]
     )
     return Group(
         cell(action[:1].upper() + action[1:], "bold green"), *bullets(answer["reasons"]), shown, *_assumed(answer)
     )
+
+
+def _still(answer: Part) -> str:
+    """What is to be paid from now on, by the policy and on-demand."""
+    demand = f"{usd(answer['on_demand_usd'])} on-demand from now on"
+    return demand if answer["expected_usd"] is None else f"{usd(answer['expected_usd'])} expected, {demand}"
 
 
 def render_policy(answer: Part) -> Group:

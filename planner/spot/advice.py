@@ -1,5 +1,6 @@
 """What to do now in one run, and why, in words."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -9,6 +10,7 @@ from catalog.errors import UnusableInput
 from planner.spot.policy import Policy
 from planner.spot.rules import must_rescue
 from planner.spot.simulate import WAITING, Seen
+from planner.spot.solve import BARRED, grid_of, solve
 from planner.spot.terms import ON_DEMAND
 
 
@@ -36,12 +38,16 @@ class Advice:
     """`action` is stay, checkpoint, start, move, switch to on-demand, or wait; `place` where to be from now on.
 
     `checkpoint_first` says to write one before leaving; `rescue_in_hours` is until when on-demand can be put off.
+    `expected_usd` is what the run still costs on average under the policy (None where only on-demand is left, or the
+    time is too tight for the policy's steps), `on_demand_usd` what on-demand from now on would.
     """
 
     action: str
     place: str | None
     checkpoint_first: bool
     rescue_in_hours: float
+    expected_usd: float | None
+    on_demand_usd: float
     reasons: tuple[str, ...]
 
 
@@ -86,9 +92,24 @@ def advise(policy: Policy, now: Situation) -> Advice:
         place=place,
         checkpoint_first=leaves and work < now.saved_work_hours,
         rescue_in_hours=rescue_in,
+        expected_usd=None if forced or only else _expected_usd(policy, seen),
+        on_demand_usd=rescue * terms.on_demand_usd_per_hour + terms.moving_usd(home, len(zones)),
         reasons=tuple(_reasons(policy, now, target, at, rescue_in=rescue_in, forced=forced, due=due))
         + (("on-demand can no longer be in time: this machine, if it holds, is the only way",) if only else ()),
     )
+
+
+def _expected_usd(policy: Policy, seen: Seen) -> float | None:
+    """The policy's value of this state: solved again from here, since the table keeps decisions alone."""
+    terms = replace(policy.terms, work_hours=float(seen.work_hours[0]), deadline_hours=seen.left_hours)
+    grid = grid_of(terms)
+    if grid.work + grid.changeover[int(seen.home[0])][-1] > grid.steps or grid.work == 0:
+        return None
+    place, to_go = int(seen.place[0]), math.ceil(float(seen.to_go_hours[0]) / terms.step_hours - 1e-9)
+    running = grid.running(place, min(to_go, grid.residuals - 1))
+    mode = running if place >= 0 else grid.idle(int(seen.home[0]))
+    value = float(solve(terms, policy.chains).value[mode, int(policy.states(seen)[0])])
+    return value if value < BARRED else None
 
 
 def _action(at: int, target: int, demand: int, *, due: bool) -> str:

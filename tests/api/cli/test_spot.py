@@ -79,6 +79,20 @@ def test_what_to_do_now_depends_on_what_is_up_and_how_late_it_is(
     told = answer(capsys, "run-policy", str(run), *now)
     assert (told["action"], told["place"]) == (action, place)
     assert told["reasons"] or action == "stay"
+    if told["expected_usd"] is not None:
+        assert float(told["expected_usd"]) <= float(told["on_demand_usd"]) + 1e-6
+
+
+def test_what_is_still_to_pay_at_the_start_is_what_the_policy_expects(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = {"name": "a", "usd_per_hour": 3, "mean_up": "3h", "mean_down": "1h"}
+    run = write(tmp_path / "run.json", RUN | {"places": [place]})
+    whole = float(answer(capsys, "run-policy", str(run))["expected_usd"])
+    start = ("run-policy", str(run), "--time", "0", "--work-left", "4h")
+    down, up = (float(answer(capsys, *start, "--up", each)["expected_usd"]) for each in ("", "a"))
+    # Up three quarters of the time.
+    assert whole == pytest.approx(0.25 * down + 0.75 * up, abs=1e-5)
 
 
 def test_an_old_checkpoint_is_renewed_and_written_before_leaving(
