@@ -5,6 +5,7 @@ Nothing in it is executed on reading (no pickles), and its declared size is chec
 
 import json
 import zipfile
+import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Never
@@ -75,17 +76,16 @@ def read_policy(path: Path) -> KeptPolicy:
             _refuse(path, "it is larger than any policy")
         with np.load(path, allow_pickle=False) as held:
             header, actions = json.loads(str(held["header"])), held["actions"]
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError):
+    except (OSError, ValueError, KeyError, RecursionError, zipfile.BadZipFile, zlib.error, EOFError):
         _refuse(path, "it is damaged, or another kind of file")
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         _refuse(path, "another version of gpuplan wrote it")
     try:
         terms, chains = _terms(header["terms"]), tuple(_chain(each) for each in header["chains"])
         expected, said = float(header["expected_usd"]), tuple(str(each) for each in header["assumptions"])
-        name = header["name"]
-    except (KeyError, TypeError, ValueError):
+        name, grid = header["name"], grid_of(terms.checked())
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, UnusableInput):
         _refuse(path, "its header lacks what a policy needs")
-    grid = grid_of(terms.checked())
     states = int(np.prod([len(chain.moves) for chain in chains]))
     shape = (grid.steps + 1, grid.work + 1, grid.modes, states)
     whole = len(chains) == len(terms.places) and actions.dtype == np.int8 and actions.shape == shape

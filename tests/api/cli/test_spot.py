@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from api.cli.main import main
@@ -177,6 +178,46 @@ def test_a_damaged_policy_is_refused_and_nothing_in_it_is_executed(
         assert "policy: " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": "gpuplan spot policy 0"},
+        {"terms": None},
+        {"terms": {"places": [{}]}},
+        {"chains": []},
+        {"chains": [{"step_hours": 0.25, "edges_hours": [], "moves": [[2, 0], [0, 1]]}] * 2},
+        {"expected_usd": "much"},
+        {"name": None, "assumptions": None},
+    ],
+)
+def test_a_policy_with_a_header_of_its_own_making_is_refused(
+    change: dict[str, Any], run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = tmp_path / "policy.gpp"
+    assert main(["run-policy", str(run), "--save", str(kept)]) == 0
+    with np.load(kept) as held:
+        header, actions = json.loads(str(held["header"])), held["actions"]
+    with kept.open("wb") as file:
+        np.savez_compressed(file, header=np.array(json.dumps(header | change)), actions=actions)
+    capsys.readouterr()
+    assert main(["run-policy", str(kept)]) == 2
+    assert "holds no policy that can be used" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("actions", [np.zeros((2, 2), np.int8), np.array(["x"]), np.full((25, 17, 9, 64), 7, np.int8)])
+def test_a_table_that_does_not_fit_its_header_is_refused(
+    actions: np.ndarray[Any, Any], run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = tmp_path / "policy.gpp"
+    assert main(["run-policy", str(run), "--save", str(kept)]) == 0
+    with np.load(kept) as held:
+        header = held["header"]
+    with kept.open("wb") as file:
+        np.savez_compressed(file, header=header, actions=actions)
+    assert main(["run-policy", str(kept)]) == 2
+    assert "its table does not fit its header" in capsys.readouterr().err
+
+
 def test_a_replay_is_never_late_and_lies_between_on_demand_and_the_best(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -204,6 +245,8 @@ def test_several_places_are_replayed_together_by_name(
     assert told["runs"] == 40
     assert main(["simulate", str(run), "--traces", str(a), "--traces", str(c)]) == 2
     assert "traces: no trace is named 'b' like the place; given are a, c" in capsys.readouterr().err
+    renamed = ("simulate", str(run), "--traces", str(a), "--traces", f"b={c}", "--starts", "40")
+    assert answer(capsys, *renamed)["traces"][1]["name"] == "b"
 
 
 def test_traces_shorter_than_the_run_are_refused(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -115,6 +115,18 @@ def test_the_latest_moment_to_switch_keeps_the_confidence_and_no_later_one_does(
     assert in_time(run, rescue, deadline, latest + run.interval_hours) < confidence
 
 
+@pytest.mark.parametrize("speed", [0.6, 1.0, 1.7])
+def test_the_latest_moment_is_the_latest_of_all_that_keep_the_confidence(speed: float) -> None:
+    run = a_run(work=6.0, interval=0.5, rate=0.4)
+    rescue, deadline = Rescue(changeover_hours=0.3, usd_per_hour=1.0, speed=speed), 7.0
+    # More can be saved only as segments end, so the last of all moments lies at one of these.
+    moments = [deadline - 0.3 - (6.0 - 0.5 * k) / speed for k in range(13)]
+    good = [s for s in moments if s >= 0 and in_time(run, rescue, deadline, s) >= 0.9]
+    found = latest_switch(run, rescue, deadline, 0.9)
+    assert found == (pytest.approx(max(good)) if good else None)
+    assert bool(good) == (speed >= 1.0)
+
+
 def test_no_moment_is_named_where_even_on_demand_is_too_slow() -> None:
     assert latest_switch(a_run(), Rescue(changeover_hours=0.5, usd_per_hour=1.0), 20.2, 0.9) is None
     with pytest.raises(UnusableInput, match=r"deadline_hours: 20\.2 h is too short even on-demand"):
