@@ -127,7 +127,7 @@ def spot_first(run: SpotRun, rescue: Rescue, deadline_hours: float, spot_usd_per
         done += length
     spot += float(alive @ at) + alive.sum() * (run.work_hours + len(lengths) * run.checkpoint_hours)
     return SpotFirst(
-        usd=spot * spot_usd_per_hour + demand * rescue.usd_per_hour,
+        usd=float(spot * spot_usd_per_hour + demand * rescue.usd_per_hour),
         spot_hours=float(spot),
         on_demand_hours=float(demand),
         switch_probability=float(switched),
