@@ -49,7 +49,8 @@ def must_rescue(terms: SpotTerms, seen: "Seen", target: Ints) -> Flags:
     ran = np.where(target >= 0, np.maximum(step - to_go, 0.0), 0.0)
     after = seen.work_hours - ran * speeds[home]
     held = np.where(stays & (target >= 0), seen.saved_work_hours, seen.work_hours)
-    kept = np.where(ran >= terms.checkpoint_every_hours, after, held)
+    # Done within the step is not done in time: the last step may reach beyond the deadline.
+    kept = np.where(ran >= terms.checkpoint_every_hours, np.maximum(after, 0.0), held)
     late = seen.left_hours - step < kept + hours[home, demand] - _TOLERANCE
     ends = (target >= 0) & (to_go + seen.work_hours / speeds[home] <= min(step, seen.left_hours) + _TOLERANCE)
     return np.asarray((target != demand) & late & ~ends)

@@ -97,6 +97,13 @@ def test_work_lost_between_checkpoints_is_in_what_the_policy_expects() -> None:
     assert careless.expected_usd < 0.95 * paid
 
 
+def test_a_last_step_that_reaches_beyond_the_deadline_is_no_time_to_change_machines() -> None:
+    case = terms(work=2.0, deadline=2.7876, changeover=0.0376, speeds=(1.6,))
+    up = np.zeros((1, 12, 1), np.bool_)
+    up[0, [3, 11]] = True
+    assert replay(case, up, UniformProgress(case)).late_hours[0] == 0.0
+
+
 @pytest.mark.parametrize("always", [True, False])
 def test_zones_that_are_always_or_never_there_leave_nothing_to_learn(always: bool) -> None:
     case = terms()
