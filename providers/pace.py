@@ -1,6 +1,6 @@
 """Staying under a provider's published rate: a token bucket per kind of call, shared by all threads."""
 
-from pyrate_limiter import Duration, Limiter, Rate, StateBucket, TokenBucket
+from pyrate_limiter import Duration, Limiter, Rate, SingleBucketFactory, StateBucket, TokenBucket
 
 
 class Pace:
@@ -11,7 +11,8 @@ class Pace:
         self._limiter = None
         if per_second is not None:
             rate = Rate(per_second, Duration.SECOND, burst=burst or per_second)
-            self._limiter = Limiter(StateBucket([rate], TokenBucket()))
+            # A token bucket has nothing that leaks, and the library's leaking would cost a thread for each pace.
+            self._limiter = Limiter(SingleBucketFactory(StateBucket([rate], TokenBucket()), schedule_leak=False))
 
     def wait(self) -> None:
         """Returns when the next call may go out."""

@@ -1,0 +1,21 @@
+"""A pace lets a burst through, holds back what comes after, and costs no thread."""
+
+import threading
+import time
+
+from providers.pace import Pace
+
+
+def test_a_burst_goes_through_and_the_next_call_waits_its_turn() -> None:
+    pace = Pace(20, burst=3)
+    began = time.monotonic()
+    for _ in range(5):
+        pace.wait()
+    assert time.monotonic() - began >= 2 / 20 * 0.9
+
+
+def test_a_service_that_refreshes_for_years_gathers_no_threads() -> None:
+    before = threading.active_count()
+    for _ in range(50):
+        Pace(100).wait()
+    assert threading.active_count() == before
