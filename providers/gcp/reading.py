@@ -27,7 +27,8 @@ from providers.sources import Sources
 
 COMPUTE_ENGINE = "services/6F81-5844-456A"
 CLOUD_TPU = "services/E000-3F24-B8AA"
-SKUS_PER_PAGE = 5000
+#: The service gives up to 5,000; smaller pages take less memory at once, and nine more calls little time.
+SKUS_PER_PAGE = 2000
 
 
 @dataclass(slots=True, kw_only=True)

@@ -7,6 +7,7 @@ import pytest
 
 from catalog.errors import ProviderFailure, UnusableInput
 from providers.gcp import provider
+from providers.gcp.reading import SKUS_PER_PAGE
 from providers.sources import Sources
 from tests.clouds.gcp import GcpCatalogue
 from tests.clouds.server import answering
@@ -142,7 +143,7 @@ def test_requests_are_strict_in_what_they_ask_for() -> None:
         machines = next(request for request in server.requests if asks_machines(request))
         skus = next(request for request in server.requests if asks_skus(request))
     assert machines.query == {"maxResults": ["500"]}
-    assert skus.query == {"currencyCode": ["USD"], "pageSize": ["5000"], "$alt": ["json;enum-encoding=int"]}
+    assert skus.query == {"currencyCode": ["USD"], "pageSize": [str(SKUS_PER_PAGE)], "$alt": ["json;enum-encoding=int"]}
 
 
 def test_nothing_is_asked_before_regions_are() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from catalog.offer import InstanceType, Offer
 from providers.contract import Rows
+from providers.gcp.reading import SKUS_PER_PAGE
 from tests.clouds.gcp import COMPUTE_ENGINE, GcpCatalogue, gcp_catalogue
 from tests.clouds.gcp_skus import padding
 from tests.providers.gcp.reads import READ_AT, REGION, price, provider_of, serving, small_catalogue, what_counts
@@ -65,6 +66,6 @@ def test_every_page_of_skus_is_read_to_the_empty_token() -> None:
     with serving(made) as server:
         rows = provider_of(server).fetch(REGION)
         pages = [r for r in server.requests if r.path == f"/v1/services/{COMPUTE_ENGINE}/skus"]
-    assert len(pages) == 3
-    assert {page.parameter("pageSize") for page in pages} == {"5000"}
+    assert len(pages) == 6
+    assert {page.parameter("pageSize") for page in pages} == {str(SKUS_PER_PAGE)}
     assert price(rows, "g2-standard-4") == 652_000
