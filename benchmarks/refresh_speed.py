@@ -79,7 +79,7 @@ def _refresh(environment: dict[str, str], *, with_aws_keys: bool) -> dict[str, A
         out, err = process.communicate()
         wall = time.perf_counter() - began
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        line = next((each for each in reversed((err + out).splitlines()) if each.startswith("refresh:")), err[-300:])
+        line = json.loads(out)["summary"] if out else err[-300:]
         listed = subprocess.run(
             [command[0], "offers", "--format", "csv"], env=given, capture_output=True, text=True, check=True
         )
