@@ -57,10 +57,12 @@ lock: $(BIN)/uv  ## resolve the dependencies again and write the hash-locked req
 catalogue: $(DEV_STAMP)  ## build the embedded catalogue from the fact tables in ../shared/data
 	$(BIN)/python -m catalog.build
 
-bench: $(DEV_STAMP)  ## speed: planning, cold start, HTTP load
+bench: $(DEV_STAMP)  ## speed: planning, cold start, HTTP load, a full refresh, a year of them
 	$(BIN)/python -m benchmarks.plan_speed
 	$(BIN)/python -m benchmarks.cold_start
 	$(BIN)/python -m benchmarks.http_load
+	$(BIN)/python -m benchmarks.refresh_speed
+	$(BIN)/python -m benchmarks.year_of_refreshes
 
 readme: $(DEV_STAMP)  ## put the real output of its example into the README
 	$(BIN)/python -m benchmarks.readme
