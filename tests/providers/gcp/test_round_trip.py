@@ -65,6 +65,6 @@ def test_every_page_of_skus_is_read_to_the_empty_token() -> None:
     with serving(made) as server:
         rows = provider_of(server).fetch(REGION)
         pages = [r for r in server.requests if r.path == f"/v1/services/{COMPUTE_ENGINE}/skus"]
-    assert len(pages) == 6
+    assert len(pages) == -(-len(made.skus[COMPUTE_ENGINE]) // SKUS_PER_PAGE) > 1
     assert {page.parameter("pageSize") for page in pages} == {str(SKUS_PER_PAGE)}
     assert price(rows, "g2-standard-4") == 652_000
