@@ -1,6 +1,10 @@
 """Answers that a client may keep: strong ETags, `304 Not Modified`, and JSON or CSV as the client asks."""
 
+import csv
 import hashlib
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from fastapi import Request
 from fastapi.responses import Response
@@ -43,6 +47,15 @@ def json_or_csv(request: Request) -> str:
     if _quality(best, wishes) <= 0:
         raise Refused(406, f"only {JSON} and {CSV} can be given here")
     return best
+
+
+def to_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
+    """The rows under a heading, as RFC 4180 has them; what is not among the columns is left out."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\r\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
 
 
 def _accepted(header: str) -> dict[str, float]:

@@ -1,9 +1,6 @@
 """The catalogue over HTTP: offers in cursor pages, accelerators, snapshots and known models, with strong ETags."""
 
-import csv
-import io
 from typing import Annotated, Any
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
@@ -11,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.app import OfferPage
 from api.catalogue import CSV_COLUMNS, OfferFilter
-from api.http.caching import CSV, caching_headers, etag_of, json_or_csv, not_modified
+from api.http.caching import CSV, caching_headers, etag_of, json_or_csv, not_modified, to_csv
 from api.http.describe import document_responses
-from api.http.paging import Cursor, filters_digest, read_cursor
+from api.http.paging import next_cursor, next_link, read_cursor
 from api.http.plans import OurGpuplan, to_json
 from catalog.errors import UnusableInput
 
@@ -61,12 +58,9 @@ def offers(request: Request, query: Annotated[OfferQuery, Query()], gpuplan: Our
     if (kept := not_modified(request, etag)) is not None:
         return kept
     page = gpuplan.offers(wanted, snapshot=snapshot, start=start, limit=query.limit)
-    cursor = _next(page, wanted)
-    headers = caching_headers(etag)
-    if cursor:
-        given = query.model_dump(exclude_none=True, exclude={"cursor"}) | {"cursor": cursor}
-        headers["Link"] = f'<{request.url.path}?{urlencode(given)}>; rel="next"'
-    body = _csv(page) if media_type == CSV else _json(page, cursor)
+    cursor = next_cursor(page.snapshot_id, wanted.given(), page.next_index)
+    headers = caching_headers(etag) | next_link(request, query, cursor)
+    body = to_csv(CSV_COLUMNS, page.rows) if media_type == CSV else _json(page, cursor)
     return Response(body, media_type=media_type, headers=headers)
 
 
@@ -81,24 +75,9 @@ def _place(query: OfferQuery, wanted: OfferFilter) -> tuple[str | None, int]:
     return cursor.snapshot_id, cursor.index
 
 
-def _next(page: OfferPage, wanted: OfferFilter) -> str | None:
-    if page.next_index is None:
-        return None
-    digest = filters_digest(wanted.given())
-    return Cursor(snapshot_id=page.snapshot_id, filters=digest, index=page.next_index).text()
-
-
 def _json(page: OfferPage, cursor: str | None) -> bytes:
     answer = {"snapshot_id": page.snapshot_id, "total": page.total, "offers": list(page.rows), "next_cursor": cursor}
     return to_json(answer)
-
-
-def _csv(page: OfferPage) -> bytes:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, CSV_COLUMNS, extrasaction="ignore", lineterminator="\r\n")
-    writer.writeheader()
-    writer.writerows(page.rows)
-    return text.getvalue().encode()
 
 
 @router.get(

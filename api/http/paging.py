@@ -4,6 +4,10 @@ import base64
 import binascii
 import json
 from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from fastapi import Request
+from pydantic import BaseModel
 
 from api.http.caching import etag_of
 from catalog.errors import UnusableInput
@@ -38,6 +42,21 @@ def read_cursor(text: str, filters: dict[str, str]) -> Cursor:
     if digest != filters_digest(filters):
         raise _unusable("belongs to a listing with other filters; leave the filters as they were on the page before")
     return Cursor(snapshot_id=snapshot_id, filters=digest, index=index)
+
+
+def next_cursor(snapshot_id: str, filters: dict[str, str], index: int | None) -> str | None:
+    """The cursor of the page that starts at `index`; None if there is none."""
+    if index is None:
+        return None
+    return Cursor(snapshot_id=snapshot_id, filters=filters_digest(filters), index=index).text()
+
+
+def next_link(request: Request, query: BaseModel, cursor: str | None) -> dict[str, str]:
+    """The header that names the next page of the same query, where there is one (RFC 8288)."""
+    if cursor is None:
+        return {}
+    given = query.model_dump(exclude_none=True, exclude={"cursor"}) | {"cursor": cursor}
+    return {"Link": f'<{request.url.path}?{urlencode(given)}>; rel="next"'}
 
 
 def _unusable(message: str) -> UnusableInput:

@@ -1,19 +1,15 @@
 """Prices over time and what snapshots changed over HTTP, in cursor pages with strong ETags."""
 
-import csv
-import io
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
-from urllib.parse import urlencode
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.history import DIFF_COLUMNS, HISTORY_COLUMNS, HistoryFilter, csv_rows, diff_document, read_since
-from api.http.caching import CSV, caching_headers, etag_of, json_or_csv, not_modified
+from api.http.caching import CSV, caching_headers, etag_of, json_or_csv, not_modified, to_csv
 from api.http.describe import document_responses
-from api.http.paging import Cursor, filters_digest, read_cursor
+from api.http.paging import next_cursor, next_link, read_cursor
 from api.http.plans import OurGpuplan, to_json
 from api.version import gpuplan_version
 
@@ -76,10 +72,10 @@ def prices(request: Request, query: Annotated[PriceQuery, Query()], gpuplan: Our
     if (kept := not_modified(request, etag)) is not None:
         return kept
     page = gpuplan.prices(wanted, snapshot=snapshot, start=cursor.index if cursor else 0, limit=query.limit)
-    following = _following(page.snapshot_id, wanted.given(), page.next_index)
-    headers = caching_headers(etag) | _link(request, query, following)
+    following = next_cursor(page.snapshot_id, wanted.given(), page.next_index)
+    headers = caching_headers(etag) | next_link(request, query, following)
     if media_type == CSV:
-        return Response(_csv(HISTORY_COLUMNS, page.rows), media_type=CSV, headers=headers)
+        return Response(to_csv(HISTORY_COLUMNS, page.rows), media_type=CSV, headers=headers)
     answer = {"snapshot_id": page.snapshot_id, "instance_type": page.instance_type, "total": page.total}
     answer |= {"prices": list(page.rows), "next_cursor": following}
     return Response(to_json(answer), media_type=media_type, headers=headers)
@@ -103,29 +99,8 @@ def diff(request: Request, snapshot_id: str, query: Annotated[DiffQuery, Query()
         return kept
     start = cursor.index if cursor else 0
     page = gpuplan.diff(before, after, provider=query.provider, start=start, limit=query.limit)
-    following = _following(after.id, filters, page.next_index)
-    headers = caching_headers(etag) | _link(request, query, following)
+    following = next_cursor(after.id, filters, page.next_index)
+    headers = caching_headers(etag) | next_link(request, query, following)
     if media_type == CSV:
-        return Response(_csv(DIFF_COLUMNS, csv_rows(page.rows)), media_type=CSV, headers=headers)
+        return Response(to_csv(DIFF_COLUMNS, csv_rows(page.rows)), media_type=CSV, headers=headers)
     return Response(to_json(diff_document(page) | {"next_cursor": following}), media_type=media_type, headers=headers)
-
-
-def _following(snapshot_id: str, filters: dict[str, str], index: int | None) -> str | None:
-    if index is None:
-        return None
-    return Cursor(snapshot_id=snapshot_id, filters=filters_digest(filters), index=index).text()
-
-
-def _link(request: Request, query: _Paged, cursor: str | None) -> dict[str, str]:
-    if cursor is None:
-        return {}
-    given = query.model_dump(exclude_none=True, exclude={"cursor"}) | {"cursor": cursor}
-    return {"Link": f'<{request.url.path}?{urlencode(given)}>; rel="next"'}
-
-
-def _csv(columns: tuple[str, ...], rows: Iterable[Mapping[str, Any]]) -> bytes:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\r\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().encode()
