@@ -9,7 +9,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib import import_module
@@ -130,7 +130,7 @@ class Gpuplan:
 
         columns = self.columns(snapshot)
         outcome = plan(
-            job, columns, owned=self.owned, settings=self.settings, past_runs=self._past_runs(), frontier=frontier
+            job, columns, owned=self.owned, settings=self.settings, past_runs=self.past_runs(), frontier=frontier
         )
         echoed = canonical(job)
         answer: Document = as_document(outcome, echoed, version=gpuplan_version())
@@ -170,7 +170,7 @@ class Gpuplan:
 
         began = time.perf_counter()
         now = now or datetime.now(UTC)
-        forecast = parse_forecast(document, now=now)
+        forecast = replace(parse_forecast(document, now=now), past_runs=self.past_runs())
         from planner.buying.decide import decide
         from planner.buying.document import document as as_document
 
@@ -287,7 +287,7 @@ class Gpuplan:
 
         return try_out(self, name, datetime.now(UTC))
 
-    def _past_runs(self) -> tuple[PastRun, ...]:
+    def past_runs(self) -> tuple[PastRun, ...]:
         """What the user's own runs say of estimates; nothing if learning is off, or there is no store yet."""
         url = self._environment.database_url
         if self.settings.learning == "off" or (self._store is None and not Store.is_there(url)):
@@ -311,7 +311,7 @@ class Gpuplan:
         from planner.workload import work_of
 
         work = work_of(job.workload, job.training)
-        learned = learned_from(self._past_runs(), work.task)
+        learned = learned_from(self.past_runs(), work.task)
         answer: Document = estimate_on(work, job.training, On(**on), goodput=self.settings.goodput, learned=learned)
         return answer
 

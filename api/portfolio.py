@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ def plan_document(
 ) -> dict[str, Any]:
     """`{"portfolio": ..., "meta": ...}`; the settings' `quotas` hold beside the document's own."""
     began = time.perf_counter()
-    portfolio = parse_portfolio(document, now=now, quotas=quotas)
+    portfolio = replace(parse_portfolio(document, now=now, quotas=quotas), past_runs=gpuplan.past_runs())
     told: list[Progress] = []
 
     def tell(progress: Progress) -> None:

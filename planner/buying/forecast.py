@@ -5,6 +5,7 @@ from datetime import datetime
 
 from catalog.owned import OwnedMachine
 from planner.job import TrainingJob
+from planner.past_runs import PastRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +62,7 @@ class Limits:
 class Forecast:
     """The whole question. `scenarios` are (name, probability); `turned_down` are machines left out and why.
 
-    `commitments` are the kinds with a term that may be entered into. With `jobs_wait` runs are put off until a machine
+    `past_runs`, the user's own, shift and narrow the estimates. `commitments` are the kinds with a term that may be entered into. With `jobs_wait` runs are put off until a machine
     is free, so that the load is even; else a run that finds none is rented for.
     """
 
@@ -78,3 +79,4 @@ class Forecast:
     jobs_wait: bool = False
     turned_down: tuple[tuple[str, str], ...] = ()
     assumptions: tuple[str, ...] = ()
+    past_runs: tuple[PastRun, ...] = ()

@@ -21,6 +21,7 @@ from planner.candidates.market import Market, owned_market, rented
 from planner.candidates.requirements import kinds_asked
 from planner.choice import cheapest, in_words
 from planner.discounts import discounted
+from planner.estimate.learned import learned_from
 from planner.job import Constraints
 from planner.question import Question
 from planner.settings import PlannerSettings
@@ -76,7 +77,8 @@ def served(forecast: Forecast, columns: Columns, settings: PlannerSettings) -> S
 def _question(each: ForecastJob, market: Market, forecast: Forecast, settings: PlannerSettings) -> Question:
     job = each.job
     work = work_of(job.workload, job.training)
-    return Question(job=job, work=work, markets=(market,), start=forecast.start, settings=settings)
+    learned = learned_from(forecast.past_runs, work.task)
+    return Question(job=job, work=work, markets=(market,), start=forecast.start, settings=settings, learned=learned)
 
 
 def _constrained(each: ForecastJob, constraints: Constraints) -> ForecastJob:

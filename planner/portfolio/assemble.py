@@ -15,6 +15,7 @@ from planner.answer import Choice
 from planner.candidates.configurations import Configurations
 from planner.candidates.gather import Candidates, candidates
 from planner.choice import in_words
+from planner.estimate.learned import learned_from
 from planner.portfolio.instance import Instance
 from planner.portfolio.markets import Pools
 from planner.portfolio.request import Portfolio, PortfolioJob
@@ -101,12 +102,14 @@ def _options(
 ) -> tuple[tuple[Option, ...], dict[str, int]]:
     """The options of one job that could be in a best plan, and why offers were rejected."""
     try:
+        work = work_of(each.job.workload, each.job.training)
         question = Question(
             job=each.job,
-            work=work_of(each.job.workload, each.job.training),
+            work=work,
             markets=pools.markets,
             start=portfolio.start,
             settings=settings,
+            learned=learned_from(portfolio.past_runs, work.task),
         )
         found = candidates(question)
     except UnusableInput as error:

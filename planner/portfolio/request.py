@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from planner.job import TrainingJob
+from planner.past_runs import PastRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,10 @@ class Quota:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Portfolio:
-    """Jobs, quotas, slots of `slot_hours` from `start` on, `slots` of them, and a budget over all in USD."""
+    """Jobs, quotas, slots of `slot_hours` from `start` on, `slots` of them, and a budget over all in USD.
+
+    `past_runs`, the user's own, shift and narrow the estimates as in a plan of one job.
+    """
 
     name: str
     start: datetime
@@ -52,4 +56,5 @@ class Portfolio:
     slots: int
     jobs: tuple[PortfolioJob, ...]
     quotas: tuple[Quota, ...] = ()
+    past_runs: tuple[PastRun, ...] = ()
     budget_usd: float | None = None

@@ -1,5 +1,6 @@
 """Own, commit or rent over a small catalogue: figures worked out by hand, and the laws that hold whatever the figures."""
 
+import math
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -17,7 +18,9 @@ from planner.buying.document import document
 from planner.buying.finance import HOURS_PER_YEAR
 from planner.buying.forecast import Forecast
 from planner.buying.served import served
+from planner.past_runs import PastRun
 from planner.settings import Discount, PlannerSettings
+from planner.workload import work_of
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SETTINGS = PlannerSettings()
@@ -183,3 +186,15 @@ def test_a_forecast_beyond_what_can_be_solved_is_refused_with_what_to_leave_out(
     asked = forecast(jobs=many, scenarios=chances, horizon_years=15, jobs_wait=False, machines=None)
     with pytest.raises(UnusableInput, match="jobs: with these scenarios, years and machines come to"):
         decide(asked, catalogue(on_demand=200.0), SETTINGS)
+
+
+def test_what_the_user_s_own_runs_took_counts_for_machines_to_buy_and_to_rent() -> None:
+    columns, asked = catalogue(on_demand=2.0), forecast()
+    job = asked.jobs[0].job
+    slow = PastRun(task=work_of(job.workload, job.training).task, accelerator="L4", log_hours=math.log(3.0))
+    plain, taught = served(asked, columns, SETTINGS), served(replace(asked, past_runs=(slow,) * 20), columns, SETTINGS)
+    assert taught.machine_hours[0, 0] > 1.5 * plain.machine_hours[0, 0]
+    before, after = plain.rented[0], taught.rented[0]
+    assert before is not None
+    assert after is not None
+    assert after.cost.expected > 1.5 * before.cost.expected

@@ -1,5 +1,7 @@
 """Pools as a portfolio sees them: own machines in their free windows, quotas by family and vCPU, held nodes."""
 
+import math
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
@@ -11,11 +13,13 @@ from catalog.free_time import FreeSpan
 from catalog.offer import InstanceType, Offer
 from catalog.owned import OwnedMachine
 from planner.job import Constraints, Explicit, TrainingJob
+from planner.past_runs import PastRun
 from planner.portfolio.answer import Limits, plan_portfolio
 from planner.portfolio.assemble import assemble
 from planner.portfolio.markets import pools_of
 from planner.portfolio.request import Portfolio, PortfolioJob, Quota
 from planner.settings import HeldCommitment, PlannerSettings
+from planner.workload import work_of
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 SETTINGS = PlannerSettings()
@@ -156,3 +160,17 @@ def test_a_job_shut_out_by_a_quota_of_zero_is_let_in_by_nothing_it_is_told_of_bu
     left = answer["left_out"][0]
     assert quota.name in left["would_let_it_in"][0]["change"]
     assert quota.name in left["reason"]
+
+
+def test_what_the_user_s_own_runs_took_counts_for_every_job_of_a_portfolio() -> None:
+    asked = portfolio(1)
+    work = work_of(asked.jobs[0].job.workload, asked.jobs[0].job.training)
+    slow = tuple(PastRun(task=work.task, accelerator="A100-40GB-SXM", log_hours=math.log(3.0)) for _ in range(20))
+    plain, taught = (
+        {option.choice.nodes: option.choice.hours.expected for option in assemble(each, pools, SETTINGS).options}
+        for each in (asked, replace(asked, past_runs=slow))
+        for pools in (pools_of(each, COLUMNS, (), SETTINGS),)
+    )
+    both = plain.keys() & taught.keys()
+    assert both
+    assert all(taught[nodes] - SETTINGS.setup_hours > 1.5 * (plain[nodes] - SETTINGS.setup_hours) for nodes in both)
