@@ -42,7 +42,6 @@ class Recipe:
     share: tuple[float, float] = (0.5, 0.9)
     slack: tuple[float, float] = (1.05, 1.7)
     optional: float = 0.3
-    budget_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ on-demand, until ahead of where the line will be two changeovers later. `waits` 
 rule, in which spot that comes up is not taken either before the line is passed.
 """
 
+from abc import ABC, abstractmethod
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -56,7 +57,7 @@ def must_rescue(terms: SpotTerms, seen: "Seen", target: Ints) -> Flags:
     return np.asarray((target != demand) & late & ~ends)
 
 
-class _Guarded:
+class _Guarded(ABC):
     """A rule under the safety net."""
 
     def __init__(self, terms: SpotTerms) -> None:
@@ -74,8 +75,9 @@ class _Guarded:
         self.bound |= must_rescue(self.terms, seen, target)
         return np.where(self.bound, self.demand, target)
 
+    @abstractmethod
     def _prefer(self, seen: "Seen") -> Ints:
-        raise NotImplementedError
+        """The zone to be at, `demand` for on-demand, or `_WAITING`, were there no safety net."""
 
     def _spot(self, seen: "Seen") -> Ints:
         """The zone to be at, or `_WAITING` where none is up."""
