@@ -108,11 +108,32 @@ def test_adapters_hold_no_more_states_than_full_training(
     job = Preset(model=model, tokens=1e9)
     full, adapted = work_of(job, every), work_of(job, some)
     # Adapters stand beside weights of 2 bytes; half as many parameters at 4 bytes and more already outweigh the rest.
-    assume(adapted.trainable_parameters <= full.trainable_parameters / 2)
+    # ZeRO-2 divides what they save, gradients and optimizer, by the devices, but not the adapters' own weights.
+    divided = devices if stage == 2 else 1
+    assume(adapted.trainable_parameters <= full.trainable_parameters / (2 * divided))
     machines = cluster(chip(), devices=devices, memory_mib=ROOMY_MIB)
     fixed = {"tensor": 1, "pipeline": 1, "zero_stage": stage, "micro_batch": 1}
     held = [ask(work, machines, training, **fixed).states_gib[0] for work, training in ((full, every), (adapted, some))]
     assert held[1] <= held[0] * (1 + 1e-9)
+
+
+def test_large_adapters_outweigh_gradients_that_eight_devices_divide() -> None:
+    every = Training(precision="bf16", optimizer="adafactor", states="pure_bf16")
+    some = replace(every, method="lora", rank=75)
+    full, adapted = (work_of(Preset(model="bert-base", tokens=1e9), each) for each in (every, some))
+    fixed = {"tensor": 1, "pipeline": 1, "zero_stage": 2, "micro_batch": 1}
+    machines = cluster(chip(), devices=8, memory_mib=ROOMY_MIB)
+    held = [
+        ask(work, machines, training, **fixed).states_gib[0] * 2**30
+        for work, training in ((full, every), (adapted, some))
+    ]
+    # Weights of 2 bytes on every device, gradients of 2 bytes divided by 8; adafactor's factors are next to nothing.
+    assert held[0] == pytest.approx((2 + 2 / 8) * full.trainable_parameters, rel=0.02)
+    # The same weights, frozen, and adapters of 2 bytes with their divided gradients on top.
+    assert held[1] == pytest.approx(
+        2 * full.trainable_parameters + (2 + 2 / 8) * adapted.trainable_parameters, rel=0.02
+    )
+    assert held[1] > held[0]
 
 
 def test_full_training_with_adam_holds_sixteen_bytes_a_parameter() -> None:
