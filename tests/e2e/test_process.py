@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,15 @@ def service(environment: dict[str, str]) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [*GPUPLAN, "serve", "--port", str(port)]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+    # A run in the background of a shell ignores interrupts, and a child would inherit that.
+    heeded = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        preexec_fn=heeded,  # noqa: PLW1509 (nothing else runs in this process that the fork could meet half-way)
+    ) as process:
         url = f"http://127.0.0.1:{port}"
         try:
             _wait(url, process)
