@@ -25,6 +25,7 @@ def plan_document(
     now: datetime,
     report: Callable[[Progress], None] | None,
     limits: Limits,
+    cancelled: Callable[[], bool] | None = None,
 ) -> dict[str, Any]:
     """`{"portfolio": ..., "meta": ...}`; the settings' `quotas` hold beside the document's own."""
     began = time.perf_counter()
@@ -43,6 +44,7 @@ def plan_document(
         settings=gpuplan.settings,
         limits=limits,
         report=tell,
+        cancelled=cancelled,
     )
     taken = time.perf_counter() - began
     return {

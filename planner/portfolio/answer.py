@@ -45,8 +45,12 @@ def plan_portfolio(
     settings: PlannerSettings,
     limits: Limits,
     report: Callable[[Progress], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
 ) -> Document:
     """The best plan found for all jobs together, with its proven gap, as the object that every door gives.
+
+    `report` is told where the search stands; `cancelled` is asked at least every second, and once it says yes the
+    answer is the best plan so far.
 
     `limits` bound the search, which begins once every job's configurations are known. Raises `UnusableInput` for
     jobs that contradict themselves and portfolios too large for the memory.
@@ -59,6 +63,7 @@ def plan_portfolio(
         time_limit_s=limits.time_limit_s,
         iterations=limits.iterations,
         report=report,
+        cancelled=cancelled,
     )
     return _Answer(portfolio, pools, assembled, found).document(columns.snapshot_id, settings, limits)
 

@@ -11,6 +11,7 @@ job's least by more than the gap is in no better plan, and is left out of step 5
 With an iteration limit the result rests on the seed alone; with a time limit it says how many iterations were done.
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,13 +43,18 @@ TEMPERATURE, COOLING = 0.05, 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Where a search stands: seconds since it began, best cost and bound in USD, and the gap between as a share."""
+    """Where a search stands: seconds since it began, best cost and bound in USD, the gap between as a share.
+
+    `jobs_planned` of `jobs` run in the best plan so far.
+    """
 
     elapsed_s: float
     cost_usd: float
     bound_usd: float
     gap: float
     stage: str
+    jobs_planned: int
+    jobs: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -81,16 +87,20 @@ def search(
     time_limit_s: float | None = None,
     iterations: int | None = None,
     report: Callable[[Progress], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Found:
     """The best plan found and the proven gap. `time_limit_s` or `iterations` (of ruin and recreate) must be given.
+
+    `report` is told of every step; `cancelled` is asked at least every second, and once it says yes the search ends
+    with what it has.
 
     Raises `WrongPlanError` if the plan does not pass the independent check.
     """
     if time_limit_s is None and iterations is None:
         raise ValueError("a time limit or an iteration limit is needed")
     limits = _Limits(seed=seed, time_limit_s=time_limit_s, iterations=iterations)
-    return _Search(instance, limits, report, clock).run()
+    return _Search(instance, limits, report, cancelled, clock).run()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +116,10 @@ class _Search:
         instance: Instance,
         limits: _Limits,
         report: Callable[[Progress], None] | None,
+        cancelled: Callable[[], bool] | None,
         clock: Callable[[], float],
     ) -> None:
+        self._cancelled = cancelled
         self._clock, self._began = clock, clock()
         self._limit, self._most, self._report = limits.time_limit_s, limits.iterations, report
         self.instance, self.columns = instance, instance.columns
@@ -194,7 +206,7 @@ class _Search:
         self.done["neighbourhoods"] = number
 
     def _whole_model(self) -> None:
-        if self._proven() or not self._whole():
+        if self._proven() or not self._whole() or self._share() >= 1.0:
             return
         at = self._kept()
         left_s = None if self._limit is None else self._limit - self._elapsed()
@@ -261,7 +273,9 @@ class _Search:
         return self._clock() - self._began
 
     def _share(self) -> float:
-        """How much of the time limit is used up; 0 where there is none."""
+        """How much of the time limit is used up; 0 where there is none, infinite once the search is cancelled."""
+        if self._cancelled is not None and self._cancelled():
+            return math.inf
         return 0.0 if self._limit is None else self._elapsed() / max(self._limit, 1e-9)
 
     def _tell(self, stage: str) -> None:
@@ -274,5 +288,7 @@ class _Search:
                     bound_usd=bound,
                     gap=gap(self.best_usd, bound),
                     stage=stage,
+                    jobs_planned=int((self.best >= 0).sum()),
+                    jobs=self.instance.jobs,
                 )
             )
