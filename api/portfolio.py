@@ -13,11 +13,11 @@ from planner.portfolio.answer import Limits, plan_portfolio
 from planner.portfolio.search import Progress
 
 if TYPE_CHECKING:
-    from api.app import Gpuplan
+    from api.questions.opened import Opened
 
 
 def plan_document(
-    gpuplan: "Gpuplan",
+    gpuplan: "Opened",
     document: dict[str, Any],
     quotas: tuple[QuotaDocument, ...],
     *,

@@ -23,7 +23,7 @@ from catalog.watches import Watch
 from providers.said import said
 
 if TYPE_CHECKING:
-    from api.app import Gpuplan
+    from api.questions.watches import Watches
 
 Document = dict[str, Any]
 
@@ -37,7 +37,7 @@ class _Checked:
     problem: str = ""
 
 
-def check_watches(gpuplan: "Gpuplan", snapshot_id: str, now: datetime, *, patience: Patience | None = None) -> Document:
+def check_watches(gpuplan: "Watches", snapshot_id: str, now: datetime, *, patience: Patience | None = None) -> Document:
     """Plans every watched job on the snapshot as of `now`, tells what changed, and sends what is still to be sent.
 
     Gives `{snapshot_id, checked, told, problems, deliveries, meta}`. A job that cannot be planned and a channel
@@ -88,7 +88,7 @@ def deliveries(delivered: Delivered, names: dict[str, str]) -> Document:
     }
 
 
-def _checked(gpuplan: "Gpuplan", watched: Sequence[Watch], snapshot_id: str, now: datetime) -> list[_Checked]:
+def _checked(gpuplan: "Watches", watched: Sequence[Watch], snapshot_id: str, now: datetime) -> list[_Checked]:
     columns = gpuplan.columns_with_owned(snapshot_id)
     found = []
     for watch in watched:
@@ -103,7 +103,7 @@ def _checked(gpuplan: "Gpuplan", watched: Sequence[Watch], snapshot_id: str, now
     return found
 
 
-def _check(gpuplan: "Gpuplan", watch: Watch, columns: Columns, now: datetime) -> _Checked:
+def _check(gpuplan: "Watches", watch: Watch, columns: Columns, now: datetime) -> _Checked:
     before = watch.last_told
     deadline = deadline_of(watch.job)
     if deadline is not None and deadline <= now:
@@ -125,7 +125,7 @@ def _check(gpuplan: "Gpuplan", watch: Watch, columns: Columns, now: datetime) ->
 
 
 def _tell(
-    gpuplan: "Gpuplan",
+    gpuplan: "Watches",
     watch: Watch,
     last_told: Document,
     payload: Document,

@@ -19,7 +19,7 @@ from catalog.notifications import Notification
 from catalog.watches import Watch
 
 if TYPE_CHECKING:
-    from api.app import Gpuplan
+    from api.questions.watches import Watches
 
 Document = dict[str, Any]
 
@@ -27,7 +27,7 @@ Document = dict[str, Any]
 MOST_WATCHES = 2_000
 
 
-def add(gpuplan: "Gpuplan", document: Document, now: datetime) -> Document:
+def add(gpuplan: "Watches", document: Document, now: datetime) -> Document:
     """Keeps a watch and gives it with the answer that changes are told against; the same watch twice is one.
 
     Raises `UnusableInput` for a job that nobody can plan, an unknown channel, and past `MOST_WATCHES`.
@@ -58,7 +58,7 @@ def _with_id(watch: Watch) -> Watch:
     return replace(watch, id=f"watch-{digest[:16]}")
 
 
-def _warnings(gpuplan: "Gpuplan", watch: Watch) -> list[str]:
+def _warnings(gpuplan: "Watches", watch: Watch) -> list[str]:
     """Channels that could not be told anything from here: the nightly run may have other variables."""
     found = []
     for name in watch.channels:
@@ -69,12 +69,12 @@ def _warnings(gpuplan: "Gpuplan", watch: Watch) -> list[str]:
     return found
 
 
-def listed(gpuplan: "Gpuplan") -> Document:
+def listed(gpuplan: "Watches") -> Document:
     """Every watch, the oldest first."""
     return {"watches": [shown(each) for each in gpuplan.store.watching.every()]}
 
 
-def one(gpuplan: "Gpuplan", watch_id: str) -> Document:
+def one(gpuplan: "Watches", watch_id: str) -> Document:
     """One watch with its job and all it had to say, the newest first. Raises `NotStored` if there is none."""
     watch, said = gpuplan.store.watching.one(watch_id)
     return shown(watch) | {"job": watch.job, "notifications": [notification(each) for each in said]}
@@ -113,7 +113,7 @@ def notification(each: Notification) -> Document:
     }
 
 
-def try_out(gpuplan: "Gpuplan", channel: str, now: datetime, *, patience: Patience | None = None) -> Document:
+def try_out(gpuplan: "Watches", channel: str, now: datetime, *, patience: Patience | None = None) -> Document:
     """Sends a message that only says that it arrived.
 
     Raises `UnusableInput` for an unknown channel or what its variables hold, `ProviderFailure` if nobody takes it.

@@ -1,0 +1,1 @@
+"""What gpuplan can be asked, by topic; `api.app` puts the topics together."""

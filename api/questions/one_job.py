@@ -1,0 +1,98 @@
+"""What may be asked of one job: its plan, an estimate, and what a run of it measured."""
+
+import time
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+from api.questions.opened import Document, Opened, an_id, body_of, meta
+from api.version import gpuplan_version
+
+
+class OneJob(Opened):
+    """Questions about one job."""
+
+    def plan(
+        self,
+        document: Document,
+        *,
+        frontier: bool = False,
+        snapshot: str | None = None,
+        now: datetime | None = None,
+        save: bool = True,
+    ) -> Document:
+        """The cheapest plan for a job document, or why there is none; saved under its id unless `save` is off.
+
+        The answer is `{"outcome": "planned", "plan": ..., "meta": ...}` or `{"outcome": "infeasible", ...}`.
+        """
+        from api.documents.job import canonical, parse_job
+
+        began = time.perf_counter()
+        now = now or datetime.now(UTC)
+        job = parse_job(document, now=now)
+        # Only now: a job that cannot be read is refused without waiting for the planner's libraries.
+        from planner.answer import Planned
+        from planner.document import document as as_document
+        from planner.plan import plan
+
+        columns = self.columns(snapshot)
+        outcome = plan(
+            job, columns, owned=self.owned, settings=self.settings, past_runs=self.past_runs(), frontier=frontier
+        )
+        echoed = canonical(job)
+        answer: Document = as_document(outcome, echoed, version=gpuplan_version())
+        solver = outcome.proof.certificate.milliseconds if isinstance(outcome, Planned) else None
+        answer |= {"meta": meta(answer, columns, now, began) | {"solver_milliseconds": solver}}
+        if save:
+            self.save_plan(answer, now)
+        return answer
+
+    def save_plan(self, answer: Document, now: datetime) -> None:
+        """Save an answer of `plan` under its id."""
+        body = body_of(answer)
+        self.store.save_plan(body["id"], body["snapshot_id"], body["job"], answer, now)
+
+    def saved_plan(self, plan_id: str) -> Document:
+        """The answer saved under `plan_id`, as it was given. Raises `UnusableInput` if there is none."""
+        return self.store.plan(an_id(plan_id, "plan")).outcome
+
+    def estimate(self, document: Document, *, now: datetime | None = None) -> Document:
+        """Time and memory of a job on one given configuration: no prices, and of the store the user's own runs alone."""
+        from api.documents.estimate_request import parse_estimate_request
+
+        job, on = parse_estimate_request(document, now=now or datetime.now(UTC))
+        from planner.estimate.learned import learned_from
+        from planner.estimate.single import On, estimate_on
+        from planner.workload import work_of
+
+        work = work_of(job.workload, job.training)
+        learned = learned_from(self.past_runs(), work.task)
+        answer: Document = estimate_on(work, job.training, On(**on), goodput=self.settings.goodput, learned=learned)
+        return answer
+
+    def presets(self) -> list[Document]:
+        """The models known by name."""
+        from planner.workload.presets import presets
+
+        return [asdict(each) for each in presets().values()]
+
+    def report_actuals(self, plan_id: str, document: Document, *, now: datetime | None = None) -> Document:
+        """Keep what a run of a plan measured, and show it against the plan; the same report twice is one."""
+        saved = self.store.plan(an_id(plan_id, "plan"))
+        from api.actuals import report
+
+        return report(self.store, saved, document, now or datetime.now(UTC))
+
+    def actuals(self, plan_id: str | None = None) -> Document:
+        """What runs of a plan, or of all plans, measured, against the prediction, and what they teach."""
+        if plan_id is not None:
+            self.saved_plan(plan_id)
+        from api.actuals import listed
+
+        return listed(self.store, plan_id, learning=self.settings.learning == "on")
+
+    def forget_actuals(self, actual_id: str | None = None) -> Document:
+        """Forget one report, or all of them; estimates are then as if it had never been given."""
+        if actual_id is None:
+            return {"forgotten": self.store.forget_actuals()}
+        self.store.forget_actual(an_id(actual_id, "actual"))
+        return {"forgotten": 1}

@@ -1,0 +1,113 @@
+"""What every question needs: the environment, the store, the user's assumptions and machines, opened on first use."""
+
+import threading
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from api.documents.channel import ChannelDocument
+from api.own_machines import owned_machines
+from api.settings import Environment, planner_settings, settings_file
+from api.version import gpuplan_version
+from catalog.columns import Columns
+from catalog.owned import OwnedMachine
+from catalog.snapshot_list import NotStored
+from catalog.store import Store
+from planner.past_runs import PastRun
+from planner.settings import PlannerSettings
+
+if TYPE_CHECKING:
+    from providers.clouds import MakeCloud
+
+Document = dict[str, Any]
+
+
+class Opened:
+    """The store and what the environment names. Opens the store on first use; safe to share between threads."""
+
+    def __init__(self, environment: Environment, *, clouds: "Mapping[str, MakeCloud] | None" = None) -> None:
+        """With what the environment names; nothing is read yet. `clouds` are those that there are, unless given."""
+        self._environment = environment
+        self._clouds = clouds
+        self._opening = threading.Lock()
+        self._store: Store | None = None
+        self._with_owned: Columns | None = None
+        self._read_runs: tuple[tuple[str, ...], tuple[PastRun, ...]] = (), ()
+
+    @property
+    def store(self) -> Store:
+        """The store, opened and holding at least the embedded snapshot."""
+        with self._opening:
+            if self._store is None:
+                store = Store.open(self._environment.database_url)
+                store.ensure_embedded()
+                self._store = store
+            return self._store
+
+    @cached_property
+    def settings(self) -> PlannerSettings:
+        """The planner's assumptions, from the settings file if there is one."""
+        return planner_settings(self._environment.settings)
+
+    @cached_property
+    def channels(self) -> tuple[ChannelDocument, ...]:
+        """Where watches may send their messages, from the settings file."""
+        return settings_file(self._environment.settings).channels
+
+    @cached_property
+    def owned(self) -> tuple[OwnedMachine, ...]:
+        """The user's own machines, from the inventory file if there is one, with what was measured on them."""
+        return owned_machines(self._environment)
+
+    def columns(self, snapshot_id: str | None = None) -> Columns:
+        """The columns of a snapshot, the current one by default."""
+        return self.store.columns(self.store.current_snapshot_id() if snapshot_id is None else snapshot_id)
+
+    def past_runs(self) -> tuple[PastRun, ...]:
+        """What the user's own runs say of estimates; nothing if learning is off, or there is no store yet."""
+        url = self._environment.database_url
+        if self.settings.learning == "off" or (self._store is None and not Store.is_there(url)):
+            return ()
+        ids = self.store.actual_ids()
+        known, runs = self._read_runs
+        if ids != known:
+            from planner.actuals import past_runs
+
+            runs = past_runs(self.store.actuals())
+            self._read_runs = ids, runs
+        return runs
+
+
+def an_id(text: str, what: str) -> str:
+    """The text, if it can be an id: PostgreSQL takes no NUL in text, and no id of ours has anything of the kind."""
+    if not text.isprintable():
+        raise NotStored.at(what, message=f"no id has control characters; accepted: the id of a stored {what}")
+    return text
+
+
+def body_of(answer: Document) -> Document:
+    """The plan, or the infeasible part, of an answer."""
+    body: Document = answer.get("plan") or answer.get("infeasible") or {}
+    return body
+
+
+def meta(outcome: Document, columns: Columns, now: datetime, began: float) -> Document:
+    """What changes by the clock: when, how long it took, and how old prices were at that time."""
+    observed = [
+        phase["price_observed_at"] for phase in body_of(outcome).get("phases", ()) if phase.get("price_observed_at")
+    ]
+    oldest = min((datetime.fromisoformat(text) for text in observed), default=None)
+    return {
+        "created_at": now.isoformat(),
+        "milliseconds": round((time.perf_counter() - began) * 1e3, 3),
+        "price_age_days": days_between(now, oldest) if oldest else None,
+        "snapshot_age_days": days_between(now, columns.observed_at),
+        "version": gpuplan_version(),
+    }
+
+
+def days_between(now: datetime, then: datetime) -> float:
+    """Days from `then` to `now`, to the hundredth."""
+    return round((now - then).total_seconds() / 86_400, 2)

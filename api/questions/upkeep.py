@@ -1,0 +1,93 @@
+"""What keeps the store fresh and small: refreshes, retention, and whether the service is ready."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from api.questions.opened import Document, an_id, days_between
+from api.questions.watches import Watches
+from api.settings import settings_file
+from catalog.errors import StoreFailure
+
+if TYPE_CHECKING:
+    from providers.gather import Progress
+
+
+class Upkeep(Watches):
+    """Questions about the store itself, and what is done to it."""
+
+    def refresh(
+        self, document: Document, *, began: Callable[[Document], None] | None = None, progress: "Progress | None" = None
+    ) -> Document:
+        """Pull live prices into a new snapshot, plan watched jobs on it, and say what came of it.
+
+        `began` is told the refresh's id once it runs, `progress` each region. Raises `RefreshRunning` if another is
+        running on the same store.
+        """
+        from api.documents.refresh import parse_refresh
+        from api.refresh import Watching, nobody, run_refresh
+        from api.refresh_report import stored, with_watches
+        from providers.clouds import installed_clouds
+        from providers.gather import no_progress
+
+        wanted = parse_refresh(document)
+        _ = self.channels  # a settings file that cannot be read is said before anything is asked
+        answer = run_refresh(
+            self.store,
+            wanted,
+            installed_clouds() if self._clouds is None else self._clouds,
+            self._environment.sources(),
+            retain=self.retain,
+            watching=Watching(began=began or nobody, progress=progress or no_progress),
+        )
+        try:
+            answer = with_watches(answer, self.check_watches())
+            self.store.rewrite_report(answer["id"], stored(answer))
+        except StoreFailure as error:
+            what = "watches were not checked" if answer["watches"] is None else "the report does not keep its watches"
+            answer = with_watches(answer, answer["watches"], f"{what}: {error}")
+        return answer
+
+    def refreshes(self) -> Document:
+        """What the last refreshes did, the newest first, in short."""
+        from api.refresh_report import in_short
+
+        return {"refreshes": [in_short(each.report) for each in self.store.refreshes()]}
+
+    def refresh_report(self, refresh_id: str) -> Document:
+        """What one refresh did. Raises `NotStored` if there is none."""
+        return self.store.refresh(an_id(refresh_id, "refresh")).report
+
+    def retain(self, *, now: datetime | None = None) -> Document:
+        """Forget what the settings file lets go, and count it; for the end of a refresh."""
+        policy = settings_file(self._environment.settings).retention.policy()
+        return asdict(self.store.retain(policy, now or datetime.now(UTC)))
+
+    def readiness(self) -> Document:
+        """Which snapshot is loaded and how old it is; raises `StoreFailure` when the store cannot be read."""
+        self.store.ping()
+        columns = self.columns()
+        now = datetime.now(UTC)
+        return {
+            "status": "ready",
+            "snapshot_id": columns.snapshot_id,
+            "offers": len(columns),
+            "observed_at": columns.observed_at.isoformat(),
+            "age_days": days_between(now, columns.observed_at),
+            "last_refresh": self._last_refresh(now),
+        }
+
+    def _last_refresh(self, now: datetime) -> Document | None:
+        """How the last refresh went and how long ago, None before the first."""
+        last = self.store.last_refresh()
+        if last is None:
+            return None
+        whole = self.store.last_whole_refresh_at()
+        return {
+            "id": last.id,
+            "outcome": last.outcome,
+            "finished_at": last.finished_at.isoformat(),
+            "age_days": days_between(now, last.finished_at),
+            "last_whole_age_days": None if whole is None else days_between(now, whole),
+        }
