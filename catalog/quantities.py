@@ -22,6 +22,14 @@ MAX_COUNT = 1e18
 #: A thousand times the compute of the largest published runs (about 5e26 FLOPs, Epoch AI 2025).
 MAX_FLOPS = 1e30
 MAX_USD = 1e12
+#: The world emits some 5e13 kg of CO2 equivalents a year (UNEP, Emissions Gap Report 2024: 57 Gt).
+MAX_CARBON_KG = 1e14
+_KG_PER: dict[str, Fraction] = {
+    "": Fraction(1),
+    **dict.fromkeys(("g", "gram", "grams"), Fraction(1, 1000)),
+    **dict.fromkeys(("kg", "kgs"), Fraction(1)),
+    **dict.fromkeys(("t", "ton", "tons", "tonne", "tonnes"), Fraction(1000)),
+}
 
 _DIGITS = r"(?:\d{1,3}(?:[,_]\d{3})+|\d+)(?:\.\d*)?|\.\d+"
 _NUMBER = re.compile(rf"([-+]?(?:{_DIGITS})(?:[eE][-+]?\d+)?)\s*(.*)", re.DOTALL)
@@ -147,6 +155,16 @@ def usd(value: object, *, top: float = MAX_USD, zero: bool = False) -> float:
     return _bounded(
         number * _COUNT_PER[unit.lower()], value, top=top, zero=zero, accepted=accepted, unit=" USD", low=1e-6
     )
+
+
+def carbon_kg(value: object) -> float:
+    """CO2 equivalents in kg: 500, `500 kg`, `2 t`, `800 kgCO2e`; a ton is 1000 kg."""
+    accepted = "write kg of CO2 equivalents as a number, or 500 kg, 2 t"
+    number, unit = _number_and_unit(value, accepted)
+    name = re.sub(r"\s*co2(?:e|eq)?$", "", unit.lower())
+    if name not in _KG_PER:
+        raise ValueError(f"{shown(value)}: {shown(unit)} is not a unit of carbon; {accepted}")
+    return _bounded(number * _KG_PER[name], value, top=MAX_CARBON_KG, zero=False, accepted=accepted, unit=" kg")
 
 
 def fraction(value: object) -> float:

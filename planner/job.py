@@ -131,7 +131,10 @@ class Training:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
-    """What may be chosen. Empty means: no restriction (for `price_kinds`: those in_default)."""
+    """What may be chosen. Empty means: no restriction (for `price_kinds`: those in_default).
+
+    `carbon_budget_kg` of None means: any; with one, machines of unknown carbon are out.
+    """
 
     providers: tuple[str, ...] = ()
     regions: tuple[str, ...] = ()
@@ -142,6 +145,7 @@ class Constraints:
     instance_types: tuple[str, ...] = ()
     max_nodes: int = 32
     max_accelerators: int | None = None
+    carbon_budget_kg: float | None = None
     unverified_availability: bool = False
     partitions: tuple[str, ...] = ("commercial",)
 
@@ -160,7 +164,8 @@ class TrainingJob:
     """One job, checked: times in hours from `start`, money in dollars.
 
     `deadline_hours` of None means any speed. `confidence` is the probability of finishing by the
-    deadline that a plan must reach. `assumptions` are sentences on what was filled in for the user.
+    deadline that a plan must reach. `objective` is what is least among plans within the requirements: cost,
+    carbon or time. `assumptions` are sentences on what was filled in for the user.
     """
 
     name: str
@@ -170,6 +175,7 @@ class TrainingJob:
     deadline_hours: float | None = None
     budget_usd: float | None = None
     confidence: float = 0.9
+    objective: str = "cost"
     constraints: Constraints = field(default_factory=Constraints)
     data: DataSource = field(default_factory=DataSource)
     assumptions: tuple[str, ...] = ()

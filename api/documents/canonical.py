@@ -29,6 +29,7 @@ def canonical(job: TrainingJob) -> dict[str, Any]:
         "deadline": job.deadline_hours,
         "budget_usd": None if job.budget_usd is None else usd_text(usd_micros(job.budget_usd)),
         "confidence": job.confidence,
+        "objective": job.objective,
         "constraints": _constraints(job),
         "data": _data(job.data),
     }

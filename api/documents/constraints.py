@@ -10,7 +10,7 @@ from catalog.accelerator_names import accelerator_text
 from catalog.accelerators import accelerator_family, accelerators
 from catalog.document_fields import Document, Reads, YesNo, choice, choose, listed, nearest, quantity, whole_number
 from catalog.price_kinds import price_kinds
-from catalog.quantities import gb, shown
+from catalog.quantities import carbon_kg, gb, shown
 from catalog.regions import GEOGRAPHIES, regions
 from planner.job import Constraints, DataSource
 
@@ -95,6 +95,9 @@ class ConstraintsDocument(Document):
     instance_types: Types = ()
     max_nodes: Annotated[int, whole_number(1, MAX_NODES)] = 32
     max_accelerators: Annotated[int, whole_number(1, MAX_ACCELERATORS)] | None = None
+    carbon_budget_kg: (
+        Annotated[float, quantity(carbon_kg, "kg of CO2 equivalents; 500, 500 kg, 2 t", 500, "2 t")] | None
+    ) = None
     unverified_availability: Annotated[bool, YesNo] = False
     partitions: Partitions = ("commercial",)
 

@@ -12,6 +12,8 @@ from api.documents.words import (
     ADAPTERS,
     CHECKPOINTING,
     METHODS,
+    OBJECTIVE_ALIASES,
+    OBJECTIVES,
     OFFLOAD,
     OPTIMIZER_ALIASES,
     OPTIMIZERS,
@@ -103,6 +105,7 @@ class JobDocument(Document):
     deadline: Deadline | None = None
     budget_usd: Annotated[float, quantity(usd, "US dollars: 250000, $250,000, 250k", 250_000, "$250k")] | None = None
     confidence: Annotated[float, quantity(fraction, "probability to finish by the deadline", 0.95, "95%")] = 0.9
+    objective: Annotated[str, choice(OBJECTIVES, OBJECTIVE_ALIASES, "what is least within the requirements")] = "cost"
     constraints: ConstraintsDocument = Field(default_factory=ConstraintsDocument)
     data: DataDocument = Field(default_factory=DataDocument)
 
@@ -131,6 +134,7 @@ class JobDocument(Document):
             deadline_hours=deadline_hours,
             budget_usd=self.budget_usd,
             confidence=self.confidence,
+            objective=self.objective,
             constraints=self.constraints.constraints(),
             data=self.data.source(),
             assumptions=(*notes, *self.constraints.notes()),

@@ -39,3 +39,7 @@ SOFTWARE = tuple(STACKS)
 PROVIDERS = ("aws", "gcp", "azure", "local")
 PROVIDER_ALIASES = {"amazon": "aws", "google": "gcp", "gcloud": "gcp", "microsoft": "azure", "own": "local"}
 PARTITIONS = ("commercial", "gov", "china")
+
+#: What may be least; the others are then requirements at most.
+OBJECTIVES = ("cost", "carbon", "time")
+OBJECTIVE_ALIASES = {"price": "cost", "money": "cost", "co2": "carbon", "emissions": "carbon", "speed": "time"}

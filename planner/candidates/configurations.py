@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.candidates.carbon import carbon_bits, carbon_kg
 from planner.candidates.machine_rows import MachineRows, machine_rows
 from planner.candidates.market import Market
 from planner.candidates.requirements import BIT
@@ -32,7 +33,8 @@ class Configurations:
     """Configurations of one or more markets.
 
     `market` indexes the markets, `place` the arranged offers of that market, `row` its estimates.
-    `broken` are the bits of requirements that a configuration does not meet (time and money apart).
+    `broken` are the bits of requirements that a configuration does not meet (time and money apart). `carbon_kg` is nan
+    where power or grid is unknown.
     """
 
     market: Ints
@@ -42,6 +44,7 @@ class Configurations:
     broken: NDArray[np.uint16]
     cluster_rate: Floats
     checkpoint_hours: Floats
+    carbon_kg: Floats
     bill: Bill
 
     def __len__(self) -> int:
@@ -112,15 +115,19 @@ def configurations(
     pairs = _runnable(market, screened, ready)
     run = _run(question, market, pairs, ready, costs)
     devices = snapshot.shapes.devices[snapshot.shapes.of_type[snapshot.type_index[pairs.place]]]
+    paid = bill(run, question.job.confidence, question.settings)
+    kg = carbon_kg(market, pairs.place, pairs.nodes, paid.run_hours)
+    size = _size_bits(question.job, pairs.nodes, pairs.nodes * devices)
     result = Configurations(
         market=np.full(len(pairs.place), number, np.int64),
         place=pairs.place,
         row=pairs.row,
         nodes=pairs.nodes,
-        broken=screened.broken[pairs.offer] | _size_bits(question.job, pairs.nodes, pairs.nodes * devices),
+        broken=screened.broken[pairs.offer] | size | carbon_bits(question.job, kg),
         cluster_rate=run.cluster_rate,
         checkpoint_hours=run.checkpoint_hours,
-        bill=bill(run, question.job.confidence, question.settings),
+        carbon_kg=kg,
+        bill=paid,
     )
     if any(machine.windows for machine in market.owned):
         result = in_windows(result, question, market)

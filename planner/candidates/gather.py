@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from planner.candidates.configurations import Configurations, Estimated, configurations, estimated, joined
 from planner.candidates.market import Market
 from planner.candidates.places import region_costs
-from planner.candidates.requirements import BIT, refuse_what_matches_nothing
+from planner.candidates.requirements import BIT, CARBON, refuse_what_matches_nothing
 from planner.candidates.screen import RegionCosts, Screened, screen
 from planner.cost.checkpoints import checkpoint_gb
 from planner.estimate.machines import REASONS
@@ -75,8 +75,9 @@ def _rejections(
     job: TrainingJob, market: Market, screened: Screened, ready: Estimated, table: Configurations
 ) -> dict[str, int]:
     """Offers left out, by reason: constraints, machines that cannot run the job, a cheaper offer of the same machine."""
-    table = table.take(table.broken == 0)
     rejected = dict(screened.rejected)
+    # A carbon budget is the one requirement that parts the node counts and places of a shape.
+    table = table.take(table.broken & ~CARBON == 0)
     shapes = market.snapshot.shapes
     ran = np.zeros(len(shapes), np.bool_)
     ran[shapes.of_type[market.snapshot.type_index[table.place]]] = True
@@ -86,7 +87,20 @@ def _rejections(
     dominated = int(screened.allowed_of_shape[ran].sum()) - len(np.unique(table.place))
     if dominated:
         rejected["dearer than another offer of the same machine"] = dominated
-    return rejected
+    return rejected | _by_carbon(table, len(market.columns))
+
+
+def _by_carbon(table: Configurations, places: int) -> dict[str, int]:
+    """Offers of which carbon leaves nothing: those over the budget at every node count, and those nobody knows it of."""
+    tried, known, kept = np.zeros((3, places), np.bool_)
+    tried[table.place] = True
+    known[table.place[~np.isnan(table.carbon_kg)]] = True
+    kept[table.place[table.broken == 0]] = True
+    counts = {
+        "over constraints.carbon_budget_kg at every node count": int((tried & known & ~kept).sum()),
+        "carbon unknown, so that neither a budget nor the objective can count it": int((tried & ~known & ~kept).sum()),
+    }
+    return {reason: count for reason, count in counts.items() if count}
 
 
 def _why(job: TrainingJob, market: Market, ready: Estimated, shape: int) -> str:

@@ -9,6 +9,7 @@ from catalog.columns import Columns
 from catalog.egress import EgressRate, egress_tiers
 from catalog.storage import storage_usd_per_gb_month
 from planner.answer import Choice
+from planner.candidates.carbon import kg_per_kwh
 from planner.candidates.screen import RegionCosts
 from planner.job import DataSource, TrainingJob
 
@@ -28,7 +29,11 @@ def region_costs(columns: Columns, data: DataSource, checkpoints_gb: float) -> R
     block, kept = _storage(columns)
     elsewhere = np.array([copied(data, *place) > 0 for place in columns.regions], np.bool_)
     monthly = block * elsewhere * data.dataset_gb + kept * checkpoints_gb
-    return RegionCosts(egress_usd=_egress(columns, data) * elsewhere, storage_usd_per_hour=monthly / HOURS_PER_MONTH)
+    return RegionCosts(
+        egress_usd=_egress(columns, data) * elsewhere,
+        storage_usd_per_hour=monthly / HOURS_PER_MONTH,
+        kg_per_kwh=kg_per_kwh(columns),
+    )
 
 
 @lru_cache(maxsize=8)

@@ -29,11 +29,15 @@ REQUIREMENTS = (
     "constraints.price_kinds",
     "constraints.max_nodes",
     "constraints.max_accelerators",
+    "constraints.carbon_budget_kg",
+    "objective",
     "training.precision",
     "deadline",
     "budget_usd",
 )
 BIT = {name: np.uint16(1 << i) for i, name in enumerate(REQUIREMENTS)}
+#: What a configuration's carbon may break.
+CARBON = BIT["constraints.carbon_budget_kg"] | BIT["objective"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -149,7 +153,10 @@ def _nearest(text: str, names: set[str]) -> str:
 
 
 def present(job: TrainingJob) -> tuple[str, ...]:
-    """The requirements that this job states (max_nodes and the price kinds always bind)."""
+    """The requirements that this job states (max_nodes and the price kinds always bind).
+
+    Least carbon as the objective is one: what nobody knows the carbon of cannot be weighed.
+    """
     constraints = job.constraints
     stated = {
         "constraints.providers": constraints.providers,
@@ -161,6 +168,8 @@ def present(job: TrainingJob) -> tuple[str, ...]:
         "constraints.price_kinds": True,
         "constraints.max_nodes": True,
         "constraints.max_accelerators": constraints.max_accelerators is not None,
+        "constraints.carbon_budget_kg": constraints.carbon_budget_kg is not None,
+        "objective": job.objective == "carbon",
         "training.precision": job.training.precision != "auto",
         "deadline": job.deadline_hours is not None,
         "budget_usd": job.budget_usd is not None,

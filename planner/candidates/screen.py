@@ -1,8 +1,8 @@
 """Which offers can matter to a job at all: hard reasons first, then its requirements, then dominance.
 
 Inside a cell (same machine shape, price kind and provider) an offer is *dominated* if another is no
-dearer per hour and no worse in each of the three things that depend on the place: one-time egress,
-storage per hour and interruption rate. A dominated offer is never cheaper at any node count, so
+dearer per hour and no worse in each of the things that depend on the place: one-time egress,
+storage per hour and interruption rate (and, where carbon decides, in the carbon of a kWh). A dominated offer is never cheaper at any node count, so
 leaving it out keeps the choice exact. Offers alike in all but zone and price are told apart by price
 alone, whatever the job: only the cheapest of such a group is looked at.
 """
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.candidates.carbon import weighs_carbon
 from planner.candidates.requirements import BIT, REQUIREMENTS, Broken, broken
 from planner.candidates.shapes import Arranged
 from planner.candidates.standing import REASONS, reason_table
@@ -26,10 +27,11 @@ _HARD_SHIFT = len(REQUIREMENTS)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RegionCosts:
-    """Per region of the snapshot: egress of the data in USD, once, and storage in USD per hour."""
+    """Per region of the snapshot: egress of the data in USD, once, storage in USD per hour, carbon in kg per kWh (or nan)."""
 
     egress_usd: Floats
     storage_usd_per_hour: Floats
+    kg_per_kwh: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -73,7 +75,10 @@ def screen(
         # Places are in order of cell and price already; a stable sort by mask keeps that order within each mask.
         by_mask = np.argsort(mask, kind="stable")
         places, mask = places[by_mask], mask[by_mask]
-    kept = np.ones(len(places), np.bool_) if own else _undominated(snapshot, places, mask, costs, default_rate)
+    if own:
+        kept = np.ones(len(places), np.bool_)
+    else:
+        kept = _undominated(snapshot, places, mask, _decided_by_place(job, snapshot, places, costs, default_rate))
     return Screened(
         places=places[kept],
         broken=mask[kept],
@@ -107,21 +112,35 @@ def _count(code: NDArray[np.int32], offers: NDArray[np.int64]) -> dict[str, int]
     return rejected
 
 
+def _decided_by_place(
+    job: TrainingJob, snapshot: Arranged, places: Places, costs: RegionCosts, default_rate: float
+) -> list[tuple[Floats, Places | NDArray[np.int32]]]:
+    """What differs between offers of a cell besides the price: (values, which of them each place has), less is better."""
+    region = snapshot.region_index[places]
+    decisive: list[tuple[Floats, Places | NDArray[np.int32]]] = [
+        (costs.egress_usd, region),
+        (costs.storage_usd_per_hour, region),
+        (np.nan_to_num(snapshot.rate_levels, nan=default_rate), snapshot.rate_level[places]),
+    ]
+    if weighs_carbon(job):
+        # Machines of a cell draw the same power. What is unknown beats nothing that is known.
+        decisive.append((np.nan_to_num(costs.kg_per_kwh, nan=np.inf), region))
+    return decisive
+
+
 def _undominated(
-    snapshot: Arranged, places: Places, mask: NDArray[np.uint16], costs: RegionCosts, default_rate: float
+    snapshot: Arranged,
+    places: Places,
+    mask: NDArray[np.uint16],
+    decisive: list[tuple[Floats, Places | NDArray[np.int32]]],
 ) -> NDArray[np.bool_]:
     """Whether each place is strictly better than all cheaper ones of its cell in something that the place decides."""
     if not len(places):
         return np.zeros(0, np.bool_)
-    region = snapshot.region_index[places]
     cell = snapshot.cell[places].astype(np.int64) << 16 | mask
     segment = np.concatenate(([0], np.cumsum(cell[1:] != cell[:-1])))
     kept = np.zeros(len(places), np.bool_)
-    for levels, which in (
-        (costs.egress_usd, region),
-        (costs.storage_usd_per_hour, region),
-        (np.nan_to_num(snapshot.rate_levels, nan=default_rate), snapshot.rate_level[places]),
-    ):
+    for levels, which in decisive:
         rank = np.unique(levels, return_inverse=True)[1].reshape(-1)
         kept |= _new_minimum(rank[which], len(levels), segment)
     return kept

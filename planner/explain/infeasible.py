@@ -112,8 +112,7 @@ def _relaxations(job: TrainingJob, found: Candidates, marks: Marks) -> list[Rela
     result = []
     for mark in minimal_marks(marks):
         names = [name for name in REQUIREMENTS if mark & int(BIT[name])]
-        pick = fastest if "deadline" in names else cheapest
-        index = pick(found.table, marks == mark)
+        index = _least_giving(found, marks == mark, names)
         if index is None:
             continue
         choice = in_words(found, found.table, index)
@@ -121,11 +120,21 @@ def _relaxations(job: TrainingJob, found: Candidates, marks: Marks) -> list[Rela
             Relaxation(
                 requirements=tuple(names),
                 asked=tuple(_asked(job, name) for name in names),
-                needed=tuple(_needed(name, choice) for name in names),
+                needed=tuple(_needed(name, choice, float(found.table.carbon_kg[index])) for name in names),
                 choice=choice,
             )
         )
     return result
+
+
+def _least_giving(found: Candidates, among: NDArray[np.bool_], names: list[str]) -> int | None:
+    """The configuration that asks for the least more of these requirements: of time, else of carbon, else of money."""
+    kg = found.table.carbon_kg
+    if "constraints.carbon_budget_kg" in names and not np.isnan(kg[among]).all():
+        among = among & ~np.isnan(kg)
+        if "deadline" not in names:
+            among = among & (kg <= kg[among].min())
+    return (fastest if "deadline" in names else cheapest)(found.table, among)
 
 
 def _asked(job: TrainingJob, name: str) -> str:
@@ -135,13 +144,17 @@ def _asked(job: TrainingJob, name: str) -> str:
         return usd_display(usd_micros(job.budget_usd or 0.0))
     if name == "training.precision":
         return job.training.precision
+    if name == "objective":
+        return job.objective
+    if name == "constraints.carbon_budget_kg":
+        return f"{job.constraints.carbon_budget_kg:.6g} kg"
     if name == "constraints.price_kinds":
         return ", ".join(sorted(kinds_asked(job.constraints)))
     value = getattr(job.constraints, name.partition(".")[2])
     return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
-def _needed(name: str, choice: Choice) -> str:
+def _needed(name: str, choice: Choice, kg: float) -> str:
     """What the requirement would have to allow for this choice."""
     place = f"{choice.offer.provider}:{choice.offer.region}"
     region = regions().get((choice.offer.provider, choice.offer.region))
@@ -149,6 +162,8 @@ def _needed(name: str, choice: Choice) -> str:
         "deadline": _deadline(choice.hours.confident),
         "budget_usd": usd_display(-(-choice.cost.expected // MICROS_PER_CENT) * MICROS_PER_CENT),
         "training.precision": "auto",
+        "objective": "cost",
+        "constraints.carbon_budget_kg": "none" if math.isnan(kg) else f"{_rounded_up(kg)} kg",
         "constraints.providers": choice.offer.provider,
         "constraints.accelerators": choice.accelerator,
         "constraints.vendors": accelerators()[choice.accelerator].vendor,
@@ -166,8 +181,13 @@ def _deadline(hours: float) -> str:
     """A deadline that a job may state and that these hours keep: four digits, rounded up."""
     if hours > MAX_HOURS:
         return "none"
-    scale = 10.0 ** (3 - math.floor(math.log10(hours)))
-    return f"{math.ceil(hours * scale) / scale:.6g} h"
+    return f"{_rounded_up(hours)} h"
+
+
+def _rounded_up(value: float) -> str:
+    """Four digits, rounded up, so that a requirement copied from here is met."""
+    scale = 10.0 ** (3 - math.floor(math.log10(value)))
+    return f"{math.ceil(value * scale) / scale:.6g}"
 
 
 def _nothing_fits(found: Candidates, relaxed: Candidates, nodes: int) -> str:
