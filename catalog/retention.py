@@ -24,6 +24,7 @@ from catalog.schema import (
     prices,
     readings,
     refreshes,
+    runs,
     snapshots,
     watches,
 )
@@ -39,7 +40,7 @@ class RetentionPolicy:
 
     Every snapshot for `every_snapshot_days` after its prices were read, then the first of each week for
     `weekly_snapshot_days`; reports of refreshes as long. Plans for `plans_days` after they were made, and
-    notifications of watches as long.
+    notifications of watches and runs with their answers as long.
     """
 
     every_snapshot_days: int | None = 400
@@ -57,6 +58,7 @@ class Forgotten:
     notifications: int
     refreshes: int
     idempotency_keys: int
+    runs: int
 
 
 def retain(connection: sa.Connection, policy: RetentionPolicy, now: datetime, *, shipped: str) -> Forgotten:
@@ -72,6 +74,7 @@ def retain(connection: sa.Connection, policy: RetentionPolicy, now: datetime, *,
     told = _delete_older(connection, notifications.c.created_at, _before(now, policy.plans_days))
     reports = _delete_older(connection, refreshes.c.started_at, _before(now, policy.weekly_snapshot_days))
     keys = _delete_older(connection, idempotency_keys.c.created_at, now - KEEP_RESPONSES)
+    runs_gone = _delete_older(connection, runs.c.created_at, _before(now, policy.plans_days))
     prices_gone = _drop(connection, gone) if gone else 0
     return Forgotten(
         snapshots=len(gone),
@@ -80,6 +83,7 @@ def retain(connection: sa.Connection, policy: RetentionPolicy, now: datetime, *,
         notifications=told,
         refreshes=reports,
         idempotency_keys=keys,
+        runs=runs_gone,
     )
 
 

@@ -272,3 +272,23 @@ notifications = sa.Table(
     _text("last_error"),
     sa.UniqueConstraint("watch_id", "telling", "channel"),
 )
+
+#: Work that outlives its request: what was asked, how far it is, and what came of it, all as JSON. Whoever is at it
+#: moves `beat_at`; a run that is queued or running and silent for too long has lost its process.
+runs = sa.Table(
+    "runs",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    _text("kind"),
+    _text("status"),
+    _text("request"),
+    sa.Column("created_at", UtcMicros, nullable=False, index=True),
+    sa.Column("started_at", UtcMicros),
+    sa.Column("finished_at", UtcMicros),
+    sa.Column("beat_at", UtcMicros, nullable=False),
+    sa.Column("cancel_asked", sa.Boolean, nullable=False),
+    _text("progress"),
+    sa.Column("answer", sa.Text),
+    sa.Column("error", sa.Text),
+    sa.CheckConstraint("status IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="status"),
+)

@@ -31,6 +31,7 @@ from catalog.refreshes import (
     write_refresh,
 )
 from catalog.retention import Forgotten, RetentionPolicy, retain
+from catalog.run_store import RunStore
 from catalog.saved import SavedPlan, read_plan, read_response, write_plan, write_response
 from catalog.schema import snapshots
 from catalog.snapshot import Snapshot
@@ -54,6 +55,7 @@ class Store:
         self.engine = engine
         self.url = url
         self.watching = WatchStore(reading=self._reading, writing=self._writing)
+        self.runs = RunStore(reading=self._reading, writing=self._writing)
         self._loading = threading.Lock()
         self._columns: OrderedDict[str, Columns] = OrderedDict()
 

@@ -17,6 +17,7 @@ from alembic.script import ScriptDirectory
 import catalog.migrate
 from catalog.errors import StoreFailure
 from catalog.migrate import HEAD, alembic_config
+from catalog.runs import Run
 from catalog.schema import metadata
 from catalog.store import Store
 from tests.catalog.snapshots_for_tests import NIGHT
@@ -178,3 +179,17 @@ def test_a_file_name_may_have_any_character(tmp_path: Path, name: str) -> None:
     store.ping()
     store.close()
     assert (tmp_path / name / f"{name}.db").stat().st_size > 0
+
+
+def test_a_database_without_runs_gets_them_and_keeps_what_it_has(url: str, open_store: Callable[[str], Store]) -> None:
+    engine = sa.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        command.upgrade(alembic_config(connection), "0003")
+        connection.exec_driver_sql(
+            "INSERT INTO plans (id, snapshot_id, job, outcome, created_at) VALUES ('p', 's', '{}', '{}', 0)"
+        )
+    engine.dispose()
+    store = open_store(url)
+    assert store.plan("p").snapshot_id == "s"
+    store.runs.add(Run(id="r", kind="portfolio", status="queued", request={}, created_at=NIGHT, beat_at=NIGHT))
+    assert store.runs.one("r", NIGHT).status == "queued"

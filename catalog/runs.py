@@ -1,0 +1,123 @@
+"""Runs: work that outlives the request that asked for it, with its progress, its end, and a heartbeat while it goes on.
+
+A run is `queued`, then `running`, then `done`, `failed` or `cancelled`, and never leaves one of the last three.
+Whoever is at it writes a beat every few seconds; where none came for `SILENCE`, the run is given up as `failed`,
+and whoever was at it after all learns so at the next beat.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+import sqlalchemy as sa
+
+from catalog.database import BUSY_MILLISECONDS, insert_or_keep
+from catalog.saved import as_json
+from catalog.schema import runs
+from catalog.snapshot_list import NotStored
+
+Status = Literal["queued", "running", "done", "failed", "cancelled"]
+#: What whoever is at a run hears back: go on, end soon, or that the run was given up and nobody waits for it.
+Heard = Literal["go on", "cancel", "given up"]
+LIVE: tuple[Status, ...] = ("queued", "running")
+#: Longer than a beat may wait for another writer, by a few beats.
+SILENCE = timedelta(milliseconds=BUSY_MILLISECONDS) + timedelta(seconds=15)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run. `request` and `progress` are the kind's own; `answer` is None without one, `error` unless it failed."""
+
+    id: str
+    kind: str
+    status: Status
+    request: dict[str, Any]
+    created_at: datetime
+    beat_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    cancel_asked: bool = False
+    progress: dict[str, Any] = field(default_factory=dict)
+    answer: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+
+def write_run(connection: sa.Connection, run: Run) -> None:
+    """Keeps a run; one that is there already stays as it is. Raises `ValueError` for what is not JSON."""
+    row = {name: getattr(run, name) for name in Run.__slots__}
+    row |= {"request": as_json(run.request), "progress": as_json(run.progress)}
+    row |= {"answer": _maybe_json(run.answer), "error": _maybe_json(run.error)}
+    insert_or_keep(connection, runs, row)
+
+
+def read_run(connection: sa.Connection, run_id: str) -> Run:
+    """The run with this id. Raises `NotStored` at `run` if there is none."""
+    row = connection.execute(sa.select(runs).where(runs.c.id == run_id)).first()
+    if row is None:
+        raise NotStored.at("run", message=f"no run {run_id[:80]!r} is stored here; accepted: the id of a run")
+    texts = {name: json.loads(row._mapping[name]) for name in ("request", "progress")}
+    texts |= {name: None if row._mapping[name] is None else json.loads(row._mapping[name]) for name in _MAYBE}
+    return Run(**{**row._mapping, **texts})
+
+
+_MAYBE = ("answer", "error")
+
+
+def delete_run(connection: sa.Connection, run_id: str) -> None:
+    """Forgets a run; one that is not there is forgotten already."""
+    connection.execute(sa.delete(runs).where(runs.c.id == run_id))
+
+
+def begin(connection: sa.Connection, run_id: str, now: datetime) -> bool:
+    """Whether the caller may begin it: it was queued, and is running from now on."""
+    queued = sa.update(runs).where(runs.c.id == run_id, runs.c.status == "queued")
+    return connection.execute(queued.values(status="running", started_at=now, beat_at=now)).rowcount == 1
+
+
+def beat(connection: sa.Connection, run_id: str, progress: Mapping[str, Any], now: datetime) -> Heard:
+    """Notes that somebody is at it and how far it is, and says what they should do."""
+    if not connection.execute(_live(run_id).values(progress=as_json(progress), beat_at=now)).rowcount:
+        return "given up"
+    asked = connection.execute(sa.select(runs.c.cancel_asked).where(runs.c.id == run_id)).scalar()
+    return "cancel" if asked else "go on"
+
+
+def end(
+    connection: sa.Connection,
+    run_id: str,
+    status: Status,
+    now: datetime,
+    *,
+    progress: Mapping[str, Any],
+    answer: Mapping[str, Any] | None = None,
+    error: Mapping[str, Any] | None = None,
+) -> bool:
+    """Writes how it ended, unless that is written already. Raises `ValueError` for what is not JSON."""
+    values: dict[str, Any] = {"status": status, "finished_at": now, "beat_at": now, "progress": as_json(progress)}
+    values |= {"answer": _maybe_json(answer), "error": _maybe_json(error)}
+    return connection.execute(_live(run_id).values(**values)).rowcount == 1
+
+
+def ask_cancel(connection: sa.Connection, run_id: str) -> None:
+    """Asks whoever is at it to end it; nothing happens to one that has ended."""
+    connection.execute(_live(run_id).values(cancel_asked=True))
+
+
+def give_up(connection: sa.Connection, run_id: str, silent_since: datetime, now: datetime) -> None:
+    """Ends a run as failed if nothing was heard of it since then."""
+    message = (
+        f"nothing was heard of it since {silent_since.isoformat(timespec='seconds')}: "
+        "its process ended, or could not write to the store; ask again"
+    )
+    silent = _live(run_id).where(runs.c.beat_at <= silent_since)
+    connection.execute(silent.values(status="failed", finished_at=now, error=as_json({"detail": message})))
+
+
+def _live(run_id: str) -> sa.Update:
+    return sa.update(runs).where(runs.c.id == run_id, runs.c.status.in_(LIVE))
+
+
+def _maybe_json(document: Mapping[str, Any] | None) -> str | None:
+    return None if document is None else as_json(document)
