@@ -1,6 +1,6 @@
 """Every (offer, node count) worth evaluating, with its hours and its bill: one array element each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
@@ -158,6 +158,16 @@ def _size_bits(job: TrainingJob, nodes: Ints, devices: Ints) -> NDArray[np.uint1
     return bits
 
 
+def run_of(question: Question, table: Configurations, ready: Sequence[Estimated], costs: Sequence[RegionCosts]) -> Run:
+    """What is bought in the configurations of a table, which are in order of their markets."""
+    parts = []
+    for number in np.unique(table.market).tolist():
+        mine = np.flatnonzero(table.market == number)
+        pairs = _Pairs(offer=mine, place=table.place[mine], nodes=table.nodes[mine], row=table.row[mine])
+        parts.append(_run(question, question.markets[number], pairs, ready[number], costs[number]))
+    return Run(**{each.name: np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Run)})
+
+
 def _run(question: Question, market: Market, pairs: _Pairs, ready: Estimated, costs: RegionCosts) -> Run:
     """What is bought, one element per pair."""
     snapshot, settings, place, nodes = market.snapshot, question.settings, pairs.place, pairs.nodes
@@ -169,6 +179,7 @@ def _run(question: Question, market: Market, pairs: _Pairs, ready: Estimated, co
     return Run(
         nodes=nodes.astype(np.float64),
         work_hours=ready.estimates.hours_with_goodput[pairs.row],
+        beside_hours=np.zeros(len(place)),
         log_sigma=ready.estimates.log_sigma[pairs.row],
         cluster_rate=rate * nodes,
         checkpoint_hours=(gigabytes / settings.checkpoint_gbs / 3600.0) / nodes.astype(np.float64),

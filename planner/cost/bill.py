@@ -1,6 +1,6 @@
 """What a configuration costs and how long it takes: one formula per line of the bill, over arrays.
 
-    hours   = set-up + expected wall hours of the work (preemption included)
+    hours   = set-up + what a move takes + expected wall hours of the work (preemption included)
     compute = nodes x price x billed(hours), a term paid whole; the set-up share is shown apart
     storage = rate of the place x hours        egress = data to the place, once
     power   = owned machines only: nodes x kW x PUE x USD/kWh x hours
@@ -10,7 +10,7 @@ lognormal of the same coefficient of variation c = standard deviation / run hour
 sigma^2 = log_sigma^2 + ln(1 + c^2). (Adding c^2 itself would give a run of seconds a tail of millennia.)
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from statistics import NormalDist
 
@@ -34,11 +34,13 @@ class Run:
 
     `work_hours` is training time at the stated goodput; `cluster_rate` preemptions per hour of all
     nodes together; `checkpoint_hours` the time to write one checkpoint; `longest_hours` what the
-    price kind allows in one run (inf: any). Money is in USD.
+    price kind allows in one run (inf: any). `beside_hours` are paid beside set-up and work: what a phase takes to
+    hand over to the next. Money is in USD.
     """
 
     nodes: Floats
     work_hours: Floats
+    beside_hours: Floats
     log_sigma: Floats
     cluster_rate: Floats
     checkpoint_hours: Floats
@@ -74,6 +76,16 @@ class Bill:
     cost_p95_usd: Floats
 
 
+def part(run: Run, which: NDArray[np.int64], share: Floats, *, beside_hours: Floats, egress_usd: Floats) -> Run:
+    """A share of the work of some configurations, as one phase of a longer run: everything else as for the whole.
+
+    One element per element of `which`, which indexes `run`; `share` lies in (0, 1].
+    """
+    taken = {each.name: getattr(run, each.name)[which] for each in fields(Run)}
+    taken["work_hours"] = taken["work_hours"] * share
+    return Run(**taken | {"beside_hours": beside_hours, "egress_usd": egress_usd})
+
+
 def bill(run: Run, confidence: float, settings: PlannerSettings) -> Bill:
     """Hours and money of every configuration."""
     run_hours = expected_hours(run.work_hours, run.checkpoint_hours, settings.restart_hours, run.cluster_rate)
@@ -81,12 +93,13 @@ def bill(run: Run, confidence: float, settings: PlannerSettings) -> Bill:
     with np.errstate(invalid="ignore"):
         variation = np.where(np.isfinite(run_hours), noise / run_hours, 0.0)
     sigma = np.sqrt(run.log_sigma**2 + np.log1p(variation**2))
-    hours = settings.setup_hours + run_hours
-    kept = settings.setup_hours + run_hours * np.exp(_z(confidence) * sigma)
+    fixed_hours = settings.setup_hours + run.beside_hours
+    hours = fixed_hours + run_hours
+    kept = fixed_hours + run_hours * np.exp(_z(confidence) * sigma)
     kept = np.where(hours > np.minimum(run.longest_hours, LONGEST_RUN_HOURS), np.inf, kept)
-    p95 = settings.setup_hours + run_hours * np.exp(_z(P95) * sigma)
+    p95 = fixed_hours + run_hours * np.exp(_z(P95) * sigma)
     compute, power, storage = _running_costs(run, hours)
-    setup = np.where(run.term_hours > 0, 0.0, run.nodes * run.usd_per_node_hour * settings.setup_hours)
+    setup = np.where(run.term_hours > 0, 0.0, run.nodes * run.usd_per_node_hour * fixed_hours)
     # A run shorter than the billing minimum pays more than its hours; the surplus counts as compute.
     setup = np.minimum(setup, compute)
     cost = compute + power + storage + run.egress_usd
