@@ -15,6 +15,7 @@ from catalog.money import usd_text
 from planner.answer import Alternative, Choice, Commitment, Cost, Infeasible, Phase, Planned, Relaxation
 from planner.credits import Credited, after_credits
 from planner.estimate.learned import NO_CORRECTION, Correction, Learned
+from planner.optimise.single import Certificate
 from planner.settings import PlannerSettings
 
 Document = dict[str, Any]
@@ -60,6 +61,7 @@ def _plan(plan: Planned, job: Document, version: str) -> Document:
             "objective_usd": usd_text(round(certificate.objective_usd * 1e6)),
             "bound_usd": usd_text(round(certificate.bound_usd * 1e6)),
             "gap": certificate.gap,
+            **_objective(certificate),
             "offers_considered": plan.proof.offers_considered,
             "configurations_considered": plan.proof.configurations_considered,
             "columns": certificate.columns,
@@ -81,6 +83,17 @@ def _plan(plan: Planned, job: Document, version: str) -> Document:
         "assumptions": [*plan.assumptions, *_about_money(plan.settings, credited)],
         "warnings": list(plan.warnings),
     }
+
+
+#: In what each objective is counted.
+UNITS = {"cost": "USD", "time": "hours", "carbon": "kg CO2e"}
+
+
+def _objective(proof: Certificate) -> Document:
+    """What was made least, in its own unit; a plan of least cost has the figures that stand beside it."""
+    value = proof.objective_usd if proof.objective is None else proof.objective
+    bound = proof.bound_usd if proof.bound is None else proof.bound
+    return {"objective": {"of": proof.of, "unit": UNITS[proof.of], "value": _round(value), "bound": _round(bound)}}
 
 
 def _credits(found: Credited) -> Document:

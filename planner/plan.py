@@ -11,16 +11,18 @@ from planner.candidates.configurations import Configurations
 from planner.candidates.gather import Candidates, candidates, of_the_same_machine, over, with_late_and_dear
 from planner.candidates.market import Market, markets
 from planner.candidates.places import place_notes
-from planner.choice import cheapest, cost_micros, in_words, pareto
+from planner.choice import BEST, carbon_mg, cost_micros, in_words, pareto, whole_hours
 from planner.cost.bill import deadline_probability
 from planner.estimate.learned import learned_from
 from planner.explain.alternatives import alternatives, commitments
 from planner.explain.infeasible import explain
-from planner.explain.sensitivity import break_even_price, sensitivity
+from planner.explain.objectives import objective_notes, unknown_carbon
+from planner.explain.sensitivity import NOT_OF_COST, break_even_price, sensitivity
 from planner.explain.statements import assumptions, region_notes, warnings
 from planner.job import TrainingJob
-from planner.optimise.single import Certificate, NotProvenError, choose_one
+from planner.optimise.single import Certificate, NotProvenError, choose_least, choose_one
 from planner.own_steps import timing_note
+from planner.pareto import nondominated
 from planner.past_runs import PastRun
 from planner.phase import phase
 from planner.question import Question
@@ -43,8 +45,9 @@ def plan(
     past_runs: tuple[PastRun, ...] = (),
     frontier: bool = False,
 ) -> Planned | Infeasible:
-    """The cheapest configuration that meets the job's requirements, proven over the snapshot in `columns`.
+    """The configuration of least cost that meets the job's requirements, proven over the snapshot in `columns`.
 
+    Where the job's objective is time or carbon, that is least instead, and cost decides between equals.
     `owned` machines compete at the cost basis of `settings`. `past_runs` of such work, the user's own, shift and
     narrow the estimates. With `frontier` the plan carries the whole cost-time frontier. Raises `UnusableInput`
     for jobs that contradict themselves or the catalogue (unknown regions, dimensions that do not match) and
@@ -64,7 +67,7 @@ def plan(
     )
     found = candidates(question)
     broken = over(found.table, job.deadline_hours, job.budget_usd)
-    chosen = cheapest(found.table, broken == 0)
+    chosen = BEST[job.objective](found.table, broken == 0)
     if chosen is None:
         return explain(question, found)
     return _planned(found, broken, chosen, with_frontier=frontier)
@@ -92,25 +95,38 @@ def _planned(found: Candidates, broken: Marks, chosen: int, *, with_frontier: bo
             configurations_considered=len(table),
             rejected=with_late_and_dear(found, broken),
         ),
-        sensitivity=sensitivity(
-            table, front, chosen, deadline, break_even_price(best.choice, _rivals(found, broken, chosen))
-        ),
+        sensitivity=NOT_OF_COST
+        if job.objective != "cost"
+        else sensitivity(table, front, chosen, deadline, break_even_price(best.choice, _rivals(found, broken, chosen))),
         alternatives=alternatives(found, table, broken, best.choice),
         commitments=() if _market_of(found, chosen).term_paid else commitments(question.markets[0], best.choice),
         frontier=tuple(in_words(found, table, int(i)) for i in front) if with_frontier else None,
-        assumptions=assumptions(question, best, place_notes(job, best.choice) + _about_market(found, chosen)),
-        warnings=warnings(best, question.start) + region_notes(job, columns.regions),
+        assumptions=objective_notes(job)
+        + assumptions(question, best, place_notes(job, best.choice) + _about_market(found, chosen)),
+        warnings=warnings(best, question.start) + region_notes(job, columns.regions) + unknown_carbon(found),
     )
 
 
 def _certified(job: TrainingJob, table: Configurations, front: Places, chosen: int) -> Certificate:
-    """The solver's proof over the frontier, which must name the same cost as the enumeration."""
-    cost = cost_micros(table)[front] / 1e6
-    hours = table.bill.hours_kept[front]
-    certificate = choose_one(cost, hours, deadline_hours=job.deadline_hours, budget_usd=job.budget_usd)
-    expected = float(cost_micros(table)[chosen]) / 1e6
-    if certificate is None or abs(certificate.objective_usd - expected) > AGREEMENT * max(1.0, expected):
-        raise NotProvenError(f"HiGHS found {certificate} where the enumeration found {expected} USD")
+    """The solver's proof over the frontier, which must name the same figures as the enumeration."""
+    limits = {"deadline_hours": job.deadline_hours, "budget_usd": job.budget_usd}
+    if job.objective == "cost":
+        found = choose_one(cost_micros(table)[front] / 1e6, table.bill.hours_kept[front], **limits)
+    else:
+        least = {"time": whole_hours, "carbon": carbon_mg}[job.objective](table)
+        if job.objective == "carbon":
+            front = nondominated(least, cost_micros(table), table.bill.hours_kept)
+        usd = cost_micros(table)[front] / 1e6
+        found = choose_least(job.objective, least[front] / 1e6, usd, table.bill.hours_kept[front], **limits)
+        if found is not None:
+            _agree(found, found.objective, float(least[chosen]) / 1e6)
+    return _agree(found, None if found is None else found.objective_usd, float(cost_micros(table)[chosen]) / 1e6)
+
+
+def _agree(certificate: Certificate | None, proven: float | None, expected: float) -> Certificate:
+    """The certificate, where it proves what the enumeration found; else a defect is at work."""
+    if certificate is None or proven is None or abs(proven - expected) > AGREEMENT * max(1.0, expected):
+        raise NotProvenError(f"HiGHS found {certificate} where the enumeration found {expected}")
     return certificate
 
 

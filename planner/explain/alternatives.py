@@ -22,6 +22,7 @@ def alternatives(
     feasible = late_or_dear == 0
     every = np.ones(len(table), np.bool_)
     picks: list[tuple[str, int | None]] = [
+        *([] if found.question.job.objective == "cost" else [("least cost", cheapest(table, feasible))]),
         ("fastest within the requirements", fastest(table, feasible)),
         ("cheapest at any speed", cheapest(table, every)),
     ]

@@ -20,6 +20,7 @@ from planner.answer import Choice, Infeasible, Relaxation
 from planner.candidates.gather import Candidates, candidates, over, with_late_and_dear
 from planner.candidates.requirements import BIT, REQUIREMENTS, kinds_asked, present
 from planner.choice import cheapest, fastest, in_words
+from planner.explain.objectives import unknown_carbon
 from planner.explain.statements import region_notes
 from planner.job import TrainingJob
 from planner.question import Question
@@ -60,6 +61,7 @@ def explain(question: Question, found: Candidates) -> Infeasible:
         warnings=(
             _searched(nodes) if nearest else _nothing_fits(found, marked[0][0], nodes),
             *region_notes(job, question.markets[0].columns.regions),
+            *unknown_carbon(found),
         ),
     )
 

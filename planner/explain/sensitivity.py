@@ -16,6 +16,9 @@ from planner.choice import cost_micros
 
 Ints = NDArray[np.int64]
 
+#: Of a plan that makes time or carbon least: no other deadline would make it cheaper, for cost does not choose it.
+NOT_OF_COST = Sensitivity(deadline_usd_per_hour=0.0, next_cheaper=None, next_faster=None, holds_until=None)
+
 
 def sensitivity(
     table: Configurations, frontier: Ints, chosen: int, deadline_hours: float | None, holds_until: int | None

@@ -14,11 +14,14 @@ Model
 
 The arrays have already found the cheapest feasible column by enumeration; this model, handed to
 another piece of software, must agree, and its bound is what the plan quotes.
+
+Where time or carbon is what should be least, v_k (hours or kg) stands for c_k in the objective, and a second solve
+settles what is left open: the least cost with sum_k v_k x_k <= v*, the optimum of the first (row `objective`).
 """
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
 
@@ -27,6 +30,8 @@ import pulp
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+#: Rows of a model by name: what each column takes, and the limit of it.
+Rows = dict[str, tuple[Floats, float]]
 
 #: Each row is divided by its right-hand side, so HiGHS' feasibility tolerance (1e-7 absolute) is relative.
 FEASIBILITY_TOLERANCE = 1e-9
@@ -44,7 +49,11 @@ BOUND_TOLERANCE_MICROS = 1e-2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """What the solver proved: chosen column, objective and bound in USD, relative gap, wall milliseconds."""
+    """What the solver proved: chosen column, objective and bound in USD, relative gap, wall milliseconds.
+
+    Where time or carbon was made least, `objective` and `bound` say what of it was proven, in its own unit, the gap is
+    its gap, and the figures in USD are the least cost at which it can be had. With cost the two pairs are one.
+    """
 
     chosen: int
     objective_usd: float
@@ -53,6 +62,9 @@ class Certificate:
     solver: str
     columns: int
     milliseconds: float
+    of: str = "cost"
+    objective: float | None = None
+    bound: float | None = None
 
 
 class NotProvenError(RuntimeError):
@@ -66,8 +78,50 @@ def choose_one(
 
     `cost_usd` (whole micro-dollars) and `hours` have one element per column. Raises `NotProvenError` if HiGHS stops early.
     """
+    return _solved(cost_usd, _rows(cost_usd, hours, deadline_hours, budget_usd))
+
+
+def choose_least(
+    of: str,
+    values: Floats,
+    cost_usd: Floats,
+    hours: Floats,
+    *,
+    deadline_hours: float | None = None,
+    budget_usd: float | None = None,
+) -> Certificate | None:
+    """The proven least of `values` (time in hours, carbon in kg, whole millionths), and of those the least cost.
+
+    None if no column meets deadline and budget. Raises `NotProvenError` if HiGHS stops early.
+    """
+    rows = _rows(cost_usd, hours, deadline_hours, budget_usd)
+    least = _solved(values, rows)
+    if least is None:
+        return None
+    # Columns are whole millionths apart: half of one above the optimum lets nothing else in.
+    best = _solved(cost_usd, rows | {"objective": (values, least.objective_usd + 5e-7)})
+    if best is None:
+        raise NotProvenError(f"HiGHS found {least.objective_usd} of {of} least, and then nothing that keeps to it")
+    return replace(
+        best,
+        of=of,
+        objective=least.objective_usd,
+        bound=least.bound_usd,
+        gap=max(least.gap, best.gap),
+        milliseconds=least.milliseconds + best.milliseconds,
+    )
+
+
+def _rows(cost_usd: Floats, hours: Floats, deadline_hours: float | None, budget_usd: float | None) -> Rows:
+    """What each column takes of each limit there is."""
+    given = {"deadline": (hours, deadline_hours), "budget": (cost_usd, budget_usd)}
+    return {name: (values, limit) for name, (values, limit) in given.items() if limit is not None}
+
+
+def _solved(objective: Floats, rows: Rows) -> Certificate | None:
+    """The column of least objective (whole millionths) within the rows, its figures in the objective's own unit."""
     began = time.perf_counter()
-    problem, x = formulate(cost_usd, hours, deadline_hours=deadline_hours, budget_usd=budget_usd)
+    problem, x = formulate(objective, rows)
     # One thread, set nowhere else: HiGHS keeps its thread count per OS thread.
     solver = pulp.HiGHS(
         msg=False, threads=1, gapRel=0.0, gapAbs=0.0, primal_feasibility_tolerance=FEASIBILITY_TOLERANCE
@@ -76,17 +130,17 @@ def choose_one(
     if stats.status == pulp.LpSolveStatus.Infeasible:
         return None
     if stats.status != pulp.LpSolveStatus.Optimal or stats.objective is None:
-        raise NotProvenError(f"HiGHS ended with status {stats.status.name} on a model of {len(cost_usd)} columns")
+        raise NotProvenError(f"HiGHS ended with status {stats.status.name} on a model of {len(objective)} columns")
     values = [variable.varValue or 0.0 for variable in x]
-    objective = float(stats.objective)
-    bound = objective if stats.best_bound is None else min(_whole_micros(float(stats.best_bound)), objective)
+    least = float(stats.objective)
+    bound = least if stats.best_bound is None else min(_whole_micros(float(stats.best_bound)), least)
     return Certificate(
         chosen=int(np.argmax(values)),
-        objective_usd=objective,
+        objective_usd=least,
         bound_usd=bound,
-        gap=(objective - bound) / max(abs(objective), 1e-9),
+        gap=(least - bound) / max(abs(least), 1e-9),
         solver=f"HiGHS {highs_version()} through PuLP {pulp.__version__}",
-        columns=len(cost_usd),
+        columns=len(objective),
         milliseconds=(time.perf_counter() - began) * 1e3,
     )
 
@@ -96,19 +150,15 @@ def _whole_micros(bound_usd: float) -> float:
     return math.ceil(bound_usd * 1e6 - BOUND_TOLERANCE_MICROS) / 1e6
 
 
-def formulate(
-    cost_usd: Floats, hours: Floats, *, deadline_hours: float | None, budget_usd: float | None
-) -> tuple[pulp.LpProblem, list[pulp.LpVariable]]:
+def formulate(objective: Floats, rows: Rows) -> tuple[pulp.LpProblem, list[pulp.LpVariable]]:
     """The model of the module's docstring with every row named, and its variables in the order of the columns."""
     problem = pulp.LpProblem("cheapest_configuration", pulp.LpMinimize)
-    width = len(str(len(cost_usd)))
-    x = [problem.add_variable(f"x_{k:0{width}d}", cat="Binary") for k in range(len(cost_usd))]
-    problem.setObjective(_total(x, cost_usd.tolist()))
+    width = len(str(len(objective)))
+    x = [problem.add_variable(f"x_{k:0{width}d}", cat="Binary") for k in range(len(objective))]
+    problem.setObjective(_total(x, objective.tolist()))
     problem.addConstraint(_total(x, [1.0] * len(x)) == 1, "choose_one")
-    if deadline_hours is not None:
-        problem.addConstraint(_total(x, _scaled(hours, deadline_hours)) <= 1, "deadline")
-    if budget_usd is not None:
-        problem.addConstraint(_total(x, _scaled(cost_usd, budget_usd)) <= 1, "budget")
+    for name, (values, limit) in rows.items():
+        problem.addConstraint(_total(x, _scaled(values, limit)) <= 1, name)
     return problem, x
 
 
