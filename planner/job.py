@@ -133,7 +133,8 @@ class Training:
 class Constraints:
     """What may be chosen. Empty means: no restriction (for `price_kinds`: those in_default).
 
-    `carbon_budget_kg` of None means: any; with one, machines of unknown carbon are out.
+    `max_phases` is how many configurations, one after the other, a plan may run on. `carbon_budget_kg` of None means:
+    any; with one, machines of unknown carbon are out.
     """
 
     providers: tuple[str, ...] = ()
@@ -145,6 +146,7 @@ class Constraints:
     instance_types: tuple[str, ...] = ()
     max_nodes: int = 32
     max_accelerators: int | None = None
+    max_phases: int = 3
     carbon_budget_kg: float | None = None
     unverified_availability: bool = False
     partitions: tuple[str, ...] = ("commercial",)

@@ -19,6 +19,21 @@ class HeldCommitment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeldSpend:
+    """A commitment to spend `usd_per_hour` that the user already pays for, used or not (a savings plan).
+
+    It covers machines of the provider at their rates under `price_kind`; where `region` and `family` (the part of an
+    instance type's name before the point) are stated, only those.
+    """
+
+    provider: str
+    price_kind: str
+    usd_per_hour: float
+    region: str = ""
+    family: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Discount:
     """A negotiated price for every offer that has all the properties stated; those left empty are not asked.
 
@@ -56,7 +71,10 @@ class PlannerSettings:
     `checkpoint_gbs` is the rate at which one node writes its share of a checkpoint.
     `default_interruptions_per_hour` stands in for an interruptible offer whose source has no rate: one
     loss per 9.0 node-hours, as in the public V100 preemption traces of Can't Be Late (NSDI 2024).
-    `held` are commitments already paid for. `cost_basis` is full (amortisation and power) or
+    `move_gbs` is the rate at which a checkpoint goes to another region: 5 Gbit/s, what AWS lets an instance of any size
+    send out of its region (EC2 user guide, instance network bandwidth). A move to another configuration is planned only where it
+    saves more than `least_saving_of_a_move_percent` of the cost without it.
+    `held` and `held_spend` are commitments already paid for. `cost_basis` is full (amortisation and power) or
     marginal (power only) for owned machines. `checkpoints_kept` are stored while the job runs.
     `learning` is on or off: whether the user's own past runs shift and narrow the estimates. `discounts` are
     negotiated prices; `credits` lower what is paid and never change which plan is cheapest.
@@ -67,7 +85,10 @@ class PlannerSettings:
     restart_hours: float = 0.25
     checkpoint_gbs: float = 1.0
     default_interruptions_per_hour: float = 0.1106
+    move_gbs: float = 0.625
+    least_saving_of_a_move_percent: float = 0.0
     held: tuple[HeldCommitment, ...] = ()
+    held_spend: tuple[HeldSpend, ...] = ()
     cost_basis: str = "full"
     checkpoints_kept: int = 2
     learning: str = "on"

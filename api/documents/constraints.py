@@ -17,6 +17,8 @@ from planner.job import Constraints, DataSource
 #: The largest published training clusters have about 4,000 nodes of 8 (32,768 accelerators).
 MAX_NODES = 4096
 MAX_ACCELERATORS = 262_144
+#: More changes of machines than this save nothing that an estimate could tell.
+MAX_PHASES = 3
 _GLOB = re.compile(r"[A-Za-z0-9_.*?\[\]!-]+")
 
 
@@ -95,6 +97,7 @@ class ConstraintsDocument(Document):
     instance_types: Types = ()
     max_nodes: Annotated[int, whole_number(1, MAX_NODES)] = 32
     max_accelerators: Annotated[int, whole_number(1, MAX_ACCELERATORS)] | None = None
+    max_phases: Annotated[int, whole_number(1, MAX_PHASES, "1 stays on the same machines from start to end")] = 3
     carbon_budget_kg: (
         Annotated[float, quantity(carbon_kg, "kg of CO2 equivalents; 500, 500 kg, 2 t", 500, "2 t")] | None
     ) = None
