@@ -1,5 +1,6 @@
 """When an owned machine is free: spans of time and weekly windows, and how long work takes in them."""
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -114,28 +115,34 @@ def _week_minutes(window: WeeklyWindow) -> list[int]:
 
 
 def elapsed_hours(
-    windows: tuple[FreeWindow, ...], start: datetime, busy_hours: float, *, restart_hours: float = 0.0
+    windows: tuple[FreeWindow, ...],
+    start: datetime,
+    busy_hours: float,
+    *,
+    restart_hours: float = 0.0,
+    after_hours: float = 0.0,
 ) -> float:
-    """Wall hours from `start` until `busy_hours` of free time have been used.
+    """Wall hours from `after_hours` after `start` until `busy_hours` of free time have been used.
 
     No windows means always free. Each window that is entered to go on with work already begun
     loses `restart_hours` first. `inf` if the windows of the next ten years never give that much.
     Raises `ValueError` for hours that are negative or nan and for a start without a zone.
     """
-    if not busy_hours >= 0 or not restart_hours >= 0:
-        raise ValueError(f"busy_hours {busy_hours} and restart_hours {restart_hours} must be 0 or more")
+    if not (busy_hours >= 0 and restart_hours >= 0 and after_hours >= 0):
+        raise ValueError(f"busy, restart and after hours {busy_hours, restart_hours, after_hours} must be 0 or more")
     if start.tzinfo is None:
         raise ValueError("start needs a time zone")
     if not windows or busy_hours in {0, inf}:
         return busy_hours
+    if after_hours >= _HORIZON / timedelta(hours=1):
+        return inf
     day = start.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    begun = (start - day) // _MICROSECOND
+    begun = (start - day) // _MICROSECOND + round(after_hours * _PER_HOUR)
     # Whole microseconds: work that fills a window exactly is done in it.
     left, lost = round(busy_hours * _PER_HOUR), 0
     restart = round(min(restart_hours, _HORIZON / timedelta(hours=1)) * _PER_HOUR)
-    for opens, closes in _calendar(windows, day):
-        if closes <= begun:
-            continue
+    calendar = _calendar(windows, day)
+    for opens, closes in calendar[bisect_right(calendar, begun, key=_closes) :]:
         entered = max(opens, begun)
         usable = max(0, closes - entered - lost)
         if usable >= left:
@@ -143,6 +150,10 @@ def elapsed_hours(
         left -= usable
         lost = restart
     return inf
+
+
+def _closes(span: tuple[int, int]) -> int:
+    return span[1]
 
 
 @lru_cache(maxsize=32)

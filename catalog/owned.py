@@ -57,9 +57,11 @@ class OwnedMachine:
         """Electricity of one machine for one hour of work, dollars: W / 1000 x PUE x USD/kWh."""
         return self.power_watts / 1000 * self.pue * self.usd_per_kwh
 
-    def elapsed_hours(self, start: datetime, busy_hours: float, *, restart_hours: float = 0.0) -> float:
-        """Wall hours from `start` until `busy_hours` of free time have been used; inf if they never are.
+    def elapsed_hours(
+        self, start: datetime, busy_hours: float, *, restart_hours: float = 0.0, after_hours: float = 0.0
+    ) -> float:
+        """Wall hours from `after_hours` after `start` until `busy_hours` of free time are used; inf if they never are.
 
         Each later window loses `restart_hours` before work goes on.
         """
-        return elapsed_hours(self.windows, start, busy_hours, restart_hours=restart_hours)
+        return elapsed_hours(self.windows, start, busy_hours, restart_hours=restart_hours, after_hours=after_hours)

@@ -1,0 +1,218 @@
+"""The configurations of a job as columns of a plan in phases: what a share of the work costs and takes on each.
+
+A phase does a share x of the work on configuration k, in whole steps of 1/100,000 of the work:
+
+    cost_k(x)  = the bill of x times the work (set-up, minimum, billing steps as for any run), plus writing the
+                 checkpoint at its end unless it is the last
+    hours_k(x) = set-up + that writing + the hours of x times the work that are kept with the asked confidence
+
+Errors of the estimates are taken as one common factor of all phases, so quantiles of phases add up exactly. Below both
+functions lie straight lines, which every bound of the search rests on:
+
+    cost_k(x) >= A_k + B_k x          hours_k(x) >= a_k + b_k x
+
+Without preemption they differ from the lines by rounding up to the billing step (and the minimum) alone. With it, E[T]
+of w hours of work is at least w times the least growth that any checkpoint interval reaches,
+
+    e^(lambda R) min_tau (e^(lambda (tau + d)) - 1) / (lambda tau) >= e^(lambda R) (1 + l + sqrt(l (2 + l))),  l = lambda d
+
+(from e^y - 1 >= y + y^2 / 2), and the spread is at least that of the estimate. A window can only add to the hours.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from catalog.owned import OwnedMachine
+from planner.candidates.configurations import Configurations, run_of
+from planner.candidates.gather import Candidates
+from planner.cost.bill import Run
+from planner.cost.checkpoints import checkpoint_gb
+from planner.settings import PlannerSettings
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Shares are whole numbers of this part of the work: finer than any estimate, and a finite set to prove over.
+STEPS = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PhaseColumns:
+    """One element per configuration of `table`; `fixed_usd` to `slope_hours` are A, B, a and b of the module's docstring.
+
+    `place` numbers distinct regions, `places` names them; columns move only within the same `kin` (software stack and
+    precision). `machine` is the own machine of a column with windows, else None; `most_steps` the largest share, in steps,
+    that deadline, price kind and windows may leave room for.
+    """
+
+    table: Configurations
+    run: Run
+    settings: PlannerSettings
+    start: datetime
+    confidence: float
+    deadline_hours: float
+    checkpoint_gb: float
+    place: Ints
+    places: tuple[tuple[str, str], ...]
+    kin: Ints
+    machine: tuple[OwnedMachine | None, ...]
+    windowed: NDArray[np.bool_]
+    fixed_usd: Floats
+    slope_usd: Floats
+    fixed_hours: Floats
+    slope_hours: Floats
+    data_usd: Floats
+    most_steps: Ints
+
+    def __len__(self) -> int:
+        """How many configurations there are."""
+        return len(self.table)
+
+    @property
+    def write_hours(self) -> Floats:
+        """Time to write one checkpoint, per configuration."""
+        return self.run.checkpoint_hours
+
+
+def phase_columns(found: Candidates, table: Configurations) -> PhaseColumns:
+    """The configurations of `table`, which are some of those found, as columns."""
+    question = found.question
+    job, settings = question.job, question.settings
+    run = run_of(question, table, found.estimated, found.costs)
+    deadline = np.inf if job.deadline_hours is None else job.deadline_hours
+    growth = _least_growth(run, settings.restart_hours)
+    z = NormalDist().inv_cdf(job.confidence)
+    # Below the median more spread means fewer hours: then only the set-up is certain.
+    certain = (run.cluster_rate == 0) | (z >= 0)
+    slope_hours = np.where(certain, run.work_hours * growth * np.exp(z * run.log_sigma), 0.0)
+    by_hour = run.nodes * run.power_usd_per_node_hour + run.storage_usd_per_hour
+    compute = run.nodes * run.usd_per_node_hour
+    term = run.term_hours > 0
+    per_hour = by_hour + np.where(term, 0.0, compute)
+    place, places = _places(found, table)
+    machine = _windowed(found, table)
+    columns = PhaseColumns(
+        table=table,
+        run=run,
+        settings=settings,
+        start=question.start,
+        confidence=job.confidence,
+        deadline_hours=deadline,
+        checkpoint_gb=checkpoint_gb(question.work, job.training),
+        place=place,
+        places=places,
+        kin=_kin(found, table),
+        machine=machine,
+        windowed=np.array([each is not None for each in machine], np.bool_),
+        fixed_usd=per_hour * settings.setup_hours + np.where(term, compute * run.term_hours, 0.0),
+        slope_usd=per_hour * run.work_hours * growth,
+        fixed_hours=np.full(len(table), settings.setup_hours),
+        slope_hours=slope_hours,
+        data_usd=run.egress_usd,
+        most_steps=_most_steps(run, machine, growth, slope_hours, question.start, deadline, settings),
+    )
+    return columns
+
+
+def _least_growth(run: Run, restart_hours: float) -> Floats:
+    """Wall hours per hour of work that no checkpoint interval can undercut; 1 without preemption."""
+    lost = run.cluster_rate * run.checkpoint_hours
+    with np.errstate(over="ignore"):
+        growth = np.exp(np.minimum(run.cluster_rate * restart_hours, 700.0)) * (1 + lost + np.sqrt(lost * (2 + lost)))
+    return np.where(run.cluster_rate > 0, growth, 1.0)
+
+
+def _places(found: Candidates, table: Configurations) -> tuple[Ints, tuple[tuple[str, str], ...]]:
+    """The number of each configuration's (provider, region), the same in all markets, and the names by number."""
+    names: dict[tuple[str, str], int] = {}
+    place = np.empty(len(table), np.int64)
+    for number, market in enumerate(found.question.markets):
+        mine = table.market == number
+        numbers = np.array([names.setdefault(each, len(names)) for each in market.columns.regions], np.int64)
+        place[mine] = numbers[market.snapshot.region_index[table.place[mine]]]
+    return place, tuple(names)
+
+
+def _kin(found: Candidates, table: Configurations) -> Ints:
+    """Configurations between which a run can move: the same software stack, and the same precision as planned."""
+    kin = np.empty(len(table), np.int64)
+    numbers: dict[tuple[str, str], int] = {}
+    for number, market in enumerate(found.question.markets):
+        mine = np.flatnonzero(table.market == number)
+        snapshot, estimates = market.snapshot, found.estimated[number].estimates
+        shapes = snapshot.shapes
+        stack = [each.stack for each in shapes.accelerators]
+        code = shapes.accelerator[shapes.of_type[snapshot.type_index[table.place[mine]]]].astype(np.int64)
+        code = code * len(estimates.precisions) + estimates.precision[table.row[mine]]
+        distinct, which = np.unique(code, return_inverse=True)
+        names = [divmod(int(each), len(estimates.precisions)) for each in distinct]
+        known = [numbers.setdefault((stack[a], estimates.precisions[p]), len(numbers)) for a, p in names]
+        kin[mine] = np.array(known, np.int64)[which.reshape(-1)]
+    return kin
+
+
+def _windowed(found: Candidates, table: Configurations) -> tuple[OwnedMachine | None, ...]:
+    machines: list[OwnedMachine | None] = [None] * len(table)
+    for number, market in enumerate(found.question.markets):
+        if not any(each.windows for each in market.owned):
+            continue
+        for i in np.flatnonzero(table.market == number).tolist():
+            machine = market.owned[int(market.snapshot.type_index[int(table.place[i])])]
+            machines[i] = machine if machine.windows else None
+    return tuple(machines)
+
+
+def ranks(found: Candidates, columns: PhaseColumns) -> Ints:
+    """The rank of each column among phases: interruptible first, then the slowest; names decide between equals.
+
+    Prices decide nothing, so that a dearer offer cannot change the order and make some move cheaper by it.
+    """
+    table, markets = columns.table, found.question.markets
+    names = []
+    for number, place in zip(table.market.tolist(), table.place.tolist(), strict=True):
+        market = markets[number]
+        names.append(market.columns.offer(int(market.snapshot.original[place])).key)
+    steady = (columns.run.cluster_rate == 0).tolist()
+    slow_first = (-columns.run.work_hours).tolist()
+    nodes = table.nodes.tolist()
+    order = sorted(range(len(table)), key=lambda i: (steady[i], slow_first[i], names[i], nodes[i]))
+    rank = np.empty(len(table), np.int64)
+    rank[order] = np.arange(len(table))
+    return rank
+
+
+def _most_steps(
+    run: Run,
+    machine: tuple[OwnedMachine | None, ...],
+    growth: Floats,
+    slope_hours: Floats,
+    start: datetime,
+    deadline: float,
+    settings: PlannerSettings,
+) -> Ints:
+    """The largest share of each column, in steps, that deadline, longest run and windows may leave room for."""
+    setup = settings.setup_hours
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.minimum(
+            np.where(slope_hours > 0, (deadline - setup) / slope_hours, np.inf),
+            (run.longest_hours - setup) / (run.work_hours * growth),
+        )
+        for i, each in enumerate(machine):
+            if each is not None and np.isfinite(deadline):
+                share[i] = min(share[i], (_free_hours(each, start, deadline) - setup) / slope_hours[i])
+    return np.asarray(np.floor(np.clip(np.nan_to_num(share, nan=0.0), 0.0, 1.0) * STEPS + 1e-6), np.int64)
+
+
+def _free_hours(machine: OwnedMachine, start: datetime, deadline: float) -> float:
+    """At least the hours that a machine is free between the start and the deadline, to a second."""
+    low, high = 0.0, deadline
+    if machine.elapsed_hours(start, high) <= deadline:
+        return high
+    while high - low > 1 / 3600:
+        middle = (low + high) / 2
+        low, high = (middle, high) if machine.elapsed_hours(start, middle) <= deadline else (low, middle)
+    return high

@@ -1,0 +1,89 @@
+"""Cost and time of plans in phases: every phase by the bill of a run, moves on top, windows from where a phase begins.
+
+A plan is a row of columns (`sequence`, the earliest first) with a row of shares in steps. The same function gives, for
+shares that do not add up to the whole, what the phases cost and take at least: costs and hours rise with each share.
+"""
+
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.cost.bill import Bill, bill, part
+from planner.phases.columns import STEPS, PhaseColumns
+from planner.phases.moves import Moves
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Above this many standard deviations, hours at a confidence need not rise with the share of an interruptible phase:
+#: the spread of preemption falls faster than the share rises (r / (2 (1 + r) sqrt(ln(1 + r))) is at most 1 / 3.13).
+_RISING_UP_TO = 3.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Priced:
+    """Micro-dollars and confident hours of each plan, phase by phase and in all; `hours` hold the wait for windows."""
+
+    micros: Floats
+    hours: Floats
+    phase_micros: Floats
+    phase_hours: Floats
+
+
+def phase_bill(columns: PhaseColumns, moving: Moves, sequence: Ints, steps: Ints) -> Bill:
+    """The bill of every phase of every plan, flattened phase by phase within each plan."""
+    count, length = sequence.shape
+    flat = sequence.reshape(-1)
+    egress = columns.data_usd[sequence].copy()
+    if length > 1:
+        before, after = sequence[:, :-1], sequence[:, 1:]
+        stays = moving.near[before, after]
+        egress[:, 1:] = np.where(stays, 0.0, egress[:, 1:] + moving.usd[before, after])
+    last = np.arange(length) == length - 1
+    beside = np.where(last, 0.0, columns.write_hours[sequence])
+    run = part(
+        columns.run,
+        flat,
+        steps.reshape(-1) / STEPS,
+        beside_hours=np.asarray(beside, np.float64).reshape(-1),
+        egress_usd=egress.reshape(-1),
+    )
+    return bill(run, columns.confidence, columns.settings)
+
+
+def priced(columns: PhaseColumns, moving: Moves, sequence: Ints, steps: Ints, *, at_least: bool = False) -> Priced:
+    """What each plan costs and takes; with `at_least`, what any plan with at least these shares does."""
+    count, length = sequence.shape
+    paid = phase_bill(columns, moving, sequence, steps)
+    kept = paid.hours_kept.reshape(count, length)
+    if at_least and NormalDist().inv_cdf(columns.confidence) > _RISING_UP_TO:
+        floor = columns.fixed_hours[sequence] + columns.slope_hours[sequence] * (steps / STEPS)
+        kept = np.where(columns.run.cluster_rate[sequence] > 0, np.minimum(kept, floor), kept)
+    micros = np.rint(paid.cost_usd.reshape(count, length) * 1e6)
+    hours = elapsed(columns, moving, sequence, kept, at_least=at_least)
+    return Priced(micros=micros.sum(axis=1), hours=hours.sum(axis=1), phase_micros=micros, phase_hours=hours)
+
+
+def elapsed(columns: PhaseColumns, moving: Moves, sequence: Ints, busy: Floats, *, at_least: bool = False) -> Floats:
+    """Hours from the end of the phase before to the end of each phase: moves, waits for windows, and busy hours.
+
+    With `at_least` nothing is lost between windows: then, and only then, a later begin never means an earlier end.
+    """
+    hours = busy.copy()
+    if sequence.shape[1] > 1:
+        hours[:, 1:] += moving.hours[sequence[:, :-1], sequence[:, 1:]]
+    restart = 0.0 if at_least else columns.settings.restart_hours
+    for row, position in np.argwhere(columns.windowed[sequence]).tolist():
+        machine = columns.machine[int(sequence[row, position])]
+        if machine is None:
+            raise AssertionError("a column with windows has a machine")
+        before = float(hours[row, :position].sum())
+        begun = before + float(hours[row, position] - busy[row, position])
+        if np.isfinite(begun) and np.isfinite(busy[row, position]):
+            spent = machine.elapsed_hours(
+                columns.start, float(busy[row, position]), restart_hours=restart, after_hours=begun
+            )
+            hours[row, position] += spent - busy[row, position]
+    return hours
