@@ -185,7 +185,11 @@ def planner_settings(path: Path | None) -> PlannerSettings:
 
     Raises `UnusableInput` naming every key that is unknown or out of range.
     """
-    chosen = settings_file(path)
+    return as_assumed(settings_file(path))
+
+
+def as_assumed(chosen: SettingsFile) -> PlannerSettings:
+    """The planner's assumptions of a settings file that has been read."""
     values = {field.name: getattr(chosen, field.name) for field in fields(PlannerSettings)}
     own = {
         "held": tuple(HeldCommitment(**each.model_dump()) for each in chosen.held),
