@@ -155,13 +155,14 @@ class Planned:
 class Relaxation:
     """The least change that makes the job possible, of one requirement or of several together, and the plan it allows.
 
-    `asked` and `needed` have one element per requirement.
+    `asked` and `needed` have one element per requirement. `carbon_kg` is that of the plan, None where unknown.
     """
 
     requirements: tuple[str, ...]
     asked: tuple[str, ...]
     needed: tuple[str, ...]
     choice: Choice
+    carbon_kg: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,12 +37,8 @@ Marks = NDArray[np.uint16]
 def explain(question: Question, found: Candidates) -> Infeasible:
     """The conflicts and the least relaxations of a job for which `found` holds no feasible configuration."""
     job = question.job
-    nodes = max(job.constraints.max_nodes, min(MOST_NODES, 4 * job.constraints.max_nodes))
-    variants = [(question, np.uint16(0))]
-    if job.training.precision != "auto":
-        substituted = replace(job, training=replace(job.training, precision="auto"))
-        variants.append((replace(question, job=substituted), BIT["training.precision"]))
-    marked = [_marked(variant, nodes, bit) for variant, bit in variants]
+    nodes = searched_nodes(job)
+    marked = everything(question)
     conflicts = minimal_conflicts(np.unique(np.concatenate([marks for _, marks in marked])), present(job))
     relaxations = _least([each for variant, marks in marked for each in _relaxations(job, variant, marks)])
     nearest = min(relaxations, key=lambda each: (len(each.requirements), each.choice.cost.expected), default=None)
@@ -72,10 +68,23 @@ def _searched(nodes: int) -> str:
     )
 
 
-def _marked(question: Question, nodes: int, bit: np.uint16) -> tuple[Candidates, Marks]:
-    """Every configuration there is with constraints relaxed, and what each breaks."""
-    found = candidates(question, relaxed_nodes=nodes)
-    return found, over(found.table, question.job.deadline_hours, question.job.budget_usd) | bit
+def searched_nodes(job: TrainingJob) -> int:
+    """How many nodes ways out are looked for on."""
+    return max(job.constraints.max_nodes, min(MOST_NODES, 4 * job.constraints.max_nodes))
+
+
+def everything(question: Question) -> list[tuple[Candidates, Marks]]:
+    """Every configuration there is with constraints relaxed, and the bits that each breaks; apart, those at any precision."""
+    job, nodes = question.job, searched_nodes(question.job)
+    variants = [(question, np.uint16(0))]
+    if job.training.precision != "auto":
+        substituted = replace(job, training=replace(job.training, precision="auto"))
+        variants.append((replace(question, job=substituted), BIT["training.precision"]))
+    result = []
+    for variant, bit in variants:
+        found = candidates(variant, relaxed_nodes=nodes)
+        result.append((found, over(found.table, job.deadline_hours, job.budget_usd) | bit))
+    return result
 
 
 def _least(relaxations: list[Relaxation]) -> tuple[Relaxation, ...]:
@@ -121,12 +130,17 @@ def _relaxations(job: TrainingJob, found: Candidates, marks: Marks) -> list[Rela
         result.append(
             Relaxation(
                 requirements=tuple(names),
-                asked=tuple(_asked(job, name) for name in names),
-                needed=tuple(_needed(name, choice, float(found.table.carbon_kg[index])) for name in names),
+                asked=tuple(asked(job, name) for name in names),
+                needed=tuple(needed(name, choice, float(found.table.carbon_kg[index])) for name in names),
                 choice=choice,
+                carbon_kg=_known(float(found.table.carbon_kg[index])),
             )
         )
     return result
+
+
+def _known(kg: float) -> float | None:
+    return None if math.isnan(kg) else kg
 
 
 def _least_giving(found: Candidates, among: NDArray[np.bool_], names: list[str]) -> int | None:
@@ -139,7 +153,8 @@ def _least_giving(found: Candidates, among: NDArray[np.bool_], names: list[str])
     return (fastest if "deadline" in names else cheapest)(found.table, among)
 
 
-def _asked(job: TrainingJob, name: str) -> str:
+def asked(job: TrainingJob, name: str) -> str:
+    """What a job asks for by a requirement that it states."""
     if name == "deadline":
         return f"{job.deadline_hours:.6g} h"
     if name == "budget_usd":
@@ -156,7 +171,7 @@ def _asked(job: TrainingJob, name: str) -> str:
     return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
-def _needed(name: str, choice: Choice, kg: float) -> str:
+def needed(name: str, choice: Choice, kg: float) -> str:
     """What the requirement would have to allow for this choice."""
     place = f"{choice.offer.provider}:{choice.offer.region}"
     region = regions().get((choice.offer.provider, choice.offer.region))

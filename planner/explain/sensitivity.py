@@ -30,13 +30,13 @@ def sensitivity(
     faster = np.flatnonzero(hours < table.bill.hours_kept[chosen])
     return Sensitivity(
         deadline_usd_per_hour=0.0 if deadline_hours is None else hull_slope(hours, cost / 1e6, deadline_hours),
-        next_cheaper=(_enough(hours[slower[0]]), round(mine - cost[slower[0]])) if len(slower) else None,
-        next_faster=(_enough(hours[faster[-1]]), round(cost[faster[-1]] - mine)) if len(faster) else None,
+        next_cheaper=(deadline_for(hours[slower[0]]), round(mine - cost[slower[0]])) if len(slower) else None,
+        next_faster=(deadline_for(hours[faster[-1]]), round(cost[faster[-1]] - mine)) if len(faster) else None,
         holds_until=holds_until,
     )
 
 
-def _enough(hours: float) -> float:
+def deadline_for(hours: float) -> float:
     """The least deadline of nine significant digits, as answers show it, that a run of `hours` keeps."""
     step = 10.0 ** (math.floor(math.log10(hours)) - 8)
     rounded = float(f"{hours:.9g}")
