@@ -30,6 +30,7 @@ from api.cli import (
     refresh,
     serve,
     spot,
+    verify,
     watch,
 )
 from api.render.text import plain
@@ -65,6 +66,7 @@ def application() -> typer.Typer:
         history.diff,
         refresh.refresh,
         plan.show,
+        verify.verify,
         actuals.actuals,
         profile.profile,
         serve.serve,

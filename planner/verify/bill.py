@@ -1,0 +1,131 @@
+"""What one configuration takes and costs, line by line in plain numbers.
+
+hours    = set-up + wall hours of the work, preemption included
+compute  = nodes x price x billed hours (whole steps, at least the minimum; whole terms where there is one)
+power    = nodes x USD per hour x hours             for own machines
+storage  = USD per hour of the place x hours        egress = once
+"""
+
+import math
+from datetime import datetime
+from typing import NamedTuple
+
+from catalog.carbon import carbon
+from catalog.price_kinds import PriceKind
+from planner.job import TrainingJob
+from planner.settings import PlannerSettings
+from planner.verify.clock import NEVER_HOURS, Clock, quantile, spread, wall_hours
+from planner.verify.estimates import Row
+from planner.verify.place import PlaceCost, carbon_kg, checkpoint_gb, place_cost
+from planner.verify.shelves import Lot, Machine, Place
+from planner.workload.work import Work
+
+P95 = 0.95
+
+
+class Bill(NamedTuple):
+    """USD by part; `compute` includes what `setup` shows apart."""
+
+    compute: float
+    setup: float
+    storage: float
+    egress: float
+    power: float
+    total: float
+    p95: float
+
+
+class Rates:
+    """Clock and bill of any configuration of one job under one set of assumptions; each clock is worked out once."""
+
+    def __init__(self, job: TrainingJob, start: datetime, work: Work, settings: PlannerSettings) -> None:
+        """For this job from `start` on."""
+        self._job, self._start, self._settings = job, start, settings
+        self.checkpoint_gb = checkpoint_gb(work, job.training)
+        self._z, self._z95 = quantile(job.confidence), quantile(P95)
+        self._clocks: dict[tuple[float, float, float, float, int], Clock | None] = {}
+        self._places: dict[Place, PlaceCost] = {}
+        self._carbon: dict[tuple[int, Place], tuple[float | None, Machine]] = {}
+
+    def place(self, place: Place) -> PlaceCost:
+        """What the place adds."""
+        if place not in self._places:
+            gb = self._settings.checkpoints_kept * self.checkpoint_gb
+            self._places[place] = place_cost(place, self._job.data, gb)
+        return self._places[place]
+
+    def kg_per_node_hour(self, lot: Lot) -> float | None:
+        """kg of CO2 of one busy node for an hour; None where it is unknown."""
+        key = (id(lot.machine), lot.place)
+        if key not in self._carbon:
+            self._carbon[key] = carbon_kg(lot.machine, lot.place, 1.0), lot.machine
+        return self._carbon[key][0]
+
+    def kg_per_kwh(self, place: Place) -> float | None:
+        """kg of CO2 for a kWh of computing in a place, PUE included; None where it is unknown."""
+        figures = carbon(*place)
+        if figures.grid_g_per_kwh is None or figures.pue is None:
+            return None
+        return figures.grid_g_per_kwh * figures.pue / 1000
+
+    def checkpoint_hours(self, nodes: int) -> float:
+        """Hours to write one checkpoint, all nodes together."""
+        return self.checkpoint_gb / self._settings.checkpoint_gbs / 3600.0 / nodes
+
+    def clock(self, lot: Lot, nodes: int, row: Row) -> Clock | None:
+        """The hours of a configuration, None where it does not end or its price kind does not allow as many."""
+        longest = lot.kind.max_run_hours or math.inf
+        key = (row.hours_with_goodput, row.log_sigma, lot.rate, longest, nodes)
+        if key not in self._clocks:
+            self._clocks[key] = self._clock(row, lot.rate * nodes, nodes, longest)
+        return self._clocks[key]
+
+    def _clock(self, row: Row, rate: float, nodes: int, longest: float) -> Clock | None:
+        work, write = row.hours_with_goodput, self.checkpoint_hours(nodes)
+        settings = self._settings
+        run = wall_hours(work, write, settings.restart_hours, rate)
+        expected = settings.setup_hours + run
+        if not expected <= min(longest, NEVER_HOURS):
+            return None
+        sigma = spread(run, work, write, settings.restart_hours, rate, log_sigma=row.log_sigma)
+        kept = settings.setup_hours + run * math.exp(self._z * sigma)
+        if not math.isfinite(kept):
+            return None
+        return Clock(run, sigma, expected, kept, settings.setup_hours + run * math.exp(self._z95 * sigma))
+
+    def in_windows(self, machine: Machine, clock: Clock) -> Clock | None:
+        """The same on an own machine that is free at times only: work stops and restarts with each window."""
+        own = machine.own
+        if own is None or not own.windows:
+            return clock
+        lost = self._settings.restart_hours
+        expected, kept, p95 = (own.elapsed_hours(self._start, busy, restart_hours=lost) for busy in clock[2:])
+        return clock._replace(expected=expected, kept=kept, p95=p95) if math.isfinite(kept) else None
+
+    def bill(self, lot: Lot, micros: int, nodes: int, clock: Clock) -> Bill:
+        """The bill of busy hours (before windows stretch them) at a price per node-hour."""
+        usd, place = micros / 1e6, self.place(lot.place)
+        term = 0 if lot.paid else lot.kind.term_hours
+        node_hours = nodes * billed_hours(clock.expected, lot.kind, term)
+        power_per_hour = nodes * lot.machine.power_usd_per_hour
+        compute, power = node_hours * usd, power_per_hour * clock.expected
+        storage = place.storage_per_hour * clock.expected
+        setup = 0.0 if term else min(nodes * usd * self._settings.setup_hours, compute)
+        p95 = nodes * billed_hours(clock.p95, lot.kind, term) * usd + power_per_hour * clock.p95
+        return Bill(
+            compute,
+            setup,
+            storage,
+            place.egress,
+            power,
+            compute + power + storage + place.egress,
+            p95 + place.storage_per_hour * clock.p95 + place.egress,
+        )
+
+
+def billed_hours(hours: float, kind: PriceKind, term_hours: float) -> float:
+    """Hours that a node is billed for."""
+    if term_hours:
+        return math.ceil(hours / term_hours - 1e-9) * term_hours
+    step = kind.billing_step_seconds / 3600
+    return max(math.ceil(hours / step - 1e-9) * step, kind.billing_minimum_seconds / 3600)

@@ -1,0 +1,220 @@
+"""An answer that there is no plan: every configuration breaks something, and conflicts and ways out follow from what.
+
+Each configuration is marked with the requirements it breaks. A set of requirements conflicts where every mark holds one
+of them; a mark that holds no other mark is a least way out.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import combinations
+
+from planner.job import TrainingJob
+from planner.verify.alternatives import Choice, choice
+from planner.verify.context import Context, estimator_of
+from planner.verify.counts import counts
+from planner.verify.enumeration import Priced
+from planner.verify.ledger import Path
+from planner.verify.named import second_text
+from planner.verify.rules import REQUIREMENTS
+from planner.verify.survey import Survey, by_carbon, by_cost, by_time
+from planner.verify.wording import asked, needed
+
+CHECK = "infeasibility"
+PRECISION = "training.precision"
+#: Ways out are looked for on four times the nodes allowed, up to so many, and so many of them are told.
+MOST_NODES = 1024
+MOST_TOLD = 8
+
+Mark = frozenset[str]
+
+
+def check_infeasible(context: Context) -> dict[str, object]:
+    """Everything that the answer says; what it was held against."""
+    ledger, job = context.ledger, context.claim.job
+    ledger.is_same("finish", ("start",), second_text(context.claim.start), "not the start of the job")
+    most = job.constraints.max_nodes
+    fits = next((each for each in context.enumeration.priced(context.open_lots, most) if not each.broken), None)
+    what = "" if fits is None else f"{fits.nodes} x {fits.lot.machine.type.name} in {':'.join(fits.lot.place)}"
+    ledger.holds(CHECK, ("conflicts",), fits is None, what, f"{what} meets every requirement")
+    nodes = max(most, min(MOST_NODES, 4 * most))
+    variants = {False: context} | ({True: _at_any_precision(context)} if job.training.precision != "auto" else {})
+    ways: dict[Mark, Priced] = {}
+    marks: dict[Mark, int] = {}
+    for substituted, variant in variants.items():
+        _marked(variant, nodes, substituted, ways, marks)
+    _conflicts(context, set(marks))
+    least = _least_ways(marks)
+    told = _relaxations(variants, ways, least)
+    _nearest(variants, told)
+    counts(context, Survey())
+    return {
+        "offers": context.shelves.offers,
+        "offers_that_can_be_had": sum(lot.size for lot in context.shelves.lots if not lot.reason),
+        "configurations": sum(marks.values()),
+        "nodes_up_to": nodes,
+        "marks": {
+            " + ".join(_ordered(mark)): number for mark, number in sorted(marks.items(), key=lambda one: -one[1])[:8]
+        },
+    }
+
+
+def _at_any_precision(context: Context) -> Context:
+    """The same with the precision left to the accelerator."""
+    training = replace(context.claim.job.training, precision="auto")
+    estimator = estimator_of(context.claim, context.work, training)
+    return replace(context, estimator=estimator, enumeration=replace(context.enumeration, estimator=estimator))
+
+
+def _marked(context: Context, nodes: int, substituted: bool, ways: dict[Mark, Priced], marks: dict[Mark, int]) -> None:
+    """Adds every configuration that can be had, on up to so many nodes, to the count and the least of its mark."""
+    lots = [lot for lot in context.shelves.lots if not lot.reason]
+    for each in context.enumeration.priced(lots, nodes):
+        mark = each.broken | {PRECISION} if substituted else each.broken
+        marks[mark] = marks.get(mark, 0) + 1
+        known = ways.get(mark)
+        if known is None or _asks_less(each, known, mark):
+            ways[mark] = each
+
+
+def _asks_less(each: Priced, other: Priced, mark: Mark) -> bool:
+    """Whether a configuration asks for less more of what it breaks: of time, else of carbon, else of money."""
+    if "constraints.carbon_budget_kg" in mark and (each.carbon_kg is None) != (other.carbon_kg is None):
+        return other.carbon_kg is None
+    if "deadline" in mark:
+        return by_time(each) < by_time(other)
+    if "constraints.carbon_budget_kg" in mark and each.carbon_kg is not None:
+        return by_carbon(each) < by_carbon(other)
+    return by_cost(each) < by_cost(other)
+
+
+def _ordered(mark: Iterable[str]) -> list[str]:
+    return sorted(mark, key=REQUIREMENTS.index)
+
+
+def _conflicts(context: Context, marks: set[Mark]) -> None:
+    """All minimal sets of stated requirements of which every configuration breaks one; the job itself where none runs."""
+    ledger = context.ledger
+    stated: set[tuple[str, ...]] = set()
+    for number in range(ledger.size("conflicts")):
+        names = tuple(ledger.text("conflicts", number, i) for i in range(ledger.size("conflicts", number)))
+        ledger.tick(CHECK, *(("conflicts", number, i) for i in range(len(names))))
+        stated.add(names)
+    expected = minimal_hitting_sets(marks, _stated(context.claim.job)) or {("workload",)}
+    for number, names in enumerate(sorted(stated)):
+        why = "not a minimal set of requirements of which every configuration breaks one"
+        ledger.holds(CHECK, ("conflicts", number), names in expected, sorted(expected), why)
+    missing = sorted(expected - stated)
+    ledger.holds(CHECK, ("conflicts",), not missing, missing, "conflicts are missing")
+
+
+def minimal_hitting_sets(marks: set[Mark], requirements: list[str]) -> set[tuple[str, ...]]:
+    """Every minimal set of requirements that has one in common with each mark; none if a mark is empty."""
+    found: set[tuple[str, ...]] = set()
+    if not marks or not all(marks):
+        return found
+    for size in range(1, len(requirements) + 1):
+        for names in combinations(requirements, size):
+            if not any(set(smaller) <= set(names) for smaller in found) and all(mark & set(names) for mark in marks):
+                found.add(names)
+    return found
+
+
+def _stated(job: TrainingJob) -> list[str]:
+    """The requirements that the job states, and those that always bind."""
+    asked_for = job.constraints
+    lists = ("providers", "accelerators", "vendors", "instance_types", "regions", "geography")
+    stated = {f"constraints.{name}": bool(getattr(asked_for, name)) for name in lists} | {
+        "constraints.price_kinds": True,
+        "constraints.max_nodes": True,
+        "constraints.max_accelerators": asked_for.max_accelerators is not None,
+        "constraints.carbon_budget_kg": asked_for.carbon_budget_kg is not None,
+        "objective": job.objective == "carbon",
+        PRECISION: job.training.precision != "auto",
+        "deadline": job.deadline_hours is not None,
+        "budget_usd": job.budget_usd is not None,
+    }
+    return [name for name in REQUIREMENTS if stated[name]]
+
+
+def _least_ways(marks: Iterable[Mark]) -> set[Mark]:
+    """Marks that hold no other mark."""
+    every = sorted(marks, key=len)
+    found: list[Mark] = []
+    for mark in every:
+        if not any(smaller <= mark for smaller in found):
+            found.append(mark)
+    return set(found)
+
+
+def _relaxations(
+    variants: dict[bool, Context], ways: dict[Mark, Priced], least: set[Mark]
+) -> list[tuple[Mark, Choice, Path]]:
+    """Each way out that is told: its plan priced anew, least of its kind, and worded as it should be."""
+    context = variants[False]
+    ledger, job = context.ledger, context.claim.job
+    told: list[tuple[Mark, Choice, Path]] = []
+    count = ledger.size("relaxations")
+    wanted = min(MOST_TOLD, len(least))
+    ledger.holds(CHECK, ("relaxations",), count == wanted, wanted, "not as many least ways out as there are")
+    seen: set[Mark] = set()
+    for number in range(count):
+        path: Path = ("relaxations", number)
+        names = ledger.text(*path, "requirement").split(" + ")
+        mark = frozenset(names)
+        ledger.is_same(
+            CHECK, (*path, "requirement"), " + ".join(_ordered(mark & set(REQUIREMENTS))), "not requirements"
+        )
+        is_least = mark in least and mark not in seen
+        ledger.holds(CHECK, (*path, "requirement"), is_least, None, "not a least way out, or told twice")
+        seen.add(mark)
+        found = choice(variants.get(PRECISION in mark, context), (*path, "plan"), requirements=False)
+        words = [(*path, name) for name in ("from", "to", "cost_usd")]
+        if ledger.has(*path, "carbon_kg"):
+            words.append((*path, "carbon_kg"))
+        if found is None or mark not in ways or not mark <= set(REQUIREMENTS):
+            ledger.tick(CHECK, *words)
+            continue
+        told.append((mark, found, (*path, "plan")))
+        best, ordered = ways[mark], _ordered(mark)
+        kg = _kg(context, found)
+        same = abs(found.micros - best.micros) <= 1 + context.relative * best.micros
+        same = same and abs(found.clock.kept - best.clock.kept) <= 1e-9 * best.clock.kept
+        why = "another configuration asks for less more of these requirements"
+        ledger.holds(CHECK, (*path, "plan"), same, f"{best.nodes} x {best.lot.machine.type.name}", why)
+        ledger.is_same(CHECK, words[0], "; ".join(asked(job, name) for name in ordered), "not what the job asks for")
+        to = "; ".join(needed(name, found.named, found.micros, found.clock.kept, kg) for name in ordered)
+        ledger.is_same(CHECK, words[1], to, "not what this configuration needs")
+        ledger.is_money(CHECK, words[2], found.micros, "not the cost of its plan", relative=context.relative)
+        if len(words) > 3:
+            ledger.is_number(CHECK, words[3], kg, "not the carbon of its plan")
+    return told
+
+
+def _kg(context: Context, found: Choice) -> float | None:
+    """kg of CO2 of a configuration, None where unknown."""
+    lot, nodes = found.named.lot, found.named.nodes
+    each, busy = context.rates.kg_per_node_hour(lot), found.busy
+    return None if each is None else each * nodes * busy.run
+
+
+def _nearest(variants: dict[bool, Context], told: list[tuple[Mark, Choice, Path]]) -> None:
+    """The way out that breaks least for least."""
+    context = variants[False]
+    ledger = context.ledger
+    if not told:
+        ledger.is_same(CHECK, ("nearest_plan",), None, "there is no way out")
+        return
+    mark, best, _ = min(told, key=lambda one: (len(one[0]), one[1].micros))
+    if ledger.value("nearest_plan") is None:
+        ledger.holds(CHECK, ("nearest_plan",), False, best.named.lot.machine.type.name, "there is a way out")
+        return
+    found = choice(variants.get(PRECISION in mark, context), ("nearest_plan",), requirements=False)
+    if found is not None:
+        same = found.micros == best.micros and found.clock.kept == best.clock.kept
+        ledger.holds(
+            CHECK, ("nearest_plan", "cost_usd"), same, best.micros / 1e6, "another way out breaks less for less"
+        )
+    count = ledger.size("nearest_plan", "breaks")
+    names = [ledger.text("nearest_plan", "breaks", i) for i in range(count)]
+    ledger.tick(CHECK, *(("nearest_plan", "breaks", i) for i in range(count)))
+    ledger.holds(CHECK, ("nearest_plan", "breaks"), names == _ordered(mark), _ordered(mark), "not what it breaks")

@@ -1,0 +1,63 @@
+"""What a place adds: data brought there, data and checkpoints kept there, and the carbon of its grid."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from catalog.accelerators import accelerators
+from catalog.carbon import carbon
+from catalog.egress import egress_tiers
+from catalog.storage import storage_usd_per_gb_month
+from planner.estimate.states import MOMENT_BYTES
+from planner.job import DataSource, Training
+from planner.verify.shelves import Machine, Place
+from planner.workload.work import Work
+
+#: 365.25 days / 12.
+MONTH_HOURS = 730.5
+GB_PER_GIB = 1024**3 / 1e9
+#: fp32 weights beside the optimizer's moments.
+WEIGHT_BYTES = 4.0
+#: A DGX H100 draws 10.2 kW, of which its eight devices take 8 x 700 W (NVIDIA's data sheet): 0.82 W per device watt.
+HOST_WATTS = 0.82
+
+
+def checkpoint_gb(work: Work, training: Training) -> float:
+    """GB (10^9 bytes) of one checkpoint: trained weights and moments, or the stated memory of explicit work."""
+    if work.fixed_state_gib is not None:
+        return work.fixed_state_gib * GB_PER_GIB
+    return work.trainable_parameters * (WEIGHT_BYTES + MOMENT_BYTES[training.optimizer]) / 1e9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceCost:
+    """USD: `egress` once, `storage_per_hour` while the job runs."""
+
+    egress: float
+    storage_per_hour: float
+
+
+@cache
+def _rates(place: Place) -> tuple[float, float]:
+    found = storage_usd_per_gb_month(*place)
+    return found.block_usd_per_gb_month, found.object_usd_per_gb_month
+
+
+def place_cost(place: Place, data: DataSource, checkpoints_gb: float) -> PlaceCost:
+    """Of a place that is not the data's own, its copy and the way there; checkpoints anywhere."""
+    brought = 0.0 if place == (data.provider, data.region) else data.dataset_gb
+    block, kept = _rates(place)
+    egress = egress_tiers(data.provider, data.region, *place).egress_usd(brought) if brought and data.provider else 0.0
+    return PlaceCost(egress=egress, storage_per_hour=(block * brought + kept * checkpoints_gb) / MONTH_HOURS)
+
+
+def carbon_kg(machine: Machine, place: Place, node_hours: float) -> float | None:
+    """kg of CO2 of so many busy node-hours; None where power, PUE or grid is unknown."""
+    own = machine.own
+    if own is not None:
+        watts, pue, grams = own.power_watts, own.pue, own.grams_co2_per_kwh
+        return None if grams is None else node_hours * watts / 1000 * pue * grams / 1000
+    tdp, figures = accelerators()[machine.type.accelerator].tdp_watts, carbon(*place)
+    if tdp is None or figures.pue is None or figures.grid_g_per_kwh is None:
+        return None
+    devices_kw = tdp * float(machine.type.accelerator_count) / 1000
+    return node_hours * devices_kw * (1 + HOST_WATTS) * figures.pue * figures.grid_g_per_kwh / 1000

@@ -1,0 +1,53 @@
+"""Verifying an answer: every check in turn, and what is left of it on trust."""
+
+from catalog.columns import Columns
+from catalog.owned import OwnedMachine
+from catalog.snapshot import snapshot_id_of
+from planner.verify.claim import Claim
+from planner.verify.context import Context, context_of
+from planner.verify.identity import identity
+from planner.verify.infeasible import check_infeasible
+from planner.verify.planned import check_planned
+from planner.verify.report import Verification
+
+#: Believed in every document: what was asked, under which assumptions, and prose.
+INPUTS = (("job",), ("settings",), ("learned",), ("version",), ("snapshot_id",), ("id",), ("inventory",))
+PROSE = (("assumptions",), ("warnings",), ("certificate", "solver"))
+TAKEN = (
+    "the job, the settings and what past runs taught, as the document states them: they are what was asked",
+    "the estimator's time, spread, memory and layout of every machine, and the job's FLOPs, bytes and parameters",
+    "the prices, interruption rates and hardware in the snapshot, and the catalogue's tables of storage, egress, power and grid",
+    "that the rates of own machines are those of the inventory given",
+    "the sentences under the plan, and the name of the solver",
+)
+
+
+def verified(claim: Claim, columns: Columns, *, owned: tuple[OwnedMachine, ...] = ()) -> Verification:
+    """The claim held against the columns of its snapshot and the user's `owned` machines.
+
+    Raises `UnusableInput` at the field for a document that cannot be read, and for a job that contradicts itself.
+    """
+    context = context_of(claim, columns, owned)
+    ledger = context.ledger
+    ledger.trust(*INPUTS, *PROSE)
+    identity(context, owned)
+    _snapshot(context)
+    covers = check_planned(context) if claim.planned else check_infeasible(context)
+    ledger.close()
+    return Verification(
+        part=claim.part,
+        id=ledger.text("id"),
+        snapshot_id=columns.snapshot_id,
+        version=ledger.text("version"),
+        checks=ledger.checks(),
+        wrong=ledger.wrong,
+        covers=covers,
+        taken=TAKEN,
+    )
+
+
+def _snapshot(context: Context) -> None:
+    """The rows hash to the id: they are those that the plan was made on."""
+    columns = context.columns
+    found = snapshot_id_of(columns.instance_types, (columns.offer(i) for i in range(len(columns))))
+    context.ledger.is_same("snapshot", ("snapshot_id",), found, "not the hash of the rows that are stored under it")
