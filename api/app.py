@@ -10,12 +10,14 @@ from importlib import import_module
 from api.questions.catalogue import OfferPage
 from api.questions.many_jobs import ManyJobs
 from api.questions.opened import Document
+from api.questions.runs import Runs
+from api.questions.spot import SpotQuestions
 from api.questions.upkeep import Upkeep
 
 __all__ = ["Document", "Gpuplan", "OfferPage"]
 
 
-class Gpuplan(ManyJobs, Upkeep):
+class Gpuplan(ManyJobs, SpotQuestions, Upkeep, Runs):
     """Everything gpuplan can be asked. Opens the store on first use; safe to share between threads.
 
     Methods take and give JSON objects. They raise `UnusableInput` for what the user can mend and

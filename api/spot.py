@@ -20,7 +20,7 @@ Document = dict[str, Any]
 
 MOST_STARTS = 5_000
 #: Runs times steps times places: a few hundred megabytes of availability at most.
-_MOST_CELLS = 200_000_000
+MOST_CELLS = 200_000_000
 
 
 def solved(request: SpotRequest) -> KeptPolicy:
@@ -92,12 +92,13 @@ def traces_of(given: Sequence[str], *, field: str) -> tuple[Trace, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replays:
-    """What to replay: the traces to judge on and to fit on, and how many starts."""
+    """What to replay: the traces to judge on and to fit on, how many starts, and the most that may be (`MOST_CELLS`)."""
 
     judged: tuple[Trace, ...]
     fitted: tuple[Trace, ...]
     starts: int
     seed: int
+    most_cells: int = MOST_CELLS
 
 
 def simulate(document: Mapping[str, Any], asked: Replays) -> Document:
@@ -115,8 +116,12 @@ def simulate(document: Mapping[str, Any], asked: Replays) -> Document:
     else:
         sets = [tuple(_one(asked.judged, name) for name in names)]
     steps = terms.deadline_hours / terms.step_hours
-    if asked.starts * steps * len(sets) * len(names) > _MOST_CELLS:
-        raise UnusableInput.at("starts", message=f"{asked.starts} for so long a run are too many; give fewer")
+    if asked.starts * steps * len(sets) * len(names) > asked.most_cells:
+        most = int(asked.most_cells // (steps * len(sets) * len(names)))
+        message = (
+            f"{asked.starts} for so long a run are too many; at most {most} are accepted, or more with a longer step"
+        )
+        raise UnusableInput.at("starts", message=message)
     parts = [
         windows(
             traces,

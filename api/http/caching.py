@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import io
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,19 @@ from api.http.problems import Refused
 
 JSON = "application/json"
 CSV = "text/csv"
+
+
+def to_json(answer: object) -> bytes:
+    """The answer as JSON; a figure that is not finite is a bug, never `NaN` on the wire."""
+    return json.dumps(answer, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def json_with_etag(request: Request, answer: object, *, headers: Mapping[str, str] | None = None) -> Response:
+    """A small answer whose ETag is that of its bytes, or 304 where the client holds it."""
+    body = to_json(answer)
+    etag = etag_of(body)
+    kept = not_modified(request, etag)
+    return kept or Response(body, media_type=JSON, headers=caching_headers(etag) | dict(headers or {}))
 
 
 def etag_of(*parts: str | bytes) -> str:

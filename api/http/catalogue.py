@@ -1,6 +1,6 @@
 """The catalogue over HTTP: offers in cursor pages, accelerators, snapshots and known models, with strong ETags."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.app import OfferPage
 from api.catalogue import CSV_COLUMNS, OfferFilter
-from api.http.caching import CSV, caching_headers, etag_of, json_or_csv, not_modified, to_csv
+from api.http.caching import CSV, caching_headers, etag_of, json_or_csv, json_with_etag, not_modified, to_csv
 from api.http.describe import document_responses
 from api.http.paging import next_cursor, next_link, read_cursor
 from api.http.plans import OurGpuplan, to_json
@@ -88,7 +88,7 @@ def _json(page: OfferPage, cursor: str | None) -> bytes:
 )
 def accelerators(request: Request, gpuplan: OurGpuplan) -> Response:
     """One row per device as a training framework sees it; unknown figures are null."""
-    return _kept(request, {"accelerators": gpuplan.accelerators()})
+    return json_with_etag(request, {"accelerators": gpuplan.accelerators()})
 
 
 @router.get(
@@ -99,7 +99,7 @@ def accelerators(request: Request, gpuplan: OurGpuplan) -> Response:
 )
 def presets(request: Request, gpuplan: OurGpuplan) -> Response:
     """What `workload: {kind: preset, model: ...}` understands."""
-    return _kept(request, {"presets": gpuplan.presets()})
+    return json_with_etag(request, {"presets": gpuplan.presets()})
 
 
 @router.get(
@@ -110,11 +110,4 @@ def presets(request: Request, gpuplan: OurGpuplan) -> Response:
 )
 def snapshots(request: Request, gpuplan: OurGpuplan) -> Response:
     """Newest first, each with whether it is the one that plans rest on."""
-    return _kept(request, {"snapshots": gpuplan.snapshots()})
-
-
-def _kept(request: Request, answer: dict[str, Any]) -> Response:
-    """A small answer whose ETag is that of its bytes."""
-    body = to_json(answer)
-    etag = etag_of(body)
-    return not_modified(request, etag) or Response(body, media_type="application/json", headers=caching_headers(etag))
+    return json_with_etag(request, {"snapshots": gpuplan.snapshots()})

@@ -277,7 +277,8 @@ def document_responses(schema: str, *problems: int, csv: bool = False) -> dict[i
     return found
 
 
-def _body(schema: Schema, **examples: Schema) -> Schema:
+def body_of(schema: Schema, **examples: Schema) -> Schema:
+    """A body of this schema, in JSON or YAML, with these examples by name."""
     named = {name: {"value": value} for name, value in examples.items()}
     kinds = ("application/json", "application/yaml")
     return {"required": True, "content": {kind: {"schema": schema, "examples": named} for kind in kinds}}
@@ -292,23 +293,29 @@ _IDEMPOTENCY_KEY: Schema = {
     "example": "7c1f0a5e-0d3f-4f0e-9a57-2a6f6c1f3b11",
 }
 
+
+def key_parameter() -> Schema:
+    """The header `Idempotency-Key`."""
+    return _IDEMPOTENCY_KEY
+
+
 PLAN_OPERATION: Schema = {
-    "requestBody": _body(ref("JobDocument"), preset=JOB_EXAMPLE, explicit=EXPLICIT_EXAMPLE),
+    "requestBody": body_of(ref("JobDocument"), preset=JOB_EXAMPLE, explicit=EXPLICIT_EXAMPLE),
     "parameters": [_IDEMPOTENCY_KEY],
 }
-ESTIMATE_OPERATION: Schema = {"requestBody": _body(ref("EstimateDocument"), on_64_h100=ESTIMATE_EXAMPLE)}
+ESTIMATE_OPERATION: Schema = {"requestBody": body_of(ref("EstimateDocument"), on_64_h100=ESTIMATE_EXAMPLE)}
 ACTUALS_OPERATION: Schema = {
-    "requestBody": _body(ref("ActualsDocument"), finished=FINISHED_EXAMPLE, running=RUNNING_EXAMPLE),
+    "requestBody": body_of(ref("ActualsDocument"), finished=FINISHED_EXAMPLE, running=RUNNING_EXAMPLE),
     "parameters": [_IDEMPOTENCY_KEY],
 }
 
 WATCH_EXAMPLE: Schema = {"job": JOB_EXAMPLE, "channels": ["team"], "cheaper_by_percent": 10}
 WATCH_OPERATION: Schema = {
-    "requestBody": _body(ref("WatchDocument"), cheaper_or_gone=WATCH_EXAMPLE),
+    "requestBody": body_of(ref("WatchDocument"), cheaper_or_gone=WATCH_EXAMPLE),
     "parameters": [_IDEMPOTENCY_KEY],
 }
 
 REFRESH_OPERATION: Schema = {
-    "requestBody": _body(ref("RefreshDocument"), two_clouds={"provider": ["aws", "azure"]}) | {"required": False},
+    "requestBody": body_of(ref("RefreshDocument"), two_clouds={"provider": ["aws", "azure"]}) | {"required": False},
     "parameters": [_IDEMPOTENCY_KEY],
 }

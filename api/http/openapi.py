@@ -7,10 +7,29 @@ from fastapi.openapi.utils import get_openapi
 
 from api.documents.actuals import ActualsDocument
 from api.documents.estimate_request import EstimateDocument
+from api.documents.forecast import ForecastDocument
 from api.documents.job import JobDocument
+from api.documents.portfolio import PortfolioDocument, PortfolioJobDocument
 from api.documents.refresh import RefreshDocument
+from api.documents.spot_questions import PolicyQuestion, SimulationQuestion
+from api.documents.spot_run import SpotRunDocument
 from api.documents.watch import WatchDocument
 from api.http.describe import SCHEMAS
+from api.http.describe_long import LONG_SCHEMAS
+
+BODIES = (
+    JobDocument,
+    EstimateDocument,
+    ActualsDocument,
+    RefreshDocument,
+    WatchDocument,
+    PortfolioDocument,
+    PortfolioJobDocument,
+    ForecastDocument,
+    PolicyQuestion,
+    SimulationQuestion,
+    SpotRunDocument,
+)
 
 
 def attach(app: FastAPI) -> None:
@@ -27,8 +46,8 @@ def attach(app: FastAPI) -> None:
 def _document(app: FastAPI) -> dict[str, Any]:
     found = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     schemas = found.setdefault("components", {}).setdefault("schemas", {})
-    schemas.update(SCHEMAS)
-    for model in (JobDocument, EstimateDocument, ActualsDocument, RefreshDocument, WatchDocument):
+    schemas.update(SCHEMAS | LONG_SCHEMAS)
+    for model in BODIES:
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas.update(schema.pop("$defs", {}))
         schemas[model.__name__] = schema

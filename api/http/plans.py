@@ -1,6 +1,5 @@
 """Plans and estimates over HTTP: parse, call, answer."""
 
-import json
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -9,16 +8,14 @@ from pydantic import BaseModel, ConfigDict
 
 from api.app import Document, Gpuplan
 from api.http.bodies import read_body
+from api.http.caching import to_json
 from api.http.describe import ESTIMATE_OPERATION, PLAN_OPERATION, document_responses
 from api.http.idempotency import Idempotency
 from api.http.workers import Workers
 
+__all__ = ["OurGpuplan", "OurLongWorkers", "OurWorkers", "router", "to_json"]
+
 router = APIRouter()
-
-
-def to_json(answer: object) -> bytes:
-    """The answer as JSON; a figure that is not finite is a bug, never `NaN` on the wire."""
-    return json.dumps(answer, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 async def the_gpuplan(request: Request) -> Gpuplan:
@@ -33,8 +30,15 @@ async def the_workers(request: Request) -> Workers:
     return workers
 
 
+async def the_long_workers(request: Request) -> Workers:
+    """The threads of questions that take seconds, so that plans never wait for them."""
+    workers: Workers = request.app.state.long_workers
+    return workers
+
+
 OurGpuplan = Annotated[Gpuplan, Depends(the_gpuplan)]
 OurWorkers = Annotated[Workers, Depends(the_workers)]
+OurLongWorkers = Annotated[Workers, Depends(the_long_workers)]
 
 
 class PlanQuery(BaseModel):

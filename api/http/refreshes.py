@@ -5,7 +5,7 @@ import queue
 import threading
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from api.app import Document, Gpuplan
@@ -15,81 +15,42 @@ from api.http.describe import REFRESH_OPERATION, document_responses
 from api.http.idempotency import Idempotency
 from api.http.plans import OurGpuplan, OurWorkers, to_json
 from api.http.problems import Refused
-from catalog.errors import StoreFailure, UnusableInput
 from catalog.refresh_lock import RefreshRunning
 
 router = APIRouter()
 log = logging.getLogger("gpuplan.refresh")
 
 
-class Running:
-    """The refreshes that this process has begun and that are not in the store (yet): at most one runs.
+def start(gpuplan: Gpuplan, document: Document) -> Document:
+    """Begin a refresh, and say its id once nothing but the clouds and the store can fail it.
 
-    The thread is a daemon: a service that is stopped does not wait for the clouds, and what was not
-    written by then leaves the snapshot before as it was.
+    The thread is a daemon: a service that is stopped does not wait for the clouds, and what was not written by then
+    leaves the snapshot before as it was. Raises `RefreshRunning`, `UnusableInput` or `StoreFailure` if it cannot begin.
     """
+    begun: queue.SimpleQueue[Document | Exception] = queue.SimpleQueue()
+    threading.Thread(target=_refresh, args=(gpuplan, document, begun), name="refresh", daemon=True).start()
+    answer = begun.get()
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
-    def __init__(self) -> None:
-        """None has begun."""
-        self._lock = threading.Lock()
-        self._known: dict[str, Document] = {}
 
-    def start(self, gpuplan: Gpuplan, document: Document) -> Document:
-        """Begin a refresh, and say its id once nothing but the clouds and the store can fail it.
+def _refresh(gpuplan: Gpuplan, document: Document, begun: "queue.SimpleQueue[Document | Exception]") -> None:
+    ids: list[str] = []
 
-        Raises `RefreshRunning`, `UnusableInput` or `StoreFailure` if it cannot begin.
-        """
-        begun: queue.SimpleQueue[Document | Exception] = queue.SimpleQueue()
-        threading.Thread(target=self._run, args=(gpuplan, document, begun), name="refresh", daemon=True).start()
-        answer = begun.get()
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+    def began(said: Document) -> None:
+        ids.append(said["id"])
+        begun.put(said)
 
-    def find(self, refresh_id: str) -> Document | None:
-        """A refresh that runs, or that ended without a report; None for any other."""
-        with self._lock:
-            return self._known.get(refresh_id)
-
-    def _run(self, gpuplan: Gpuplan, document: Document, begun: "queue.SimpleQueue[Document | Exception]") -> None:
-        ids: list[str] = []
-
-        def began(said: Document) -> None:
-            ids.append(said["id"])
-            with self._lock:
-                self._known = {said["id"]: said | {"progress": {}}}
-            begun.put(said)
-
-        def progress(provider: str, done: int, total: int | None) -> None:
-            with self._lock:
-                known = self._known[ids[0]]
-                self._known[ids[0]] = known | {
-                    "progress": known["progress"] | {provider: {"done": done, "total": total}}
-                }
-
-        try:
-            gpuplan.refresh(document, began=began, progress=progress)
-        except Exception as error:  # the edge of a thread: nobody else would hear of it
-            if not ids:
-                begun.put(error)
-                return
+    try:
+        gpuplan.refresh(document, began=began)
+    except Exception as error:  # the edge of a thread: nobody else would hear of it
+        if ids:
             log.exception("refresh %s failed", ids[0])
-            known = isinstance(error, (StoreFailure, UnusableInput))
-            said = str(error) if known else f"gpuplan failed; its log says why under {ids[0]}"
-            with self._lock:
-                self._known[ids[0]] |= {"status": "failed", "error": said}
         else:
-            with self._lock:
-                self._known.pop(ids[0], None)
+            begun.put(error)
 
 
-async def the_running(request: Request) -> Running:
-    """What this process has begun."""
-    running: Running = request.app.state.refreshes
-    return running
-
-
-OurRunning = Annotated[Running, Depends(the_running)]
 _STARTED = document_responses("Refresh", 400, 409, 413, 415, 422, 503)
 _STARTED[202] = _STARTED.pop(200) | {"description": "It has begun; Location says where its report will be"}
 
@@ -103,14 +64,14 @@ _STARTED[202] = _STARTED.pop(200) | {"description": "It has begun; Location says
     openapi_extra=REFRESH_OPERATION,
 )
 async def start_refresh(
-    request: Request, _: Annotated[NoQuery, Query()], gpuplan: OurGpuplan, workers: OurWorkers, running: OurRunning
+    request: Request, _: Annotated[NoQuery, Query()], gpuplan: OurGpuplan, workers: OurWorkers
 ) -> Response:
     """Begins at once and goes on in the background; `409` while another one runs, whoever started it."""
     body, document = await read_body(request) if _has_body(request) else (b"", {})
     key = Idempotency.read(request, body, "")
 
     def answer() -> Document:
-        return running.start(gpuplan, document)
+        return start(gpuplan, document)
 
     try:
         begun = await workers.run(key.once, gpuplan, answer)
@@ -143,9 +104,6 @@ def refreshes(gpuplan: OurGpuplan) -> Response:
     operation_id="refresh",
     responses=document_responses("Refresh", 404, 422, 503),
 )
-def refresh(refresh_id: str, gpuplan: OurGpuplan, running: OurRunning) -> Response:
-    """`status` is running, done (then with the whole report) or failed (the store could not be written)."""
-    answer = running.find(refresh_id)
-    if answer is None:
-        answer = gpuplan.refresh_report(refresh_id)
-    return Response(to_json(answer), media_type="application/json")
+def refresh(refresh_id: str, gpuplan: OurGpuplan) -> Response:
+    """`status` is running, done (then with the whole report) or failed. Whichever process refreshes this store."""
+    return Response(to_json(gpuplan.refresh_report(refresh_id)), media_type="application/json")

@@ -1,11 +1,33 @@
 """The HTTP service: routes, problems and the edge put together around one `Gpuplan`."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+import anyio.to_thread
 from fastapi import Depends, FastAPI
 
 from api.app import Gpuplan
-from api.http import actuals, catalogue, docs_page, health, openapi, plans, prices, problems, refreshes, watches
+from api.http import (
+    actuals,
+    buy,
+    catalogue,
+    docs_page,
+    health,
+    openapi,
+    plans,
+    portfolios,
+    prices,
+    problems,
+    refreshes,
+    runs,
+    spot,
+    watches,
+)
 from api.http.edge import Edge, OnlyHosts
-from api.http.workers import Workers
+from api.http.workers import Workers, long_workers
+from api.runs.execute import execute
+from api.runs.pool import Pool
 from api.version import gpuplan_version
 
 DESCRIPTION = "The provably cheapest way to run a training job on hardware you own or rent."
@@ -21,12 +43,18 @@ def create_service(gpuplan: Gpuplan, *, hosts: frozenset[str] | None = None) -> 
         docs_url=None,
         redoc_url=None,
         dependencies=[Depends(problems.refuse_repeated_parameters)],
+        lifespan=_lifespan,
     )
     app.state.gpuplan = gpuplan
     app.state.workers = Workers()
-    app.state.refreshes = refreshes.Running()
+    app.state.long_workers = long_workers()
+    app.state.pool = Pool(partial(execute, gpuplan))
     for router in (
         plans.router,
+        portfolios.router,
+        buy.router,
+        spot.router,
+        runs.router,
         actuals.router,
         watches.router,
         catalogue.router,
@@ -43,3 +71,10 @@ def create_service(gpuplan: Gpuplan, *, hosts: frozenset[str] | None = None) -> 
     # Added last and so outermost: whatever happens inside gets a request id.
     app.add_middleware(Edge)
     return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """A service that stops lets its runs write the best that they found."""
+    yield
+    await anyio.to_thread.run_sync(app.state.pool.stop)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from api.questions.opened import Document, Opened, meta
 from api.settings import settings_file
 from api.version import gpuplan_version
+from catalog.runs import Run
 
 if TYPE_CHECKING:
     from planner.portfolio.search import Progress as SearchProgress
@@ -27,10 +28,12 @@ class ManyJobs(Opened):
         snapshot: str | None = None,
         now: datetime | None = None,
         report: "Callable[[SearchProgress], None] | None" = None,
+        cancelled: Callable[[], bool] | None = None,
     ) -> Document:
         """The best plan found for many jobs together, with its proven gap: `{"portfolio": ..., "meta": ...}`.
 
-        `report` is told each step of the search. With `iterations` and no time limit the answer rests on the seed.
+        `report` is told each step of the search; once `cancelled` says yes, the best plan so far is the answer. With
+        `iterations` and no time limit the answer rests on the seed.
         """
         from api.portfolio import plan_document
 
@@ -39,10 +42,27 @@ class ManyJobs(Opened):
 
         limits = Limits(time_limit_s=time_limit_s, iterations=iterations, seed=seed)
         quotas = settings_file(self._environment.settings).quotas
-        return plan_document(self, document, quotas, snapshot=snapshot, now=now, report=report, limits=limits)
+        return plan_document(
+            self, document, quotas, snapshot=snapshot, now=now, report=report, limits=limits, cancelled=cancelled
+        )
 
-    def buy(self, document: Document, *, snapshot: str | None = None, now: datetime | None = None) -> Document:
-        """What to own, commit to and rent for a forecast of jobs: `{"outcome": "decided", "decision": ..., "meta": ...}`."""
+    def check_portfolio(self, document: Document, *, snapshot: str | None = None, now: datetime) -> str:
+        """The id of the snapshot that the portfolio would be planned on; reads the document and plans nothing.
+
+        Raises `UnusableInput` for a document that cannot be read, `NotStored` for no such snapshot.
+        """
+        from api.documents.portfolio import parse_portfolio
+
+        parse_portfolio(document, now=now, quotas=settings_file(self._environment.settings).quotas)
+        return self.store.current_snapshot_id() if snapshot is None else self.store.find_snapshot(snapshot).id
+
+    def buy(
+        self, document: Document, *, snapshot: str | None = None, now: datetime | None = None, save: bool = False
+    ) -> Document:
+        """What to own, commit to and rent for a forecast of jobs: `{"outcome": "decided", "decision": ..., "meta": ...}`.
+
+        With `save`, a decision can be read again under its id.
+        """
         from api.documents.forecast import parse_forecast
 
         began = time.perf_counter()
@@ -54,4 +74,22 @@ class ManyJobs(Opened):
         columns = self.columns(snapshot)
         found = decide(forecast, columns, self.settings)
         answer: Document = as_document(found, self.settings, version=gpuplan_version())
-        return answer | {"meta": meta(answer, columns, now, began)}
+        answer |= {"meta": meta(answer, columns, now, began)}
+        if save and "decision" in answer:
+            self.store.runs.add(_decided(document, answer, now))
+        return answer
+
+
+def _decided(document: Document, answer: Document, now: datetime) -> Run:
+    """A decision as a run that has ended: what is kept of it is the same."""
+    return Run(
+        id=answer["decision"]["id"],
+        kind="buy",
+        status="done",
+        request={"document": document},
+        created_at=now,
+        started_at=now,
+        finished_at=datetime.now(UTC),
+        beat_at=now,
+        answer=answer,
+    )

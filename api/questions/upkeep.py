@@ -9,6 +9,8 @@ from api.questions.opened import Document, an_id, days_between
 from api.questions.watches import Watches
 from api.settings import settings_file
 from catalog.errors import StoreFailure
+from catalog.runs import LIVE
+from catalog.snapshot_list import NotStored
 
 if TYPE_CHECKING:
     from providers.gather import Progress
@@ -26,27 +28,29 @@ class Upkeep(Watches):
         running on the same store.
         """
         from api.documents.refresh import parse_refresh
-        from api.refresh import Watching, nobody, run_refresh
+        from api.refresh import Watching, run_refresh
         from api.refresh_report import stored, with_watches
+        from api.runs.refreshes import RecordedRefresh
         from providers.clouds import installed_clouds
-        from providers.gather import no_progress
 
         wanted = parse_refresh(document)
         _ = self.channels  # a settings file that cannot be read is said before anything is asked
-        answer = run_refresh(
-            self.store,
-            wanted,
-            installed_clouds() if self._clouds is None else self._clouds,
-            self._environment.sources(),
-            retain=self.retain,
-            watching=Watching(began=began or nobody, progress=progress or no_progress),
-        )
-        try:
-            answer = with_watches(answer, self.check_watches())
-            self.store.rewrite_report(answer["id"], stored(answer))
-        except StoreFailure as error:
-            what = "watches were not checked" if answer["watches"] is None else "the report does not keep its watches"
-            answer = with_watches(answer, answer["watches"], f"{what}: {error}")
+        with RecordedRefresh(self.store.runs, began=began, progress=progress) as recorded:
+            answer = run_refresh(
+                self.store,
+                wanted,
+                installed_clouds() if self._clouds is None else self._clouds,
+                self._environment.sources(),
+                retain=self.retain,
+                watching=Watching(began=recorded.began, progress=recorded.progress),
+            )
+            try:
+                answer = with_watches(answer, self.check_watches())
+                self.store.rewrite_report(answer["id"], stored(answer))
+            except StoreFailure as error:
+                unkept = answer["watches"] is not None
+                what = "the report does not keep its watches" if unkept else "watches were not checked"
+                answer = with_watches(answer, answer["watches"], f"{what}: {error}")
         return answer
 
     def refreshes(self) -> Document:
@@ -56,8 +60,21 @@ class Upkeep(Watches):
         return {"refreshes": [in_short(each.report) for each in self.store.refreshes()]}
 
     def refresh_report(self, refresh_id: str) -> Document:
-        """What one refresh did. Raises `NotStored` if there is none."""
-        return self.store.refresh(an_id(refresh_id, "refresh")).report
+        """What one refresh did, or how far it is, whichever process is at it. Raises `NotStored` if there is none."""
+        from api.runs.refreshes import under_way
+
+        try:
+            run = self.store.runs.one(an_id(refresh_id, "refresh"), datetime.now(UTC))
+        except NotStored:
+            run = None
+        if run is not None and run.kind == "refresh" and run.status in LIVE:
+            return under_way(run)
+        try:
+            return self.store.refresh(refresh_id).report
+        except NotStored:
+            if run is None or run.kind != "refresh":
+                raise
+            return under_way(run)
 
     def retain(self, *, now: datetime | None = None) -> Document:
         """Forget what the settings file lets go, and count it; for the end of a refresh."""

@@ -18,6 +18,8 @@ Ints = NDArray[np.int64]
 
 #: Probes rarely come more often, and a finer grid only costs time.
 DEFAULT_STEP_HOURS = 1 / 12
+#: A step a minute for five years; more fills the memory.
+MOST_STEPS = 3_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,7 +36,13 @@ class Trace:
         return len(self.available) * self.step_hours
 
     def up(self, nodes: int, step_hours: float) -> Flags:
-        """Whether `nodes` could be had, per step of `step_hours`: [whole steps in the trace]."""
+        """Whether `nodes` could be had, per step of `step_hours`: [whole steps in the trace].
+
+        Raises `UnusableInput` where those are more than `MOST_STEPS`.
+        """
+        if self.hours / step_hours > MOST_STEPS:
+            message = f"{self.name} covers {self.hours:.4g} h, too many steps of {step_hours * 60:.3g} min; give shorter traces"
+            raise UnusableInput.at("traces", message=message)
         steps = math.floor(self.hours / step_hours + 1e-9)
         edges = np.arange(steps + 1) * (step_hours / self.step_hours)
         first = np.floor(edges[:-1] + 1e-9).astype(np.int64)

@@ -1,0 +1,186 @@
+"""What the OpenAPI document says about portfolios, buying, interruptible machines and runs."""
+
+from typing import Any
+
+from api.http.describe import JOB_EXAMPLE, Schema, body_of, document_responses, key_parameter, ref
+
+_MONEY = {"type": "string", "description": "US dollars as a decimal string", "examples": ["1234.56"]}
+_TIME = {"type": "string", "format": "date-time"}
+_MAYBE_TIME = {"type": ["string", "null"], "format": "date-time"}
+_META = {"type": "object", "description": "what changes by the clock"}
+
+_PORTFOLIO: Schema = {
+    "type": "object",
+    "required": ["portfolio", "meta"],
+    "properties": {
+        "portfolio": {
+            "type": "object",
+            "required": ["snapshot_id", "cost_usd", "certificate", "jobs", "left_out", "pools"],
+            "properties": {
+                "snapshot_id": {"type": "string"},
+                "cost_usd": _MONEY,
+                "certificate": {
+                    "type": "object",
+                    "required": ["objective_usd", "bound_usd", "gap", "proven"],
+                    "properties": {"objective_usd": _MONEY, "bound_usd": _MONEY, "gap": {"type": "number"}},
+                },
+                "jobs": {"type": "array", "items": {"type": "object"}},
+                "left_out": {"type": "array", "items": {"type": "object", "required": ["name", "reason"]}},
+                "pools": {"type": "array", "items": {"type": "object"}},
+            },
+        },
+        "meta": _META,
+    },
+}
+
+_DECISION: Schema = {
+    "type": "object",
+    "required": ["outcome", "meta"],
+    "properties": {
+        "outcome": {"enum": ["decided", "infeasible"]},
+        "decision": {
+            "type": "object",
+            "required": ["id", "buy", "commit", "rent", "cost_usd"],
+            "properties": {each: {"type": "array", "items": {"type": "object"}} for each in ("buy", "commit", "rent")},
+        },
+        "infeasible": {"type": "object", "required": ["jobs", "reason"]},
+        "meta": _META,
+    },
+}
+
+_RUN_POLICY: Schema = {
+    "type": "object",
+    "required": ["expected_usd", "on_demand_usd", "assumptions"],
+    "description": "what the policy expects, or with `now` the decision: `action`, `place` and `reasons`",
+    "properties": {
+        "expected_usd": {"type": ["string", "null"]},
+        "on_demand_usd": _MONEY,
+        "assumptions": {"type": "array", "items": {"type": "string"}},
+        "places": {"type": "array", "items": {"type": "object"}},
+        "action": {"enum": ["stay", "checkpoint", "start", "move", "switch to on-demand", "wait"]},
+        "place": {"type": ["string", "null"]},
+        "reasons": {"type": "array", "items": {"type": "string"}},
+    },
+}
+
+_SIMULATION: Schema = {
+    "type": "object",
+    "required": ["policy", "runs", "seed", "traces", "rules"],
+    "properties": {
+        "policy": {"type": "object"},
+        "runs": {"type": "integer"},
+        "rules": {"type": "array", "items": {"type": "object", "required": ["rule", "mean_usd", "late_runs"]}},
+    },
+}
+
+_RUN: Schema = {
+    "type": "object",
+    "required": ["id", "kind", "status", "created_at", "cancel_asked", "progress", "answer", "answer_at", "error"],
+    "properties": {
+        "id": {"type": "string"},
+        "kind": {"enum": ["portfolio", "refresh", "buy"]},
+        "status": {
+            "enum": ["queued", "running", "done", "failed", "cancelled"],
+            "description": "done, failed and cancelled stay; a cancelled one keeps the best that it found",
+        },
+        "created_at": _TIME,
+        "started_at": _MAYBE_TIME,
+        "finished_at": _MAYBE_TIME,
+        "cancel_asked": {"type": "boolean"},
+        "progress": {
+            "type": "object",
+            "description": "of a portfolio: seconds, best_usd, bound_usd, gap, jobs_planned, jobs and stage; of a "
+            "refresh: regions done and in all, by provider",
+        },
+        "answer": {"type": ["object", "null"]},
+        "answer_at": {"type": ["string", "null"], "description": "where the answer is read on its own"},
+        "error": {"type": ["object", "null"], "required": ["detail"]},
+    },
+}
+
+LONG_SCHEMAS: dict[str, Schema] = {
+    "Portfolio": _PORTFOLIO,
+    "Decision": _DECISION,
+    "RunPolicy": _RUN_POLICY,
+    "Simulation": _SIMULATION,
+    "Run": _RUN,
+}
+
+PORTFOLIO_EXAMPLE: Schema = {
+    "name": "next-week",
+    "slot": "2h",
+    "quotas": [{"provider": "aws", "accelerators": 16}],
+    "jobs": [
+        JOB_EXAMPLE | {"name": "tuning", "priority": 2},
+        JOB_EXAMPLE | {"name": "ablation", "release": "12h", "deadline": "60h", "value": 400},
+    ],
+}
+FORECAST_EXAMPLE: Schema = {
+    "name": "lab",
+    "horizon_years": 3,
+    "electricity_usd_per_kwh": 0.32,
+    "limits": {"upfront_usd": 20000},
+    "machines": ["RTX 4090"],
+    "jobs": [{"job": JOB_EXAMPLE, "per_month": {"low": 2, "expected": 4, "high": 8}}],
+}
+SPOT_RUN_EXAMPLE: Schema = {
+    "name": "fine-tune",
+    "work": "24h",
+    "deadline": "36h",
+    "changeover": "15min",
+    "on_demand_usd_per_hour": 32.77,
+    "places": [
+        {"name": "us-east-1a", "usd_per_hour": 9.83, "region": "us-east-1"},
+        {"name": "us-west-2b", "usd_per_hour": 9.1, "region": "us-west-2", "mean_up": "6h", "mean_down": "2h"},
+    ],
+    "moving": {"usd": 12, "takes": "10min"},
+}
+_NOW_EXAMPLE: Schema = {"time": "3h20min", "work_left": "21h", "up": ["us-east-1a"], "at": "us-east-1a"}
+_UP_AND_DOWN = [1] * 60 + [0] * 12
+_TRACE_EXAMPLES = [
+    {"name": name, "metadata": {"gap_seconds": 900}, "data": (_UP_AND_DOWN * 4)[shift : shift + 200]}
+    for name, shift in (("us-east-1a", 0), ("us-west-2b", 40))
+]
+
+_PREFER: Schema = {
+    "name": "Prefer",
+    "in": "header",
+    "required": False,
+    "description": "`wait=N`: wait N seconds for the answer, at most 50; `respond-async`: for nothing (RFC 7240)",
+    "schema": {"type": "string", "pattern": "^(respond-async|wait=[0-9]{1,2})$"},
+    "example": "wait=30",
+}
+
+PORTFOLIO_OPERATION: Schema = {
+    "requestBody": body_of(ref("PortfolioDocument"), two_jobs=PORTFOLIO_EXAMPLE),
+    "parameters": [key_parameter(), _PREFER],
+}
+BUY_OPERATION: Schema = {
+    "requestBody": body_of(ref("ForecastDocument"), lab=FORECAST_EXAMPLE),
+    "parameters": [key_parameter()],
+}
+POLICY_OPERATION: Schema = {
+    "requestBody": body_of(
+        ref("PolicyQuestion"),
+        what_it_expects={"run": SPOT_RUN_EXAMPLE},
+        what_to_do_now={"run": SPOT_RUN_EXAMPLE, "now": _NOW_EXAMPLE},
+    )
+}
+SIMULATION_OPERATION: Schema = {
+    "requestBody": body_of(
+        ref("SimulationQuestion"),
+        two_zones={"run": SPOT_RUN_EXAMPLE | {"step": "30min"}, "traces": _TRACE_EXAMPLES, "starts": 10},
+    )
+}
+
+
+def started_or_answered(schema: str, *problems: int) -> dict[int | str, dict[str, Any]]:
+    """The responses of a long question: 200 with this schema, or 202 with the run that will have the answer."""
+    found = document_responses(schema, *problems)
+    where = {"description": "where the run is read", "schema": {"type": "string"}}
+    found[202] = {
+        "description": "It goes on; Location says where it is followed",
+        "headers": {"Location": where},
+        "content": {"application/json": {"schema": ref("Run")}},
+    }
+    return found

@@ -1,0 +1,40 @@
+"""`Prefer` (RFC 7240): whether a client waits for a long answer, and for how long."""
+
+import re
+from dataclasses import dataclass
+
+from fastapi import Request
+
+#: An answer that comes this soon comes at once; a later one is fetched.
+USUAL_WAIT_SECONDS = 1.0
+#: Proxies give up on an answer after a minute.
+LONGEST_WAIT_SECONDS = 50.0
+_PREFERENCE = re.compile(r'\s*([!#$%&\'*+.^_`|~0-9A-Za-z-]+)\s*(?:=\s*("?)([^";,]*)\2\s*)?(?:;[^,]*)?')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prefer:
+    """How long to wait for an answer, and which of the client's preferences that heeds."""
+
+    wait_seconds: float = USUAL_WAIT_SECONDS
+    applied: str | None = None
+
+    @classmethod
+    def read(cls, request: Request) -> "Prefer":
+        """From the request's headers; a preference that nobody knows, or without sense, is passed over (section 2)."""
+        wishes: dict[str, str] = {}
+        for part in ",".join(request.headers.getlist("prefer")).split(","):
+            if found := _PREFERENCE.fullmatch(part):
+                wishes.setdefault(found[1].lower(), (found[3] or "").strip())
+        wait = wishes.get("wait", "")
+        if wait.isdecimal() and wait.isascii() and len(wait) <= 9:
+            seconds = min(float(wait), LONGEST_WAIT_SECONDS)
+            also = "respond-async, " if "respond-async" in wishes else ""
+            return cls(wait_seconds=seconds, applied=f"{also}wait={seconds:.0f}")
+        if "respond-async" in wishes:
+            return cls(wait_seconds=0.0, applied="respond-async")
+        return cls()
+
+    def headers(self) -> dict[str, str]:
+        """What was heeded, for the answer."""
+        return {"Vary": "Prefer"} | ({"Preference-Applied": self.applied} if self.applied else {})

@@ -1,0 +1,71 @@
+"""Runs over HTTP: how far one is and what came of it, whichever process is at it; and cancelling."""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import Response
+
+from api.http.caching import json_with_etag
+from api.http.describe import document_responses
+from api.http.plans import OurGpuplan, to_json
+from api.http.problems import Refused
+from api.questions.opened import Document
+from api.questions.runs import Cancellation
+from api.runs.pool import Pool
+from catalog.runs import LIVE
+
+router = APIRouter()
+#: When to look at a run again.
+POLL_SECONDS = 2
+
+
+async def the_pool(request: Request) -> Pool:
+    """What executes runs."""
+    pool: Pool = request.app.state.pool
+    return pool
+
+
+OurPool = Annotated[Pool, Depends(the_pool)]
+
+
+async def wait_for(pool: Pool, run_id: str, seconds: float) -> None:
+    """Until the run has ended, or so many seconds; at once for a run of another process."""
+    ended = pool.ended(run_id)
+    if ended is not None and seconds > 0:
+        # Not `wait_for`, which would cancel the future that others may be waiting for too.
+        await asyncio.wait([asyncio.wrap_future(ended)], timeout=seconds)
+
+
+@router.get(
+    "/v1/runs/{run_id}",
+    summary="How far a run is, and what came of it",
+    operation_id="run",
+    responses=document_responses("Run", 404, 422, 503) | {304: {"description": "Not Modified"}},
+)
+def run(request: Request, run_id: str, gpuplan: OurGpuplan, pool: OurPool) -> Response:
+    """`status` is queued, running, done, failed or cancelled; the last three stay. Refreshes are runs too."""
+    pulse = pool.pulse(run_id)
+    found = gpuplan.run(run_id, progress=pulse.progress if pulse else None)
+    return json_with_etag(request, found, headers=_again(found))
+
+
+@router.delete(
+    "/v1/runs/{run_id}",
+    summary="Cancel a run",
+    operation_id="cancel_run",
+    responses=document_responses("Run", 404, 409, 422, 503),
+)
+def cancel_run(run_id: str, gpuplan: OurGpuplan, pool: OurPool) -> Response:
+    """It ends within seconds as `cancelled`, and keeps the best plan that it found with its gap. One that has ended stays."""
+    try:
+        found = gpuplan.cancel_run(run_id)
+    except Cancellation as error:
+        raise Refused(409, error.faults[0].message) from error
+    if (pulse := pool.pulse(run_id)) is not None:
+        pulse.cancel()
+    return Response(to_json(found), media_type="application/json", headers=_again(found))
+
+
+def _again(found: Document) -> dict[str, str]:
+    return {"Retry-After": str(POLL_SECONDS)} if found["status"] in LIVE else {}

@@ -1,0 +1,67 @@
+"""Executing a run: all it needs stands in the store, so that any process can, given its id."""
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from api.runs.failures import failure_of
+from api.runs.pulse import Pulse
+from catalog.money import usd_text
+from catalog.runs import Run, Status
+
+if TYPE_CHECKING:
+    from api.app import Gpuplan
+    from planner.portfolio.search import Progress
+
+Document = dict[str, Any]
+log = logging.getLogger("gpuplan.runs")
+
+
+def execute(gpuplan: "Gpuplan", pulse: Pulse) -> None:
+    """Do what the pulse's run asks for and write how that ended; nothing but a broken store gets past this.
+
+    One that is cancelled keeps the best that it found until then.
+    """
+    runs, run_id = gpuplan.store.runs, pulse.run_id
+    status: Status = "cancelled"
+    answer = error = None
+    if not pulse.cancelled() and runs.begin(run_id, datetime.now(UTC)):
+        try:
+            run = runs.one(run_id, datetime.now(UTC))
+            answer = KINDS[run.kind](gpuplan, run, pulse)
+            status = "cancelled" if pulse.cancelled() else "done"
+        except Exception as failed:  # the edge of a thread: nobody else would hear of it
+            log.exception("run %s failed", run_id)
+            status, error = "failed", failure_of(failed, run_id)
+    if status == "cancelled" and pulse.reason:
+        error = {"detail": pulse.reason}
+    runs.end(run_id, status, datetime.now(UTC), progress=pulse.progress, answer=answer, error=error)
+
+
+def _portfolio(gpuplan: "Gpuplan", run: Run, pulse: Pulse) -> Document:
+    """The request is `{document, snapshot, time_limit_s, iterations, seed}`; the portfolio begins when it was asked for."""
+
+    def report(progress: "Progress") -> None:
+        pulse.tell(progress_document(progress))
+
+    asked = dict(run.request)
+    return gpuplan.portfolio(
+        asked.pop("document"), now=run.created_at, report=report, cancelled=pulse.cancelled, **asked
+    )
+
+
+def progress_document(progress: "Progress") -> Document:
+    """Where a search stands, as JSON."""
+    return {
+        "seconds": round(progress.elapsed_s, 3),
+        "best_usd": usd_text(round(progress.cost_usd * 1e6)),
+        "bound_usd": usd_text(round(progress.bound_usd * 1e6)),
+        "gap": float(f"{progress.gap:.6g}"),
+        "jobs_planned": progress.jobs_planned,
+        "jobs": progress.jobs,
+        "stage": progress.stage,
+    }
+
+
+KINDS: dict[str, Callable[["Gpuplan", Run, Pulse], Document]] = {"portfolio": _portfolio}
