@@ -32,6 +32,7 @@ from api.cli import (
     spot,
     verify,
     watch,
+    why,
 )
 from api.render.text import plain
 from catalog.errors import ProviderFailure, StoreFailure, UnusableInput
@@ -55,6 +56,7 @@ def application() -> typer.Typer:
     )
     for command in (
         plan.plan,
+        why.why,
         portfolio.portfolio,
         buy.buy,
         spot.run_policy,

@@ -46,6 +46,33 @@ class OneJob(Opened):
             self.save_plan(answer, now)
         return answer
 
+    def why(self, document: Document, *, snapshot: str | None = None, now: datetime | None = None) -> Document:
+        """Why the plan of `{"job": ..., "not": ...}` is what it is: `{"outcome": "explained", "why": ..., "meta": ...}`.
+
+        With `not` why something was not chosen, with `with` what having it is worth; `infeasible` for a job without a plan.
+        """
+        from api.documents.job import canonical
+        from api.documents.why import parse_why
+
+        began = time.perf_counter()
+        now = now or datetime.now(UTC)
+        job, not_, with_ = parse_why(document, now=now)
+        from planner.explain.why import why
+        from planner.explain.why_document import why_document
+
+        columns = self.columns(snapshot)
+        found = why(
+            job,
+            columns,
+            owned=self.owned,
+            settings=self.settings,
+            past_runs=self.past_runs(),
+            not_=not_,
+            with_=with_,
+        )
+        answer: Document = why_document(found, canonical(job), version=gpuplan_version())
+        return answer | {"meta": meta(answer, columns, now, began)}
+
     def save_plan(self, answer: Document, now: datetime) -> None:
         """Save an answer of `plan` under its id."""
         body = body_of(answer)

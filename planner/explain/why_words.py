@@ -1,0 +1,136 @@
+"""An explanation in sentences, the answer to what was asked first."""
+
+from catalog.money import usd_display, usd_text
+from planner.answer import Choice, Infeasible, Planned, Relaxation
+from planner.candidates.requirements import BIT
+from planner.explain.why import About, BreakEven, Why
+
+#: More names than these make no sentence.
+MOST_NAMES = 4
+
+_BETTER = {"cost": "cheaper", "time": "faster", "carbon": "cleaner"}
+
+
+def summary(found: Why) -> tuple[str, ...]:
+    """One to a few sentences."""
+    said = list(_about(found.about, found.chosen)) if found.about is not None else []
+    if isinstance(found.chosen, Infeasible):
+        return (*said, f"the job has no plan at all: {_conflicts(found.chosen)}")
+    said += _without_chosen(found.without_chosen, found.chosen)
+    binding = [each for each in found.bindings if each.gain > 0]
+    if binding:
+        first = binding[0]
+        said.append(
+            f"{first.requirement} ({first.asked}) binds most: without it the plan would be {_BETTER[found.chosen.job.objective]} "
+            f"by {_amount(first.gain, found.chosen.job.objective)}"
+        )
+    else:
+        said.append(f"no requirement binds: nothing {_BETTER[found.chosen.job.objective]} is found by giving one up")
+    return tuple(said)
+
+
+def _about(about: About, chosen: Planned | Infeasible) -> tuple[str, ...]:
+    what = in_short(about)
+    if about.verdict == "absent":
+        return (f"{what}: the snapshot has no offer of it, and no own machine is one",)
+    if about.verdict == "chosen":
+        return (f"{what} is what the plan runs on", *_worth(about, chosen))
+    best = about.best
+    if isinstance(best, Infeasible):
+        return (
+            f"{what} cannot run the job as asked: {_conflicts(best)}",
+            *_way(best, chosen),
+            *_wins(about.break_even, chosen),
+        )
+    if best is None or isinstance(chosen, Infeasible):
+        return ()
+    more = best.cost.expected - chosen.cost.expected
+    hours = best.hours.confident - chosen.hours.confident
+    how = "is part of the plan; alone it" if about.verdict == "partly_chosen" else "could run the job and"
+    time = f", and takes {abs(hours):.3g} h {'longer' if hours > 0 else 'less'}" if abs(hours) > 0.01 else ""
+    cost = f"costs {usd_display(more)} more" if more >= 0 else f"costs {usd_display(-more)} less"
+    return (f"{what} {how} {cost}{time}: {_run(best)}", *_wins(about.break_even, chosen), *_worth(about, chosen))
+
+
+def in_short(about: About) -> str:
+    """What was named, and what it was taken for."""
+    named = about.named
+    names = ", ".join(named.names[:MOST_NAMES])
+    if len(named.names) > MOST_NAMES:
+        names += f" and {len(named.names) - MOST_NAMES} more"
+    return f"{named.text} ({named.field.replace('_', ' ')} {names})"
+
+
+def _run(plan: Planned) -> str:
+    return " then ".join(_machines(phase.choice) for phase in plan.phases)
+
+
+def _machines(choice: Choice) -> str:
+    offer = choice.offer
+    return f"{choice.nodes} x {offer.instance_type} in {offer.provider}:{offer.region}, {offer.price_kind.replace('_', ' ')}"
+
+
+def _wins(each: BreakEven | None, chosen: Planned | Infeasible) -> tuple[str, ...]:
+    """At what price it would win; prices decide nothing where cost is not the objective."""
+    if isinstance(chosen, Infeasible) or chosen.job.objective != "cost":
+        return ()
+    if each is None:
+        return ("no price per hour would make it win",)
+    on = f"{each.choice.offer.instance_type} in {each.choice.offer.provider}:{each.choice.offer.region}"
+    price = f"{usd_text(each.wins_at)} USD per node-hour on {on} (now {usd_text(each.price)})"
+    return (f"it would win at {price}, or with {each.discount_percent:.3g} % off all of it",)
+
+
+def _worth(about: About, chosen: Planned | Infeasible) -> tuple[str, ...]:
+    """What having it saves."""
+    if about.without is None or isinstance(chosen, Infeasible):
+        return ()
+    if isinstance(about.without, Infeasible):
+        return (f"without it there is no plan: {_conflicts(about.without)}",)
+    saves = about.without.cost.expected - chosen.cost.expected
+    if saves == 0 and about.without.hours == chosen.hours:
+        return ("having it is worth nothing: the plan does without",)
+    return (f"having it is worth {usd_display(saves)}: the best plan without is {_run(about.without)}",)
+
+
+def _without_chosen(other: Planned | Infeasible | None, chosen: Planned) -> list[str]:
+    if other is None:
+        return []
+    names = ", ".join(sorted({phase.choice.accelerator for phase in chosen.phases}))
+    if isinstance(other, Infeasible):
+        return [f"without {names} there is no plan: {_conflicts(other)}"]
+    more = other.cost.expected - chosen.cost.expected
+    return [f"without {names} the best plan costs {usd_display(more)} more: {_run(other)}"]
+
+
+def _conflicts(found: Infeasible) -> str:
+    """What stands in the way, the smallest conflict first."""
+    if found.conflicts == (("workload",),):
+        return found.warnings[0] if found.warnings else "no machine holds it"
+    return "; ".join(" with ".join(names) for names in found.conflicts[:MOST_NAMES])
+
+
+def _way(found: Infeasible, chosen: Planned | Infeasible) -> tuple[str, ...]:
+    """The least that would have to give way, and what the plan would then cost."""
+    if not found.relaxations:
+        return ()
+    each = found.relaxations[0]
+    cost = f"{usd_display(each.choice.cost.expected)}"
+    if isinstance(chosen, Planned):
+        more = each.choice.cost.expected - chosen.cost.expected
+        cost += f", {usd_display(abs(more))} {'more' if more >= 0 else 'less'} than the plan"
+    return (f"it could if {_giving_way(each)}; it would then cost {cost}",)
+
+
+def _giving_way(each: Relaxation) -> str:
+    return " and ".join(
+        f"{name} were {needed} instead of {asked}"
+        for name, asked, needed in zip(each.requirements, each.asked, each.needed, strict=True)
+        if name in BIT
+    )
+
+
+def _amount(millionths: int, objective: str) -> str:
+    if objective == "cost":
+        return usd_display(millionths)
+    return f"{millionths / 1e6:.3g} {'h' if objective == 'time' else 'kg CO2e'}"
