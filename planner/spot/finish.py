@@ -6,16 +6,16 @@ L = tau + d loses the time since its start, then R hours of restart pass, which 
 
     T = w + N d + sum of all losses,   losses of a segment = sum_{i=1}^{K} (X_i + Y_i)
     K geometric, P(K = 0) = exp(-lambda L);        X exponential given X < L
-    Y = R + sum_{j=1}^{J} Z_j,   J geometric, P(J = 0) = exp(-lambda R);   Z exponential given Z < R
+    Y = V + R + sum_{j=1}^{J} (V_j + Z_j),   J geometric, P(J = 0) = exp(-lambda R);   Z exponential given Z < R
 
-Segments are independent, so the transform of the losses is a product of compound geometrics in closed form, and one
+where V, exponential of mean v, is the wait until the lost machine is back (0: at once). Segments are independent, so the transform of the losses is a product of compound geometrics in closed form, and one
 inverse FFT gives their distribution on a lattice. Masses are put on the lattice so that means are kept; the
-expected time then equals (w / tau) e^(lambda R) (e^(lambda L) - 1) / lambda (Daly 2006, eq. 13) exactly. The
-uncertainty of the estimate itself, a lognormal of `log_sigma`, is mixed in by Gauss-Hermite quadrature over w.
+expected time then equals (w / tau) e^(lambda R) (e^(lambda L) - 1) / lambda (Daly 2006, eq. 13), times
+1 + lambda v for the waits, exactly. The uncertainty of the estimate itself, a lognormal of `log_sigma`, is mixed in by Gauss-Hermite quadrature over w.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ class SpotRun:
     """A run under preemption: hours of work, between checkpoints, to write one and to restart; preemptions per hour.
 
     `preemptions_per_hour` is of all nodes together: n nodes with rate r each have n r, since losing one stops all.
+    `wait_hours` pass on average after each before a machine is there to restart on.
     """
 
     work_hours: float
@@ -45,13 +46,14 @@ class SpotRun:
     checkpoint_hours: float
     restart_hours: float
     preemptions_per_hour: float
+    wait_hours: float = 0.0
 
     def checked(self) -> "SpotRun":
         """This run, if it ever ends; else `UnusableInput`."""
         for name in ("work_hours", "interval_hours"):
             if not (math.isfinite(value := getattr(self, name)) and value > 0):
                 raise UnusableInput.at(name, message=f"{value:g} is not accepted; write a number above 0")
-        for name in ("checkpoint_hours", "restart_hours", "preemptions_per_hour"):
+        for name in ("checkpoint_hours", "restart_hours", "preemptions_per_hour", "wait_hours"):
             if not (math.isfinite(value := getattr(self, name)) and value >= 0):
                 raise UnusableInput.at(name, message=f"{value:g} is not accepted; write a number of at least 0")
         longest = max(min(self.interval_hours, self.work_hours) + self.checkpoint_hours, self.restart_hours)
@@ -113,13 +115,7 @@ def finish(run: SpotRun, *, log_sigma: float = 0.0) -> Finish:
 
 
 def _longer(run: SpotRun, factor: float) -> SpotRun:
-    return SpotRun(
-        work_hours=run.work_hours * factor,
-        interval_hours=run.interval_hours,
-        checkpoint_hours=run.checkpoint_hours,
-        restart_hours=run.restart_hours,
-        preemptions_per_hour=run.preemptions_per_hour,
-    )
+    return replace(run, work_hours=run.work_hours * factor)
 
 
 def _finish(run: SpotRun) -> Finish:
@@ -142,9 +138,13 @@ def segment_transform(length: float, run: SpotRun, lattice: float, points: int) 
     rate, restart = run.preemptions_per_hour, run.restart_hours
     survives = math.exp(-rate * length)
     lost = np.fft.rfft(_truncated(rate, length, lattice, points))
+    wait: NDArray[np.complex128] | float = 1.0
+    if run.wait_hours > 0:
+        wait = np.fft.rfft(_truncated(1.0 / run.wait_hours, math.inf, lattice, points))
+        lost = lost * wait
     if restart > 0:
         again = math.exp(-rate * restart)
-        failed = np.fft.rfft(_truncated(rate, restart, lattice, points))
+        failed = np.fft.rfft(_truncated(rate, restart, lattice, points)) * wait
         pause = np.fft.rfft(_point(restart, lattice, points))
         lost = lost * pause * again / (1.0 - (1.0 - again) * failed)
     return np.asarray(survives / (1.0 - (1.0 - survives) * lost))
@@ -183,7 +183,7 @@ def _horizon(run: SpotRun) -> float:
     length = min(run.interval_hours, run.work_hours) + run.checkpoint_hours
     whole, rest = run.segments
     failures = math.expm1(rate * length)
-    loss = restart * math.exp(rate * restart) + length
+    loss = (restart + run.wait_hours) * math.exp(rate * restart) + length
     count = whole + (rest > 0)
     mean = count * failures * loss
     deviation = math.sqrt(count * failures * (1.0 + failures)) * loss

@@ -12,7 +12,7 @@ to segment by convolution, dropping what crosses S, which gives the expected cos
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -85,13 +85,7 @@ def in_time(run: SpotRun, rescue: Rescue, deadline_hours: float, switch_hours: f
     segments = math.ceil((run.work_hours - room) / run.interval_hours - 1e-9)
     if segments <= 0:
         return 1.0
-    part = SpotRun(
-        work_hours=min(segments * run.interval_hours, run.work_hours),
-        interval_hours=run.interval_hours,
-        checkpoint_hours=run.checkpoint_hours,
-        restart_hours=run.restart_hours,
-        preemptions_per_hour=run.preemptions_per_hour,
-    )
+    part = replace(run, work_hours=min(segments * run.interval_hours, run.work_hours))
     return finish(part).probability_by(switch_hours)
 
 

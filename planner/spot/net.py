@@ -1,0 +1,328 @@
+"""Spot until the deadline only just allows for a standby: expected cost of many (spot, standby) pairs at once.
+
+A run does n segments of tau hours of work, each closed by a checkpoint of d hours, on interruptible machines k. Its
+standby m (nobody takes it away; not necessarily the same machine or place) would do all work in U hours, ready c
+hours after it is called (boot and image, the checkpoint read there). An attempt at a segment is made only while it
+may end or fail and the standby still be in time, I = tau + d being its length and i - 1 segments saved:
+
+    set-up + (i - 1) I + losses + I + c + U (1 - (i - 1) / n) <= D
+
+so segment i is passed where losses L_i <= S_i, with the slack S_i = D - set-up - I - c - U + (i - 1)(U / n - I).
+Else the standby is called, at that moment, and ends by D whatever happened. The estimate's error is one lognormal
+factor f = e^(sigma z) for both machines (each by its own sigma, the same z). It shows in the first interval, so the
+latest moment adapts to it: the run is in time where set-up + I + c + f U <= D, which gives P(in time) in closed form;
+a pair is feasible where that meets the confidence asked.
+
+With a_i = P(passed segment i), the attempts are stopped by what has happened only, so by Wald's identity
+
+    paid on spot = set-up + sum_i a_i E[paid per segment] - P(switch) E[restart]
+    paid on standby = P(switch) c + (1 - sum_i a_i / n) f U
+
+a_i = P(L_i <= S_i) by `losses` where the slack does not grow. Where it does (a standby slower than spot), runs may cross
+S_i and be back within it later, and the least of those so far is taken, which is in the pair's favour: the search
+(`net_search`) prices all that could be best exactly. Mixed over z up to the largest at which the standby is in time; beyond, the standby is called after the first interval, to be late. As in
+every bill of a plan, hours of work are stated at the estimate itself: sums over f are divided by its mean. Each leg is
+billed in whole steps of its expected hours given that it runs.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.cost.preemption import checkpoint_interval
+from planner.spot.losses import SegmentLosses, chance_within, normal_cdf, segment_losses
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Intervals that are tried: that of Young and Daly, which knows no deadline, and shorter ones, which keep more slack.
+SHORTER = (1.0, 0.5, 0.25, 0.125)
+#: A checkpoint that costs nothing is still written no more often than this.
+LEAST_INTERVAL_HOURS = 1 / 120
+#: Deviations of the estimate beyond this are left out: six in a hundred thousand.
+FURTHEST = 4.0
+_GAUSS, _GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(8)
+_LEVEL, _LEVEL_WEIGHTS = np.polynomial.legendre.leggauss(4)
+_LEGENDRE, NODE_WEIGHTS = np.polynomial.legendre.leggauss(9)
+#: Shares of the range of deviations, and their weights.
+NODES = (1.0 + _LEGENDRE) / 2
+#: Deviations of the losses within which slack runs out.
+_DEVIATIONS = 3.5
+#: Pairs evaluated at once: bounds the memory whatever their number.
+_CHUNK = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetTerms:
+    """What all pairs share: hours to the deadline, the confidence asked, set-up, restart, wait for a new machine."""
+
+    deadline_hours: float
+    confidence: float
+    setup_hours: float
+    restart_hours: float
+    wait_hours: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pairs:
+    """One element per pair; `spot` and `standby` are for the caller to know them by.
+
+    Work is hours at the stated goodput on either machine; prices are of all nodes together, `usd_per_hour` while up,
+    `storage_usd_per_hour` also while waiting; `fixed_usd` brings the data, `standby_fixed_usd` is paid only if the
+    standby is used: data and checkpoint brought there. `rate` is preemptions per hour of all nodes, above 0.
+    """
+
+    spot: Ints
+    work_hours: Floats
+    log_sigma: Floats
+    rate: Floats
+    checkpoint_hours: Floats
+    usd_per_hour: Floats
+    storage_usd_per_hour: Floats
+    fixed_usd: Floats
+    step_hours: Floats
+    minimum_hours: Floats
+    standby: Ints
+    standby_work_hours: Floats
+    standby_log_sigma: Floats
+    standby_usd_per_hour: Floats
+    standby_storage_usd_per_hour: Floats
+    standby_fixed_usd: Floats
+    standby_step_hours: Floats
+    standby_minimum_hours: Floats
+    changeover_hours: Floats
+
+    def __len__(self) -> int:
+        """How many pairs there are."""
+        return len(self.spot)
+
+    def take(self, which: NDArray[np.int64] | NDArray[np.bool_]) -> "Pairs":
+        """The pairs at these elements."""
+        return Pairs(**{each.name: getattr(self, each.name)[which] for each in fields(Pairs)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Outcomes:
+    """What comes of each pair on average; `usd` is infinite where it is not in time with the confidence asked.
+
+    `interval_hours` is the best of those tried, `in_time` the probability of being in time.
+    """
+
+    usd: Floats
+    spot_hours: Floats
+    standby_hours: Floats
+    switch_probability: Floats
+    in_time: Floats
+    interval_hours: Floats
+
+
+def outcomes(pairs: Pairs, terms: NetTerms) -> Outcomes:
+    """Expected cost of every pair at the best of the intervals tried, by moments."""
+    parts = [
+        _outcomes(pairs.take(np.arange(i, min(i + _CHUNK, len(pairs)))), terms) for i in range(0, len(pairs), _CHUNK)
+    ]
+    if not parts:
+        return Outcomes(**{each.name: np.zeros(0) for each in fields(Outcomes)})
+    return Outcomes(
+        **{each.name: np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Outcomes)}
+    )
+
+
+def intervals(pairs: Pairs) -> Floats:
+    """Hours of work between checkpoints that are tried, longest first: [pairs, tried]."""
+    best = checkpoint_interval(pairs.work_hours, pairs.checkpoint_hours, pairs.rate)
+    least = np.minimum(pairs.work_hours, LEAST_INTERVAL_HOURS)
+    return np.asarray(np.maximum(best[:, None] * np.array(SHORTER), least[:, None]))
+
+
+def _outcomes(pairs: Pairs, terms: NetTerms) -> Outcomes:
+    tried = intervals(pairs)
+    estimate = deviations(pairs, terms, tried, NODES, NODE_WEIGHTS)
+    runs = Segments.of(pairs, terms, tried, estimate.z)
+    passed, whole = _passed(runs)
+    legs = legs_of(pairs, terms, runs, estimate, passed=passed, whole=whole)
+    usd = np.where(estimate.in_time >= terms.confidence, legs.usd, np.inf)
+    best = np.argmin(usd, axis=1)[:, None]
+
+    def chosen(values: Floats) -> Floats:
+        return np.take_along_axis(values, best, axis=1)[:, 0]
+
+    return Outcomes(
+        usd=chosen(usd),
+        spot_hours=chosen(legs.spot_hours),
+        standby_hours=chosen(legs.standby_hours),
+        switch_probability=chosen(legs.switch_probability),
+        in_time=chosen(estimate.in_time),
+        interval_hours=chosen(tried),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Estimate:
+    """The estimate's error cut into deviations `z` with `weights` [pairs, tried, z], up to the largest in time.
+
+    `in_time` [pairs, tried], the sum of the weights, is P(set-up + I + c + f U <= D), with `largest` the z of equality.
+    """
+
+    z: Floats
+    weights: Floats
+    largest: Floats
+    in_time: Floats
+
+
+def deviations(pairs: Pairs, terms: NetTerms, interval_hours: Floats, nodes: Floats, weights: Floats) -> Estimate:
+    """The deviations at shares `nodes` (0 to 1) of those in time, with quadrature `weights`, at intervals [pairs, tried]."""
+    interval = interval_hours + pairs.checkpoint_hours[:, None]
+    room = terms.deadline_hours - terms.setup_hours - interval - pairs.changeover_hours[:, None]
+    largest = largest_in_time(room, pairs.standby_work_hours[:, None], pairs.standby_log_sigma[:, None])
+    return cut(largest, nodes, weights)
+
+
+def largest_in_time(room_hours: Floats, work_hours: Floats, sigma: Floats) -> Floats:
+    """The largest z at which `work_hours` e^(sigma z) fit into the room, within a hundred deviations."""
+    excess = np.log(np.maximum(room_hours, 1e-300) / work_hours)
+    certain = np.where(excess >= -1e-12, 100.0, -100.0)
+    return np.clip(np.where(sigma > 0, excess / np.where(sigma > 0, sigma, 1.0), certain), -100.0, 100.0)
+
+
+def cut(largest: Floats, nodes: Floats, weights: Floats) -> Estimate:
+    """A standard normal up to `largest` [...] as weighted points [..., z]."""
+    in_time = normal_cdf(largest)
+    z = -FURTHEST + (np.clip(largest, -FURTHEST, FURTHEST)[..., None] + FURTHEST) * nodes
+    density = weights * np.exp(-0.5 * z**2)
+    weights = density * (in_time / density.sum(axis=-1))[..., None]
+    return Estimate(z=z, weights=weights, largest=largest, in_time=in_time)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Legs:
+    """Expected hours paid on spot and on standby (over all runs, used or not), hours passed on spot, the bill."""
+
+    spot_hours: Floats
+    wall_hours: Floats
+    standby_hours: Floats
+    switch_probability: Floats
+    usd: Floats
+
+
+def legs_of(
+    pairs: Pairs, terms: NetTerms, runs: "Segments", estimate: Estimate, *, passed: Floats, whole: Floats
+) -> Legs:
+    """The legs [pairs, tried] of runs that pass so many segments on average, and all of them so often: [pairs, tried, z]."""
+    losses, weights, late = runs.losses, estimate.weights, 1.0 - estimate.in_time
+    sigma, standby_sigma = pairs.log_sigma[:, None], pairs.standby_log_sigma[:, None]
+    mean, standby_mean = np.exp(sigma**2 / 2), np.exp(standby_sigma**2 / 2)
+    switch = 1.0 - whole
+    paid = np.maximum(passed * losses.paid_hours - switch * losses.paid_pause_hours, 0.0)
+    wall = np.maximum(passed * (runs.length + losses.mean_hours) - switch * losses.pause_hours, 0.0)
+    left = (1.0 - passed / runs.count) * runs.standby_hours
+    # The standby's work in the tail: E[f; z beyond] / E[f].
+    tail = pairs.standby_work_hours[:, None] * normal_cdf(standby_sigma - estimate.largest)
+    first = runs.length[..., -1] * late
+    probability = np.clip((switch * weights).sum(axis=-1) + late, 0.0, 1.0)
+    spot_hours = terms.setup_hours + (paid * weights).sum(axis=-1) / mean + first
+    wall_hours = terms.setup_hours + (wall * weights).sum(axis=-1) / mean + first
+    standby_hours = probability * pairs.changeover_hours[:, None] + (left * weights).sum(axis=-1) / standby_mean + tail
+    return Legs(
+        spot_hours=spot_hours,
+        wall_hours=wall_hours,
+        standby_hours=standby_hours,
+        switch_probability=probability,
+        usd=total_usd(pairs, spot_hours, wall_hours, standby_hours, probability),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Segments:
+    """Runs cut into equal segments: [pairs, tried, z].
+
+    `count` of them, each of `length` hours (work and checkpoint) and with `losses`; `standby_hours` is all work on the
+    standby; `slack` is S_1, and `growth` what each further segment adds to it.
+    """
+
+    count: Floats
+    length: Floats
+    losses: SegmentLosses
+    standby_hours: Floats
+    slack: Floats
+    growth: Floats
+
+    @staticmethod
+    def of(pairs: Pairs, terms: NetTerms, interval_hours: Floats, z: Floats) -> "Segments":
+        """The segments of every pair at intervals [pairs, tried] and deviations `z` [pairs, tried, z]."""
+
+        def over(values: Floats) -> Floats:
+            return values[:, None, None]
+
+        work = over(pairs.work_hours) * np.exp(over(pairs.log_sigma) * z)
+        count = np.maximum(np.ceil(work / interval_hours[:, :, None] - 1e-9), 1.0)
+        length = work / count + over(pairs.checkpoint_hours)
+        standby = over(pairs.standby_work_hours) * np.exp(over(pairs.standby_log_sigma) * z)
+        room = terms.deadline_hours - terms.setup_hours - over(pairs.changeover_hours)
+        return Segments(
+            count=count,
+            length=length,
+            losses=segment_losses(length, over(pairs.rate), terms.restart_hours, terms.wait_hours),
+            standby_hours=standby,
+            slack=room - length - standby,
+            growth=standby / count - length,
+        )
+
+
+def _passed(runs: Segments) -> tuple[Floats, Floats]:
+    """The expected number of segments passed, and the probability of passing all."""
+    count = runs.count[..., None]
+    # Sums over many segments are integrals by the midpoint rule, and those are taken by Gauss-Legendre: up to where
+    # slack begins to run out, and from there to where it is surely gone.
+    begins, ends = _running_out(runs)
+    falling = begins + (ends - begins) * (1.0 + _GAUSS) / 2
+    level = 0.5 + (begins - 0.5) * (1.0 + _LEVEL) / 2
+    many = np.concatenate((level, falling), axis=-1)
+    weight = np.concatenate(((begins - 0.5) * _LEVEL_WEIGHTS / 2, (ends - begins) * _GAUSS_WEIGHTS / 2), axis=-1)
+    whole = np.arange(1.0, many.shape[-1] + 1)
+    few = count <= len(whole)
+    weight = np.where(few, whole <= count, weight)
+    at = np.concatenate((np.minimum(np.where(few, whole, many), count), count), axis=-1)
+    losses = SegmentLosses(
+        **{each.name: getattr(runs.losses, each.name)[..., None] for each in fields(SegmentLosses)},
+    )
+    start, growth = runs.slack[..., None], runs.growth[..., None]
+    chance = chance_within(losses, at, start + (at - 1.0) * growth)
+    chance = np.minimum.accumulate(chance, axis=-1)
+    return (chance[..., :-1] * weight).sum(axis=-1), chance[..., -1]
+
+
+def _running_out(runs: Segments) -> tuple[Floats, Floats]:
+    """Segments after which slack may begin to run out, and those after which it is gone: [pairs, tried, z, 1]."""
+    drift = np.maximum(runs.losses.mean_hours - runs.growth, 1e-12)
+    last = runs.count + 0.5
+    middle = np.clip((runs.slack - runs.growth) / drift, 0.5, last)
+    spread = _DEVIATIONS * np.sqrt(runs.losses.variance * middle) / drift + 1.0
+    return np.clip(middle - spread, 0.5, last)[..., None], np.clip(middle + spread, 0.5, last)[..., None]
+
+
+def total_usd(
+    pairs: Pairs, spot_hours: Floats, wall_hours: Floats, standby_hours: Floats, probability: Floats
+) -> Floats:
+    """The expected bill of both legs, all arrays [pairs, ...]; the standby's hours are those of all runs, used or not."""
+
+    def over(values: Floats) -> Floats:
+        return values.reshape(-1, *[1] * (spot_hours.ndim - 1))
+
+    used = np.maximum(probability, 1e-12)
+    return np.asarray(
+        over(pairs.usd_per_hour) * billed(spot_hours, over(pairs.step_hours), over(pairs.minimum_hours))
+        + over(pairs.storage_usd_per_hour) * wall_hours
+        + over(pairs.fixed_usd)
+        + over(pairs.standby_usd_per_hour)
+        * probability
+        * billed(standby_hours / used, over(pairs.standby_step_hours), over(pairs.standby_minimum_hours))
+        + over(pairs.standby_storage_usd_per_hour) * standby_hours
+        + probability * over(pairs.standby_fixed_usd)
+    )
+
+
+def billed(hours: Floats, step_hours: Floats, minimum_hours: Floats) -> Floats:
+    """Hours that one node is billed for: whole steps, at least the minimum."""
+    return np.maximum(np.ceil(hours / step_hours - 1e-9) * step_hours, minimum_hours)

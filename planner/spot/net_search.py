@@ -1,0 +1,236 @@
+"""The cheapest pair of a spot configuration and its standby: best first, by a bound that no pair can undercut.
+
+The bound of a pair. Let q be the expected share of the work that is saved on spot, t the hours that an hour of work is
+paid for there at the best checkpoint interval whatever the deadline, u those that pass. By Wald's identity
+
+    usd  >= set-up + q W t p_k + (1 - q) U p_m + P(switch) (c p_m + moving - E[restart] p_k),   P(switch) >= 1 - q
+    time:   set-up + q f W u + (1 - q) f U <= D, since no run ends later          => q <= q(z) where f W u > f U
+
+Both are linear in q, so the least lies at q = 0 or q = q(z), for each z of the quadrature. It costs a few operations
+per pair and leaves few of thousands. These are priced by moments (`net.outcomes`) in the order of their bounds, until
+the bounds reach the best found; and those that could be best given what moments are off by, exactly (`net_exact`).
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.spot.losses import normal_cdf, segment_losses
+from planner.spot.net import NODE_WEIGHTS, NODES, NetTerms, Pairs, cut, largest_in_time, outcomes
+from planner.spot.net_exact import NetRun, net_run
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: A pair that moments make dearer than the best by more than this is not priced exactly. Moments are off by less
+#: (`benchmarks/spot_in_plan.py`), but for standbys slower than spot, whose cost they understate.
+MOMENTS_WITHIN = 0.03
+#: The quadrature over the estimate's error is good to this, and the bound is lowered by it.
+QUADRATURE_WITHIN = 1e-3
+_BATCH = 256
+_CELLS = 100_000
+_BISECTIONS = 40
+#: What makes a pair dearer the more of it there is, and what only compares where it is the same.
+_DEARER = (
+    "work_hours",
+    "rate",
+    "checkpoint_hours",
+    "usd_per_hour",
+    "storage_usd_per_hour",
+    "fixed_usd",
+    "standby_work_hours",
+    "standby_usd_per_hour",
+    "standby_storage_usd_per_hour",
+    "standby_fixed_usd",
+    "changeover_hours",
+)
+_ALIKE = (
+    "log_sigma",
+    "standby_log_sigma",
+    "step_hours",
+    "minimum_hours",
+    "standby_step_hours",
+    "standby_minimum_hours",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Spots:
+    """Interruptible configurations; the fields are those of `Pairs`."""
+
+    work_hours: Floats
+    log_sigma: Floats
+    rate: Floats
+    checkpoint_hours: Floats
+    usd_per_hour: Floats
+    storage_usd_per_hour: Floats
+    fixed_usd: Floats
+    step_hours: Floats
+    minimum_hours: Floats
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.work_hours)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Standbys:
+    """Configurations that nobody takes away; the fields are those of `Pairs`, `changeover_hours` till the first step."""
+
+    work_hours: Floats
+    log_sigma: Floats
+    usd_per_hour: Floats
+    storage_usd_per_hour: Floats
+    fixed_usd: Floats
+    step_hours: Floats
+    minimum_hours: Floats
+    changeover_hours: Floats
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.work_hours)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Offered:
+    """What may be paired: `moving_usd` brings the checkpoint from spot k to standby m, `allowed` says which may be: [k, m]."""
+
+    spots: Spots
+    standbys: Standbys
+    moving_usd: Floats
+    allowed: NDArray[np.bool_]
+
+    def pairs(self, spot: Ints, standby: Ints) -> Pairs:
+        """The pairs of these spots and standbys, element by element."""
+        of_spot = {each.name: getattr(self.spots, each.name)[spot] for each in fields(Spots)}
+        of_standby = {
+            f"standby_{each.name}": getattr(self.standbys, each.name)[standby]
+            for each in fields(Standbys)
+            if each.name != "changeover_hours"
+        }
+        of_standby["standby_fixed_usd"] = of_standby["standby_fixed_usd"] + self.moving_usd[spot, standby]
+        return Pairs(
+            spot=spot,
+            standby=standby,
+            changeover_hours=self.standbys.changeover_hours[standby],
+            **of_spot,
+            **of_standby,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheapestPair:
+    """The best pair and what it comes to; how many there were, how many the bound left, how many were priced exactly."""
+
+    spot: int
+    standby: int
+    run: NetRun
+    pairs: int
+    by_moments: int
+    exactly: int
+
+
+def cheapest_pair(offered: Offered, terms: NetTerms, *, below_usd: float = np.inf) -> CheapestPair | None:
+    """The cheapest pair that is in time with the confidence asked and costs less than `below_usd`, or None."""
+    spot, standby, bound = _bounded(offered, terms, below_usd)
+    best_usd, best, moments, exactly = below_usd, None, 0, 0
+    priced = np.zeros((0, len(_DEARER) + len(_ALIKE)))
+    for first in range(0, len(bound), _BATCH):
+        if bound[first] >= best_usd:
+            break
+        batch = slice(first, first + _BATCH)
+        pairs = offered.pairs(spot[batch], standby[batch])
+        found = outcomes(pairs, terms)
+        moments += len(pairs)
+        figures = np.stack([getattr(pairs, name) for name in _DEARER + _ALIKE], axis=1)
+        for i in np.argsort(found.usd, kind="stable"):
+            if not found.usd[i] * (1.0 - MOMENTS_WITHIN) < best_usd:
+                break
+            if _beaten(figures[i], priced):
+                continue
+            run = net_run(pairs.take(np.array([i])), terms, float(found.interval_hours[i]))
+            priced, exactly = np.vstack((priced, figures[i])), exactly + 1
+            if run.usd < best_usd:
+                best_usd, best = run.usd, (int(pairs.spot[i]), int(pairs.standby[i]), run)
+    if best is None:
+        return None
+    return CheapestPair(
+        spot=best[0],
+        standby=best[1],
+        run=best[2],
+        pairs=int(offered.allowed.sum()),
+        by_moments=moments,
+        exactly=exactly,
+    )
+
+
+def _beaten(figures: Floats, priced: Floats) -> bool:
+    """Whether some pair that has been priced is no worse in anything."""
+    no_dearer = (priced[:, : len(_DEARER)] <= figures[: len(_DEARER)]).all(axis=1)
+    return bool((no_dearer & (priced[:, len(_DEARER) :] == figures[len(_DEARER) :]).all(axis=1)).any())
+
+
+def _bounded(offered: Offered, terms: NetTerms, below_usd: float) -> tuple[Ints, Ints, Floats]:
+    """The pairs whose bound is below `below_usd`, and their bounds, ascending."""
+    spots, standbys, bounds = [], [], []
+    rows = max(1, _CELLS // max(1, len(offered.standbys)))
+    for first in range(0, len(offered.spots), rows):
+        which = np.arange(first, min(first + rows, len(offered.spots)))
+        bound = least_usd(offered, which, terms)
+        at = np.nonzero(offered.allowed[which] & (bound < below_usd))
+        spots.append(which[at[0]])
+        standbys.append(at[1])
+        bounds.append(bound[at])
+    if not bounds:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    spot, standby, bound = np.concatenate(spots), np.concatenate(standbys), np.concatenate(bounds)
+    order = np.argsort(bound, kind="stable")
+    return spot[order], standby[order], bound[order]
+
+
+def least_usd(offered: Offered, which: Ints, terms: NetTerms) -> Floats:
+    """What no pair of these spots undercuts: [spots, standbys]; infinite where it cannot be in time at all."""
+    spots, standbys = offered.spots, offered.standbys
+    # [spots, standbys, z] throughout.
+    rate, work, write = (values[which, None, None] for values in (spots.rate, spots.work_hours, spots.checkpoint_hours))
+    sigma, standby_sigma = spots.log_sigma[which, None, None], standbys.log_sigma[None, :, None]
+    changeover = standbys.changeover_hours[None, :, None]
+    room = terms.deadline_hours - terms.setup_hours
+    largest = largest_in_time(
+        (room - write - changeover)[..., 0], standbys.work_hours[None, :], standbys.log_sigma[None, :]
+    )
+    estimate = cut(largest, NODES, NODE_WEIGHTS)
+    factor = np.exp(sigma * estimate.z)
+    best = np.minimum(_best_interval(rate, write), work)
+    losses = segment_losses(best + write, rate, terms.restart_hours, terms.wait_hours)
+    paid = work * losses.paid_hours / best * factor
+    wall = work * (best + write + losses.mean_hours) / best * factor
+    left = standbys.work_hours[None, :, None] * np.exp(standby_sigma * estimate.z)
+    cut_off = np.maximum(losses.pause_hours - changeover, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(wall > left, np.clip((room + cut_off - left) / (wall - left), 0.0, 1.0), 1.0)
+    usd = (spots.usd_per_hour + spots.storage_usd_per_hour)[which, None, None]
+    standby_usd = (standbys.usd_per_hour + standbys.storage_usd_per_hour)[None, :, None]
+    called = changeover * standby_usd + (standbys.fixed_usd[None, :] + offered.moving_usd[which])[..., None]
+    called = called - losses.paid_pause_hours * usd
+    standby_mean = np.exp(standby_sigma**2 / 2)
+    all_standby = left / standby_mean * standby_usd + np.maximum(called, 0.0)
+    mixed = share * paid / np.exp(sigma**2 / 2) * usd + (1.0 - share) * all_standby
+    each = np.minimum(mixed, all_standby) + np.minimum(called, 0.0)
+    # Those too slow for the deadline call the standby at once.
+    beyond = standbys.work_hours[None, :] * normal_cdf(standby_sigma[..., 0] - largest) * standby_usd[..., 0]
+    start = spots.fixed_usd[which, None] + terms.setup_hours * usd[..., 0]
+    bound = (start + beyond + (each * estimate.weights).sum(axis=-1)) * (1.0 - QUADRATURE_WITHIN)
+    return np.where(estimate.in_time >= terms.confidence, bound, np.inf)
+
+
+def _best_interval(rate: Floats, write: Floats) -> Floats:
+    """The interval at which an hour of work takes least: 1 - x = e^(-x - rate d) with x = rate tau, by bisection."""
+    cost = rate * write
+    low, high = np.zeros_like(cost), np.ones_like(cost)
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        rising = 1.0 - middle > np.exp(-middle - cost)
+        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+    return np.maximum(low / rate, 1e-9)

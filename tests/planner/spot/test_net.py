@@ -1,0 +1,175 @@
+"""Spot under a net: the exact run against a simulation, moments against the exact run, the search against brute force."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.cost.preemption import expected_hours
+from planner.spot.losses import chance_within, normal_cdf, segment_losses
+from planner.spot.net import NetTerms, Pairs, outcomes
+from planner.spot.net_exact import NetRun, net_run
+from planner.spot.net_search import Offered, cheapest_pair, least_usd
+from tests.planner.spot.nets import a_pair, simulate, some_offers, terms
+
+RUNS = 4000
+CASES = {
+    "waits": (a_pair(), terms(wait=2.0)),
+    "an estimate that may be wrong": (a_pair(sigma=0.15), terms(wait=1.0)),
+    "a standby slower than spot": (a_pair(work=30, standby_work=45), terms(deadline=56, wait=2.0)),
+    "hardly any slack": (a_pair(standby_work=40), terms(deadline=44)),
+    "a standby twice as fast": (a_pair(work=55, standby_work=30, rate=0.1), terms(wait=2.0)),
+    "long checkpoints": (a_pair(work=6, standby_work=5, rate=0.2, write=0.3), terms(deadline=9, wait=1.0)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_exact_run_agrees_with_a_simulation(case: str) -> None:
+    pair, asked = CASES[case]
+    interval = float(outcomes(pair, asked).interval_hours[0])
+    run, seen = net_run(pair, asked, interval), simulate(pair, asked, interval, RUNS, seed=5)
+    mean = math.exp(float(pair.log_sigma[0]) ** 2 / 2)
+
+    def near(predicted: float, values: np.ndarray[tuple[int], np.dtype[np.float64]], within: float = 0.0) -> bool:
+        return bool(abs(predicted - values.mean()) <= 4 * values.std() / math.sqrt(RUNS) + within)
+
+    # Hours of work are stated at the estimate itself, so a simulation with a mean factor above 1 is divided by it.
+    assert near(run.spot_hours, asked.setup_hours + (seen.spot_hours - asked.setup_hours) / mean, within=0.05)
+    assert near(run.standby_hours, seen.standby_hours / mean, within=0.05)
+    assert near(run.switch_probability, seen.called.astype(np.float64), within=1e-3)
+    assert abs(run.in_time - (seen.ends <= asked.deadline_hours + 1e-9).mean()) < 0.01
+    # A run that calls the standby ends between the deadline and an interval and a restart before it.
+    apart = interval + float(pair.checkpoint_hours[0]) + asked.restart_hours
+    assert run.hours == pytest.approx(seen.ends.mean(), abs=apart)
+    for share, hours in ((0.9, run.hours_kept), (0.95, run.hours_p95)):
+        assert hours == pytest.approx(np.quantile(seen.ends, share), abs=apart)
+    usd = seen.spot_hours * pair.usd_per_hour[0] + seen.standby_hours * pair.standby_usd_per_hour[0]
+    assert run.usd_p95 == pytest.approx(np.quantile(usd, 0.95), rel=0.04)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_run_ends_late_whose_standby_is_fast_enough(case: str) -> None:
+    pair, asked = CASES[case]
+    interval = float(outcomes(pair, asked).interval_hours[0])
+    seen = simulate(pair, asked, interval, 400, seed=6)
+    late = seen.ends > asked.deadline_hours + 1e-9
+    room = asked.deadline_hours - asked.setup_hours - float(pair.changeover_hours[0]) - interval
+    assert not (late & (seen.factor * float(pair.standby_work_hours[0]) < room - 0.5)).any()
+
+
+def test_moments_are_near_the_exact_run_where_the_slack_does_not_grow() -> None:
+    for pair, asked in (each for name, each in CASES.items() if "slower" not in name):
+        found = outcomes(pair, asked)
+        exact = net_run(pair, asked, float(found.interval_hours[0]))
+        assert found.usd[0] == pytest.approx(exact.usd, rel=0.01)
+        assert found.switch_probability[0] == pytest.approx(exact.switch_probability, abs=0.02)
+        assert found.in_time[0] == pytest.approx(exact.in_time, abs=1e-9)
+
+
+def test_moments_are_in_favour_of_a_standby_slower_than_spot() -> None:
+    pair, asked = CASES["a standby slower than spot"]
+    found = outcomes(pair, asked)
+    assert found.usd[0] < net_run(pair, asked, float(found.interval_hours[0])).usd
+
+
+def test_with_time_to_spare_the_bill_is_that_of_spot_alone() -> None:
+    pair, asked = a_pair(rate=0.1), terms(deadline=400)
+    alone = float(expected_hours(pair.work_hours, pair.checkpoint_hours, 0.25, pair.rate)[0])
+    run = net_run(pair, asked, float(outcomes(pair, asked).interval_hours[0]))
+    assert run.usd == pytest.approx(3.0 * (0.25 + alone), rel=2e-3)
+    assert run.hours == pytest.approx(0.25 + alone, rel=2e-3)
+    assert run.switch_probability < 1e-6
+
+
+def test_waits_make_a_run_slower_and_no_dearer() -> None:
+    pair = a_pair(rate=0.1)
+    runs = [net_run(pair, terms(deadline=900, wait=wait), 0.5) for wait in (0.0, 3.0)]
+    assert runs[1].usd == pytest.approx(runs[0].usd, rel=1e-6)
+    # 1 + lambda v, on the hours after set-up.
+    assert runs[1].hours - 0.25 == pytest.approx((runs[0].hours - 0.25) * (1 + 0.1 * 3.0), rel=1e-3)
+
+
+def test_a_standby_that_is_too_slow_is_refused_however_cheap() -> None:
+    pair = a_pair(standby_work=59.6, standby_usd=0.1)
+    assert np.isinf(outcomes(pair, terms(deadline=60)).usd[0])
+
+
+def test_the_probability_of_being_in_time_is_that_of_the_standby() -> None:
+    pair, asked = a_pair(sigma=0.2, standby_work=40, rate=0.05), terms(deadline=55, confidence=0.5)
+    found = outcomes(pair, asked)
+    interval = float(found.interval_hours[0]) + 0.03
+    z = math.log((55 - 0.25 - interval - 0.25) / 40) / 0.2
+    assert found.in_time[0] == pytest.approx(0.5 * math.erfc(-z / math.sqrt(2)), abs=1e-6)
+
+
+@given(st.floats(0.05, 4.0), st.floats(0.005, 1.0), st.floats(0.0, 1.0), st.floats(0.0, 5.0))
+@settings(max_examples=60, deadline=None)
+def test_segments_cost_what_daly_says(length: float, rate: float, restart: float, wait: float) -> None:
+    losses = segment_losses(np.array([length]), np.array([rate]), restart, wait)
+    paid = math.exp(rate * restart) * math.expm1(rate * length) / rate
+    assert float(losses.paid_hours[0]) == pytest.approx(paid, rel=1e-6)
+    assert length + float(losses.mean_hours[0]) == pytest.approx(paid * (1 + rate * wait), rel=1e-6)
+    assert float(losses.variance[0]) >= 0
+
+
+def test_the_chance_of_staying_within_the_slack_grows_with_it_from_none_to_all() -> None:
+    losses = segment_losses(np.array([0.7]), np.array([0.3]), 0.25, 1.0)
+    chance = chance_within(losses, np.array([40.0]), np.linspace(-1, 200, 400))
+    assert chance[0] == 0
+    assert (np.diff(chance) >= -1e-12).all()
+    assert chance[-1] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_the_normal_distribution_function_is_good_to_seven_digits() -> None:
+    z = np.linspace(-6, 6, 400)
+    assert np.abs(normal_cdf(z) - [0.5 * math.erfc(-each / math.sqrt(2)) for each in z]).max() < 1e-7
+
+
+def every_pair(offered: Offered, asked: NetTerms) -> tuple[Pairs, list[NetRun | None]]:
+    spot, standby = np.nonzero(offered.allowed)
+    pairs = offered.pairs(spot, standby)
+    found = outcomes(pairs, asked)
+    runs = [
+        net_run(pairs.take(np.array([i])), asked, float(found.interval_hours[i])) if np.isfinite(found.usd[i]) else None
+        for i in range(len(pairs))
+    ]
+    return pairs, runs
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_search_finds_what_pricing_every_pair_exactly_finds(seed: int) -> None:
+    offered = some_offers(seed, 4, 4)
+    rng = np.random.default_rng(seed)
+    asked = terms(deadline=float(rng.uniform(20, 60)), wait=float(rng.choice([0.0, 2.0])))
+    pairs, runs = every_pair(offered, asked)
+    usd = np.array([np.inf if run is None else run.usd for run in runs])
+    found = cheapest_pair(offered, asked)
+    if np.isinf(usd).all():
+        assert found is None
+        return
+    assert found is not None
+    assert found.run.usd == pytest.approx(usd.min(), rel=1e-12)
+    best = int(np.argmin(usd))
+    assert (found.spot, found.standby) == (pairs.spot[best], pairs.standby[best])
+    # No pair costs less than its bound.
+    bound = least_usd(offered, np.arange(4), asked)[pairs.spot, pairs.standby]
+    assert (bound <= usd * (1 + 1e-9)).all()
+
+
+def test_nothing_is_found_where_nothing_is_cheaper_than_what_there_is() -> None:
+    offered, asked = some_offers(1, 4, 4), terms(deadline=50)
+    found = cheapest_pair(offered, asked)
+    assert found is not None
+    assert cheapest_pair(offered, asked, below_usd=found.run.usd) is None
+    again = cheapest_pair(offered, asked, below_usd=found.run.usd * 1.0001)
+    assert again is not None
+    assert again.run.usd == found.run.usd
+
+
+def test_pairs_that_may_not_be_are_never_taken() -> None:
+    offered, asked = some_offers(1, 4, 4), terms(deadline=50)
+    found = cheapest_pair(offered, asked)
+    assert found is not None
+    assert offered.allowed[found.spot, found.standby]
