@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from catalog.offer import Offer
 from planner.answer import Choice
 from planner.buying.forecast import Forecast, Machine
+from planner.buying.terms import Spending
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,70 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spend:
+    """A savings plan of `usd_per_hour`, from `from_year` to `until_year`; `obligation_usd` is what must be paid for it,
+    used or not, in dollars of the day; `busy` is the share of it that runs come to.
+    """
+
+    plan: Spending
+    usd_per_hour: float
+    from_year: float
+    until_year: float
+    obligation_usd: float
+    busy: float
+    runs_per_year: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """What the user has already, `units` of it (machines, nodes, or USD per hour of a plan), and how much of it works."""
+
+    what: str
+    units: float
+    busy: float
+    runs_per_year: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instead:
+    """What the best answer with at least one of a machine costs more; `units` are how many it then has."""
+
+    machine: Machine
+    units: int
+    extra_usd: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """A limit without which the answer would cost `saves_usd` less: `instead`. `short` says what does not fit."""
+
+    limit: str
+    used: float
+    available: float
+    short: str
+    instead: str
+    saves_usd: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One scenario: its probability, what the answer costs there, and what it saves against buying nothing."""
+
+    scenario: str
+    probability: float
+    total_usd: float
+    saves_usd: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Risk:
+    """What the answer comes to in each scenario, and the probability that it costs more than buying nothing there."""
+
+    outcomes: tuple[Outcome, ...]
+    loses_probability: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rent:
     """What is rented of one job: runs a year on average, the share of all its runs, and on what (None: nothing is)."""
 
@@ -51,7 +116,8 @@ class Rent:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
     """The whole horizon at the start's value: machines less what they are sold for, terms, running own and committed
-    machines, renting. `rent_only_usd` is renting everything (None: some job cannot be rented).
+    machines, renting. `rent_only_usd` is renting everything (None: some job cannot be rented); `stay_usd` is buying and
+    committing to nothing, with what is there already (None: that does not serve every job).
     """
 
     machines_usd: float
@@ -59,6 +125,7 @@ class Costs:
     running_usd: float
     renting_usd: float
     rent_only_usd: float | None
+    stay_usd: float | None
 
     @property
     def total_usd(self) -> float:
@@ -68,11 +135,14 @@ class Costs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """The answer at `factor` times the forecast: what it is and costs; `to` is empty where nothing fits the limits."""
+    """The answer at `factor` times the forecast: what it is and costs, proven to within `gap`, relatively; `to` is empty
+    where nothing fits the limits.
+    """
 
     factor: float
     to: str
     total_usd: float | None
+    gap: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,14 +180,19 @@ class Proof:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """What to buy, commit to and rent; `in_use` are the limits that leave no room for one more of the smallest machine."""
+    """What to use, buy, commit to and rent; `instead` are machines that come close to paying and are not bought."""
 
     forecast: Forecast
     snapshot_id: str
+    use: tuple[Use, ...]
     buy: tuple[Purchase, ...]
     commit: tuple[Commit, ...]
+    spend: tuple[Spend, ...]
     rent: tuple[Rent, ...]
     costs: Costs
+    risk: Risk | None
+    binding: tuple[Binding, ...]
+    instead: tuple[Instead, ...]
     upfront_usd: float
     watts: float
     slots: int

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.buying.finance import HOURS_PER_YEAR, present, purchase_flows, running_years
-from planner.buying.forecast import Forecast
+from planner.buying.forecast import Forecast, Machine
 from planner.buying.model import Model
+from planner.buying.served import Served, is_there
 from planner.optimise.buying import Expanded
 
 Floats = NDArray[np.float64]
@@ -18,10 +19,10 @@ Floats = NDArray[np.float64]
 POINTS_PER_YEAR = 120
 
 
-def breaks_even(forecast: Forecast, model: Model, best: Expanded, without: Expanded) -> float | None:
+def breaks_even(forecast: Forecast, given: Served, model: Model, best: Expanded, without: Expanded) -> float | None:
     """Years until the answer has cost no more than the one `without`, for good of the two points; None if never."""
     years = np.linspace(0.0, forecast.horizon_years, max(2, round(POINTS_PER_YEAR * forecast.horizon_years) + 1))
-    ahead = _spent(forecast, model, without, years) - _spent(forecast, model, best, years)
+    ahead = _spent(forecast, given, model, without, years) - _spent(forecast, given, model, best, years)
     reached = np.flatnonzero(ahead >= 0)
     if not len(reached):
         return None
@@ -32,16 +33,15 @@ def breaks_even(forecast: Forecast, model: Model, best: Expanded, without: Expan
     return float(years[i - 1] + (years[i] - years[i - 1]) * (-before) / (after - before))
 
 
-def _spent(forecast: Forecast, model: Model, answer: Expanded, years: Floats) -> Floats:
+def _spent(forecast: Forecast, given: Served, model: Model, answer: Expanded, years: Floats) -> Floats:
     """What has been spent by each of these times, at the start's value, without income from selling."""
     spent = np.zeros(len(years))
     rate = forecast.discount_rate
     for u, unit in enumerate(model.units):
-        count = int(answer.units[u])
-        if not count:
+        count, each = float(answer.units[u]), given.sources[unit.source]
+        if not count or is_there(each):
             continue
-        if unit.source < len(forecast.machines):
-            each = forecast.machines[unit.source]
+        if isinstance(each, Machine):
             flows = purchase_flows(each.usd, each.residual_usd, each.life_years, forecast.horizon_years)
             due = [(at, usd) for at, usd in flows if usd > 0]
         else:

@@ -1,6 +1,6 @@
 """What a purchase is decided on: jobs that will come, how sure that is, what may be bought, and what there is room for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 
 from catalog.owned import OwnedMachine
@@ -19,7 +19,7 @@ class ForecastJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """One kind of machine that may be bought.
+    """One kind of machine that may be bought, or that the user owns (`own`, free for `free_share` of the hours).
 
     `parts` holds the machine as it looks to a job on some of its accelerators, by how many, itself the last; each is
     the share count / whole of it. `watts` is the power that a unit draws at most, `slots` those its cards take.
@@ -35,6 +35,8 @@ class Machine:
     source: str
     as_of: str
     modelled: tuple[str, ...] = ()
+    own: OwnedMachine | None = None
+    free_share: float = 1.0
 
     @property
     def whole(self) -> OwnedMachine:
@@ -56,6 +58,11 @@ class Limits:
     cooling_watts: float | None = None
     upfront_usd: float | None = None
     machines: int | None = None
+
+    @property
+    def stated(self) -> bool:
+        """Whether there is any limit."""
+        return any(getattr(self, each.name) is not None for each in fields(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,3 +87,4 @@ class Forecast:
     turned_down: tuple[tuple[str, str], ...] = ()
     assumptions: tuple[str, ...] = ()
     past_runs: tuple[PastRun, ...] = ()
+    held_years: float | None = None

@@ -10,7 +10,7 @@ Data
     w_b    hours of the block, discounted;   d_bj  runs an hour that start in it
     a_kl   what a unit of l takes of limit k, A_k what there is (slots, watts, budget); u_l the most units
 Variables
-    x_l >= 0 whole       units of l
+    x_l >= 0             units of l: whole machines and nodes, dollars an hour of a savings plan
     y_blj >= 0           runs an hour of j on l in block b; what is left of d_bj is rented
 Model
     minimise    sum_l F_l x_l + sum_b w_b sum_j [ c_j d_bj - sum_l (c_j - v_lj) y_blj ]
@@ -20,14 +20,15 @@ Model
 
 Two exact reductions come first (`useful`): a source that saves less than F_l even if it works in every hour on the job
 that it saves most for is never worth having, nor is one that another of its kind beats in F, every t, v and a, for as
-long. Only y with v_lj < c_j are made. The rented cost of everything stands outside the model as a constant. With one job on
+long. Then the linear relaxation is solved by column generation, and a source is left out whose reduced cost is more than
+what lies between its bound and a known answer. Only y with v_lj < c_j are made. The rented cost of everything stands outside the model as a constant. With one job on
 machines that are alike it is the screening curve. Rows are in units of whole demand (runs divided by d_bj, so that y is
 a share), which keeps HiGHS' absolute tolerances relative.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any
+import time
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pulp
@@ -45,8 +46,9 @@ RELATIVE_GAP = 1e-7
 class Expansion:
     """The data of the model. Shapes: sources L, jobs J, blocks B, limits K.
 
-    `fixed_usd`, `most_units` (inf: any) [L]; `machine_hours`, `running_usd` [L, J]; `rent_usd` [J]; `hours` [B];
-    `runs_per_hour` [B, J]; `lasts` [L, B]; `uses` [K, L]; `available` [K].
+    `fixed_usd`, `most_units` (inf: any), `least_units` (that must be had), `whole` (units that cannot be divided; all
+    but savings plans) [L]; `machine_hours`, `running_usd` [L, J]; `rent_usd` [J]; `hours` [B]; `runs_per_hour` [B, J];
+    `lasts` [L, B]; `uses` [K, L]; `available` [K].
     """
 
     fixed_usd: Floats
@@ -59,19 +61,33 @@ class Expansion:
     lasts: NDArray[np.bool_]
     uses: Floats
     available: Floats
+    whole: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    least_units: Floats = field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        """Whole units, and none that must be had, where nothing else is said."""
+        if not len(self.whole):
+            object.__setattr__(self, "whole", np.ones(len(self.fixed_usd), np.bool_))
+        if not len(self.least_units):
+            object.__setattr__(self, "least_units", np.zeros(len(self.fixed_usd)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Expanded:
-    """`units` [L]; `share` [B, L, J], the part of each block's runs that each source does; cost, bound and proof."""
+    """`units` [L]; `share` [B, L, J], the part of each block's runs that each source does; cost, bound and proof.
 
-    units: NDArray[np.int64]
+    `missing_usd` [L]: an answer with one unit of a source that is in none so far costs at least so much more than the
+    bound of the linear relaxation (0 where nothing is known).
+    """
+
+    units: Floats
     share: Floats
     objective_usd: float
     bound_usd: float
     gap: float
     variables: int
     solver: str
+    missing_usd: Floats
 
 
 def useful(given: Expansion) -> NDArray[np.bool_]:
@@ -109,38 +125,170 @@ def expand(
     *,
     reduce: bool = True,
     gap: float = RELATIVE_GAP,
-    nodes: int | None = None,
+    likely: NDArray[np.bool_] | None = None,
+    most_shares: int | None = None,
     time_limit_s: float = 60.0,
 ) -> Expanded | None:
-    """The cheapest units of every source, proven to within `gap` or as far as `nodes` of branch and bound and the time
-    limit allow.
+    """The cheapest units of every source, proven to within `gap` or as far as the time limit allows.
 
-    `reduce` may be switched off to check the reductions. None if jobs that cannot be rented do not fit into the limits. Raises `NotProvenError` if HiGHS ends otherwise
-    without a solution.
+    With `most_shares` a proof that would need more shares of runs than that is not made: the answer is then the best of
+    the sources that come closest to paying, and its gap is what the linear relaxation proves.
+    `reduce` may be switched off to check the reductions; `likely` [L] are sources to begin with, such as those of an
+    answer to nearly the same question. None if jobs that cannot be rented do not fit into the limits. Raises
+    `NotProvenError` if HiGHS ends otherwise without a solution.
     """
+    began = time.monotonic()
     must = ~np.isfinite(given.rent_usd)
-    rented = np.where(must, 0.0, given.rent_usd)
-    constant = float(given.hours @ (given.runs_per_hour @ rented))
-    kept = useful(given) if reduce else given.most_units > 0
-    problem, x, y, at = _formulate(given, kept, rented)
-    if not x:
+    constant = float(given.hours @ (given.runs_per_hour @ np.where(must, 0.0, given.rent_usd)))
+    forced = given.least_units > 0
+    kept = (useful(given) if reduce else given.most_units > 0) | forced
+    if not _worth(given, kept).any() and not forced.any():
         return _nothing(given, constant) if not (must & (given.runs_per_hour > 0).any(axis=0)).any() else None
-    more: dict[str, Any] = {} if nodes is None else {"mip_max_nodes": nodes}
-    solver = pulp.HiGHS(msg=False, threads=1, gapRel=gap, timeLimit=time_limit_s, **more)
-    stats = problem.solve(solver)
+    relaxed = _priced(given, kept, likely, time_limit_s) if reduce else None
+    if relaxed is None:
+        return _solved(given, kept, constant, gap, time_limit_s)
+    found = _solved(given, relaxed.active, constant, gap, _left(time_limit_s, began))
+    if found is None:
+        return _solved(given, kept, constant, gap, _left(time_limit_s, began))
+    # One unit of a source costs at least the bound and what it is priced at; where that is more than an answer
+    # already known, no cheaper one has it.
+    room = found.objective_usd - constant - relaxed.bound_usd
+    perhaps = kept & (relaxed.reduced_usd <= room + _PRICE_TOLERANCE * max(1.0, abs(found.objective_usd)))
+    wider = perhaps | relaxed.active
+    missing = np.maximum(0.0, relaxed.reduced_usd)
+    if not (perhaps & ~relaxed.active).any():
+        return replace(found, missing_usd=missing)
+    if most_shares is None or _shares(given, wider) <= most_shares:
+        proven = _solved(given, wider, constant, gap, _left(time_limit_s, began))
+        return None if proven is None else replace(proven, missing_usd=missing)
+    bound = min(found.objective_usd, relaxed.bound_usd + constant)
+    apart = (found.objective_usd - bound) / max(abs(found.objective_usd), 1e-9)
+    return replace(found, bound_usd=bound, gap=apart, missing_usd=missing)
+
+
+def _shares(given: Expansion, kept: NDArray[np.bool_]) -> int:
+    """How many shares of runs the model with these sources has."""
+    per_job = given.lasts.T.astype(np.float64) @ _worth(given, kept).astype(np.float64)
+    return round(float((per_job * (given.runs_per_hour > 0)).sum()))
+
+
+def _left(time_limit_s: float, began: float) -> float:
+    return max(1.0, time_limit_s - (time.monotonic() - began))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Relaxed:
+    """The linear relaxation over all sources, solved with few of them: `active` [L] those in it, its `bound_usd` less
+    the constant, and by how much one unit of each source misses paying (`reduced_usd` [L]).
+    """
+
+    active: NDArray[np.bool_]
+    bound_usd: float
+    reduced_usd: Floats
+
+
+#: USD, relative to the objective, within which a price is zero.
+_PRICE_TOLERANCE = 1e-9
+#: Sources that come in at once where more than that would pay.
+_MOST_AT_ONCE = 12
+_MOST_ROUNDS = 60
+#: Sources in the first whole answer: those of the relaxation, filled up with those that come closest to paying.
+_FEWEST = 8
+
+
+def _priced(
+    given: Expansion, kept: NDArray[np.bool_], likely: NDArray[np.bool_] | None, time_limit_s: float
+) -> _Relaxed | None:
+    """Column generation: the relaxation with few sources gives every block and job a price, and at these prices
+    arrays say which other source would pay. None where the few are not enough to serve what must be owned.
+
+    At prices mu_bj for a whole share of a block's runs, a unit of l earns in block b at most
+    max_j (w_b d_bj (c_j - v_lj) - mu_bj) / (t_lj d_bj), and misses paying by F_l + sum_k lambda_k a_kl less the sum.
+    """
+    active = kept & (_promising(given, kept) | ~given.whole | np.isfinite(given.most_units) | (given.least_units > 0))
+    if likely is not None:
+        active |= kept & likely
+    for _ in range(_MOST_ROUNDS):
+        built = _formulate(given, active)
+        for variable in built.x.values():
+            variable.cat = "Continuous"
+        stats = built.problem.solve(pulp.HiGHS(msg=False, threads=1, timeLimit=time_limit_s))
+        if stats.status != pulp.LpSolveStatus.Optimal or stats.objective is None:
+            return None
+        reduced = _reduced(given, *_prices(given, built))
+        scale = max(1.0, abs(float(stats.objective)))
+        pays = kept & ~active & (reduced < -_PRICE_TOLERANCE * scale)
+        if not pays.any():
+            near = np.argsort(np.where(kept & ~active, reduced, np.inf), kind="stable")[
+                : max(0, _FEWEST - active.sum())
+            ]
+            active[near[kept[near]]] = True
+            return _Relaxed(active=active, bound_usd=float(stats.objective), reduced_usd=reduced)
+        best = np.argsort(np.where(pays, reduced, np.inf), kind="stable")[:_MOST_AT_ONCE]
+        active[best[pays[best]]] = True
+    return None
+
+
+def _promising(given: Expansion, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """[L]: the cheapest source of each job when busy all the time; all that can do a job which cannot be rented."""
+    found = np.zeros(len(kept), np.bool_)
+    lasting = given.lasts @ given.hours
+    per_hour = np.divide(given.fixed_usd, lasting, out=np.full(len(kept), np.inf), where=lasting > 0)
+    able = np.isfinite(given.machine_hours) & kept[:, None]
+    cost = np.where(able, np.where(able, given.machine_hours, 0.0) * per_hour[:, None] + given.running_usd, np.inf)
+    for job in np.flatnonzero(able.any(axis=0)).tolist():
+        found[int(cost[:, job].argmin())] = True
+        if not np.isfinite(given.rent_usd[job]):
+            found |= able[:, job]
+    return found
+
+
+def _prices(given: Expansion, built: "_Built") -> tuple[Floats, Floats]:
+    """Of a solved relaxation: USD of a whole share of each block's runs [B, J], and of all there is of each limit [K]."""
+    price, limits = np.zeros(given.runs_per_hour.shape), np.zeros(len(given.available))
+    for (at, job), row in built.runs.items():
+        price[at, job] = -(row.pi or 0.0)
+    for k, row in built.limits.items():
+        limits[k] = max(0.0, -(row.pi or 0.0))
+    return price, limits
+
+
+def _reduced(given: Expansion, price: Floats, limits: Floats) -> Floats:
+    """[L]: by how much a unit of each source misses paying at these prices."""
+    rented = np.where(np.isfinite(given.rent_usd), given.rent_usd, 0.0)
+    missing = given.fixed_usd.copy()
+    for k in range(len(limits)):
+        missing += given.uses[k] / (float(given.available[k]) or 1.0) * limits[k]
+    demand = given.runs_per_hour
+    for each in range(len(missing)):
+        jobs = np.flatnonzero(np.isfinite(given.machine_hours[each]) & (given.machine_hours[each] > 0))
+        if not len(jobs):
+            continue
+        gain = given.hours[:, None] * demand[:, jobs] * (rented[jobs] - given.running_usd[each, jobs]) - price[:, jobs]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            earned = np.where(demand[:, jobs] > 0, gain / (given.machine_hours[each, jobs] * demand[:, jobs]), 0.0)
+        missing[each] -= float((earned.max(axis=1).clip(min=0.0) * given.lasts[each]).sum())
+    return missing
+
+
+def _solved(
+    given: Expansion, kept: NDArray[np.bool_], constant: float, gap: float, time_limit_s: float
+) -> Expanded | None:
+    """The model of the module's docstring with the sources `kept`."""
+    built = _formulate(given, kept)
+    stats = built.problem.solve(pulp.HiGHS(msg=False, threads=1, gapRel=gap, timeLimit=time_limit_s))
     if stats.status == pulp.LpSolveStatus.Infeasible:
         return None
-    if nodes is not None and not stats.has_solution:
-        return expand(given, reduce=reduce, gap=gap, time_limit_s=time_limit_s)
     if not stats.has_solution or stats.objective is None:
-        raise NotProvenError(f"HiGHS ended with status {stats.status.name} on a model of {len(y)} variables")
+        raise NotProvenError(f"HiGHS ended with status {stats.status.name} on a model of {len(built.y)} variables")
     share = np.zeros((len(given.hours), *given.machine_hours.shape))
-    if y:
-        b, source, job = at
-        share[b, source, job] = np.clip([variable.varValue or 0.0 for variable in y], 0.0, 1.0)
-    units = np.zeros(len(given.fixed_usd), np.int64)
-    for each, variable in x.items():
-        units[each] = round(variable.varValue or 0.0)
+    if built.y:
+        b, source, job = built.at
+        share[b, source, job] = np.clip([variable.varValue or 0.0 for variable in built.y], 0.0, 1.0)
+    units = np.zeros(len(given.fixed_usd))
+    for each, variable in built.x.items():
+        value = max(0.0, variable.varValue or 0.0)
+        units[each] = round(value) if given.whole[each] else value
     objective = float(stats.objective) + constant
     bound = objective if stats.best_bound is None else min(objective, float(stats.best_bound) + constant)
     return Expanded(
@@ -149,28 +297,26 @@ def expand(
         objective_usd=objective,
         bound_usd=bound,
         gap=(objective - bound) / max(abs(objective), 1e-9),
-        variables=len(x) + len(y),
+        variables=len(built.x) + len(built.y),
         solver=f"HiGHS {highs_version()} through PuLP {pulp.__version__}",
+        missing_usd=np.zeros(len(given.fixed_usd)),
     )
 
 
 def _nothing(given: Expansion, constant: float) -> Expanded:
     """Everything rented: no source is worth a variable."""
     return Expanded(
-        units=np.zeros(len(given.fixed_usd), np.int64),
+        units=np.zeros(len(given.fixed_usd)),
         share=np.zeros((len(given.hours), *given.machine_hours.shape)),
         objective_usd=constant,
         bound_usd=constant,
         gap=0.0,
         variables=0,
         solver="none needed: no machine or term can save what it costs",
+        missing_usd=np.maximum(
+            0.0, _reduced(given, np.zeros(given.runs_per_hour.shape), np.zeros(len(given.available)))
+        ),
     )
-
-
-def variables(given: Expansion) -> int:
-    """How many shares of runs the reduced model has, without making it."""
-    worth = _worth(given, useful(given)).astype(np.float64)
-    return round(float(((given.lasts.T.astype(np.float64) @ worth) * (given.runs_per_hour > 0)).sum()))
 
 
 def _worth(given: Expansion, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -182,10 +328,21 @@ def _worth(given: Expansion, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
 _Places = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 
-def _formulate(
-    given: Expansion, kept: NDArray[np.bool_], rented: Floats
-) -> tuple[pulp.LpProblem, dict[int, pulp.LpVariable], list[pulp.LpVariable], _Places]:
-    """The model of the module's docstring: x by source, y in the order of the places (block, source, job)."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Built:
+    """The model: x by source, y in the order of the places `at` (block, source, job); rows of runs and of limits."""
+
+    problem: pulp.LpProblem
+    x: dict[int, pulp.LpVariable]
+    y: list[pulp.LpVariable]
+    at: _Places
+    runs: dict[tuple[int, int], pulp.LpConstraint]
+    limits: dict[int, pulp.LpConstraint]
+
+
+def _formulate(given: Expansion, kept: NDArray[np.bool_]) -> _Built:
+    """The model of the module's docstring with the sources `kept`."""
+    rented = np.where(np.isfinite(given.rent_usd), given.rent_usd, 0.0)
     made = _worth(given, kept)[None, :, :] & given.lasts.T[:, :, None] & (given.runs_per_hour > 0)[:, None, :]
     b, source, job = np.nonzero(made)
     demand = given.runs_per_hour[b, job]
@@ -193,28 +350,34 @@ def _formulate(
     machines = given.machine_hours[source, job] * demand
     per_block = np.zeros((len(given.hours), len(given.fixed_usd)))
     np.add.at(per_block, (b, source), machines)
-    peak = np.minimum(np.ceil(per_block.max(axis=0, initial=0.0) - 1e-9), given.most_units)
+    most = per_block.max(axis=0, initial=0.0)
+    least = np.where(kept, given.least_units, 0.0)
+    peak = np.maximum(least, np.minimum(np.where(given.whole, np.ceil(most - 1e-9), most), given.most_units))
     x = {
-        int(each): problem.add_variable(f"units_{each}", 0, float(peak[each]), "Integer") for each in np.unique(source)
+        int(each): problem.add_variable(
+            f"units_{each}", float(least[each]), float(peak[each]), "Integer" if given.whole[each] else "Continuous"
+        )
+        for each in np.union1d(source, np.flatnonzero(least))
     }
     y = [problem.add_variable(f"share_{i}", 0, None) for i in range(len(b))]
     worth_usd = given.hours[b] * demand * (given.running_usd[source, job] - rented[job])
     fixed = [(variable, float(given.fixed_usd[each])) for each, variable in x.items()]
     problem.setObjective(pulp.lpSum_vars_coefs([*fixed, *zip(y, worth_usd.tolist(), strict=True)]))
-    _add_runs(problem, given, y, b, job)
+    runs = _add_runs(problem, given, y, b, job)
     _add_capacity(problem, x, y, (b, source, job), machines)
+    limits = {}
     for k in range(len(given.available)):
         terms = [(variable, float(given.uses[k, each])) for each, variable in x.items() if given.uses[k, each]]
         if terms:
             there_is = float(given.available[k])
             scaled = [(variable, use / (there_is or 1.0)) for variable, use in terms]
-            problem.addConstraint(pulp.lpSum_vars_coefs(scaled) <= float(there_is > 0), f"limit_{k}")
-    return problem, x, y, (b, source, job)
+            limits[k] = problem.addConstraint(pulp.lpSum_vars_coefs(scaled) <= float(there_is > 0), f"limit_{k}")
+    return _Built(problem=problem, x=x, y=y, at=(b, source, job), runs=runs, limits=limits)
 
 
 def _add_runs(
     problem: pulp.LpProblem, given: Expansion, y: list[pulp.LpVariable], b: NDArray[np.int64], job: NDArray[np.int64]
-) -> None:
+) -> dict[tuple[int, int], pulp.LpConstraint]:
     """Each block's runs of a job are done at most once, and exactly once where they cannot be rented."""
     must = ~np.isfinite(given.rent_usd)
     of: dict[tuple[int, int], list[tuple[pulp.LpVariable, float]]] = {
@@ -222,9 +385,11 @@ def _add_runs(
     }
     for variable, at, j in zip(y, b.tolist(), job.tolist(), strict=True):
         of.setdefault((at, j), []).append((variable, 1.0))
+    rows = {}
     for (at, j), terms in of.items():
         total = pulp.lpSum_vars_coefs(terms)
-        problem.addConstraint(total == 1 if must[j] else total <= 1, f"runs_{at}_{j}")
+        rows[at, j] = problem.addConstraint(total == 1 if must[j] else total <= 1, f"runs_{at}_{j}")
+    return rows
 
 
 def _add_capacity(

@@ -184,7 +184,7 @@ def test_a_forecast_beyond_what_can_be_solved_is_refused_with_what_to_leave_out(
     many = [{"job": job, "per_year": 40 + i, "growth_per_year": "1%"} for i in range(50)]
     chances = {f"s{i}": "5%" for i in range(20)}
     asked = forecast(jobs=many, scenarios=chances, horizon_years=15, jobs_wait=False, machines=None)
-    with pytest.raises(UnusableInput, match="jobs: with these scenarios, years and machines come to"):
+    with pytest.raises(UnusableInput, match="jobs: with these scenarios and years come to"):
         decide(asked, catalogue(on_demand=200.0), SETTINGS)
 
 
