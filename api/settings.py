@@ -13,7 +13,7 @@ from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from api.documents.channel import ChannelDocument
-from api.documents.negotiated import CreditDocument, DiscountDocument
+from api.documents.negotiated import CreditDocument, DiscountDocument, HeldSpendDocument
 from api.documents.quota import MOST_QUOTAS, QuotaDocument
 from api.documents.retention import RetentionDocument
 from catalog.document_fields import Document, read_as
@@ -34,6 +34,8 @@ Hours = Annotated[float, Field(ge=0, le=720, allow_inf_nan=False, strict=True)]
 
 #: Each discount is held against every offer once per snapshot; no contract has more lines than this.
 _MOST_DISCOUNTS = 500
+#: Held savings plans, each of which is held against every rate.
+_MOST_PLANS = 20
 
 
 class Environment(BaseSettings):
@@ -126,9 +128,8 @@ class SettingsFile(Document):
     """The settings file: the assumptions of `PlannerSettings` key by key, the `channels` that watches tell,
     the `quotas` of a portfolio, and how long things are kept (`retention`).
 
-    A key left out keeps its default. A savings plan of so many dollars per hour is no key: how many nodes it covers
-    depends on what else runs in that hour, and jobs or phases planned apart would each count it whole. The nodes that it
-    pays for can be named in `held`.
+    A key left out keeps its default. Savings plans of so many dollars per hour are `held_spend`: a plan of one job counts
+    each whole, since it cannot know what else runs in that hour; a forecast shares it among its jobs.
     """
 
     goodput: Share = PlannerSettings().goodput
@@ -142,6 +143,7 @@ class SettingsFile(Document):
         PlannerSettings().default_interruptions_per_hour
     )
     held: tuple[HeldNodes, ...] = ()
+    held_spend: tuple[HeldSpendDocument, ...] = Field(default=(), max_length=_MOST_PLANS)
     discounts: tuple[DiscountDocument, ...] = Field(default=(), max_length=_MOST_DISCOUNTS)
     credits: tuple[CreditDocument, ...] = Field(default=(), max_length=_MOST_DISCOUNTS)
     cost_basis: Literal["full", "marginal"] = "full"
@@ -193,6 +195,7 @@ def as_assumed(chosen: SettingsFile) -> PlannerSettings:
     values = {field.name: getattr(chosen, field.name) for field in fields(PlannerSettings)}
     own = {
         "held": tuple(HeldCommitment(**each.model_dump()) for each in chosen.held),
+        "held_spend": tuple(each.held() for each in chosen.held_spend),
         "discounts": tuple(each.discount() for each in chosen.discounts),
         "credits": tuple(each.credit() for each in chosen.credits),
     }

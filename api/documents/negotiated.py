@@ -10,8 +10,12 @@ from catalog.accelerator_names import accelerator_text
 from catalog.document_fields import Document, Label, Reads, choice, quantity
 from catalog.price_kinds import price_kinds
 from catalog.quantities import count, moment, shown, usd
-from planner.settings import Credit, Discount
+from planner.settings import Credit, Discount, HeldSpend
 
+#: AWS takes 0.001 to 5,000 USD per hour for one plan; larger ones are several.
+_MOST_USD_SPENT = 100_000.0
+#: Kinds that are rates of a commitment to spend are those with a term; which plan a rate is of, its row says.
+_TERMS = tuple(name for name, kind in price_kinds().items() if kind.term_hours)
 #: Owned machines have the price that the inventory says.
 _RENTED = tuple(name for name, kind in price_kinds().items() if not kind.owned)
 _CLOUDS = tuple(name for name in PROVIDERS if name != "local")
@@ -76,3 +80,17 @@ class CreditDocument(Document):
     def credit(self) -> Credit:
         """As the planner takes it."""
         return Credit(provider=self.provider, usd=self.usd, expires=self.expires)
+
+
+class HeldSpendDocument(Document):
+    """A savings plan that is already paid for: so many dollars per hour, on any machine or one family in one region."""
+
+    provider: _Cloud
+    price_kind: Annotated[str, choice(_TERMS)]
+    usd_per_hour: Annotated[float, quantity(lambda value: usd(value, top=_MOST_USD_SPENT), "US dollars per hour", 12.5)]
+    region: Annotated[str, Label] = ""
+    family: Annotated[str, Label] = ""
+
+    def held(self) -> HeldSpend:
+        """As the planner takes it."""
+        return HeldSpend(**self.model_dump())
