@@ -208,8 +208,9 @@ def credit_use(context: Context, spent: dict[str, int], confident_hours: float) 
         left = _out_of_pocket(context, {provider: micros}, ledger.number(*path, "hours_confident"))
         others.append((left, ledger.text(*path, "label")))
     least = min(others, default=None)
-    if least is None or least[0] >= paid:
-        ledger.is_same(CHECK, ("credits", "least_out_of_pocket"), None, "no alternative leaves less to pay")
+    better = least is not None and least[0] < paid
+    why = "not whether an alternative leaves less to pay"
+    if not ledger.is_there(CHECK, ("credits", "least_out_of_pocket"), better, why) or least is None:
         return
     ledger.is_same(CHECK, ("credits", "least_out_of_pocket", "label"), least[1], "not what leaves least to pay")
     ledger.is_money(

@@ -201,13 +201,9 @@ def _nearest(variants: dict[bool, Context], told: list[tuple[Mark, Choice, Path]
     """The way out that breaks least for least."""
     context = variants[False]
     ledger = context.ledger
-    if not told:
-        ledger.is_same(CHECK, ("nearest_plan",), None, "there is no way out")
+    if not ledger.is_there(CHECK, ("nearest_plan",), bool(told), "not whether there is a way out"):
         return
     mark, best, _ = min(told, key=lambda one: (len(one[0]), one[1].micros))
-    if ledger.value("nearest_plan") is None:
-        ledger.holds(CHECK, ("nearest_plan",), False, best.named.lot.machine.type.name, "there is a way out")
-        return
     found = choice(variants.get(PRECISION in mark, context), ("nearest_plan",), requirements=False)
     if found is not None:
         same = found.micros == best.micros and found.clock.kept == best.clock.kept

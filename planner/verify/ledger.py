@@ -140,6 +140,19 @@ class Ledger:
         if type(value) is not type(found) or value != found:
             self._add(check, path, value, found, why)
 
+    def is_there(self, check: str, path: Path, expected: bool, why: str) -> bool:
+        """Whether a mapping stands at the path, which is null where it is not `expected`; its figures then follow."""
+        if not expected:
+            for inner, _ in leaves(self.value(*path), path):
+                self._tick(check, inner)
+            self.holds(check, path, self.value(*path) is None, None, why)
+            return False
+        there = isinstance(self.value(*path), dict)
+        self.holds(check, path, there, "a mapping", why)
+        if not there:
+            self._tick(check, path)
+        return there
+
     def holds(self, check: str, path: Path, ok: bool, found: Any, why: str) -> None:
         """Something is true of the figure at the path."""
         self._figures[check] += 1

@@ -159,11 +159,7 @@ def sensitivity(context: Context, found: Ran, survey: Survey) -> None:
         ("next_faster", "costs_usd", (faster[-1][0], faster[-1][1] - mine) if faster else None),
     )
     for name, money, step in steps:
-        if step is None:
-            ledger.is_same(check, ("sensitivity", name), None, why)
-        elif ledger.value("sensitivity", name) is None:
-            ledger.holds(check, ("sensitivity", name), False, f"{step[0]:.9g} hours", why)
-        else:
+        if ledger.is_there(check, ("sensitivity", name), step is not None, why) and step is not None:
             ledger.is_number(check, ("sensitivity", name, "deadline_hours"), enough(step[0]), why)
             ledger.is_money(check, ("sensitivity", name, money), step[1], why, relative=context.relative)
     _holds_until(context, found, survey, mine)

@@ -57,7 +57,8 @@ def _less(one: Priced | None, other: Priced, order: Order) -> Priced:
 class Survey:
     """What one pass found: overall, per label, and the least cost for each length of time.
 
-    `tried` and `kept` are the lots that some node count runs on, and brings within deadline and budget.
+    `best_of_lot` is the cheapest within deadline and budget of each lot; `trades` the least hours for each amount of
+    carbon (milligrams) and money.
     """
 
     whole: Group = field(default_factory=Group)
@@ -65,6 +66,7 @@ class Survey:
     least_by_hours: dict[float, int] = field(default_factory=dict)
     configurations: int = 0
     best_of_lot: dict[int, Priced] = field(default_factory=dict)
+    trades: dict[tuple[float, int], float] = field(default_factory=dict)
 
     def add(self, each: Priced) -> None:
         """One more configuration that breaks nothing but deadline and budget."""
@@ -75,6 +77,9 @@ class Survey:
         kept = each.clock.kept
         if each.micros < self.least_by_hours.get(kept, 1 << 62):
             self.least_by_hours[kept] = each.micros
+        if each.carbon_kg is not None:
+            trade = (round(each.carbon_kg * 1e6), each.micros)
+            self.trades[trade] = min(kept, self.trades.get(trade, math.inf))
         if not each.broken:
             number = id(each.lot)
             if number not in self.best_of_lot or each.micros < self.best_of_lot[number].micros:
@@ -87,6 +92,16 @@ class Survey:
             if not found or micros < found[-1][1]:
                 found.append((kept, micros))
         return found
+
+    def three_way(self) -> int:
+        """How many configurations nothing beats in carbon, cost and time at once; equals count once."""
+        found: list[tuple[int, float]] = []
+        count = 0
+        for (_, micros), kept in sorted(self.trades.items(), key=lambda trade: (*trade[0], trade[1])):
+            if not any(one <= micros and other <= kept for one, other in found):
+                count += 1
+                found = [each for each in found if not (micros <= each[0] and kept <= each[1])] + [(micros, kept)]
+        return count
 
 
 def surveyed(configurations: Iterable[Priced]) -> Survey:

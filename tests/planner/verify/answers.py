@@ -1,0 +1,132 @@
+"""Answers as doors print them, on small catalogues whose ids are the hashes of their rows, and ways to tamper with them."""
+
+import copy
+import hashlib
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from api.documents.canonical import canonical
+from catalog.columns import Columns, columns_of
+from catalog.offer import InstanceType, Offer
+from catalog.owned import OwnedMachine
+from catalog.snapshot import snapshot_of
+from planner.document import document
+from planner.job import TrainingJob
+from planner.past_runs import PastRun
+from planner.plan import plan
+from planner.settings import PlannerSettings
+from planner.verify.claim import Claim
+from planner.verify.report import Verification
+from planner.verify.verified import verified
+from tests.planner.small_catalogues import random_columns
+
+Document = dict[str, Any]
+Path = tuple[str | int, ...]
+SETTINGS = PlannerSettings()
+
+
+def snapshot_columns(types: list[InstanceType], offers: list[Offer]) -> Columns:
+    """Columns whose id is the hash of the rows, as those of a store are."""
+    found = snapshot_of(types, offers)
+    return columns_of(found.id, found.observed_at, found.instance_types, found.offers)
+
+
+def small_columns(draw: random.Random, *, types: int = 2, offers: int = 12) -> Columns:
+    """A small catalogue."""
+    found = random_columns(draw, types=types, offers=offers)
+    return snapshot_columns(list(found.instance_types), list(found.offers))
+
+
+def answer_of(
+    job: TrainingJob,
+    columns: Columns,
+    *,
+    settings: PlannerSettings = SETTINGS,
+    owned: tuple[OwnedMachine, ...] = (),
+    past_runs: tuple[PastRun, ...] = (),
+) -> Document:
+    """The answer as JSON gives it back."""
+    outcome = plan(job, columns, settings=settings, owned=owned, past_runs=past_runs, frontier=True)
+    printed: Document = json.loads(json.dumps(document(outcome, canonical(job), version="0.1.0"), allow_nan=False))
+    return printed
+
+
+def part_of(answer: Document) -> str:
+    return "plan" if answer["outcome"] == "planned" else "infeasible"
+
+
+def checked(
+    answer: Document,
+    job: TrainingJob,
+    columns: Columns,
+    *,
+    settings: PlannerSettings = SETTINGS,
+    owned: tuple[OwnedMachine, ...] = (),
+) -> Verification:
+    """The answer verified."""
+    part = part_of(answer)
+    assert job.start is not None
+    claim = Claim(part=part, body=answer[part], job=job, start=job.start, settings=settings)
+    return verified(claim, columns, owned=owned)
+
+
+def tampered(answer: Document, path: Path, value: object) -> Document:
+    """The same answer with another value at a path of its body, and an id to match, as a forger would give it."""
+    found = copy.deepcopy(answer)
+    here = found[part_of(answer)]
+    for part in path[:-1]:
+        here = here[part]
+    here[path[-1]] = value
+    return with_id(found)
+
+
+def with_id(answer: Document) -> Document:
+    """The answer under the id that its contents hash to."""
+    part = part_of(answer)
+    rest = {name: value for name, value in answer[part].items() if name != "id"}
+    digest = hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+    prefix = "plan" if part == "plan" else "none"
+    return answer | {part: {"id": f"{prefix}-{digest[:20]}"} | rest}
+
+
+def numbers(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every number and every amount of money in a document, with its path."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from numbers(each, (*path, name))
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from numbers(each, (*path, number))
+    elif (isinstance(value, int | float) and not isinstance(value, bool)) or _is_money(path, value):
+        yield path, value
+
+
+def _is_money(path: Path, value: object) -> bool:
+    name = next((part for part in reversed(path) if isinstance(part, str)), "")
+    return (
+        isinstance(value, str)
+        and ("usd" in str(path) or "usd" in name)
+        and value.replace(".", "").lstrip("-").isdigit()
+    )
+
+
+def changed(value: Any) -> Any:
+    """Another number of the same kind, a per mille or one off."""
+    if isinstance(value, str):
+        return f"{float(value) * 1.001 + 0.01:.6f}"
+    if isinstance(value, int):
+        return value + 1
+    return value * 1.001 + 0.001 if value < 0.9 or value > 1 else value * 0.999
+
+
+def names(found: Verification) -> set[str]:
+    """The figures that are wrong."""
+    return {each.figure for each in found.wrong}
+
+
+def on_all_nodes(job: TrainingJob, **changes: Any) -> TrainingJob:
+    """The job with other constraints."""
+    return replace(job, constraints=replace(job.constraints, **changes))
