@@ -16,7 +16,8 @@ of w hours of work is at least w times the least growth that any checkpoint inte
 
     e^(lambda R) min_tau (e^(lambda (tau + d)) - 1) / (lambda tau) >= e^(lambda R) (1 + l + sqrt(l (2 + l))),  l = lambda d
 
-(from e^y - 1 >= y + y^2 / 2), and the spread is at least that of the estimate. A window can only add to the hours.
+(from e^y - 1 >= y + y^2 / 2), and its spread is at least that of the whole run, or, for shares within one checkpoint
+interval, what the least of R^2 / v + R + v / 3 over v = w + d gives. A window can only add to the hours.
 """
 
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from planner.candidates.configurations import Configurations, run_of
 from planner.candidates.gather import Candidates
 from planner.cost.bill import Run
 from planner.cost.checkpoints import checkpoint_gb
+from planner.question import Question
 from planner.settings import PlannerSettings
 
 Floats = NDArray[np.float64]
@@ -45,8 +47,8 @@ class PhaseColumns:
     """One element per configuration of `table`; `fixed_usd` to `slope_hours` are A, B, a and b of the module's docstring.
 
     `place` numbers distinct regions, `places` names them; columns move only within the same `kin` (software stack and
-    precision). `machine` is the own machine of a column with windows, else None; `most_steps` the largest share, in steps,
-    that deadline, price kind and windows may leave room for.
+    precision). `machine` is the own machine of a column with windows, else None; `caps` the largest share of the work
+    that price kind and windows leave room for, `most_steps` that which the deadline leaves too, in steps.
     """
 
     table: Configurations
@@ -66,6 +68,7 @@ class PhaseColumns:
     fixed_hours: Floats
     slope_hours: Floats
     data_usd: Floats
+    caps: Floats
     most_steps: Ints
 
     def __len__(self) -> int:
@@ -88,14 +91,18 @@ def phase_columns(found: Candidates, table: Configurations) -> PhaseColumns:
     z = NormalDist().inv_cdf(job.confidence)
     # Below the median more spread means fewer hours: then only the set-up is certain.
     certain = (run.cluster_rate == 0) | (z >= 0)
-    slope_hours = np.where(certain, run.work_hours * growth * np.exp(z * run.log_sigma), 0.0)
+    sigma = _least_sigma(table.bill.sigma, run, settings.restart_hours)
+    slope_hours = np.where(certain, run.work_hours * growth * np.exp(z * sigma), 0.0)
     by_hour = run.nodes * run.power_usd_per_node_hour + run.storage_usd_per_hour
     compute = run.nodes * run.usd_per_node_hour
     term = run.term_hours > 0
     per_hour = by_hour + np.where(term, 0.0, compute)
     place, places = _places(found, table)
     machine = _windowed(found, table)
-    columns = PhaseColumns(
+    caps = _caps(question, run, machine, run.work_hours * growth, slope_hours)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        in_time = np.where(slope_hours > 0, np.maximum(deadline - settings.setup_hours, 0.0) / slope_hours, 1.0)
+    return PhaseColumns(
         table=table,
         run=run,
         settings=settings,
@@ -113,9 +120,9 @@ def phase_columns(found: Candidates, table: Configurations) -> PhaseColumns:
         fixed_hours=np.full(len(table), settings.setup_hours),
         slope_hours=slope_hours,
         data_usd=run.egress_usd,
-        most_steps=_most_steps(run, machine, growth, slope_hours, question.start, deadline, settings),
+        caps=caps,
+        most_steps=np.asarray(np.floor(np.minimum(caps, in_time) * STEPS + 1e-6), np.int64),
     )
-    return columns
 
 
 def _least_growth(run: Run, restart_hours: float) -> Floats:
@@ -124,6 +131,22 @@ def _least_growth(run: Run, restart_hours: float) -> Floats:
     with np.errstate(over="ignore"):
         growth = np.exp(np.minimum(run.cluster_rate * restart_hours, 700.0)) * (1 + lost + np.sqrt(lost * (2 + lost)))
     return np.where(run.cluster_rate > 0, growth, 1.0)
+
+
+def _least_sigma(whole: Floats, run: Run, restart_hours: float) -> Floats:
+    """The log-spread that no share of a run falls below; `whole` is that of all the work."""
+    rate = np.where(run.cluster_rate > 0, run.cluster_rate, 1.0)
+    interval = np.sqrt(2.0 * run.checkpoint_hours / rate) + run.checkpoint_hours
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        # Expected hours of a share within one interval lie below the chord from none to a whole one.
+        chord = np.exp(np.minimum(rate * restart_hours, 700.0)) * np.where(
+            interval > 0, np.expm1(np.minimum(rate * interval, 700.0)) / (rate * interval), 1.0
+        )
+    short = rate * restart_hours * (1 + 2 / np.sqrt(3)) / chord
+    variation = np.minimum(np.expm1(whole**2 - run.log_sigma**2), short)
+    return np.where(
+        run.cluster_rate > 0, np.sqrt(run.log_sigma**2 + np.log1p(np.maximum(variation, 0.0))), run.log_sigma
+    )
 
 
 def _places(found: Candidates, table: Configurations) -> tuple[Ints, tuple[tuple[str, str], ...]]:
@@ -185,26 +208,19 @@ def ranks(found: Candidates, columns: PhaseColumns) -> Ints:
     return rank
 
 
-def _most_steps(
-    run: Run,
-    machine: tuple[OwnedMachine | None, ...],
-    growth: Floats,
-    slope_hours: Floats,
-    start: datetime,
-    deadline: float,
-    settings: PlannerSettings,
-) -> Ints:
-    """The largest share of each column, in steps, that deadline, longest run and windows may leave room for."""
-    setup = settings.setup_hours
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.minimum(
-            np.where(slope_hours > 0, (deadline - setup) / slope_hours, np.inf),
-            (run.longest_hours - setup) / (run.work_hours * growth),
-        )
-        for i, each in enumerate(machine):
-            if each is not None and np.isfinite(deadline):
-                share[i] = min(share[i], (_free_hours(each, start, deadline) - setup) / slope_hours[i])
-    return np.asarray(np.floor(np.clip(np.nan_to_num(share, nan=0.0), 0.0, 1.0) * STEPS + 1e-6), np.int64)
+def _caps(
+    question: Question, run: Run, machine: tuple[OwnedMachine | None, ...], wall_hours: Floats, kept_hours: Floats
+) -> Floats:
+    """The largest share of each column that its longest run and its windows before the deadline may leave room for.
+
+    `wall_hours` and `kept_hours` are the slopes of expected and of confident hours.
+    """
+    setup, deadline = question.settings.setup_hours, question.job.deadline_hours
+    share = np.minimum((run.longest_hours - setup) / wall_hours, 1.0)
+    for i, each in enumerate(machine if deadline is not None else ()):
+        if each is not None and deadline is not None:
+            share[i] = min(share[i], (_free_hours(each, question.start, deadline) - setup) / kept_hours[i])
+    return np.maximum(share, 0.0)
 
 
 def _free_hours(machine: OwnedMachine, start: datetime, deadline: float) -> float:

@@ -19,23 +19,33 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Moves:
-    """`usd[i, j]` and `hours[i, j]` of a move from column i to column j: the checkpoint's way alone."""
+    """Moves between columns: `at[k]` is the place of column k, `usd[a, b]` the checkpoint's way from place a to b."""
 
+    at: Ints
     usd: Floats
-    hours: Floats
-    near: NDArray[np.bool_]
+    far_hours: float
+
+    def near(self, before: Ints, after: Ints) -> NDArray[np.bool_]:
+        """Whether two columns stand in the same region."""
+        return np.asarray(self.at[before] == self.at[after])
+
+    def hours(self, before: Ints, after: Ints) -> Floats:
+        """Hours that the checkpoint is on its way."""
+        return np.where(self.near(before, after), 0.0, self.far_hours)
+
+    def egress_usd(self, before: Ints, after: Ints) -> Floats:
+        """What the checkpoint's way costs."""
+        return np.asarray(self.usd[self.at[before], self.at[after]])
 
 
 def moves(columns: PhaseColumns) -> Moves:
-    """The move between every two columns; few of them, since the table is square."""
+    """The moves between these columns."""
     gb = columns.checkpoint_gb
     here, at = np.unique(columns.place, return_inverse=True)
-    at = at.reshape(-1)
     names = [columns.places[int(place)] for place in here]
-    usd = np.array([[egress_tiers(*a, *b).egress_usd(gb) for b in names] for a in names]).reshape(len(names), -1)
-    near = np.equal.outer(at, at)
+    usd = [[egress_tiers(*a, *b).egress_usd(gb) for b in names] for a in names]
     return Moves(
-        usd=usd[np.ix_(at, at)],
-        hours=np.where(near, 0.0, gb / columns.settings.move_gbs / 3600.0),
-        near=near,
+        at=at.reshape(-1).astype(np.int64),
+        usd=np.array(usd).reshape(len(names), len(names)),
+        far_hours=gb / columns.settings.move_gbs / 3600.0,
     )

@@ -34,13 +34,13 @@ class Priced:
 
 def phase_bill(columns: PhaseColumns, moving: Moves, sequence: Ints, steps: Ints) -> Bill:
     """The bill of every phase of every plan, flattened phase by phase within each plan."""
-    count, length = sequence.shape
+    length = sequence.shape[1]
     flat = sequence.reshape(-1)
     egress = columns.data_usd[sequence].copy()
     if length > 1:
         before, after = sequence[:, :-1], sequence[:, 1:]
-        stays = moving.near[before, after]
-        egress[:, 1:] = np.where(stays, 0.0, egress[:, 1:] + moving.usd[before, after])
+        stays = moving.near(before, after)
+        egress[:, 1:] = np.where(stays, 0.0, egress[:, 1:] + moving.egress_usd(before, after))
     last = np.arange(length) == length - 1
     beside = np.where(last, 0.0, columns.write_hours[sequence])
     run = part(
@@ -73,7 +73,7 @@ def elapsed(columns: PhaseColumns, moving: Moves, sequence: Ints, busy: Floats, 
     """
     hours = busy.copy()
     if sequence.shape[1] > 1:
-        hours[:, 1:] += moving.hours[sequence[:, :-1], sequence[:, 1:]]
+        hours[:, 1:] += moving.hours(sequence[:, :-1], sequence[:, 1:])
     restart = 0.0 if at_least else columns.settings.restart_hours
     for row, position in np.argwhere(columns.windowed[sequence]).tolist():
         machine = columns.machine[int(sequence[row, position])]

@@ -1,0 +1,206 @@
+"""What no plan in phases can undercut: straight lines under cost and time, and the price of an hour between them.
+
+For any price mu >= 0 of an hour, a plan on columns S costs at least
+
+    sum_S (A_k + mu a_k) + min over shares of sum_S (B_k + mu b_k) x_k - mu D  >=  sum_S phi_k + min_S rho_k - mu D
+
+with phi = A + mu a what a column costs to start and rho = B + mu b what all the work costs on it. Bringing the data
+counts once, for the dearest of the places. Moves only add. For two columns and the best mu this is the linear
+programme of both, which has a closed form; without fixed costs the columns worth mixing are those on the lower hull of
+(hours, cost), and mu is its slope at the deadline.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.phases.columns import STEPS, PhaseColumns
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+#: Halvings of the price of an hour: as many as a float has bits.
+_HALVINGS = 52
+
+
+def hour_price(columns: PhaseColumns) -> float | None:
+    """The slope of the lower hull of (hours, cost) at the deadline, in USD per hour; None if all columns are too slow."""
+    deadline = columns.deadline_hours
+    if not np.isfinite(deadline):
+        return 0.0
+    hours = columns.fixed_hours + columns.slope_hours
+    usd = columns.fixed_usd + columns.slope_usd + columns.data_usd
+    if hours.min() > deadline:
+        return None
+    if hours[np.argmin(usd)] <= deadline:
+        return 0.0
+    low, high = 0.0, float((usd.max() - usd.min() + 1.0) / max(deadline - hours.min(), 1e-9 * deadline))
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        late = hours[np.argmin(usd + middle * hours)] > deadline
+        low, high = (middle, high) if late else (low, middle)
+    return high
+
+
+def fast(columns: PhaseColumns) -> Flags:
+    """Columns of which every plan needs one: those that would do all the work in time, beside another's set-up."""
+    return np.asarray(columns.fixed_hours + columns.slope_hours + columns.fixed_hours.min() <= columns.deadline_hours)
+
+
+def hour_prices(columns: PhaseColumns, mu: float, upper_usd: float) -> list[float]:
+    """Prices of an hour to try as multipliers: around the slope of the hull, and around the cost per hour of deadline."""
+    if not np.isfinite(columns.deadline_hours):
+        return [0.0]
+    per_hour = min(upper_usd, float(columns.slope_usd.max())) / columns.deadline_hours
+    around = [mu * 2.0**power for power in range(-4, 5)] + [per_hour * 2.0**power for power in range(-7, 3)]
+    return sorted({0.0, *around})
+
+
+def worthwhile(columns: PhaseColumns, mu: float, upper_usd: float, *, phases: int) -> Flags:
+    """Columns that some plan of so many phases below `upper_usd` may use, by the price `mu` of an hour."""
+    start, whole = columns.fixed_usd + mu * columns.fixed_hours, columns.slope_usd + mu * columns.slope_hours
+    most = upper_usd + (mu * columns.deadline_hours if mu else 0.0)
+    quick = fast(columns)
+    if not quick.any():
+        return quick
+    # Besides the column itself: a fast one, if it is slow, and the cheapest starts for the rest. The work is done at
+    # its own rate or at that of another.
+    rest = (phases - 2) * start.min()
+    with_any = np.minimum(start.min() + whole, (start + whole).min())
+    with_fast = np.minimum(start[quick].min() + whole, (start + whole)[quick].min())
+    if phases > 2:
+        with_any = np.minimum(with_any, start.min() + whole.min())
+        with_fast = np.minimum(with_fast, start[quick].min() + whole.min())
+    least = start + columns.data_usd + np.where(quick, with_any, with_fast) + rest
+    return np.asarray((least < most) & (columns.most_steps > 0))
+
+
+def pair_usd(columns: PhaseColumns, one: Ints, other: Ints) -> Floats:
+    """The least that a plan on both columns costs, in USD, by the linear programme of their lines; inf if too slow."""
+    a, b = columns.slope_hours, columns.slope_usd
+    room = columns.deadline_hours - columns.fixed_hours[one] - columns.fixed_hours[other]
+    low = np.maximum(1 - columns.most_steps[other] / STEPS, 0.0)
+    high = np.minimum(columns.most_steps[one] / STEPS, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = (room - a[other]) / (a[one] - a[other])
+    # Rounding must never take away what the limit itself allows.
+    slack = 1e-9
+    with np.errstate(invalid="ignore"):
+        high = np.where(a[one] > a[other], np.minimum(high, share + slack), high)
+        low = np.where(a[one] < a[other], np.maximum(low, share - slack), low)
+    equal = (a[one] == a[other]) & (a[one] > room * (1 + slack))
+    best = np.where(b[one] < b[other], high, low)
+    data = np.maximum(columns.data_usd[one], columns.data_usd[other])
+    usd = columns.fixed_usd[one] + columns.fixed_usd[other] + data + b[one] * best + b[other] * (1 - best)
+    return np.where((low > high) | equal, np.inf, usd)
+
+
+def pairs_below(columns: PhaseColumns, upper_usd: float) -> tuple[Ints, Floats]:
+    """Pairs of columns between which a run can move and which may cost less than `upper_usd`; their bounds in USD.
+
+    One of a pair is fast. Worked through a block of rows at a time, so that memory stays within some tens of MB.
+    """
+    quick = np.flatnonzero(fast(columns))
+    first_of = np.full(len(columns), -1)
+    first_of[quick] = quick
+    rows = max(1, 500_000 // max(len(columns), 1))
+    found, bounds = [np.zeros((0, 2), np.int64)], [np.zeros(0)]
+    for first in range(0, len(quick), rows):
+        block = quick[first : first + rows]
+        one, other = np.nonzero(np.equal.outer(columns.kin[block], columns.kin))
+        one = block[one]
+        # Of two fast ones the pair stands once.
+        once = (first_of[other] < 0) | (other > one)
+        one, other = one[once], other[once]
+        usd = pair_usd(columns, one, other)
+        below = usd < upper_usd
+        found.append(np.stack((one[below], other[below]), axis=1))
+        bounds.append(usd[below])
+    return np.concatenate(found), np.concatenate(bounds)
+
+
+def triples_below(columns: PhaseColumns, mu: float, upper_usd: float) -> tuple[Ints, Floats]:
+    """Triples of columns between which a run can move and which may cost less than `upper_usd`; their bounds in USD.
+
+    The linear programme of three lines has two rows, so its best point either uses two of them, or holds one at its cap
+    (windows, the longest run of a kind) and shares the rest of the work between the two others.
+    """
+    third = float(columns.fixed_usd.min())
+    shorter = replace(columns, deadline_hours=columns.deadline_hours - float(columns.fixed_hours.min()))
+    pairs, bounds = pairs_below(shorter, upper_usd - third)
+    found = [_with_third(columns, pairs, upper_usd - bounds)]
+    for capped in np.flatnonzero(columns.caps < 1.0).tolist():
+        rest = _beside(columns, capped)
+        below = upper_usd - columns.fixed_usd[capped] - columns.slope_usd[capped] * columns.caps[capped]
+        prices = hour_prices(rest, mu, max(below, 0.0))
+        kept = columns.kin == columns.kin[capped]
+        for price in prices:
+            kept &= worthwhile(rest, price, below, phases=2)
+        some = np.flatnonzero(kept)
+        pairs = some[pairs_below(_of(rest, some), below)[0]]
+        pairs = pairs[(pairs != capped).all(axis=1)]
+        found.append(np.concatenate((pairs, np.full((len(pairs), 1), capped)), axis=1))
+    triples = np.unique(np.sort(np.concatenate(found), axis=1), axis=0)
+    usd = triple_usd(columns, triples)
+    return triples[usd < upper_usd], usd[usd < upper_usd]
+
+
+def _with_third(columns: PhaseColumns, pairs: Ints, room_usd: Floats) -> Ints:
+    """Each pair with every further column whose start fits into what is left below the best plan."""
+    by_start = np.argsort(columns.fixed_usd, kind="stable")
+    count = np.searchsorted(columns.fixed_usd[by_start], room_usd)
+    pair = np.repeat(np.arange(len(pairs)), count)
+    third = by_start[np.arange(len(pair)) - np.repeat(np.cumsum(count) - count, count)]
+    triples = np.concatenate((pairs[pair], third[:, None]), axis=1)
+    fits = (third != triples[:, 0]) & (third != triples[:, 1]) & (columns.kin[third] == columns.kin[triples[:, 0]])
+    return triples[fits]
+
+
+def _beside(columns: PhaseColumns, capped: int) -> PhaseColumns:
+    """The columns for the work and the time that one column at its cap leaves."""
+    left = 1.0 - columns.caps[capped]
+    spent = columns.fixed_hours[capped] + columns.slope_hours[capped] * columns.caps[capped]
+    return replace(
+        columns,
+        deadline_hours=columns.deadline_hours - spent,
+        slope_usd=columns.slope_usd * left,
+        slope_hours=columns.slope_hours * left,
+        most_steps=np.minimum(np.ceil(columns.most_steps / left).astype(np.int64), STEPS),
+    )
+
+
+def _of(columns: PhaseColumns, which: Ints) -> PhaseColumns:
+    """Some of the columns, as far as pairs are bounded by them."""
+    names = ("kin", "fixed_usd", "slope_usd", "fixed_hours", "slope_hours", "data_usd", "most_steps", "caps")
+    return replace(columns, table=columns.table.take(which), **{name: getattr(columns, name)[which] for name in names})
+
+
+def triple_usd(columns: PhaseColumns, triples: Ints) -> Floats:
+    """The least that a plan on all three costs, in USD, by the linear programme of their lines and caps.
+
+    Its dual in the price of an hour is concave and piecewise linear, with kinks where two lines tie: the best kink is
+    the optimum. Inf where no shares are in time.
+    """
+    a, b, caps = columns.slope_hours[triples], columns.slope_usd[triples], columns.caps[triples]
+    room = columns.deadline_hours - columns.fixed_hours[triples].sum(axis=1)
+    fixed = columns.fixed_usd[triples].sum(axis=1) + columns.data_usd[triples].max(axis=1)
+    best = _filled(b, caps)
+    if np.isfinite(columns.deadline_hours):
+        for i, j in ((0, 1), (0, 2), (1, 2)):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                tie = (b[:, i] - b[:, j]) / (a[:, j] - a[:, i])
+            tie = np.where(np.isfinite(tie) & (tie > 0), tie, 0.0)
+            best = np.maximum(best, _filled(b + tie[:, None] * a, caps) - tie * room)
+    late = _filled(a, caps) > room * (1 + 1e-9)
+    return np.where(late, np.inf, fixed + best)
+
+
+def _filled(rate: Floats, caps: Floats) -> Floats:
+    """All the work given to the least rates first, each up to its cap; inf where the caps are too small."""
+    order = np.argsort(rate, axis=1, kind="stable")
+    rate, caps = np.take_along_axis(rate, order, axis=1), np.take_along_axis(caps, order, axis=1)
+    done = np.minimum(np.cumsum(caps, axis=1), 1.0)
+    share = np.diff(done, axis=1, prepend=0.0)
+    return np.where(done[:, -1] < 1.0, np.inf, (rate * share).sum(axis=1))

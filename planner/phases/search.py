@@ -1,0 +1,154 @@
+"""The cheapest plan of two or three phases, exactly: bounds leave few sequences of columns, and halving their shares.
+
+1. Straight lines under cost and time and the price of an hour at the deadline leave the columns that can matter at all.
+2. A few promising pairs are priced first: a good plan makes every later bound sharp.
+3. All pairs, then all triples, whose bound lies below the best plan so far get their best shares.
+
+The order within a plan is fixed by rule: interruptible phases first, then the slowest; so it is cheap and slow before
+dear and fast, and what may be taken away is tried while there is time. Own machines with free windows are tried in
+every place of the order, and before and after another configuration.
+
+Offers that the screen leaves out: inside a cell (same machine, kind and provider) the offer left out is no cheaper per
+hour, in storage, in bringing the data or in preemption, so in any plan the one that beats it costs no more at every
+share and takes no longer; only the move may be dearer from or to its place. So any plan on offers left out costs at
+least what the same plan on screened ones costs without its moves, and `planner.phases.wider` looks again, with the
+offers left out, at exactly the sequences that without their moves lie below the best plan.
+"""
+
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.candidates.configurations import Configurations
+from planner.candidates.gather import Candidates
+from planner.phases.bounds import fast, hour_price, hour_prices, pairs_below, triples_below, worthwhile
+from planner.phases.columns import PhaseColumns, phase_columns, ranks
+from planner.phases.moves import Moves, moves
+from planner.phases.shares import Found, best_shares
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Columns of least Lagrangian cost among the fast and among all, from which the first pairs are made.
+_FIRST = 6
+#: Sequences whose shares are looked for together, the most promising first.
+_TOGETHER = 256
+#: What rounding to whole micro-dollars may take from each phase, in USD.
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Phased:
+    """The cheapest plan of several phases: its shares, the columns it was chosen from, and the sequences compared.
+
+    `found` indexes `columns`; `sequences` are those that straight lines alone could not rule out.
+    """
+
+    columns: PhaseColumns
+    moving: Moves
+    found: Found
+    hour_price: float
+    sequences: int
+
+
+def cheapest_in_phases(found: Candidates, most_micros: float) -> Phased | None:
+    """The cheapest plan of two or more phases in time that costs less than `most_micros`, or None if there is none."""
+    job = found.question.job
+    phases = job.constraints.max_phases
+    if job.budget_usd is not None:
+        most_micros = min(most_micros, np.floor(job.budget_usd * 1e6 * (1 + 1e-15)) + 1)
+    if phases < 2 or len(found.table) < 2:
+        return None
+    every = phase_columns(found, found.table)
+    mu = hour_price(every)
+    if mu is None or not (fast(every) & (every.most_steps > 0)).any():
+        return None
+    search = _Search(candidates=found, mu=mu, most_micros=most_micros)
+    search.try_first(every)
+    for count in range(2, phases + 1):
+        search.try_all(every, count)
+    return search.best
+
+
+@dataclass(slots=True, kw_only=True)
+class _Search:
+    """The best plan so far, and how many sequences were compared for it."""
+
+    candidates: Candidates
+    mu: float
+    most_micros: float
+    best: Phased | None = None
+    compared: int = 0
+
+    @property
+    def upper_usd(self) -> float:
+        """What a better plan must cost less than, with room for rounding."""
+        micros = self.most_micros if self.best is None else self.best.found.micros
+        return micros / 1e6 + 3 * _ROUNDING
+
+    def try_first(self, every: PhaseColumns) -> None:
+        """Pairs of the columns that are best at the price of an hour."""
+        usd = every.fixed_usd + every.slope_usd + every.data_usd
+        weighed = usd + self.mu * (every.fixed_hours + every.slope_hours)
+        quick = np.flatnonzero(fast(every) & (every.most_steps > 0))
+        others = np.flatnonzero(~fast(every) & (every.most_steps > 0))
+        few = [each[np.argsort(weighed[each], kind="stable")[:_FIRST]] for each in (quick, others)]
+        columns = _taken(self.candidates, np.concatenate(few))
+        self._compare(columns, *pairs_below(columns, self.upper_usd))
+
+    def try_all(self, every: PhaseColumns, count: int) -> None:
+        """Every sequence of so many columns whose bound lies below the best plan so far."""
+        kept = np.ones(len(every), np.bool_)
+        for price in hour_prices(every, self.mu, self.upper_usd):
+            kept &= worthwhile(every, price, self.upper_usd, phases=count)
+        if kept.sum() < count - 1:
+            return
+        columns = _taken(self.candidates, np.flatnonzero(kept))
+        if count == 2:
+            self._compare(columns, *pairs_below(columns, self.upper_usd))
+            return
+        self._compare(columns, *triples_below(columns, self.mu, self.upper_usd))
+        # Own machines may work in one window, and again in a later one.
+        pairs, bounds = pairs_below(columns, self.upper_usd)
+        for again in (0, 1):
+            twice = columns.windowed[pairs[:, again]]
+            there_and_back = np.stack((pairs[twice, again], pairs[twice, 1 - again], pairs[twice, again]), axis=1)
+            self._compare(columns, there_and_back, bounds[twice], ordered=True)
+
+    def _compare(self, columns: PhaseColumns, sets: Ints, bounds: Floats, *, ordered: bool = False) -> None:
+        """The best shares of these sets of columns, in every order that they may come in; the least bounds first."""
+        if not len(sets):
+            return
+        used, which = np.unique(sets, return_inverse=True)
+        columns = _taken(self.candidates, used, columns.table)
+        rank, moving = ranks(self.candidates, columns), moves(columns)
+        sets = which.reshape(sets.shape)
+        order = np.argsort(bounds, kind="stable")
+        for first in range(0, len(order), _TOGETHER):
+            now = order[first : first + _TOGETHER]
+            now = now[bounds[now] < self.upper_usd]
+            if not len(now):
+                return
+            sequences = sets[now] if ordered else in_order(columns, rank, sets[now])
+            self.compared += len(sequences)
+            before = None if self.best is None else self.best.found.micros
+            better = best_shares(columns, moving, sequences, self.most_micros if before is None else before)
+            if better is not None:
+                self.best = Phased(
+                    columns=columns, moving=moving, found=better, hour_price=self.mu, sequences=self.compared
+                )
+
+
+def _taken(found: Candidates, which: Ints, table: Configurations | None = None) -> PhaseColumns:
+    return phase_columns(found, (found.table if table is None else table).take(np.sort(which)))
+
+
+def in_order(columns: PhaseColumns, rank: Ints, sets: Ints) -> Ints:
+    """Each set of columns as a sequence by rank; where windows matter, in every order."""
+    windows = columns.windowed[sets].any(axis=1)
+    fixed = sets[~windows]
+    by_rank = np.take_along_axis(fixed, np.argsort(rank[fixed], axis=1), axis=1)
+    anyhow = [sets[windows][:, list(order)] for order in permutations(range(sets.shape[1]))]
+    return np.concatenate((by_rank, *anyhow))
