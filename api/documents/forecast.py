@@ -15,6 +15,7 @@ from catalog.document_fields import Document, Label, Reads, YesNo, choice, liste
 from catalog.errors import Fault, UnusableInput
 from catalog.price_kinds import price_kinds
 from catalog.quantities import count, moment, usd
+from planner.buying.finance import HOURS_PER_YEAR
 from planner.buying.forecast import Forecast, ForecastJob, Limits
 
 #: Longer than machines and their prices can be thought of.
@@ -86,6 +87,7 @@ class ForecastDocument(Document):
     machines: Annotated[tuple[Annotated[str, Label], ...], BeforeValidator(listed)] | None = None
     prices: Annotated[tuple[PriceDocument, ...], BeforeValidator(listed)] = ()
     commitments: Kinds | None = None
+    held_until: Annotated[datetime, Reads(moment, {"type": "string", "format": "date-time"})] | None = None
     jobs_wait: Annotated[bool, YesNo] = False
     scenarios: dict[str, Annotated[float, quantity(share_or_none, "probability", "30%")]] | None = None
     jobs: Annotated[tuple[ForecastJobDocument, ...], BeforeValidator(lambda value: listed(value, most=MAX_JOBS))]
@@ -99,6 +101,7 @@ def parse_forecast(document: dict[str, Any], *, now: datetime) -> Forecast:
     scenarios = _scenarios(given, faults)
     jobs = _jobs(given, start, tuple(scenarios), faults)
     kinds = _commitments(given, faults)
+    held_years = _held_years(given, start, faults)
     notes: list[str] = []
     rules = _rules(given, notes, faults)
     machines, turned_down = machines_of(rules, given.prices, given.machines, faults, notes)
@@ -127,7 +130,21 @@ def parse_forecast(document: dict[str, Any], *, now: datetime) -> Forecast:
         jobs_wait=given.jobs_wait,
         turned_down=turned_down,
         assumptions=tuple(notes),
+        held_years=held_years,
     )
+
+
+def _held_years(given: ForecastDocument, start: datetime, faults: list[Fault]) -> float | None:
+    """Years until commitments that are held already end; None if not within the horizon."""
+    if given.held_until is None:
+        return None
+    years = (given.held_until - start).total_seconds() / 3600 / HOURS_PER_YEAR
+    if years <= 0:
+        message = (
+            "is not after the start of the forecast; give the day on which held commitments end, or leave them out"
+        )
+        faults.append(Fault(("held_until",), message))
+    return years if years < given.horizon_years else None
 
 
 #: What money costs a laboratory or a company of average risk, nominal; nobody states it for the reader.

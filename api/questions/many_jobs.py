@@ -72,7 +72,7 @@ class ManyJobs(Opened):
         from planner.buying.document import document as as_document
 
         columns = self.columns(snapshot)
-        found = decide(forecast, columns, self.settings)
+        found = decide(forecast, columns, self.settings, self.owned)
         answer: Document = as_document(found, self.settings, version=gpuplan_version())
         answer |= {"meta": meta(answer, columns, now, began)}
         if save and "decision" in answer:

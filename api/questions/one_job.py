@@ -32,12 +32,12 @@ class OneJob(Opened):
         # Only now: a job that cannot be read is refused without waiting for the planner's libraries.
         from planner.answer import Planned
         from planner.document import document as as_document
+        from planner.held_spend import with_spending
         from planner.plan import plan
 
         columns = self.columns(snapshot)
-        outcome = plan(
-            job, columns, owned=self.owned, settings=self.settings, past_runs=self.past_runs(), frontier=frontier
-        )
+        settings = with_spending(self.settings, columns)
+        outcome = plan(job, columns, owned=self.owned, settings=settings, past_runs=self.past_runs(), frontier=frontier)
         echoed = canonical(job)
         answer: Document = as_document(outcome, echoed, version=gpuplan_version())
         solver = outcome.proof.certificate.milliseconds if isinstance(outcome, Planned) else None
@@ -59,13 +59,14 @@ class OneJob(Opened):
         job, not_, with_ = parse_why(document, now=now)
         from planner.explain.why import why
         from planner.explain.why_document import why_document
+        from planner.held_spend import with_spending
 
         columns = self.columns(snapshot)
         found = why(
             job,
             columns,
             owned=self.owned,
-            settings=self.settings,
+            settings=with_spending(self.settings, columns),
             past_runs=self.past_runs(),
             not_=not_,
             with_=with_,

@@ -24,6 +24,7 @@ from planner.candidates.requirements import kinds_asked
 from planner.choice import cheapest, in_words
 from planner.cost.bill import Bill
 from planner.discounts import discounted
+from planner.held_spend import charged
 from planner.settings import PlannerSettings
 
 Floats = NDArray[np.float64]
@@ -80,6 +81,7 @@ def served(
     """
     columns = discounted(columns, settings.discounts)
     held_markets(columns, settings.held)
+    charged(columns, replace(settings, discounts=()))
     market = rented(columns)
     machines = (*forecast.machines, *owned_as_machines(owned, forecast))
     own = np.stack([_own(each, forecast, settings, machines) for each in forecast.jobs], axis=2)

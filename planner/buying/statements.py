@@ -64,7 +64,7 @@ def _there(forecast: Forecast, given: Served, *, bought: bool) -> list[str]:
     if any(isinstance(each, Machine) for each in sources):
         said.append("machines in the inventory last the whole horizon, and work in the share of its hours that is free")
     if any(not isinstance(each, Machine) for each in sources):
-        until = "the whole horizon (held_until was not given)"
+        until = "the whole horizon (held_until says where they end sooner)"
         if forecast.held_years is not None:
             until = f"{forecast.held_years:.2f} years (held_until); none is renewed but by what is committed to here"
         said.append(f"held commitments last {until}")
