@@ -173,6 +173,7 @@ class Ledger:
         self._seen.add(path)
 
     def _add(self, check: str, path: Path, stated: Any, found: Any, why: str) -> None:
+        found = float(f"{found:.9g}") if isinstance(found, float) else found
         self._wrong.append(Wrong(figure=Fault(path, "").field, check=check, stated=stated, found=found, why=why))
 
     # --- closing ----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from planner.verify.counts import counts
 from planner.verify.enumeration import at_price
 from planner.verify.ledger import SHOWN
 from planner.verify.named import second_text
+from planner.verify.peak import least_usd
 from planner.verify.phase import LOOSE, Ran, ran
 from planner.verify.shelves import Lot
 from planner.verify.survey import Survey, slope, surveyed
@@ -34,7 +35,7 @@ def check_planned(context: Context) -> dict[str, object]:
         credit_use(context, {found.named.lot.place[0]: micros}, found.clock.kept)
     frontier(context, survey)
     counts(context, survey)
-    return covers(context, survey)
+    return covers(context, survey, None if found is None else found.bill.total)
 
 
 def sums(context: Context, found: Ran) -> None:
@@ -202,14 +203,21 @@ def _elsewhere(context: Context, found: Ran) -> list[int]:
     return [each.micros for each in priced if not each.broken]
 
 
-def covers(context: Context, survey: Survey) -> dict[str, object]:
+def covers(context: Context, survey: Survey, cost_usd: float | None) -> dict[str, object]:
     """What the bound was held against, for people to judge."""
-    lots = context.shelves.lots
+    lots, opened = context.shelves.lots, context.open_lots
+    job, goodput = context.claim.job, context.claim.settings.goodput
+    dear = [
+        lot
+        for lot in opened
+        if cost_usd is not None and least_usd(lot, context.work, job.training, goodput) > cost_usd * (1 + SHOWN)
+    ]
     return {
         "offers": context.shelves.offers,
-        "offers_open": sum(lot.size for lot in context.open_lots),
-        "offers_refused": sum(lot.size for lot in lots if lot.reason or lot.broken),
-        "configurations": survey.configurations,
-        "frontier": len(survey.frontier()),
+        "offers_that_requirements_or_standing_refuse": sum(lot.size for lot in lots if lot.reason or lot.broken),
+        "offers_compared": sum(lot.size for lot in opened),
+        "of_these_dearer_than_the_plan_even_at_dense_peak": sum(lot.size for lot in dear),
+        "configurations_compared_by_estimate": survey.configurations,
+        "best_trades_of_cost_against_time": len(survey.frontier()),
         "node_counts": "every one to 8, then four to each doubling, the divisors of the layers, and the most allowed",
     }

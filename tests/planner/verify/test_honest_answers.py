@@ -17,7 +17,7 @@ from planner.job import Constraints, DataSource, Explicit, Preset, Training, Tra
 from planner.past_runs import PastRun
 from planner.settings import Credit, Discount, HeldCommitment, PlannerSettings
 from planner.verify.verified import verified
-from tests.planner.small_catalogues import OBSERVED, START, random_job
+from tests.planner.small_catalogues import START, random_job
 from tests.planner.verify.answers import answer_of, checked, small_columns
 
 few = hypothesis_settings(max_examples=40, deadline=None)

@@ -1,0 +1,142 @@
+"""The parts of the verification on their own: bounds that hold whatever the planner says, and rules by brute force."""
+
+import math
+import random
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from planner.job import Training
+from planner.verify.claim import Claim
+from planner.verify.clock import interval_hours, probability_by, quantile, wall_hours
+from planner.verify.context import context_of
+from planner.verify.figures import least_states_gib
+from planner.verify.infeasible import minimal_hitting_sets
+from planner.verify.ledger import Ledger
+from planner.verify.peak import least_usd
+from planner.verify.rules import node_counts
+from planner.verify.survey import slope, surveyed
+from planner.workload import work_of
+from tests.planner.small_catalogues import random_job
+from tests.planner.verify.answers import SETTINGS, answer_of, small_columns
+
+MARKS = st.sets(st.frozensets(st.sampled_from("abcde"), min_size=0, max_size=4), max_size=6)
+
+
+@given(MARKS)
+def test_minimal_conflicts_are_those_of_brute_force(marks: set[frozenset[str]]) -> None:
+    sets = [frozenset(names) for size in range(6) for names in combinations("abcde", size)]
+    hitting = [names for names in sets if marks and all(mark & names for mark in marks)]
+    minimal = {tuple(sorted(names)) for names in hitting if not any(other < names for other in hitting)}
+    assert minimal_hitting_sets(marks, list("abcde")) == minimal
+
+
+@given(st.integers(1, 1024), st.integers(1, 96))
+def test_node_counts_are_those_that_the_planner_asks_about(most: int, layers: int) -> None:
+    from planner.candidates.machine_rows import node_counts as asked_about
+
+    assert node_counts(most, layers) == list(asked_about(most, layers))
+
+
+def test_the_expected_hours_under_preemption_are_those_of_simulation() -> None:
+    draw, work, write, restart, rate = random.Random(1), 40.0, 0.05, 0.2, 0.15
+    interval = interval_hours(work, write, rate)
+    runs = [_simulated(draw, work, write, restart, rate, interval) for _ in range(6000)]
+    mean = sum(runs) / len(runs)
+    deviation = math.sqrt(sum((run - mean) ** 2 for run in runs) / len(runs) / (len(runs) - 1))
+    assert abs(wall_hours(work, write, restart, rate) - mean) < 4 * deviation + 0.005 * mean
+
+
+def _simulated(draw: random.Random, work: float, write: float, restart: float, rate: float, interval: float) -> float:
+    """One run: segments of `interval` hours and a checkpoint each, begun again after every failure and its restart."""
+    hours, left = 0.0, work
+    while left > 1e-9:
+        segment = min(interval, left) + write * min(1.0, left / interval)
+        failure = draw.expovariate(rate)
+        if failure >= segment:
+            hours, left = hours + segment, left - interval
+            continue
+        hours += failure
+        pause = draw.expovariate(rate)
+        while pause < restart:
+            hours, pause = hours + pause, draw.expovariate(rate)
+        hours += restart
+    return hours
+
+
+@given(st.floats(0.01, 0.99), st.floats(0.05, 1.0), st.floats(0.1, 1e4))
+def test_the_probability_of_the_quantile_is_the_confidence(confidence: float, sigma: float, run: float) -> None:
+    assert probability_by(run * math.exp(quantile(confidence) * sigma), run, sigma) == pytest.approx(
+        confidence, rel=1e-6
+    )
+
+
+def test_the_slope_of_the_frontier_is_that_of_its_lower_hull() -> None:
+    front = [(1.0, 10_000_000), (2.0, 9_000_000), (3.0, 4_000_000), (9.0, 1_000_000)]
+    assert slope(front, 2.5) == pytest.approx(3.0)
+    assert slope(front, 5.0) == pytest.approx(0.5)
+    assert slope(front, 9.0) == 0.0
+    assert slope(front, 0.5) == 0.0
+
+
+@hypothesis_settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6))
+def test_no_configuration_beats_what_physics_allows(seed: int) -> None:
+    draw = random.Random(seed)
+    columns, job = small_columns(draw), random_job(draw)
+    answer = answer_of(job, columns)
+    assert job.start is not None
+    part = "plan" if answer["outcome"] == "planned" else "infeasible"
+    claim = Claim(part=part, body=answer[part], job=job, start=job.start, settings=SETTINGS)
+    context = context_of(claim, columns, ())
+    lots = [lot for lot in context.shelves.lots if not lot.reason and not lot.kind.term_hours]
+    for each in context.enumeration.priced(lots, job.constraints.max_nodes):
+        least = least_usd(each.lot, context.work, job.training, SETTINGS.goodput)
+        assert least <= each.micros / 1e6
+
+
+@hypothesis_settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(("full", "lora", "qlora")), st.sampled_from(("mixed", "pure_bf16")))
+def test_every_peak_holds_at_least_the_states_of_its_layout(seed: int, method: str, states: str) -> None:
+    draw = random.Random(seed)
+    columns, job = small_columns(draw), random_job(draw)
+    training = Training(method=method, states=states, optimizer=draw.choice(("adamw", "sgd", "lion")))
+    work = work_of(job.workload, training)
+    answer = answer_of(job, columns)
+    assert job.start is not None
+    part = "plan" if answer["outcome"] == "planned" else "infeasible"
+    from dataclasses import replace
+
+    job = replace(job, training=training)
+    context = context_of(Claim(part=part, body=answer[part], job=job, start=job.start, settings=SETTINGS), columns, ())
+    rows, _ = context.enumeration.rows(list(context.shelves.lots), 4)
+    for row in rows.values():
+        if not row.reason:
+            assert least_states_gib(dict(row.layout), row.precision, work, training) <= row.peak_gib * (1 + 1e-9)
+
+
+def test_the_survey_keeps_what_nothing_beats() -> None:
+    draw = random.Random(2)
+    columns, job = small_columns(draw, offers=30), random_job(draw)
+    answer = answer_of(job, columns)
+    part = "plan" if answer["outcome"] == "planned" else "infeasible"
+    assert job.start is not None
+    claim = Claim(part=part, body=answer[part], job=job, start=job.start, settings=SETTINGS)
+    context = context_of(claim, columns, ())
+    every = [
+        each for each in context.enumeration.priced(context.open_lots, 4) if each.broken <= {"deadline", "budget_usd"}
+    ]
+    front = surveyed(every).frontier()
+    points = {(each.clock.kept, each.micros) for each in every}
+    beaten = {p for p in points if any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in points)}
+    assert set(front) == points - beaten
+
+
+def test_a_figure_that_was_never_looked_at_fails_the_document() -> None:
+    ledger = Ledger({"known": 1, "unknown": {"deep": [2]}}, "plan")
+    ledger.is_number("cost", ("known",), 1.0, "")
+    ledger.close()
+    assert [each.figure for each in ledger.wrong] == ["unknown.deep[0]"]
