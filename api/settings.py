@@ -135,6 +135,7 @@ class SettingsFile(Document):
     goodput: Share = PlannerSettings().goodput
     setup_hours: Hours = PlannerSettings().setup_hours
     restart_hours: Hours = PlannerSettings().restart_hours
+    spot_wait_hours: Hours = PlannerSettings().spot_wait_hours
     # A floppy disk writes a hundred thousandth of a GB each second.
     checkpoint_gbs: Annotated[float, Field(ge=1e-5, le=10_000, allow_inf_nan=False, strict=True)] = (
         PlannerSettings().checkpoint_gbs

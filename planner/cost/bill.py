@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalog.price_kinds import price_kinds
-from planner.cost.preemption import expected_hours, spread_hours
+from planner.cost.preemption import expected_hours, spread_hours, waiting_hours
 from planner.settings import PlannerSettings
 
 Floats = NDArray[np.float64]
@@ -58,6 +58,7 @@ class Run:
 class Bill:
     """One element per configuration: hours from start to finish and USD by part.
 
+    `run_hours` are those paid for beside set-up, `waiting_hours` unpaid ones for machines to come back, both in `hours`.
     `hours_kept` are not exceeded with the asked confidence, `hours_p95` with 95 %. Infinite where
     the run never ends (a thousand years count as that) or its price kind does not allow it.
     """
@@ -66,6 +67,7 @@ class Bill:
     hours_kept: Floats
     hours_p95: Floats
     run_hours: Floats
+    waiting_hours: Floats
     sigma: Floats
     compute_usd: Floats
     setup_usd: Floats
@@ -89,16 +91,27 @@ def part(run: Run, which: NDArray[np.int64], share: Floats, *, beside_hours: Flo
 def bill(run: Run, confidence: float, settings: PlannerSettings) -> Bill:
     """Hours and money of every configuration."""
     run_hours = expected_hours(run.work_hours, run.checkpoint_hours, settings.restart_hours, run.cluster_rate)
-    noise = spread_hours(run_hours, run.work_hours, run.checkpoint_hours, settings.restart_hours, run.cluster_rate)
+    waiting = waiting_hours(run_hours, run.cluster_rate, settings.spot_wait_hours)
+    wall_hours = run_hours + waiting
+    noise = spread_hours(
+        run_hours,
+        run.work_hours,
+        run.checkpoint_hours,
+        settings.restart_hours,
+        run.cluster_rate,
+        wait_hours=settings.spot_wait_hours,
+    )
     with np.errstate(invalid="ignore"):
-        variation = np.where(np.isfinite(run_hours), noise / run_hours, 0.0)
+        variation = np.where(np.isfinite(wall_hours), noise / wall_hours, 0.0)
     sigma = np.sqrt(run.log_sigma**2 + np.log1p(variation**2))
     fixed_hours = settings.setup_hours + run.beside_hours
-    hours = fixed_hours + run_hours
-    kept = fixed_hours + run_hours * np.exp(_z(confidence) * sigma)
+    hours = fixed_hours + wall_hours
+    kept = fixed_hours + wall_hours * np.exp(_z(confidence) * sigma)
     kept = np.where(hours > np.minimum(run.longest_hours, LONGEST_RUN_HOURS), np.inf, kept)
-    p95 = fixed_hours + run_hours * np.exp(_z(P95) * sigma)
-    compute, power, storage = _running_costs(run, hours)
+    p95 = fixed_hours + wall_hours * np.exp(_z(P95) * sigma)
+    # Of the hours after set-up, waits take the same share whenever the run ends.
+    waits = 1.0 + run.cluster_rate * settings.spot_wait_hours
+    compute, power, storage = _running_costs(run, hours, fixed_hours + run_hours)
     setup = np.where(run.term_hours > 0, 0.0, run.nodes * run.usd_per_node_hour * fixed_hours)
     # A run shorter than the billing minimum pays more than its hours; the surplus counts as compute.
     setup = np.minimum(setup, compute)
@@ -108,6 +121,7 @@ def bill(run: Run, confidence: float, settings: PlannerSettings) -> Bill:
         hours_kept=kept,
         hours_p95=p95,
         run_hours=run_hours,
+        waiting_hours=waiting,
         sigma=sigma,
         compute_usd=compute - setup,
         setup_usd=setup,
@@ -115,16 +129,16 @@ def bill(run: Run, confidence: float, settings: PlannerSettings) -> Bill:
         egress_usd=run.egress_usd,
         power_usd=power,
         cost_usd=cost,
-        cost_p95_usd=sum(_running_costs(run, p95), run.egress_usd),
+        cost_p95_usd=sum(_running_costs(run, p95, fixed_hours + (p95 - fixed_hours) / waits), run.egress_usd),
     )
 
 
-def _running_costs(run: Run, hours: Floats) -> tuple[Floats, Floats, Floats]:
-    """Compute, power and storage in USD of `hours` on the clock."""
-    node_hours = run.nodes * billed_hours(hours, run)
+def _running_costs(run: Run, hours: Floats, paid_hours: Floats) -> tuple[Floats, Floats, Floats]:
+    """Compute, power and storage in USD of `hours` on the clock, of which machines are up for `paid_hours`."""
+    node_hours = run.nodes * billed_hours(paid_hours, run)
     return (
         node_hours * run.usd_per_node_hour,
-        run.nodes * run.power_usd_per_node_hour * hours,
+        run.nodes * run.power_usd_per_node_hour * paid_hours,
         run.storage_usd_per_hour * hours,
     )
 
@@ -167,7 +181,7 @@ def deadline_probability(bill_: Bill, index: int, deadline_hours: float, setting
     if room <= 0:
         return 0.0
     sigma = float(bill_.sigma[index])
-    excess = float(np.log(room / bill_.run_hours[index]))
+    excess = float(np.log(room / (bill_.run_hours[index] + bill_.waiting_hours[index])))
     return (1.0 if excess >= 0 else 0.0) if sigma == 0 else NormalDist().cdf(excess / sigma)
 
 

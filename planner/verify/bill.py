@@ -83,15 +83,19 @@ class Rates:
     def _clock(self, row: Row, rate: float, nodes: int, longest: float) -> Clock | None:
         work, write = row.hours_with_goodput, self.checkpoint_hours(nodes)
         settings = self._settings
-        run = wall_hours(work, write, settings.restart_hours, rate)
+        up = wall_hours(work, write, settings.restart_hours, rate)
+        run = up * (1 + rate * settings.spot_wait_hours)
         expected = settings.setup_hours + run
         if not expected <= min(longest, NEVER_HOURS):
             return None
-        sigma = spread(run, work, write, settings.restart_hours, rate, log_sigma=row.log_sigma)
+        sigma = spread(
+            up, work, write, settings.restart_hours, rate, log_sigma=row.log_sigma, wait=settings.spot_wait_hours
+        )
         kept = settings.setup_hours + run * math.exp(self._z * sigma)
         if not math.isfinite(kept):
             return None
-        return Clock(run, sigma, expected, kept, settings.setup_hours + run * math.exp(self._z95 * sigma))
+        p95 = settings.setup_hours + run * math.exp(self._z95 * sigma)
+        return Clock(run, sigma, expected, kept, p95, 1 / (1 + rate * settings.spot_wait_hours))
 
     def in_windows(self, machine: Machine, clock: Clock) -> Clock | None:
         """The same on an own machine that is free at times only: work stops and restarts with each window."""
@@ -99,19 +103,21 @@ class Rates:
         if own is None or not own.windows:
             return clock
         lost = self._settings.restart_hours
-        expected, kept, p95 = (own.elapsed_hours(self._start, busy, restart_hours=lost) for busy in clock[2:])
+        expected, kept, p95 = (own.elapsed_hours(self._start, busy, restart_hours=lost) for busy in clock[2:5])
         return clock._replace(expected=expected, kept=kept, p95=p95) if math.isfinite(kept) else None
 
     def bill(self, lot: Lot, micros: int, nodes: int, clock: Clock) -> Bill:
         """The bill of busy hours (before windows stretch them) at a price per node-hour."""
         usd, place = micros / 1e6, self.place(lot.place)
         term = 0 if lot.paid else lot.kind.term_hours
-        node_hours = nodes * billed_hours(clock.expected, lot.kind, term)
+        start = self._settings.setup_hours
+        paid, paid_p95 = (start + (hours - start) * clock.paid for hours in (clock.expected, clock.p95))
+        node_hours = nodes * billed_hours(paid, lot.kind, term)
         power_per_hour = nodes * lot.machine.power_usd_per_hour
-        compute, power = node_hours * usd, power_per_hour * clock.expected
+        compute, power = node_hours * usd, power_per_hour * paid
         storage = place.storage_per_hour * clock.expected
         setup = 0.0 if term else min(nodes * usd * self._settings.setup_hours, compute)
-        p95 = nodes * billed_hours(clock.p95, lot.kind, term) * usd + power_per_hour * clock.p95
+        p95 = nodes * billed_hours(paid_p95, lot.kind, term) * usd + power_per_hour * paid_p95
         return Bill(
             compute,
             setup,

@@ -7,7 +7,8 @@ per restart, the interval is t = sqrt(2 d / r) (Young 1974), at most w, and
 
 The spread joins the estimate's lognormal band s with what preemption adds: each of r E failures loses R and a time
 uniform on [0, t + d], so the variance is r E (R^2 + R (t + d) + (t + d)^2 / 3), taken as a lognormal of that
-coefficient of variation c: sigma^2 = s^2 + ln(1 + c^2).
+coefficient of variation c: sigma^2 = s^2 + ln(1 + c^2). Where each failure also waits, exponentially, v hours on average
+for a machine, unpaid, the clock shows (1 + r v) E, and each loss squared grows by 2 v (R + (t + d) / 2 + v).
 """
 
 import math
@@ -24,7 +25,7 @@ _NORMAL = NormalDist()
 class Clock(NamedTuple):
     """Hours: `run` without set-up, then from the start of set-up expected, with the asked confidence, and with 95 %.
 
-    `sigma` is the spread of ln(run).
+    `sigma` is the spread of ln(run); `paid` is the share of `run` that is not spent waiting for machines.
     """
 
     run: float
@@ -32,6 +33,12 @@ class Clock(NamedTuple):
     expected: float
     kept: float
     p95: float
+    paid: float = 1.0
+
+    @property
+    def up(self) -> float:
+        """Hours of `run` in which machines are up."""
+        return self.run * self.paid
 
 
 def interval_hours(work: float, checkpoint: float, rate: float) -> float:
@@ -50,13 +57,16 @@ def wall_hours(work: float, checkpoint: float, restart: float, rate: float) -> f
     return work / interval * math.exp(rate * restart) * math.expm1(exponent) / rate
 
 
-def spread(run: float, work: float, checkpoint: float, restart: float, rate: float, *, log_sigma: float) -> float:
-    """sigma of the lognormal that the hours of a run follow."""
+def spread(
+    run: float, work: float, checkpoint: float, restart: float, rate: float, *, log_sigma: float, wait: float = 0.0
+) -> float:
+    """sigma of the lognormal that the hours of a run follow: `run` paid ones and `wait` hours per failure."""
     if rate <= 0 or not math.isfinite(run):
         return log_sigma
     step = interval_hours(work, checkpoint, rate) + checkpoint
-    variance = rate * run * (restart * restart + restart * step + step * step / 3.0)
-    return math.sqrt(log_sigma * log_sigma + math.log1p(variance / (run * run)))
+    squared = restart * restart + restart * step + step * step / 3.0 + 2 * wait * (restart + step / 2 + wait)
+    mean = run * (1 + rate * wait)
+    return math.sqrt(log_sigma * log_sigma + math.log1p(rate * run * squared / (mean * mean)))
 
 
 def quantile(probability: float) -> float:

@@ -75,7 +75,7 @@ class Enumeration:
             return None
         total = round(self.rates.bill(lot, micros, nodes, busy).total * 1e6)
         kg = self.rates.kg_per_node_hour(lot)
-        kg = None if kg is None else kg * nodes * busy.run
+        kg = None if kg is None else kg * nodes * busy.up
         return Priced(lot, nodes, total, clock, kg, self._broken(lot, nodes, total, clock, kg))
 
     def _broken(self, lot: Lot, nodes: int, micros: int, clock: Clock, kg: float | None) -> frozenset[str]:

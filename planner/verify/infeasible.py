@@ -194,7 +194,7 @@ def _kg(context: Context, found: Choice) -> float | None:
     """kg of CO2 of a configuration, None where unknown."""
     lot, nodes = found.named.lot, found.named.nodes
     each, busy = context.rates.kg_per_node_hour(lot), found.busy
-    return None if each is None else each * nodes * busy.run
+    return None if each is None else each * nodes * busy.up
 
 
 def _nearest(variants: dict[bool, Context], told: list[tuple[Mark, Choice, Path]]) -> None:

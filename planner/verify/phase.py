@@ -102,7 +102,7 @@ def _ran(context: Context, named: Named, row: Row, relative: float) -> Ran | Non
     if busy is None or clock is None:
         return None
     kg = context.rates.kg_per_node_hour(lot)
-    kg = None if kg is None else kg * nodes * busy.run
+    kg = None if kg is None else kg * nodes * busy.up
     return Ran(named, row, busy, clock, context.rates.bill(lot, lot.micros, nodes, busy), kg, relative)
 
 
@@ -116,5 +116,5 @@ def _interrupted(context: Context, path: Path, found: Ran) -> None:
     interval = interval_hours(found.row.hours_with_goodput, write, cluster) if cluster else None
     why = "not sqrt(2 x writing / rate), or the work if that is less"
     ledger.is_number("hours", (*path, "checkpoint_interval_hours"), interval, why, relative=near)
-    expected = cluster * found.busy.run
+    expected = cluster * found.busy.up
     ledger.is_number("hours", (*path, "expected_preemptions"), expected, "not rate x hours", relative=near)

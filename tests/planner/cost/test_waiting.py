@@ -1,0 +1,74 @@
+"""Waits for machines to come back: slower and less sure, no dearer but for what is paid by the hour on the clock."""
+
+import math
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from planner.cost.bill import Bill, Run, bill, deadline_probability
+from planner.settings import PlannerSettings
+
+WORK, RATE, WRITE = 40.0, 0.2, 0.02
+
+
+def billed(wait: float, rate: float = RATE) -> Bill:
+    one = np.ones(1)
+    run = Run(
+        nodes=2 * one,
+        work_hours=WORK * one,
+        beside_hours=0 * one,
+        log_sigma=0 * one,
+        cluster_rate=rate * one,
+        checkpoint_hours=WRITE * one,
+        usd_per_node_hour=3 * one,
+        power_usd_per_node_hour=0 * one,
+        egress_usd=0 * one,
+        storage_usd_per_hour=0.1 * one,
+        billing_step_hours=one / 3600,
+        billing_minimum_hours=0 * one,
+        term_hours=0 * one,
+        longest_hours=np.full(1, np.inf),
+    )
+    return bill(run, 0.9, replace(PlannerSettings(), spot_wait_hours=wait))
+
+
+def test_one_wait_per_preemption_is_on_the_clock_and_not_on_the_bill() -> None:
+    without, waiting = billed(0.0), billed(2.0)
+    paid = float(without.run_hours[0])
+    assert float(waiting.run_hours[0]) == paid
+    assert float(waiting.hours[0]) == pytest.approx(0.25 + paid * (1 + RATE * 2.0))
+    assert float(waiting.compute_usd[0]) == float(without.compute_usd[0])
+    assert float(waiting.storage_usd[0]) == pytest.approx(0.1 * float(waiting.hours[0]))
+
+
+def test_machines_that_nobody_takes_away_wait_for_nothing() -> None:
+    assert float(billed(5.0, rate=0.0).hours[0]) == float(billed(0.0, rate=0.0).hours[0])
+
+
+def test_the_spread_is_that_of_a_simulation() -> None:
+    waiting, draw = billed(2.0), random.Random(3)
+    interval = math.sqrt(2 * WRITE / RATE)
+    ends = np.array([one_end(interval, draw) for _ in range(3000)])
+    mean, deviation = float(ends.mean()), float(ends.std())
+    assert float(waiting.hours[0]) - 0.25 == pytest.approx(mean, rel=0.01)
+    sigma = math.sqrt(math.log1p((deviation / mean) ** 2))
+    assert float(waiting.sigma[0]) == pytest.approx(sigma, rel=0.06)
+    settings = replace(PlannerSettings(), spot_wait_hours=2.0)
+    # The lognormal has the mean as its median, so it errs towards late.
+    by = deadline_probability(waiting, 0, 0.25 + mean + deviation, settings)
+    assert by == pytest.approx((ends <= mean + deviation).mean(), abs=0.04)
+
+
+def one_end(interval: float, draw: random.Random) -> float:
+    clock, left = 0.0, WORK
+    while left > 1e-9:
+        step = min(interval, left)
+        while (until := draw.expovariate(RATE)) < step + WRITE:
+            clock += until + draw.expovariate(1 / 2.0)
+            while (failed := draw.expovariate(RATE)) < 0.25:
+                clock += failed + draw.expovariate(1 / 2.0)
+            clock += 0.25
+        clock, left = clock + step + WRITE, left - step
+    return clock
