@@ -115,6 +115,7 @@ class Priced:
     nodes: int
     usd: float
     hours_kept: float
+    run_hours: float
 
 
 def every_configuration(job: TrainingJob, columns: Columns, settings: PlannerSettings) -> list[Priced]:
@@ -194,7 +195,7 @@ def _priced(
     if kind.term_hours:
         billed = math.ceil(wall / kind.term_hours - 1e-9) * kind.term_hours
     usd = nodes * billed * offer.usd_micros_per_hour / 1e6 + _place_usd(job, work, offer, wall, settings)
-    return Priced(offer, nodes, usd, kept) if math.isfinite(kept) else None
+    return Priced(offer, nodes, usd, kept, run) if math.isfinite(kept) else None
 
 
 def _place_usd(job: TrainingJob, work: Work, offer: Offer, wall: float, settings: PlannerSettings) -> float:

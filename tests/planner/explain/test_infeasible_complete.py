@@ -1,0 +1,133 @@
+"""Conflicts and ways out are complete: against all subsets of requirements over every configuration."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from catalog.columns import Columns
+from planner.answer import Infeasible
+from planner.job import Constraints, TrainingJob
+from tests.planner.explain.by_hand import Weighed, minimal_sets, planned, same, weighed
+from tests.planner.small_catalogues import DEVICES, random_columns, random_job
+
+KINDS = ("on_demand", "spot", "reserved_1y")
+
+
+def cornered(seed: int) -> tuple[TrainingJob, Columns]:
+    """A job with requirements of every sort, tight enough that few or no configurations meet all."""
+    draw = random.Random(seed)
+    columns = random_columns(draw, offers=10)
+    names = sorted({each.name for each in columns.instance_types})
+    constraints = Constraints(
+        max_phases=1,
+        max_nodes=draw.choice((1, 2)),
+        providers=draw.choice(((), ("aws",), ("gcp", "azure"))),
+        accelerators=draw.choice(((), tuple(draw.sample(DEVICES, 3)))),
+        instance_types=draw.choice(((), tuple(draw.sample(names, 3)))),
+        regions=draw.choice(((), ("us-*", "eastus"), ("eu*",))),
+        price_kinds=draw.choice(((), ("spot",), ("on_demand", "reserved_1y"))),
+        max_accelerators=draw.choice((None, 4)),
+        carbon_budget_kg=draw.choice((None, 0.05, 2.0)),
+    )
+    job = replace(
+        random_job(draw),
+        deadline_hours=draw.choice((None, 10 ** draw.uniform(-0.5, 1.5))),
+        budget_usd=draw.choice((None, 10 ** draw.uniform(0, 2))),
+        constraints=constraints,
+    )
+    return job, columns
+
+
+def unconstrained(job: TrainingJob) -> TrainingJob:
+    """The same job with every kind of price and all the nodes that ways out are looked for on."""
+    nodes = 4 * job.constraints.max_nodes
+    return replace(job, constraints=Constraints(max_nodes=nodes, price_kinds=KINDS, max_phases=1))
+
+
+def broken(job: TrainingJob, columns: Columns, each: Weighed) -> set[str]:
+    """The requirements that a configuration does not meet."""
+    offer, limits = each.priced.offer, job.constraints
+    machine = next(a for a in columns.instance_types if a.name == offer.instance_type)
+    region = offer.region
+    in_regions = any(region.startswith(glob.removesuffix("*")) for glob in limits.regions)
+    misses = {
+        "constraints.providers": bool(limits.providers) and offer.provider not in limits.providers,
+        "constraints.accelerators": bool(limits.accelerators) and machine.accelerator not in limits.accelerators,
+        "constraints.instance_types": bool(limits.instance_types) and machine.name not in limits.instance_types,
+        "constraints.regions": bool(limits.regions) and not in_regions,
+        "constraints.price_kinds": offer.price_kind not in (limits.price_kinds or ("on_demand", "spot")),
+        "constraints.max_nodes": each.priced.nodes > limits.max_nodes,
+        "constraints.max_accelerators": limits.max_accelerators is not None
+        and each.priced.nodes * machine.devices > limits.max_accelerators,
+        "constraints.carbon_budget_kg": limits.carbon_budget_kg is not None
+        and not (each.kg is not None and each.kg <= limits.carbon_budget_kg),
+        "deadline": job.deadline_hours is not None and each.priced.hours_kept > job.deadline_hours,
+        "budget_usd": job.budget_usd is not None and each.priced.usd > job.budget_usd,
+    }
+    return {name for name, missed in misses.items() if missed}
+
+
+ALL = [
+    "constraints.providers",
+    "constraints.accelerators",
+    "constraints.instance_types",
+    "constraints.regions",
+    "constraints.price_kinds",
+    "constraints.max_nodes",
+    "constraints.max_accelerators",
+    "constraints.carbon_budget_kg",
+    "deadline",
+    "budget_usd",
+]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_every_minimal_conflict_is_found_and_nothing_else(seed: int) -> None:
+    job, columns = cornered(seed)
+    every = weighed(unconstrained(job), columns)
+    marks = [broken(job, columns, each) for each in every]
+    outcome = planned(job, columns)
+    if any(not mark for mark in marks):
+        assert not isinstance(outcome, Infeasible)
+        return
+    assert isinstance(outcome, Infeasible)
+    expected = minimal_sets(ALL, marks) if marks else {frozenset(("workload",))}
+    assert {frozenset(names) for names in outcome.conflicts} == expected
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_every_least_way_out_is_found_at_its_least(seed: int) -> None:
+    job, columns = cornered(seed)
+    every = weighed(unconstrained(job), columns)
+    marks = [broken(job, columns, each) for each in every]
+    outcome = planned(job, columns)
+    if not isinstance(outcome, Infeasible):
+        return
+    least = {frozenset(mark) for mark in marks if not any(other < mark for other in marks)}
+    ways = {frozenset(each.requirements): each for each in outcome.relaxations}
+    # Answers hold the first eight, fewest requirements first.
+    assert set(ways) <= least
+    assert len(ways) == min(8, len(least))
+    for names, way in ways.items():
+        mine = [each for each, mark in zip(every, marks, strict=True) if mark == names]
+        known = [each for each in mine if each.kg is not None]
+        if "deadline" in names:
+            pool = known if "constraints.carbon_budget_kg" in names and known else mine
+            assert same(way.choice.hours.confident, min(each.priced.hours_kept for each in pool))
+        elif "constraints.carbon_budget_kg" in names and known:
+            assert way.carbon_kg is not None
+            assert same(way.carbon_kg, min(each.kg for each in known if each.kg is not None))
+        else:
+            assert same(way.choice.cost.expected / 1e6, min(each.priced.usd for each in mine))
+
+
+def test_the_drawn_cases_have_conflicts_of_one_and_of_several_requirements() -> None:
+    sizes = [
+        len(names)
+        for seed in range(60)
+        if isinstance(outcome := planned(*cornered(seed)), Infeasible)
+        for names in outcome.conflicts
+    ]
+    assert sizes.count(1) > 5
+    assert sum(size > 1 for size in sizes) > 5
