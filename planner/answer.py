@@ -53,9 +53,23 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """How a phase comes by the work of the one before: from where, GB of checkpoint and of data brought, micro-dollars."""
+
+    origin: Offer
+    checkpoint_gb: float
+    data_gb: float
+    egress: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
     """A choice while it runs: layout, throughput, memory, and what keeps it safe on interruptible machines.
 
+    `choice` has the cost and the hours of this phase alone, moves and waits before it included; its machines start
+    `begins_hours` after the plan does, and it does `share` of the work. `role` is planned, or standby for machines that
+    are taken only with `probability`, at the latest `switch_by_hours` after the start. `market` numbers where its
+    machines come from.
     `log_sigma` and `interruptions_per_hour` (of one node) are what the spread of the finish rests on.
     `correction` is what past runs have put into hours, rates, memory and `log_sigma`.
     """
@@ -77,6 +91,13 @@ class Phase:
     expected_preemptions: float
     carbon_kg: float | None
     correction: Correction = NO_CORRECTION
+    share: float = 1.0
+    begins_hours: float = 0.0
+    moved: Moved | None = None
+    role: str = "planned"
+    probability: float | None = None
+    switch_by_hours: float | None = None
+    market: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from catalog.money import usd_text
-from planner.answer import Alternative, Choice, Commitment, Cost, Infeasible, Phase, Planned, Relaxation
+from planner.answer import Alternative, Choice, Commitment, Cost, Infeasible, Moved, Phase, Planned, Relaxation
 from planner.credits import Credited, after_credits
 from planner.estimate.learned import NO_CORRECTION, Correction, Learned
 from planner.optimise.single import Certificate
@@ -56,7 +56,7 @@ def _plan(plan: Planned, job: Document, version: str) -> Document:
         "finishes_at": moment(plan.start + timedelta(hours=plan.hours.expected)),
         "deadline_probability": _maybe(plan.deadline_probability),
         "carbon_kg": _maybe(_sum([phase.carbon_kg for phase in plan.phases])),
-        "phases": [_phase(phase) for phase in plan.phases],
+        "phases": [_phase(phase, plan.start) for phase in plan.phases],
         "certificate": {
             "objective_usd": usd_text(round(certificate.objective_usd * 1e6)),
             "bound_usd": usd_text(round(certificate.bound_usd * 1e6)),
@@ -160,9 +160,15 @@ def _where(choice: Choice) -> Document:
     }
 
 
-def _phase(phase: Phase) -> Document:
+def _phase(phase: Phase, start: datetime) -> Document:
     choice, offer = phase.choice, phase.choice.offer
     return _where(choice) | {
+        "role": phase.role,
+        "starts_at": moment(start + timedelta(hours=phase.begins_hours)),
+        "share": _round(phase.share),
+        "cost_usd": _expected(choice.cost),
+        "moved": None if phase.moved is None else _moved(phase.moved),
+        **_standby(phase, start),
         "price_observed_at": moment(offer.observed_at),
         "price_observed_approximately": offer.observed_approximately,
         "price_source": offer.source,
@@ -184,11 +190,36 @@ def _phase(phase: Phase) -> Document:
     }
 
 
+def _moved(moved: Moved) -> Document:
+    """Where a phase takes over from, and what is brought for it."""
+    names = ("provider", "region", "zone", "instance_type")
+    return {
+        "from": {name: getattr(moved.origin, name) for name in names},
+        "checkpoint_gb": _round(moved.checkpoint_gb),
+        "data_gb": _round(moved.data_gb),
+        "egress_usd": usd_text(moved.egress),
+    }
+
+
+def _standby(phase: Phase, start: datetime) -> Document:
+    """How likely machines that stand by are used, and until when they must be taken; nothing of those that surely run."""
+    if phase.probability is None or phase.switch_by_hours is None:
+        return {}
+    return {
+        "probability": _round(phase.probability),
+        "switch_by": moment(start + timedelta(hours=phase.switch_by_hours)),
+        "switch_by_hours": _round(phase.switch_by_hours),
+    }
+
+
 def _cost(cost: Cost) -> Document:
+    return _expected(cost) | {"p95": usd_text(cost.p95)}
+
+
+def _expected(cost: Cost) -> Document:
     parts = ("compute", "storage", "egress", "power", "setup")
     return {
         "expected": usd_text(cost.expected),
-        "p95": usd_text(cost.p95),
         "breakdown": {part: usd_text(getattr(cost, part)) for part in parts},
     }
 

@@ -6,25 +6,25 @@ from numpy.typing import NDArray
 from catalog.columns import Columns
 from catalog.errors import UnusableInput
 from catalog.owned import OwnedMachine
-from planner.answer import Infeasible, Planned, Proof
+from planner.answer import Commitment, Infeasible, Phase, Planned, Proof, Sensitivity
 from planner.candidates.configurations import Configurations
 from planner.candidates.gather import Candidates, candidates, of_the_same_machine, over, with_late_and_dear
 from planner.candidates.market import Market, markets
 from planner.candidates.places import place_notes
 from planner.choice import BEST, carbon_mg, cost_micros, in_words, pareto, whole_hours
-from planner.cost.bill import deadline_probability
 from planner.estimate.learned import learned_from
 from planner.explain.alternatives import alternatives, commitments
 from planner.explain.infeasible import explain
 from planner.explain.objectives import objective_notes, unknown_carbon
-from planner.explain.sensitivity import NOT_OF_COST, break_even_price, sensitivity
+from planner.explain.sensitivity import NOT_OF_COST, around, break_even_price, sensitivity
 from planner.explain.statements import assumptions, region_notes, warnings
 from planner.job import TrainingJob
 from planner.optimise.single import Certificate, NotProvenError, choose_least, choose_one
 from planner.own_steps import timing_note
 from planner.pareto import nondominated
 from planner.past_runs import PastRun
-from planner.phase import phase
+from planner.phases.cheapest import Best, cheapest_course
+from planner.phases.course import Course
 from planner.question import Question
 from planner.settings import PlannerSettings
 from planner.workload import work_of
@@ -45,7 +45,7 @@ def plan(
     past_runs: tuple[PastRun, ...] = (),
     frontier: bool = False,
 ) -> Planned | Infeasible:
-    """The configuration of least cost that meets the job's requirements, proven over the snapshot in `columns`.
+    """The plan of least cost, of one configuration or of several phases, that meets the job's requirements, proven over the snapshot in `columns`.
 
     Where the job's objective is time or carbon, that is least instead, and cost decides between equals.
     `owned` machines compete at the cost basis of `settings`. `past_runs` of such work, the user's own, shift and
@@ -68,48 +68,85 @@ def plan(
     found = candidates(question)
     broken = over(found.table, job.deadline_hours, job.budget_usd)
     chosen = BEST[job.objective](found.table, broken == 0)
-    if chosen is None:
+    best = cheapest_course(found, chosen)
+    if best is None:
         return explain(question, found)
-    return _planned(found, broken, chosen, with_frontier=frontier)
+    return _planned(found, broken, chosen, best, with_frontier=frontier)
 
 
-def _planned(found: Candidates, broken: Marks, chosen: int, *, with_frontier: bool) -> Planned:
-    question, table = found.question, found.table
-    job, settings = question.job, question.settings
-    columns, deadline = question.markets[0].columns, job.deadline_hours
-    best = phase(found, table, chosen)
+def _planned(found: Candidates, broken: Marks, chosen: int | None, best: Best, *, with_frontier: bool) -> Planned:
+    question, table, course = found.question, found.table, best.course
+    columns = question.markets[0].columns
     front = pareto(table, np.ones(len(table), np.bool_))
     return Planned(
-        job=job,
+        job=question.job,
         snapshot_id=columns.snapshot_id,
         start=question.start,
-        settings=settings,
+        settings=question.settings,
         learned=question.learned,
-        phases=(best,),
-        cost=best.choice.cost,
-        hours=best.choice.hours,
-        deadline_probability=None if deadline is None else deadline_probability(table.bill, chosen, deadline, settings),
+        phases=course.phases,
+        cost=course.cost,
+        hours=course.hours,
+        deadline_probability=course.deadline_probability,
         proof=Proof(
-            certificate=_certified(job, table, front, chosen),
+            certificate=_certified(question.job, table, front, chosen, best),
             offers_considered=found.offers_considered,
             configurations_considered=len(table),
             rejected=with_late_and_dear(found, broken),
         ),
-        sensitivity=NOT_OF_COST
-        if job.objective != "cost"
-        else sensitivity(table, front, chosen, deadline, break_even_price(best.choice, _rivals(found, broken, chosen))),
-        alternatives=alternatives(found, table, broken, best.choice),
-        commitments=() if _market_of(found, chosen).term_paid else commitments(question.markets[0], best.choice),
+        sensitivity=_sensitivity(found, broken, front, chosen, course),
+        alternatives=alternatives(found, table, broken, course.cost.expected, moves=len(course.phases) > 1),
+        commitments=_commitments(found, course),
         frontier=tuple(in_words(found, table, int(i)) for i in front) if with_frontier else None,
-        assumptions=objective_notes(job)
-        + assumptions(question, best, place_notes(job, best.choice) + _about_market(found, chosen)),
-        warnings=warnings(best, question.start) + region_notes(job, columns.regions) + unknown_carbon(found),
+        assumptions=_assumptions(found, course),
+        warnings=_warnings(found, course) + region_notes(question.job, columns.regions) + unknown_carbon(found),
     )
 
 
-def _certified(job: TrainingJob, table: Configurations, front: Places, chosen: int) -> Certificate:
+def _sensitivity(found: Candidates, broken: Marks, front: Places, chosen: int | None, course: Course) -> Sensitivity:
+    """What would change the plan: exact for one configuration, steps to one configuration for several phases."""
+    job, table = found.question.job, found.table
+    if job.objective != "cost":
+        return NOT_OF_COST
+    if chosen is None or len(course.phases) > 1:
+        return around(table, front, (float(course.cost.expected), course.hours.confident), job.deadline_hours)
+    price = break_even_price(course.phases[0].choice, _rivals(found, broken, chosen))
+    return sensitivity(table, front, chosen, job.deadline_hours, price)
+
+
+def _commitments(found: Candidates, course: Course) -> tuple[Commitment, ...]:
+    """The machines of the plan under kinds with a term, where it stays on one configuration that is not paid already."""
+    only = course.phases[0]
+    if len(course.phases) > 1 or _market_of(found, only).term_paid:
+        return ()
+    return commitments(found.question.markets[0], only.choice)
+
+
+def _assumptions(found: Candidates, course: Course) -> tuple[str, ...]:
+    """What all phases take for granted, each sentence once, after what this kind of plan does."""
+    question, job = found.question, found.question.job
+    said = [*objective_notes(job), *course.notes]
+    for phase in course.phases:
+        about = place_notes(job, phase.choice) + _about_market(found, phase)
+        said += assumptions(question, phase, about)
+    return tuple(dict.fromkeys(said))
+
+
+def _warnings(found: Candidates, course: Course) -> tuple[str, ...]:
+    said = [each for phase in course.phases for each in warnings(phase, found.question.start)]
+    return tuple(dict.fromkeys(said))
+
+
+def _certified(job: TrainingJob, table: Configurations, front: Places, chosen: int | None, best: Best) -> Certificate:
     """The solver's proof over the frontier, which must name the same figures as the enumeration."""
     limits = {"deadline_hours": job.deadline_hours, "budget_usd": job.budget_usd}
+    if best.phased is not None:
+        usd = np.append(cost_micros(table)[front], best.phased.found.micros) / 1e6
+        hours = np.append(table.bill.hours_kept[front], best.phased.found.hours)
+        proven = choose_one(usd, hours, **limits)
+        return _agree(proven, None if proven is None else proven.objective_usd, best.course.cost.expected / 1e6)
+    if chosen is None:
+        raise NotProvenError("a plan without phases and without a configuration")
     if job.objective == "cost":
         found = choose_one(cost_micros(table)[front] / 1e6, table.bill.hours_kept[front], **limits)
     else:
@@ -141,21 +178,21 @@ def _rivals(found: Candidates, broken: Marks, chosen: int) -> list[float]:
     return [float(costs.min())] if len(costs) else []
 
 
-def _market_of(found: Candidates, chosen: int) -> Market:
-    """The market that the chosen configuration comes from."""
-    return found.question.markets[int(found.table.market[chosen])]
+def _market_of(found: Candidates, phase: Phase) -> Market:
+    """The market that a phase's machines come from."""
+    return found.question.markets[phase.market]
 
 
-def _about_market(found: Candidates, chosen: int) -> tuple[str, ...]:
+def _about_market(found: Candidates, phase: Phase) -> tuple[str, ...]:
     """What holds for a commitment already paid, and what the inventory left to assumption about an own machine."""
-    market = _market_of(found, chosen)
+    market = _market_of(found, phase)
     if market.term_paid:
         return ("the commitment is held and paid for whether used or not: nothing is counted for its hours",)
     if not market.owned:
         return ()
-    type_index = int(market.snapshot.type_index[int(found.table.place[chosen])])
+    name = phase.choice.instance_type.name
+    type_index = next(i for i, each in enumerate(market.owned) if each.instance_type.name == name)
     machine = market.owned[type_index]
-    name = machine.instance_type.name
     waits = (f"{name}: works in its free windows only; the hours count the waiting between them",)
     chip = market.snapshot.shapes.accelerator_of_type(type_index)
     timed = timing_note(chip, found.question.work, found.question.job.training)

@@ -13,11 +13,12 @@ from planner.choice import cheapest, fastest, in_words
 
 
 def alternatives(
-    found: Candidates, table: Configurations, late_or_dear: NDArray[np.uint16], chosen: Choice
+    found: Candidates, table: Configurations, late_or_dear: NDArray[np.uint16], micros: int, *, moves: bool
 ) -> tuple[Alternative, ...]:
     """One configuration per label; where none of a label meets deadline and budget, its fastest, marked so.
 
-    `late_or_dear` has the requirement bits that each configuration breaks.
+    `late_or_dear` has the requirement bits that each configuration breaks, `micros` is what the plan costs. Of a plan
+    that `moves` between configurations the first alternative is the best that stays on one.
     """
     feasible = late_or_dear == 0
     every = np.ones(len(table), np.bool_)
@@ -26,7 +27,10 @@ def alternatives(
         ("fastest within the requirements", fastest(table, feasible)),
         ("cheapest at any speed", cheapest(table, every)),
     ]
-    for label, group in _groups(found, table):
+    labelled = _groups(found, table)
+    if moves:
+        labelled = [("without a move", every), *labelled]
+    for label, group in labelled:
         best = cheapest(table, feasible & group)
         picks.append((label, fastest(table, group) if best is None else best))
     result = []
@@ -34,15 +38,15 @@ def alternatives(
         if index is not None:
             choice = in_words(found, table, index)
             bits = int(late_or_dear[index])
-            result.append(_compared(label, choice, chosen, bits))
-    return tuple(result)
+            result.append(_compared(label, choice, micros, bits))
+    return tuple(sorted(result, key=lambda each: each.label != "without a move"))
 
 
-def _compared(label: str, choice: Choice, chosen: Choice, bits: int) -> Alternative:
+def _compared(label: str, choice: Choice, micros: int, bits: int) -> Alternative:
     return Alternative(
         label=label,
         choice=choice,
-        extra=choice.cost.expected - chosen.cost.expected,
+        extra=choice.cost.expected - micros,
         meets_deadline=not bits & int(BIT["deadline"]),
         meets_budget=not bits & int(BIT["budget_usd"]),
     )

@@ -24,14 +24,30 @@ def sensitivity(
     table: Configurations, frontier: Ints, chosen: int, deadline_hours: float | None, holds_until: int | None
 ) -> Sensitivity:
     """Steps and slopes around element `chosen`; `frontier` is sorted by hours and free of deadline and budget."""
+    mine, mine_hours = float(cost_micros(table)[chosen]), float(table.bill.hours_kept[chosen])
+    return around(table, frontier, (mine, mine_hours), deadline_hours, holds_until)
+
+
+def around(
+    table: Configurations,
+    frontier: Ints,
+    mine: tuple[float, float],
+    deadline_hours: float | None,
+    holds_until: int | None = None,
+) -> Sensitivity:
+    """Steps to configurations that are cheaper or faster than a plan of so many (micro-dollars, confident hours).
+
+    For a plan of several phases these are steps to plans on one configuration: what is saved, at least, and what is
+    added, at most.
+    """
     hours, cost = table.bill.hours_kept[frontier], cost_micros(table)[frontier]
-    mine = float(cost_micros(table)[chosen])
-    slower = np.flatnonzero((cost < mine) & (hours > table.bill.hours_kept[chosen]))
-    faster = np.flatnonzero(hours < table.bill.hours_kept[chosen])
+    micros, mine_hours = mine
+    slower = np.flatnonzero((cost < micros) & (hours > mine_hours))
+    faster = np.flatnonzero(hours < mine_hours)
     return Sensitivity(
         deadline_usd_per_hour=0.0 if deadline_hours is None else hull_slope(hours, cost / 1e6, deadline_hours),
-        next_cheaper=(deadline_for(hours[slower[0]]), round(mine - cost[slower[0]])) if len(slower) else None,
-        next_faster=(deadline_for(hours[faster[-1]]), round(cost[faster[-1]] - mine)) if len(faster) else None,
+        next_cheaper=(deadline_for(hours[slower[0]]), round(micros - cost[slower[0]])) if len(slower) else None,
+        next_faster=(deadline_for(hours[faster[-1]]), round(cost[faster[-1]] - micros)) if len(faster) else None,
         holds_until=holds_until,
     )
 

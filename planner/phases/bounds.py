@@ -155,7 +155,7 @@ def _with_third(columns: PhaseColumns, pairs: Ints, room_usd: Floats) -> Ints:
     third = by_start[np.arange(len(pair)) - np.repeat(np.cumsum(count) - count, count)]
     triples = np.concatenate((pairs[pair], third[:, None]), axis=1)
     fits = (third != triples[:, 0]) & (third != triples[:, 1]) & (columns.kin[third] == columns.kin[triples[:, 0]])
-    return triples[fits]
+    return np.asarray(triples[fits])
 
 
 def _beside(columns: PhaseColumns, capped: int) -> PhaseColumns:

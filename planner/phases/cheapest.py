@@ -1,0 +1,41 @@
+"""The cheapest way to run a job, of every kind there is: each kind names its best, and the least of them is the plan."""
+
+from dataclasses import dataclass
+
+from planner.candidates.gather import Candidates
+from planner.choice import cost_micros
+from planner.explain.objectives import plans_one_configuration
+from planner.phases.course import Course, in_phases, on_one_configuration
+from planner.phases.search import Phased, cheapest_in_phases
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Best:
+    """The cheapest course, and, if it has phases, what it was chosen from."""
+
+    course: Course
+    phased: Phased | None = None
+
+
+def cheapest_course(found: Candidates, chosen: int | None) -> Best | None:
+    """The cheapest course that keeps deadline and budget, or None if there is none.
+
+    `chosen` is the best single configuration, if one is feasible. A kind of plan with moves is taken where it costs
+    less by more than `least_saving_of_a_move_percent` of the cost without. New kinds are compared here: each gives a
+    `Course`, or None if it has nothing cheaper than the limit it is given.
+    """
+    one = None if chosen is None else on_one_configuration(found, chosen)
+    if plans_one_configuration(found.question.job):
+        return None if one is None else Best(course=one)
+    phased = cheapest_in_phases(found, limit_micros(found, chosen))
+    if phased is not None:
+        return Best(course=in_phases(found, phased), phased=phased)
+    return None if one is None else Best(course=one)
+
+
+def limit_micros(found: Candidates, chosen: int | None) -> float:
+    """What a plan with moves must cost less than, in micro-dollars: inf where none without is feasible."""
+    if chosen is None:
+        return float("inf")
+    least = found.question.settings.least_saving_of_a_move_percent
+    return float(cost_micros(found.table)[chosen]) * (1 - least / 100)
