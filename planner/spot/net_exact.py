@@ -120,7 +120,8 @@ def _flat(runs: Segments) -> Segments:
 
 
 def _course(runs: Segments, rate: float, terms: NetTerms) -> _Course:
-    largest = np.maximum(np.maximum(runs.slack, runs.slack + (runs.count - 1) * runs.growth), 1e-6)
+    largest = np.maximum(runs.slack, runs.slack + (runs.count - 1) * runs.growth)
+    largest = np.maximum(np.minimum(largest, _furthest(runs)), 1e-6)
     lattice = largest / (_POINTS - 1)
     at = np.arange(_POINTS)
     untilt = np.exp(_TILT * at / _POINTS)
@@ -148,6 +149,12 @@ def _course(runs: Segments, rate: float, terms: NetTerms) -> _Course:
         losses=alive * untilt,
         lattice=lattice,
     )
+
+
+def _furthest(runs: Segments) -> Floats:
+    """Losses beyond which there is nothing worth counting, whatever the slack: the mean, twelve deviations, forty losses."""
+    each = runs.losses.mean_hours / np.maximum(np.expm1(np.minimum(-runs.losses.log_lossless, 700.0)), 1e-300)
+    return runs.count * runs.losses.mean_hours + 12.0 * np.sqrt(runs.count * runs.losses.variance) + 40.0 * each
 
 
 def _ends(count: Floats) -> Floats:

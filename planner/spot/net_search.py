@@ -11,7 +11,7 @@ per pair and leaves few of thousands. These are priced by moments (`net.outcomes
 the bounds reach the best found; and those that could be best given what moments are off by, exactly (`net_exact`).
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,11 +94,14 @@ class Standbys:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Offered:
-    """What may be paired: `moving_usd` brings the checkpoint from spot k to standby m, `allowed` says which may be: [k, m]."""
+    """What may be paired: `allowed` says which may be, `moving_usd` and `moving_hours` bring the checkpoint from spot to
+    standby: [spots, standbys].
+    """
 
     spots: Spots
     standbys: Standbys
     moving_usd: Floats
+    moving_hours: Floats
     allowed: NDArray[np.bool_]
 
     def pairs(self, spot: Ints, standby: Ints) -> Pairs:
@@ -113,7 +116,7 @@ class Offered:
         return Pairs(
             spot=spot,
             standby=standby,
-            changeover_hours=self.standbys.changeover_hours[standby],
+            changeover_hours=self.standbys.changeover_hours[standby] + self.moving_hours[spot, standby],
             **of_spot,
             **of_standby,
         )
@@ -175,8 +178,9 @@ def _bounded(offered: Offered, terms: NetTerms, below_usd: float) -> tuple[Ints,
     """The pairs whose bound is below `below_usd`, and their bounds, ascending."""
     spots, standbys, bounds = [], [], []
     rows = max(1, _CELLS // max(1, len(offered.standbys)))
-    for first in range(0, len(offered.spots), rows):
-        which = np.arange(first, min(first + rows, len(offered.spots)))
+    some = _worth_pairing(offered, terms, below_usd)
+    for first in range(0, len(some), rows):
+        which = some[first : first + rows]
         bound = least_usd(offered, which, terms)
         at = np.nonzero(offered.allowed[which] & (bound < below_usd))
         spots.append(which[at[0]])
@@ -189,13 +193,49 @@ def _bounded(offered: Offered, terms: NetTerms, below_usd: float) -> tuple[Ints,
     return spot[order], standby[order], bound[order]
 
 
+def _worth_pairing(offered: Offered, terms: NetTerms, below_usd: float) -> Ints:
+    """The spots that stay below `below_usd` by their bound even where every standby stands beside them for nothing more."""
+    if not len(offered.standbys):
+        return np.zeros(0, np.int64)
+    standbys = offered.standbys
+    figures = np.stack(
+        [standbys.work_hours, standbys.usd_per_hour + standbys.storage_usd_per_hour, standbys.changeover_hours], axis=1
+    )
+    best = _nondominated(figures, standbys.log_sigma)
+    few = Standbys(**{each.name: getattr(standbys, each.name)[best] for each in fields(Standbys)})
+    few = replace(few, fixed_usd=np.zeros(len(best)))
+    nothing = np.zeros((len(offered.spots), len(best)))
+    relaxed = Offered(
+        spots=offered.spots,
+        standbys=few,
+        moving_usd=nothing,
+        moving_hours=nothing,
+        allowed=np.ones(nothing.shape, np.bool_),
+    )
+    rows = max(1, _CELLS // len(best))
+    parts = [np.arange(i, min(i + rows, len(offered.spots))) for i in range(0, len(offered.spots), rows)]
+    least = [least_usd(relaxed, part, terms).min(axis=1) for part in parts]
+    return np.flatnonzero(np.concatenate(least) < below_usd) if least else np.zeros(0, np.int64)
+
+
+def _nondominated(figures: Floats, alike: Floats) -> Ints:
+    """Rows that no other row with the same `alike` is below in all figures; of equal ones the first."""
+    order = np.lexsort((*figures.T[::-1], alike))
+    kept: list[int] = []
+    for i in order.tolist():
+        before = figures[[each for each in kept if alike[each] == alike[i]]]
+        if not len(before) or not (before <= figures[i]).all(axis=1).any():
+            kept.append(i)
+    return np.array(kept, np.int64)
+
+
 def least_usd(offered: Offered, which: Ints, terms: NetTerms) -> Floats:
     """What no pair of these spots undercuts: [spots, standbys]; infinite where it cannot be in time at all."""
     spots, standbys = offered.spots, offered.standbys
     # [spots, standbys, z] throughout.
     rate, work, write = (values[which, None, None] for values in (spots.rate, spots.work_hours, spots.checkpoint_hours))
     sigma, standby_sigma = spots.log_sigma[which, None, None], standbys.log_sigma[None, :, None]
-    changeover = standbys.changeover_hours[None, :, None]
+    changeover = (standbys.changeover_hours[None, :] + offered.moving_hours[which])[..., None]
     room = terms.deadline_hours - terms.setup_hours
     largest = largest_in_time(
         (room - write - changeover)[..., 0], standbys.work_hours[None, :], standbys.log_sigma[None, :]

@@ -85,6 +85,7 @@ def some_offers(seed: int, spots: int, standbys: int) -> Offered:
             changeover_hours=drawn(0.2, 0.8, standbys),
         ),
         moving_usd=rng.uniform(0, 5, (spots, standbys)),
+        moving_hours=rng.uniform(0, 0.5, (spots, standbys)),
         allowed=rng.random((spots, standbys)) < 0.8,
     )
 
