@@ -26,8 +26,10 @@ def _impossible(found: Part) -> Group:
 
 
 def _decided(found: Part) -> Group:
-    parts: list[RenderableType] = [*_headline(found), *_bought(found["buy"]), *_committed(found["commit"])]
-    parts += [*_rented(found["rent"]), *_costs(found), *_sensitivity(found), *_proof(found), *_turned_down(found)]
+    parts: list[RenderableType] = [*_headline(found), *_used(found["use"]), *_bought(found["buy"])]
+    parts += [*_committed(found["commit"]), *_spent(found["commit_spend"]), *_rented(found["rent"]), *_costs(found)]
+    parts += [*_bound(found), *_not_bought(found["not_bought"]), *_risk(found["risk"]), *_sensitivity(found)]
+    parts += [*_proof(found), *_turned_down(found)]
     parts += [*sentences(found), footer(f"decision {found['id']}, prices of snapshot {found['snapshot_id']}")]
     return Group(*parts)
 
@@ -35,12 +37,17 @@ def _decided(found: Part) -> Group:
 def _headline(found: Part) -> list[RenderableType]:
     bought = [f"{each['machines']} x {plain(each['name'])}" for each in found["buy"]]
     terms = [f"{each['nodes']} x {plain(each['instance_type'])}" for each in found["commit"]]
+    terms += [f"{usd(each['usd_per_hour'])}/h of {_plan_name(each)}" for each in found["commit_spend"]]
     rents = any(each["on"] for each in found["rent"])
-    said = [f"buy {', '.join(bought)}"] if bought else []
+    uses = any(each["busy_share"] > 0 for each in found["use"])
+    said = ["use what you have"] if uses else []
+    said += [f"buy {', '.join(bought)}"] if bought else []
     said += [f"commit to {', '.join(terms)}"] if terms else []
     said += ["rent the rest" if said else "rent everything"] if rents else []
     cost = found["cost_usd"]
-    instead = f" instead of {usd(cost['rent_only'])} for renting everything" if cost["rent_only"] is not None else ""
+    without, decides = cost["without_buying"], bool(found["buy"] or found["commit"] or found["commit_spend"])
+    other = "with what you have and renting" if found["use"] else "for renting everything"
+    instead = f" instead of {usd(without)} {other}" if without is not None and decides else ""
     return [
         cell(f"Cheapest for {plain(found['name'])}: {', '.join(said)}", "bold green"),
         cell(
@@ -48,6 +55,20 @@ def _headline(found: Part) -> list[RenderableType]:
             f"{usd(found['upfront_usd'])} upfront."
         ),
     ]
+
+
+def _used(rows: Sequence[Part]) -> list[RenderableType]:
+    """What is there already."""
+    if not rows:
+        return []
+    shown = [(each["name"], number(each["units"]), percent(each["busy_share"]), _runs(each)) for each in rows]
+    titles = ("what", "number or USD/h", "busy", "runs a year")
+    return [heading("What you have"), listing(titles, shown, right=(1, 2))]
+
+
+def _runs(each: Part) -> str:
+    done = [f"{plain(run['name'])} {number(run['runs_per_year'])}" for run in each["runs_per_year"]]
+    return ", ".join(done) or "none: renting costs less"
 
 
 def _bought(rows: Sequence[Part]) -> list[RenderableType]:
@@ -85,6 +106,77 @@ def _term(each: Part) -> tuple[object, ...]:
         usd(each["total_obligation_usd"]),
         percent(each["busy_share"]),
     )
+
+
+def _plan_name(each: Part) -> str:
+    """`savings plan 1y, p5 in us-east-1`."""
+    family = f"{each['family']} " if each["family"] else "any machine "
+    return f"{each['price_kind'].replace('_', ' ')}, {plain(family)}in {plain(each['region'] or 'any region')}"
+
+
+def _spent(rows: Sequence[Part]) -> list[RenderableType]:
+    """Savings plans, and what they are spent on."""
+    if not rows:
+        return []
+    shown = [
+        (
+            _plan_name(each),
+            f"years {number(each['from_year'])} to {number(each['until_year'])}",
+            usd_per_hour(each["usd_per_hour"]),
+            usd(each["total_obligation_usd"]),
+            percent(each["busy_share"]),
+            ", ".join(
+                f"{plain(on['name'])} on {on['instance_type']} at {usd_per_hour(on['usd_per_node_hour'])}"
+                for on in each["on"]
+            ),
+        )
+        for each in rows
+    ]
+    titles = ("plan", "years", "USD/h", "whole obligation", "used", "for")
+    return [heading("What to commit to spending"), listing(titles, shown, right=(2, 3, 4))]
+
+
+def _bound(found: Part) -> list[RenderableType]:
+    """The limits that hold the answer back."""
+    said = [
+        f"{each['limit']}: {number(each['used'])} of {number(each['available'])} used"
+        + (f"; {plain(each['short'])}" if each["short"] else "")
+        + f"; without it: {plain(each['without_it'])}, {usd(each['would_save_usd'])} less"
+        for each in found["binding"]
+    ]
+    return [heading("Which limit binds"), *bullets(said)] if said else []
+
+
+def _not_bought(rows: Sequence[Part]) -> list[RenderableType]:
+    if not rows:
+        return []
+    shown = [
+        (
+            each["name"],
+            each["machines"],
+            usd(each["usd_each"]),
+            usd(each["extra_cost_usd"]),
+            "its electricity alone costs more than renting"
+            if each["electricity_alone_costs_more_than_renting"]
+            else "",
+        )
+        for each in rows
+    ]
+    titles = ("machine", "number", "each", "the best answer with it costs more by", "")
+    return [heading("What is not bought"), listing(titles, shown, right=(1, 2, 3))]
+
+
+def _risk(found: Part | None) -> list[RenderableType]:
+    """What each scenario makes of the decision."""
+    if found is None or len(found["scenarios"]) < 2:
+        return []
+    shown = [
+        (each["name"], percent(each["probability"]), usd(each["cost_usd"]), usd(each["saves_usd"]))
+        for each in found["scenarios"]
+    ]
+    loses = ("costs more than buying nothing with a probability of", percent(found["loses_probability"]))
+    titles = ("scenario", "probability", "cost", "saves on buying nothing")
+    return [heading("How sure that is"), listing(titles, shown, right=(1, 2, 3)), facts([loses])]
 
 
 def _rented(rows: Sequence[Part]) -> list[RenderableType]:

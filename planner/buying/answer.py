@@ -67,11 +67,15 @@ class Use:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instead:
-    """What the best answer with at least one of a machine costs more; `units` are how many it then has."""
+    """What the best answer with at least one of a machine costs more; `units` are how many it then has.
+
+    `never` is said of one whose electricity alone costs more than renting, for every job that it can do.
+    """
 
     machine: Machine
     units: int
     extra_usd: float
+    never: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -124,7 +124,10 @@ def _instead(given: Served, model: Model, best: Expanded) -> tuple[Instead, ...]
         source = given.sources[model.units[u].source]
         if other is not None and isinstance(source, Machine):
             extra = max(0.0, other.objective_usd - best.objective_usd)
-            found.append(Instead(machine=source, units=round(float(other.units[u])), extra_usd=extra))
+            able = np.isfinite(model.expansion.machine_hours[u])
+            never = bool((model.expansion.running_usd[u] >= model.expansion.rent_usd)[able].all())
+            units = round(float(other.units[u]))
+            found.append(Instead(machine=source, units=units, extra_usd=extra, never=never))
     return tuple(sorted(found, key=lambda each: each.extra_usd))
 
 

@@ -225,6 +225,7 @@ def _instead(each: Instead) -> Document:
         "machines": each.units,
         "usd_each": _usd(machine.usd),
         "extra_cost_usd": _usd(each.extra_usd),
+        "electricity_alone_costs_more_than_renting": each.never,
         "price_source": machine.source,
         "price_as_of": machine.as_of or None,
     }

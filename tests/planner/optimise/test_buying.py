@@ -131,6 +131,66 @@ def test_leaving_out_useless_sources_changes_no_cost(seed: int) -> None:
         assert reduced.objective_usd == pytest.approx(whole.objective_usd, rel=1e-6)
 
 
+def wide(seed: int) -> Expansion:
+    """More sources than an answer begins with, some of them divisible, some there already and limited, with one limit."""
+    rng = np.random.default_rng(seed)
+    sources, jobs, blocks = 24, 3, 5
+    hours = rng.uniform(0.5, 6, (sources, jobs))
+    hours[rng.random((sources, jobs)) < 0.3] = np.inf
+    there = rng.random(sources) < 0.1
+    return Expansion(
+        fixed_usd=np.where(there, 0.0, rng.uniform(200, 6000, sources)),
+        most_units=np.where(there, rng.integers(1, 3, sources), np.inf),
+        machine_hours=hours,
+        running_usd=np.where(np.isfinite(hours), rng.uniform(0.1, 4, (sources, jobs)), np.inf),
+        rent_usd=rng.uniform(3, 30, jobs),
+        hours=rng.uniform(50, 900, blocks),
+        runs_per_hour=rng.uniform(0, 0.9, (blocks, jobs)),
+        lasts=rng.random((sources, blocks)) < 0.9,
+        uses=np.where(there, 0.0, rng.uniform(0, 3, (1, sources))),
+        available=rng.uniform(2, 9, 1),
+        whole=rng.random(sources) < 0.8,
+    )
+
+
+@given(seed=SEEDS)
+@settings(max_examples=40, deadline=None)
+def test_pricing_sources_in_finds_what_the_model_with_all_of_them_does(seed: int) -> None:
+    model = wide(seed)
+    priced, whole = expand(model), expand(model, reduce=False)
+    assert priced is not None
+    assert whole is not None
+    assert priced.objective_usd == pytest.approx(whole.objective_usd, rel=1e-6)
+    assert priced.bound_usd <= whole.objective_usd * (1 + 1e-9)
+
+
+@given(seed=SEEDS)
+@settings(max_examples=15, deadline=None)
+def test_an_answer_without_its_large_proof_is_real_and_within_its_gap(seed: int) -> None:
+    model = wide(seed)
+    quick, proven = expand(model, most_shares=0), expand(model)
+    assert quick is not None
+    assert proven is not None
+    assert quick.objective_usd >= proven.objective_usd * (1 - 1e-6)
+    assert quick.bound_usd <= proven.objective_usd * (1 + 1e-6)
+    assert quick.gap == pytest.approx((quick.objective_usd - quick.bound_usd) / quick.objective_usd)
+
+
+@given(seed=SEEDS)
+@settings(max_examples=15, deadline=None)
+def test_a_unit_more_of_what_is_not_had_costs_at_least_what_it_is_priced_at(seed: int) -> None:
+    model = wide(seed)
+    found = expand(model)
+    assert found is not None
+    each = int(np.where((found.units == 0) & model.whole & np.isinf(model.most_units), found.missing_usd, -1).argmax())
+    least = np.zeros(len(found.units))
+    least[each] = 1.0
+    forced = expand(replace(model, least_units=least))
+    if forced is not None:
+        assert forced.objective_usd >= found.bound_usd - 1e-6
+        assert forced.objective_usd >= found.objective_usd * (1 - 1e-7)
+
+
 @given(seed=SEEDS)
 @settings(max_examples=10, deadline=None)
 def test_no_other_numbers_of_machines_cost_less(seed: int) -> None:

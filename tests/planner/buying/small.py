@@ -1,0 +1,75 @@
+"""A catalogue with one L4, a forecast of one job, and machines that are owned."""
+
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+from api.documents.forecast import parse_forecast
+from catalog.columns import Columns, columns_of
+from catalog.offer import InstanceType, Offer
+from catalog.owned import OwnedMachine
+from planner.buying.answer import Decided
+from planner.buying.decide import decide
+from planner.buying.forecast import Forecast
+from planner.settings import PlannerSettings
+from providers.local import read_inventory
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+SETTINGS = PlannerSettings()
+JOB = {"workload": {"kind": "preset", "model": "resnet-50", "samples": "10M"}}
+PLAN_SOURCE = "AWS savings plan price files (EC2 Instance Savings Plan)"
+
+
+def catalogue(**usd_per_hour: float) -> Columns:
+    """One machine with an L4 at these prices by kind; savings plan rates say whose they are."""
+    machine = InstanceType(
+        provider="aws", name="g6.xlarge", accelerator="L4", accelerator_count=Fraction(1), source="made"
+    )
+    offers = [
+        Offer(
+            provider="aws",
+            region="us-east-1",
+            instance_type=machine.name,
+            price_kind=kind,
+            usd_micros_per_hour=round(usd * 1e6),
+            observed_at=NOW,
+            source=PLAN_SOURCE if kind.startswith("savings_plan") else "made",
+        )
+        for kind, usd in usd_per_hour.items()
+    ]
+    return columns_of("made", NOW, [machine], offers)
+
+
+def forecast(**changes: Any) -> Forecast:
+    """A year of one job with one card to buy, nothing discounted, no residual value."""
+    given = {
+        "horizon_years": 1,
+        "discount_rate": 0,
+        "residual_share": 0,
+        "life_years": 1,
+        "electricity_usd_per_kwh": 0.25,
+        "machines": ["L4"],
+        "prices": [{"accelerator": "L4", "usd": 1900, "power_watts": 200, "form": "node"}],
+        "jobs_wait": True,
+        "commitments": [],
+        "jobs": [{"job": JOB, "per_year": 400}],
+    }
+    return parse_forecast(given | changes, now=NOW)
+
+
+def decided(
+    asked: Forecast,
+    columns: Columns,
+    settings: PlannerSettings = SETTINGS,
+    owned: tuple[OwnedMachine, ...] = (),
+) -> Decided:
+    """The decision, which there must be."""
+    found = decide(asked, columns, settings, owned)
+    assert isinstance(found, Decided)
+    return found
+
+
+def an_own_l4(**changes: Any) -> tuple[OwnedMachine, ...]:
+    """One L4 of the user's own at 0.40 USD per kWh."""
+    machine = {"name": "old", "accelerator": "L4", "usd_per_hour": 0, "power_watts": 200} | changes
+    return read_inventory({"electricity_usd_per_kwh": 0.4, "machines": [machine]})
