@@ -114,20 +114,28 @@ CLOSEST = 3
 
 
 def _instead(given: Served, model: Model, best: Expanded) -> tuple[Instead, ...]:
-    """What the best answer with at least one of a machine costs more, for the machines that come closest to paying."""
-    mine = [u for u in _machines(given, model) if not best.units[u]]
+    """What the best answer with at least one of a machine costs more, for the machines that come closest to paying.
+
+    Close is what a unit misses, as a share of its price; one that can do no job is not asked after.
+    """
+    data = model.expansion
+    able = np.isfinite(data.machine_hours)
+    mine = [u for u in _machines(given, model) if not best.units[u] and able[u].any()]
     found = []
-    for u in sorted(mine, key=lambda u: float(best.missing_usd[u]))[:CLOSEST]:
-        least = model.expansion.least_units.copy()
+    for u in sorted(mine, key=lambda u: float(best.missing_usd[u] / max(1.0, data.fixed_usd[u])))[:CLOSEST]:
+        least = data.least_units.copy()
         least[u] = 1.0
-        other = expand(replace(model.expansion, least_units=least), likely=best.units > 0, most_shares=MOST_SHARES)
+        other = expand(replace(data, least_units=least), likely=best.units > 0, most_shares=MOST_SHARES)
         source = given.sources[model.units[u].source]
         if other is not None and isinstance(source, Machine):
-            extra = max(0.0, other.objective_usd - best.objective_usd)
-            able = np.isfinite(model.expansion.machine_hours[u])
-            never = bool((model.expansion.running_usd[u] >= model.expansion.rent_usd)[able].all())
-            units = round(float(other.units[u]))
-            found.append(Instead(machine=source, units=units, extra_usd=extra, never=never))
+            found.append(
+                Instead(
+                    machine=source,
+                    units=round(float(other.units[u])),
+                    extra_usd=max(0.0, other.objective_usd - best.objective_usd),
+                    never=bool((data.running_usd[u] >= data.rent_usd)[able[u]].all()),
+                )
+            )
     return tuple(sorted(found, key=lambda each: each.extra_usd))
 
 
