@@ -47,12 +47,22 @@ def sentences(answer: Part) -> list[RenderableType]:
     return parts
 
 
+#: By what was made least.
+_LEAST = {"cost": "Cheapest", "time": "Fastest", "carbon": "Least carbon"}
+_WHY = {"cost": "Why nothing is cheaper", "time": "Why nothing is faster", "carbon": "Why nothing emits less"}
+
+
+def _aim(plan: Part) -> str:
+    """What the plan makes least: cost, time or carbon."""
+    return str((plan["certificate"].get("objective") or {}).get("of", "cost"))
+
+
 def _headline(plan: Part) -> list[RenderableType]:
     cost, hours = plan["cost_usd"], plan["hours"]
     what = " then ".join(f"{machines(phase)} in {place(phase)}" for phase in plan["phases"])
     name = (plan.get("job") or {}).get("name") or "this job"
     return [
-        cell(f"Cheapest for {plain(name)}: {what}", "bold green"),
+        cell(f"{_LEAST[_aim(plan)]} for {plain(name)}: {what}", "bold green"),
         cell(
             f"Expected {usd(cost['expected'])} and {duration(hours['expected'])}, done {when(plan.get('finishes_at'))};"
             f" 19 of 20 such runs stay within {usd(cost['p95'])} and {duration(hours['p95'])}."
@@ -73,17 +83,29 @@ def _certificate(plan: Part) -> list[RenderableType]:
         [
             ("compared", f"{number(proof['offers_considered'])} offers"),
             ("configurations", f"{number(proof['configurations_considered'])} (machine, node count, place, kind)"),
-            ("objective", usd(proof["objective_usd"])),
-            ("lower bound", f"{usd(proof['bound_usd'])}, gap {number(float(proof['gap']))}"),
+            *_proven(proof, _aim(plan)),
             ("proven by", proof.get("solver")),
         ]
     )
     rejected = sorted(proof["rejected"].items(), key=lambda item: -item[1])
     rows = [(number(count), reason) for reason, count in rejected]
     return [
-        heading("Why nothing is cheaper"),
+        heading(_WHY[_aim(plan)]),
         shown,
         *([listing(("left out", "because"), rows, right=(0,))] if rows else []),
+    ]
+
+
+def _proven(proof: Part, aim: str) -> list[tuple[str, object]]:
+    """Objective and bound: of cost in dollars, of time or carbon in its own unit with the least cost beside it."""
+    gap = f"gap {number(float(proof['gap']))}"
+    if aim == "cost":
+        return [("objective", usd(proof["objective_usd"])), ("lower bound", f"{usd(proof['bound_usd'])}, {gap}")]
+    least = proof["objective"]
+    return [
+        ("objective", f"{number(least['value'])} {least['unit']}"),
+        ("lower bound", f"{number(least['bound'])} {least['unit']}, {gap}"),
+        ("least cost for it", usd(proof["objective_usd"])),
     ]
 
 

@@ -8,10 +8,10 @@ The price at which X would win is the break-even of one offer: of the configurat
 deadline, at any cost, the price per node-hour at which the best node count on that offer costs what the plan costs.
 Cost is linear in the price, cost(p) = other + paid x p / price, so p* = price x (1 - (cost - plan's) / paid), exactly;
 rounded down to a micro-dollar it costs no more than the plan. The *discount* is the least percentage off all prices of
-X at which some configuration of X ties.
+X at which some configuration of X ties, or the best plan of X in several phases, whose cost falls as linearly.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
@@ -151,6 +151,11 @@ def _steps(
     return steps(candidates(question), chosen, replanned, known if weighs_carbon(question.job) else None)
 
 
+def _choices(plan: Planned) -> list[Choice]:
+    """What the plan runs on, machines that merely stand by included: without them it would not be the same plan."""
+    return [phase.choice for phase in plan.phases]
+
+
 def _uses(about: Named, choice: Choice) -> bool:
     offer = choice.offer
     return about.has(choice.instance_type, offer.provider, offer.region, offer.price_kind)
@@ -167,7 +172,7 @@ def _about(
 ) -> About:
     """The best plan on X, why there is none, or what it would take; and what X is worth."""
     only, others = (narrowed(supply, about, keep=keep) for keep in (True, False))
-    used = [_uses(about, phase.choice) for phase in chosen.phases] if isinstance(chosen, Planned) else []
+    used = [_uses(about, each) for each in _choices(chosen)] if isinstance(chosen, Planned) else []
     without = None
     if offered(others) and (worth or any(used)):
         without = chosen if isinstance(chosen, Planned) and not any(used) else _planned(job, others, past_runs)
@@ -180,6 +185,8 @@ def _about(
     ties = None
     if isinstance(chosen, Planned) and job.objective == "cost":
         ties = break_even(candidates(_question(job, only, past_runs)), chosen.cost.expected)
+        if ties is not None and isinstance(best, Planned):
+            ties = replace(ties, discount_percent=min(ties.discount_percent, _off(best, chosen)))
     return About(named=about, verdict=verdict, best=best, without=without, break_even=ties)
 
 
@@ -209,6 +216,12 @@ def break_even(found: Candidates, target: int) -> BreakEven | None:
     )
 
 
+def _off(best: Planned, chosen: Planned) -> float:
+    """Per cent off all prices per hour at which one plan, as it is, costs what the other does; inf if none is enough."""
+    extra, paid = best.cost.expected - chosen.cost.expected, best.cost.compute + best.cost.setup
+    return 100 * extra / paid if paid >= extra and paid > 0 else np.inf
+
+
 def _paid_by_the_hour(table: Configurations) -> tuple[Floats, Floats]:
     """Micro-dollars of each configuration that follow the price per node-hour, and those that do not."""
     paid = (table.bill.compute_usd + table.bill.setup_usd) * 1e6
@@ -221,6 +234,6 @@ def _without_chosen(
     """The best plan on other accelerators than the plan's; None where there are no others at all."""
     if isinstance(chosen, Infeasible):
         return None
-    used = tuple(sorted({phase.choice.accelerator for phase in chosen.phases}))
+    used = tuple(sorted({each.accelerator for each in _choices(chosen)}))
     others = narrowed(supply, Named(text="", field="accelerator", names=used), keep=False)
     return _planned(job, others, past_runs) if offered(others) else None

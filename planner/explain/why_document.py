@@ -61,7 +61,9 @@ def _plan(plan: Planned) -> Document:
         "hours": _round(plan.hours.expected),
         "hours_confident": _round(plan.hours.confident),
         "carbon_kg": _maybe(carbon_of(plan)),
-        "phases": [choice_document(phase.choice) for phase in plan.phases],
+        "phases": [
+            choice_document(phase.choice) | {"role": phase.role, "share": _round(phase.share)} for phase in plan.phases
+        ],
     }
 
 
@@ -221,7 +223,8 @@ def _assumptions(job: TrainingJob) -> tuple[str, ...]:
     return (
         "the best plan on something named runs on it alone; the best plan without it uses none of it in any phase",
         "the price at which something wins is that of one offer, all else as it is; the discount is off all its offers",
-        f"what a requirement is worth is told over runs on one configuration of up to {searched_nodes(job)} nodes",
+        f"what giving up a requirement gains is told over runs on one configuration of up to {searched_nodes(job)} nodes",
+        "moves between configurations may gain more than that by giving up a requirement",
         "steps, sums of money and the frontier are those of runs on one configuration; a day more or less is planned anew",
         "duals are those of the choice relaxed to a mix of configurations by share of the work",
         ASSUMED,
