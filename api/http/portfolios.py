@@ -69,13 +69,9 @@ async def portfolio(
     key = Idempotency.read(request, body, query.model_dump_json())
     prefer = Prefer.read(request)
 
-    def begin() -> Document:
-        return {"run": _begin(gpuplan, pool, document, query)}
-
-    begun = await workers.run(key.once, gpuplan, begin)
-    await wait_for(pool, begun["run"], prefer.wait_seconds)
-    run = await workers.run(gpuplan.stored_run, begun["run"])
-    return _answer(run, prefer)
+    run_id = await workers.run(_run_of, key, gpuplan, pool, document, query)
+    await wait_for(pool, run_id, prefer.wait_seconds)
+    return _answer(await workers.run(gpuplan.stored_run, run_id), prefer)
 
 
 @router.get(
@@ -87,6 +83,20 @@ async def portfolio(
 def saved_portfolio(request: Request, portfolio_id: str, gpuplan: OurGpuplan) -> Response:
     """The answer as it was given, under the id of its run, once that has ended."""
     return json_with_etag(request, gpuplan.run_answer(portfolio_id, "portfolio"))
+
+
+def _run_of(key: Idempotency, gpuplan: Gpuplan, pool: Pool, document: Document, query: PortfolioQuery) -> str:
+    """The id of the run that answers this request: one for all requests that carry the same key."""
+    begun: list[str] = []
+
+    def begin() -> Document:
+        begun.append(_begin(gpuplan, pool, document, query))
+        return {"run": begun[0]}
+
+    counts: str = key.once(gpuplan, begin)["run"]
+    if begun and begun[0] != counts and (ours := pool.pulse(begun[0])) is not None:
+        ours.cancel("the same request came twice at once, and the other run answers it")
+    return counts
 
 
 def _begin(gpuplan: Gpuplan, pool: Pool, document: Document, query: PortfolioQuery) -> str:
@@ -109,10 +119,11 @@ def _begin(gpuplan: Gpuplan, pool: Pool, document: Document, query: PortfolioQue
 
 
 def _answer(run: Run, prefer: Prefer) -> Response:
-    """The answer, why there is none, or where it will be."""
-    if run.error is not None and run.status == "failed":
+    """The answer, why there is none, or where it will be; always the latter for one who does not wait."""
+    waited = prefer.wait_seconds > 0
+    if waited and run.error is not None and run.status == "failed":
         raise Refused(run.error.get("status", 500), run.error["detail"], faults=faults_of(run.error))
-    if run.answer is not None:
+    if waited and run.answer is not None:
         headers = prefer.headers() | {"Content-Location": f"/v1/portfolios/{run.id}"}
         return Response(to_json(run.answer), media_type="application/json", headers=headers)
     headers = prefer.headers() | {"Location": f"/v1/runs/{run.id}", "Retry-After": str(POLL_SECONDS)}

@@ -97,9 +97,12 @@ def faults_under(where: str, *, but: frozenset[str] = frozenset()) -> Iterator[N
     try:
         yield
     except UnusableInput as error:
-        raise UnusableInput(
-            *(
-                fault if fault.path and fault.path[0] in but else Fault((where, *fault.path), fault.message)
-                for fault in error.faults
-            )
-        ) from None
+        raise UnusableInput(*(_placed(fault, where, but) for fault in error.faults)) from None
+
+
+def _placed(fault: Fault, where: str, but: frozenset[str]) -> Fault:
+    first, *rest = fault.path or ("",)
+    if first in but:
+        return fault
+    # The solver names the step by its unit, the document does not.
+    return Fault((where, *(("step",) if first == "step_hours" else (first,) if first else ()), *rest), fault.message)

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from api.app import Gpuplan
 from api.http.service import create_service
 from api.settings import Environment
 from catalog.errors import StoreFailure
+from catalog.runs import SILENCE, Run
 from catalog.store import Store
 from providers.contract import Rows
 from tests.api.clouds_for_tests import NOWHERE, making
@@ -132,3 +134,56 @@ def test_a_store_that_fails_at_the_end_is_said_where_the_report_would_be(
     response = client.post("/v1/refreshes")
     report = ended(client, response.headers["location"])
     assert (report["status"], report["error"]) == ("failed", "database: disk is full; nothing was written")
+
+
+def test_another_process_on_the_same_store_sees_a_refresh_run_and_end(
+    gate: Gate, client: httpx.Client, served: Served, tmp_path: Path
+) -> None:
+    other = Gpuplan(Environment(database_url=f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}"))
+    with served(create_service(other)) as elsewhere:
+        begun = client.post("/v1/refreshes").json()
+        assert gate.inside.wait(30)
+        for path in (f"/v1/refreshes/{begun['id']}", f"/v1/runs/{begun['id']}"):
+            assert elsewhere.get(path).json()["status"] == "running"
+        refused = elsewhere.delete(f"/v1/runs/{begun['id']}")
+        assert (refused.status_code, "cannot be cancelled" in refused.json()["detail"]) == (409, True)
+        gate.go_on.set()
+        report = ended(elsewhere, f"/v1/refreshes/{begun['id']}")
+        assert report["outcome"] == "whole"
+        run = ended(elsewhere, f"/v1/runs/{begun['id']}")
+        assert (run["status"], run["kind"], run["answer"]) == ("done", "refresh", None)
+        assert elsewhere.get(run["answer_at"]).json() == report
+        assert run["progress"] == {"aws": {"done": 2, "total": 2}}
+    other.store.close()
+
+
+def test_a_refresh_whose_process_died_has_failed_and_says_so(client: httpx.Client, tmp_path: Path) -> None:
+    store = Store.open(f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}")
+    at = datetime.now(UTC) - SILENCE - timedelta(seconds=1)
+    run = Run(id="refresh-1", kind="refresh", status="running", request={"asked": ["aws"]}, created_at=at, beat_at=at)
+    store.runs.add(run)
+    store.close()
+    report = client.get("/v1/refreshes/refresh-1").json()
+    assert (report["status"], report["asked"]) == ("failed", ["aws"])
+    assert "its process ended" in report["error"]
+    assert client.get("/v1/runs/refresh-1").json()["status"] == "failed"
+
+
+def test_a_refresh_that_was_slow_to_say_so_has_ended_as_its_report_says(
+    gate: Gate, client: httpx.Client, tmp_path: Path
+) -> None:
+    gate.go_on.set()
+    begun = client.post("/v1/refreshes").json()
+    report = ended(client, f"/v1/refreshes/{begun['id']}")
+    ended(client, f"/v1/runs/{begun['id']}")
+    store = Store.open(f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}")
+    with store.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE runs SET status = 'failed', error = '{\"detail\": \"silent\"}'")
+    run = client.get(f"/v1/runs/{begun['id']}").json()
+    assert (run["status"], run["error"]) == ("done", None)
+    assert client.get(run["answer_at"]).json() == report
+    with store.engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM runs")
+    assert client.get(f"/v1/runs/{begun['id']}").json()["status"] == "done"
+    assert client.get(f"/v1/refreshes/{begun['id']}").json() == report
+    store.close()

@@ -1,0 +1,256 @@
+"""Portfolios over HTTP: answered at once or followed as a run, by any process, until done, cancelled or given up."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.types import ASGIApp
+
+from api.app import Gpuplan
+from api.http.service import create_service
+from api.runs.execute import KINDS, execute
+from api.runs.pool import Pool
+from api.runs.pulse import Pulse
+from catalog.errors import UnusableInput
+from catalog.runs import SILENCE, Run
+from tests.api.conftest import Ended
+
+Served = Callable[[ASGIApp], AbstractContextManager[httpx.Client]]
+
+TUNING: dict[str, Any] = {
+    "workload": {"kind": "preset", "model": "llama-3-8b", "tokens": "200M", "sequence_length": 4096},
+    "training": {"method": "lora", "precision": "bf16"},
+    "constraints": {"max_nodes": 2, "providers": ["aws"], "price_kinds": ["on_demand"], "accelerators": ["A10G"]},
+}
+AT_ONCE = {"Prefer": "wait=30"}
+LATER = {"Prefer": "respond-async"}
+
+
+def document(count: int = 2, **more: object) -> dict[str, Any]:
+    jobs = [TUNING | {"name": f"job-{i}", "deadline": "48h"} for i in range(count)]
+    return {"start": "2026-11-21T12:00Z", "slot": "2h", "jobs": jobs} | more
+
+
+def hard() -> dict[str, Any]:
+    """More jobs than fit, each a little different: no proof within a minute, and a plan at once."""
+    workload, jobs = TUNING["workload"], []
+    for i in range(30):
+        sized = {"workload": workload | {"tokens": f"{150 + 13 * (i % 9)}M"}, "value": 300 + 7 * i % 50}
+        jobs.append(TUNING | sized | {"deadline": f"{30 + i % 17}h", "release": f"{i % 11}h"})
+    quotas = [{"provider": "aws", "accelerators": 40}]
+    return {"start": "2026-11-21T12:00Z", "slot": "1h", "quotas": quotas, "jobs": jobs}
+
+
+def ended(client: httpx.Client, path: str) -> dict[str, Any]:
+    for _ in range(600):
+        found: dict[str, Any] = client.get(path).json()
+        if found["status"] not in {"queued", "running"}:
+            return found
+        time.sleep(0.05)
+    pytest.fail("the run did not end")
+
+
+def test_a_portfolio_that_is_soon_planned_is_the_object_that_the_command_line_gives(
+    client: httpx.Client, run: Callable[..., Ended], job_file: Callable[..., Path]
+) -> None:
+    response = client.post("/v1/portfolios?iterations=50&seed=3", json=document(), headers=AT_ONCE)
+    assert response.status_code == 200, response.text
+    shown = json.loads(run("portfolio", job_file(document()), "--json", "--iterations", "50", "--seed", "3").out)
+    answer = response.json()
+    assert answer["portfolio"] == shown["portfolio"]
+    assert set(answer) == set(shown) == {"portfolio", "meta"}
+    assert response.headers["preference-applied"] == "wait=30"
+    kept = client.get(response.headers["content-location"])
+    assert kept.json() == answer
+    assert client.get(kept.url, headers={"If-None-Match": kept.headers["etag"]}).status_code == 304
+
+
+def test_one_who_does_not_wait_follows_the_run_to_the_same_answer(client: httpx.Client) -> None:
+    response = client.post("/v1/portfolios", json=document(), headers=LATER)
+    assert response.status_code == 202
+    assert (response.headers["preference-applied"], response.headers["vary"]) == ("respond-async", "Prefer")
+    begun = response.json()
+    assert response.headers["location"] == f"/v1/runs/{begun['id']}"
+    assert begun["kind"] == "portfolio"
+    found = ended(client, response.headers["location"])
+    assert (found["status"], found["kind"], found["error"]) == ("done", "portfolio", None)
+    assert client.get(found["answer_at"]).json() == found["answer"]
+    certificate = found["answer"]["portfolio"]["certificate"]
+    assert found["progress"]["best_usd"] == certificate["objective_usd"]
+    assert (found["progress"]["jobs_planned"], found["progress"]["jobs"]) == (2, 2)
+    assert found["created_at"] <= found["started_at"] <= found["finished_at"]
+
+
+def test_a_long_one_answers_within_a_second_or_so_and_a_cancel_keeps_the_best_plan_with_its_gap(
+    client: httpx.Client,
+) -> None:
+    response = client.post("/v1/portfolios?time_limit=600", json=hard())
+    assert response.status_code == 202, response.text
+    path = response.headers["location"]
+    for _ in range(100):
+        running = client.get(path)
+        if running.json()["progress"]:
+            break
+        time.sleep(0.1)
+    assert (running.json()["status"], running.headers["retry-after"]) == ("running", "2")
+    assert client.get(f"/v1/portfolios/{running.json()['id']}").status_code == 404
+    asked = client.delete(path)
+    assert (asked.status_code, asked.json()["cancel_asked"]) == (200, True)
+    found = ended(client, path)
+    assert found["status"] == "cancelled"
+    portfolio = found["answer"]["portfolio"]
+    assert portfolio["jobs"]
+    assert portfolio["certificate"]["gap"] == pytest.approx(found["progress"]["gap"], rel=1e-4)
+    assert client.delete(path).json() == found
+
+
+def test_the_same_key_is_one_run(client: httpx.Client) -> None:
+    key = {"Idempotency-Key": "portfolio-1"}
+    first = client.post("/v1/portfolios", json=document(), headers=LATER | key)
+    again = client.post("/v1/portfolios", json=document(), headers=AT_ONCE | key)
+    assert again.status_code == 200
+    assert again.headers["content-location"].rsplit("/", 1)[1] == first.json()["id"]
+    other = client.post("/v1/portfolios", json=document(3), headers=key)
+    assert (other.status_code, other.json()["errors"][0]["in"]) == (422, "header")
+
+
+class Held:
+    """Executes runs when it is told to."""
+
+    def __init__(self, gpuplan: Gpuplan) -> None:
+        self.gpuplan, self.go_on = gpuplan, threading.Event()
+
+    def __call__(self, pulse: Pulse) -> None:
+        while not self.go_on.wait(0.02) and not pulse.cancelled():
+            pass
+        execute(self.gpuplan, pulse)
+
+
+@pytest.fixture
+def held(gpuplan: Gpuplan) -> Iterator[Held]:
+    made = Held(gpuplan)
+    yield made
+    made.go_on.set()
+
+
+@pytest.fixture
+def slow(gpuplan: Gpuplan, held: Held, served: Served) -> Iterator[httpx.Client]:
+    service = create_service(gpuplan)
+    service.state.pool = Pool(held, at_once=1, waiting=1)
+    with served(service) as found:
+        yield found
+        held.go_on.set()
+
+
+def test_more_runs_than_may_wait_are_refused_with_when_to_come_back(slow: httpx.Client, held: Held) -> None:
+    begun = [slow.post("/v1/portfolios", json=document(), headers=LATER) for _ in range(2)]
+    assert [each.status_code for each in begun] == [202, 202]
+    refused = slow.post("/v1/portfolios", json=document(), headers=LATER)
+    assert (refused.status_code, refused.headers["content-type"]) == (503, "application/problem+json")
+    assert int(refused.headers["retry-after"]) > 0
+    assert [slow.delete(each.headers["location"]).status_code for each in begun] == [200, 200]
+    found = [ended(slow, each.headers["location"]) for each in begun]
+    assert [(each["status"], each["answer"], each["answer_at"]) for each in found] == [("cancelled", None, None)] * 2
+    missing = slow.get(f"/v1/portfolios/{found[0]['id']}")
+    assert (missing.status_code, "its run cancelled" in missing.json()["detail"]) == (404, True)
+
+
+def test_another_process_on_the_same_store_follows_and_cancels_a_run(
+    slow: httpx.Client, client: httpx.Client, held: Held
+) -> None:
+    path = slow.post("/v1/portfolios", json=document(), headers=LATER).headers["location"]
+    assert client.get(path).json()["status"] in {"queued", "running"}
+    assert client.delete(path).json()["cancel_asked"]
+    assert ended(client, path)["status"] == "cancelled"
+    path = slow.post("/v1/portfolios", json=document(), headers=LATER).headers["location"]
+    held.go_on.set()
+    assert ended(client, path)["answer"] == ended(slow, path)["answer"]
+
+
+def test_a_service_that_stops_ends_its_runs_and_the_next_one_knows(
+    gpuplan: Gpuplan, client: httpx.Client, held: Held, served: Served
+) -> None:
+    service = create_service(gpuplan)
+    service.state.pool = Pool(held, at_once=1, waiting=1)
+    with served(service) as stopping:
+        path = stopping.post("/v1/portfolios", json=document(), headers=LATER).headers["location"]
+    found = client.get(path).json()
+    assert (found["status"], found["error"]) == ("cancelled", {"detail": "the service was stopped"})
+
+
+def test_a_run_whose_process_died_has_failed_and_says_so(gpuplan: Gpuplan, client: httpx.Client) -> None:
+    long_ago = datetime.now(UTC) - SILENCE - timedelta(seconds=1)
+    run = Run(id="of-the-dead", kind="portfolio", status="running", request={}, created_at=long_ago, beat_at=long_ago)
+    gpuplan.store.runs.add(run)
+    found = client.get("/v1/runs/of-the-dead").json()
+    assert found["status"] == "failed"
+    assert "its process ended" in found["error"]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"jobs": [{}] * 100_000}, "/jobs"),
+        ({"jobs": []}, "/jobs"),
+        ({"jobs": 7}, "/jobs"),
+        ({"jobs": [TUNING], "slots": 4}, "/slots"),
+        ({"jobs": [TUNING | {"deadline": "soon"}]}, "/jobs/0/deadline"),
+        ({"jobs": [TUNING | {"release": "2020-01-01T00:00Z"}]}, "/jobs/0/release"),
+        ({"jobs": [TUNING], "horizon": "7d", "slot": "5min"}, "/slot"),
+        ({"jobs": [TUNING], "quotas": [{"provider": "aws", "accelerators": -1}]}, "/quotas/0/accelerators"),
+    ],
+)
+def test_a_portfolio_that_cannot_be_read_is_a_problem_with_a_pointer_and_no_run(
+    client: httpx.Client, body: dict[str, Any], pointer: str
+) -> None:
+    response = client.post("/v1/portfolios", json=body, headers=LATER)
+    assert response.status_code == 422, response.text
+    assert pointer in [each["pointer"] for each in response.json()["errors"]]
+
+
+def test_a_fault_that_only_planning_finds_is_the_same_problem_at_once_and_later(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_large(*_: object) -> dict[str, Any]:
+        raise UnusableInput.at("slot", message="makes too many columns; give a longer slot")
+
+    monkeypatch.setitem(KINDS, "portfolio", too_large)
+    at_once = client.post("/v1/portfolios", json=document(), headers=AT_ONCE)
+    assert (at_once.status_code, at_once.headers["content-type"]) == (422, "application/problem+json")
+    [fault] = at_once.json()["errors"]
+    assert (fault["pointer"], fault["in"]) == ("/slot", "body")
+    later = ended(client, client.post("/v1/portfolios", json=document(), headers=LATER).headers["location"])
+    assert (later["status"], later["answer"]) == ("failed", None)
+    assert later["error"]["errors"] == [{"pointer": "/slot", "detail": fault["detail"]}]
+
+
+def test_a_body_beyond_all_portfolios_is_cut_off(client: httpx.Client) -> None:
+    response = client.post("/v1/portfolios", json={"jobs": [TUNING] * 100_000})
+    assert response.status_code == 413
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["time_limit=0", "time_limit=nan", "time_limit=inf", "time_limit=3601", "iterations=0", "seed=-1", "limit=3"],
+)
+def test_a_search_without_sense_is_refused(client: httpx.Client, query: str) -> None:
+    response = client.post(f"/v1/portfolios?{query}", json=document())
+    assert (response.status_code, response.json()["errors"][0]["in"]) == (422, "query")
+
+
+def test_a_snapshot_that_is_not_there_is_not_found(client: httpx.Client) -> None:
+    assert client.post("/v1/portfolios?snapshot=feed", json=document()).status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/v1/runs/nobody", "/v1/portfolios/nobody", "/v1/runs/%00", "/v1/buy/nobody"])
+def test_what_nobody_asked_for_is_not_found(client: httpx.Client, path: str) -> None:
+    for response in (client.get(path), client.delete(path)):
+        assert response.status_code in {404, 405}
+        assert response.headers["content-type"] == "application/problem+json"
