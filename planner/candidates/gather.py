@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.configurations import Configurations, Estimated, configurations, estimated, joined
+from planner.candidates.configurations import Configurations, Estimated, configurations, estimated, joined, of_a_share
 from planner.candidates.market import Market
 from planner.candidates.places import region_costs
 from planner.candidates.requirements import BIT, CARBON, refuse_what_matches_nothing
@@ -20,6 +20,7 @@ from planner.question import Question
 class Candidates:
     """Configurations that meet every constraint but deadline and budget, and what became of all offers.
 
+    `table` holds those that can do all of the work, `shares` also those that have room for a part of it only.
     `screened`, `costs` and `estimated` have one element per market.
     """
 
@@ -28,6 +29,7 @@ class Candidates:
     costs: tuple[RegionCosts, ...]
     estimated: tuple[Estimated, ...]
     table: Configurations
+    shares: Configurations
     offers_considered: int
     rejected: dict[str, int]
 
@@ -49,13 +51,13 @@ def candidates(question: Question, *, relaxed_nodes: int | None = None) -> Candi
         own = bool(market.owned)
         costs = region_costs(market.columns, job.data, stored_gb)
         rate = settings.default_interruptions_per_hour
-        screened = screen(job, market.snapshot, costs, rate, own=own, keep_breakers=relaxed)
+        screened = screen(job, market.snapshot, costs, rate, own=own, paid=market.term_paid, keep_breakers=relaxed)
         each = estimated(question, market, screened, relaxed_nodes or job.constraints.max_nodes)
-        parts.append(configurations(question, number, screened, each, costs))
+        parts.append(of_a_share(question, number, screened, each, costs))
         screens.append(screened)
         places.append(costs)
         ready.append(each)
-        for reason, count in _rejections(job, market, screened, each, parts[-1]).items():
+        for reason, count in _rejections(job, market, screened, each, parts[-1].whole()).items():
             rejected[reason] = rejected.get(reason, 0) + count
     table = joined(parts)
     if not relaxed:
@@ -65,7 +67,8 @@ def candidates(question: Question, *, relaxed_nodes: int | None = None) -> Candi
         screened=tuple(screens),
         costs=tuple(places),
         estimated=tuple(ready),
-        table=table,
+        table=table.whole(),
+        shares=table,
         offers_considered=sum(len(market.columns) for market in question.markets),
         rejected=rejected,
     )

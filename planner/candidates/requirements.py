@@ -50,14 +50,23 @@ class Broken:
 
 
 @lru_cache(maxsize=64)
-def broken(columns: Columns, shapes: Shapes, constraints: Constraints, *, own: bool = False) -> Broken:
-    """The bits for one set of constraints over one snapshot, or over the user's `own` machines."""
+def broken(
+    columns: Columns, shapes: Shapes, constraints: Constraints, *, own: bool = False, paid: bool = False
+) -> Broken:
+    """The bits for one set of constraints over one snapshot, or over the user's `own` machines.
+
+    Commitments that are `paid` for already may be used unless the job names price kinds and theirs is not among them.
+    """
     if own:
         constraints = replace(constraints, regions=(), geography=())
     return Broken(
         by_type=_by_type(columns, shapes, constraints),
         by_region=_by_region(columns, constraints),
-        by_kind=_by_kind(columns.kinds, constraints),
+        by_kind=(
+            np.zeros(len(columns.kinds), np.uint16)
+            if paid and not constraints.price_kinds
+            else _by_kind(columns.kinds, constraints)
+        ),
     )
 
 

@@ -56,15 +56,17 @@ def screen(
     default_rate: float,
     *,
     own: bool = False,
+    paid: bool = False,
     keep_breakers: bool = False,
 ) -> Screened:
     """Offers that no other offer of the same machine beats.
 
     With `keep_breakers` offers that break requirements stay, and dominate only offers that break
     at least the same: what the search for relaxations needs. `own` machines are exempt from
-    region constraints, and none beats another: there are only so many of each, free at their own hours.
+    region constraints, and none beats another: there are only so many of each, free at their own hours. Commitments
+    that are `paid` for need no naming among price kinds.
     """
-    bits = broken(snapshot.columns, snapshot.shapes, job.constraints, own=own)
+    bits = broken(snapshot.columns, snapshot.shapes, job.constraints, own=own, paid=paid)
     code = _codes(job, snapshot, bits)
     rejected = {} if keep_breakers else _count(code, snapshot.group_size)
     allowed = code >> _HARD_SHIFT == 0 if keep_breakers else code == 0

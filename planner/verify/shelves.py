@@ -75,7 +75,7 @@ def shelves(
 ) -> Shelves:
     """Every lot of the snapshot (shelf 0), of held commitments, and of own machines."""
     lots = [*_of_snapshot(columns, settings, constraints)]
-    held = [*_held(lots, settings)]
+    held = [*_held(lots, settings, named=bool(constraints.price_kinds))]
     own = [*_own(owned, settings, constraints, shelf=1 + len({each.nodes for each in settings.held}))]
     lots = [*lots, *held, *own]
     return Shelves(lots=tuple(lots), offers=sum(lot.size for lot in lots))
@@ -134,8 +134,11 @@ def _rate(kind: PriceKind, rate: float | None, settings: PlannerSettings) -> flo
     return settings.default_interruptions_per_hour if rate is None else rate
 
 
-def _held(lots: list[Lot], settings: PlannerSettings) -> Iterator[Lot]:
-    """The commitments that are paid for already, as many nodes as are held, with nothing more to pay."""
+def _held(lots: list[Lot], settings: PlannerSettings, *, named: bool) -> Iterator[Lot]:
+    """The commitments that are paid for already, as many nodes as are held, with nothing more to pay.
+
+    A job that has not `named` price kinds may use them whatever their kind is.
+    """
     sizes = sorted({each.nodes for each in settings.held})
     for each in settings.held:
         for lot in lots:
@@ -156,7 +159,7 @@ def _held(lots: list[Lot], settings: PlannerSettings) -> Iterator[Lot]:
                 second=0 if lot.size > 1 else None,
                 paid=True,
                 reason=lot.reason,
-                broken=lot.broken,
+                broken=lot.broken if named else lot.broken - {"constraints.price_kinds"},
             )
 
 

@@ -1,6 +1,7 @@
 """Held savings plans in the plan of one job: what they pay for whole, and what is refused."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -49,7 +50,7 @@ def test_settings_that_were_widened_once_are_not_widened_again() -> None:
         ({"family": "p5"}, "families g6"),
     ],
 )
-def test_a_plan_that_covers_nothing_is_refused_with_what_there_is(changes: dict[str, str], said: str) -> None:
+def test_a_plan_that_covers_nothing_is_refused_with_what_there_is(changes: dict[str, Any], said: str) -> None:
     held = replace(PLAN, **changes)
     with pytest.raises(UnusableInput) as refused:
         with_spending(PlannerSettings(held_spend=(held,)), COLUMNS)

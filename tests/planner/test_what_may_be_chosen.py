@@ -93,6 +93,14 @@ def test_a_commitment_that_is_held_adds_nothing_and_is_bounded_by_its_nodes() ->
     assert choice.nodes <= 2
 
 
+def test_a_commitment_that_is_held_need_not_be_named_but_may_be_left_out_by_naming_others() -> None:
+    held = HeldCommitment(provider="aws", region="us-east-1", instance_type="box", price_kind="reserved_1y", nodes=2)
+    columns = market(offer(), offer("reserved_1y", 12.0))
+    assert planned(columns, JOB, settings=replace(SETTINGS, held=(held,))).cost.compute == 0
+    other = replace(JOB, constraints=Constraints(price_kinds=("on_demand",)))
+    assert planned(columns, other, settings=replace(SETTINGS, held=(held,))).cost.compute > 0
+
+
 def test_a_price_known_only_in_part_is_never_planned_on() -> None:
     outcome = refused(market(offer(partial=("vcpu", "ram"))))
     assert outcome.rejected == {"price known only in part": 1}
