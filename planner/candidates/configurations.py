@@ -13,7 +13,7 @@ from planner.candidates.machine_rows import MachineRows, machine_rows
 from planner.candidates.market import Market
 from planner.candidates.requirements import BIT
 from planner.candidates.screen import RegionCosts, Screened
-from planner.cost.bill import Bill, Run, bill, billing_tables
+from planner.cost.bill import LONGEST_RUN_HOURS, Bill, Run, bill, billing_tables
 from planner.cost.checkpoints import checkpoint_gb
 from planner.estimate.corrected import estimate_learned
 from planner.estimate.learned import Learned
@@ -50,6 +50,10 @@ class Configurations:
     def __len__(self) -> int:
         """How many configurations there are."""
         return len(self.nodes)
+
+    def whole(self) -> "Configurations":
+        """The configurations that can do all of the work."""
+        return self.take(np.isfinite(self.bill.hours_kept))
 
     def take(self, which: NDArray[np.int64] | NDArray[np.bool_]) -> "Configurations":
         """The configurations at these elements."""
@@ -110,6 +114,16 @@ def configurations(
     question: Question, number: int, screened: Screened, ready: Estimated, costs: RegionCosts
 ) -> Configurations:
     """Every kept offer of market `number` at every node count at which its machines can run the job."""
+    return of_a_share(question, number, screened, ready, costs).whole()
+
+
+def of_a_share(
+    question: Question, number: int, screened: Screened, ready: Estimated, costs: RegionCosts
+) -> Configurations:
+    """Every kept offer of market `number` at every node count at which its machines can do a share of the job.
+
+    Hours kept are infinite where the price kind or the free windows have no room for all of the work.
+    """
     market = question.markets[number]
     snapshot = market.snapshot
     pairs = _runnable(market, screened, ready)
@@ -131,7 +145,7 @@ def configurations(
     )
     if any(machine.windows for machine in market.owned):
         result = in_windows(result, question, market)
-    return result.take(np.isfinite(result.bill.hours_kept))
+    return result.take(result.bill.run_hours <= LONGEST_RUN_HOURS)
 
 
 def _runnable(market: Market, screened: Screened, ready: Estimated) -> _Pairs:

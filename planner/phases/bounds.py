@@ -46,7 +46,9 @@ def hour_price(columns: PhaseColumns) -> float | None:
 
 def fast(columns: PhaseColumns) -> Flags:
     """Columns of which every plan needs one: those that would do all the work in time, beside another's set-up."""
-    return np.asarray(columns.fixed_hours + columns.slope_hours + columns.fixed_hours.min() <= columns.deadline_hours)
+    return np.asarray(
+        columns.fixed_hours + columns.slope_hours + columns.fixed_hours.min(initial=np.inf) <= columns.deadline_hours
+    )
 
 
 def hour_prices(columns: PhaseColumns, mu: float, upper_usd: float) -> list[float]:

@@ -59,9 +59,9 @@ def cheapest_in_phases(found: Candidates, most_micros: float) -> Phased | None:
     phases = job.constraints.max_phases
     if job.budget_usd is not None:
         most_micros = min(most_micros, np.floor(job.budget_usd * 1e6 * (1 + 1e-15)) + 1)
-    if phases < 2 or len(found.table) < 2:
+    if phases < 2 or len(found.shares) < 2:
         return None
-    every = phase_columns(found, found.table)
+    every = phase_columns(found, found.shares)
     mu = hour_price(every)
     if mu is None or not (fast(every) & (every.most_steps > 0)).any():
         return None
@@ -142,7 +142,7 @@ class _Search:
 
 
 def _taken(found: Candidates, which: Ints, table: Configurations | None = None) -> PhaseColumns:
-    return phase_columns(found, (found.table if table is None else table).take(np.sort(which)))
+    return phase_columns(found, (found.shares if table is None else table).take(np.sort(which)))
 
 
 def in_order(columns: PhaseColumns, rank: Ints, sets: Ints) -> Ints:
