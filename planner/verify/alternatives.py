@@ -14,6 +14,7 @@ from planner.verify.named import Named
 from planner.verify.survey import Group, Survey
 
 CHECK = "alternatives"
+WITHOUT_A_MOVE = "without a move"
 FASTEST, CHEAPEST, LEAST_COST = "fastest within the requirements", "cheapest at any speed", "least cost"
 #: Costs and hours of the enumeration agree with those of a document to this.
 _SAME = 1.0
@@ -76,10 +77,10 @@ def allowed(context: Context, path: Path, found: Named) -> None:
     ledger.holds("requirements", nodes, whole in (None, found.nodes), whole, "a slice has all its hosts")
 
 
-def alternatives(context: Context, survey: Survey, plan_micros: int) -> None:
+def alternatives(context: Context, survey: Survey, plan_micros: int, *, moves: bool) -> None:
     """Every alternative, and whether none is missing."""
     ledger, job = context.ledger, context.claim.job
-    expected = _groups(context, survey)
+    expected = _groups(context, survey, moves=moves)
     seen = set()
     for number in range(ledger.size("alternatives")):
         path: Path = ("alternatives", number)
@@ -112,7 +113,7 @@ def alternatives(context: Context, survey: Survey, plan_micros: int) -> None:
         ledger.holds(CHECK, ("alternatives",), False, label, f"the alternative {label!r} is missing")
 
 
-def _groups(context: Context, survey: Survey) -> dict[str, tuple[float | None, float | None]]:
+def _groups(context: Context, survey: Survey, *, moves: bool) -> dict[str, tuple[float | None, float | None]]:
     """(micro-dollars, hours) of the best of each label; None where it is not what the label is about."""
     found: dict[str, tuple[float | None, float | None]] = {}
     whole = survey.whole
@@ -120,6 +121,8 @@ def _groups(context: Context, survey: Survey) -> dict[str, tuple[float | None, f
         found[FASTEST] = (None, whole.fastest.clock.kept)
     if whole.any_cheapest is not None:
         found[CHEAPEST] = (whole.any_cheapest.micros, None)
+    if moves and whole.any_fastest is not None:
+        found[WITHOUT_A_MOVE] = _best(whole)
     if context.claim.job.objective != "cost" and whole.feasible is not None:
         found[LEAST_COST] = (whole.feasible.micros, None)
     return found | {label: _best(group) for label, group in survey.labels.items()}
@@ -150,10 +153,16 @@ def frontier(context: Context, survey: Survey) -> None:
         ledger.holds(CHECK, ("frontier", number, "cost_usd"), same, micros / 1e6, "something beats it in cost and time")
 
 
-def commitments(context: Context, phase: Named) -> None:
-    """The plan's machine under kinds with a term: price in the snapshot, obligation and break-even from it."""
+def commitments(context: Context, phase: Named | None) -> None:
+    """The plan's machine under kinds with a term: price in the snapshot, obligation and break-even from it.
+
+    A plan in phases (None) has none.
+    """
     ledger = context.ledger
     count = ledger.size("commitments")
+    if phase is None:
+        ledger.holds(CHECK, ("commitments",), not count, [], "a plan in phases has none")
+        return
     kinds = {name for name, kind in price_kinds().items() if kind.term_hours}
     paid = phase.lot.micros if phase.offer is None else phase.offer.usd_micros_per_hour
     there = {

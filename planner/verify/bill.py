@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from catalog.carbon import carbon
+from catalog.egress import egress_tiers
 from catalog.price_kinds import PriceKind
 from planner.job import TrainingJob
 from planner.settings import PlannerSettings
@@ -21,6 +22,8 @@ from planner.verify.shelves import Lot, Machine, Place
 from planner.workload.work import Work
 
 P95 = 0.95
+#: What a clock hangs on: hours of work, log_sigma, one node's rate, the longest run, nodes, and whether it hands over.
+_Of = tuple[float, float, float, float, int, bool]
 
 
 class Bill(NamedTuple):
@@ -43,7 +46,7 @@ class Rates:
         self._job, self._start, self._settings = job, start, settings
         self.checkpoint_gb = checkpoint_gb(work, job.training)
         self._z, self._z95 = quantile(job.confidence), quantile(P95)
-        self._clocks: dict[tuple[float, float, float, float, int], Clock | None] = {}
+        self._clocks: dict[_Of, Clock | None] = {}
         self._places: dict[Place, PlaceCost] = {}
         self._carbon: dict[tuple[int, Place], tuple[float | None, Machine]] = {}
 
@@ -72,60 +75,68 @@ class Rates:
         """Hours to write one checkpoint, all nodes together."""
         return self.checkpoint_gb / self._settings.checkpoint_gbs / 3600.0 / nodes
 
-    def clock(self, lot: Lot, nodes: int, row: Row) -> Clock | None:
-        """The hours of a configuration, None where it does not end or its price kind does not allow as many."""
+    def clock(self, lot: Lot, nodes: int, row: Row, *, share: float = 1.0, hands_over: bool = False) -> Clock | None:
+        """The hours of a share of the work; None where it does not end or its price kind does not allow as many."""
         longest = lot.kind.max_run_hours or math.inf
-        key = (row.hours_with_goodput, row.log_sigma, lot.rate, longest, nodes)
+        key = (row.hours_with_goodput * share, row.log_sigma, lot.rate, longest, nodes, hands_over)
         if key not in self._clocks:
-            self._clocks[key] = self._clock(row, lot.rate * nodes, nodes, longest)
+            self._clocks[key] = self._clock(lot.rate * nodes, key)
         return self._clocks[key]
 
-    def _clock(self, row: Row, rate: float, nodes: int, longest: float) -> Clock | None:
-        work, write = row.hours_with_goodput, self.checkpoint_hours(nodes)
-        settings = self._settings
+    def _clock(self, rate: float, of: _Of) -> Clock | None:
+        work, log_sigma, _, longest, nodes, hands_over = of
+        write, settings = self.checkpoint_hours(nodes), self._settings
+        wait = settings.spot_wait_hours
         up = wall_hours(work, write, settings.restart_hours, rate)
-        run = up * (1 + rate * settings.spot_wait_hours)
-        expected = settings.setup_hours + run
-        if not expected <= min(longest, NEVER_HOURS):
+        run, fixed = up * (1 + rate * wait), settings.setup_hours + (write if hands_over else 0.0)
+        if not fixed + run <= min(longest, NEVER_HOURS):
             return None
-        sigma = spread(
-            up, work, write, settings.restart_hours, rate, log_sigma=row.log_sigma, wait=settings.spot_wait_hours
-        )
-        kept = settings.setup_hours + run * math.exp(self._z * sigma)
+        sigma = spread(up, work, write, settings.restart_hours, rate, log_sigma=log_sigma, wait=wait)
+        kept = fixed + run * math.exp(self._z * sigma)
         if not math.isfinite(kept):
             return None
-        p95 = settings.setup_hours + run * math.exp(self._z95 * sigma)
-        return Clock(run, sigma, expected, kept, p95, 1 / (1 + rate * settings.spot_wait_hours))
+        p95 = fixed + run * math.exp(self._z95 * sigma)
+        return Clock(run, sigma, fixed + run, kept, p95, 1 / (1 + rate * wait), fixed)
 
     def in_windows(self, machine: Machine, clock: Clock) -> Clock | None:
         """The same on an own machine that is free at times only: work stops and restarts with each window."""
-        own = machine.own
-        if own is None or not own.windows:
-            return clock
-        lost = self._settings.restart_hours
-        expected, kept, p95 = (own.elapsed_hours(self._start, busy, restart_hours=lost) for busy in clock[2:5])
+        expected, kept, p95 = (self.elapsed(machine, busy, 0.0) for busy in (clock.expected, clock.kept, clock.p95))
         return clock._replace(expected=expected, kept=kept, p95=p95) if math.isfinite(kept) else None
 
-    def bill(self, lot: Lot, micros: int, nodes: int, clock: Clock) -> Bill:
-        """The bill of busy hours (before windows stretch them) at a price per node-hour."""
+    def elapsed(self, machine: Machine, busy: float, begun: float) -> float:
+        """Hours from `begun` hours after the start until a machine has been busy for so long in its free windows."""
+        own = machine.own
+        if own is None or not own.windows or not math.isfinite(begun):
+            return busy
+        return own.elapsed_hours(self._start, busy, restart_hours=self._settings.restart_hours, after_hours=begun)
+
+    def moving(self, before: Place, after: Place) -> tuple[float, float]:
+        """USD and hours of the checkpoint's way from one place to another; data bought anew with it."""
+        if before == after:
+            return 0.0, 0.0
+        usd = egress_tiers(*before, *after).egress_usd(self.checkpoint_gb)
+        return self.place(after).egress + usd, self.checkpoint_gb / self._settings.move_gbs / 3600.0
+
+    def bill(self, lot: Lot, micros: int, nodes: int, clock: Clock, *, egress: float | None = None) -> Bill:
+        """The bill of busy hours (before windows stretch them) at a price per node-hour; egress of the place unless given."""
         usd, place = micros / 1e6, self.place(lot.place)
         term = 0 if lot.paid else lot.kind.term_hours
-        start = self._settings.setup_hours
-        paid, paid_p95 = (start + (hours - start) * clock.paid for hours in (clock.expected, clock.p95))
+        brought = place.egress if egress is None else egress
+        paid, paid_p95 = (clock.fixed + (hours - clock.fixed) * clock.paid for hours in (clock.expected, clock.p95))
         node_hours = nodes * billed_hours(paid, lot.kind, term)
         power_per_hour = nodes * lot.machine.power_usd_per_hour
         compute, power = node_hours * usd, power_per_hour * paid
         storage = place.storage_per_hour * clock.expected
-        setup = 0.0 if term else min(nodes * usd * self._settings.setup_hours, compute)
+        setup = 0.0 if term else min(nodes * usd * clock.fixed, compute)
         p95 = nodes * billed_hours(paid_p95, lot.kind, term) * usd + power_per_hour * paid_p95
         return Bill(
             compute,
             setup,
             storage,
-            place.egress,
+            brought,
             power,
-            compute + power + storage + place.egress,
-            p95 + place.storage_per_hour * clock.p95 + place.egress,
+            compute + power + storage + brought,
+            p95 + place.storage_per_hour * clock.p95 + brought,
         )
 
 

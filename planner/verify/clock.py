@@ -25,7 +25,8 @@ _NORMAL = NormalDist()
 class Clock(NamedTuple):
     """Hours: `run` without set-up, then from the start of set-up expected, with the asked confidence, and with 95 %.
 
-    `sigma` is the spread of ln(run); `paid` is the share of `run` that is not spent waiting for machines.
+    `sigma` is the spread of ln(run); `paid` is the share of `run` that is not spent waiting for machines; `fixed` are
+    the hours before the work and after it: set-up, and the checkpoint that is handed over.
     """
 
     run: float
@@ -33,7 +34,8 @@ class Clock(NamedTuple):
     expected: float
     kept: float
     p95: float
-    paid: float = 1.0
+    paid: float
+    fixed: float
 
     @property
     def up(self) -> float:
@@ -81,3 +83,8 @@ def probability_by(hours: float, run: float, sigma: float) -> float:
     if sigma == 0:
         return 1.0 if hours >= run else 0.0
     return _NORMAL.cdf(math.log(hours / run) / sigma)
+
+
+def normal_probability(sigmas: float) -> float:
+    """That a normal variable lies no more than so many standard deviations above its mean."""
+    return _NORMAL.cdf(sigmas)

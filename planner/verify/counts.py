@@ -21,8 +21,8 @@ UNKNOWN_CARBON = "carbon unknown, so that neither a budget nor the objective can
 Kind = tuple[int, Shape, int | None]
 
 
-def counts(context: Context, survey: Survey) -> None:
-    """The counts of a certificate, or of an infeasible answer."""
+def counts(context: Context, survey: Survey, *, phases: int = 1) -> None:
+    """The counts of a certificate, or of an infeasible answer; a plan in phases is a column of its own."""
     ledger, planned = context.ledger, context.claim.planned
     found, considered = rejected(context)
     path = ("certificate",) if planned else ()
@@ -32,7 +32,7 @@ def counts(context: Context, survey: Survey) -> None:
         at = ("certificate", "configurations_considered")
         ledger.is_same(CHECK, at, considered, "not how many configurations are left once dearer equals are out")
         carbon = context.claim.job.objective == "carbon"
-        columns = survey.three_way() if carbon else len(survey.frontier())
+        columns = survey.three_way() if carbon else len(survey.frontier()) + (phases > 1)
         ledger.is_same(CHECK, ("certificate", "columns"), columns, "not how many best trades there are")
     for reason in ledger.keys(*path, "rejected"):
         expected = found.get(reason)

@@ -23,6 +23,7 @@ _NUMBERS = (
     ("memory_gib_per_accelerator", "peak_gib"),
     ("capacity_gib_per_accelerator", "capacity_gib"),
 )
+_OF_THE_SHARE = ("training_hours", "hours_with_goodput")
 #: Two figures that are each rounded to nine digits, and a quotient of them.
 ROUNDED = 5e-8
 
@@ -52,13 +53,14 @@ def _positive(ledger: Ledger, path: Path) -> float:
     return value
 
 
-def repeats_the_estimator(ledger: Ledger, path: Path, row: Row, unit: str) -> None:
-    """Tick off every figure that is the estimator's own."""
+def repeats_the_estimator(ledger: Ledger, path: Path, row: Row, unit: str, *, share: float) -> None:
+    """Tick off every figure that is the estimator's own; hours are those of a share of the work."""
     check, why = "estimates", "not what the estimator of this release says of this machine"
     if row.reason:
         ledger.holds(check, (*path, "nodes"), False, None, f"the estimator says: {row.reason}")
     for name, attribute in _NUMBERS:
-        ledger.is_number(check, (*path, name), None if row.reason else getattr(row, attribute), why)
+        part = share if name in _OF_THE_SHARE else 1.0
+        ledger.is_number(check, (*path, name), None if row.reason else getattr(row, attribute) * part, why)
     ledger.is_number(check, (*path, "throughput", "value"), None if row.reason else row.units_per_second, why)
     ledger.is_same(check, (*path, "throughput", "unit"), f"{unit}/s", "not the unit of this work")
     ledger.is_same(check, (*path, "precision"), row.precision, why)
@@ -66,17 +68,17 @@ def repeats_the_estimator(ledger: Ledger, path: Path, row: Row, unit: str) -> No
         ledger.is_same(check, (*path, "layout", name), value, why)
 
 
-def agrees_with_the_work(ledger: Ledger, path: Path, named: Named, work: Work, goodput: float) -> None:
+def agrees_with_the_work(ledger: Ledger, path: Path, named: Named, work: Work, *, goodput: float, share: float) -> None:
     """Throughput, hours, use of the peak and layout follow from each other; no accelerator beats its dense peak."""
     check, stated = "work", stated_row(ledger, path)
     units = max(1.0, work.units_total / work.units_per_step) * work.units_per_step
-    hours = units / stated.units_per_second / 3600
+    hours = share * units / stated.units_per_second / 3600
     ledger.holds(
         check,
         (*path, "training_hours"),
         closely(stated.training_hours, hours, ROUNDED),
         hours,
-        "not the work over the throughput",
+        "not the share of the work over the throughput",
     )
     ledger.holds(
         check,

@@ -1,63 +1,87 @@
-"""One phase worked out anew: what it says of machine, price and estimate, and what hours, bill and carbon follow."""
+"""The phases of a plan, figure by figure: machine, price and estimate, and what hours, bill and carbon follow."""
 
 import math
-from typing import NamedTuple
+from datetime import timedelta
 
 from planner.verify.alternatives import allowed
-from planner.verify.bill import Bill
-from planner.verify.clock import Clock, interval_hours
+from planner.verify.clock import interval_hours
 from planner.verify.context import Context
+from planner.verify.course import STEPS, Part, Ran, course, kin
 from planner.verify.estimates import Row
 from planner.verify.figures import agrees_with_the_work, fits, repeats_the_estimator, stated_row
-from planner.verify.ledger import Path, closely
+from planner.verify.ledger import SHOWN, Path, closely
+from planner.verify.money import parts_of_bill
 from planner.verify.named import Named, second_text
 
 #: Figures that follow from others of the document, which are rounded to nine digits.
 LOOSE = 2e-7
+#: Phases of a plan at most, whatever a job asks.
+MOST_PHASES = 3
 
 
-class Ran(NamedTuple):
-    """A configuration that does the whole job: `busy` hours without waiting for free windows, `clock` with it.
+def ran(context: Context) -> tuple[list[Ran], float] | None:
+    """Every phase of a plan worked out anew, with all its figures ticked off, and how far what rests on it may differ.
 
-    `relative` is how far what rests on it may differ: sums where the estimator's own figures stand behind it, roundings
-    where only the document's do.
+    That is nothing to speak of where the estimator's own figures stand behind it, and roundings where only the
+    document's do: an estimator of another release says other figures. None where a phase is none that there is.
     """
-
-    named: Named
-    row: Row
-    busy: Clock
-    clock: Clock
-    bill: Bill
-    carbon_kg: float | None
-    relative: float
-
-
-def ran(context: Context, path: Path) -> Ran | None:
-    """The configuration of a phase of a plan that has no other; ticks off every figure of it. None if there is none such."""
-    named = described(context, path)
-    if named is None:
+    ledger, count = context.ledger, context.ledger.size("phases")
+    if not 1 <= count <= MOST_PHASES:
+        raise ledger.unusable(("phases",), f"{count} phases are not accepted; a plan has 1 to {MOST_PHASES}")
+    steps = _shares(context, count)
+    named = [described(context, ("phases", number), steps[number]) for number in range(count)]
+    machines = [each for each in named if each is not None]
+    if len(machines) < count:
         return None
-    taken, own = context.estimator.row(named.lot.machine, named.nodes), stated_row(context.ledger, path)
-    tried = [_ran(context, named, row, far) for row, far in ((taken, context.relative), (own, LOOSE)) if not row.reason]
-    runs = [each for each in tried if each is not None]
-    if not runs:
-        context.ledger.holds("hours", (*path, "hours"), False, None, "so many nodes never end this job")
+    taken = [context.estimator.row(each.lot.machine, each.nodes) for each in machines]
+    own = [_stated(context, number, steps[number]) for number in range(count)]
+    tried = []
+    for rows, relative in ((taken, context.relative), (own, LOOSE)):
+        parts = [Part(one, row, many) for one, row, many in zip(machines, rows, steps, strict=True)]
+        found = None if any(row.reason for row in rows) else course(context, parts)
+        if found is not None:
+            tried.append((found, relative))
+    if not tried:
+        ledger.holds("hours", ("phases",), False, None, "so many nodes never end this job")
         return None
-    # An estimator of another release says other figures; then hours and bill are held against those of the phase.
-    hours = context.ledger.number(*path, "hours")
-    found = next((each for each in runs if closely(hours, each.clock.expected, LOOSE)), runs[0])
-    _interrupted(context, path, found)
-    context.ledger.is_number(
-        "hours",
-        (*path, "hours"),
-        found.clock.expected,
-        "not set-up and expected hours",
-        relative=max(1.5e-8, found.relative),
-    )
-    return found
+    stated = [ledger.number("phases", number, "hours") for number in range(count)]
+    phases, relative = next((one for one in tried if _same_hours(one[0], stated)), tried[0])
+    for number, each in enumerate(phases):
+        _figures(context, number, each, relative)
+    _in_order(context, phases)
+    return phases, relative
 
 
-def described(context: Context, path: Path) -> Named | None:
+def _same_hours(phases: list[Ran], stated: list[float]) -> bool:
+    return all(closely(one.expected, hours, LOOSE) for one, hours in zip(phases, stated, strict=True))
+
+
+def _shares(context: Context, count: int) -> list[int]:
+    """The share of each phase in steps; all of them are the whole work."""
+    ledger, steps = context.ledger, []
+    for number in range(count):
+        path: Path = ("phases", number, "share")
+        share = ledger.number(*path)
+        whole = round(share * STEPS)
+        ledger.is_number(
+            "work", path, max(1, min(whole, STEPS)) / STEPS, "not a number of steps of 1/100,000 of the work"
+        )
+        steps.append(max(1, min(whole, STEPS)))
+    for number in range(count):
+        rest = STEPS - sum(steps) + steps[number]
+        why = "the shares of the phases do not sum to the whole work"
+        ledger.holds("work", ("phases", number, "share"), sum(steps) == STEPS, rest / STEPS, why)
+    return steps
+
+
+def _stated(context: Context, number: int, steps: int) -> Row:
+    """The document's own estimate of a phase, for all the work."""
+    row = stated_row(context.ledger, ("phases", number))
+    share = steps / STEPS
+    return row._replace(training_hours=row.training_hours / share, hours_with_goodput=row.hours_with_goodput / share)
+
+
+def described(context: Context, path: Path, steps: int) -> Named | None:
     """The machine and price of a phase, with its estimate, memory and layout ticked off."""
     ledger, claim = context.ledger, context.claim
     named = context.counter.named(ledger, path)
@@ -65,9 +89,10 @@ def described(context: Context, path: Path) -> Named | None:
         return None
     _priced(context, path, named)
     allowed(context, path, named)
-    machine = named.lot.machine
-    repeats_the_estimator(ledger, path, context.estimator.row(machine, named.nodes), context.work.unit)
-    agrees_with_the_work(ledger, path, named, context.work, claim.settings.goodput)
+    machine, share = named.lot.machine, steps / STEPS
+    row = context.estimator.row(machine, named.nodes)
+    repeats_the_estimator(ledger, path, row, context.work.unit, share=share)
+    agrees_with_the_work(ledger, path, named, context.work, goodput=claim.settings.goodput, share=share)
     learned = claim.learned.of(machine.type.accelerator)
     fits(ledger, path, machine, context.work, claim.job.training, factor=learned.memory.factor)
     if claim.learned:
@@ -89,32 +114,67 @@ def _priced(context: Context, path: Path, named: Named) -> None:
     ledger.is_same("prices", (*path, "price_observed_at"), observed, "not when this price was read")
     ledger.is_same("prices", (*path, "price_observed_approximately"), about, "not how well its date is known")
     ledger.is_same("prices", (*path, "price_source"), source, "not where this price was read")
+    ledger.is_number("prices", (*path, "interruptions_per_node_hour"), named.lot.rate, "not the rate of this offer")
     modelled = [] if offer is None else list(offer.modelled)
     listed = [ledger.text(*path, "modelled", i) for i in range(ledger.size(*path, "modelled"))]
     ledger.tick("prices", *((*path, "modelled", i) for i in range(len(listed))))
     ledger.holds("prices", (*path, "modelled"), listed == modelled, modelled, "not what is modelled of this offer")
 
 
-def _ran(context: Context, named: Named, row: Row, relative: float) -> Ran | None:
-    lot, nodes = named.lot, named.nodes
-    busy = context.rates.clock(lot, nodes, row)
-    clock = None if busy is None else context.rates.in_windows(lot.machine, busy)
-    if busy is None or clock is None:
-        return None
-    kg = context.rates.kg_per_node_hour(lot)
-    kg = None if kg is None else kg * nodes * busy.up
-    return Ran(named, row, busy, clock, context.rates.bill(lot, lot.micros, nodes, busy), kg, relative)
-
-
-def _interrupted(context: Context, path: Path, found: Ran) -> None:
-    """Preemptions: the offer's rate, the best interval between checkpoints, and how many are expected."""
-    ledger, lot, nodes = context.ledger, found.named.lot, found.named.nodes
-    near = max(1.5e-8, found.relative)
-    cluster = lot.rate * nodes
-    ledger.is_number("prices", (*path, "interruptions_per_node_hour"), lot.rate, "not the rate of this offer")
-    write = context.rates.checkpoint_hours(nodes)
-    interval = interval_hours(found.row.hours_with_goodput, write, cluster) if cluster else None
+def _figures(context: Context, number: int, found: Ran, relative: float) -> None:
+    """Hours, begin, bill and move of one phase, and its preemptions."""
+    ledger, near = context.ledger, max(SHOWN, relative)
+    path: Path = ("phases", number)
+    ledger.is_number("hours", (*path, "hours"), found.expected, "not what the phase takes", relative=near)
+    begins = second_text(context.claim.start + timedelta(hours=found.begins))
+    moment_of(
+        context, (*path, "starts_at"), begins, "not when the phase before ends and its machines can begin", relative
+    )
+    for name, micros in parts_of_bill([found.bill]).items():
+        at = (*path, "cost_usd", "expected") if name == "expected" else (*path, "cost_usd", "breakdown", name)
+        ledger.is_money("cost", at, micros, f"not the {name} of this phase", relative=relative)
+    ledger.is_same("requirements", (*path, "role"), "planned", "a phase that does a share of the work is planned")
+    _moved(context, number, found, relative)
+    lot, nodes = found.part.named.lot, found.part.named.nodes
+    cluster, write = lot.rate * nodes, context.rates.checkpoint_hours(nodes)
+    work = found.part.row.hours_with_goodput * found.part.steps / STEPS
+    interval = interval_hours(work, write, cluster) if cluster else None
     why = "not sqrt(2 x writing / rate), or the work if that is less"
     ledger.is_number("hours", (*path, "checkpoint_interval_hours"), interval, why, relative=near)
-    expected = cluster * found.busy.up
+    expected = cluster * found.busy.run * found.busy.paid
     ledger.is_number("hours", (*path, "expected_preemptions"), expected, "not rate x hours", relative=near)
+
+
+def moment_of(context: Context, path: Path, expected: str, why: str, relative: float) -> None:
+    """A time to the second; of rounded figures one that is no further off than their rounding."""
+    if relative < LOOSE:
+        context.ledger.is_same("finish", path, expected, why)
+    else:
+        context.ledger.tick("finish", path)
+        context.ledger.holds("finish", path, context.ledger.text(*path)[:16] == expected[:16], expected, why)
+
+
+def _moved(context: Context, number: int, found: Ran, relative: float) -> None:
+    """From where a phase takes over, and what is brought for it; nothing of the first."""
+    ledger, path = context.ledger, ("phases", number, "moved")
+    if not ledger.is_there("hours", path, found.moved, "not whether it takes over from a phase before"):
+        return
+    for name in ("provider", "region", "zone", "instance_type"):
+        before = ledger.value("phases", number - 1, name)
+        ledger.is_same("hours", (*path, "from", name), before, "not where the phase before ran")
+    data, place = context.claim.job.data, found.part.named.lot.place
+    brought = data.dataset_gb if found.far and place != (data.provider, data.region) else 0.0
+    why = "not what is brought for it"
+    ledger.is_number("cost", (*path, "checkpoint_gb"), context.rates.checkpoint_gb, why)
+    ledger.is_number("cost", (*path, "data_gb"), brought, why)
+    ledger.is_money("cost", (*path, "egress_usd"), found.bill.egress * 1e6, "not its egress", relative=relative)
+
+
+def _in_order(context: Context, phases: list[Ran]) -> None:
+    """No more phases than the job allows, each between machines that a run can move between."""
+    ledger, most = context.ledger, context.claim.job.constraints.max_phases
+    ledger.holds("requirements", ("phases",), len(phases) <= most, most, "more phases than constraints.max_phases")
+    for number, each in enumerate(phases[1:], start=1):
+        same = kin(phases[number - 1].part) == kin(each.part)
+        why = "a run cannot move there: another software stack, or another precision"
+        ledger.holds("requirements", ("phases", number, "precision"), same, None, why)

@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -108,10 +109,8 @@ def test_every_peak_holds_at_least_the_states_of_its_layout(seed: int, method: s
     answer = answer_of(job, columns)
     assert job.start is not None
     part = "plan" if answer["outcome"] == "planned" else "infeasible"
-    from dataclasses import replace
-
-    job = replace(job, training=training)
-    context = context_of(Claim(part=part, body=answer[part], job=job, start=job.start, settings=SETTINGS), columns, ())
+    job, start = replace(job, training=training), job.start
+    context = context_of(Claim(part=part, body=answer[part], job=job, start=start, settings=SETTINGS), columns, ())
     rows, _ = context.enumeration.rows(list(context.shelves.lots), 4)
     for row in rows.values():
         if not row.reason:

@@ -1,0 +1,105 @@
+"""Anything at all handed in as a plan: a clear refusal at a field, or a verification; never a crash, never a wait."""
+
+import copy
+import json
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from api.documents.plan import parse_answer
+from catalog.errors import UnusableInput
+from planner.verify.verified import verified
+from tests.planner.small_catalogues import random_job
+from tests.planner.verify.answers import Document, Path, answer_of, part_of, small_columns
+
+COLUMNS = small_columns(random.Random(1), types=1, offers=8)
+ANSWERS = [answer_of(random_job(random.Random(seed)), COLUMNS) for seed in (1, 2, 3, 4)]
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+JUNK = JSON | st.sampled_from(["1e400", "-1.00", 10**400, -1, 0, 1e308, [], {}, "plan", "\x00", "NaN", float("nan")])
+
+
+def branches(value: Any, path: Path = ()) -> list[Path]:
+    """The path of everything in a document."""
+    found = [path] if path else []
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for part, each in inner:
+        found += branches(each, (*path, part))
+    return found
+
+
+def judge(document: Document) -> None:
+    """Verified or refused; every refusal names a field in one line."""
+    refused = None
+    try:
+        verified(parse_answer(document), COLUMNS)
+    except UnusableInput as error:
+        refused = error
+    assert refused is None or all(fault.path and "\n" not in str(fault) for fault in refused.faults)
+
+
+def test_the_catalogue_has_answers_of_both_kinds() -> None:
+    assert {part_of(answer) for answer in ANSWERS} == {"plan", "infeasible"}
+
+
+@given(JSON)
+def test_any_document_is_refused_at_a_field(value: Any) -> None:
+    for document in (
+        {"outcome": value},
+        {"outcome": "planned", "plan": value},
+        {"outcome": "infeasible", "infeasible": value},
+    ):
+        with pytest.raises(UnusableInput):
+            parse_answer(document)
+
+
+@hypothesis_settings(max_examples=250, deadline=None)
+@given(st.data())
+def test_a_plan_with_anything_anywhere_never_crashes(data: st.DataObject) -> None:
+    answer = copy.deepcopy(data.draw(st.sampled_from(ANSWERS)))
+    body = answer[part_of(answer)]
+    path = data.draw(st.sampled_from(branches(body)))
+    here = body
+    for part in path[:-1]:
+        here = here[part]
+    if data.draw(st.booleans()) and isinstance(here, dict):
+        del here[path[-1]]
+    else:
+        here[path[-1]] = data.draw(JUNK)
+    judge(answer)
+
+
+@pytest.mark.parametrize("name", ["id", "job", "snapshot_id", "version", "settings", "start"])
+def test_a_plan_of_an_older_release_is_told_to_be_planned_again(name: str) -> None:
+    answer = copy.deepcopy(ANSWERS[0])
+    del answer[part_of(answer)][name]
+    with pytest.raises(UnusableInput, match="plan the job again"):
+        parse_answer(answer)
+
+
+def test_an_assumption_that_an_older_release_lacked_is_never_taken_at_todays_default() -> None:
+    answer = copy.deepcopy(ANSWERS[0])
+    del answer[part_of(answer)]["settings"]["restart_hours"]
+    with pytest.raises(UnusableInput, match=r"settings.restart_hours: is missing.*gpuplan 0.1.0"):
+        parse_answer(answer)
+
+
+def test_a_document_of_great_lists_is_worked_off_in_bounded_time() -> None:
+    answer = copy.deepcopy(next(each for each in ANSWERS if part_of(each) == "plan"))
+    row = answer["plan"]["alternatives"][0]
+    answer["plan"]["alternatives"] = [row] * 5000
+    with pytest.raises(UnusableInput, match="alternatives: a list of 5000"):
+        judge_strictly(answer)
+    assert len(json.dumps(answer)) > 1e6
+
+
+def judge_strictly(document: Document) -> None:
+    verified(parse_answer(document), COLUMNS)
