@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, JsonValue
 
 from api.documents.constraints import Kinds, Vendors
 from api.documents.job import parse_job
-from api.documents.purchases import PriceDocument, PurchaseRules, machines_of
+from api.documents.purchases import PriceDocument, PurchaseRules, machine_life, machines_of
 from api.documents.rates import Rates, change, rates, share, share_or_none
 from catalog.document_fields import Document, Label, Reads, YesNo, choice, listed, quantity, read_as, whole_number
 from catalog.errors import Fault, UnusableInput
@@ -20,15 +20,16 @@ from planner.buying.forecast import Forecast, ForecastJob, Limits
 
 #: Longer than machines and their prices can be thought of.
 MAX_HORIZON_YEARS = 15.0
-MAX_LIFE_YEARS = 30.0
 MAX_JOBS = 50
 MAX_SCENARIOS = 20
 MAX_RUNS_PER_YEAR = 1e6
+#: What growth may bring them to: beyond it no load is like today's.
+MAX_GROWN_RUNS_PER_YEAR = 1e8
 #: P10, P50 and P90 of a forecast weigh 30, 40 and 30 % (Swanson's rule; Hurst, Brown and Swanson 2000, AAPG Bulletin).
 THREE_POINTS = {"low": 0.3, "expected": 0.4, "high": 0.3}
 HOSTS = ("buy", "have")
 
-_Years = quantity(lambda value: count(value, top=MAX_LIFE_YEARS), "years", 4)
+_Years = quantity(machine_life, "years", 4)
 _Horizon = quantity(lambda value: count(value, top=MAX_HORIZON_YEARS), "years", 3)
 _PerKwh = quantity(lambda value: usd(value, top=10), "US dollars per kWh", 0.32)
 _Watts = quantity(lambda value: count(value, top=1e8), "watts", 3000)
@@ -225,6 +226,7 @@ def _jobs(
         field, per_year = ("per_month", 12.0) if each.per_month is not None else ("per_year", 1.0)
         value = each.per_month if each.per_month is not None else each.per_year
         runs = _by_scenario(value, scenarios, ("jobs", i, field), faults)
+        _check_growth(per_year * max(runs, default=0.0), given, i, faults)
         try:
             job = parse_job({**each.job, "start": start.isoformat()}, now=start)
         except UnusableInput as error:
@@ -234,6 +236,18 @@ def _jobs(
             ForecastJob(job=job, runs_per_year=tuple(per_year * each for each in runs), growth=each.growth_per_year)
         )
     return tuple(found)
+
+
+def _check_growth(runs_per_year: float, given: ForecastDocument, i: int, faults: list[Fault]) -> None:
+    """Refuse growth that makes of a few runs more than the world has machines for."""
+    growth = given.jobs[i].growth_per_year
+    grown = runs_per_year * (1 + growth) ** given.horizon_years
+    if grown > MAX_GROWN_RUNS_PER_YEAR:
+        message = (
+            f"{growth:.0%} a year brings the runs to {grown:.2g} a year at the end of the horizon; "
+            f"{MAX_GROWN_RUNS_PER_YEAR:.0e} are the most; give less growth, fewer runs or a shorter horizon"
+        )
+        faults.append(Fault(("jobs", i, "growth_per_year"), message))
 
 
 def _by_scenario(

@@ -25,6 +25,20 @@ SOURCE = "the forecast document"
 #: Names get the number of cards behind them.
 _LONGEST_NAME = 100
 
+#: A machine that lasts five weeks is a slip of the pen.
+MIN_LIFE_YEARS, MAX_LIFE_YEARS = 0.1, 30.0
+
+
+def machine_life(value: object) -> float:
+    """Years that a machine lasts."""
+    years = count(value, top=MAX_LIFE_YEARS)
+    if years < MIN_LIFE_YEARS:
+        raise ValueError(
+            f"{shown(value)} is too short; write {MIN_LIFE_YEARS:g} to {MAX_LIFE_YEARS:g} years, such as 4"
+        )
+    return years
+
+
 _Usd = quantity(lambda value: usd(value, top=MAX_MACHINE_USD), "US dollars", 1800)
 _UsdOrNone = quantity(lambda value: usd(value, top=MAX_MACHINE_USD, zero=True), "US dollars", 0)
 
@@ -39,7 +53,7 @@ class PriceDocument(Document):
     form: Annotated[str, choice(FORMS)] | None = None
     power_watts: Annotated[float, quantity(lambda v: count(v, top=MAX_POWER_WATTS), "watts at work", 850)] | None = None
     network_gbps: Annotated[float, quantity(lambda v: count(v, top=MAX_INTERNODE_GBPS), "Gbit/s", 400)] | None = None
-    life_years: Annotated[float, quantity(lambda v: count(v, top=30), "years", 4)] | None = None
+    life_years: Annotated[float, quantity(machine_life, "years", 4)] | None = None
     residual_usd: Annotated[float, _UsdOrNone] | None = None
 
 

@@ -110,8 +110,8 @@ def _term(each: Part) -> tuple[object, ...]:
 
 def _plan_name(each: Part) -> str:
     """`savings plan 1y, p5 in us-east-1`."""
-    family = f"{each['family']} " if each["family"] else "any machine "
-    return f"{each['price_kind'].replace('_', ' ')}, {plain(family)}in {plain(each['region'] or 'any region')}"
+    what = f"{plain(each['family'] or 'any machine')} in {plain(each['region'] or 'any region')}"
+    return f"{each['price_kind'].replace('_', ' ')}, {what}"
 
 
 def _spent(rows: Sequence[Part]) -> list[RenderableType]:

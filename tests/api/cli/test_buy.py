@@ -61,3 +61,19 @@ def test_a_negative_rate_is_one_clear_line(forecast: Path, capsys: pytest.Captur
     forecast.write_text(FORECAST.replace("low: 5", "low: -5"), encoding="utf-8")
     assert main(["buy", str(forecast)]) == 2
     assert "jobs[0].per_month" in capsys.readouterr().err
+
+
+def test_machines_in_the_inventory_work_first(
+    forecast: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inventory = tmp_path / "inventory.yaml"
+    inventory.write_text(
+        "electricity_usd_per_kwh: 0.2\nmachines: [{name: rig, accelerator: RTX 4090, count: 2, machines: 4, usd_per_hour: 0}]",
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("GPUPLAN_INVENTORY", str(inventory))
+    assert main(["buy", str(forecast), "--json"]) == 0
+    decision = json.loads(capsys.readouterr().out)["decision"]
+    assert [each["name"] for each in decision["use"]] == ["rig"]
+    assert decision["use"][0]["busy_share"] > 0
+    assert decision["buy"] == []

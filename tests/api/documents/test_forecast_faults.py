@@ -97,6 +97,12 @@ def test_anything_anywhere_is_read_or_refused_in_one_line_that_names_the_field(
             "more than usd",
         ),
         ({"scenarios": {"low": -0.5, "high": 1.5}}, "scenarios.low", "-0.5"),
+        ({"life_years": 0.00001}, "life_years", "too short"),
+        (
+            {"horizon_years": 15, "jobs": [WHOLE["jobs"][0] | {"per_month": 80_000, "growth_per_year": "500%"}]},
+            "jobs[0].growth_per_year",
+            "at the end of the horizon",
+        ),
         ({"scenarios": {}}, "scenarios", "0 entries"),
     ],
 )

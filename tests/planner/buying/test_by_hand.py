@@ -152,3 +152,22 @@ def test_a_machine_that_must_be_had_costs_what_it_adds() -> None:
     assert found is not None
     assert found.units.tolist() == [1]
     assert found.objective_usd == pytest.approx(110)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"horizon_years": 0.001},
+        {"life_years": 0.1, "horizon_years": 15},
+        {"jobs": [{"job": JOB, "per_year": 0}]},
+        {"jobs": [{"job": JOB, "per_year": 1e-9}]},
+        {"jobs": [{"job": JOB, "per_year": 1e6}]},
+        {"limits": {"machines": 0, "upfront_usd": 1}},
+        {"horizon_years": 2.5, "commitments": ["reserved_1y", "reserved_3y"], "held_until": "2027-05-01T00:00Z"},
+        {"jobs": [{"job": JOB, "per_year": {"low": 0, "expected": 0, "high": 0}}]},
+    ],
+)
+def test_extremes_are_answered_and_the_answer_adds_up(changes: dict[str, Any]) -> None:
+    found = decided(forecast(**changes), catalogue(on_demand=2.0, reserved_1y=1.0, reserved_3y=0.8))
+    assert found.costs.total_usd == pytest.approx(found.proof.objective_usd, rel=1e-6, abs=1e-6)
+    assert found.proof.bound_usd <= found.proof.objective_usd * (1 + 1e-9) + 1e-9
