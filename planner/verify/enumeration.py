@@ -52,18 +52,22 @@ class Enumeration:
         found = self.estimator.ask((machine, nodes) for machine, many in wanted.values() for nodes in many)
         return found, counts
 
-    def priced(self, lots: list[Lot], most_nodes: int) -> Iterator[Priced]:
-        """Every configuration of these lots that ends, with what it breaks."""
+    def runnable(self, lots: list[Lot], most_nodes: int) -> Iterator[tuple[Lot, int, Row]]:
+        """Every lot at every node count at which its machines can run the job, whatever that takes."""
         rows, counts = self.rows(lots, most_nodes)
         for lot in lots:
             shape = shape_of(lot.machine)
             for nodes in runs_on(lot.machine.type, counts[lot.shelf], counts[lot.shelf][-1]):
                 row = rows[shape, nodes]
-                if row.reason or nodes > lot.machine.limit:
-                    continue
-                found = self.one(lot, lot.micros, nodes, row)
-                if found is not None:
-                    yield found
+                if not row.reason and nodes <= lot.machine.limit:
+                    yield lot, nodes, row
+
+    def priced(self, lots: list[Lot], most_nodes: int) -> Iterator[Priced]:
+        """Every configuration of these lots that ends, with what it breaks."""
+        for lot, nodes, row in self.runnable(lots, most_nodes):
+            found = self.one(lot, lot.micros, nodes, row)
+            if found is not None:
+                yield found
 
     def one(self, lot: Lot, micros: int, nodes: int, row: Row) -> Priced | None:
         """One configuration at a price; None where it does not end."""

@@ -30,7 +30,7 @@ ROUNDED = 5e-8
 
 def stated_row(ledger: Ledger, path: Path) -> Row:
     """The phase's own figures in place of the estimator's."""
-    names = [*LAYOUT, "checkpointing"]
+    layout = {name: ledger.whole(*path, "layout", name) for name in LAYOUT}
     return Row(
         reason="",
         precision=ledger.text(*path, "precision"),
@@ -42,7 +42,7 @@ def stated_row(ledger: Ledger, path: Path) -> Row:
         mfu=ledger.number(*path, "mfu"),
         peak_gib=ledger.number(*path, "memory_gib_per_accelerator"),
         capacity_gib=ledger.number(*path, "capacity_gib_per_accelerator"),
-        layout=tuple((name, ledger.value(*path, "layout", name)) for name in names),
+        layout=(*layout.items(), ("checkpointing", ledger.text(*path, "layout", "checkpointing"))),
     )
 
 

@@ -20,12 +20,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from planner.verify.clock import quantile
+from planner.verify.clock import NEVER_HOURS, quantile, wall_hours
 from planner.verify.context import Context
 from planner.verify.counts import undominated
 from planner.verify.course import STEPS, Part, course, kin, total_micros
-from planner.verify.enumeration import Priced
+from planner.verify.estimates import Row
 from planner.verify.named import Named
+from planner.verify.shelves import Lot
 
 #: Pairs that are priced exactly at most, the most promising first.
 MOST_PAIRS = 2000
@@ -40,7 +41,6 @@ class Line(NamedTuple):
     data_usd: float
     work_usd: float
     work_hours: float
-    each: Priced
     part: Part
 
 
@@ -56,16 +56,18 @@ class InPhases:
     left: bool
 
 
-def in_phases(context: Context, every: Iterable[Priced], most_micros: float) -> InPhases | None:
+def in_phases(context: Context, most_micros: float) -> InPhases | None:
     """Plans of two phases below `most_micros`, and the bound; None where the job keeps to one configuration."""
     job = context.claim.job
     one = job.constraints.max_phases < 2 or job.objective != "cost" or job.constraints.carbon_budget_kg is not None
     if one:
         return None
     groups: dict[tuple[str, str], list[Line]] = {}
-    for each in every:
-        line = line_of(context, each)
-        groups.setdefault(kin(line.part), []).append(line)
+    most = job.constraints.max_accelerators or math.inf
+    for lot, nodes, row in context.enumeration.runnable(context.open_lots, job.constraints.max_nodes):
+        line = line_of(context, lot, nodes, row) if nodes * lot.machine.type.devices <= most else None
+        if line is not None:
+            groups.setdefault(kin(line.part), []).append(line)
     deadline = math.inf if job.deadline_hours is None else job.deadline_hours
     setup = context.claim.settings.setup_hours
     bounds = [bound for lines in groups.values() for bound in _bounds(_best_lines(lines), deadline, setup)]
@@ -88,12 +90,13 @@ def in_phases(context: Context, every: Iterable[Priced], most_micros: float) -> 
     )
 
 
-def line_of(context: Context, each: Priced) -> Line:
-    """The lines under a configuration."""
-    lot, nodes, settings, rates = each.lot, each.nodes, context.claim.settings, context.rates
-    row = context.estimator.row(lot.machine, nodes)
+def line_of(context: Context, lot: Lot, nodes: int, row: Row) -> Line | None:
+    """The lines under a configuration; None where the work never ends on it."""
+    settings, rates = context.claim.settings, context.rates
     rate, write = lot.rate * nodes, rates.checkpoint_hours(nodes)
-    growth = 1.0
+    work, growth = row.hours_with_goodput, 1.0
+    if not wall_hours(work, write, settings.restart_hours, rate) <= NEVER_HOURS:
+        return None
     if rate:
         lost = rate * write
         growth = math.exp(rate * settings.restart_hours) * (1 + lost + math.sqrt(lost * (2 + lost)))
@@ -103,13 +106,11 @@ def line_of(context: Context, each: Priced) -> Line:
     term = 0 if lot.paid else lot.kind.term_hours
     compute, storage = nodes * lot.micros / 1e6, rates.place(lot.place).storage_per_hour
     by_hour = nodes * lot.machine.power_usd_per_hour + (0.0 if term else compute)
-    work = row.hours_with_goodput
     return Line(
         start_usd=(by_hour + storage) * settings.setup_hours + compute * term,
         data_usd=rates.place(lot.place).egress,
         work_usd=work * (by_hour * growth + storage * on_clock),
         work_hours=work * on_clock * math.exp(z * row.log_sigma) if certain else 0.0,
-        each=each,
         part=Part(Named(lot, None, nodes), row, STEPS),
     )
 
@@ -158,13 +159,13 @@ def _promising(
     mine = [
         line
         for line in lines
-        if id(line.each.lot) in kept and any(pair_bound(line, other, hours) < most_usd for other in best)
+        if id(line.part.named.lot) in kept and any(pair_bound(line, other, hours) < most_usd for other in best)
     ]
     found: list[tuple[float, Line, Line]] = []
     for number, one in enumerate(mine):
         for other in mine[:number]:
             bound = pair_bound(one, other, hours)
-            if one.each.lot.place != other.each.lot.place:
+            if one.part.named.lot.place != other.part.named.lot.place:
                 bound += min(one.data_usd, other.data_usd)
             if bound < most_usd:
                 first, second = sorted((one, other), key=_rank)
@@ -174,7 +175,7 @@ def _promising(
 
 def _rank(line: Line) -> tuple[bool, float]:
     """Interruptible phases first, then the slowest."""
-    return not line.each.lot.rate, -line.part.row.hours_with_goodput
+    return not line.part.named.lot.rate, -line.part.row.hours_with_goodput
 
 
 def _priced(context: Context, first: Line, second: Line, deadline: float) -> tuple[int, str] | None:
@@ -199,5 +200,7 @@ def _priced(context: Context, first: Line, second: Line, deadline: float) -> tup
             best = tried[1]
     if best is None:
         return None
-    words = ", then ".join(f"{line.each.nodes} x {line.each.lot.machine.type.name}" for line in (first, second))
+    words = ", then ".join(
+        f"{line.part.named.nodes} x {line.part.named.lot.machine.type.name}" for line in (first, second)
+    )
     return best, words

@@ -30,7 +30,7 @@ def check_planned(context: Context) -> dict[str, object]:
         phases, relative = found
         micros = total_micros(phases)
         sums(context, phases, relative)
-        phased = in_phases(context, every, _limit(context, phases, micros))
+        phased = in_phases(context, _limit(context, phases, micros))
         certificate(context, phases, survey, phased, relative)
         sensitivity(context, phases, survey)
         alternatives(context, survey, micros, moves=len(phases) > 1)
