@@ -38,9 +38,7 @@ def verify(
     """Whether a plan is right: prices, hours, costs, requirements, and that nothing is cheaper."""
     gpuplan = _opened(database, inventory)
     document = gpuplan.saved_plan(plan) if _ID.fullmatch(plan) and not Path(plan).exists() else read_plan(plan)
-    from api.verify import verify_document
-
-    answer = verify_document(gpuplan, document)
+    answer = gpuplan.verify(document)
     if as_json:
         print_json(answer)
     else:

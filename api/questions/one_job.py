@@ -83,6 +83,12 @@ class OneJob(Opened):
         """The answer saved under `plan_id`, as it was given. Raises `UnusableInput` if there is none."""
         return self.store.plan(an_id(plan_id, "plan")).outcome
 
+    def verify(self, document: Document, *, now: datetime | None = None) -> Document:
+        """An answer of `plan` held against its snapshot: `{"outcome": "verified" | "not_verified", "verification": ...}`."""
+        from api.verify import verify_document
+
+        return verify_document(self, document, now=now)
+
     def estimate(self, document: Document, *, now: datetime | None = None) -> Document:
         """Time and memory of a job on one given configuration: no prices, and of the store the user's own runs alone."""
         from api.documents.estimate_request import parse_estimate_request

@@ -1,0 +1,72 @@
+"""How long verifying takes, in process, on the catalogue and on it repeated to 100,000 offers, and how sharp its bound is."""
+
+import json
+import resource
+import statistics
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from api.documents.canonical import canonical
+from benchmarks.jobs import varied_jobs
+from catalog.columns import Columns, columns_of
+from catalog.embedded import embedded_snapshot
+from catalog.snapshot import snapshot_of
+from planner.document import document
+from planner.plan import plan
+from planner.settings import PlannerSettings
+from planner.verify.claim import Claim
+from planner.verify.verified import verified
+
+SIZES = (0, 100_000)
+JOBS = 20
+
+
+def repeated(columns: Columns, count: int) -> Columns:
+    """The catalogue in so many more zones, each at prices of its own (within 10 %), under the id of those rows."""
+    jitter = np.random.default_rng(count).uniform(0.9, 1.1, count)
+    rows = [
+        replace(
+            columns.offer(i % len(columns)),
+            zone=f"{columns.offer(i % len(columns)).zone}/{i // len(columns)}",
+            usd_micros_per_hour=max(1, round(columns.offer(i % len(columns)).usd_micros_per_hour * jitter[i])),
+        )
+        for i in range(count)
+    ]
+    found = snapshot_of(columns.instance_types, rows)
+    return columns_of(found.id, found.observed_at, found.instance_types, found.offers)
+
+
+def main() -> None:
+    """Print a row per size."""
+    snapshot = embedded_snapshot()
+    embedded = columns_of(snapshot.id, snapshot.observed_at, snapshot.instance_types, snapshot.offers)
+    settings = PlannerSettings()
+    print(
+        f"{'offers':>8} {'median s':>9} {'max s':>7} {'verified':>9} {'bound below plan, median %':>27} {'kB a plan':>10} {'peak MiB':>9}"
+    )
+    for size in SIZES:
+        columns = repeated(embedded, size) if size else embedded
+        taken, right, below, kilobytes = [], 0, [], []
+        for job in varied_jobs(JOBS, seed=5):
+            answer = json.loads(json.dumps(document(plan(job, columns, settings=settings), canonical(job), version="")))
+            part = "plan" if answer["outcome"] == "planned" else "infeasible"
+            assert job.start is not None
+            claim = Claim(part=part, body=answer[part], job=job, start=job.start, settings=settings)
+            kilobytes.append(len(json.dumps(answer)) / 1e3)
+            began = time.perf_counter()
+            found = verified(claim, columns)
+            taken.append(time.perf_counter() - began)
+            right += found.verified
+            gap = found.covers.get("which_is_below_the_plan_by_percent")
+            below += [gap] if gap is not None else []
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(
+            f"{len(columns):>8,} {statistics.median(taken):>9.2f} {max(taken):>7.2f} {right:>6}/{JOBS} "
+            f"{statistics.median(below):>27.4f} {max(kilobytes):>10.0f} {peak:>9.0f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
