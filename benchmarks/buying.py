@@ -14,14 +14,17 @@ from numpy.typing import NDArray
 from api.documents.forecast import parse_forecast
 from catalog.columns import columns_of
 from catalog.embedded import embedded_snapshot
+from catalog.owned import OwnedMachine
 from planner.buying.answer import Decided
 from planner.buying.decide import decide
 from planner.buying.load import busy_hours, duration_levels
 from planner.buying.model import model_of
 from planner.buying.screening import screened
 from planner.buying.served import served
-from planner.optimise.buying import Expansion, expand
+from planner.optimise.buying import expand
+from planner.optimise.buying_model import Expansion
 from planner.settings import PlannerSettings
+from providers.local import read_inventory
 
 YEARS, SCENARIOS = 10, 100
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
@@ -93,20 +96,27 @@ def forecasts() -> list[dict[str, Any]]:
     ]
 
 
+def own_machines() -> tuple[OwnedMachine, ...]:
+    """What the lab has already."""
+    rig = {"name": "rig", "accelerator": "RTX 3090", "count": 4, "machines": 2, "usd_per_hour": 0, "power_watts": 1900}
+    return read_inventory({"electricity_usd_per_kwh": 0.2, "machines": [rig]})
+
+
 def _forecasts() -> None:
     print(f"\n{'forecast':>9} {'jobs':>5} {'variables':>10} {'estimates s':>12} {'model s':>8} {'all s':>7} {'gap':>8}")
     snapshot = embedded_snapshot()
     columns = columns_of(snapshot.id, snapshot.observed_at, snapshot.instance_types, snapshot.offers)
-    for document in forecasts():
+    home, lab, company = forecasts()
+    for document, owned in ((home, ()), (lab, ()), (lab | {"name": "lab+own"}, own_machines()), (company, ())):
         forecast = parse_forecast(document, now=NOW)
         began = time.perf_counter()
-        given = served(forecast, columns, PlannerSettings())
+        given = served(forecast, columns, PlannerSettings(), owned)
         estimates = time.perf_counter() - began
         began = time.perf_counter()
         expand(model_of(forecast, given).expansion)
         model = time.perf_counter() - began
         began = time.perf_counter()
-        found = decide(forecast, columns, PlannerSettings())
+        found = decide(forecast, columns, PlannerSettings(), owned)
         whole = time.perf_counter() - began
         assert isinstance(found, Decided)
         size = f"{len(forecast.jobs):>5} {found.proof.variables:>10,}"

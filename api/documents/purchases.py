@@ -292,5 +292,15 @@ def _no_room(machine: Machine, rules: PurchaseRules) -> str:
         ("costs", machine.usd, rules.upfront_usd, "USD upfront"),
     ):
         if most is not None and needs > most:
-            return f"{what} {needs:,.0f} {unit}, and there are {most:,.0f}"
+            guessed = (
+                "; its power is modelled from the TDP, state power_watts"
+                if "W" in unit.split() and _guessed(machine)
+                else ""
+            )
+            return f"{what} {needs:,.0f} {unit}, and there are {most:,.0f}{guessed}"
     return ""
+
+
+def _guessed(machine: Machine) -> bool:
+    """Whether nobody has stated what a machine draws."""
+    return "power_watts" in machine.modelled

@@ -19,7 +19,7 @@ from planner.buying.forecast import Forecast, Machine
 from planner.buying.load import Blocks, even, fluctuating
 from planner.buying.served import Served, there_is
 from planner.buying.terms import Node, Spending
-from planner.optimise.buying import Expansion
+from planner.optimise.buying_model import Expansion
 
 Floats = NDArray[np.float64]
 

@@ -1,75 +1,25 @@
-"""How many machines to own and to commit to under a load that comes and goes: capacity expansion as a MILP.
-
-Sets
-    l  sources of capacity: a machine to buy, a node under a term; each lasts for some periods
-    j  jobs            b  blocks of time, each in one period
-Data
-    F_l    USD of one unit for as long as it lasts, used or not
-    t_lj   machine-hours that a run of j takes on l (inf: it cannot)
-    v_lj   USD of that run on l besides, c_j USD of renting for it (inf: nothing to rent)
-    w_b    hours of the block, discounted;   d_bj  runs an hour that start in it
-    a_kl   what a unit of l takes of limit k, A_k what there is (slots, watts, budget); u_l the most units
-Variables
-    x_l >= 0             units of l: whole machines and nodes, dollars an hour of a savings plan
-    y_blj >= 0           runs an hour of j on l in block b; what is left of d_bj is rented
-Model
-    minimise    sum_l F_l x_l + sum_b w_b sum_j [ c_j d_bj - sum_l (c_j - v_lj) y_blj ]
-    runs:       sum_l y_blj <= d_bj            (= where j cannot be rented)
-    capacity:   sum_j t_lj y_blj <= x_l        for the blocks that l lasts for
-    limit:      sum_l a_kl x_l <= A_k
+"""The cheapest machines to own and to commit to under a load that comes and goes: the model of `buying_model`, solved.
 
 Two exact reductions come first (`useful`): a source that saves less than F_l even if it works in every hour on the job
 that it saves most for is never worth having, nor is one that another of its kind beats in F, every t, v and a, for as
 long. Then the linear relaxation is solved by column generation, and a source is left out whose reduced cost is more than
-what lies between its bound and a known answer. Only y with v_lj < c_j are made. The rented cost of everything stands outside the model as a constant. With one job on
-machines that are alike it is the screening curve. Rows are in units of whole demand (runs divided by d_bj, so that y is
-a share), which keeps HiGHS' absolute tolerances relative.
+what lies between its bound and a known answer.
 """
 
-import math
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pulp
 from numpy.typing import NDArray
 
+from planner.optimise.buying_model import Built, Expansion, formulate, worth
 from planner.optimise.single import NotProvenError, highs_version
 
 Floats = NDArray[np.float64]
 
 #: USD of the whole horizon within which two plans are the same.
 RELATIVE_GAP = 1e-7
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Expansion:
-    """The data of the model. Shapes: sources L, jobs J, blocks B, limits K.
-
-    `fixed_usd`, `most_units` (inf: any), `least_units` (that must be had), `whole` (units that cannot be divided; all
-    but savings plans) [L]; `machine_hours`, `running_usd` [L, J]; `rent_usd` [J]; `hours` [B]; `runs_per_hour` [B, J];
-    `lasts` [L, B]; `uses` [K, L]; `available` [K].
-    """
-
-    fixed_usd: Floats
-    most_units: Floats
-    machine_hours: Floats
-    running_usd: Floats
-    rent_usd: Floats
-    hours: Floats
-    runs_per_hour: Floats
-    lasts: NDArray[np.bool_]
-    uses: Floats
-    available: Floats
-    whole: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
-    least_units: Floats = field(default_factory=lambda: np.zeros(0))
-
-    def __post_init__(self) -> None:
-        """Whole units, and none that must be had, where nothing else is said."""
-        if not len(self.whole):
-            object.__setattr__(self, "whole", np.ones(len(self.fixed_usd), np.bool_))
-        if not len(self.least_units):
-            object.__setattr__(self, "least_units", np.zeros(len(self.fixed_usd)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -142,7 +92,7 @@ def expand(
     constant = float(given.hours @ (given.runs_per_hour @ np.where(must, 0.0, given.rent_usd)))
     forced = given.least_units > 0
     kept = (useful(given) if reduce else given.most_units > 0) | forced
-    if not _worth(given, kept).any() and not forced.any():
+    if not worth(given, kept).any() and not forced.any():
         return _nothing(given, constant) if not (must & (given.runs_per_hour > 0).any(axis=0)).any() else None
     relaxed = _priced(given, kept, likely, time_limit_s) if reduce else None
     if relaxed is None:
@@ -168,7 +118,7 @@ def expand(
 
 def _shares(given: Expansion, kept: NDArray[np.bool_]) -> int:
     """How many shares of runs the model with these sources has."""
-    per_job = given.lasts.T.astype(np.float64) @ _worth(given, kept).astype(np.float64)
+    per_job = given.lasts.T.astype(np.float64) @ worth(given, kept).astype(np.float64)
     return round(float((per_job * (given.runs_per_hour > 0)).sum()))
 
 
@@ -209,7 +159,7 @@ def _priced(
     if likely is not None:
         active |= kept & likely
     for _ in range(_MOST_ROUNDS):
-        built = _formulate(given, active)
+        built = formulate(given, active)
         for variable in built.x.values():
             variable.cat = "Continuous"
         stats = built.problem.solve(pulp.HiGHS(msg=False, threads=1, timeLimit=time_limit_s))
@@ -243,7 +193,7 @@ def _promising(given: Expansion, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return found
 
 
-def _prices(given: Expansion, built: "_Built") -> tuple[Floats, Floats]:
+def _prices(given: Expansion, built: Built) -> tuple[Floats, Floats]:
     """Of a solved relaxation: USD of a whole share of each block's runs [B, J], and of all there is of each limit [K]."""
     price, limits = np.zeros(given.runs_per_hour.shape), np.zeros(len(given.available))
     for (at, job), row in built.runs.items():
@@ -275,7 +225,7 @@ def _solved(
     given: Expansion, kept: NDArray[np.bool_], constant: float, gap: float, time_limit_s: float
 ) -> Expanded | None:
     """The model of the module's docstring with the sources `kept`."""
-    built = _formulate(given, kept)
+    built = formulate(given, kept)
     stats = built.problem.solve(pulp.HiGHS(msg=False, threads=1, gapRel=gap, timeLimit=time_limit_s))
     if stats.status == pulp.LpSolveStatus.Infeasible:
         return None
@@ -317,93 +267,3 @@ def _nothing(given: Expansion, constant: float) -> Expanded:
             0.0, _reduced(given, np.zeros(given.runs_per_hour.shape), np.zeros(len(given.available)))
         ),
     )
-
-
-def _worth(given: Expansion, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """[L, J]: sources that do a job for less than renting it, or at all where it cannot be rented."""
-    able = np.isfinite(given.machine_hours) & kept[:, None]
-    return np.asarray(able & (np.where(able, given.running_usd, np.inf) < given.rent_usd[None, :]), np.bool_)
-
-
-_Places = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Built:
-    """The model: x by source, y in the order of the places `at` (block, source, job); rows of runs and of limits."""
-
-    problem: pulp.LpProblem
-    x: dict[int, pulp.LpVariable]
-    y: list[pulp.LpVariable]
-    at: _Places
-    runs: dict[tuple[int, int], pulp.LpConstraint]
-    limits: dict[int, pulp.LpConstraint]
-
-
-def _formulate(given: Expansion, kept: NDArray[np.bool_]) -> _Built:
-    """The model of the module's docstring with the sources `kept`."""
-    rented = np.where(np.isfinite(given.rent_usd), given.rent_usd, 0.0)
-    made = _worth(given, kept)[None, :, :] & given.lasts.T[:, :, None] & (given.runs_per_hour > 0)[:, None, :]
-    b, source, job = np.nonzero(made)
-    demand = given.runs_per_hour[b, job]
-    problem = pulp.LpProblem("own_commit_or_rent", pulp.LpMinimize)
-    machines = given.machine_hours[source, job] * demand
-    per_block = np.zeros((len(given.hours), len(given.fixed_usd)))
-    np.add.at(per_block, (b, source), machines)
-    most = per_block.max(axis=0, initial=0.0)
-    least = np.where(kept, given.least_units, 0.0)
-    peak = np.maximum(least, np.minimum(np.where(given.whole, np.ceil(most - 1e-9), most), given.most_units))
-    x = {
-        int(each): problem.add_variable(
-            f"units_{each}", float(least[each]), float(peak[each]), "Integer" if given.whole[each] else "Continuous"
-        )
-        for each in np.union1d(source, np.flatnonzero(least))
-    }
-    y = [problem.add_variable(f"share_{i}", 0, None) for i in range(len(b))]
-    worth_usd = given.hours[b] * demand * (given.running_usd[source, job] - rented[job])
-    fixed = [(variable, float(given.fixed_usd[each])) for each, variable in x.items()]
-    problem.setObjective(pulp.lpSum_vars_coefs([*fixed, *zip(y, worth_usd.tolist(), strict=True)]))
-    runs = _add_runs(problem, given, y, b, job)
-    _add_capacity(problem, x, y, (b, source, job), machines)
-    limits = {}
-    for k in range(len(given.available)):
-        terms = [(variable, float(given.uses[k, each])) for each, variable in x.items() if given.uses[k, each]]
-        if terms:
-            there_is = float(given.available[k])
-            scaled = [(variable, use / (there_is or 1.0)) for variable, use in terms]
-            limits[k] = problem.addConstraint(pulp.lpSum_vars_coefs(scaled) <= float(there_is > 0), f"limit_{k}")
-    return _Built(problem=problem, x=x, y=y, at=(b, source, job), runs=runs, limits=limits)
-
-
-def _add_runs(
-    problem: pulp.LpProblem, given: Expansion, y: list[pulp.LpVariable], b: NDArray[np.int64], job: NDArray[np.int64]
-) -> dict[tuple[int, int], pulp.LpConstraint]:
-    """Each block's runs of a job are done at most once, and exactly once where they cannot be rented."""
-    must = ~np.isfinite(given.rent_usd)
-    of: dict[tuple[int, int], list[tuple[pulp.LpVariable, float]]] = {
-        (int(at), int(j)): [] for at, j in zip(*np.nonzero((given.runs_per_hour > 0) & must[None, :]), strict=True)
-    }
-    for variable, at, j in zip(y, b.tolist(), job.tolist(), strict=True):
-        of.setdefault((at, j), []).append((variable, 1.0))
-    rows = {}
-    for (at, j), terms in of.items():
-        total = pulp.lpSum_vars_coefs(terms)
-        rows[at, j] = problem.addConstraint(total == 1 if must[j] else total <= 1, f"runs_{at}_{j}")
-    return rows
-
-
-def _add_capacity(
-    problem: pulp.LpProblem,
-    x: dict[int, pulp.LpVariable],
-    y: list[pulp.LpVariable],
-    places: _Places,
-    machines: Floats,
-) -> None:
-    """Machines at work in a block are at most those there are."""
-    b, source, _ = places
-    of: dict[tuple[int, int], list[tuple[pulp.LpVariable, float]]] = {}
-    for variable, at, each, needed in zip(y, b.tolist(), source.tolist(), machines.tolist(), strict=True):
-        if needed > 0 and math.isfinite(needed):
-            of.setdefault((at, each), []).append((variable, needed))
-    for (at, each), terms in of.items():
-        problem.addConstraint(pulp.lpSum_vars_coefs([*terms, (x[each], -1.0)]) <= 0, f"capacity_{at}_{each}")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from planner.buying.served import served
-from planner.optimise.buying import Expansion, expand
+from planner.optimise.buying import expand
+from planner.optimise.buying_model import Expansion
 from tests.planner.buying.small import JOB, SETTINGS, catalogue, decided, forecast
 
 CLOUD = catalogue(on_demand=2.0)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from planner.buying.load import busy_hours, duration_levels
 from planner.buying.screening import screened
-from planner.optimise.buying import Expansion, expand, useful
+from planner.optimise.buying import expand, useful
+from planner.optimise.buying_model import Expansion
 
 SEEDS = st.integers(0, 100_000)
 
