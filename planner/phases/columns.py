@@ -11,15 +11,16 @@ functions lie straight lines, which every bound of the search rests on:
 
     cost_k(x) >= A_k + B_k x          hours_k(x) >= a_k + b_k x
 
-Without preemption they differ from the lines by rounding up to the billing step (and the minimum) alone. With it, E[T]
-of w hours of work is at least w times the least growth that any checkpoint interval reaches,
+Without preemption they differ from the lines by rounding up to the billing step (and the minimum) alone. With it, hours
+rise by r per hour of work from the first full checkpoint interval tau on; of less work, no interval makes less of it than
 
-    e^(lambda R) min_tau (e^(lambda (tau + d)) - 1) / (lambda tau) >= e^(lambda R) (1 + l + sqrt(l (2 + l))),  l = lambda d
+    r_0 = e^(lambda R) min_t (e^(lambda (t + d)) - 1) / (lambda t) = e^(lambda R) / (1 - y),  e^(-y - lambda d) = 1 - y
 
-(from e^y - 1 >= y + y^2 / 2), and its spread is at least that of the whole run, or, for shares within one checkpoint
-interval, what the least of R^2 / v + R + v / 3 over v = w + d gives. A window can only add to the hours.
+(Daly 2006), so E[T] >= r w - (r - r_0) tau throughout. The spread of a share is at least that of the whole run, or, within
+one interval, what the least of R^2 / v + R + v / 3 over v = w + d gives. A window can only add to the hours.
 """
 
+import math
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import NormalDist
@@ -76,9 +77,34 @@ class PhaseColumns:
         return len(self.table)
 
     @property
+    def intervals(self) -> Floats:
+        """Hours of work between checkpoints where there is more work than that; 0 without preemption."""
+        hit = self.run.cluster_rate > 0
+        rate = np.where(hit, self.run.cluster_rate, 1.0)
+        return np.where(hit, np.maximum(np.sqrt(2 * self.run.checkpoint_hours / rate), 1e-9), 0.0)
+
+    @property
+    def concave(self) -> bool:
+        """Whether confident hours T = r exp(z sigma), sigma^2 = L + ln(1 + q / r), are concave in the run hours r.
+
+        With h = q / (r + q), the second derivative is h^2 z T / (4 r^2 sigma^2) times z - 2 sigma - 1 / sigma, and
+        2 sigma + 1 / sigma is at least the root of 8 (a confidence of 99.7 %).
+        """
+        return 0.0 <= NormalDist().inv_cdf(self.confidence) <= math.sqrt(8.0)
+
+    @property
     def write_hours(self) -> Floats:
         """Time to write one checkpoint, per configuration."""
         return self.run.checkpoint_hours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Lines:
+    """Slopes of expected and of confident hours, and the expected hours that the line may lie above the set-up less."""
+
+    wall_hours: Floats
+    kept_hours: Floats
+    spared_hours: Floats
 
 
 def phase_columns(found: Candidates, table: Configurations) -> PhaseColumns:
@@ -87,21 +113,24 @@ def phase_columns(found: Candidates, table: Configurations) -> PhaseColumns:
     job, settings = question.job, question.settings
     run = run_of(question, table, found.estimated, found.costs)
     deadline = np.inf if job.deadline_hours is None else job.deadline_hours
-    growth = _least_growth(run, settings.restart_hours)
+    growth, spared = _growth(run, table.bill.run_hours, settings.restart_hours)
     z = NormalDist().inv_cdf(job.confidence)
     # Below the median more spread means fewer hours: then only the set-up is certain.
     certain = (run.cluster_rate == 0) | (z >= 0)
     sigma = _least_sigma(table.bill.sigma, run, settings.restart_hours)
-    slope_hours = np.where(certain, run.work_hours * growth * np.exp(z * sigma), 0.0)
+    longer = np.where(certain, np.exp(z * sigma), 0.0)
+    slope_hours = run.work_hours * growth * longer
     by_hour = run.nodes * run.power_usd_per_node_hour + run.storage_usd_per_hour
     compute = run.nodes * run.usd_per_node_hour
     term = run.term_hours > 0
     per_hour = by_hour + np.where(term, 0.0, compute)
     place, places = _places(found, table)
     machine = _windowed(found, table)
-    caps = _caps(question, run, machine, run.work_hours * growth, slope_hours)
+    lines = _Lines(wall_hours=run.work_hours * growth, kept_hours=slope_hours, spared_hours=spared)
+    caps = _caps(question, run, machine, lines)
     with np.errstate(divide="ignore", invalid="ignore"):
-        in_time = np.where(slope_hours > 0, np.maximum(deadline - settings.setup_hours, 0.0) / slope_hours, 1.0)
+        room = np.maximum(deadline - settings.setup_hours + spared * longer, 0.0)
+        in_time = np.where(slope_hours > 0, room / slope_hours, 1.0)
     return PhaseColumns(
         table=table,
         run=run,
@@ -115,9 +144,9 @@ def phase_columns(found: Candidates, table: Configurations) -> PhaseColumns:
         kin=_kin(found, table),
         machine=machine,
         windowed=np.array([each is not None for each in machine], np.bool_),
-        fixed_usd=per_hour * settings.setup_hours + np.where(term, compute * run.term_hours, 0.0),
+        fixed_usd=per_hour * (settings.setup_hours - spared) + np.where(term, compute * run.term_hours, 0.0),
         slope_usd=per_hour * run.work_hours * growth,
-        fixed_hours=np.full(len(table), settings.setup_hours),
+        fixed_hours=settings.setup_hours - spared * longer,
         slope_hours=slope_hours,
         data_usd=run.egress_usd,
         caps=caps,
@@ -125,12 +154,28 @@ def phase_columns(found: Candidates, table: Configurations) -> PhaseColumns:
     )
 
 
-def _least_growth(run: Run, restart_hours: float) -> Floats:
-    """Wall hours per hour of work that no checkpoint interval can undercut; 1 without preemption."""
-    lost = run.cluster_rate * run.checkpoint_hours
-    with np.errstate(over="ignore"):
-        growth = np.exp(np.minimum(run.cluster_rate * restart_hours, 700.0)) * (1 + lost + np.sqrt(lost * (2 + lost)))
-    return np.where(run.cluster_rate > 0, growth, 1.0)
+#: Newton's steps towards y; the last ones change nothing that a float can hold.
+_NEWTON = 12
+
+
+def _growth(run: Run, run_hours: Floats, restart_hours: float) -> tuple[Floats, Floats]:
+    """Wall hours per hour of work, and the hours to take off so that the line lies below every share of the work."""
+    hit = (run.cluster_rate > 0) & (run.work_hours > 0)
+    rate = np.where(hit, run.cluster_rate, 1.0)
+    lost = rate * run.checkpoint_hours
+    y = np.minimum(np.sqrt(2 * lost), 1.0)
+    for _ in range(_NEWTON):
+        tail = np.exp(-y - lost)
+        y = np.clip(y - (1 - y - tail) / np.minimum(tail - 1, -1e-300), 0.0, 1.0)
+    with np.errstate(over="ignore", divide="ignore"):
+        # A little less than the root is on the safe side.
+        least = np.exp(np.minimum(rate * restart_hours, 700.0)) / (1 - y * (1 - 1e-9))
+    interval = np.sqrt(2 * run.checkpoint_hours / rate)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        whole = np.where(run.work_hours > 0, run_hours / run.work_hours, 1.0)
+    saves = hit & (run.work_hours >= interval) & (whole > least)
+    growth = np.where(hit, np.where(saves, whole, least), 1.0)
+    return growth, np.where(saves, (growth - least) * interval, 0.0)
 
 
 def _least_sigma(whole: Floats, run: Run, restart_hours: float) -> Floats:
@@ -208,18 +253,13 @@ def ranks(found: Candidates, columns: PhaseColumns) -> Ints:
     return rank
 
 
-def _caps(
-    question: Question, run: Run, machine: tuple[OwnedMachine | None, ...], wall_hours: Floats, kept_hours: Floats
-) -> Floats:
-    """The largest share of each column that its longest run and its windows before the deadline may leave room for.
-
-    `wall_hours` and `kept_hours` are the slopes of expected and of confident hours.
-    """
+def _caps(question: Question, run: Run, machine: tuple[OwnedMachine | None, ...], lines: _Lines) -> Floats:
+    """The largest share of each column that its longest run and its windows before the deadline may leave room for."""
     setup, deadline = question.settings.setup_hours, question.job.deadline_hours
-    share = np.minimum((run.longest_hours - setup) / wall_hours, 1.0)
+    share = np.minimum((run.longest_hours - setup + lines.spared_hours) / lines.wall_hours, 1.0)
     for i, each in enumerate(machine if deadline is not None else ()):
         if each is not None and deadline is not None:
-            share[i] = min(share[i], (_free_hours(each, question.start, deadline) - setup) / kept_hours[i])
+            share[i] = min(share[i], (_free_hours(each, question.start, deadline) - setup) / lines.kept_hours[i])
     return np.maximum(share, 0.0)
 
 

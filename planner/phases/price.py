@@ -24,12 +24,15 @@ _RISING_UP_TO = 3.1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Priced:
-    """Micro-dollars and confident hours of each plan, phase by phase and in all; `hours` hold the wait for windows."""
+    """Micro-dollars and confident hours of each plan; `busy` are the hours of each phase without waits and moves."""
 
     micros: Floats
     hours: Floats
-    phase_micros: Floats
-    phase_hours: Floats
+    busy: Floats
+
+    def take(self, which: NDArray[np.bool_]) -> "Priced":
+        """Some of the plans."""
+        return Priced(micros=self.micros[which], hours=self.hours[which], busy=self.busy[which])
 
 
 def phase_bill(columns: PhaseColumns, moving: Moves, sequence: Ints, steps: Ints) -> Bill:
@@ -63,7 +66,7 @@ def priced(columns: PhaseColumns, moving: Moves, sequence: Ints, steps: Ints, *,
         kept = np.where(columns.run.cluster_rate[sequence] > 0, np.minimum(kept, floor), kept)
     micros = np.rint(paid.cost_usd.reshape(count, length) * 1e6)
     hours = elapsed(columns, moving, sequence, kept, at_least=at_least)
-    return Priced(micros=micros.sum(axis=1), hours=hours.sum(axis=1), phase_micros=micros, phase_hours=hours)
+    return Priced(micros=micros.sum(axis=1), hours=hours.sum(axis=1), busy=kept)
 
 
 def elapsed(columns: PhaseColumns, moving: Moves, sequence: Ints, busy: Floats, *, at_least: bool = False) -> Floats:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from planner.phases.columns import STEPS, PhaseColumns
 from planner.phases.moves import Moves
-from planner.phases.price import priced
+from planner.phases.price import Priced, priced
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -42,6 +42,7 @@ class _Lines:
     slope_usd: Floats
     slope_hours: Floats
     prices: Floats
+    deadline_hours: float
 
 
 def best_shares(columns: PhaseColumns, moving: Moves, sequences: Ints, most_micros: float) -> Found | None:
@@ -60,7 +61,7 @@ def best_shares(columns: PhaseColumns, moving: Moves, sequences: Ints, most_micr
         which, low, high = stack.pop()
         low, high, alive = _tightened(low, high)
         which, low, high = which[alive], low[alive], high[alive]
-        alive = _may_win(lines, which, low, columns.deadline_hours, least)
+        alive = _may_win(lines, which, low, least)
         which, low, high = which[alive], low[alive], high[alive]
         if not len(which):
             continue
@@ -83,7 +84,11 @@ def best_shares(columns: PhaseColumns, moving: Moves, sequences: Ints, most_micr
             continue
         floor = priced(columns, moving, sequences[which], low, at_least=True)
         alive = (floor.hours <= columns.deadline_hours) & (floor.micros < least)
-        alive &= _may_win(lines, which, low, columns.deadline_hours, least)
+        which, low, high = which[alive], low[alive], high[alive]
+        if not len(which):
+            continue
+        rising = _rising(columns, moving, sequences[which], floor.take(alive), (low, high))
+        alive = _may_win(lines, which, low, least, rising)
         stack += _halved(which[alive], low[alive], high[alive])
     return best
 
@@ -104,7 +109,14 @@ def _lines(columns: PhaseColumns, moving: Moves, sequences: Ints) -> _Lines:
             with np.errstate(divide="ignore", invalid="ignore"):
                 tie = (slope_usd[:, i] - slope_usd[:, j]) / (slope_hours[:, j] - slope_hours[:, i])
             prices.append(np.where(np.isfinite(tie) & (tie > 0), tie, 0.0))
-    return _Lines(usd=usd, hours=hours, slope_usd=slope_usd, slope_hours=slope_hours, prices=np.stack(prices))
+    return _Lines(
+        usd=usd,
+        hours=hours,
+        slope_usd=slope_usd,
+        slope_hours=slope_hours,
+        prices=np.stack(prices),
+        deadline_hours=columns.deadline_hours,
+    )
 
 
 def _tightened(low: Ints, high: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
@@ -116,12 +128,44 @@ def _tightened(low: Ints, high: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
     return low, high, np.asarray((low <= high).all(axis=1))
 
 
-def _may_win(lines: _Lines, which: Ints, low: Ints, deadline: float, least_micros: float) -> NDArray[np.bool_]:
-    """Boxes in which, by the straight lines, a plan in time may cost less than `least_micros`."""
-    share = low / STEPS
+def _rising(
+    columns: PhaseColumns, moving: Moves, sequences: Ints, floor: Priced, box: tuple[Ints, Ints]
+) -> tuple[Floats, Floats]:
+    """Hours of the plan at the low end of each box, and by how much each phase's grow with its share, at least.
+
+    Hours of interruptible phases are concave in the share from the first checkpoint interval on, so above the chord of
+    their box; before that, their straight line counts. A phase that may wait for its window afterwards adds nothing for
+    certain.
+    """
+    low, high = box
+    slope, hours = columns.slope_hours[sequences], floor.hours
+    spot = columns.run.cluster_rate[sequences] > 0
+    if spot.any() and np.isfinite(columns.deadline_hours):
+        top = priced(columns, moving, sequences, high, at_least=True).busy
+        with np.errstate(divide="ignore", invalid="ignore"):
+            chord = (top - floor.busy) / ((high - low) / STEPS)
+        straight = low / STEPS * columns.run.work_hours[sequences] >= columns.intervals[sequences]
+        known = straight & np.isfinite(chord) & columns.concave
+        line = columns.fixed_hours[sequences] + slope * (low / STEPS)
+        hours = hours - np.where(spot & ~known, np.maximum(floor.busy - line, 0.0), 0.0).sum(axis=1)
+        slope = np.where(spot & known, chord, slope)
+    later = np.cumsum(columns.windowed[sequences][:, ::-1], axis=1)[:, ::-1] - columns.windowed[sequences]
+    return hours, np.where(later > 0, 0.0, slope)
+
+
+def _may_win(
+    lines: _Lines, which: Ints, low: Ints, least_micros: float, from_low: tuple[Floats, Floats] | None = None
+) -> NDArray[np.bool_]:
+    """Boxes in which, by straight lines, a plan in time may cost less than `least_micros`.
+
+    `from_low` are the hours of the plan at `low` and the slopes from there, where they are known better.
+    """
+    deadline, share = lines.deadline_hours, low / STEPS
     left = 1.0 - share.sum(axis=1)
     slope_usd, slope_hours = lines.slope_usd[which], lines.slope_hours[which]
     hours = lines.hours[which] + (slope_hours * share).sum(axis=1)
+    if from_low is not None:
+        hours, slope_hours = from_low
     may = hours + left * slope_hours.min(axis=1) <= deadline * (1 + 1e-12)
     usd = lines.usd[which] + (slope_usd * share).sum(axis=1)
     for price in lines.prices:

@@ -248,9 +248,7 @@ class Search:
         found = []
         for numbers in product(names, repeat=count):
             columns = tuple(self.columns[i] for i in numbers)
-            if len({each.stack for each in columns}) > 1 or any(
-                a == b for a, b in zip(numbers, numbers[1:], strict=False)
-            ):
+            if len({each.stack for each in columns}) > 1 or any(a == b for a, b in pairwise(numbers)):
                 continue
             if len(set(numbers)) < count and columns[0].machine is None:
                 continue
