@@ -68,8 +68,8 @@ class Phase:
 
     `choice` has the cost and the hours of this phase alone, moves and waits before it included; its machines start
     `begins_hours` after the plan does, and it does `share` of the work. `role` is planned, or standby for machines that
-    are taken only with `probability`, at the latest `switch_by_hours` after the start. `market` numbers where its
-    machines come from.
+    are taken only with `probability`, at the latest `switch_by_hours` after the start if less than `switch_share` of the
+    work is saved by then. `market` numbers where its machines come from.
     `log_sigma` and `interruptions_per_hour` (of one node) are what the spread of the finish rests on.
     `correction` is what past runs have put into hours, rates, memory and `log_sigma`.
     """
@@ -97,7 +97,27 @@ class Phase:
     role: str = "planned"
     probability: float | None = None
     switch_by_hours: float | None = None
+    switch_share: float | None = None
     market: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fallback:
+    """Where a run on interruptible machines would go if it fell behind: to `standby` at the latest by a moment.
+
+    The standby is called once the hours left are no more than `ready_hours` (an interval between checkpoints and the
+    changeover) and its own hours for the work not saved: `switch_by_hours` after the start, if less than `switch_share` is
+    saved. `probability` is that of having to, `extra` what that adds on average, in micro-dollars, and `in_time` the
+    chance to be in time with it.
+    """
+
+    standby: Phase
+    ready_hours: float
+    switch_by_hours: float
+    switch_share: float
+    probability: float
+    in_time: float
+    extra: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +190,7 @@ class Planned:
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
     learned: Learned = NOTHING
+    fallback: Fallback | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

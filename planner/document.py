@@ -12,7 +12,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from catalog.money import usd_text
-from planner.answer import Alternative, Choice, Commitment, Cost, Infeasible, Moved, Phase, Planned, Relaxation
+from planner.answer import (
+    Alternative,
+    Choice,
+    Commitment,
+    Cost,
+    Fallback,
+    Infeasible,
+    Moved,
+    Phase,
+    Planned,
+    Relaxation,
+)
 from planner.credits import Credited, after_credits
 from planner.estimate.learned import NO_CORRECTION, Correction, Learned
 from planner.optimise.single import Certificate
@@ -57,6 +68,7 @@ def _plan(plan: Planned, job: Document, version: str) -> Document:
         "deadline_probability": _maybe(plan.deadline_probability),
         "carbon_kg": _maybe(_sum([phase.carbon_kg for phase in plan.phases])),
         "phases": [_phase(phase, plan.start) for phase in plan.phases],
+        **_fallback(plan.fallback, plan.start),
         "certificate": {
             "objective_usd": usd_text(round(certificate.objective_usd * 1e6)),
             "bound_usd": usd_text(round(certificate.bound_usd * 1e6)),
@@ -209,6 +221,27 @@ def _standby(phase: Phase, start: datetime) -> Document:
         "probability": _round(phase.probability),
         "switch_by": moment(start + timedelta(hours=phase.switch_by_hours)),
         "switch_by_hours": _round(phase.switch_by_hours),
+        **({} if phase.switch_share is None else {"switch_share": _round(phase.switch_share)}),
+    }
+
+
+def _fallback(fallback: Fallback | None, start: datetime) -> Document:
+    """`{"fallback": ...}`: where a run on interruptible machines goes if it falls behind; nothing where none is known."""
+    if fallback is None:
+        return {}
+    names = _where(fallback.standby.choice)
+    return {
+        "fallback": names
+        | {
+            "hours_with_goodput": _round(fallback.standby.hours_with_goodput),
+            "ready_hours": _round(fallback.ready_hours),
+            "switch_by": moment(start + timedelta(hours=fallback.switch_by_hours)),
+            "switch_by_hours": _round(fallback.switch_by_hours),
+            "switch_share": _round(fallback.switch_share),
+            "probability": _round(fallback.probability),
+            "deadline_probability": _round(fallback.in_time),
+            "extra_usd": usd_text(fallback.extra),
+        }
     }
 
 

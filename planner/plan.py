@@ -19,6 +19,7 @@ from planner.explain.objectives import objective_notes, unknown_carbon
 from planner.explain.sensitivity import NOT_OF_COST, around, break_even_price, sensitivity
 from planner.explain.statements import assumptions, region_notes, warnings
 from planner.job import TrainingJob
+from planner.nets.fallback import fallback
 from planner.optimise.single import Certificate, NotProvenError, choose_least, choose_one
 from planner.own_steps import timing_note
 from planner.pareto import nondominated
@@ -99,6 +100,7 @@ def _planned(found: Candidates, broken: Marks, chosen: int | None, best: Best, *
         commitments=_commitments(found, course),
         frontier=tuple(in_words(found, table, int(i)) for i in front) if with_frontier else None,
         assumptions=_assumptions(found, course),
+        fallback=None if chosen is None or len(course.phases) > 1 else fallback(found, chosen, course.cost.expected),
         warnings=_warnings(found, course) + region_notes(question.job, columns.regions) + unknown_carbon(found),
     )
 
@@ -140,9 +142,9 @@ def _warnings(found: Candidates, course: Course) -> tuple[str, ...]:
 def _certified(job: TrainingJob, table: Configurations, front: Places, chosen: int | None, best: Best) -> Certificate:
     """The solver's proof over the frontier, which must name the same figures as the enumeration."""
     limits = {"deadline_hours": job.deadline_hours, "budget_usd": job.budget_usd}
-    if best.phased is not None:
-        usd = np.append(cost_micros(table)[front], best.phased.found.micros) / 1e6
-        hours = np.append(table.bill.hours_kept[front], best.phased.found.hours)
+    if best.phased is not None or best.netted is not None:
+        usd = np.append(cost_micros(table)[front], best.course.cost.expected) / 1e6
+        hours = np.append(table.bill.hours_kept[front], best.course.hours.confident)
         proven = choose_one(usd, hours, **limits)
         return _agree(proven, None if proven is None else proven.objective_usd, best.course.cost.expected / 1e6)
     if chosen is None:

@@ -5,16 +5,19 @@ from dataclasses import dataclass
 from planner.candidates.gather import Candidates
 from planner.choice import cost_micros
 from planner.explain.objectives import plans_one_configuration
+from planner.nets.course import under_net
+from planner.nets.offers import Netted, cheapest_under_net
 from planner.phases.course import Course, in_phases, on_one_configuration
 from planner.phases.search import Phased, cheapest_in_phases
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Best:
-    """The cheapest course, and, if it has phases, what it was chosen from."""
+    """The cheapest course, and, if it has phases or a standby, what it was chosen from."""
 
     course: Course
     phased: Phased | None = None
+    netted: Netted | None = None
 
 
 def cheapest_course(found: Candidates, chosen: int | None) -> Best | None:
@@ -27,7 +30,11 @@ def cheapest_course(found: Candidates, chosen: int | None) -> Best | None:
     one = None if chosen is None else on_one_configuration(found, chosen)
     if plans_one_configuration(found.question.job):
         return None if one is None else Best(course=one)
-    phased = cheapest_in_phases(found, limit_micros(found, chosen))
+    limit = limit_micros(found, chosen)
+    phased = cheapest_in_phases(found, limit)
+    netted = cheapest_under_net(found, limit if phased is None else float(phased.found.micros))
+    if netted is not None:
+        return Best(course=under_net(found, netted), netted=netted)
     if phased is not None:
         return Best(course=in_phases(found, phased), phased=phased)
     return None if one is None else Best(course=one)

@@ -43,7 +43,7 @@ class NetRun:
 
     `hours` are from start to end (`kept` with the confidence asked); a run that calls the standby is taken to end half
     an interval and half a restart before the deadline. `switch_hours` is when it is called, on average, given that it
-    is; where that hardly happens, the last moment at which it can be.
+    is; where that hardly happens, the last moment at which it can be. `length_hours` is an interval with its checkpoint.
     """
 
     usd: float
@@ -57,6 +57,8 @@ class NetRun:
     switch_probability: float
     in_time: float
     interval_hours: float
+    length_hours: float
+    changeover_hours: float
     switch_hours: float
 
 
@@ -81,6 +83,8 @@ def net_run(pairs: Pairs, terms: NetTerms, interval_hours: float) -> NetRun:
         switch_probability=float(legs.switch_probability[0, 0]),
         in_time=float(estimate.in_time[0, 0]),
         interval_hours=interval_hours,
+        length_hours=interval_hours + float(pairs.checkpoint_hours[0]),
+        changeover_hours=float(pairs.changeover_hours[0]),
         switch_hours=spread.called_at,
     )
 

@@ -8,6 +8,7 @@ from planner.verify.context import Context
 from planner.verify.counts import counts
 from planner.verify.course import Ran, chance, total_micros
 from planner.verify.enumeration import Priced
+from planner.verify.fallback import fallback
 from planner.verify.ledger import SHOWN
 from planner.verify.money import parts_of_bill
 from planner.verify.named import second_text
@@ -37,6 +38,7 @@ def check_planned(context: Context) -> dict[str, object]:
         commitments(context, phases[0].part.named if len(phases) == 1 else None)
         credit_use(context, _spent(phases), sum(each.kept for each in phases))
     frontier(context, survey)
+    fallback(context)
     counts(context, survey, phases=context.ledger.size("phases"))
     cost = None if found is None else total_micros(found[0]) / 1e6
     return covers(context, survey, every, phased, cost)

@@ -46,7 +46,11 @@ def test_the_deadline_of_the_next_step_gives_what_the_step_promised(seed: int) -
             assert sign > 0
             assert job.budget_usd is not None
             continue
-        assert stepped.cost.expected - outcome.cost.expected == pytest.approx(sign * difference, abs=3)
+        # Steps are to the next single configuration; a plan that moves, or has a standby, may do better still.
+        changes = stepped.cost.expected - outcome.cost.expected
+        assert changes <= sign * difference + 3
+        if len(stepped.phases) == 1:
+            assert changes == pytest.approx(sign * difference, abs=3)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

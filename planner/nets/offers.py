@@ -1,0 +1,168 @@
+"""Which candidates may be paired under a net, as arrays, and the cheapest of the pairs.
+
+Interruptible configurations whose price kind sets no longest run, and standbys that are there at once and stay: no
+interruption, no booking, no term to be paid for, no windows; of the same software stack and precision, in any place.
+Offers are those that the screen leaves: of each machine, kind and provider none that another beats.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.candidates.gather import Candidates
+from planner.phases.columns import PhaseColumns, phase_columns
+from planner.phases.moves import Moves, moves
+from planner.spot.net import NetTerms
+from planner.spot.net_exact import NetRun
+from planner.spot.net_search import CheapestPair, Offered, Spots, Standbys, cheapest_pair
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Young's interval is near the best, not it: the bill of spot alone is a bound for pairs but for this.
+_INTERVAL_WITHIN = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Netted:
+    """The cheapest pair: the columns it was chosen from, which two of them, and what was compared."""
+
+    columns: PhaseColumns
+    moving: Moves
+    spot: int
+    standby: int
+    found: CheapestPair
+
+
+def cheapest_under_net(found: Candidates, most_micros: float) -> Netted | None:
+    """The cheapest pair that costs less than `most_micros` and the budget, or None if there is none."""
+    job, table = found.question.job, found.table
+    if job.deadline_hours is None or job.constraints.max_phases < 2 or job.objective != "cost":
+        return None
+    below_usd = min(most_micros / 1e6, np.inf if job.budget_usd is None else job.budget_usd * (1 + 1e-12))
+    # What is in time by itself gains nothing from a net, and is there as a single configuration.
+    late = table.bill.hours_kept > job.deadline_hours
+    offered = Offers(found, late & (table.bill.cost_usd * (1.0 - _INTERVAL_WITHIN) < below_usd))
+    if not offered:
+        return None
+    best = cheapest_pair(offered.offered, offered.terms, below_usd=below_usd)
+    if best is None or _too_much_carbon(found, offered, best):
+        return None
+    return Netted(
+        columns=offered.columns,
+        moving=offered.moving,
+        spot=int(offered.spots[best.spot]),
+        standby=int(offered.standbys[best.standby]),
+        found=best,
+    )
+
+
+class Offers:
+    """What of the candidates may be paired: `offered`, whose elements are the columns `spots` and `standbys`; false if nothing."""
+
+    def __init__(self, found: Candidates, spots: NDArray[np.bool_]) -> None:
+        table, job, settings = found.table, found.question.job, found.question.settings
+        deadline = float("inf") if job.deadline_hours is None else job.deadline_hours
+        self.terms = NetTerms(
+            deadline_hours=deadline,
+            confidence=job.confidence,
+            setup_hours=settings.setup_hours,
+            restart_hours=settings.restart_hours,
+            wait_hours=settings.spot_wait_hours,
+        )
+        taken_away = table.cluster_rate > 0
+        steady = ~taken_away & (table.bill.hours < deadline)
+        self.any = bool((taken_away & spots).any() and steady.any())
+        if not self.any:
+            return
+        self.columns = phase_columns(found, table.take(np.flatnonzero((taken_away & spots) | steady)))
+        columns, run = self.columns, self.columns.run
+        endless, rate = ~np.isfinite(run.longest_hours), run.cluster_rate
+        self.spots = np.flatnonzero((rate > 0) & endless)
+        ready = (rate == 0) & endless & (run.term_hours == 0) & ~columns.windowed
+        self.standbys = _worth_standing_by(columns, np.flatnonzero(ready))
+        self.any = bool(len(self.spots) and len(self.standbys))
+        if not self.any:
+            return
+        self.moving = moves(columns)
+        k, m = self.spots[:, None], self.standbys[None, :]
+        self.offered = Offered(
+            spots=Spots(
+                work_hours=run.work_hours[self.spots],
+                log_sigma=run.log_sigma[self.spots],
+                rate=rate[self.spots],
+                checkpoint_hours=run.checkpoint_hours[self.spots],
+                usd_per_hour=(run.nodes * run.usd_per_node_hour)[self.spots],
+                storage_usd_per_hour=run.storage_usd_per_hour[self.spots],
+                fixed_usd=run.egress_usd[self.spots],
+                step_hours=run.billing_step_hours[self.spots],
+                minimum_hours=run.billing_minimum_hours[self.spots],
+            ),
+            standbys=Standbys(
+                work_hours=run.work_hours[self.standbys],
+                log_sigma=run.log_sigma[self.standbys],
+                usd_per_hour=(run.nodes * run.usd_per_node_hour)[self.standbys],
+                storage_usd_per_hour=_by_the_hour(columns)[self.standbys],
+                fixed_usd=np.zeros(len(self.standbys)),
+                step_hours=run.billing_step_hours[self.standbys],
+                minimum_hours=run.billing_minimum_hours[self.standbys],
+                changeover_hours=np.full(len(self.standbys), settings.setup_hours),
+            ),
+            moving_usd=np.where(
+                self.moving.near(k, m), 0.0, self.moving.egress_usd(k, m) + columns.data_usd[self.standbys]
+            ),
+            moving_hours=self.moving.hours(k, m),
+            allowed=columns.kin[k] == columns.kin[m],
+        )
+
+    def __bool__(self) -> bool:
+        """Whether anything may be paired."""
+        return self.any
+
+
+def _by_the_hour(columns: PhaseColumns) -> Floats:
+    """What each column pays by the hour on the clock, not by billing steps: storage and power."""
+    run = columns.run
+    return run.storage_usd_per_hour + run.nodes * run.power_usd_per_node_hour
+
+
+def _worth_standing_by(columns: PhaseColumns, standbys: Ints) -> Ints:
+    """Those that none in the same place, of the same stack, beats: no slower, and no dearer by the step or by the hour."""
+    if not len(standbys):
+        return standbys
+    run = columns.run
+    usd, by_the_hour = (run.nodes * run.usd_per_node_hour)[standbys], _by_the_hour(columns)[standbys]
+    work = run.work_hours[standbys]
+    alike = [
+        each[standbys]
+        for each in (columns.place, columns.kin, run.log_sigma, run.billing_step_hours, run.billing_minimum_hours)
+    ]
+    order = np.lexsort((by_the_hour, usd, work, *alike))
+    changes = np.zeros(max(len(order) - 1, 0), np.bool_)
+    for each in alike:
+        changes |= each[order][1:] != each[order][:-1]
+    kept = []
+    for group in np.split(order, np.flatnonzero(changes) + 1):
+        # From the fastest on: whoever is not cheaper than all before in anything is beaten.
+        beaten = np.ones(len(group), np.bool_)
+        for figures in (usd[group], by_the_hour[group]):
+            beaten[1:] &= figures[1:] >= np.minimum.accumulate(figures)[:-1]
+        beaten[0] = False
+        kept.append(group[~beaten])
+    return np.sort(standbys[np.concatenate(kept)])
+
+
+def _too_much_carbon(found: Candidates, offers: Offers, best: CheapestPair) -> bool:
+    """Whether the pair's expected carbon lies above the cap: each machine alone keeps it, a changeover may not."""
+    cap = found.question.job.constraints.carbon_budget_kg
+    at = int(offers.spots[best.spot]), int(offers.standbys[best.standby])
+    return cap is not None and sum(carbon_of(offers.columns, *at, best.run)) > cap
+
+
+def carbon_of(columns: PhaseColumns, spot: int, standby: int, run: NetRun) -> tuple[float, float]:
+    """kg of either leg: what the whole job takes there, by the hours run, set-up left out as everywhere."""
+    table, setup = columns.table, columns.settings.setup_hours
+    per_hour = table.carbon_kg / table.bill.run_hours
+    trained = max(run.standby_hours - run.switch_probability * run.changeover_hours, 0.0)
+    return float(per_hour[spot] * (run.spot_hours - setup)), float(per_hour[standby] * trained)
