@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.configurations import Configurations, Estimated, configurations, estimated, joined, of_a_share
+from planner.candidates.configurations import Configurations, Estimated, estimated, joined, of_a_share
 from planner.candidates.market import Market
 from planner.candidates.places import region_costs
 from planner.candidates.requirements import BIT, CARBON, refuse_what_matches_nothing
@@ -122,11 +122,16 @@ def _why(job: TrainingJob, market: Market, ready: Estimated, shape: int) -> str:
 
 def of_the_same_machine(found: Candidates, market: int, place: int) -> Configurations:
     """Every allowed offer of the cell in which `place` stands, dominated ones too, at every node count."""
+    return every_offer_of(found, market, place).whole()
+
+
+def every_offer_of(found: Candidates, market: int, place: int) -> Configurations:
+    """The same, with configurations that have room for a share of the work only."""
     snapshot, screened = found.question.markets[market].snapshot, found.screened[market]
     first, last = np.searchsorted(snapshot.cell, [snapshot.cell[place], snapshot.cell[place] + 1])
     places = first + np.flatnonzero(screened.allowed[snapshot.group[first:last]])
     whole = replace(screened, places=places, broken=np.zeros(len(places), np.uint16))
-    table = configurations(found.question, market, whole, found.estimated[market], found.costs[market])
+    table = of_a_share(found.question, market, whole, found.estimated[market], found.costs[market])
     return table.take(table.broken == 0)
 
 

@@ -15,7 +15,7 @@ least what the same plan on screened ones costs without its moves, and `planner.
 offers left out, at exactly the sequences that without their moves lie below the best plan.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import permutations
 
 import numpy as np
@@ -27,6 +27,7 @@ from planner.phases.bounds import fast, hour_price, hour_prices, pairs_below, tr
 from planner.phases.columns import PhaseColumns, phase_columns, ranks
 from planner.phases.moves import Moves, moves
 from planner.phases.shares import Found, best_shares
+from planner.phases.wider import wider
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -69,6 +70,7 @@ def cheapest_in_phases(found: Candidates, most_micros: float) -> Phased | None:
     search.try_first(every)
     for count in range(2, phases + 1):
         search.try_all(every, count)
+    search.try_left_out()
     return search.best
 
 
@@ -81,6 +83,7 @@ class _Search:
     most_micros: float
     best: Phased | None = None
     compared: int = 0
+    open_: list[tuple[PhaseColumns, Ints, Floats, bool]] = field(default_factory=list)
 
     @property
     def upper_usd(self) -> float:
@@ -117,6 +120,15 @@ class _Search:
             there_and_back = np.stack((pairs[twice, again], pairs[twice, 1 - again], pairs[twice, again]), axis=1)
             self._compare(columns, there_and_back, bounds[twice], ordered=True)
 
+    def try_left_out(self) -> None:
+        """Offers that the screen left out, in the sequences that without their moves lie below the best plan."""
+        left, self.open_ = self.open_, []
+        for columns, sets, bounds, ordered in left:
+            below = sets[bounds < self.upper_usd]
+            again = wider(self.candidates, columns, below, self.upper_usd, ordered=ordered)
+            if again is not None:
+                self._compare(*again, ordered=ordered)
+
     def _compare(self, columns: PhaseColumns, sets: Ints, bounds: Floats, *, ordered: bool = False) -> None:
         """The best shares of these sets of columns, in every order that they may come in; the least bounds first."""
         if not len(sets):
@@ -125,6 +137,7 @@ class _Search:
         columns = _taken(self.candidates, used, columns.table)
         rank, moving = ranks(self.candidates, columns), moves(columns)
         sets = which.reshape(sets.shape)
+        self.open_.append((columns, sets, bounds, ordered))
         order = np.argsort(bounds, kind="stable")
         for first in range(0, len(order), _TOGETHER):
             now = order[first : first + _TOGETHER]
