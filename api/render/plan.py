@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from api.render.frontier import render_frontier
 from api.render.infeasible import render_infeasible
 from api.render.machines import machines, place, price, rented
+from api.render.standby import is_standby, render_fallback, render_standby
 from api.render.tables import bullets, cell, facts, footer, heading, listing
 from api.render.text import UNKNOWN, duration, layout, number, percent, plain, usd, usd_per_hour, when
 
@@ -29,8 +30,8 @@ def render_plan(plan: Part, meta: Part) -> Group:
     """Every section of a plan, the most important first."""
     parts: list[RenderableType] = [*_headline(plan), *_cost(plan), *_certificate(plan), *_certainty(plan)]
     for phase in plan["phases"]:
-        parts += _phase(phase)
-    parts += _alternatives(plan)
+        parts += render_standby(phase) if is_standby(phase) else _phase(phase)
+    parts += [*render_fallback(plan), *_alternatives(plan)]
     if plan.get("frontier"):
         parts += render_frontier(plan["frontier"])
     parts += [*_sensitivity(plan), *_prices(plan, meta), *sentences(plan)]
@@ -59,7 +60,9 @@ def _aim(plan: Part) -> str:
 
 def _headline(plan: Part) -> list[RenderableType]:
     cost, hours = plan["cost_usd"], plan["hours"]
-    what = " then ".join(f"{machines(phase)} in {place(phase)}" for phase in plan["phases"])
+    named = [(f"{machines(phase)} in {place(phase)}", is_standby(phase)) for phase in plan["phases"]]
+    what = " then ".join(name for name, behind in named if not behind)
+    what += "".join(f", with {name} standing by" for name, behind in named if behind)
     name = (plan.get("job") or {}).get("name") or "this job"
     return [
         cell(f"{_LEAST[_aim(plan)]} for {plain(name)}: {what}", "bold green"),
