@@ -29,6 +29,8 @@ from planner.settings import HeldCommitment, PlannerSettings
 Flags = NDArray[np.bool_]
 
 FIELDS = ("price_kind", "provider", "accelerator", "instance_type", "region")
+#: Fields that all offers of one machine shape, kind and provider share, which only ever stand in for one another.
+WHOLE_CELLS = frozenset(("price_kind", "provider", "accelerator"))
 _LONGEST = 100
 _ACCEPTED = "write an accelerator such as H100, an instance type such as p5.48xlarge or p5.*, a provider, a region or a price kind"
 

@@ -5,20 +5,21 @@ thousand dollars less or more changes is the fastest configuration for that mone
 are the duals of the choice relaxed to a mix of configurations (`planner.optimise.relaxed`).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.answer import Choice, Infeasible, Planned
-from planner.candidates.gather import Candidates
-from planner.choice import carbon_mg, cost_micros, in_words, pareto, soonest, whole_hours
+from planner.answer import Choice, Planned
+from planner.candidates.gather import Candidates, over
+from planner.choice import BEST, carbon_mg, cost_micros, in_words, pareto, soonest, whole_hours
 from planner.explain.frontier3 import surface
 from planner.explain.sensitivity import deadline_for
 from planner.job import TrainingJob
 from planner.optimise.relaxed import relaxed
 from planner.optimise.single import Rows
+from planner.phases.cheapest import cheapest_course
+from planner.phases.course import Course
 
 Ints = NDArray[np.int64]
 
@@ -68,12 +69,10 @@ class Steps:
     duals: dict[str, float]
 
 
-def steps(
-    found: Candidates, plan: Planned, replanned: Callable[[TrainingJob], Planned | Infeasible], free: Candidates | None
-) -> Steps:
+def steps(found: Candidates, plan: Planned, free: Candidates | None) -> Steps:
     """Everything around a plan of the job whose configurations are `found`.
 
-    `replanned` plans another job on the same market. `free` are the configurations of known carbon without a carbon
+    `free` are the configurations of known carbon without a carbon
     budget: given where carbon decides, since a mix may draw on those over the budget.
     """
     table = found.table
@@ -85,7 +84,7 @@ def steps(
     return Steps(
         slower=tuple(_step(found, index, mine) for index in slower[:MOST_STEPS].tolist()),
         faster=tuple(_step(found, index, mine) for index in faster[:MOST_STEPS].tolist()),
-        changes=(*_days(plan, replanned), *_money(found, plan)),
+        changes=(*_days(found, plan), *_money(found, plan)),
         duals=duals(plan.job, found, front) if free is None else duals(plan.job, free, surface(free.table)),
     )
 
@@ -95,20 +94,26 @@ def _step(found: Candidates, index: int, mine: int) -> Step:
     return Step(deadline_hours=deadline_for(choice.hours.confident), extra=choice.cost.expected - mine, choice=choice)
 
 
-def _days(plan: Planned, replanned: Callable[[TrainingJob], Planned | Infeasible]) -> list[Change]:
+def _days(found: Candidates, plan: Planned) -> list[Change]:
     """The plan with a day more and with a day less; nothing where there is no deadline."""
     deadline = plan.job.deadline_hours
     if deadline is None:
         return []
     return [
-        _changed("deadline", by, plan, replanned(replace(plan.job, deadline_hours=deadline + by)))
-        for by in (DAY_HOURS, -DAY_HOURS)
-        if deadline + by > 0
+        _changed("deadline", by, plan, _by(found, deadline + by)) for by in (DAY_HOURS, -DAY_HOURS) if deadline + by > 0
     ]
 
 
-def _changed(requirement: str, by: float, plan: Planned, other: Planned | Infeasible) -> Change:
-    if isinstance(other, Infeasible):
+def _by(found: Candidates, deadline_hours: float) -> Course | None:
+    """What `plan` would choose with another deadline, from the same configurations: no deadline rules any of them out."""
+    job = replace(found.question.job, deadline_hours=deadline_hours)
+    chosen = BEST[job.objective](found.table, over(found.table, deadline_hours, job.budget_usd) == 0)
+    best = cheapest_course(replace(found, question=replace(found.question, job=job)), chosen)
+    return None if best is None else best.course
+
+
+def _changed(requirement: str, by: float, plan: Planned, other: Course | None) -> Change:
+    if other is None:
         return Change(requirement=requirement, by=by, extra=None, extra_hours=None, deadline_hours=None, phases=())
     return Change(
         requirement=requirement,

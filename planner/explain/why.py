@@ -13,7 +13,6 @@ X at which some configuration of X ties, or the best plan of X in several phases
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,20 +25,24 @@ from planner.candidates.carbon import weighs_carbon
 from planner.candidates.configurations import Configurations
 from planner.candidates.gather import Candidates, candidates, over
 from planner.candidates.market import markets
-from planner.choice import cost_micros, in_words
+from planner.choice import BEST, cost_micros, in_words
 from planner.estimate.learned import learned_from
 from planner.explain.binding import Binding, bindings
 from planner.explain.frontier3 import Frontier3, frontier3, of_known_carbon
-from planner.explain.named import Named, Supply, named, narrowed, offered
+from planner.explain.named import WHOLE_CELLS, Named, Supply, marked, named, narrowed, offered
 from planner.explain.steps import Steps, steps
 from planner.job import TrainingJob
 from planner.past_runs import PastRun
+from planner.phases.cheapest import cheapest_course
+from planner.phases.course import Course
 from planner.plan import plan
 from planner.question import Question
 from planner.settings import PlannerSettings
 from planner.workload import work_of
 
 Outcome = Planned | Infeasible
+#: A way to run the job: all that is told of a plan beside the plan.
+Run = Planned | Course
 Floats = NDArray[np.float64]
 
 
@@ -68,7 +71,7 @@ class About:
     named: Named
     verdict: str
     best: Outcome | None
-    without: Outcome | None
+    without: Run | Infeasible | None
     break_even: BreakEven | None
 
 
@@ -82,7 +85,7 @@ class Why:
     start: datetime
     chosen: Outcome
     about: About | None
-    without_chosen: Outcome | None
+    without_chosen: Run | Infeasible | None
     bindings: tuple[Binding, ...]
     steps: Steps | None
     frontier: Frontier3
@@ -107,20 +110,33 @@ def why(
     supply = Supply(columns=columns, owned=owned, settings=settings)
     text, field = (not_, "not") if with_ is None else (with_, "with")
     about = None if text is None else named(text, supply, field=field)
-    planned = partial(_planned, past_runs=past_runs)
-    chosen = planned(job, supply)
-    question = _question(job, supply, past_runs)
-    known = of_known_carbon(question)
-    found = isinstance(chosen, Planned)
+    asking = _Asking(job=job, supply=supply, past_runs=past_runs, found=candidates(_question(job, supply, past_runs)))
+    chosen = _planned(job, supply, past_runs)
+    known = of_known_carbon(asking.found.question)
+    planned = chosen if isinstance(chosen, Planned) else None
     return Why(
-        start=question.start,
+        start=asking.found.question.start,
         chosen=chosen,
-        about=None if about is None else _about(job, supply, past_runs, chosen, about, worth=with_ is not None),
-        without_chosen=_without_chosen(job, supply, past_runs, chosen) if found and about is None else None,
-        bindings=bindings(question, chosen) if isinstance(chosen, Planned) else (),
-        steps=_steps(question, chosen, supply, past_runs, known) if isinstance(chosen, Planned) else None,
+        about=None if about is None else _about(asking, chosen, about, worth=with_ is not None),
+        without_chosen=None if planned is None or about is not None else _without_chosen(asking, planned),
+        bindings=() if planned is None else bindings(asking.found.question, planned),
+        steps=None if planned is None else steps(asking.found, planned, known if weighs_carbon(job) else None),
         frontier=frontier3(job, known),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asking:
+    """One question: the job, where it may run, and every configuration there is of it."""
+
+    job: TrainingJob
+    supply: Supply
+    past_runs: tuple[PastRun, ...]
+    found: Candidates
+
+    def planned(self, supply: Supply) -> Outcome:
+        """The job's plan on part of the supply."""
+        return _planned(self.job, supply, self.past_runs)
 
 
 def _planned(job: TrainingJob, supply: Supply, past_runs: tuple[PastRun, ...]) -> Outcome:
@@ -142,15 +158,6 @@ def _question(job: TrainingJob, supply: Supply, past_runs: tuple[PastRun, ...]) 
     )
 
 
-def _steps(
-    question: Question, chosen: Planned, supply: Supply, past_runs: tuple[PastRun, ...], known: Candidates
-) -> Steps:
-    def replanned(job: TrainingJob) -> Outcome:
-        return _planned(job, supply, past_runs)
-
-    return steps(candidates(question), chosen, replanned, known if weighs_carbon(question.job) else None)
-
-
 def _choices(plan: Planned) -> list[Choice]:
     """What the plan runs on, machines that merely stand by included: without them it would not be the same plan."""
     return [phase.choice for phase in plan.phases]
@@ -161,30 +168,22 @@ def _uses(about: Named, choice: Choice) -> bool:
     return about.has(choice.instance_type, offer.provider, offer.region, offer.price_kind)
 
 
-def _about(
-    job: TrainingJob,
-    supply: Supply,
-    past_runs: tuple[PastRun, ...],
-    chosen: Outcome,
-    about: Named,
-    *,
-    worth: bool,
-) -> About:
+def _about(asking: _Asking, chosen: Outcome, about: Named, *, worth: bool) -> About:
     """The best plan on X, why there is none, or what it would take; and what X is worth."""
-    only, others = (narrowed(supply, about, keep=keep) for keep in (True, False))
+    only = narrowed(asking.supply, about, keep=True)
     used = [_uses(about, each) for each in _choices(chosen)] if isinstance(chosen, Planned) else []
-    without = None
-    if offered(others) and (worth or any(used)):
-        without = chosen if isinstance(chosen, Planned) and not any(used) else _planned(job, others, past_runs)
+    without: Run | Infeasible | None = None
+    if worth or any(used):
+        without = chosen if isinstance(chosen, Planned) and not any(used) else _without(asking, about)
     if used and all(used):
         return About(named=about, verdict="chosen", best=chosen, without=without, break_even=None)
     if not offered(only):
         return About(named=about, verdict="absent", best=None, without=without, break_even=None)
-    best = _planned(job, only, past_runs)
+    best = asking.planned(only)
     verdict = "infeasible" if isinstance(best, Infeasible) else "partly_chosen" if any(used) else "worse"
     ties = None
-    if isinstance(chosen, Planned) and job.objective == "cost":
-        ties = break_even(candidates(_question(job, only, past_runs)), chosen.cost.expected)
+    if isinstance(chosen, Planned) and asking.job.objective == "cost":
+        ties = break_even(candidates(_question(asking.job, only, asking.past_runs)), chosen.cost.expected)
         if ties is not None and isinstance(best, Planned):
             ties = replace(ties, discount_percent=min(ties.discount_percent, _off(best, chosen)))
     return About(named=about, verdict=verdict, best=best, without=without, break_even=ties)
@@ -208,10 +207,13 @@ def break_even(found: Candidates, target: int) -> BreakEven | None:
     tied = int(np.argmax(np.where(same, share, -np.inf))) if same.any() else int(np.argmax(share))
     choice = in_words(found, table, tied)
     price = choice.offer.usd_micros_per_hour
+    wins_at = int(np.floor(price * float(share[tied])))
+    if not wins_at:
+        return None
     return BreakEven(
         choice=choice,
         price=price,
-        wins_at=int(np.floor(price * float(share[tied]))),
+        wins_at=wins_at,
         discount_percent=100 * (1 - float(share.max())),
     )
 
@@ -228,12 +230,34 @@ def _paid_by_the_hour(table: Configurations) -> tuple[Floats, Floats]:
     return paid, table.bill.cost_usd * 1e6 - paid
 
 
-def _without_chosen(
-    job: TrainingJob, supply: Supply, past_runs: tuple[PastRun, ...], chosen: Outcome
-) -> Outcome | None:
+def _without_chosen(asking: _Asking, chosen: Planned) -> Run | Infeasible | None:
     """The best plan on other accelerators than the plan's; None where there are no others at all."""
-    if isinstance(chosen, Infeasible):
-        return None
     used = tuple(sorted({each.accelerator for each in _choices(chosen)}))
-    others = narrowed(supply, Named(text="", field="accelerator", names=used), keep=False)
-    return _planned(job, others, past_runs) if offered(others) else None
+    return _without(asking, Named(text="", field="accelerator", names=used))
+
+
+def _without(asking: _Asking, about: Named) -> Run | Infeasible | None:
+    """The best plan with none of X in it, or why there is none; None where nothing else is offered.
+
+    An offer is only ever left out for one of the same machine shape, kind and provider. So where X is told by these, the
+    configurations without X are those at hand less those of X; else others may step into the place of X.
+    """
+    if about.field in WHOLE_CELLS:
+        left = _less(asking.found, about)
+        job = asking.job
+        chosen = BEST[job.objective](left.table, over(left.table, job.deadline_hours, job.budget_usd) == 0)
+        best = cheapest_course(left, chosen)
+        if best is not None:
+            return best.course
+    others = narrowed(asking.supply, about, keep=False)
+    return asking.planned(others) if offered(others) else None
+
+
+def _less(found: Candidates, about: Named) -> Candidates:
+    """The same candidates without those that are named."""
+    table = found.table
+    theirs = np.zeros(len(table), np.bool_)
+    for number, market in enumerate(found.question.markets):
+        mine = table.market == number
+        theirs[mine] = marked(market.columns, about)[market.snapshot.original[table.place[mine]]]
+    return replace(found, table=table.take(~theirs))

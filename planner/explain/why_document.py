@@ -12,7 +12,7 @@ from planner.explain.binding import Binding
 from planner.explain.frontier3 import Frontier3
 from planner.explain.infeasible import searched_nodes
 from planner.explain.steps import Change, Step, Steps
-from planner.explain.why import About, BreakEven, Why
+from planner.explain.why import About, BreakEven, Run, Why
 from planner.explain.why_words import summary
 from planner.job import TrainingJob
 
@@ -53,7 +53,7 @@ def why_document(found: Why, job: Document, *, version: str) -> Document:
     return {"outcome": "explained" if planned else "infeasible", "why": {"id": f"why-{digest[:20]}"} | body}
 
 
-def _plan(plan: Planned) -> Document:
+def _plan(plan: Run) -> Document:
     """A plan in short."""
     return {
         "cost_usd": usd_text(plan.cost.expected),
@@ -67,7 +67,7 @@ def _plan(plan: Planned) -> Document:
     }
 
 
-def carbon_of(plan: Planned) -> float | None:
+def carbon_of(plan: Run) -> float | None:
     """kg of the whole plan; None where some phase's carbon is unknown."""
     kg = [phase.carbon_kg for phase in plan.phases]
     return None if None in kg else sum(each for each in kg if each is not None)
@@ -77,7 +77,7 @@ def _parts(cost: Cost) -> Document:
     return {part: usd_text(getattr(cost, part)) for part in PARTS}
 
 
-def _extra(other: Planned, plan: Planned) -> Document:
+def _extra(other: Run, plan: Planned) -> Document:
     """What another plan costs and takes more, part by part; less is negative."""
     kg, mine = carbon_of(other), carbon_of(plan)
     return {
@@ -88,7 +88,7 @@ def _extra(other: Planned, plan: Planned) -> Document:
     }
 
 
-def _other(other: Planned | Infeasible | None, plan: Planned | Infeasible) -> Document | None:
+def _other(other: Run | Infeasible | None, plan: Planned | Infeasible) -> Document | None:
     """Another outcome of the same job beside the plan."""
     if other is None:
         return None

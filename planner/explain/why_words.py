@@ -3,7 +3,7 @@
 from catalog.money import usd_display, usd_text
 from planner.answer import Choice, Infeasible, Planned, Relaxation
 from planner.candidates.requirements import BIT
-from planner.explain.why import About, BreakEven, Why
+from planner.explain.why import About, BreakEven, Run, Why
 
 #: More names than these make no sentence.
 MOST_NAMES = 4
@@ -61,7 +61,7 @@ def in_short(about: About) -> str:
     return f"{named.text} ({named.field.replace('_', ' ')} {names})"
 
 
-def _run(plan: Planned) -> str:
+def _run(plan: Run) -> str:
     return " then ".join(_machines(phase.choice) for phase in plan.phases)
 
 
@@ -93,7 +93,7 @@ def _worth(about: About, chosen: Planned | Infeasible) -> tuple[str, ...]:
     return (f"having it is worth {usd_display(saves)}: the best plan without is {_run(about.without)}",)
 
 
-def _without_chosen(other: Planned | Infeasible | None, chosen: Planned) -> list[str]:
+def _without_chosen(other: Run | Infeasible | None, chosen: Planned) -> list[str]:
     if other is None:
         return []
     names = ", ".join(sorted({phase.choice.accelerator for phase in chosen.phases}))

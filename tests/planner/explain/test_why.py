@@ -17,6 +17,7 @@ from planner.explain.why import About, Why, why
 from planner.explain.why_document import why_document
 from planner.explain.why_words import summary
 from planner.job import TrainingJob
+from planner.phases.course import Course
 from planner.plan import plan
 from planner.settings import HeldCommitment, PlannerSettings
 from tests.planner.explain.by_hand import SETTINGS, drawn, free, planned
@@ -147,11 +148,11 @@ def test_what_having_it_is_worth_is_what_its_lack_costs(seed: int) -> None:
     assert found.about is not None
     assert found.about.verdict == "chosen"
     if isinstance(without, Planned):
-        assert isinstance(found.about.without, Planned)
+        assert isinstance(found.about.without, Planned | Course)
         assert found.about.without.cost.expected == without.cost.expected
         assert without.cost.expected >= chosen.cost.expected
     else:
-        assert not isinstance(found.about.without, Planned)
+        assert not isinstance(found.about.without, Planned | Course)
 
 
 @pytest.mark.parametrize("seed", range(15))
