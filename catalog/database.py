@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -160,9 +161,14 @@ def writing(engine: sa.Engine, *, alone: bool = False) -> Iterator[sa.Connection
 
 def insert_or_keep(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
     """Inserts a row, unless one with the same key is there: that one stays as it is."""
+    connection.execute(_keeping_insert(table, connection.dialect.name), dict(row))
+
+
+@cache
+def _keeping_insert(table: sa.Table, dialect: str) -> Any:
+    """Made once per table: making it costs as much as executing it."""
     # Imported by name: the dialect that is not in use costs 10 ms of every start.
-    insert = import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert
-    connection.execute(insert(table).values(**row).on_conflict_do_nothing())
+    return import_module(f"sqlalchemy.dialects.{dialect}").insert(table).on_conflict_do_nothing()
 
 
 def shown(url: sa.URL) -> str:
