@@ -15,7 +15,7 @@ least what the same plan on screened ones costs without its moves, and `planner.
 offers left out, at exactly the sequences that without their moves lie below the best plan.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 
 import numpy as np
@@ -27,7 +27,7 @@ from planner.phases.bounds import fast, hour_price, hour_prices, pairs_below, tr
 from planner.phases.columns import PhaseColumns, phase_columns, ranks
 from planner.phases.moves import Moves, moves
 from planner.phases.shares import Found, best_shares
-from planner.phases.wider import wider
+from planner.phases.wider import MOST_AGAIN, brought_apart, that_move, wider
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -44,7 +44,8 @@ _ROUNDING = 1e-6
 class Phased:
     """The cheapest plan of several phases: its shares, the columns it was chosen from, and the sequences compared.
 
-    `found` indexes `columns`; `sequences` are those that straight lines alone could not rule out.
+    `found` indexes `columns`; `sequences` are those that straight lines alone could not rule out, `not_again` of which were compared
+    on the screened offers alone.
     """
 
     columns: PhaseColumns
@@ -52,6 +53,7 @@ class Phased:
     found: Found
     hour_price: float
     sequences: int
+    not_again: int = 0
 
 
 def cheapest_in_phases(found: Candidates, most_micros: float) -> Phased | None:
@@ -71,18 +73,19 @@ def cheapest_in_phases(found: Candidates, most_micros: float) -> Phased | None:
     for count in range(2, phases + 1):
         search.try_all(every, count)
     search.try_left_out()
-    return search.best
+    return None if search.best is None else replace(search.best, sequences=search.compared, not_again=search.not_again)
 
 
 @dataclass(slots=True, kw_only=True)
 class _Search:
-    """The best plan so far, and how many sequences were compared for it."""
+    """The best plan so far, how many sequences were compared for it, and how many not again with offers left out."""
 
     candidates: Candidates
     mu: float
     most_micros: float
     best: Phased | None = None
     compared: int = 0
+    not_again: int = 0
     open_: list[tuple[PhaseColumns, Ints, Floats, bool]] = field(default_factory=list)
 
     @property
@@ -124,7 +127,10 @@ class _Search:
         """Offers that the screen left out, in the sequences that without their moves lie below the best plan."""
         left, self.open_ = self.open_, []
         for columns, sets, bounds, ordered in left:
-            below = sets[bounds < self.upper_usd]
+            below = that_move(columns, sets[bounds < self.upper_usd])
+            if len(below) > MOST_AGAIN:
+                self.not_again += len(below)
+                continue
             again = wider(self.candidates, columns, below, self.upper_usd, ordered=ordered)
             if again is not None:
                 self._compare(*again, ordered=ordered)
@@ -138,6 +144,7 @@ class _Search:
         rank, moving = ranks(self.candidates, columns), moves(columns)
         sets = which.reshape(sets.shape)
         self.open_.append((columns, sets, bounds, ordered))
+        bounds = bounds + brought_apart(columns, sets)
         order = np.argsort(bounds, kind="stable")
         for first in range(0, len(order), _TOGETHER):
             now = order[first : first + _TOGETHER]
