@@ -80,7 +80,7 @@ def course(context: Context, parts: list[Part]) -> list[Ran] | None:
                 hours[2],
                 begins,
                 rates.bill(lot, lot.micros, nodes, busy, egress=usd if number else None),
-                None if kg is None else kg * nodes * busy.run * busy.paid,
+                None if kg is None else kg * nodes * busy.up,
                 number > 0,
                 before != lot.place,
             )

@@ -2,55 +2,74 @@
 
 A standby that does all work in U hours and begins c hours after it is called is in time where, with one interval I
 between checkpoints before it can be called, set-up + I + c + f U <= D for the factor f by which the estimate errs. By
-the hour t, 1 - (D - I - c - t) / U of the work must be saved. How often it is called and what that adds is advice: it
-changes no figure of the plan and is held to what it must lie between.
+the hour t, 1 - (D - I - c - t) / U of the work must be saved. How often it is called and what that adds comes from the
+model by moments that the planner takes as well; that no other standby would be better is believed.
 """
 
 import math
-from datetime import timedelta
 
+import numpy as np
+
+from planner.spot.net import outcomes
 from planner.verify.context import Context
+from planner.verify.course import STEPS, Part, kin
 from planner.verify.ledger import Path
-from planner.verify.named import second_text
+from planner.verify.net import MODEL, pairs_of, switch, terms_of
 
 AT: Path = ("fallback",)
+CHECK = "alternatives"
 #: Figures of the document are rounded to nine digits, and the planner's normal distribution is good to 7.5e-8.
-_ROUNDED = 3e-7
+ROUNDED = 3e-7
+FIGURES = (
+    "hours_with_goodput",
+    "ready_hours",
+    "switch_by",
+    "switch_by_hours",
+    "switch_share",
+    "probability",
+    "deadline_probability",
+    "extra_usd",
+)
 
 
-def fallback(context: Context) -> None:
-    """Tick off everything that the document says of it; nothing where there is none."""
-    ledger, claim = context.ledger, context.claim
+def fallback(context: Context, alone: Part | None, cost_micros: int) -> None:
+    """Tick off everything that a plan on one configuration says of it; nothing where there is none."""
+    ledger, deadline = context.ledger, context.claim.job.deadline_hours
     if not ledger.has(*AT):
         return
-    deadline, named = claim.job.deadline_hours, context.counter.named(ledger, AT)
-    ledger.holds("requirements", AT, deadline is not None, None, "there is no deadline to fall behind")
-    if named is None or deadline is None:
-        ledger.tick("requirements", *((*AT, name) for name in ledger.keys(*AT)))
+    named = context.counter.named(ledger, AT)
+    standby = None if named is None else Part(named, context.estimator.row(named.lot.machine, named.nodes), STEPS)
+    fits = alone is not None and standby is not None and _may_fall_back(context, alone, standby)
+    if alone is None or standby is None or not fits:
+        ledger.holds("requirements", (*AT, "instance_type"), False, None, "nothing that this plan can fall back to")
+        ledger.tick(CHECK, *((*AT, name) for name in FIGURES))
         return
-    row = context.estimator.row(named.lot.machine, named.nodes)
-    ledger.is_number("estimates", (*AT, "hours_with_goodput"), row.hours_with_goodput, "not the estimator's hours")
-    ready, at = ledger.number(*AT, "ready_hours"), ledger.number(*AT, "switch_by_hours")
-    least = claim.settings.setup_hours
-    ledger.tick("finish", (*AT, "ready_hours"), (*AT, "switch_by_hours"))
-    ledger.holds("finish", (*AT, "ready_hours"), least <= ready <= deadline, least, "less than the standby's set-up")
-    saved = min(max(1 - (deadline - ready - at) / row.hours_with_goodput, 0.0), 1.0)
-    why = "not what must be saved by then"
-    ledger.holds(
-        "finish", (*AT, "switch_share"), abs(ledger.number(*AT, "switch_share") - saved) < _ROUNDED, saved, why
-    )
-    ledger.tick("finish", (*AT, "switch_share"))
-    moment = second_text(claim.start + timedelta(hours=at))
-    ledger.is_same("finish", (*AT, "switch_by"), moment, "not the start and the hours")
-    chance = _in_time(deadline - claim.settings.setup_hours - ready, row.hours_with_goodput, row.log_sigma)
+    pairs, terms = pairs_of(context, alone, standby), terms_of(context)
+    seen, work, why = outcomes(pairs, terms), standby.row.hours_with_goodput, "not what the model says of this pair"
+    ready = float(seen.interval_hours[0]) + float(pairs.checkpoint_hours[0]) + float(pairs.changeover_hours[0])
+    ledger.is_number("estimates", (*AT, "hours_with_goodput"), work, "not the estimator's hours")
+    ledger.is_number(CHECK, (*AT, "ready_hours"), ready, "not an interval and the changeover", relative=MODEL)
+    ledger.is_number(CHECK, (*AT, "probability"), float(seen.switch_probability[0]), why, relative=MODEL)
+    ledger.is_number(CHECK, (*AT, "deadline_probability"), float(seen.in_time[0]), why, relative=MODEL)
+    usd = float(seen.usd[0])
+    extra = max(round(usd * 1e6) - cost_micros, 0) if np.isfinite(usd) else 0
+    ledger.is_money(CHECK, (*AT, "extra_usd"), extra, why, relative=1e-5)
+    last = (deadline or 0.0) - ready
+    switch(context, AT, max(last - work / 2, 0.0), last, work)
+    chance = _in_time(last - terms.setup_hours, work, standby.row.log_sigma)
     stated = ledger.number(*AT, "deadline_probability")
-    ledger.tick("finish", (*AT, "deadline_probability"), (*AT, "probability"), (*AT, "extra_usd"))
-    ledger.holds("finish", (*AT, "deadline_probability"), abs(stated - chance) < _ROUNDED, chance, "not that of U")
-    often = ledger.number(*AT, "probability")
-    ledger.holds(
-        "finish", (*AT, "probability"), 1 - chance - _ROUNDED <= often <= 1, 1 - chance, "less often than late"
-    )
-    ledger.holds("finish", (*AT, "extra_usd"), ledger.micros(*AT, "extra_usd") >= 0, 0, "a standby costs something")
+    ledger.holds("finish", (*AT, "deadline_probability"), abs(stated - chance) < ROUNDED, chance, "not that of U")
+
+
+def _may_fall_back(context: Context, alone: Part, standby: Part) -> bool:
+    """Whether the pair is one that the model speaks of: a standby that is there at once, allowed, and can be moved to."""
+    lot = standby.named.lot
+    able = not standby.row.reason and not lot.reason and not lot.broken and not lot.rate
+    return able and bool(alone.named.lot.rate) and kin(alone) == kin(standby) and _has_deadline(context)
+
+
+def _has_deadline(context: Context) -> bool:
+    return context.claim.job.deadline_hours is not None
 
 
 def _in_time(room: float, work: float, sigma: float) -> float:

@@ -4,6 +4,7 @@ import math
 from datetime import timedelta
 
 from planner.verify.alternatives import allowed
+from planner.verify.bill import Bill
 from planner.verify.clock import interval_hours
 from planner.verify.context import Context
 from planner.verify.course import STEPS, Part, Ran, course, kin
@@ -130,18 +131,16 @@ def _figures(context: Context, number: int, found: Ran, relative: float) -> None
     moment_of(
         context, (*path, "starts_at"), begins, "not when the phase before ends and its machines can begin", relative
     )
-    for name, micros in parts_of_bill([found.bill]).items():
-        at = (*path, "cost_usd", "expected") if name == "expected" else (*path, "cost_usd", "breakdown", name)
-        ledger.is_money("cost", at, micros, f"not the {name} of this phase", relative=relative)
+    bill_of_phase(context, path, found.bill, relative)
     ledger.is_same("requirements", (*path, "role"), "planned", "a phase that does a share of the work is planned")
-    _moved(context, number, found, relative)
+    taken_over(context, number, moved=found.moved, far=found.far, egress=found.bill.egress, relative=relative)
     lot, nodes = found.part.named.lot, found.part.named.nodes
     cluster, write = lot.rate * nodes, context.rates.checkpoint_hours(nodes)
     work = found.part.row.hours_with_goodput * found.part.steps / STEPS
     interval = interval_hours(work, write, cluster) if cluster else None
     why = "not sqrt(2 x writing / rate), or the work if that is less"
     ledger.is_number("hours", (*path, "checkpoint_interval_hours"), interval, why, relative=near)
-    expected = cluster * found.busy.run * found.busy.paid
+    expected = cluster * found.busy.up
     ledger.is_number("hours", (*path, "expected_preemptions"), expected, "not rate x hours", relative=near)
 
 
@@ -154,20 +153,28 @@ def moment_of(context: Context, path: Path, expected: str, why: str, relative: f
         context.ledger.holds("finish", path, context.ledger.text(*path)[:16] == expected[:16], expected, why)
 
 
-def _moved(context: Context, number: int, found: Ran, relative: float) -> None:
-    """From where a phase takes over, and what is brought for it; nothing of the first."""
+def bill_of_phase(context: Context, path: Path, bill: Bill, relative: float) -> None:
+    """What a phase costs, part by part."""
+    for name, micros in parts_of_bill([bill]).items():
+        at = (*path, "cost_usd", "expected") if name == "expected" else (*path, "cost_usd", "breakdown", name)
+        context.ledger.is_money("cost", at, micros, f"not the {name} of this phase", relative=relative)
+
+
+def taken_over(context: Context, number: int, *, moved: bool, far: bool, egress: float, relative: float) -> None:
+    """From where a phase takes over, and what is brought for it (`egress` in USD); nothing of the first."""
     ledger, path = context.ledger, ("phases", number, "moved")
-    if not ledger.is_there("hours", path, found.moved, "not whether it takes over from a phase before"):
+    if not ledger.is_there("hours", path, moved, "not whether it takes over from a phase before"):
         return
     for name in ("provider", "region", "zone", "instance_type"):
         before = ledger.value("phases", number - 1, name)
         ledger.is_same("hours", (*path, "from", name), before, "not where the phase before ran")
-    data, place = context.claim.job.data, found.part.named.lot.place
-    brought = data.dataset_gb if found.far and place != (data.provider, data.region) else 0.0
+    data = context.claim.job.data
+    here = (ledger.text("phases", number, "provider"), ledger.text("phases", number, "region"))
+    brought = data.dataset_gb if far and here != (data.provider, data.region) else 0.0
     why = "not what is brought for it"
     ledger.is_number("cost", (*path, "checkpoint_gb"), context.rates.checkpoint_gb, why)
     ledger.is_number("cost", (*path, "data_gb"), brought, why)
-    ledger.is_money("cost", (*path, "egress_usd"), found.bill.egress * 1e6, "not its egress", relative=relative)
+    ledger.is_money("cost", (*path, "egress_usd"), egress * 1e6, "not its egress", relative=relative)
 
 
 def _in_order(context: Context, phases: list[Ran]) -> None:

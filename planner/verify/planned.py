@@ -3,15 +3,14 @@
 from datetime import timedelta
 
 from planner.verify.alternatives import alternatives, commitments, credit_use, frontier
-from planner.verify.clock import probability_by
 from planner.verify.context import Context
 from planner.verify.counts import counts
-from planner.verify.course import Ran, chance, total_micros
 from planner.verify.enumeration import Priced
 from planner.verify.fallback import fallback
 from planner.verify.ledger import SHOWN
-from planner.verify.money import parts_of_bill
 from planner.verify.named import second_text
+from planner.verify.net import under_net
+from planner.verify.outcome import Outcome, of_phases
 from planner.verify.pairs import InPhases, in_phases
 from planner.verify.peak import least_usd
 from planner.verify.phase import LOOSE, moment_of, ran
@@ -25,89 +24,78 @@ def check_planned(context: Context) -> dict[str, object]:
     most = context.claim.job.constraints.max_nodes
     every = [each for each in context.enumeration.priced(context.open_lots, most) if each.broken <= SOFT]
     survey = surveyed(every)
-    found = ran(context)
+    found = outcome(context)
     phased: InPhases | None = None
     if found is not None:
-        phases, relative = found
-        micros = total_micros(phases)
-        sums(context, phases, relative)
-        phased = in_phases(context, _limit(context, phases, micros))
-        certificate(context, phases, survey, phased, relative)
-        sensitivity(context, phases, survey)
-        alternatives(context, survey, micros, moves=len(phases) > 1)
-        commitments(context, phases[0].part.named if len(phases) == 1 else None)
-        credit_use(context, _spent(phases), sum(each.kept for each in phases))
+        sums(context, found)
+        phased = in_phases(context, _limit(context, found))
+        certificate(context, found, survey, phased)
+        sensitivity(context, found, survey)
+        alternatives(context, survey, found.micros, moves=found.alone is None)
+        commitments(context, None if found.alone is None else found.alone.part.named)
+        credit_use(context, found.spent, found.kept)
+        fallback(context, None if found.alone is None else found.alone.part, found.micros)
     frontier(context, survey)
-    fallback(context)
     counts(context, survey, phases=context.ledger.size("phases"))
-    cost = None if found is None else total_micros(found[0]) / 1e6
-    return covers(context, survey, every, phased, cost)
+    return covers(context, survey, every, phased, None if found is None else found.micros / 1e6)
 
 
-def _limit(context: Context, phases: list[Ran], micros: int) -> float:
+def outcome(context: Context) -> Outcome | None:
+    """What the phases come to, with a standby or without; None where they are none that there are."""
+    ledger = context.ledger
+    if ledger.size("phases") == 2 and ledger.value("phases", 1, "role") == "standby":
+        return under_net(context)
+    found = ran(context)
+    return None if found is None else of_phases(context, *found)
+
+
+def _limit(context: Context, found: Outcome) -> float:
     """What another plan in phases must cost less than to be better: less than this, and by what a move must save."""
     saving = context.claim.settings.least_saving_of_a_move_percent
-    return micros * (1 - saving / 100) if len(phases) == 1 else micros
+    return found.micros if found.alone is None else found.micros * (1 - saving / 100)
 
 
-def _spent(phases: list[Ran]) -> dict[str, int]:
-    """Micro-dollars by provider."""
-    spent: dict[str, int] = {}
-    for each in phases:
-        provider = each.part.named.lot.place[0]
-        spent[provider] = spent.get(provider, 0) + round(each.bill.total * 1e6)
-    return spent
-
-
-def sums(context: Context, phases: list[Ran], relative: float) -> None:
+def sums(context: Context, found: Outcome) -> None:
     """The totals of a plan: bill, hours, finish, chance and carbon."""
-    ledger, claim, near = context.ledger, context.claim, max(SHOWN, relative)
-    parts = parts_of_bill([each.bill for each in phases])
-    p95 = sum(round(each.bill.p95 * 1e6) for each in phases)
-    total = parts.pop("expected")
-    ledger.is_money("cost", ("cost_usd", "expected"), total, "not the bills of the phases", relative=relative)
-    ledger.is_money("cost", ("cost_usd", "p95"), p95, "not the bills of the hours at 95 %", relative=relative)
+    ledger, claim = context.ledger, context.claim
+    relative, near = found.relative, max(SHOWN, found.relative)
+    parts = {name: micros for name, micros in found.parts.items() if name != "expected"}
+    ledger.is_money("cost", ("cost_usd", "expected"), found.micros, "not the bills of the phases", relative=relative)
+    ledger.is_money("cost", ("cost_usd", "p95"), found.p95, "not the bills of the hours at 95 %", relative=relative)
     for name, micros in parts.items():
         at = ("cost_usd", "breakdown", name)
         ledger.is_money("cost", at, micros, f"not what {name} comes to", relative=relative)
     stated = [ledger.micros("cost_usd", "breakdown", name) for name in parts]
     whole = ledger.micros("cost_usd", "expected")
     ledger.holds("cost", ("cost_usd", "breakdown"), sum(stated) == whole, None, "the parts do not sum to the cost")
-    expected, kept = sum(each.expected for each in phases), sum(each.kept for each in phases)
-    for name, hours in (("expected", expected), ("confident", kept), ("p95", sum(each.p95 for each in phases))):
+    for name, hours in (("expected", found.expected), ("confident", found.kept), ("p95", found.p95_hours)):
         ledger.is_number("hours", ("hours", name), hours, "not what the phases take", relative=near)
-    end = second_text(claim.start + timedelta(hours=expected))
+    end = second_text(claim.start + timedelta(hours=found.expected))
     moment_of(context, ("finishes_at",), end, "not the start and the expected hours", relative)
     ledger.is_same("finish", ("start",), second_text(claim.start), "not the start of the job")
     ledger.is_same("cost", ("currency",), "USD", "costs are in US dollars")
-    in_time(context, phases, relative)
-    kilograms = [each.carbon_kg for each in phases]
-    carbon = None if None in kilograms else sum(each for each in kilograms if each is not None)
-    ledger.is_number("carbon", ("carbon_kg",), carbon, "not power x hours x PUE x grid", relative=near)
-    budget, cap = claim.job.budget_usd, claim.job.constraints.carbon_budget_kg
-    if budget is not None:
-        ledger.holds("requirements", ("cost_usd", "expected"), total / 1e6 <= budget, budget, "dearer than the budget")
-    if cap is not None:
-        low = carbon is not None and carbon <= cap * (1 + SHOWN)
-        ledger.holds("requirements", ("carbon_kg",), low, cap, "over constraints.carbon_budget_kg, or not known")
+    why = "not the probability of the deadline"
+    ledger.is_number("finish", ("deadline_probability",), found.in_time, why, relative=max(relative, 1e-7))
+    ledger.is_number("carbon", ("carbon_kg",), found.carbon_kg, "not power x hours x PUE x grid", relative=near)
+    _required(context, found)
 
 
-def in_time(context: Context, phases: list[Ran], relative: float) -> None:
-    """The deadline at the asked confidence, and the chance of it."""
-    ledger, claim = context.ledger, context.claim
-    deadline, found = claim.job.deadline_hours, None
+def _required(context: Context, found: Outcome) -> None:
+    """Deadline at the asked confidence, budget, and cap on carbon."""
+    ledger, job = context.ledger, context.claim.job
+    deadline, budget, cap = job.deadline_hours, job.budget_usd, job.constraints.carbon_budget_kg
     if deadline is not None:
-        kept = sum(each.kept for each in phases)
-        in_it = kept <= deadline * (1 + (LOOSE if relative >= LOOSE else 1e-12))
+        in_it = found.kept <= deadline * (1 + (LOOSE if found.relative >= LOOSE else 1e-12))
         why = "later than the deadline at the asked confidence"
         ledger.holds("requirements", ("hours", "confident"), in_it, deadline, why)
-        alone = phases[0].busy
-        if len(phases) == 1:
-            found = probability_by(deadline - claim.settings.setup_hours, alone.run, alone.sigma)
-        else:
-            found = chance(context, phases, deadline)
-    why = "not the probability of the deadline"
-    ledger.is_number("finish", ("deadline_probability",), found, why, relative=max(relative, 1e-7))
+        sure = found.in_time is None or found.in_time >= job.confidence - 1e-6
+        ledger.holds("requirements", ("deadline_probability",), sure, job.confidence, "less than the confidence asked")
+    if budget is not None:
+        ok = found.micros / 1e6 <= budget
+        ledger.holds("requirements", ("cost_usd", "expected"), ok, budget, "dearer than the budget")
+    if cap is not None:
+        low = found.carbon_kg is not None and found.carbon_kg <= cap * (1 + SHOWN)
+        ledger.holds("requirements", ("carbon_kg",), low, cap, "over constraints.carbon_budget_kg, or not known")
 
 
 def covers(

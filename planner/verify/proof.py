@@ -1,7 +1,7 @@
 """The certificate of a plan: no configuration and no pair in phases is better, and no bound lies above what is to be had."""
 
 from planner.verify.context import Context
-from planner.verify.course import Ran, total_micros
+from planner.verify.outcome import Outcome
 from planner.verify.pairs import InPhases
 from planner.verify.survey import Survey
 
@@ -12,16 +12,15 @@ AGREEMENT = 1e-6
 AT = ("certificate", "objective_usd")
 
 
-def certificate(context: Context, phases: list[Ran], survey: Survey, phased: InPhases | None, relative: float) -> None:
+def certificate(context: Context, found: Outcome, survey: Survey, phased: InPhases | None) -> None:
     """What was proven: nothing of the enumeration is better, and the bound is no higher than the best."""
     ledger, of = context.ledger, context.claim.job.objective
-    total = total_micros(phases)
+    total, relative, moves = found.micros, found.relative, found.alone is None
     ledger.is_money("bound", AT, total, "not the cost of the plan", relative=max(relative, 1e-9))
     ledger.is_same("bound", ("certificate", "objective", "of"), of, "not the objective of the job")
     ledger.is_same("bound", ("certificate", "objective", "unit"), UNITS[of], "not its unit")
-    kilograms = sum(each.carbon_kg or 0.0 for each in phases)
-    mine = {"cost": total / 1e6, "time": sum(each.kept for each in phases), "carbon": kilograms}[of]
-    least = _alone(context, survey, mine, len(phases), relative)
+    mine = {"cost": total / 1e6, "time": found.kept, "carbon": found.carbon_kg or 0.0}[of]
+    least = _alone(context, survey, mine, moves=moves, relative=relative)
     if phased is not None and phased.cheapest is not None:
         micros, words = phased.cheapest
         room = 2.0 + relative * total
@@ -31,12 +30,12 @@ def certificate(context: Context, phases: list[Ran], survey: Survey, phased: InP
     _gap(context)
 
 
-def _alone(context: Context, survey: Survey, mine: float, phases: int, relative: float) -> float:
+def _alone(context: Context, survey: Survey, mine: float, *, moves: bool, relative: float) -> float:
     """What the best single configuration comes to; the plan's own figure where none meets the requirements."""
     ledger, of = context.ledger, context.claim.job.objective
     best = {"cost": survey.whole.feasible, "time": survey.whole.fastest, "carbon": survey.whole.greenest}[of]
     if best is None:
-        ledger.holds("bound", AT, phases > 1, None, "no single configuration meets the requirements")
+        ledger.holds("bound", AT, moves, None, "no single configuration meets the requirements")
         return mine
     least = {"cost": best.micros / 1e6, "time": best.clock.kept, "carbon": best.carbon_kg or 0.0}[of]
     lot = best.lot
@@ -44,7 +43,7 @@ def _alone(context: Context, survey: Survey, mine: float, phases: int, relative:
     room = 1.5e-6 + max(relative, 1e-11) * abs(mine)
     ledger.holds("bound", AT, mine <= least + room, least, f"{where} has less {of}: {least:.9g} {UNITS[of]}")
     saving = context.claim.settings.least_saving_of_a_move_percent
-    if phases > 1:
+    if moves:
         enough = mine <= least * (1 - saving / 100) + room
         ledger.holds("requirements", ("phases",), enough, None, f"moving saves less than {saving:g} %")
     return min(mine, least)

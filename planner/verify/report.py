@@ -52,6 +52,11 @@ RULES = (
     Rule(name="carbon", basis=INDEPENDENT, says="carbon is power x hours x PUE x the region's grid"),
     Rule(name="estimates", basis=ESTIMATES, says="time, memory and layout of a machine are what this estimator says"),
     Rule(
+        name="replayed",
+        basis=INDEPENDENT,
+        says="the expectations of a standby are those of its rule, replayed thousands of times from a fixed seed",
+    ),
+    Rule(
         name="bound",
         basis=ESTIMATES,
         says="no offer of the snapshot, at any node count considered, meets the requirements for less",

@@ -2,8 +2,8 @@
 
 from planner.verify.alternatives import enough
 from planner.verify.context import Context
-from planner.verify.course import Ran, total_micros
 from planner.verify.enumeration import at_price
+from planner.verify.outcome import Outcome
 from planner.verify.shelves import Lot
 from planner.verify.survey import Survey, slope
 
@@ -12,10 +12,10 @@ CHECK = "alternatives"
 SAME = 1e-12
 
 
-def sensitivity(context: Context, phases: list[Ran], survey: Survey) -> None:
+def sensitivity(context: Context, found: Outcome, survey: Survey) -> None:
     """Steps to configurations that are cheaper with more time, or faster; all of cost, so nothing for other objectives."""
     ledger, job = context.ledger, context.claim.job
-    front, mine, kept = survey.frontier(), total_micros(phases), sum(each.kept for each in phases)
+    front, mine, kept = survey.frontier(), found.micros, found.kept
     of_cost = job.objective == "cost"
     slower = [one for one in front if one[1] < mine and one[0] > kept * (1 + SAME)] if of_cost else []
     faster = [one for one in front if one[0] < kept * (1 - SAME)] if of_cost else []
@@ -30,18 +30,21 @@ def sensitivity(context: Context, phases: list[Ran], survey: Survey) -> None:
         if ledger.is_there(CHECK, ("sensitivity", name), step is not None, why) and step is not None:
             ledger.is_number(CHECK, ("sensitivity", name, "deadline_hours"), enough(step[0]), why)
             ledger.is_money(CHECK, ("sensitivity", name, money), step[1], why, relative=context.relative)
-    _holds_until(context, phases, survey)
+    _holds_until(context, found, survey)
 
 
-def _holds_until(context: Context, phases: list[Ran], survey: Survey) -> None:
+def _holds_until(context: Context, found: Outcome, survey: Survey) -> None:
     """The price up to which a plan on one configuration stays cheapest: where the best on any other offer ties with it."""
-    ledger, mine = context.ledger, total_micros(phases)
+    ledger, mine = context.ledger, found.micros
     at = ("sensitivity", "holds_until_usd_per_node_hour")
-    bill, named = phases[0].bill, phases[0].part.named
+    if found.alone is None:
+        ledger.is_same(CHECK, at, None, "several prices hold it together")
+        return
+    bill, named = found.alone.bill, found.alone.part.named
     paid = mine - sum(round(part * 1e6) for part in (bill.storage, bill.egress, bill.power))
     rivals = [each.micros for each in survey.best_of_lot.values() if not _is_of(each.lot, named.lot)]
     rivals += _elsewhere(context, named.lot)
-    if context.claim.job.objective != "cost" or len(phases) > 1 or not rivals or not paid:
+    if context.claim.job.objective != "cost" or not rivals or not paid:
         ledger.is_same(CHECK, at, None, "nothing rivals it, or nothing is paid by the hour")
         return
     shown = named.lot.micros if named.offer is None else named.offer.usd_micros_per_hour
