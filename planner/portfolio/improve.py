@@ -1,20 +1,26 @@
 """Better plans by ruin and recreate: take a few related jobs out of the timetable, put them back another way.
 
-After Schrimpf et al. (2000) and the string removals of Christiaens and Vanden Berghe (2020): who goes is chosen
-around one job in time and pools, the way back is greedy in a random order with an occasional blink, and a plan is
-kept if it is better than the present one by simulated annealing. Scores add a random share of the dual prices to
-the cost, so that capacity that others want badly is left to them.
+After Schrimpf et al. (2000) and the string removals of Christiaens and Vanden Berghe (2020), led by the prices of the
+relaxation. A plan costs more than the bound by what each job pays above its least at the prices (its excess), and by
+capacity that has a price and stands idle. So a job is drawn by its excess, then one of the columns that it would
+rather have, and out go some of those that stand in the way there. The way back is greedy at the prices, in a random
+order with an occasional blink, and a plan is kept if it is better than the present one by simulated annealing.
 """
 
 import math
 
 import numpy as np
 
-from planner.portfolio.instance import Columns, Floats, Instance, Ints
+from planner.portfolio.instance import LEFT_OUT, Columns, Floats, Instance, Ints
+from planner.portfolio.prices import Answered
 from planner.portfolio.timetable import Timetable
 
 #: A job skips its best place this often, so that the same ruin does not always lead back to the same plan.
-BLINK = 0.02
+BLINK = 0.03
+#: Of each job so many columns are wished for, by excess, and the mean rank of the one drawn.
+WISHES, MEAN_WISH = 60, 8.0
+#: At most so many jobs make room in one step.
+MOST_IN_THE_WAY = 12
 
 
 class Improver:
@@ -25,55 +31,56 @@ class Improver:
         self.instance, self.columns, self.timetable = instance, columns, timetable
         self.rng = np.random.default_rng(seed)
         self.best, self.best_usd = timetable.column.copy(), timetable.cost_usd
-        self._reduced = columns.cost_usd
-        has = np.diff(columns.first) > 0
-        self._movable = np.flatnonzero(has)
-        self._least = np.zeros(instance.jobs)
-        if len(self._movable):
-            self._least[has] = np.minimum.reduceat(columns.cost_usd, columns.first[:-1][has])
-        self._pools = [
-            {int(p) for p in np.unique(instance.pool[columns.configuration[a:b]]) if p < instance.pools}
-            for a, b in zip(columns.first[:-1].tolist(), columns.first[1:].tolist(), strict=True)
-        ]
-        width = max(1, instance.pools)
-        self._touches = np.zeros((instance.jobs, width), np.bool_)
-        for job, pools in enumerate(self._pools):
-            self._touches[job, list(pools)] = True
-        self._opens = np.zeros(instance.jobs, np.int64)
-        self._closes = np.zeros(instance.jobs, np.int64)
-        for job in self._movable.tolist():
-            a, b = timetable.block(job)
-            self._opens[job], self._closes[job] = columns.start[a:b].min(), columns.end[a:b].max()
+        self._movable = np.diff(columns.first) > 0
         # Larger jobs are harder to place last.
-        size = (instance.units * instance.duration[:, None]).max(axis=1) if len(instance.job) else np.zeros(0)
         self._size = np.zeros(instance.jobs)
-        np.maximum.at(self._size, instance.job, size)
+        if len(instance.job):
+            np.maximum.at(self._size, instance.job, (instance.units * instance.duration[:, None]).max(axis=1))
 
-    def guide(self, reduced_usd: Floats) -> None:
-        """Use these reduced costs of the columns as the scarce prices from now on."""
-        self._reduced = reduced_usd
+    def guide(self, answered: Answered) -> None:
+        """Let these reduced costs say what is scarce from now on."""
+        columns = self.columns
+        self.reduced_usd = answered.reduced_usd
+        self.excess_usd = answered.reduced_usd - answered.least_usd[columns.job]
+        self._left_out_usd = self.instance.penalty_usd - answered.least_usd
+        order = np.lexsort((self.excess_usd, columns.job))
+        self._wishes = [
+            order[first : min(last, first + WISHES)]
+            for first, last in zip(columns.first[:-1].tolist(), columns.first[1:].tolist(), strict=True)
+        ]
+
+    def excess(self) -> Floats:
+        """What each job pays above its least at the prices, as the plan stands."""
+        column = self.timetable.column
+        return np.where(column >= 0, self.excess_usd[column], self._left_out_usd)
 
     def step(self, temperature_usd: float) -> bool:
         """One ruin and one recreate; whether the best plan got better."""
-        table, rng = self.timetable, self.rng
+        table = self.timetable
         before_usd = table.cost_usd
-        gone = self.related(int(rng.integers(3, 15)))
+        gone = self.related(int(self.rng.integers(2, MOST_IN_THE_WAY)))
         before = table.column[gone]
-        for job, column in zip(gone.tolist(), before.tolist(), strict=True):
-            if column >= 0:
-                table.remove(job)
+        self.take_out(gone)
         self._recreate(gone)
-        if table.cost_usd <= before_usd - temperature_usd * math.log(max(1e-300, rng.random())):
+        if table.cost_usd <= before_usd - temperature_usd * math.log(max(1e-300, self.rng.random())):
             better = table.cost_usd < self.best_usd - 1e-6
             self.keep()
             return better
-        for job in gone.tolist():
-            if table.column[job] >= 0:
-                table.remove(job)
-        for job, column in zip(gone.tolist(), before.tolist(), strict=True):
-            if column >= 0:
-                table.place(job, column)
+        self.take_out(gone)
+        self.put_back(gone, before)
         return False
+
+    def take_out(self, jobs: Ints) -> None:
+        """These jobs leave the timetable."""
+        for job in jobs.tolist():
+            if self.timetable.column[job] >= 0:
+                self.timetable.remove(job)
+
+    def put_back(self, jobs: Ints, column: Ints) -> None:
+        """These jobs, none of them placed, take a column each (-1: none)."""
+        for job, each in zip(jobs.tolist(), column.tolist(), strict=True):
+            if each >= 0:
+                self.timetable.place(job, each)
 
     def keep(self) -> None:
         """Take the timetable as it stands for the best plan, if it is better."""
@@ -81,66 +88,67 @@ class Improver:
             self.best, self.best_usd = self.timetable.column.copy(), self.timetable.cost_usd
 
     def related(self, many: int) -> Ints:
-        """Up to `many` jobs whose pools and dates meet those of one that pays more than its least, that one first."""
-        rng, columns = self.rng, self.columns
-        movable = self._movable
-        paid = np.where(self.timetable.column >= 0, columns.cost_usd[self.timetable.column], self.instance.penalty_usd)
-        over = paid[movable] - self._least[movable]
-        if rng.random() < 0.7 and (total := float(over.sum())) > 0:
-            center = int(movable[np.searchsorted(np.cumsum(over), rng.random() * total)])
-        else:
-            center = int(movable[rng.integers(len(movable))])
-        wanted = self._touches[center]
-        if rng.random() < 0.5 and wanted.any():
-            pools = np.flatnonzero(wanted)
-            wanted = np.zeros_like(wanted)
-            wanted[pools[rng.integers(len(pools))]] = True
-        near = self._touches[:, wanted].any(axis=1)
-        near &= (self._opens < self._closes[center]) & (self._closes > self._opens[center])
-        near[center] = False
-        others = np.flatnonzero(near)
-        if len(others) > many - 1:
-            others = rng.choice(others, many - 1, replace=False)
-        return np.concatenate(([center], others))
+        """A job that would rather be elsewhere, up to `many` of those that are in its way, and now and then a third."""
+        rng = self.rng
+        weight = np.where(self._movable, self.excess(), 0.0)
+        weight = np.cumsum(weight + np.where(self._movable, 1e-3 * weight.mean() + 1e-9, 0.0))
+        center = self._drawn(weight)
+        wishes = self._wishes[center]
+        wish = int(wishes[min(len(wishes) - 1, int(rng.exponential(MEAN_WISH)))])
+        gone = [np.array([center]), self.in_the_way(center, wish, many)]
+        if rng.random() < 0.5:
+            gone.append(np.array([self._drawn(weight)]))
+        return np.unique(np.concatenate(gone))
+
+    def in_the_way(self, job: int, wish: int, many: int) -> Ints:
+        """Up to `many` other jobs that use one of the pools of the column `wish` in some of its slots."""
+        instance, columns, rng = self.instance, self.columns, self.rng
+        pools = [int(pool) for pool in instance.pool[columns.configuration[wish]] if pool < instance.pools]
+        if not pools or many < 1:
+            return np.zeros(0, np.int64)
+        pool = pools[int(rng.integers(len(pools)))]
+        column = self.timetable.column
+        start, end = columns.start[column], columns.end[column]
+        uses = (instance.pool[columns.configuration[column]] == pool).any(axis=1) & (column != LEFT_OUT)
+        there = uses & (start < columns.end[wish]) & (end > columns.start[wish])
+        there[job] = False
+        others = np.flatnonzero(there)
+        if len(others) <= many:
+            return others
+        if rng.random() < 0.5:
+            return np.asarray(rng.choice(others, many, replace=False), np.int64)
+        middle = int(rng.integers(columns.start[wish], columns.end[wish]))
+        far = np.maximum(0, np.maximum(start[others] - middle, middle - end[others]))
+        return others[np.argsort(far + 3.0 * rng.random(len(others)))[:many]]
+
+    def _drawn(self, cumulated: Floats) -> int:
+        return int(np.searchsorted(cumulated, self.rng.random() * float(cumulated[-1])))
 
     def _recreate(self, gone: Ints) -> None:
         rng, table, cost = self.rng, self.timetable, self.columns.cost_usd
         how = rng.random()
-        if how < 0.3:
+        if how < 0.35:
             order = rng.permutation(gone)
         elif how < 0.6:
-            order = gone[np.argsort(-self._size[gone] * rng.uniform(0.7, 1.3, len(gone)))]
+            order = gone[np.argsort(-self._size[gone] * rng.uniform(0.6, 1.4, len(gone)))]
         else:
-            loss = self.instance.penalty_usd[gone] if how < 0.7 else self._regret(gone)
-            order = gone[np.argsort(-loss * rng.uniform(0.7, 1.3, len(gone)))]
-        share = float(rng.choice((0.0, 0.3, 0.6, 1.0)))
-        leans = rng.choice((0.0, 1.0, -1.0, 2.0), len(gone)).tolist()
+            order = gone[np.argsort(-self._left_out_usd[gone] * rng.uniform(0.5, 1.5, len(gone)))]
+        share = float(rng.choice((0.0, 0.6, 1.0, 1.0, 1.3)))
         penalty = self.instance.penalty_usd
-        for job, lean in zip(order.tolist(), leans, strict=True):
+        for job in order.tolist():
             free = table.free(job)
             if not free.any():
                 continue
             first, last = table.block(job)
-            mine = cost[first:last]
-            score = mine if share == 0 else mine + share * (self._reduced[first:last] - mine)
-            score = np.where(free, score, np.inf)
-            if lean == 2.0:
-                score = score + 1e-3 * rng.random(len(score))
-            elif lean:
-                score = score + lean * 1e-5 * self.columns.start[first:last]
+            mine, reduced = cost[first:last], self.reduced_usd[first:last]
+            score = np.where(free, reduced if share == 1.0 else mine + share * (reduced - mine), np.inf)
+            if rng.random() < 0.5:
+                score = score + 5e-3 * mine * rng.random(len(score))
             at = int(np.argmin(score))
             if rng.random() < BLINK:
                 score[at] = np.inf
-                if not np.isfinite(score).any():
-                    continue
                 at = int(np.argmin(score))
+                if not np.isfinite(score[at]):
+                    continue
             if mine[at] <= penalty[job]:
                 table.place(job, first + at)
-
-    def _regret(self, gone: Ints) -> Floats:
-        """What each job loses by its reduced costs if it gets nothing it likes: mean over its columns less the least."""
-        loss = np.zeros(len(gone))
-        for i, job in enumerate(gone.tolist()):
-            first, last = self.timetable.block(job)
-            loss[i] = float(self._reduced[first:last].mean() - self._reduced[first:last].min())
-        return loss

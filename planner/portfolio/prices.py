@@ -3,7 +3,8 @@
 With a price l_rt >= 0 on each unit of pool r in slot t and m >= 0 on each dollar of budget, every job chooses alone:
     L(l, m) = sum_j min(p_j, min over its columns of (1 + m) c_k + sum_r u_kr sum_{s <= t < s + d_k} l_rt)
               - sum_rt l_rt b_rt - m B
-is below the cost of every plan, whatever the prices (Geoffrion 1974), and its maximum is the value of the linear
+less what cuts cost (`planner.portfolio.cuts`: as rows like any other, at a price q >= 0 each), is below the cost of
+every plan, whatever the prices (Geoffrion 1974), and its maximum is the value of the linear
 relaxation, since one job's choice alone is integral. Steps are Polyak's, theta (U - L) / |g|^2, along a deflected
 direction g <- a g + (1 - a) subgradient (Camerini, Fratta and Maffioli 1975; the weights are those of the volume
 algorithm, Barahona and Anbil 2000). Rows are scaled by capacity, so that pools of vCPUs and of machines move alike.
@@ -14,15 +15,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.portfolio.cuts import Priced, paid_for
 from planner.portfolio.instance import Columns, Floats, Instance, Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Prices:
-    """`capacity` (R + 1, T) in USD per unit and slot, 0 where a pool is infinite; `budget` per dollar."""
+    """`capacity` (R + 1, T) in USD per unit and slot, 0 where a pool is infinite; `budget` per dollar; of cuts."""
 
     capacity: Floats
     budget: float
+    cuts: tuple[Priced, ...] = ()
 
 
 def no_prices(instance: Instance) -> Prices:
@@ -41,7 +44,7 @@ def reduced_costs(instance: Instance, columns: Columns, prices: Prices) -> Float
         total += instance.units[columns.configuration, use] * (
             flat[offset + columns.end] - flat[offset + columns.start]
         )
-    return total
+    return total + paid_for(instance, columns, prices.cuts) if prices.cuts else total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -70,6 +73,7 @@ def answer_to(instance: Instance, columns: Columns, prices: Prices) -> Answered:
         chosen[has[runs]] = best[has[runs]]
     paid = float((prices.capacity[:-1] * _finite(instance)).sum())
     paid += prices.budget * instance.budget_usd if prices.budget else 0.0
+    paid += sum(price * cut.most for cut, price in prices.cuts)
     return Answered(bound_usd=float(least.sum()) - paid, chosen=chosen, least_usd=least, reduced_usd=reduced)
 
 

@@ -1,44 +1,49 @@
 """The any-time search: a plan at once, then better plans and better bounds until the gap is closed or time is up.
 
     1. each job in turn takes what is cheapest                              (construct)
-    2. prices rise on what is short; every few steps the jobs choose anew   (prices, construct)
-    3. ruin and recreate, guided by the prices                              (improve)
-    4. exact neighbourhoods of related jobs                                 (neighbourhood)
-    5. the whole model, less the columns that the bound excludes, in HiGHS  (planner.optimise.portfolio)
-The bound is the better of the dual of the prices and what HiGHS proves. A column whose reduced cost lies above its
-job's least by more than the gap is in no better plan, and is left out of step 5.
+    2. prices rise on what is short, to those of the linear relaxation      (prices, relaxation)
+    3. ruin and recreate, led by the prices                                 (improve)
+    4. cuts, which raise the bound and mend the prices                      (cuts, relaxation)
+    5. few columns left: the model of the likely ones, then of all that the bound does not exclude, in HiGHS
+                                                                            (planner.optimise.time_indexed)
+    6. too many for that: exact neighbourhoods of related jobs              (neighbourhood)
+The bound is the better of what the prices prove over all columns and what HiGHS proves. A column whose reduced cost
+lies above its job's least by more than the gap is in no better plan, and is left out of the models of step 5. Cuts are for
+portfolios of which few enough columns are left: over wide pools they raise the bound by next to nothing.
 
 With an iteration limit the result rests on the seed alone; with a time limit it says how many iterations were done.
 """
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from planner.optimise.portfolio import Solved, solve
+from planner.optimise.time_indexed import Solved
 from planner.portfolio.check import violations
 from planner.portfolio.construct import by_regret, fill
 from planner.portfolio.improve import Improver
 from planner.portfolio.instance import Floats, Instance, Ints, Plan
 from planner.portfolio.neighbourhood import Neighbourhoods
 from planner.portfolio.prices import Ascent, Prices
+from planner.portfolio.relaxation import Relaxation
 from planner.portfolio.timetable import Timetable, as_plan
 
 #: A plan within this share of the bound is proven: HiGHS' own tolerances are of this size.
 PROVEN = 1e-6
-#: Shares of the time limit at which prices and ruin and recreate end, where HiGHS can take the whole model or not.
-PRICES_UNTIL = {True: 0.15, False: 0.3}
-IMPROVE_UNTIL = {True: 0.35, False: 0.85}
-NEIGHBOURHOODS_UNTIL = {True: 0.4, False: 1.0}
+#: Shares of the time limit at which stages end, where HiGHS can take what is left of the model or not.
+PRICES_UNTIL, RELAXED_UNTIL, CUTS_UNTIL = 0.1, 0.5, 0.6
+IMPROVE_UNTIL = {True: 0.2, False: 0.5}
+LIKELY_UNTIL = 0.6
+#: Likely columns have an excess of at most this share of the gap to begin with.
+LIKELY = 0.05
 #: Models of more columns than this do not leave HiGHS' root relaxation in a minute.
 MOST_COLUMNS_WHOLE = 40_000
-#: Prices stop when steps have become this short, or after so many.
-SHORTEST_STEP, MOST_STEPS = 2e-5, 1500
+#: Steps of ascent: enough that the columns which look cheap then are those to begin with.
+STEPS = 60
 #: Annealing begins at this share of a job's mean cost and ends at a hundredth of it.
-TEMPERATURE, COOLING = 0.05, 0.01
+TEMPERATURE, COOLING = 0.2, 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,23 +124,27 @@ class _Search:
         cancelled: Callable[[], bool] | None,
         clock: Callable[[], float],
     ) -> None:
-        self._cancelled = cancelled
-        self._clock, self._began = clock, clock()
+        self._clock, self._began, self._cancelled = clock, clock(), cancelled
         self._limit, self._most, self._report = limits.time_limit_s, limits.iterations, report
         self.instance, self.columns = instance, instance.columns
         self.table = Timetable(instance, self.columns)
         self.seed = limits.seed
         self.best, self.best_usd, self.bound_usd = self.table.column.copy(), self.table.cost_usd, 0.0
-        self.done = {"prices": 0, "ruin and recreate": 0, "neighbourhoods": 0, "whole model": 0}
+        stages = ("prices", "ruin and recreate", "rounds of cuts", "likely columns", "neighbourhoods", "whole model")
+        self.done = dict.fromkeys(stages, 0)
         self.first_plan_s = 0.0
 
     def run(self) -> Found:
         self._construct()
         if len(self.columns) and not self._proven():
-            self._raise_prices()
+            self._relax()
             improver = self._improve()
-            self._neighbourhoods(improver)
-            self._whole_model()
+            self._cut()
+            if self._few():
+                self._likely_columns()
+                self._whole_model()
+            else:
+                self._neighbourhoods(improver)
         plan = as_plan(self.instance, self.columns, self.best)
         if wrong := violations(self.instance, plan):
             raise WrongPlanError("; ".join(wrong[:3]))
@@ -149,40 +158,46 @@ class _Search:
             elapsed_s=self._elapsed(),
             first_plan_s=self.first_plan_s,
             iterations=dict(self.done),
-            prices=self.ascent.prices,
+            prices=self.relaxation.prices,
         )
 
     def _construct(self) -> None:
         self.ascent = Ascent(self.instance, self.columns)
+        self.relaxation = Relaxation(self.instance, self.columns, self.ascent.prices, self.ascent.best)
         self._bound(self.ascent.best.bound_usd)
         self._fill(self.ascent.best.reduced_usd)
         self.first_plan_s = self._elapsed()
         self._tell("first plan")
 
-    def _raise_prices(self) -> None:
-        every = 20 if self.instance.jobs <= 200 else 60
-        few = len(self.columns) <= MOST_COLUMNS_WHOLE
-        for number in range(1, MOST_STEPS + 1):
+    def _relax(self) -> None:
+        """Prices of the linear relaxation, by way of a few steps of ascent, and plans at them."""
+        while self.done["prices"] < STEPS and not self._over(PRICES_UNTIL):
             self.ascent.step(self.best_usd)
-            self._bound(self.ascent.best.bound_usd)
             self.done["prices"] += 1
-            if number % every == 0:
-                self._fill(self.ascent.best.reduced_usd)
-                self._tell("prices")
-            if self._proven() or self.ascent.shortness < SHORTEST_STEP or self._share() > PRICES_UNTIL[few]:
-                return
+            self._bound(self.ascent.best.bound_usd)
+        self._fill(self.ascent.best.reduced_usd)
+        self._tell("prices")
+        self.relaxation = Relaxation(self.instance, self.columns, self.ascent.prices, self.ascent.best)
+        self.relaxation.solve(lambda: self._over(RELAXED_UNTIL))
+        self._bound(self.relaxation.bound_usd)
+        reduced = self.relaxation.answered.reduced_usd
+        self._fill(reduced)
+        self._fill(reduced, self._by_solution())
+        self._tell("relaxation")
+
+    def _by_solution(self) -> Ints:
+        """Jobs by how surely the relaxation places them."""
+        surest = np.zeros(self.instance.jobs)
+        np.maximum.at(surest, self.columns.job, self.relaxation.x)
+        return np.argsort(-surest, kind="stable")
 
     def _improve(self) -> Improver:
         self.table.load(self.best)
         improver = Improver(self.instance, self.columns, self.table, self.seed)
-        improver.guide(self.ascent.best.reduced_usd)
-        begin, end = self._share(), IMPROVE_UNTIL[self._whole()]
-        number = 0
-        while not self._proven() and (self._most is None or number < self._most):
-            share = self._share()
-            if share >= end:
-                break
-            passed = (share - begin) / (end - begin) if self._limit else 0.0
+        improver.guide(self.relaxation.answered)
+        begin, end, number = self._share(), IMPROVE_UNTIL[self._few()], 0
+        while not self._proven() and (self._most is None or number < self._most) and not self._over(end):
+            passed = (self._share() - begin) / (end - begin) if self._limit else 0.0
             if self._most is not None:
                 passed = max(passed, number / self._most)
             mean = improver.best_usd / self.instance.jobs
@@ -194,63 +209,81 @@ class _Search:
         self._take(improver.best, improver.best_usd, "ruin and recreate")
         return improver
 
+    def _cut(self) -> None:
+        if self._proven() or not self._few():
+            return
+        self.relaxation.drop(self.best_usd, self.best)
+
+        def told() -> None:
+            self._bound(self.relaxation.bound_usd)
+            self._tell("cuts")
+
+        self.relaxation.cut(lambda: self._proven() or self._over(CUTS_UNTIL), told)
+        self.done["rounds of cuts"] = self.relaxation.rounds
+
     def _neighbourhoods(self, improver: Improver) -> None:
         self.table.load(self.best)
+        improver.guide(self.relaxation.answered)
         around = Neighbourhoods(self.instance, improver, self._clock)
-        end, number = NEIGHBOURHOODS_UNTIL[self._whole()], 0
-        most = None if self._most is None else self._most // 200
-        while not self._proven() and self._share() < end and (most is None or number < most):
-            around.step(None if self._limit is None else max(0.05, self._limit * end - self._elapsed()))
+        end, number = 1.0, 0
+        most = None if self._most is None else self._most // 50
+        while not self._proven() and not self._over(end) and (most is None or number < most):
+            around.step(self.bound_usd, lambda: self._over(end), timed=self._limit is not None)
             number += 1
             self._take(improver.best, improver.best_usd, "neighbourhoods")
         self.done["neighbourhoods"] = number
 
+    def _likely_columns(self) -> None:
+        """Better plans from the model of the columns that are cheapest at the prices; more of them as it is solved."""
+        share = LIKELY
+        while not self._proven() and not self._over(LIKELY_UNTIL):
+            likely = self.relaxation.excess_usd <= share * (self.best_usd - self.relaxation.bound_usd)
+            likely[self.best[self.best >= 0]] = True
+            solved = self._solve(np.flatnonzero(likely), LIKELY_UNTIL)
+            self.done["likely columns"] += 1
+            share *= 2
+            if not solved.proven or share >= 1.0:
+                return
+
     def _whole_model(self) -> None:
-        if self._proven() or not self._whole() or self._share() >= 1.0:
+        if self._proven() or self._over(1.0):
             return
-        at = self._kept()
-        left_s = None if self._limit is None else self._limit - self._elapsed()
-        if left_s is not None and left_s < 0.05:
-            return
-        solved = self._solve(at, left_s)
+        self.relaxation.drop(self.best_usd, self.best)
+
+        def told(bound_usd: float) -> None:
+            before = self.bound_usd
+            self._bound(min(bound_usd, self.best_usd))
+            if self.bound_usd > before:
+                self._tell("whole model")
+
+        solved = self._solve(np.flatnonzero(self.relaxation.worth), 1.0, told)
         self.done["whole model"] = 1
         self._bound(min(solved.bound_usd, self.best_usd))
-        if solved.column is not None:
-            self.table.load(solved.column)
-            self._take(self.table.column, self.table.cost_usd, "whole model")
         self._tell("whole model")
 
-    def _solve(self, at: Ints, left_s: float | None) -> Solved:
-        # HiGHS looks at its clock between rounds of cuts: a tenth is kept back for the round under way.
-        return solve(
-            self.instance,
-            self.columns,
-            at,
-            np.arange(self.instance.jobs),
-            left=self.instance.capacity,
-            budget_left=self.instance.budget_usd,
-            start=self.best,
-            time_limit_s=3600.0 if left_s is None else 0.9 * left_s,
+    def _solve(self, at: Ints, until: float, told: Callable[[float], None] | None = None) -> Solved:
+        """HiGHS over the columns `at` from the best plan on; a better one is taken."""
+        solved = self.relaxation.model(at).best(
+            self.best,
+            stop=lambda: self._over(until),
             relative_gap=PROVEN / 2,
-            nodes=None if self._most is None else self._most,
+            nodes=None if self._limit is not None else self._most,
+            told=told,
         )
+        if solved.column is not None:
+            self.table.load(solved.column)
+            self._take(self.table.column, self.table.cost_usd, "whole model" if told else "likely columns")
+        return solved
 
-    def _kept(self) -> Ints:
-        """Columns that could be part of a better plan."""
-        best = self.ascent.best
-        excess = best.reduced_usd - best.least_usd[self.columns.job]
-        keep = excess <= self.best_usd - best.bound_usd + 1e-6
-        keep[self.best[self.best >= 0]] = True
-        return np.flatnonzero(keep)
-
-    def _whole(self) -> bool:
+    def _few(self) -> bool:
         """Whether HiGHS can be given all that is left of the model."""
-        return len(self._kept()) <= MOST_COLUMNS_WHOLE
+        gap_usd = self.best_usd - self.relaxation.bound_usd
+        return int((self.relaxation.excess_usd <= gap_usd).sum()) <= MOST_COLUMNS_WHOLE
 
-    def _fill(self, score_usd: Floats) -> None:
-        """A plan at these reduced costs, from an empty timetable."""
+    def _fill(self, score_usd: Floats, order: Ints | None = None) -> None:
+        """A plan at these reduced costs, from an empty timetable; jobs by regret unless their `order` is given."""
         self.table.load(np.full(self.instance.jobs, -1, np.int64))
-        fill(self.table, by_regret(self.instance, self.columns, score_usd), score_usd)
+        fill(self.table, by_regret(self.instance, self.columns, score_usd) if order is None else order, score_usd)
         self._better(self.table.column, self.table.cost_usd)
 
     def _take(self, column: Ints, cost_usd: float, stage: str) -> None:
@@ -273,10 +306,12 @@ class _Search:
         return self._clock() - self._began
 
     def _share(self) -> float:
-        """How much of the time limit is used up; 0 where there is none, infinite once the search is cancelled."""
-        if self._cancelled is not None and self._cancelled():
-            return math.inf
+        """How much of the time limit is used up; 0 where there is none."""
         return 0.0 if self._limit is None else self._elapsed() / max(self._limit, 1e-9)
+
+    def _over(self, share: float) -> bool:
+        """Whether this share of the time limit is used up, or the search is cancelled."""
+        return self._share() >= share or (self._cancelled is not None and self._cancelled())
 
     def _tell(self, stage: str) -> None:
         if self._report is not None:
