@@ -254,10 +254,13 @@ def _without(asking: _Asking, about: Named) -> Run | Infeasible | None:
 
 
 def _less(found: Candidates, about: Named) -> Candidates:
-    """The same candidates without those that are named."""
-    table = found.table
+    """The same candidates without those that are named: whole jobs, and shares of one."""
+    return replace(found, table=_unnamed(found, found.table, about), shares=_unnamed(found, found.shares, about))
+
+
+def _unnamed(found: Candidates, table: Configurations, about: Named) -> Configurations:
     theirs = np.zeros(len(table), np.bool_)
     for number, market in enumerate(found.question.markets):
         mine = table.market == number
         theirs[mine] = marked(market.columns, about)[market.snapshot.original[table.place[mine]]]
-    return replace(found, table=table.take(~theirs))
+    return table.take(~theirs)

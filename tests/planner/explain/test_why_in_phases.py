@@ -1,0 +1,124 @@
+"""Explanations of plans in several phases: totals compared, days planned anew, nothing found that is cheaper than the plan."""
+
+from dataclasses import replace
+
+import pytest
+
+from catalog.columns import Columns, columns_of
+from planner.answer import Infeasible, Planned
+from planner.explain.why import why
+from planner.explain.why_document import why_document
+from planner.explain.why_words import summary
+from planner.job import TrainingJob
+from tests.planner.explain.by_hand import SETTINGS, drawn, planned, weighed
+
+#: Draws whose cheapest run, late by a tenth, is best begun and then left for something faster, or for what stands by.
+SEEDS = (2, 12, 18, 19, 21, 32, 34, 43, 50, 53, 59)
+
+
+def hurried(seed: int) -> tuple[TrainingJob, Columns]:
+    """A job that would be cheapest on something a tenth too slow."""
+    job, columns = drawn(seed, offers=30)
+    cheapest = min(weighed(job, columns), key=lambda each: each.priced.usd).priced
+    constraints = replace(job.constraints, max_phases=3)
+    return (
+        replace(job, budget_usd=None, deadline_hours=cheapest.hours_kept * 0.9, constraints=constraints),
+        columns,
+    )
+
+
+def test_the_drawn_plans_have_several_phases() -> None:
+    plans = [planned(*hurried(seed)) for seed in SEEDS]
+    assert sum(isinstance(plan, Planned) and len(plan.phases) > 1 for plan in plans) >= 6
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_best_plan_on_part_of_the_machines_never_costs_less(seed: int) -> None:
+    job, columns = hurried(seed)
+    chosen = planned(job, columns)
+    assert isinstance(chosen, Planned)
+    for name in {phase.choice.instance_type.name for phase in chosen.phases} | {"spot", "on_demand"}:
+        found = why(job, columns, settings=SETTINGS, with_=name)
+        about = found.about
+        assert about is not None
+        assert isinstance(found.chosen, Planned)
+        assert found.chosen.cost == chosen.cost
+        for other in (about.best, about.without):
+            if other is not None and not isinstance(other, Infeasible):
+                assert other.cost.expected >= chosen.cost.expected
+        uses = [name in {phase.choice.instance_type.name, phase.choice.offer.price_kind} for phase in chosen.phases]
+        if any(uses):
+            assert about.verdict == "chosen" if all(uses) else about.verdict in {"partly_chosen", "infeasible"}
+        assert summary(found)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_left_without_a_kind_is_the_plan_on_a_catalogue_without_it(seed: int) -> None:
+    job, columns = hurried(seed)
+    for kind in ("spot", "on_demand"):
+        found = why(job, columns, settings=SETTINGS, with_=kind)
+        assert found.about is not None
+        rows = [each for each in columns.offers if each.price_kind != kind]
+        alone = planned(job, columns_of("less", columns.observed_at, columns.instance_types, rows))
+        without = found.about.without
+        if isinstance(alone, Infeasible):
+            assert isinstance(without, Infeasible)
+        else:
+            assert without is not None
+            assert not isinstance(without, Infeasible)
+            assert without.cost == alone.cost
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_day_more_is_what_planning_with_it_gives(seed: int) -> None:
+    job, columns = hurried(seed)
+    found = why(job, columns, settings=SETTINGS)
+    assert isinstance(found.chosen, Planned)
+    assert found.steps is not None
+    assert job.deadline_hours is not None
+    for change in found.steps.changes:
+        if change.requirement == "deadline":
+            again = planned(replace(job, deadline_hours=job.deadline_hours + change.by), columns)
+            if isinstance(again, Planned):
+                assert change.extra == again.cost.expected - found.chosen.cost.expected
+            else:
+                assert change.extra is None
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_totals_are_compared_part_by_part(seed: int) -> None:
+    job, columns = hurried(seed)
+    shown = why_document(why(job, columns, settings=SETTINGS, not_="on_demand"), {}, version="test")["why"]
+    plan, best = shown["plan"], shown["about"]["best"]
+    assert sum(float(part) for part in plan["breakdown"].values()) == pytest.approx(float(plan["cost_usd"]), abs=1e-6)
+    if best is not None and best["plan"] is not None:
+        for part, amount in best["extra"]["breakdown"].items():
+            mine, other = float(plan["breakdown"][part]), float(best["plan"]["breakdown"][part])
+            assert float(amount) == pytest.approx(other - mine, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_with_the_discount_told_it_costs_no_more_than_the_plan(seed: int) -> None:
+    job, columns = hurried(seed)
+    for name in ("spot", "on_demand", "aws", "gcp"):
+        if not any(name in {each.price_kind, each.provider} for each in columns.offers):
+            continue
+        found = why(job, columns, settings=SETTINGS, not_=name)
+        about = found.about
+        assert about is not None
+        if about.break_even is None or not isinstance(found.chosen, Planned) or about.verdict == "chosen":
+            continue
+        off = about.break_even.discount_percent * (1 + 1e-6) + 1e-4
+        if off >= 100:
+            continue
+        rows = [
+            replace(each, usd_micros_per_hour=round(each.usd_micros_per_hour * (1 - off / 100)))
+            if name in {each.price_kind, each.provider}
+            else each
+            for each in columns.offers
+        ]
+        cheaper = columns_of("cheaper", columns.observed_at, columns.instance_types, rows)
+        again = why(job, cheaper, settings=SETTINGS, not_=name).about
+        assert again is not None
+        assert isinstance(again.best, Planned)
+        assert again.best.cost.expected <= found.chosen.cost.expected + 5
