@@ -1,0 +1,173 @@
+"""A script for the AWS CLI: https://docs.aws.amazon.com/cli/latest/reference/ec2/run-instances.html
+
+The first node is started, then the others, which are told its address. Everything that does not come from the account
+is one JSON document for `run-instances`; a zone id is resolved by the subnet that lies in it.
+"""
+
+import json
+from typing import Any
+
+from api.export.boot import AMI_PARAMETER, boot_lines, usual_image
+from api.export.handover import Handover, Phase, Wishes
+from api.export.machines import arm
+from api.export.names import run_name, tags
+from api.export.notes import again, commented, heading
+from api.export.refusal import booked, need_cloud
+from api.export.shell import Expanded, command, here_document
+
+TOOL = "the AWS CLI"
+#: The index of an instance among those of one request, from the instance metadata service.
+_RANK = [
+    'TOKEN="$(curl -sS -X PUT -H "X-aws-ec2-metadata-token-ttl-seconds: 300" http://169.254.169.254/latest/api/token)"',
+    'INDEX="$(curl -sS -H "X-aws-ec2-metadata-token: $TOKEN" http://169.254.169.254/latest/meta-data/ami-launch-index)"',
+    "NODE_RANK=$((1 + INDEX))",
+]
+
+
+def aws_cli(handover: Handover, phase: Phase, wishes: Wishes) -> str:
+    """The phase as a script. Raises `UnusableInput` for other clouds, and for a block that is not named."""
+    need_cloud(phase, TOOL, "aws")
+    name = run_name(handover, phase)
+    lines = [
+        "set -euo pipefail",
+        command(f"REGION={phase.region}"),
+        *_image(phase),
+        *_subnet(phase),
+        'WORK="$(mktemp -d)"',
+        "trap 'rm -rf \"$WORK\"' EXIT",
+        *here_document('"$WORK/boot"', boot_lines(handover, phase, wishes)),
+        *_head(handover, phase, wishes),
+    ]
+    if phase.nodes > 1:
+        lines += _workers(handover, phase, wishes)
+    end = f"aws ec2 describe-instances --region {phase.region} --filters Name=tag:Name,Values={name}"
+    notes = [*heading(handover, phase), *again(phase), f"Start: bash FILE; see the machines: {end}", *_account(phase)]
+    return "#!/bin/bash\n" + commented(notes) + "\n".join(lines) + "\n"
+
+
+def request(handover: Handover, phase: Phase, wishes: Wishes, *, count: int) -> dict[str, Any]:
+    """What RunInstances is asked for, but for image, subnet, network and user data."""
+    marked = [{"Key": key, "Value": value} for key, value in tags(handover, phase).items()]
+    found: dict[str, Any] = {
+        "InstanceType": phase.instance_type,
+        "MinCount": count,
+        "MaxCount": count,
+        "MetadataOptions": {"HttpTokens": "required", "HttpEndpoint": "enabled"},
+        "InstanceInitiatedShutdownBehavior": "terminate",
+        "TagSpecifications": [{"ResourceType": kind, "Tags": marked} for kind in ("instance", "volume")],
+    }
+    reservation = booked(phase, wishes)
+    if reservation is not None:
+        found["InstanceMarketOptions"] = {"MarketType": "capacity-block"}
+        target = {"CapacityReservationTarget": {"CapacityReservationId": reservation}}
+        found["CapacityReservationSpecification"] = target
+    elif phase.kind.interruptible:
+        options = {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"}
+        found["InstanceMarketOptions"] = {"MarketType": "spot", "SpotOptions": options}
+    if phase.nodes > 1:
+        found["Placement"] = {"GroupName": run_name(handover, phase)}
+    return found
+
+
+def _account(phase: Phase) -> list[str]:
+    """What comes from the account, as variables of the script."""
+    found = ["From your account: SUBNET_ID (else the first subnet in the zone), AMI_ID (else Amazon's GPU image)"]
+    if phase.nodes > 1:
+        found.append("SECURITY_GROUP_ID is needed: a group whose members may reach each other, in both directions")
+    return found
+
+
+def _image(phase: Phase) -> list[str]:
+    if not usual_image(phase):
+        return [f'AMI_ID="${{AMI_ID:?name an image with Docker and the driver of {phase.accelerator.name}}}"']
+    name = AMI_PARAMETER.format(arch="arm64" if arm(phase) else "x86_64")
+    query = f'aws ssm get-parameter --region "$REGION" --name {name} --query Parameter.Value --output text'
+    return [f'AMI_ID="${{AMI_ID:-$({query})}}"']
+
+
+def _subnet(phase: Phase) -> list[str]:
+    """The subnet in the zone; without a zone the account's first one, since the price holds in the whole region."""
+    place = f" --filters Name=availability-zone-id,Values={phase.zone}" if phase.zone else ""
+    query = f"aws ec2 describe-subnets --region \"$REGION\"{place} --query 'Subnets[0].SubnetId' --output text"
+    where = phase.zone or phase.region
+    return [
+        f'SUBNET_ID="${{SUBNET_ID:-$({query})}}"',
+        f'if [ "$SUBNET_ID" = None ]; then echo "there is no subnet in {where}: create one, or name SUBNET_ID" >&2; exit 1; fi',
+    ]
+
+
+def _head(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
+    address = "MASTER_ADDR=\"$(hostname -I | cut -d' ' -f1)\""
+    if phase.nodes == 1:
+        return [
+            *_user_data(["printf '%s\\n' '#!/bin/bash' 'NODE_RANK=0' 'MASTER_ADDR=127.0.0.1'"]),
+            _run(handover, phase, wishes, count=1, network=(("--subnet-id", Expanded('"$SUBNET_ID"')),)),
+        ]
+    name = run_name(handover, phase)
+    started = _run(handover, phase, wishes, count=1, network=((Expanded('"${NETWORK[@]}"'),),), query=True)
+    return [
+        *_network(phase),
+        f'aws ec2 describe-placement-groups --region "$REGION" --group-names {name} >/dev/null 2>&1 ||',
+        f'  aws ec2 create-placement-group --region "$REGION" --group-name {name} --strategy cluster',
+        *_user_data([command("printf", "%s\\n", "#!/bin/bash", "NODE_RANK=0", address)]),
+        f'HEAD_ADDR="$({started})"',
+    ]
+
+
+def _workers(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
+    network = ((Expanded('"${NETWORK[@]}"'),),)
+    return [
+        *_user_data(
+            [
+                command("printf", "%s\\n", "#!/bin/bash", *_RANK),
+                "printf 'MASTER_ADDR=%s\\n' \"$HEAD_ADDR\"",
+            ]
+        ),
+        _run(handover, phase, wishes, count=phase.nodes - 1, network=network),
+    ]
+
+
+def _user_data(first: list[str]) -> list[str]:
+    """A boot script of the first lines and those that all nodes share."""
+    return ["{", *first, 'cat "$WORK/boot"', '} > "$WORK/user-data"']
+
+
+def _network(phase: Phase) -> list[str]:
+    """One interface per EFA card where the type has any: what the plan's time between nodes rests on."""
+    group = "name a security group whose members may reach each other, in both directions"
+    cards = (
+        f'aws ec2 describe-instance-types --region "$REGION" --instance-types {phase.instance_type} '
+        "--query 'InstanceTypes[0].NetworkInfo.EfaInfo.MaximumEfaInterfaces' --output text"
+    )
+    card = "NetworkCardIndex=$card,DeviceIndex=$((card > 0)),InterfaceType=efa,SubnetId=$SUBNET_ID,Groups=$SECURITY_GROUP_ID"
+    return [
+        f'SECURITY_GROUP_ID="${{SECURITY_GROUP_ID:?{group}}}"',
+        f'CARDS="$({cards})"',
+        'NETWORK=(--subnet-id "$SUBNET_ID" --security-group-ids "$SECURITY_GROUP_ID")',
+        'if [ "$CARDS" != None ]; then',
+        "  NETWORK=(--network-interfaces)",
+        f'  for ((card = 0; card < CARDS; card++)); do NETWORK+=("{card}"); done',
+        "fi",
+    ]
+
+
+def _run(
+    handover: Handover,
+    phase: Phase,
+    wishes: Wishes,
+    *,
+    count: int,
+    network: tuple[tuple[str, ...], ...],
+    query: bool = False,
+) -> str:
+    asked = json.dumps(request(handover, phase, wishes, count=count))
+    shown = "Instances[0].PrivateIpAddress" if query else "Instances[].InstanceId"
+    options = [
+        ("--region", Expanded('"$REGION"')),
+        ("--cli-input-json", asked),
+        ("--image-id", Expanded('"$AMI_ID"')),
+        *network,
+        ("--user-data", Expanded('"file://$WORK/user-data"')),
+        ("--query", shown, "--output", "text"),
+    ]
+    return command("aws", "ec2", "run-instances", options=options)

@@ -1,0 +1,112 @@
+"""Every format by name, and one export: which phase, as what file, under what name."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from api.export.aws_cli import aws_cli
+from api.export.az import az
+from api.export.dstack import dstack
+from api.export.focus import focus
+from api.export.gcloud import gcloud
+from api.export.handover import Handover, Phase, Wishes
+from api.export.jobset import jobset
+from api.export.kubernetes import kubernetes
+from api.export.names import run_name
+from api.export.reading import read_handover
+from api.export.skypilot import skypilot
+from api.export.slurm import slurm
+from api.export.terraform import terraform
+from catalog.errors import UnusableInput
+from catalog.quantities import shown
+
+YAML, SCRIPT, JSON, CSV = "application/yaml", "text/x-shellscript", "application/json", "text/csv"
+Write = Callable[[Handover, Phase, Wishes], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerPhase:
+    """A format that starts one phase per file."""
+
+    write: Write
+    media_type: str
+    suffix: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """One file: its text, what it is, and a name of letters, digits, dashes and dots. `phase` is None for the whole plan."""
+
+    text: str
+    media_type: str
+    file_name: str
+    phase: int | None
+
+
+PER_PHASE = {
+    "skypilot": PerPhase(write=skypilot, media_type=YAML, suffix="sky.yaml"),
+    "dstack": PerPhase(write=dstack, media_type=YAML, suffix="dstack.yml"),
+    "terraform": PerPhase(write=terraform, media_type=JSON, suffix="tf.json"),
+    "kubernetes": PerPhase(write=kubernetes, media_type=YAML, suffix="k8s.yaml"),
+    "jobset": PerPhase(write=jobset, media_type=YAML, suffix="jobset.yaml"),
+    "slurm": PerPhase(write=slurm, media_type=SCRIPT, suffix="sbatch"),
+    "aws-cli": PerPhase(write=aws_cli, media_type=SCRIPT, suffix="aws.sh"),
+    "gcloud": PerPhase(write=gcloud, media_type=SCRIPT, suffix="gcloud.sh"),
+    "az": PerPhase(write=az, media_type=SCRIPT, suffix="az.sh"),
+}
+#: Formats of the whole plan, which start nothing.
+WHOLE = ("focus", "json")
+FORMATS = (*PER_PHASE, *WHOLE)
+
+
+def exports(
+    document: Mapping[str, Any], *, to: str, phase: int | None = None, wishes: Wishes | None = None
+) -> tuple[Exported, ...]:
+    """The files of an answer of `plan` in one format: one per phase, or the one phase asked for.
+
+    Raises `UnusableInput` for an unknown format or phase, for what is no plan, and for what the tool cannot do.
+    """
+    if to not in FORMATS:
+        raise UnusableInput.at("to", message=f"{shown(to)} is not accepted; it is one of {', '.join(FORMATS)}")
+    handover = read_handover(document)
+    if to in WHOLE:
+        return (_whole(handover, to, phase),)
+    count = len(handover.phases)
+    if phase is not None and not 1 <= phase <= count:
+        message = (
+            f"{shown(phase)} is not accepted; the plan has {'one phase, 1' if count == 1 else f'phases 1 to {count}'}"
+        )
+        raise UnusableInput.at("phase", message=message)
+    asked = [each for each in handover.phases if phase in (None, each.number)]
+    return tuple(_one(handover, each, to, wishes or Wishes()) for each in asked)
+
+
+def one_export(
+    document: Mapping[str, Any], *, to: str, phase: int | None = None, wishes: Wishes | None = None
+) -> Exported:
+    """The only file there is to give; a plan of several phases is asked which. Raises `UnusableInput`."""
+    if phase is None and to in PER_PHASE:
+        count = len(read_handover(document).phases)
+        if count > 1:
+            message = (
+                f"is missing: each phase is a file of its own, since they start one after the other; give 1 to {count}"
+            )
+            raise UnusableInput.at("phase", message=message)
+    return exports(document, to=to, phase=phase, wishes=wishes)[0]
+
+
+def _one(handover: Handover, phase: Phase, to: str, wishes: Wishes) -> Exported:
+    made = PER_PHASE[to]
+    name = f"{run_name(handover, phase)}.{made.suffix}"
+    text = made.write(handover, phase, wishes)
+    return Exported(text=text, media_type=made.media_type, file_name=name, phase=phase.number)
+
+
+def _whole(handover: Handover, to: str, phase: int | None) -> Exported:
+    if phase is not None:
+        raise UnusableInput.at("phase", message=f"belongs to formats that start a phase; leave it out for {to}")
+    if to == "focus":
+        return Exported(text=focus(handover), media_type=CSV, file_name=f"{handover.plan_id}.focus.csv", phase=None)
+    text = json.dumps(handover.document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return Exported(text=text, media_type=JSON, file_name=f"{handover.plan_id}.json", phase=None)

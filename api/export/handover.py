@@ -1,0 +1,106 @@
+"""What of a plan the other tools are told: where and when each phase runs, on what, in which layout."""
+
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from catalog.accelerators import Accelerator
+from catalog.price_kinds import PriceKind
+
+#: The providers whose machines gpuplan starts through a cloud's own interface.
+CLOUDS = {"aws": "Amazon Web Services", "gcp": "Google Cloud", "azure": "Microsoft Azure"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """One phase as it is to be started: `number` counts from 1.
+
+    Names of cloud machines and places hold no character that a shell or a label could mistake; those of own machines
+    are the user's text. `usd_per_node_hour` is a decimal string, costs by part are in micro-dollars. `hands_over_at`
+    is when the next phase begins, or at the latest; `switch_by` when a phase that stands by must be taken.
+    """
+
+    number: int
+    role: str
+    provider: str
+    region: str
+    zone: str
+    instance_type: str
+    accelerator: Accelerator
+    accelerators_per_node: float
+    nodes: int
+    slice_hosts: int | None
+    kind: PriceKind
+    usd_per_node_hour: str
+    starts_at: datetime
+    hours: float
+    share: float
+    share_before: float
+    precision: str
+    layout: dict[str, int | str]
+    checkpoint_interval_hours: float | None
+    expected_preemptions: float
+    hands_over_at: datetime | None
+    switch_by: datetime | None
+    probability: float | None
+    moved_from: str | None
+    costs: dict[str, int]
+
+    @property
+    def stands_by(self) -> bool:
+        """Whether its machines are taken only if the phases before it come late."""
+        return self.role == "standby"
+
+    @property
+    def devices(self) -> int:
+        """Processes that the launcher starts on one node: one for each device that a framework sees."""
+        return max(1, int(self.accelerators_per_node))
+
+    @property
+    def is_slice(self) -> bool:
+        """Whether the nodes are hosts of one TPU slice, which is had only as a whole."""
+        return self.accelerator.stack == "xla"
+
+    @property
+    def place(self) -> str:
+        """Provider, region and, where the price is that of one, the zone."""
+        return " ".join(part for part in (self.provider, self.region, self.zone) if part)
+
+    @property
+    def ends_at(self) -> datetime:
+        """When it is expected to end."""
+        return self.starts_at + timedelta(hours=self.hours)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handover:
+    """A plan for other tools; `job` is its name as one harmless line, `late` the ratio of its p95 hours to the expected.
+
+    `document` is the answer as it was given.
+    """
+
+    plan_id: str
+    job: str
+    snapshot_id: str
+    version: str
+    start: datetime
+    late: float
+    phases: tuple[Phase, ...]
+    document: dict[str, object]
+
+    def limit_hours(self, phase: Phase) -> int:
+        """Whole hours that hold the phase in 19 of 20 runs, if it is late as the plan is."""
+        return max(1, math.ceil(phase.hours * self.late))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What is not in a plan: the words that start the training, its image, and what was booked.
+
+    `command` is words, never shell. `image` None is the one that goes with the accelerator; `reservation` names what
+    was bought for a kind that is booked.
+    """
+
+    command: tuple[str, ...] = ("python", "train.py")
+    image: str | None = None
+    reservation: str | None = None

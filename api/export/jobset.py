@@ -1,0 +1,74 @@
+"""A JobSet under Kueue: all nodes of a phase start together or not at all, and restart together.
+
+https://jobset.sigs.k8s.io/docs/ and https://kueue.sigs.k8s.io/docs/: the flavour and the two queues are for whoever
+runs the cluster, who may have others already.
+"""
+
+from api.export.handover import Handover, Phase, Wishes
+from api.export.kubernetes import own_machines
+from api.export.machines import stack
+from api.export.names import labels, run_name
+from api.export.notes import heading
+from api.export.pods import Yaml, node_labels, pod_template
+from api.export.refusal import booked
+from api.export.yaml_text import yaml_text
+
+WORKERS = "node"
+#: Both are served by their newest releases: https://kueue.sigs.k8s.io/docs/reference/ , https://jobset.sigs.k8s.io
+KUEUE = "kueue.x-k8s.io/v1beta2"
+JOBSET = "jobset.x-k8s.io/v1alpha2"
+#: Restarts of the whole set when a node is lost, on top of those expected: as many again, and some.
+SPARE_RESTARTS = 10
+
+
+def jobset(handover: Handover, phase: Phase, wishes: Wishes) -> str:
+    """The phase as a JobSet with its queue. Raises `UnusableInput` for what cannot run in a pod."""
+    name = run_name(handover, phase)
+    notes = ["Start: kubectl apply -f FILE, in a cluster with JobSet and Kueue; leave out queues that you have"]
+    documents = [*_queue(phase, wishes, name), _set(handover, phase, wishes, name)]
+    return yaml_text(documents, [*heading(handover, phase), *own_machines(phase), *notes])
+
+
+def _set(handover: Handover, phase: Phase, wishes: Wishes, name: str) -> Yaml:
+    template = pod_template(handover, phase, wishes, address=f"{name}-{WORKERS}-0-0.{name}", subdomain=None)
+    job = {"completions": phase.nodes, "parallelism": phase.nodes, "completionMode": "Indexed", "backoffLimit": 0}
+    return {
+        "apiVersion": JOBSET,
+        "kind": "JobSet",
+        "metadata": {"name": name, "labels": labels(handover, phase) | {"kueue.x-k8s.io/queue-name": name}},
+        "spec": {
+            "network": {"enableDNSHostnames": True, "subdomain": name},
+            "failurePolicy": {"maxRestarts": _restarts(phase)},
+            "replicatedJobs": [{"name": WORKERS, "replicas": 1, "template": {"spec": job | {"template": template}}}],
+        },
+    }
+
+
+def _restarts(phase: Phase) -> int:
+    """As many interruptions as the plan expects of the phase, twice, and some for what else fails."""
+    return SPARE_RESTARTS + 2 * round(phase.expected_preemptions)
+
+
+def _queue(phase: Phase, wishes: Wishes, name: str) -> list[Yaml]:
+    resource = stack(phase).resource
+    quota = {"name": resource, "nominalQuota": str(phase.nodes * phase.devices)}
+    flavor: Yaml = {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": name}}
+    chosen = node_labels(phase, booked(phase, wishes))
+    return [
+        flavor | ({"spec": {"nodeLabels": chosen}} if chosen else {}),
+        {
+            "apiVersion": KUEUE,
+            "kind": "ClusterQueue",
+            "metadata": {"name": name},
+            "spec": {
+                "namespaceSelector": {},
+                "resourceGroups": [{"coveredResources": [resource], "flavors": [{"name": name, "resources": [quota]}]}],
+            },
+        },
+        {
+            "apiVersion": KUEUE,
+            "kind": "LocalQueue",
+            "metadata": {"name": name},
+            "spec": {"clusterQueue": name},
+        },
+    ]

@@ -1,0 +1,106 @@
+"""The line that starts the training on every node, and the layout that it is told about as environment variables.
+
+torchrun starts one process per device. The layout is not of torchrun: the training script reads it from the
+environment, under the names of `environment`.
+"""
+
+import re
+import shlex
+
+from api.export.handover import Handover, Phase, Wishes
+from catalog.errors import UnusableInput
+from catalog.quantities import shown
+from planner.document import moment
+
+#: PyTorch's own default for the rendezvous: https://docs.pytorch.org/docs/stable/elastic/run.html
+PORT = 29500
+#: Words that stand for Python itself: torchrun starts Python without being asked to.
+_PYTHONS = ("python", "python3")
+#: Longer commands belong into a script.
+MOST_WORDS, LONGEST_COMMAND = 200, 4000
+#: https://github.com/distribution/reference: a host, a path, a tag and a digest.
+_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}")
+_RESERVATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,254}")
+#: Layout fields by the variable that carries them.
+_LAYOUT = {
+    "GPUPLAN_DATA_PARALLEL": "data",
+    "GPUPLAN_TENSOR_PARALLEL": "tensor",
+    "GPUPLAN_PIPELINE_PARALLEL": "pipeline",
+    "GPUPLAN_CONTEXT_PARALLEL": "context",
+    "GPUPLAN_EXPERT_PARALLEL": "expert",
+    "GPUPLAN_PIPELINE_INTERLEAVE": "interleave",
+    "GPUPLAN_ZERO_STAGE": "zero_stage",
+    "GPUPLAN_MICRO_BATCH": "micro_batch",
+    "GPUPLAN_ACTIVATION_CHECKPOINTING": "checkpointing",
+}
+
+
+def read_command(text: str) -> tuple[str, ...]:
+    """The words of a command, quoted as in a shell; nothing in them is expanded. Raises `UnusableInput` at `command`."""
+    if len(text) > LONGEST_COMMAND or not text.isprintable():
+        message = f"{shown(text)} is not accepted; it is one line of at most {LONGEST_COMMAND} printable characters"
+        raise UnusableInput.at("command", message=message)
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise UnusableInput.at("command", message=f"{shown(text)} is not accepted: {error}".rstrip(".")) from None
+    if not 0 < len(words) <= MOST_WORDS or not words[0]:
+        message = f"{shown(text)} is not accepted; it is a program and its arguments, such as 'python train.py'"
+        raise UnusableInput.at("command", message=message)
+    return words
+
+
+def read_wishes(*, command: str, image: str | None = None, reservation: str | None = None) -> Wishes:
+    """What the user adds to a plan. Raises `UnusableInput` at the field."""
+    if image is not None and not _IMAGE.fullmatch(image):
+        message = f"{shown(image)} is not accepted; it is a container image such as registry.example/team/train:1.0"
+        raise UnusableInput.at("image", message=message)
+    if reservation is not None and not _RESERVATION.fullmatch(reservation):
+        message = f"{shown(reservation)} is not accepted; it is the id or name of what was booked, such as cr-0123456789abcdef0"
+        raise UnusableInput.at("reservation", message=message)
+    return Wishes(command=read_command(command), image=image, reservation=reservation)
+
+
+def environment(handover: Handover, phase: Phase) -> dict[str, str]:
+    """What the training script needs of the plan, as variables; times are ISO 8601 in UTC, intervals seconds."""
+    found = {
+        "GPUPLAN_PLAN": handover.plan_id,
+        "GPUPLAN_JOB": handover.job,
+        "GPUPLAN_PHASE": str(phase.number),
+        "GPUPLAN_PHASES": str(len(handover.phases)),
+        "GPUPLAN_PRECISION": phase.precision,
+    }
+    if not phase.stands_by:
+        found["GPUPLAN_SHARE_BEFORE"] = f"{phase.share_before:.9g}"
+        found["GPUPLAN_SHARE"] = f"{phase.share:.9g}"
+    found |= {name: str(phase.layout[field]) for name, field in _LAYOUT.items() if field in phase.layout}
+    if phase.checkpoint_interval_hours is not None:
+        found["GPUPLAN_CHECKPOINT_SECONDS"] = str(max(1, round(phase.checkpoint_interval_hours * 3600)))
+    if phase.hands_over_at is not None:
+        found["GPUPLAN_HAND_OVER_AT"] = moment(phase.hands_over_at)
+    if phase.switch_by is not None:
+        found["GPUPLAN_SWITCH_BY"] = moment(phase.switch_by)
+    return found
+
+
+def launch(phase: Phase, wishes: Wishes, *, rank: str, address: str) -> list[str]:
+    """The words of the launcher on one node; `rank` and `address` are how the tool at hand says them.
+
+    A TPU host runs the command as it stands: each process finds its slice by itself.
+    """
+    if phase.is_slice:
+        return list(wishes.command)
+    nodes = ["--nnodes", str(phase.nodes), "--node-rank", rank, "--master-addr", address, "--master-port", str(PORT)]
+    alone = ["--standalone"]
+    where = nodes if phase.nodes > 1 else alone
+    return ["torchrun", *where, "--nproc-per-node", str(phase.devices), *_script(wishes.command)]
+
+
+def _script(command: tuple[str, ...]) -> list[str]:
+    """The command as torchrun takes it: a script, a module, or a program that is no Python."""
+    program, *rest = command
+    if program in _PYTHONS and rest and not rest[0].startswith("-"):
+        return rest
+    if program in _PYTHONS and len(rest) > 1 and rest[0] == "-m":
+        return ["--module", *rest[1:]]
+    return ["--no-python", *command]

@@ -1,0 +1,84 @@
+"""What a file says of itself in comments: which plan and phase, from when to when, and what its tool cannot be told."""
+
+from api.export.handover import Handover, Phase
+from api.render.text import duration, number, percent, plain
+from planner.document import moment
+
+#: Amazon's zone ids name the same place in every account, zone names do not.
+ZONE_ID = (
+    "The price is that of the zone id {zone}. Zone names differ from account to account; find yours with: "
+    "aws ec2 describe-availability-zones --region {region} --all-availability-zones "
+    "--filters Name=zone-id,Values={zone} --query 'AvailabilityZones[0].ZoneName' --output text"
+)
+
+
+def heading(handover: Handover, phase: Phase) -> list[str]:
+    """What every file begins with, each a line without its comment mark."""
+    return [
+        f"gpuplan {handover.version}: {handover.plan_id}, phase {phase.number} of {len(handover.phases)}",
+        f"Job: {plain(handover.job)}",
+        f"Prices: snapshot {handover.snapshot_id}; {phase.usd_per_node_hour} USD per node-hour, {phase.kind.name}",
+        f"Where: {phase.nodes} x {phase.instance_type} ({phase.accelerator.name}) in {phase.place}",
+        *_when(handover, phase),
+        *_checkpoints(phase),
+        *_kind(phase),
+    ]
+
+
+def _when(handover: Handover, phase: Phase) -> list[str]:
+    if phase.stands_by:
+        by = "" if phase.switch_by is None else f" at the latest at {moment(phase.switch_by)}"
+        chance = "" if phase.probability is None else f", which {percent(phase.probability, 1)} of runs need"
+        return [
+            f"STANDBY: do not start this now. Start it{by} if the training has not finished by then{chance}:",
+            "stop the phase before it after a last checkpoint, and go on from that checkpoint here.",
+        ]
+    found = [
+        f"When: from {moment(phase.starts_at)} for about {duration(phase.hours)}",
+        f"19 of 20 runs need at most {handover.limit_hours(phase)} h",
+    ]
+    if len(handover.phases) > 1:
+        found.append(f"Does {percent(phase.share, 2)} of the work, after {percent(phase.share_before, 2)} of it")
+    if phase.moved_from:
+        found.append(f"Takes over from {phase.moved_from}: bring the last checkpoint here before it starts")
+    if phase.hands_over_at is not None:
+        found.append(f"Hands over to the next phase at {moment(phase.hands_over_at)}: write a checkpoint before then")
+    return found
+
+
+def _checkpoints(phase: Phase) -> list[str]:
+    if phase.checkpoint_interval_hours is None:
+        return []
+    return [f"Write a checkpoint every {duration(phase.checkpoint_interval_hours)} (GPUPLAN_CHECKPOINT_SECONDS)"]
+
+
+def _kind(phase: Phase) -> list[str]:
+    """Kinds that no tool can be asked for: what is owed for them comes from a contract, not from the way to start."""
+    if not phase.kind.term_hours:
+        return []
+    return [
+        f"The price is that of a commitment ({phase.kind.name}, {number(phase.kind.term_hours)} h): hold it first",
+        "Machines start as on demand, and the bill applies the commitment",
+    ]
+
+
+def again(phase: Phase) -> list[str]:
+    """What to do when machines are taken away, for tools that bring none back by themselves."""
+    if not phase.kind.interruptible:
+        return []
+    return [
+        f"Machines may be taken away, about {number(phase.expected_preemptions)} times in this phase, and nothing here",
+        "brings them back: end what is left, start the file again, and go on from the last checkpoint",
+    ]
+
+
+def zone_id(phase: Phase) -> list[str]:
+    """How a zone id of AWS becomes a name, for tools that want names."""
+    if phase.provider != "aws" or not phase.zone:
+        return []
+    return [ZONE_ID.format(zone=phase.zone, region=phase.region)]
+
+
+def commented(lines: list[str]) -> str:
+    """The lines as comments of YAML, shell and Slurm."""
+    return "".join(f"# {line}\n" for line in lines)

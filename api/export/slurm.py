@@ -1,0 +1,70 @@
+"""A batch script for Slurm: https://slurm.schedmd.com/sbatch.html
+
+Slurm does not rent machines: the partition has to have nodes of the plan's type, own ones or those that the cluster
+starts in the cloud. So the machine stands in the comments, and the counts in Slurm's own fields.
+"""
+
+from api.export.handover import Handover, Phase, Wishes
+from api.export.launcher import environment, launch
+from api.export.names import run_name
+from api.export.notes import commented, heading
+from api.export.refusal import need_no_slice, need_nothing
+from api.export.shell import Expanded, command, exports, words
+from planner.document import moment
+
+#: Seconds before the end of its time at which a job is asked to write its last checkpoint: Slurm may be a minute late.
+LAST_CALL_SECONDS = 600
+#: Stacks whose devices Slurm counts as GPUs.
+GPUS = ("cuda", "rocm")
+
+
+def slurm(handover: Handover, phase: Phase, wishes: Wishes) -> str:
+    """The phase as a batch script. Raises `UnusableInput` for TPU slices."""
+    need_no_slice(phase, "Slurm")
+    need_nothing(wishes, "slurm", "Slurm runs the command in the environment of its nodes")
+    head = [*heading(handover, phase), f"Submit to a partition of {phase.instance_type} nodes: {_submit(phase)}"]
+    lines = ["set -euo pipefail", *exports(environment(handover, phase))]
+    if phase.nodes > 1:
+        lines += [
+            'HEAD="$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)"',
+            "export HEAD",
+        ]
+    return (
+        "\n".join(["#!/bin/bash", *_directives(handover, phase), ""])
+        + commented(head)
+        + "\n".join([*lines, *_srun(phase, wishes)])
+        + "\n"
+    )
+
+
+def _directives(handover: Handover, phase: Phase) -> list[str]:
+    """Options as sbatch reads them; every value is of letters, digits and dashes alone."""
+    days, hours = divmod(handover.limit_hours(phase), 24)
+    options = [
+        f"--job-name={run_name(handover, phase)}",
+        f"--comment={handover.plan_id}-phase-{phase.number}",
+        f"--nodes={phase.nodes}",
+        "--ntasks-per-node=1",
+        # Trainium and Gaudi are no GPUs to Slurm; whoever has the node alone has its devices.
+        *([f"--gpus-per-node={phase.devices}"] if phase.accelerator.stack in GPUS else []),
+        "--exclusive",
+        f"--time={days}-{hours:02}:00:00",
+        f"--signal=TERM@{LAST_CALL_SECONDS}",
+        "--requeue" if phase.kind.interruptible else "--no-requeue",
+    ]
+    return [f"#SBATCH {option}" for option in options]
+
+
+def _submit(phase: Phase) -> str:
+    """Slurm takes times in the cluster's own zone, so the shell converts them."""
+    if phase.number == 1 or phase.stands_by:
+        return "sbatch --partition=NAME FILE"
+    return f'sbatch --partition=NAME --begin="$(date -d {moment(phase.starts_at)} +%Y-%m-%dT%H:%M:%S)" FILE'
+
+
+def _srun(phase: Phase, wishes: Wishes) -> list[str]:
+    if phase.nodes == 1:
+        return [command("srun", *launch(phase, wishes, rank="", address=""))]
+    # Each node's own rank is known only to the task that srun starts there.
+    inside = words(launch(phase, wishes, rank=Expanded('"$SLURM_NODEID"'), address=Expanded('"$HEAD"')))
+    return [command("srun", "bash", "-c", f"exec {inside}")]

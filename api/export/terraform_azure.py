@@ -1,0 +1,79 @@
+"""A scale set of Azure in Terraform: https://registry.terraform.io/providers/hashicorp/azurerm/latest/docs"""
+
+import base64
+from typing import Any
+
+from api.export.az import check_scale_set, prefix, rank_lines
+from api.export.boot import AZURE_IMAGE, boot_lines, usual_image
+from api.export.handover import Handover, Phase, Wishes
+from api.export.names import run_name, tags
+from api.export.terraform_text import variable
+
+Block = dict[str, Any]
+
+
+def azure_resources(handover: Handover, phase: Phase, wishes: Wishes) -> Block:
+    """Provider, inputs, network and scale set of one phase on Azure."""
+    check_scale_set(phase, wishes, "Terraform")
+    name = run_name(handover, phase)
+    placed = {"resource_group_name": "${azurerm_resource_group.run.name}", "location": phase.region}
+    marked = tags(handover, phase)
+    return {
+        "terraform": {"required_providers": {"azurerm": {"source": "hashicorp/azurerm", "version": ">= 4.0"}}},
+        "provider": {"azurerm": {"features": {}}},
+        "variable": _variables(phase),
+        "resource": {
+            "azurerm_resource_group": {"run": {"name": name, "location": phase.region, "tags": marked}},
+            "azurerm_virtual_network": {"run": placed | {"name": name, "address_space": ["10.0.0.0/16"]}},
+            "azurerm_subnet": {"run": _subnet(name)},
+            "azurerm_linux_virtual_machine_scale_set": {
+                "run": placed | {"name": name, "tags": marked} | _scale_set(handover, phase, wishes, name)
+            },
+        },
+    }
+
+
+def _variables(phase: Phase) -> Block:
+    found = {"ssh_public_key": variable("The public key of whoever may log in")}
+    if not usual_image(phase):
+        what = f"The id of an image with Docker and the driver of {phase.accelerator.name}"
+        found["image_id"] = variable(what)
+    return found
+
+
+def _subnet(name: str) -> Block:
+    network = "${azurerm_virtual_network.run.name}"
+    group = "${azurerm_resource_group.run.name}"
+    return {
+        "name": name,
+        "resource_group_name": group,
+        "virtual_network_name": network,
+        "address_prefixes": ["10.0.0.0/20"],
+        "default_outbound_access_enabled": True,
+    }
+
+
+def _scale_set(handover: Handover, phase: Phase, wishes: Wishes, name: str) -> Block:
+    boot = "\n".join(["#!/bin/bash", *rank_lines(name), *boot_lines(handover, phase, wishes), ""])
+    configured = {"name": "node", "primary": True, "subnet_id": "${azurerm_subnet.run.id}"}
+    found: Block = {
+        "sku": phase.instance_type,
+        "instances": phase.nodes,
+        "single_placement_group": True,
+        "overprovision": False,
+        "computer_name_prefix": prefix(name),
+        "admin_username": "gpuplan",
+        "admin_ssh_key": {"username": "gpuplan", "public_key": "${var.ssh_public_key}"},
+        "os_disk": {"caching": "ReadOnly", "storage_account_type": "Premium_LRS"},
+        "network_interface": {"name": "node", "primary": True, "ip_configuration": configured},
+        "custom_data": base64.b64encode(boot.encode()).decode(),
+        **({"zones": [phase.zone]} if phase.zone else {}),
+    }
+    if usual_image(phase):
+        publisher, offer, sku, version = AZURE_IMAGE
+        found["source_image_reference"] = {"publisher": publisher, "offer": offer, "sku": sku, "version": version}
+    else:
+        found["source_image_id"] = "${var.image_id}"
+    if phase.kind.interruptible:
+        return found | {"priority": "Spot", "eviction_policy": "Deallocate", "max_bid_price": -1}
+    return found | {"priority": "Regular"}

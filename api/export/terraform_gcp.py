@@ -1,0 +1,76 @@
+"""Machines of Compute Engine in Terraform: https://registry.terraform.io/providers/hashicorp/google/latest/docs"""
+
+from typing import Any
+
+from api.export.boot import GCP_IMAGE, boot_lines, usual_image
+from api.export.gcloud import fabric
+from api.export.handover import Handover, Phase, Wishes
+from api.export.names import labels, run_name
+from api.export.refusal import booked
+from api.export.terraform_text import script, variable
+
+Block = dict[str, Any]
+
+
+def gcp_resources(handover: Handover, phase: Phase, wishes: Wishes) -> Block:
+    """Provider, inputs, look-ups and machines of one phase on Google Cloud."""
+    name = run_name(handover, phase)
+    machine, _, cards = phase.instance_type.partition("+")
+    boot = ["#!/bin/bash", 'NODE_RANK="${HOSTNAME##*-}"', f"MASTER_ADDR={name}-0", *boot_lines(handover, phase, wishes)]
+    node: Block = {
+        "count": phase.nodes,
+        "name": f"{name}-${{count.index}}",
+        "machine_type": machine,
+        "zone": "${var.zone}",
+        "labels": labels(handover, phase),
+        "boot_disk": {"initialize_params": {"image": _image(phase), "size": 200}},
+        "network_interface": {"network": "default", "access_config": {}},
+        "metadata_startup_script": script(boot),
+        "scheduling": _scheduling(phase),
+    }
+    reservation = booked(phase, wishes)
+    if reservation is not None:
+        specific = {"key": "compute.googleapis.com/reservation-name", "values": [reservation]}
+        node["reservation_affinity"] = {"type": "SPECIFIC_RESERVATION", "specific_reservation": specific}
+    elif phase.kind.max_run_hours is not None:
+        node["reservation_affinity"] = {"type": "NO_RESERVATION"}
+    if cards:
+        count, _, card = cards.partition("x")
+        node["guest_accelerator"] = [{"type": f"nvidia-tesla-{card.lower()}", "count": int(count)}]
+    return {
+        "terraform": {"required_providers": {"google": {"source": "hashicorp/google", "version": ">= 6.40"}}},
+        "provider": {"google": {"region": phase.region}},
+        "variable": _variables(phase),
+        **({"data": _look_ups()} if usual_image(phase) else {}),
+        "resource": {"google_compute_instance": {"node": ({"//": fabric(phase)} if fabric(phase) else {}) | node}},
+    }
+
+
+def _variables(phase: Phase) -> Block:
+    found = {"zone": variable(f"A zone of {phase.region} that has the machines", default=phase.zone or None)}
+    if not usual_image(phase):
+        found["image"] = variable(f"An image with Docker and the driver of {phase.accelerator.name}")
+    return found
+
+
+def _look_ups() -> Block:
+    project, family = GCP_IMAGE
+    return {"google_compute_image": {"node": {"project": project, "family": family}}}
+
+
+def _image(phase: Phase) -> str:
+    return "${data.google_compute_image.node.self_link}" if usual_image(phase) else "${var.image}"
+
+
+def _scheduling(phase: Phase) -> Block:
+    """How the machines are paid for; machines with GPUs cannot be moved while they run, so they end for maintenance."""
+    found: Block = {"on_host_maintenance": "TERMINATE", "automatic_restart": False}
+    if phase.kind.interruptible:
+        return found | {"provisioning_model": "SPOT", "preemptible": True, "instance_termination_action": "STOP"}
+    if phase.kind.name == "calendar":
+        return found | {"provisioning_model": "RESERVATION_BOUND", "instance_termination_action": "DELETE"}
+    if phase.kind.max_run_hours is not None:
+        longest = {"seconds": round(phase.kind.max_run_hours * 3600)}
+        ended = {"instance_termination_action": "DELETE", "max_run_duration": longest}
+        return found | {"provisioning_model": "FLEX_START"} | ended
+    return found | {"provisioning_model": "STANDARD", "automatic_restart": True}
