@@ -13,6 +13,7 @@ from api.http import (
     buy,
     catalogue,
     docs_page,
+    explain,
     health,
     openapi,
     plans,
@@ -51,6 +52,7 @@ def create_service(gpuplan: Gpuplan, *, hosts: frozenset[str] | None = None) -> 
     app.state.pool = Pool(partial(execute, gpuplan))
     for router in (
         plans.router,
+        explain.router,
         portfolios.router,
         buy.router,
         spot.router,

@@ -336,6 +336,7 @@ def test_every_operation_has_a_name_and_every_body_an_example(client: httpx.Clie
         ("/v1/plans", "preset"),
         ("/v1/plans", "explicit"),
         ("/v1/estimates", "on_64_h100"),
+        ("/v1/why", "why_not_h100"),
         ("/v1/buy", "lab"),
         ("/v1/run-policies", "what_it_expects"),
         ("/v1/run-policies", "what_to_do_now"),
