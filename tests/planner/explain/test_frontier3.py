@@ -11,7 +11,7 @@ from planner.workload import work_of
 from tests.planner.explain.by_hand import SETTINGS, Weighed, drawn, same, weighed
 from tests.planner.small_catalogues import allowed
 
-SEEDS = range(40)
+SEEDS = range(15)
 Measures = tuple[float, float, float]
 
 

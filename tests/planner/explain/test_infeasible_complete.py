@@ -82,7 +82,7 @@ ALL = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(30))
 def test_every_minimal_conflict_is_found_and_nothing_else(seed: int) -> None:
     job, columns = cornered(seed)
     every = weighed(unconstrained(job), columns)
@@ -96,7 +96,7 @@ def test_every_minimal_conflict_is_found_and_nothing_else(seed: int) -> None:
     assert {frozenset(names) for names in outcome.conflicts} == expected
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(30))
 def test_every_least_way_out_is_found_at_its_least(seed: int) -> None:
     job, columns = cornered(seed)
     every = weighed(unconstrained(job), columns)
@@ -125,7 +125,7 @@ def test_every_least_way_out_is_found_at_its_least(seed: int) -> None:
 def test_the_drawn_cases_have_conflicts_of_one_and_of_several_requirements() -> None:
     sizes = [
         len(names)
-        for seed in range(60)
+        for seed in range(30)
         if isinstance(outcome := planned(*cornered(seed)), Infeasible)
         for names in outcome.conflicts
     ]

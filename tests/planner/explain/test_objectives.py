@@ -12,7 +12,7 @@ from planner.job import TrainingJob
 from tests.planner.explain.by_hand import SETTINGS, Weighed, drawn, free, planned, same, weighed
 from tests.planner.small_catalogues import allowed
 
-SEEDS = range(60)
+SEEDS = range(24)
 
 
 def within(job: TrainingJob, every: list[Weighed]) -> list[Weighed]:
@@ -73,7 +73,7 @@ def test_the_cheapest_under_a_carbon_budget_is_what_a_loop_finds(seed: int) -> N
     assert outcome.phases[0].carbon_kg is not None
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_the_least_needed_carbon_budget_is_told_and_would_do(seed: int) -> None:
     job, columns = drawn(seed)
     strict = replace(job, constraints=replace(job.constraints, carbon_budget_kg=1e-6))
@@ -107,10 +107,10 @@ def test_machines_of_unknown_carbon_are_left_out_with_a_reason_and_named() -> No
             said = " ".join(outcome.warnings)
             assert "carbon unknown" in said
             assert any(place in said for place in places)
-    assert seen > 2
+    assert seen > 1
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(12))
 def test_every_offer_is_accounted_for_under_a_carbon_budget(seed: int) -> None:
     job, columns = drawn(seed)
     capped = replace(job, constraints=replace(job.constraints, carbon_budget_kg=5.0))

@@ -22,7 +22,7 @@ from planner.plan import plan
 from planner.settings import HeldCommitment, PlannerSettings
 from tests.planner.explain.by_hand import SETTINGS, drawn, free, planned
 
-SEEDS = range(40)
+SEEDS = range(16)
 
 
 def asked(job: TrainingJob, columns: Columns, name: str) -> tuple[Why, About]:
@@ -128,15 +128,15 @@ def test_some_drawn_questions_have_a_break_even_and_some_no_plan() -> None:
         _, about = asked(job, columns, something(columns, seed))
         verdicts.append(about.verdict)
         ties += about.break_even is not None
-    assert ties > 4
-    assert {verdict: verdicts.count(verdict) > 2 for verdict in ("chosen", "worse", "infeasible")} == {
+    assert ties > 1
+    assert {verdict: verdicts.count(verdict) > 0 for verdict in ("chosen", "worse", "infeasible")} == {
         "chosen": True,
         "worse": True,
         "infeasible": True,
     }
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(8))
 def test_what_having_it_is_worth_is_what_its_lack_costs(seed: int) -> None:
     job, columns = free(seed)
     chosen = planned(job, columns)
@@ -155,7 +155,7 @@ def test_what_having_it_is_worth_is_what_its_lack_costs(seed: int) -> None:
         assert not isinstance(found.about.without, Planned | Course)
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(8))
 def test_extra_costs_by_part_add_up_to_the_extra_cost(seed: int) -> None:
     job, columns = drawn(seed)
     found, _ = asked(job, columns, something(columns, seed))
