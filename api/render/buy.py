@@ -28,7 +28,7 @@ def _impossible(found: Part) -> Group:
 def _decided(found: Part) -> Group:
     parts: list[RenderableType] = [*_headline(found), *_used(found["use"]), *_bought(found["buy"])]
     parts += [*_committed(found["commit"]), *_spent(found["commit_spend"]), *_rented(found["rent"]), *_costs(found)]
-    parts += [*_bound(found), *_not_bought(found["not_bought"]), *_risk(found["risk"]), *_sensitivity(found)]
+    parts += [*_bound(found), *_not_bought(found["not_bought"]), *_risk(found), *_sensitivity(found)]
     parts += [*_proof(found), *_turned_down(found)]
     parts += [*sentences(found), footer(f"decision {found['id']}, prices of snapshot {found['snapshot_id']}")]
     return Group(*parts)
@@ -166,9 +166,11 @@ def _not_bought(rows: Sequence[Part]) -> list[RenderableType]:
     return [heading("What is not bought"), listing(titles, shown, right=(1, 2, 3))]
 
 
-def _risk(found: Part | None) -> list[RenderableType]:
-    """What each scenario makes of the decision."""
-    if found is None or len(found["scenarios"]) < 2:
+def _risk(decision: Part) -> list[RenderableType]:
+    """What each scenario makes of what is bought and committed to."""
+    found = decision["risk"]
+    decides = decision["buy"] or decision["commit"] or decision["commit_spend"]
+    if found is None or len(found["scenarios"]) < 2 or not decides:
         return []
     shown = [
         (each["name"], percent(each["probability"]), usd(each["cost_usd"]), usd(each["saves_usd"]))

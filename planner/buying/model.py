@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 MOST_VARIABLES = 8_000
 #: Sources that a model has at once, most others being priced out of it.
 SOURCES_AT_ONCE = 8
-FEWEST_LEVELS, MOST_LEVELS = 4, 200
+FEWEST_LEVELS, MOST_LEVELS = 4, 60
 #: Runs of a job in a block; twice the largest that is solved in some seconds.
 MOST_SOLVED = 4_000
 

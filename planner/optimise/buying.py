@@ -97,7 +97,9 @@ def expand(
     relaxed = _priced(given, kept, likely, time_limit_s) if reduce else None
     if relaxed is None:
         return _solved(given, kept, constant, gap, time_limit_s)
-    found = _solved(given, relaxed.active, constant, gap, _left(time_limit_s, began))
+    for each, variable in relaxed.built.x.items():
+        variable.cat = "Integer" if given.whole[each] else "Continuous"
+    found = _answer(given, relaxed.built, constant, gap, _left(time_limit_s, began))
     if found is None:
         return _solved(given, kept, constant, gap, _left(time_limit_s, began))
     # One unit of a source costs at least the bound and what it is priced at; where that is more than an answer
@@ -129,12 +131,13 @@ def _left(time_limit_s: float, began: float) -> float:
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Relaxed:
     """The linear relaxation over all sources, solved with few of them: `active` [L] those in it, its `bound_usd` less
-    the constant, and by how much one unit of each source misses paying (`reduced_usd` [L]).
+    the constant, by how much one unit of each source misses paying (`reduced_usd` [L]), and the model itself.
     """
 
     active: NDArray[np.bool_]
     bound_usd: float
     reduced_usd: Floats
+    built: Built
 
 
 #: USD, relative to the objective, within which a price is zero.
@@ -142,8 +145,8 @@ _PRICE_TOLERANCE = 1e-9
 #: Sources that come in at once where more than that would pay.
 _MOST_AT_ONCE = 12
 _MOST_ROUNDS = 60
-#: Sources in the first whole answer: those of the relaxation, filled up with those that come closest to paying.
-_FEWEST = 8
+#: Sources to begin with at least: they are those of the first whole answer too.
+_FEWEST = 4
 
 
 def _priced(
@@ -169,28 +172,30 @@ def _priced(
         scale = max(1.0, abs(float(stats.objective)))
         pays = kept & ~active & (reduced < -_PRICE_TOLERANCE * scale)
         if not pays.any():
-            near = np.argsort(np.where(kept & ~active, reduced, np.inf), kind="stable")[
-                : max(0, _FEWEST - active.sum())
-            ]
-            active[near[kept[near]]] = True
-            return _Relaxed(active=active, bound_usd=float(stats.objective), reduced_usd=reduced)
+            return _Relaxed(active=active, bound_usd=float(stats.objective), reduced_usd=reduced, built=built)
         best = np.argsort(np.where(pays, reduced, np.inf), kind="stable")[:_MOST_AT_ONCE]
         active[best[pays[best]]] = True
     return None
 
 
 def _promising(given: Expansion, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """[L]: the cheapest source of each job when busy all the time; all that can do a job which cannot be rented."""
+    """[L]: the cheapest source of each job when busy all the time, all that can do a job which cannot be rented, and
+    those that would then save most.
+    """
     found = np.zeros(len(kept), np.bool_)
     lasting = given.lasts @ given.hours
-    per_hour = np.divide(given.fixed_usd, lasting, out=np.full(len(kept), np.inf), where=lasting > 0)
+    per_hour = np.divide(given.fixed_usd, lasting, out=np.zeros(len(kept)), where=lasting > 0)
     able = np.isfinite(given.machine_hours) & kept[:, None]
     cost = np.where(able, np.where(able, given.machine_hours, 0.0) * per_hour[:, None] + given.running_usd, np.inf)
     for job in np.flatnonzero(able.any(axis=0)).tolist():
         found[int(cost[:, job].argmin())] = True
         if not np.isfinite(given.rent_usd[job]):
             found |= able[:, job]
-    return found
+    rented = np.where(np.isfinite(given.rent_usd), given.rent_usd, 0.0)
+    saved = np.where(able, rented - np.where(able, cost, 0.0), 0.0).clip(min=0.0) @ (given.hours @ given.runs_per_hour)
+    more = max(0, _FEWEST - int(found.sum()))
+    found[np.argsort(np.where(kept & ~found, -saved, np.inf), kind="stable")[:more]] = True
+    return found & kept
 
 
 def _prices(given: Expansion, built: Built) -> tuple[Floats, Floats]:
@@ -224,8 +229,12 @@ def _reduced(given: Expansion, price: Floats, limits: Floats) -> Floats:
 def _solved(
     given: Expansion, kept: NDArray[np.bool_], constant: float, gap: float, time_limit_s: float
 ) -> Expanded | None:
-    """The model of the module's docstring with the sources `kept`."""
-    built = formulate(given, kept)
+    """The model with the sources `kept`."""
+    return _answer(given, formulate(given, kept), constant, gap, time_limit_s)
+
+
+def _answer(given: Expansion, built: Built, constant: float, gap: float, time_limit_s: float) -> Expanded | None:
+    """What the solver finds; None where jobs that cannot be rented do not fit."""
     stats = built.problem.solve(pulp.HiGHS(msg=False, threads=1, gapRel=gap, timeLimit=time_limit_s))
     if stats.status == pulp.LpSolveStatus.Infeasible:
         return None
