@@ -25,14 +25,17 @@ def run_of_plan(answer: Mapping[str, Any], columns: Columns) -> Document:
     machines cannot be had on demand in that snapshot.
     """
     plan = answer.get("plan")
-    if answer.get("outcome") != "planned" or not plan or len(plan["phases"]) != 1:
-        raise _refused("is no plan of one phase; a policy needs one machine that it runs on")
+    standby = None if answer.get("outcome") != "planned" or not plan else _standby(plan)
+    if answer.get("outcome") != "planned" or not plan or len(plan["phases"]) != 1 + (standby is not None):
+        raise _refused("is no plan of one phase and perhaps a standby; a policy needs one machine that it runs on")
     phase, job = plan["phases"][0], plan["job"]
     if not price_kinds()[phase["price_kind"]].interruptible:
         raise _refused(f"runs on {phase['price_kind']} machines, which nobody takes away; there is nothing to decide")
     if job.get("deadline") is None:
         raise _refused("has no deadline, so there is nothing to be late for; plan the job with one")
     settings, nodes = plan["settings"], int(phase["nodes"])
+    if standby is not None:
+        return _run_with_standby(plan, columns, phase, standby)
     demand = _cheapest_on_demand(columns, phase)
     if demand is None:
         raise _refused(
@@ -54,13 +57,62 @@ def run_of_plan(answer: Mapping[str, Any], columns: Columns) -> Document:
     }
 
 
+def _standby(plan: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The phase that stands by for the one before, if there is one."""
+    last: Mapping[str, Any] = plan["phases"][-1]
+    return last if last.get("role") == "standby" else None
+
+
+def _run_with_standby(
+    plan: Mapping[str, Any], columns: Columns, phase: Mapping[str, Any], standby: Mapping[str, Any]
+) -> Document:
+    """The run of a plan with a standby: work in the standby's hours, spot at its own speed.
+
+    All ways from spot are taken to be the standby's: its set-up, and its checkpoint from another region.
+    """
+    settings, job, nodes = plan["settings"], plan["job"], int(phase["nodes"])
+    moved, work = standby["moved"], float(standby["hours_with_goodput"])
+    far = (moved["from"]["provider"], moved["from"]["region"]) != (standby["provider"], standby["region"])
+    way = float(moved["checkpoint_gb"]) / float(settings["move_gbs"]) / 3600 if far else 0.0
+    write = float(moved["checkpoint_gb"]) / float(settings["checkpoint_gbs"]) / 3600 / nodes
+    return {
+        "name": job.get("name") or plan["id"],
+        "work": work,
+        "deadline": float(job["deadline"]),
+        "changeover": max(float(settings["setup_hours"]) + way, float(settings["restart_hours"])),
+        "nodes": nodes,
+        "on_demand_usd_per_hour": float(standby["usd_per_node_hour"]) * int(standby["nodes"]),
+        "places": [
+            {
+                "name": zone or phase["region"],
+                "usd_per_hour": usd * nodes,
+                "speed": work / float(phase["hours_with_goodput"]),
+            }
+            for zone, usd in _zones(columns, phase)[:_ZONES]
+        ],
+        **({"checkpoint_write": write} if write > 0 else {}),
+    }
+
+
 def finish_of_plan(answer: Mapping[str, Any], run: Mapping[str, Any]) -> Document:
     """When the plan ends if it stays on its machines, and until when it may: the model that the plan is costed with.
 
-    Machines are taken to be replaced `restart_hours` after each preemption; `run` is what `run_of_plan` gave.
+    Machines are back `restart_hours` after each preemption and the wait that the plan's settings state; `run` is what
+    `run_of_plan` gave. Of a plan with a standby, these are its own figures.
     `latest_switch_hours` is None where no moment keeps the asked confidence.
     """
     plan = answer["plan"]
+    standby = _standby(plan)
+    if standby is not None:
+        return {
+            "mean_hours": plan["hours"]["expected"],
+            "p95_hours": plan["hours"]["p95"],
+            "probability_in_time": plan["deadline_probability"],
+            "confidence": float(plan["job"]["confidence"]),
+            "latest_switch_hours": standby["switch_by_hours"],
+            "spot_first_usd": plan["cost_usd"]["expected"],
+            "switch_probability": standby["probability"],
+        }
     phase, settings, confidence = plan["phases"][0], plan["settings"], float(plan["job"]["confidence"])
     rate, deadline = float(phase["interruptions_per_node_hour"]) * int(phase["nodes"]), float(run["deadline"])
     work, setup = float(run["work"]), float(settings["setup_hours"])
@@ -70,6 +122,7 @@ def finish_of_plan(answer: Mapping[str, Any], run: Mapping[str, Any]) -> Documen
         checkpoint_hours=float(run.get("checkpoint_write", 0.0)),
         restart_hours=float(settings["restart_hours"]),
         preemptions_per_hour=rate,
+        wait_hours=float(settings.get("spot_wait_hours", 0.0)),
     )
     rescue = Rescue(changeover_hours=float(run["changeover"]), usd_per_hour=float(run["on_demand_usd_per_hour"]))
     ends = finish(spot, log_sigma=float(phase["log_sigma"]))

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from catalog.accelerators import accelerators
+from catalog.interruptions import TRACE_WAIT_HOURS
 from catalog.offer import Offer
 from catalog.opt_in_zones import location_to_opt_into
 from catalog.price_kinds import price_kinds
@@ -41,10 +42,19 @@ def assumptions(question: Question, phase: Phase, notes: tuple[str, ...]) -> tup
             f"preemptions are independent, {phase.interruptions_per_hour:.3g} per node-hour; "
             f"{often if saves else 'no checkpoint pays off before the end'} and {settings.restart_hours:g} h per restart"
         )
+        said.append(_waiting(settings.spot_wait_hours))
     if price_kinds()[phase.choice.offer.price_kind].owned:
         basis = "amortisation and power" if settings.cost_basis == "full" else "power only"
         said.append(f"own machines at {settings.cost_basis} cost: {basis}")
     return tuple(dict.fromkeys(said))
+
+
+def _waiting(hours: float) -> str:
+    """How long a machine that was taken away is waited for, and what is known of it."""
+    seen = f"public traces of single zones waited {TRACE_WAIT_HOURS:g} h per loss (spot_wait_hours)"
+    if hours == 0:
+        return f"a machine that is taken away can be had again at once, there or in another zone; {seen}"
+    return f"after each preemption {hours:g} h pass on average, unpaid, until all machines are back; {seen}"
 
 
 def _input_pipeline(choice: Choice) -> str:

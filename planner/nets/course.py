@@ -143,7 +143,7 @@ def share_needed(at_hours: float, last_moment_hours: float, standby_hours: float
 
 
 def _notes(netted: Netted) -> tuple[str, ...]:
-    settings, run = netted.columns.settings, netted.found.run
+    run = netted.found.run
     standby = float(netted.columns.run.work_hours[netted.standby])
     ready, compared = run.length_hours + run.changeover_hours, netted.found
     said = [
@@ -166,6 +166,4 @@ def _notes(netted: Netted) -> tuple[str, ...]:
         ),
         "standbys are machines that are there at once, without booking, term, windows or interruption",
     ]
-    if settings.spot_wait_hours == 0:
-        said.append("a machine that is taken away is back after the restart: set spot_wait_hours to count waits")
     return tuple(said)

@@ -18,6 +18,7 @@ import numpy as np
 
 from catalog.errors import UnusableInput
 from planner.spot.finish import SpotRun, finish, segment_transform
+from planner.spot.losses import segment_losses
 
 _POINTS = 4096
 
@@ -92,7 +93,7 @@ def in_time(run: SpotRun, rescue: Rescue, deadline_hours: float, switch_hours: f
 def spot_first(run: SpotRun, rescue: Rescue, deadline_hours: float, spot_usd_per_hour: float) -> SpotFirst:
     """The expected cost of spot first under the safety net, on machines of the speed of the on-demand ones.
 
-    Raises `UnusableInput` where on-demand alone would be late.
+    Waits for machines are not paid: they are taken off as the share of the losses that they are on average. Raises `UnusableInput` where on-demand alone would be late.
     """
     run.checked()
     slack = deadline_hours - rescue.changeover_hours - run.work_hours
@@ -109,23 +110,33 @@ def spot_first(run: SpotRun, rescue: Rescue, deadline_hours: float, spot_usd_per
     alive[0] = 1.0
     at = np.arange(_POINTS) * lattice
     spot = demand = switched = done = 0.0
+    paid = _paid_share(run)
     for i, length in enumerate(lengths):
         before = alive.sum()
         passed = np.maximum(np.fft.irfft(np.fft.rfft(alive) * transforms[length], _POINTS), 0.0)
         alive = np.where(at + (i + 1) * run.checkpoint_hours <= slack + 1e-9, passed, 0.0)
         crossed = max(before - alive.sum(), 0.0)
         # Crossing means that all slack is gone: work done so far and the slack have passed, the rest is on-demand.
-        spot += crossed * (done + slack)
+        spot += crossed * (done + slack - (1.0 - paid) * (slack - i * run.checkpoint_hours))
         demand += crossed * (rescue.changeover_hours + run.work_hours - done)
         switched += crossed
         done += length
-    spot += float(alive @ at) + alive.sum() * (run.work_hours + len(lengths) * run.checkpoint_hours)
+    spot += paid * float(alive @ at) + alive.sum() * (run.work_hours + len(lengths) * run.checkpoint_hours)
     return SpotFirst(
         usd=float(spot * spot_usd_per_hour + demand * rescue.usd_per_hour),
         spot_hours=float(spot),
         on_demand_hours=float(demand),
         switch_probability=float(switched),
     )
+
+
+def _paid_share(run: SpotRun) -> float:
+    """The share of lost hours that machines are up and paid for: all but the waits."""
+    if run.wait_hours == 0 or run.preemptions_per_hour == 0:
+        return 1.0
+    length = np.array([min(run.interval_hours, run.work_hours) + run.checkpoint_hours])
+    losses = segment_losses(length, np.array([run.preemptions_per_hour]), run.restart_hours, run.wait_hours)
+    return float((losses.paid_hours[0] - length[0]) / losses.mean_hours[0])
 
 
 def _kernel(run: SpotRun, length: float, lattice: float) -> np.ndarray[tuple[int], np.dtype[np.complex128]]:

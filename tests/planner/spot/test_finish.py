@@ -155,3 +155,33 @@ def test_the_cost_of_spot_first_agrees_with_a_simulation(rate: float, deadline: 
     assert predicted.usd == pytest.approx(np.mean(costs), abs=4 * np.std(costs) / math.sqrt(RUNS) + 1e-3)
     share = switched / RUNS
     assert predicted.switch_probability == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / RUNS) + 2e-3)
+
+
+def test_waits_are_on_the_clock_of_spot_first_and_not_on_its_bill() -> None:
+    run, rescue = a_run(), Rescue(changeover_hours=0.25, usd_per_hour=1.0)
+    waiting = SpotRun(**{name: getattr(run, name) for name in run.__dataclass_fields__} | {"wait_hours": 3.0})
+    bills = [spot_first(each, rescue, 500.0, 0.3).usd for each in (run, waiting)]
+    assert bills[1] == pytest.approx(bills[0], rel=5e-3)
+    # Each of the failures waits: 1 + lambda v.
+    assert finish(waiting).mean == pytest.approx(finish(run).mean * (1 + 0.2 * 3.0), rel=1e-4)
+    assert spot_first(waiting, rescue, 30.0, 0.3).usd > spot_first(run, rescue, 30.0, 0.3).usd
+
+
+def test_a_run_that_waits_ends_as_a_simulation_of_it() -> None:
+    draw, run = random.Random(12), a_run(rate=0.3)
+    waiting = SpotRun(**{name: getattr(run, name) for name in run.__dataclass_fields__} | {"wait_hours": 1.5})
+    ends = []
+    for _ in range(RUNS):
+        clock = 0.0
+        for length in [0.7] * 28 + [0.4]:
+            while (until := draw.expovariate(0.3)) < length + 0.03:
+                clock += until + draw.expovariate(1 / 1.5)
+                while (failed := draw.expovariate(0.3)) < 0.25:
+                    clock += failed + draw.expovariate(1 / 1.5)
+                clock += 0.25
+            clock += length + 0.03
+        ends.append(clock)
+    found = np.sort(ends)
+    predicted = finish(waiting)
+    for share in (0.1, 0.5, 0.9, 0.99):
+        assert predicted.probability_by(float(np.quantile(found, share))) == pytest.approx(share, abs=0.03)
