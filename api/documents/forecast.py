@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, JsonValue
 
 from api.documents.constraints import Kinds, Vendors
-from api.documents.job import parse_job
+from api.documents.job import COST_ALONE, parse_job
 from api.documents.purchases import PriceDocument, PurchaseRules, machine_life, machines_of
 from api.documents.rates import Rates, change, rates, share, share_or_none
 from catalog.document_fields import Document, Label, Reads, YesNo, choice, listed, quantity, read_as, whole_number
@@ -232,6 +232,9 @@ def _jobs(
         except UnusableInput as error:
             faults.extend(error.under("jobs", i, "job").faults)
             continue
+        if job.objective != "cost":
+            message = f"{job.objective} is for a job planned alone; {COST_ALONE}"
+            faults.append(Fault(("jobs", i, "job", "objective"), message))
         found.append(
             ForecastJob(job=job, runs_per_year=tuple(per_year * each for each in runs), growth=each.growth_per_year)
         )

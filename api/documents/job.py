@@ -48,6 +48,10 @@ def _deadline(value: object) -> float | datetime:
 _OF_ADAPTERS = ("rank", "adapters_on")
 
 
+#: What is said where many jobs share machines or money, and so one objective.
+COST_ALONE = "many jobs together are planned for least cost: leave objective out, or cap constraints.carbon_budget_kg"
+
+
 class TrainingDocument(Document):
     """How the weights are trained."""
 

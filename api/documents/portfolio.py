@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from api.documents.job import JobDocument, Start
+from api.documents.job import COST_ALONE, JobDocument, Start
 from api.documents.quota import MOST_QUOTAS, QuotaDocument, quotas_of
 from catalog.document_fields import Document, Label, faults_of, listed, quantity, read_as, whole_number
 from catalog.errors import Fault, UnusableInput
@@ -122,6 +122,8 @@ def _job(document: dict[str, Any], start: datetime, number: int) -> PortfolioJob
         raise UnusableInput(*faults_of(error.errors(include_url=False), PortfolioJobDocument)) from None
     if each.start is not None:
         raise UnusableInput.at("start", message="jobs of a portfolio start when the plan says; give release instead")
+    if each.objective != "cost":
+        raise UnusableInput.at("objective", message=f"{each.objective} is for a job planned alone; {COST_ALONE}")
     release = each.release
     after = (
         0.0 if release is None else release if isinstance(release, float) else (release - start).total_seconds() / 3600
