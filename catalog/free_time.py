@@ -8,6 +8,9 @@ from functools import lru_cache
 from math import inf
 from zoneinfo import ZoneInfo
 
+import numpy as np
+from numpy.typing import NDArray
+
 MINUTES_PER_DAY = 24 * 60
 _MINUTES_PER_WEEK = 7 * MINUTES_PER_DAY
 _DAY = timedelta(days=1)
@@ -16,7 +19,11 @@ _PER_HOUR = 3_600_000_000
 #: How far ahead windows are laid out: work that ten years cannot hold is never done.
 _HORIZON = timedelta(days=3653)
 
+#: No run is longer: a thousand years.
+_MOST_HOURS = 8_766_000.0
+
 Span = tuple[datetime, datetime]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +157,36 @@ def elapsed_hours(
         left -= usable
         lost = restart
     return inf
+
+
+def elapsed_many(
+    windows: tuple[FreeWindow, ...], start: datetime, busy_hours: Floats, *, restart_hours: float, after_hours: Floats
+) -> Floats:
+    """`elapsed_hours` for many runs at once, each `after_hours` after `start`; both arrays are finite or inf, and 0 or more.
+
+    Windows after the first that a run enters are shorter by the restart, so their sums tell in which one it ends.
+    """
+    if not windows:
+        return busy_hours
+    day = start.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    opens, closes = np.array(_calendar(windows, day), np.int64).reshape(-1, 2).T
+    restart = round(min(restart_hours, _HORIZON / timedelta(hours=1)) * _PER_HOUR)
+    later = np.concatenate(([0], np.cumsum(np.maximum(closes - opens - restart, 0))))
+    ends = np.isfinite(busy_hours) & (after_hours < _HORIZON / timedelta(hours=1)) & (busy_hours < _MOST_HOURS)
+    busy = np.rint(np.where(ends, busy_hours, 0.0) * _PER_HOUR).astype(np.int64)
+    begun = (start - day) // _MICROSECOND + np.rint(np.where(ends, after_hours, 0.0) * _PER_HOUR).astype(np.int64)
+    first = np.searchsorted(closes, begun, side="right")
+    ends &= first < len(opens)
+    at = np.minimum(first, len(opens) - 1)
+    entered = np.maximum(opens[at], begun)
+    left = busy - (closes[at] - entered)
+    last = np.searchsorted(later, later[at + 1] + left, side="left") - 1
+    ends &= (left <= 0) | (last < len(opens))
+    last = np.minimum(last, len(opens) - 1)
+    there = opens[last] + restart + later[at + 1] + left - later[last]
+    end = np.where(left <= 0, entered + busy, there)
+    hours = np.where(ends, (end - begun) / _PER_HOUR, np.inf)
+    return np.asarray(np.where(busy_hours == 0, 0.0, hours))
 
 
 def _closes(span: tuple[int, int]) -> int:

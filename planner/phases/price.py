@@ -10,6 +10,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from catalog.free_time import elapsed_many
 from planner.cost.bill import Bill, bill, part
 from planner.phases.columns import STEPS, PhaseColumns
 from planner.phases.moves import Moves
@@ -78,15 +79,15 @@ def elapsed(columns: PhaseColumns, moving: Moves, sequence: Ints, busy: Floats, 
     if sequence.shape[1] > 1:
         hours[:, 1:] += moving.hours(sequence[:, :-1], sequence[:, 1:])
     restart = 0.0 if at_least else columns.settings.restart_hours
-    for row, position in np.argwhere(columns.windowed[sequence]).tolist():
-        machine = columns.machine[int(sequence[row, position])]
-        if machine is None:
-            raise AssertionError("a column with windows has a machine")
-        before = float(hours[row, :position].sum())
-        begun = before + float(hours[row, position] - busy[row, position])
-        if np.isfinite(begun) and np.isfinite(busy[row, position]):
-            spent = machine.elapsed_hours(
-                columns.start, float(busy[row, position]), restart_hours=restart, after_hours=begun
+    for position in range(sequence.shape[1]):
+        for column in np.unique(sequence[columns.windowed[sequence[:, position]], position]).tolist():
+            machine, rows = columns.machine[column], np.flatnonzero(sequence[:, position] == column)
+            if machine is None:
+                raise AssertionError("a column with windows has a machine")
+            begun = hours[rows, :position].sum(axis=1) + hours[rows, position] - busy[rows, position]
+            spent = elapsed_many(
+                machine.windows, columns.start, busy[rows, position], restart_hours=restart, after_hours=begun
             )
-            hours[row, position] += spent - busy[row, position]
+            with np.errstate(invalid="ignore"):
+                hours[rows, position] += np.where(np.isfinite(spent), spent - busy[rows, position], np.inf)
     return hours

@@ -7,7 +7,7 @@ is dropped; of the others one plan inside is priced (what is left goes to the fa
 one plan is priced as it is. Ends with the exact best over all shares in steps; all boxes of a level are one array.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,18 +19,25 @@ from planner.phases.price import Priced, priced
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+#: Boxes after which ties within the rounding of bills are left as they are.
+_EXACT = 300_000
+_LONGEST_ROUNDING_HOURS = 1 / 60
 #: Boxes looked at together: enough for arrays to pay, few enough for memory.
 _TOGETHER = 16_384
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A plan in phases: columns in order, steps of the work for each, micro-dollars and confident hours in all."""
+    """A plan in phases: columns in order, steps of the work for each, micro-dollars and confident hours in all.
+
+    `unsaved` are the micro-dollars by which another plan may undercut it at most: 0 but where ties were left.
+    """
 
     sequence: tuple[int, ...]
     steps: tuple[int, ...]
     micros: float
     hours: float
+    unsaved: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,6 +49,7 @@ class _Lines:
     slope_usd: Floats
     slope_hours: Floats
     prices: Floats
+    rounding: Floats
     deadline_hours: float
 
 
@@ -57,11 +65,16 @@ def best_shares(columns: PhaseColumns, moving: Moves, sequences: Ints, most_micr
     high = np.minimum(columns.most_steps[sequences], STEPS - length + 1)
     stack = [(np.arange(count), np.ones_like(high), high)]
     best, least = None, most_micros
+    looked, unsaved = 0, 0.0
     while stack:
         which, low, high = stack.pop()
+        looked += len(which)
         low, high, alive = _tightened(low, high)
         which, low, high = which[alive], low[alive], high[alive]
-        alive = _may_win(lines, which, low, least)
+        tied = lines.rounding[which] if looked > _EXACT and best is not None else None
+        alive = _may_win(lines, which, low, least if tied is None else least - tied)
+        if tied is not None:
+            unsaved = max(unsaved, float(tied.max(initial=0.0)))
         which, low, high = which[alive], low[alive], high[alive]
         if not len(which):
             continue
@@ -90,7 +103,7 @@ def best_shares(columns: PhaseColumns, moving: Moves, sequences: Ints, most_micr
         rising = _rising(columns, moving, sequences[which], floor.take(alive), (low, high))
         alive = _may_win(lines, which, low, least, rising)
         stack += _halved(which[alive], low[alive], high[alive])
-    return best
+    return None if best is None else replace(best, unsaved=unsaved)
 
 
 def _lines(columns: PhaseColumns, moving: Moves, sequences: Ints) -> _Lines:
@@ -115,8 +128,16 @@ def _lines(columns: PhaseColumns, moving: Moves, sequences: Ints) -> _Lines:
         slope_usd=slope_usd,
         slope_hours=slope_hours,
         prices=np.stack(prices),
+        rounding=_rounding(columns)[sequences].sum(axis=1),
         deadline_hours=columns.deadline_hours,
     )
+
+
+def _rounding(columns: PhaseColumns) -> Floats:
+    """Micro-dollars that rounding up to a step of the bill may add to a phase, where steps are short."""
+    run = columns.run
+    steps = np.where(run.billing_step_hours <= _LONGEST_ROUNDING_HOURS, run.billing_step_hours, 0.0)
+    return np.ceil(run.nodes * run.usd_per_node_hour * steps * 1e6) + 1.0
 
 
 def _tightened(low: Ints, high: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
@@ -154,7 +175,7 @@ def _rising(
 
 
 def _may_win(
-    lines: _Lines, which: Ints, low: Ints, least_micros: float, from_low: tuple[Floats, Floats] | None = None
+    lines: _Lines, which: Ints, low: Ints, least_micros: float | Floats, from_low: tuple[Floats, Floats] | None = None
 ) -> NDArray[np.bool_]:
     """Boxes in which, by straight lines, a plan in time may cost less than `least_micros`.
 

@@ -2,11 +2,12 @@ from datetime import UTC, datetime, timedelta
 from math import inf, nan
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.free_time import FreeSpan, FreeWindow, WeeklyWindow, elapsed_hours, overlap
+from catalog.free_time import FreeSpan, FreeWindow, WeeklyWindow, elapsed_hours, elapsed_many, overlap
 
 BERLIN = "Europe/Berlin"
 NIGHTS = WeeklyWindow(days=(0, 1, 2, 3, 4), from_minute=18 * 60, until_minute=8 * 60, timezone=BERLIN)
@@ -132,3 +133,25 @@ def test_a_night_overlaps_the_next_morning_and_sunday_night_overlaps_monday() ->
     assert overlap(monday, sunday_night)
     assert not overlap(NIGHTS, WEEKEND)
     assert not overlap(monday, WEEKEND)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.01, 40.0), st.floats(0.01, 40.0)), min_size=1, max_size=6),
+    st.floats(0.0, 120.0),
+    st.floats(0.0, 90.0),
+    st.sampled_from((0.0, 0.25, 5.0)),
+)
+def test_many_runs_at_once_take_what_each_takes_alone(
+    gaps: list[tuple[float, float]], busy: float, after: float, restart: float
+) -> None:
+    begin = datetime(2026, 11, 21, 8, tzinfo=UTC)
+    windows, end = [], begin
+    for wait, length in gaps:
+        first = end + timedelta(hours=wait)
+        end = first + timedelta(hours=length)
+        windows.append(FreeSpan(start=first, end=end))
+    alone = elapsed_hours(tuple(windows), begin, busy, restart_hours=restart, after_hours=after)
+    many = elapsed_many(
+        tuple(windows), begin, np.array([busy, busy]), restart_hours=restart, after_hours=np.array([after, after])
+    )
+    assert many.tolist() == [alone, alone]

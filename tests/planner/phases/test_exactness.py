@@ -1,0 +1,100 @@
+"""A plan in phases is the cheapest there is: against loops over all offers, orders and shares that prune nothing."""
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from catalog.columns import Columns
+from catalog.owned import OwnedMachine
+from planner.job import TrainingJob
+from planner.phases.bounds import pair_usd, triple_usd
+from planner.phases.columns import STEPS, phase_columns
+from planner.phases.course import Course
+from planner.phases.moves import moves
+from planner.phases.price import priced
+from tests.planner.phases.cases import SETTINGS, best_course, booked_case, found_for, rented_case
+from tests.planner.phases.plain import Column, Plain, Search, neighbours
+
+Case = Callable[[int], tuple[TrainingJob, Columns, tuple[OwnedMachine, ...]]]
+#: Seeds whose best plan has several phases, and others for which the same must not happen.
+MOVES: dict[Case, tuple[int, ...]] = {
+    rented_case: (8, 20, 24, 37, 65, 82, 83, 91, 98, 106, 114, 139, 150, 151, 164, 171, 232, 237, 254),
+    booked_case: (1, 16, 24, 29, 39, 67, 89, 98, 112, 114, 123, 128, 130, 143, 154, 156, 160, 178, 200, 250),
+}
+CASES = [(case, seed) for case, seeds in MOVES.items() for seed in sorted({*seeds, *range(0, 36, 2)})]
+
+
+def again(search: Search, course: Course) -> tuple[Plain, tuple[Column, ...], tuple[int, ...]]:
+    """The course priced the plain way."""
+    known = {(each.key, each.nodes): each for each in search.columns}
+    columns = tuple(known[each.choice.offer.key, each.choice.nodes] for each in course.phases)
+    steps = tuple(round(each.share * STEPS) for each in course.phases)
+    return search.priced(columns, steps), columns, steps
+
+
+@pytest.mark.parametrize(("case", "seed"), CASES)
+def test_no_order_of_offers_and_no_share_on_a_grid_is_cheaper_than_the_plan(case: Case, seed: int) -> None:
+    job, columns, owned = case(seed)
+    search = Search(job, columns, SETTINGS, owned)
+    course = best_course(found_for(job, columns, owned))
+    rival = search.best(pair_points=16, triple_points=6 if len(search.columns) < 8 else 0)
+    if course is None:
+        assert rival is None
+        return
+    plain, used, steps = again(search, course)
+    assert plain.micros == pytest.approx(course.cost.expected, abs=3)
+    assert plain.hours == pytest.approx(course.hours.confident, rel=1e-9)
+    assert search.allowed(plain)
+    assert rival is None or course.cost.expected <= rival.micros + 3
+    for near in neighbours(random.Random(seed), steps, 40 if len(steps) > 1 else 0):
+        other = search.priced(used, near)
+        assert not search.allowed(other) or course.cost.expected <= other.micros + 3
+
+
+def test_enough_of_the_cases_are_won_by_several_phases_and_not_all() -> None:
+    phases = []
+    for case, seed in CASES:
+        job, columns, owned = case(seed)
+        course = best_course(found_for(job, columns, owned))
+        phases.append(0 if course is None else len(course.phases))
+    assert 30 <= sum(count > 1 for count in phases) < len(phases) - 15
+    assert 3 in phases
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_straight_lines_lie_below_cost_and_hours_of_every_share(seed: int) -> None:
+    job, columns, owned = rented_case(seed)
+    found = found_for(job, columns, owned)
+    if not len(found.shares):
+        return
+    lines = phase_columns(found, found.shares)
+    draw = np.random.default_rng(seed)
+    at = np.repeat(np.arange(len(lines)), 60)
+    steps = np.exp(draw.uniform(0, np.log(STEPS), len(at))).astype(np.int64)
+    exact = priced(lines, moves(lines), at[:, None], steps[:, None])
+    share = steps / STEPS
+    usd = lines.fixed_usd[at] + lines.slope_usd[at] * share + lines.data_usd[at]
+    hours = lines.fixed_hours[at] + lines.slope_hours[at] * share
+    assert (usd <= exact.micros / 1e6 * (1 + 1e-12) + 1e-6).all()
+    assert (hours <= exact.hours * (1 + 1e-12)).all()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_bounds_lie_below_every_plan_that_is_in_time(seed: int) -> None:
+    job, columns, owned = booked_case(seed)
+    found = found_for(job, columns, owned)
+    if len(found.shares) < 3:
+        return
+    lines = phase_columns(found, found.shares)
+    draw = np.random.default_rng(seed)
+    for count in (2, 3):
+        sets = np.array([draw.choice(len(lines), count, replace=False) for _ in range(300)])
+        cuts = np.sort(draw.integers(1, STEPS, (300, count - 1)), axis=1)
+        steps = np.diff(np.concatenate((np.zeros((300, 1)), cuts, np.full((300, 1), STEPS)), axis=1), axis=1)
+        kept = (steps > 0).all(axis=1)
+        plans = priced(lines, moves(lines), sets[kept], steps[kept].astype(np.int64))
+        low = pair_usd(lines, sets[kept][:, 0], sets[kept][:, 1]) if count == 2 else triple_usd(lines, sets[kept])
+        in_time = plans.hours <= lines.deadline_hours
+        assert (low[in_time] <= plans.micros[in_time] / 1e6 * (1 + 1e-12) + 1e-5).all()
