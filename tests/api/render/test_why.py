@@ -1,0 +1,88 @@
+"""An explanation on a terminal: readable at any width, harmless whatever the names hold, complete either way."""
+
+from copy import deepcopy
+from io import StringIO
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from api.app import Gpuplan
+from api.render.why import render_why
+
+JOB: dict[str, Any] = {
+    "name": "night shift",
+    "workload": {"kind": "preset", "model": "llama-3-8b", "tokens": "200M", "sequence_length": 4096},
+    "training": {"method": "lora", "precision": "bf16"},
+    "start": "2026-11-21T12:00Z",
+    "deadline": "12h",
+    "constraints": {"max_nodes": 8},
+}
+
+
+@pytest.fixture(scope="module")
+def answers(gpuplan: Gpuplan) -> dict[str, dict[str, Any]]:
+    return {
+        "worse": gpuplan.why({"job": JOB, "not": "A100"}),
+        "chosen": gpuplan.why({"job": JOB, "with": "spot"}),
+        "alone": gpuplan.why({"job": JOB}),
+        "ruled out": gpuplan.why({"job": JOB, "not": "reserved_3y"}),
+        "no plan": gpuplan.why({"job": JOB | {"deadline": "1h", "budget_usd": 1}, "not": "H100"}),
+        "carbon": gpuplan.why({"job": JOB | {"objective": "carbon"}, "with": "azure"}),
+        "absent": gpuplan.why({"job": JOB, "not": "owned"}),
+    }
+
+
+def shown(answer: dict[str, Any], *, width: int = 120) -> str:
+    out = StringIO()
+    Console(file=out, width=width, markup=False, highlight=False, emoji=False, color_system=None).print(
+        render_why(answer)
+    )
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_every_answer_is_shown_at_every_width(answers: dict[str, dict[str, Any]], width: int) -> None:
+    for answer in answers.values():
+        text = shown(answer, width=width)
+        assert "night shift" in " ".join(text.split())
+        assert all(len(line) <= width for line in text.splitlines())
+
+
+def test_sentences_come_first_and_say_the_answer(answers: dict[str, dict[str, Any]]) -> None:
+    for name, said in (
+        ("worse", "could run the job and costs"),
+        ("ruled out", "cannot run the job as asked: constraints.price_kinds"),
+        ("no plan", "the job has no plan at all"),
+        ("absent", "no offer of it"),
+        ("chosen", "is what the plan runs on"),
+    ):
+        text = " ".join(shown(answers[name]).split())
+        assert said in text, name
+        assert text.index(said) < 400, name
+
+
+def test_why_there_is_no_plan_shows_how_far_each_requirement_is_missed(answers: dict[str, dict[str, Any]]) -> None:
+    text = shown(answers["no plan"])
+    assert "Why there is no plan" in text
+    assert "short by" in text
+
+
+def test_what_carbon_decides_is_told_in_kg(answers: dict[str, dict[str, Any]]) -> None:
+    why = answers["carbon"]["why"]
+    assert why["objective"] == {"of": "carbon", "unit": "kg CO2e"}
+    assert all(each["gain"]["unit"] == "kg CO2e" for each in why["requirements"])
+    assert why["about"]["wins_at"] is None
+
+
+def test_names_that_a_stranger_chose_stay_text(answers: dict[str, dict[str, Any]]) -> None:
+    hostile = "[red]x[/red]\x1b[2J\u202e"
+    answer = deepcopy(answers["worse"])
+    answer["why"]["job"]["name"] = hostile
+    answer["why"]["about"]["named"] |= {"text": hostile, "names": [hostile]}
+    answer["why"]["about"]["best"]["plan"]["phases"][0]["region"] = hostile
+    answer["why"]["summary"] = [hostile]
+    text = shown(answer)
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "[red]x[/red]" in text
