@@ -1,6 +1,7 @@
 """The portfolio as a plan: what each job runs on and when, what was left out and why, how busy the pools are."""
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -46,24 +47,32 @@ def plan_portfolio(
     limits: Limits,
     report: Callable[[Progress], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Document:
     """The best plan found for all jobs together, with its proven gap, as the object that every door gives.
 
     `report` is told where the search stands; `cancelled` is asked at least every second, and once it says yes the
     answer is the best plan so far.
 
-    `limits` bound the search, which begins once every job's configurations are known. Raises `UnusableInput` for
-    jobs that contradict themselves and portfolios too large for the memory.
+    The time limit counts from the call: jobs whose configurations are not known when it is up are left out by name,
+    and a first plan is made of the others in any case. Raises `UnusableInput` for jobs that contradict themselves and
+    portfolios too large for the memory.
     """
+    began, limit = clock(), limits.time_limit_s
+
+    def stop() -> bool:
+        return (limit is not None and clock() - began >= limit) or (cancelled is not None and cancelled())
+
     pools = pools_of(portfolio, columns, owned, settings)
-    assembled = assemble(portfolio, pools, settings)
+    assembled = assemble(portfolio, pools, settings, stop=stop)
     found = search(
         assembled.instance,
         seed=limits.seed,
-        time_limit_s=limits.time_limit_s,
+        time_limit_s=None if limit is None else max(0.0, limit - (clock() - began)),
         iterations=limits.iterations,
         report=report,
         cancelled=cancelled,
+        clock=clock,
     )
     return _Answer(portfolio, pools, assembled, found).document(columns.snapshot_id, settings, limits)
 
@@ -96,7 +105,7 @@ class _Answer:
                 "left_out_usd": usd_text(round(lost * 1e6)),
                 "bound_usd": usd_text(math.floor(self.found.bound_usd * 1e6)),
                 "gap": float(f"{self.found.gap:.6g}"),
-                "proven": self.found.proven,
+                "proven": self.found.proven and not self.assembled.unseen,
                 "columns": len(self.instance.columns),
                 "configurations": len(self.assembled.options),
             },
@@ -105,6 +114,7 @@ class _Answer:
             "left_out": [self._left_out(j, explained=n < MOST_EXPLAINED) for n, j in enumerate(out)],
             "pools": self._pools(),
             "assumptions": self._assumptions(),
+            "warnings": self._warnings(limits),
         }
 
     def _job(self, number: int) -> Document:
@@ -136,6 +146,8 @@ class _Answer:
 
     def _reason(self, number: int) -> str:
         instance, each = self.instance, self.portfolio.jobs[number]
+        if number in self.assembled.unseen:
+            return "the time limit was up before it was looked at; give a longer one"
         mine = np.flatnonzero(instance.job == number)
         if not len(mine):
             rejected = self.assembled.rejected.get(number, {})
@@ -201,6 +213,20 @@ class _Answer:
             said.append("held commitments are open to the jobs whose price_kinds name their kind")
         if any(own is not None for own in self.pools.own):
             said.append("a run on own machines stays inside one of their free windows")
+        return said
+
+    def _warnings(self, limits: Limits) -> list[str]:
+        said = []
+        unseen, given = len(self.assembled.unseen), limits.time_limit_s
+        if unseen:
+            said.append(
+                f"{unseen} of {len(self.portfolio.jobs)} jobs were not looked at before the search had to end"
+                f"{'' if given is None else f' ({given:g} s)'}: cost, bound and gap are those of the others alone"
+            )
+        if not self.found.proven and not any(self.found.iterations.values()):
+            said.append(
+                "there was time for a first plan only; a longer time limit finds a cheaper one, and a better bound"
+            )
         return said
 
     def _time(self, slot: int) -> datetime:

@@ -6,9 +6,11 @@ into. Of configurations that draw on the same pools, only those stay that no oth
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from catalog.errors import UnusableInput
 from planner.answer import Choice
@@ -46,15 +48,25 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Assembled:
-    """The instance, the option behind each of its configurations, and why jobs without any have none."""
+    """The instance, the option behind each of its configurations, and why jobs without any have none.
+
+    `unseen` are jobs whose configurations were not worked out before the time was up.
+    """
 
     instance: Instance
     options: tuple[Option, ...]
     rejected: dict[int, dict[str, int]]
+    unseen: frozenset[int] = frozenset()
 
 
-def assemble(portfolio: Portfolio, pools: Pools, settings: PlannerSettings) -> Assembled:
-    """The portfolio as an instance. Raises `UnusableInput` where it would be too large, or a job contradicts itself."""
+def assemble(
+    portfolio: Portfolio, pools: Pools, settings: PlannerSettings, *, stop: Callable[[], bool] = lambda: False
+) -> Assembled:
+    """The portfolio as an instance. Raises `UnusableInput` where it would be too large, or a job contradicts itself.
+
+    Once `stop` says yes, jobs unlike any before stay unseen: they have no configurations, and are left out.
+    """
+    unseen: set[int] = set()
     seen: dict[object, tuple[tuple[Option, ...], dict[str, int]]] = {}
     options: list[Option] = []
     job: list[int] = []
@@ -62,6 +74,9 @@ def assemble(portfolio: Portfolio, pools: Pools, settings: PlannerSettings) -> A
     columns = 0
     for number, each in enumerate(portfolio.jobs):
         key = replace(each.job, name="", start=None, deadline_hours=None, budget_usd=None, assumptions=())
+        if key not in seen and seen and stop():
+            unseen.add(number)
+            continue
         if key not in seen:
             seen[key] = _options(number, each, portfolio, pools, settings)
         every, why = seen[key]
@@ -78,7 +93,12 @@ def assemble(portfolio: Portfolio, pools: Pools, settings: PlannerSettings) -> A
                 "give a longer slot, a shorter horizon or fewer jobs"
             )
             raise UnusableInput.at("slot", message=message)
-    return Assembled(instance=_instance(portfolio, pools, options, job), options=tuple(options), rejected=rejected)
+    return Assembled(
+        instance=_instance(portfolio, pools, options, job),
+        options=tuple(options),
+        rejected=rejected,
+        unseen=frozenset(unseen),
+    )
 
 
 def _release(portfolio: Portfolio, each: PortfolioJob) -> int:
@@ -118,10 +138,12 @@ def _options(
     slots = np.ceil(table.bill.hours_kept / portfolio.slot_hours - ROUNDING_HOURS)
     fits = slots <= portfolio.slots
     table, slots = table.take(fits), np.maximum(1, slots[fits]).astype(np.int64)
-    draws = [_draws(pools, table, i) for i in range(len(table))]
+    draws = _draws(pools, table)
     cost = np.rint(table.bill.cost_usd * 1e6)
-    kept = _undominated(cost.tolist(), slots.tolist(), draws)
-    options = tuple(Option(choice=in_words(found, table, i), slots=int(slots[i]), uses=draws[i] or ()) for i in kept)
+    likely = _cheaper_or_sooner(cost, slots, draws)
+    table, slots, draws, cost = table.take(likely), slots[likely], draws.take(likely), cost[likely]
+    kept = _undominated(cost.tolist(), slots.tolist(), [draws.of(i) for i in range(len(table))])
+    options = tuple(Option(choice=in_words(found, table, i), slots=int(slots[i]), uses=draws.of(i)) for i in kept)
     return options, _why(found, bool(len(found.table)))
 
 
@@ -129,27 +151,64 @@ def _why(found: Candidates, any_runs: bool) -> dict[str, int]:
     return {"longer than the whole horizon": len(found.table)} if any_runs else dict(found.rejected)
 
 
-def _draws(pools: Pools, table: Configurations, i: int) -> tuple[tuple[int, float], ...] | None:
-    """(pool, units) of everything that configuration i of the table uses; None if it cannot be counted."""
-    market, place, nodes = int(table.market[i]), int(table.place[i]), float(table.nodes[i])
-    type_index = int(pools.markets[market].snapshot.type_index[place])
-    own, held = pools.own[market], pools.held[market]
-    if own is not None:
-        return ((own[type_index], nodes),)
-    if held is not None:
-        return ((held[place], nodes),)
-    uses = tuple((pool, nodes * float(each[type_index])) for pool, each in pools.of_type[market])
-    return None if any(math.isnan(units) for _, units in uses) else uses
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Draws:
+    """`pool` and `units` (N, W) that configurations draw on, padded with pool -1; nan units cannot be counted."""
+
+    pool: NDArray[np.int64]
+    units: NDArray[np.float64]
+
+    def take(self, which: NDArray[np.int64]) -> "_Draws":
+        """The draws of some of the configurations."""
+        return _Draws(pool=self.pool[which], units=self.units[which])
+
+    def of(self, i: int) -> tuple[tuple[int, float], ...]:
+        """(pool, units) of everything that configuration i draws on."""
+        pairs = zip(self.pool[i].tolist(), self.units[i].tolist(), strict=True)
+        return tuple((pool, units) for pool, units in pairs if pool >= 0)
 
 
-def _undominated(cost: list[float], slots: list[int], draws: list[tuple[tuple[int, float], ...] | None]) -> list[int]:
+def _draws(pools: Pools, table: Configurations) -> _Draws:
+    """What every configuration of the table draws on."""
+    width = max([1, *(len(each) for each in pools.of_type)])
+    pool, units = np.full((len(table), width), -1), np.zeros((len(table), width))
+    for market, snapshot in enumerate(each.snapshot for each in pools.markets):
+        mine = np.flatnonzero(table.market == market)
+        place, nodes = table.place[mine], table.nodes[mine].astype(np.float64)
+        own, held = pools.own[market], pools.held[market]
+        of_type = snapshot.type_index[place]
+        if own is not None or held is not None:
+            pool[mine, 0] = np.array(own)[of_type] if own is not None else np.array(held)[place]
+            units[mine, 0] = nodes
+            continue
+        for use, (which, each) in enumerate(pools.of_type[market]):
+            pool[mine, use], units[mine, use] = which, nodes * each[of_type]
+    return _Draws(pool=pool, units=units)
+
+
+def _cheaper_or_sooner(cost: NDArray[np.float64], slots: NDArray[np.int64], draws: _Draws) -> NDArray[np.int64]:
+    """Of configurations that draw alike, those that none is both cheaper than and as fast; none that cannot be counted."""
+    counted = np.flatnonzero(~np.isnan(draws.units).any(axis=1))
+    alike = np.concatenate((draws.pool[counted], draws.units[counted]), axis=1)
+    _, kind = np.unique(alike, axis=0, return_inverse=True)
+    kind = kind.reshape(-1)
+    order = np.lexsort((counted, slots[counted], cost[counted], kind))
+    kind, soon = kind[order], slots[counted][order]
+    # The fastest so far of a kind: kinds apart by more than any number of slots, so that one running minimum does.
+    far = int(soon.max(initial=0)) + 1
+    least = np.minimum.accumulate(soon - kind * far)
+    kept = np.append(True, soon[1:] - kind[1:] * far < least[:-1])[: len(order)]
+    return np.sort(counted[order[kept]])
+
+
+def _undominated(cost: list[float], slots: list[int], draws: list[tuple[tuple[int, float], ...]]) -> list[int]:
     """Those that nothing on the same pools, and nothing without a pool, beats in cost, slots and units."""
-    order = sorted((i for i in range(len(cost)) if draws[i] is not None), key=lambda i: (cost[i], slots[i], i))
+    order = sorted(range(len(cost)), key=lambda i: (cost[i], slots[i], i))
     by_pools: dict[tuple[int, ...], list[tuple[int, tuple[float, ...]]]] = {}
     free_slots = math.inf
     kept: list[int] = []
     for i in order:
-        uses = draws[i] or ()
+        uses = draws[i]
         key, units = tuple(pool for pool, _ in uses), tuple(each for _, each in uses)
         if slots[i] >= free_slots:
             continue
@@ -172,9 +231,10 @@ def _instance(portfolio: Portfolio, pools: Pools, options: list[Option], job: li
     cost = np.array([option.cost_usd for option in options])
     dearest = np.zeros(len(portfolio.jobs))
     np.maximum.at(dearest, np.array(job, np.int64), cost)
+    runnable = set(job)
     penalty = [
         # What nothing can run is left out of every plan alike, and so counts for nothing.
-        0.0 if dearest[j] == 0 and j not in set(job) else _penalty(each, float(dearest[j]))
+        0.0 if j not in runnable else _penalty(each, float(dearest[j]))
         for j, each in enumerate(portfolio.jobs)
     ]
     return Instance(

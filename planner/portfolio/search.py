@@ -125,6 +125,7 @@ class _Search:
         clock: Callable[[], float],
     ) -> None:
         self._clock, self._began, self._cancelled = clock, clock(), cancelled
+        self._wall = clock is time.perf_counter
         self._limit, self._most, self._report = limits.time_limit_s, limits.iterations, report
         self.instance, self.columns = instance, instance.columns
         self.table = Timetable(instance, self.columns)
@@ -268,6 +269,8 @@ class _Search:
             stop=lambda: self._over(until),
             relative_gap=PROVEN / 2,
             nodes=None if self._limit is not None else self._most,
+            # Inside its own heuristics HiGHS asks nobody, and heeds its own clock alone, which is the wall's.
+            time_limit_s=until * self._limit - self._elapsed() if self._limit is not None and self._wall else None,
             told=told,
         )
         if solved.column is not None:
