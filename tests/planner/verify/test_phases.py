@@ -1,0 +1,188 @@
+"""Plans in phases and with a standby: every figure, the order, the bound over any number of phases, the rule replayed."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from planner.job import Constraints, DataSource, Preset, TrainingJob
+from planner.spot.net import NetTerms, Pairs
+from planner.verify import simulated as replay
+from planner.verify.claim import Claim
+from planner.verify.context import context_of
+from planner.verify.pairs import in_phases
+from planner.verify.simulated import simulated
+from tests.planner.small_catalogues import START, random_job
+from tests.planner.verify.answers import (
+    SETTINGS,
+    Path,
+    answer_of,
+    changed,
+    checked,
+    names,
+    numbers,
+    small_columns,
+    tampered,
+    with_id,
+)
+
+JOB = TrainingJob(
+    name="moves",
+    workload=Preset(model="gpt2", tokens=2e9),
+    start=START,
+    deadline_hours=4.0,
+    budget_usd=50_000.0,
+    constraints=Constraints(max_nodes=3),
+    data=DataSource(provider="aws", region="us-east-1", dataset_gb=300.0),
+)
+COLUMNS = small_columns(random.Random(36), types=1, offers=14)
+MOVES = answer_of(JOB, COLUMNS)
+STANDS_BY = replace(JOB, deadline_hours=6.0, budget_usd=None, constraints=Constraints(max_nodes=2))
+SPOT_COLUMNS = small_columns(random.Random(103), types=1, offers=14)
+NETTED = answer_of(STANDS_BY, SPOT_COLUMNS)
+#: What a plan in phases is made of; alternatives and the like are those of any plan.
+OF_PHASES = ("phases", "cost_usd", "hours", "deadline_probability", "carbon_kg", "certificate")
+
+
+def figure(path: Path) -> str:
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def test_the_answers_are_what_the_tests_are_about() -> None:
+    assert [each["role"] for each in MOVES["plan"]["phases"]] == ["planned", "planned"]
+    assert [each["role"] for each in NETTED["plan"]["phases"]] == ["planned", "standby"]
+    assert checked(MOVES, JOB, COLUMNS).wrong == ()
+    found = checked(NETTED, STANDS_BY, SPOT_COLUMNS)
+    assert found.wrong == ()
+    assert "replayed" in {each.rule.name for each in found.checks}
+
+
+def test_every_number_of_a_plan_in_phases_is_named_when_it_is_changed() -> None:
+    missed = []
+    for path, value in numbers(MOVES["plan"]):
+        if path[0] in OF_PHASES:
+            wrong = names(checked(tampered(MOVES, path, changed(value)), JOB, COLUMNS))
+            if figure(path) not in wrong and not (path[-1] == "nodes" and wrong):
+                missed.append((figure(path), sorted(wrong)))
+    assert missed == []
+
+
+def test_every_number_of_a_plan_with_a_standby_is_named_when_it_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "RUNS", 60)
+    paths = [(path, value) for path, value in numbers(NETTED["plan"]) if path[0] in OF_PHASES]
+    missed = []
+    for path, value in random.Random(4).sample(paths, 30):
+        wrong = names(checked(tampered(NETTED, path, changed(value)), STANDS_BY, SPOT_COLUMNS))
+        if figure(path) not in wrong and not (path[-1] == "nodes" and wrong):
+            missed.append((figure(path), sorted(wrong)))
+    assert missed == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("phases", 1, "starts_at"), "2026-11-21T00:00:01Z"),
+        (("phases", 0, "role"), "standby"),
+        (("phases", 1, "moved", "from", "region"), "elsewhere"),
+        (("phases", 1, "moved"), None),
+        (("phases", 0, "moved"), {"checkpoint_gb": 1.0}),
+        (("phases", 1, "cost_usd", "expected"), "0.01"),
+        (("finishes_at",), "2026-11-22T00:00:00Z"),
+    ],
+)
+def test_what_a_phase_takes_over_and_when_it_starts_is_held_to_the_phase_before(path: Path, value: object) -> None:
+    assert not checked(tampered(MOVES, path, value), JOB, COLUMNS).verified
+
+
+def test_shares_that_are_not_the_whole_work_are_named() -> None:
+    first = MOVES["plan"]["phases"][0]["share"]
+    wrong = checked(tampered(MOVES, ("phases", 0, "share"), round(first - 0.2, 5)), JOB, COLUMNS).wrong
+    assert any("do not sum to the whole work" in each.why for each in wrong)
+
+
+def test_more_phases_than_the_job_allows_are_refused() -> None:
+    alone = replace(JOB, constraints=replace(JOB.constraints, max_phases=1))
+    wrong = checked(MOVES, alone, COLUMNS).wrong
+    assert any(each.why == "more phases than constraints.max_phases" for each in wrong)
+
+
+def test_a_plan_that_stays_where_moving_is_cheaper_is_refuted_by_the_pair() -> None:
+    alone = replace(JOB, constraints=replace(JOB.constraints, max_phases=1))
+    answer = answer_of(alone, COLUMNS)
+    wrong = [each for each in checked(with_id(answer), JOB, COLUMNS).wrong if each.check == "bound"]
+    assert any("in phases, " in each.why for each in wrong)
+
+
+@hypothesis_settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6))
+def test_no_plan_that_the_planner_finds_costs_less_than_the_bound_of_straight_lines(seed: int) -> None:
+    draw = random.Random(seed)
+    columns = small_columns(draw)
+    job = replace(random_job(draw), deadline_hours=draw.uniform(1, 60), budget_usd=None)
+    answer = answer_of(job, columns)
+    if answer["outcome"] != "planned" or any(each["role"] == "standby" for each in answer["plan"]["phases"]):
+        return
+    claim = Claim(part="plan", body=answer["plan"], job=job, start=START, settings=SETTINGS)
+    found = in_phases(context_of(claim, columns, ()), float("inf"))
+    assert found is not None
+    assert found.least_usd is not None
+    assert found.least_usd <= float(answer["plan"]["cost_usd"]["expected"]) * (1 + 1e-9) + 1e-6
+
+
+def _pair(**changes: float) -> Pairs:
+    figures = {
+        "work_hours": 20.0,
+        "log_sigma": 0.0,
+        "rate": 1e-9,
+        "checkpoint_hours": 0.01,
+        "usd_per_hour": 1.0,
+        "storage_usd_per_hour": 0.0,
+        "fixed_usd": 0.0,
+        "step_hours": 1 / 3600,
+        "minimum_hours": 1 / 60,
+        "standby_work_hours": 20.0,
+        "standby_log_sigma": 0.0,
+        "standby_usd_per_hour": 4.0,
+        "standby_storage_usd_per_hour": 0.0,
+        "standby_fixed_usd": 0.0,
+        "standby_step_hours": 1 / 3600,
+        "standby_minimum_hours": 1 / 60,
+        "changeover_hours": 0.25,
+    } | changes
+    zero = np.zeros(1, np.int64)
+    return Pairs(spot=zero, standby=zero, **{name: np.array([value]) for name, value in figures.items()})
+
+
+TERMS = NetTerms(deadline_hours=40.0, confidence=0.9, setup_hours=0.25, restart_hours=0.25, wait_hours=0.0)
+
+
+def test_a_run_that_nobody_interrupts_never_calls_its_standby() -> None:
+    found = simulated(_pair(), TERMS, 1.0)
+    assert found.called.mean == 0.0
+    assert found.spot_hours.mean == pytest.approx(0.25 + 20 + 20 * 0.01)
+
+
+def test_a_run_without_slack_calls_its_standby_at_once() -> None:
+    found = simulated(_pair(), replace(TERMS, deadline_hours=21.0), 1.0)
+    assert found.called.mean == 1.0
+    assert found.standby_hours.mean == pytest.approx(20.25)
+
+
+def test_a_spot_that_is_slower_than_its_standby_is_left_when_the_slack_is_used_up() -> None:
+    found = simulated(_pair(work_hours=80.0), replace(TERMS, deadline_hours=30.0), 1.0)
+    # Each hour on spot saves a quarter of one on the standby: after h hours, 0.25 + h + 1 + 0.25 + 20 - h / 4 = 30.
+    assert found.called.mean == 1.0
+    assert found.spot_hours.mean == pytest.approx(0.25 + 8.5 / 0.75, abs=1.5)
+
+
+def test_a_figure_outside_of_what_chance_allows_is_refused() -> None:
+    found = simulated(_pair(rate=0.05), replace(TERMS, deadline_hours=27.0), 1.0)
+    assert found.called.allows(found.called.mean + 2 * found.called.error)
+    assert not found.called.allows(found.called.mean + 0.2)
