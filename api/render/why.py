@@ -207,8 +207,12 @@ def _changed(each: Part) -> str:
     on = " then ".join(rented(phase) for phase in each["phases"])
     if float(each["extra_usd"]) == 0 and abs(each["extra_hours"]) < 1e-6:
         return "changes nothing"
+    kg = each["extra_carbon_kg"]
+    carbon = "" if kg is None else f", {kg:+.3g} kg CO2e"
     needs = f", needs a deadline of {duration(each['deadline_hours'])}" if each["requirement"] == "budget_usd" else ""
-    return f"{usd(each['extra_usd'])} more, {each['extra_hours']:+.3g} h{needs}: {on}"
+    more = str(each["extra_usd"])
+    cost = f"{usd(more.removeprefix('-'))} {'less' if more.startswith('-') else 'more'}"
+    return f"{cost}, {each['extra_hours']:+.3g} h{carbon}{needs}: {on}"
 
 
 def _frontier(frontier: Part) -> list[RenderableType]:

@@ -1,7 +1,8 @@
 """What a day more or a thousand dollars less changes: exact steps, and the slopes between them.
 
 Steps are the points of the cost-time frontier around the plan. What a day more or less changes is planned anew. What a
-thousand dollars less or more changes is the fastest configuration for that money: the deadline that it needs. Slopes
+thousand dollars less or more changes is the fastest configuration for that money and the deadline that it needs (or the
+best of another objective within the deadline). Slopes
 are the duals of the choice relaxed to a mix of configurations (`planner.optimise.relaxed`).
 """
 
@@ -10,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.answer import Choice, Planned
+from planner.answer import Choice, Phase, Planned
 from planner.candidates.gather import Candidates, over
 from planner.choice import BEST, carbon_mg, cost_micros, in_words, pareto, soonest, whole_hours
 from planner.explain.frontier3 import surface
@@ -19,7 +20,7 @@ from planner.job import TrainingJob
 from planner.optimise.relaxed import relaxed
 from planner.optimise.single import Rows
 from planner.phases.cheapest import cheapest_course
-from planner.phases.course import Course
+from planner.phases.course import Course, on_one_configuration
 
 Ints = NDArray[np.int64]
 
@@ -44,14 +45,15 @@ class Change:
     """What another deadline (`deadline`) or another sum of money (`budget_usd`) changes.
 
     `by` is in hours or micro-dollars. Without a plan at that (`extra` None) the changed requirement cannot be met. `extra`
-    micro-dollars and `extra_hours` (at the asked confidence) are told against the plan; `deadline_hours` is what the
-    changed plan needs.
+    micro-dollars, `extra_hours` (at the asked confidence) and `extra_kg` (None where unknown) are told against the plan;
+    `deadline_hours` is what the changed plan needs.
     """
 
     requirement: str
     by: float
     extra: int | None
     extra_hours: float | None
+    extra_kg: float | None
     deadline_hours: float | None
     phases: tuple[Choice, ...]
 
@@ -114,41 +116,50 @@ def _by(found: Candidates, deadline_hours: float) -> Course | None:
 
 def _changed(requirement: str, by: float, plan: Planned, other: Course | None) -> Change:
     if other is None:
-        return Change(requirement=requirement, by=by, extra=None, extra_hours=None, deadline_hours=None, phases=())
+        return _impossible(requirement, by)
+    kg = [carbon_of(each.phases) for each in (other, plan)]
     return Change(
         requirement=requirement,
         by=by,
         extra=other.cost.expected - plan.cost.expected,
         extra_hours=other.hours.confident - plan.hours.confident,
+        extra_kg=None if kg[0] is None or kg[1] is None else kg[0] - kg[1],
         deadline_hours=deadline_for(other.hours.confident),
         phases=tuple(phase.choice for phase in other.phases),
     )
 
 
+def _impossible(requirement: str, by: float) -> Change:
+    return Change(
+        requirement=requirement, by=by, extra=None, extra_hours=None, extra_kg=None, deadline_hours=None, phases=()
+    )
+
+
+def carbon_of(phases: tuple[Phase, ...]) -> float | None:
+    """kg of all phases; None where some phase's carbon is unknown."""
+    kg = [phase.carbon_kg for phase in phases]
+    return None if None in kg else sum(each for each in kg if each is not None)
+
+
 def _money(found: Candidates, plan: Planned) -> list[Change]:
-    """The fastest run for a thousand dollars less and more than the plan costs."""
-    table, mine = found.table, plan.cost.expected
+    """What a thousand dollars less and more than the plan costs buy, on one configuration.
+
+    Of a plan of least cost less money takes a later deadline, so the fastest run for it is told; of another objective
+    the best of that within the deadline.
+    """
+    table, mine, job = found.table, plan.cost.expected, plan.job
     amount = THOUSAND_MICROS if mine >= 2 * THOUSAND_MICROS else mine // 10
     changes = []
-    for by in (-amount, amount):
+    for by in (-amount, amount) if amount else ():
         among = cost_micros(table) <= mine + by
-        index = soonest(table, among) if amount else None
-        choice = None if index is None else in_words(found, table, index)
+        if job.objective != "cost":
+            among &= over(table, job.deadline_hours, None) == 0
+        index = (soonest if job.objective == "cost" else BEST[job.objective])(table, among)
+        other = None if index is None else on_one_configuration(found, index)
         # More money that buys no time changes nothing.
-        if amount and (by < 0 or (choice is not None and choice.hours.confident < plan.hours.confident)):
-            changes.append(_paid(by, choice, plan))
+        if by < 0 or (other is not None and other.hours.confident < plan.hours.confident) or job.objective != "cost":
+            changes.append(_changed("budget_usd", float(by), plan, other))
     return changes
-
-
-def _paid(by: int, choice: Choice | None, plan: Planned) -> Change:
-    return Change(
-        requirement="budget_usd",
-        by=float(by),
-        extra=None if choice is None else choice.cost.expected - plan.cost.expected,
-        extra_hours=None if choice is None else choice.hours.confident - plan.hours.confident,
-        deadline_hours=None if choice is None else deadline_for(choice.hours.confident),
-        phases=() if choice is None else (choice,),
-    )
 
 
 def duals(job: TrainingJob, found: Candidates, front: Ints) -> dict[str, float]:

@@ -11,7 +11,7 @@ from planner.document import UNITS, choice_document, moment
 from planner.explain.binding import Binding
 from planner.explain.frontier3 import Frontier3
 from planner.explain.infeasible import searched_nodes
-from planner.explain.steps import Change, Step, Steps
+from planner.explain.steps import Change, Step, Steps, carbon_of
 from planner.explain.why import About, BreakEven, Run, Why
 from planner.explain.why_words import summary
 from planner.job import TrainingJob
@@ -60,17 +60,11 @@ def _plan(plan: Run) -> Document:
         "breakdown": _parts(plan.cost),
         "hours": _round(plan.hours.expected),
         "hours_confident": _round(plan.hours.confident),
-        "carbon_kg": _maybe(carbon_of(plan)),
+        "carbon_kg": _maybe(carbon_of(plan.phases)),
         "phases": [
             choice_document(phase.choice) | {"role": phase.role, "share": _round(phase.share)} for phase in plan.phases
         ],
     }
-
-
-def carbon_of(plan: Run) -> float | None:
-    """kg of the whole plan; None where some phase's carbon is unknown."""
-    kg = [phase.carbon_kg for phase in plan.phases]
-    return None if None in kg else sum(each for each in kg if each is not None)
 
 
 def _parts(cost: Cost) -> Document:
@@ -79,7 +73,7 @@ def _parts(cost: Cost) -> Document:
 
 def _extra(other: Run, plan: Planned) -> Document:
     """What another plan costs and takes more, part by part; less is negative."""
-    kg, mine = carbon_of(other), carbon_of(plan)
+    kg, mine = carbon_of(other.phases), carbon_of(plan.phases)
     return {
         "usd": usd_text(other.cost.expected - plan.cost.expected),
         "breakdown": {part: usd_text(getattr(other.cost, part) - getattr(plan.cost, part)) for part in PARTS},
@@ -198,6 +192,7 @@ def _change(each: Change) -> Document:
         "possible": each.extra is not None,
         "extra_usd": None if each.extra is None else usd_text(each.extra),
         "extra_hours": _maybe(each.extra_hours),
+        "extra_carbon_kg": _maybe(each.extra_kg),
         "deadline_hours": _maybe(each.deadline_hours),
         "phases": [choice_document(choice) for choice in each.phases],
     }

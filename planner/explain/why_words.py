@@ -3,11 +3,14 @@
 from catalog.money import usd_display, usd_text
 from planner.answer import Choice, Infeasible, Planned, Relaxation
 from planner.candidates.requirements import BIT
+from planner.explain.steps import carbon_of
 from planner.explain.why import About, BreakEven, Run, Why
 
 #: More names than these make no sentence.
 MOST_NAMES = 4
 
+#: Times closer than this are told as equal.
+_NO_HOURS = 0.01
 _BETTER = {"cost": "cheaper", "time": "faster", "carbon": "cleaner"}
 
 
@@ -44,12 +47,30 @@ def _about(about: About, chosen: Planned | Infeasible) -> tuple[str, ...]:
         )
     if best is None or isinstance(chosen, Infeasible):
         return ()
-    more = best.cost.expected - chosen.cost.expected
-    hours = best.hours.confident - chosen.hours.confident
     how = "is part of the plan; alone it" if about.verdict == "partly_chosen" else "could run the job and"
-    time = f", and takes {abs(hours):.3g} h {'longer' if hours > 0 else 'less'}" if abs(hours) > 0.01 else ""
-    cost = f"costs {usd_display(more)} more" if more >= 0 else f"costs {usd_display(-more)} less"
-    return (f"{what} {how} {cost}{time}: {_run(best)}", *_wins(about.break_even, chosen), *_worth(about, chosen))
+    return (
+        f"{what} {how} {_against(best, chosen)}: {_run(best)}",
+        *_wins(about.break_even, chosen),
+        *_worth(about, chosen),
+    )
+
+
+def _against(other: Run, chosen: Planned) -> str:
+    """What another run costs, takes and emits more than the plan, what the plan makes least first."""
+    hours = other.hours.confident - chosen.hours.confident
+    kg = [carbon_of(each.phases) for each in (other, chosen)]
+    more = {
+        "cost": f"costs {usd_display(abs(money := other.cost.expected - chosen.cost.expected))} {_more(money)}",
+        "time": f"takes {abs(hours):.3g} h {_more(hours)}" if abs(hours) > _NO_HOURS else "",
+        "carbon": "" if kg[0] is None or kg[1] is None else f"emits {abs(kg[0] - kg[1]):.3g} kg {_more(kg[0] - kg[1])}",
+    }
+    aim = chosen.job.objective
+    told = [more[aim], *(more[each] for each in ("cost", "time") if each != aim)]
+    return ", ".join(each for each in told if each)
+
+
+def _more(value: float) -> str:
+    return "more" if value >= 0 else "less"
 
 
 def in_short(about: About) -> str:
@@ -87,10 +108,9 @@ def _worth(about: About, chosen: Planned | Infeasible) -> tuple[str, ...]:
         return ()
     if isinstance(about.without, Infeasible):
         return (f"without it there is no plan: {_conflicts(about.without)}",)
-    saves = about.without.cost.expected - chosen.cost.expected
-    if saves == 0 and about.without.hours == chosen.hours:
+    if about.without is chosen:
         return ("having it is worth nothing: the plan does without",)
-    return (f"having it is worth {usd_display(saves)}: the best plan without is {_run(about.without)}",)
+    return (f"without it the best plan {_against(about.without, chosen)}: {_run(about.without)}",)
 
 
 def _without_chosen(other: Run | Infeasible | None, chosen: Planned) -> list[str]:
@@ -99,8 +119,7 @@ def _without_chosen(other: Run | Infeasible | None, chosen: Planned) -> list[str
     names = ", ".join(sorted({phase.choice.accelerator for phase in chosen.phases}))
     if isinstance(other, Infeasible):
         return [f"without {names} there is no plan: {_conflicts(other)}"]
-    more = other.cost.expected - chosen.cost.expected
-    return [f"without {names} the best plan costs {usd_display(more)} more: {_run(other)}"]
+    return [f"without {names} the best plan {_against(other, chosen)}: {_run(other)}"]
 
 
 def _conflicts(found: Infeasible) -> str:
