@@ -4,6 +4,7 @@ Each configuration is marked with the requirements it breaks. A set of requireme
 of them; a mark that holds no other mark is a least way out.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import combinations
@@ -15,6 +16,7 @@ from planner.verify.counts import counts
 from planner.verify.enumeration import Priced
 from planner.verify.ledger import Path
 from planner.verify.named import second_text
+from planner.verify.pairs import in_phases
 from planner.verify.rules import REQUIREMENTS
 from planner.verify.survey import Survey, by_carbon, by_cost, by_time
 from planner.verify.wording import asked, needed
@@ -36,6 +38,11 @@ def check_infeasible(context: Context) -> dict[str, object]:
     fits = next((each for each in context.enumeration.priced(context.open_lots, most) if not each.broken), None)
     what = "" if fits is None else f"{fits.nodes} x {fits.lot.machine.type.name} in {':'.join(fits.lot.place)}"
     ledger.holds(CHECK, ("conflicts",), fits is None, what, f"{what} meets every requirement")
+    phased = None if fits is not None else in_phases(context, _budget_micros(job))
+    if phased is not None and phased.cheapest is not None:
+        micros, words = phased.cheapest
+        why = f"{words} meets every requirement for {micros / 1e6:.2f} USD, in two phases"
+        ledger.holds(CHECK, ("conflicts",), False, words, why)
     nodes = max(most, min(MOST_NODES, 4 * most))
     variants = {False: context} | ({True: _at_any_precision(context)} if job.training.precision != "auto" else {})
     ways: dict[Mark, Priced] = {}
@@ -52,10 +59,16 @@ def check_infeasible(context: Context) -> dict[str, object]:
         "offers_that_can_be_had": sum(lot.size for lot in context.shelves.lots if not lot.reason),
         "configurations": sum(marks.values()),
         "nodes_up_to": nodes,
+        "pairs_in_phases_priced_exactly": 0 if phased is None else phased.priced,
         "marks": {
             " + ".join(_ordered(mark)): number for mark, number in sorted(marks.items(), key=lambda one: -one[1])[:8]
         },
     }
+
+
+def _budget_micros(job: TrainingJob) -> float:
+    """What a plan must cost less than to keep the budget; inf without one."""
+    return math.inf if job.budget_usd is None else math.floor(job.budget_usd * 1e6 * (1 + 1e-15)) + 1.0
 
 
 def _at_any_precision(context: Context) -> Context:

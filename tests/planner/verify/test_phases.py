@@ -120,6 +120,18 @@ def test_a_plan_that_stays_where_moving_is_cheaper_is_refuted_by_the_pair() -> N
     assert any("in phases, " in each.why for each in wrong)
 
 
+def test_a_job_that_only_moving_makes_possible_is_not_infeasible() -> None:
+    alone = replace(JOB, constraints=replace(JOB.constraints, max_phases=1))
+    cost = float(MOVES["plan"]["cost_usd"]["expected"])
+    dear = float(answer_of(alone, COLUMNS)["plan"]["cost_usd"]["expected"])
+    budget = (cost + dear) / 2
+    answer = answer_of(replace(alone, budget_usd=budget), COLUMNS)
+    assert answer["outcome"] == "infeasible"
+    assert checked(answer, replace(alone, budget_usd=budget), COLUMNS).wrong == ()
+    wrong = checked(answer, replace(JOB, budget_usd=budget), COLUMNS).wrong
+    assert any("in two phases" in each.why for each in wrong)
+
+
 @hypothesis_settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6))
 def test_no_plan_that_the_planner_finds_costs_less_than_the_bound_of_straight_lines(seed: int) -> None:
