@@ -79,6 +79,7 @@ def _plan(plan: Planned, job: Document, version: str) -> Document:
             "columns": certificate.columns,
             "rejected": dict(sorted(plan.proof.rejected.items())),
             "solver": certificate.solver,
+            **({"over": list(certificate.over)} if certificate.over else {}),
         },
         "sensitivity": {
             "deadline_usd_per_hour": _round(plan.sensitivity.deadline_usd_per_hour),

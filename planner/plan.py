@@ -15,7 +15,7 @@ from planner.choice import BEST, carbon_mg, cost_micros, in_words, pareto, whole
 from planner.estimate.learned import learned_from
 from planner.explain.alternatives import alternatives, commitments
 from planner.explain.infeasible import explain
-from planner.explain.objectives import objective_notes, unknown_carbon
+from planner.explain.objectives import objective_notes, plans_one_configuration, unknown_carbon
 from planner.explain.sensitivity import NOT_OF_COST, around, break_even_price, sensitivity
 from planner.explain.statements import assumptions, region_notes, warnings
 from planner.job import TrainingJob
@@ -26,6 +26,7 @@ from planner.pareto import nondominated
 from planner.past_runs import PastRun
 from planner.phases.cheapest import Best, cheapest_course
 from planner.phases.course import Course
+from planner.phases.proof import over_phases
 from planner.question import Question
 from planner.settings import PlannerSettings
 from planner.workload import work_of
@@ -90,7 +91,12 @@ def _planned(found: Candidates, broken: Marks, chosen: int | None, best: Best, *
         hours=course.hours,
         deadline_probability=course.deadline_probability,
         proof=Proof(
-            certificate=_certified(question.job, table, front, chosen, best),
+            certificate=over_phases(
+                _certified(question.job, table, front, chosen, best),
+                best.searched,
+                len(found.shares),
+                1 if plans_one_configuration(question.job) else question.job.constraints.max_phases,
+            ),
             offers_considered=found.offers_considered,
             configurations_considered=len(table),
             rejected=with_late_and_dear(found, broken),

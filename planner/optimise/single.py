@@ -53,6 +53,7 @@ class Certificate:
 
     Where time or carbon was made least, `objective` and `bound` say what of it was proven, in its own unit, the gap is
     its gap, and the figures in USD are the least cost at which it can be had. With cost the two pairs are one.
+    `over` says which plans of several phases it stands above, and by what right.
     """
 
     chosen: int
@@ -65,6 +66,7 @@ class Certificate:
     of: str = "cost"
     objective: float | None = None
     bound: float | None = None
+    over: tuple[str, ...] = ()
 
 
 class NotProvenError(RuntimeError):

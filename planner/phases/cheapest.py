@@ -8,15 +8,16 @@ from planner.explain.objectives import plans_one_configuration
 from planner.nets.course import under_net
 from planner.nets.offers import Netted, cheapest_under_net
 from planner.phases.course import Course, in_phases, on_one_configuration
-from planner.phases.search import Phased, cheapest_in_phases
+from planner.phases.search import NOTHING_TO_SEARCH, Phased, Searched, search_phases
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Best:
-    """The cheapest course, and, if it has phases or a standby, what it was chosen from."""
+    """The cheapest course, what it was chosen from if it has phases or a standby, and how far the search for phases went."""
 
     course: Course
     phased: Phased | None = None
+    searched: Searched = NOTHING_TO_SEARCH
     netted: Netted | None = None
 
 
@@ -31,13 +32,14 @@ def cheapest_course(found: Candidates, chosen: int | None) -> Best | None:
     if plans_one_configuration(found.question.job):
         return None if one is None else Best(course=one)
     limit = limit_micros(found, chosen)
-    phased = cheapest_in_phases(found, limit)
+    searched = search_phases(found, limit)
+    phased = searched.best
     netted = cheapest_under_net(found, limit if phased is None else float(phased.found.micros))
     if netted is not None:
-        return Best(course=under_net(found, netted), netted=netted)
+        return Best(course=under_net(found, netted), searched=searched, netted=netted)
     if phased is not None:
-        return Best(course=in_phases(found, phased), phased=phased)
-    return None if one is None else Best(course=one)
+        return Best(course=in_phases(found, phased), phased=phased, searched=searched)
+    return None if one is None else Best(course=one, searched=searched)
 
 
 def limit_micros(found: Candidates, chosen: int | None) -> float:

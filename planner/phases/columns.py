@@ -28,11 +28,13 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from catalog.accelerators import accelerators
 from catalog.owned import OwnedMachine
 from planner.candidates.configurations import Configurations, run_of
 from planner.candidates.gather import Candidates
 from planner.cost.bill import Run
 from planner.cost.checkpoints import checkpoint_gb
+from planner.estimate.chips import PRECISIONS
 from planner.question import Question
 from planner.settings import PlannerSettings
 
@@ -208,18 +210,17 @@ def _places(found: Candidates, table: Configurations) -> tuple[Ints, tuple[tuple
 def _kin(found: Candidates, table: Configurations) -> Ints:
     """Configurations between which a run can move: the same software stack, and the same precision as planned."""
     kin = np.empty(len(table), np.int64)
-    numbers: dict[tuple[str, str], int] = {}
+    stacks = sorted({each.stack for each in accelerators().values()})
     for number, market in enumerate(found.question.markets):
         mine = np.flatnonzero(table.market == number)
         snapshot, estimates = market.snapshot, found.estimated[number].estimates
         shapes = snapshot.shapes
-        stack = [each.stack for each in shapes.accelerators]
-        code = shapes.accelerator[shapes.of_type[snapshot.type_index[table.place[mine]]]].astype(np.int64)
-        code = code * len(estimates.precisions) + estimates.precision[table.row[mine]]
-        distinct, which = np.unique(code, return_inverse=True)
-        names = [divmod(int(each), len(estimates.precisions)) for each in distinct]
-        known = [numbers.setdefault((stack[a], estimates.precisions[p]), len(numbers)) for a, p in names]
-        kin[mine] = np.array(known, np.int64)[which.reshape(-1)]
+        stack = np.array([stacks.index(each.stack) for each in shapes.accelerators], np.int64)
+        chip = shapes.accelerator[shapes.of_type[snapshot.type_index[table.place[mine]]]]
+        kin[mine] = (
+            stack[chip] * len(PRECISIONS)
+            + np.array([PRECISIONS.index(name) for name in estimates.precisions])[estimates.precision[table.row[mine]]]
+        )
     return kin
 
 

@@ -76,7 +76,7 @@ def in_phases(found: Candidates, phased: Phased) -> Course:
         cost=total_cost([each.choice.cost for each in planned]),
         hours=total_hours([each.choice.hours for each in planned]),
         deadline_probability=_in_time(found, phased, table),
-        notes=_notes(found, phased, planned),
+        notes=_notes(found, planned),
     )
 
 
@@ -152,7 +152,7 @@ def _in_time(found: Candidates, phased: Phased, table: Configurations) -> float 
     return NormalDist().cdf(low)
 
 
-def _notes(found: Candidates, phased: Phased, planned: list[Phase]) -> tuple[str, ...]:
+def _notes(found: Candidates, planned: list[Phase]) -> tuple[str, ...]:
     settings = found.question.settings
     said = [
         f"shares of the work are planned in steps of {100 / STEPS:g} %, and each phase does its own whatever the others take",
@@ -166,10 +166,5 @@ def _notes(found: Candidates, phased: Phased, planned: list[Phase]) -> tuple[str
         said.append(
             f"between regions a checkpoint travels at {settings.move_gbs:g} GB/s with no machine waiting for it; data "
             "are brought to each new region before its phase begins"
-        )
-    if phased.not_again:
-        said.append(
-            f"{phased.not_again} sequences were compared on each machine's best offers alone: another place of the same "
-            "machine, dearer but with a cheaper move, was not tried for them"
         )
     return tuple(said)

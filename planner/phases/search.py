@@ -15,7 +15,7 @@ least what the same plan on screened ones costs without its moves, and `planner.
 offers left out, at exactly the sequences that without their moves lie below the best plan.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import permutations
 
 import numpy as np
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.configurations import Configurations
 from planner.candidates.gather import Candidates
+from planner.optimise.phases import Lines
 from planner.phases.bounds import fast, hour_price, hour_prices, pairs_below, triples_below, worthwhile
 from planner.phases.columns import PhaseColumns, phase_columns, ranks
 from planner.phases.moves import Moves, moves
@@ -42,38 +43,54 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Phased:
-    """The cheapest plan of several phases: its shares, the columns it was chosen from, and the sequences compared.
-
-    `found` indexes `columns`; `sequences` are those that straight lines alone could not rule out, `not_again` of which were compared
-    on the screened offers alone.
-    """
+    """The cheapest plan of several phases: `found` indexes `columns`, the configurations of the last comparison."""
 
     columns: PhaseColumns
     moving: Moves
     found: Found
-    hour_price: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Searched:
+    """What came of the search, and how far it went.
+
+    `sequences` were priced; `not_again` of them on the screened offers alone. `open_` are the lines of the columns that
+    bounds leave open below the best plan: all others can only be part of dearer plans.
+    """
+
+    best: Phased | None
     sequences: int
-    not_again: int = 0
+    not_again: int
+    open_: Lines | None
+
+
+NOTHING_TO_SEARCH = Searched(best=None, sequences=0, not_again=0, open_=None)
 
 
 def cheapest_in_phases(found: Candidates, most_micros: float) -> Phased | None:
     """The cheapest plan of two or more phases in time that costs less than `most_micros`, or None if there is none."""
+    return search_phases(found, most_micros).best
+
+
+def search_phases(found: Candidates, most_micros: float) -> Searched:
+    """The same, with what the search looked at."""
     job = found.question.job
     phases = job.constraints.max_phases
     if job.budget_usd is not None:
         most_micros = min(most_micros, np.floor(job.budget_usd * 1e6 * (1 + 1e-15)) + 1)
     if phases < 2 or len(found.shares) < 2:
-        return None
+        return NOTHING_TO_SEARCH
     every = phase_columns(found, found.shares)
     mu = hour_price(every)
     if mu is None or not (fast(every) & (every.most_steps > 0)).any():
-        return None
+        return NOTHING_TO_SEARCH
     search = _Search(candidates=found, mu=mu, most_micros=most_micros)
     search.try_first(every)
     for count in range(2, phases + 1):
         search.try_all(every, count)
+    left = search.open_lines(phases)
     search.try_left_out()
-    return None if search.best is None else replace(search.best, sequences=search.compared, not_again=search.not_again)
+    return Searched(best=search.best, sequences=search.compared, not_again=search.not_again, open_=left)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -123,6 +140,20 @@ class _Search:
             there_and_back = np.stack((pairs[twice, again], pairs[twice, 1 - again], pairs[twice, again]), axis=1)
             self._compare(columns, there_and_back, bounds[twice], ordered=True)
 
+    def open_lines(self, phases: int) -> Lines | None:
+        """The lines of every column in a set whose bound lies below the best plan, each once."""
+        parts = [(columns, np.unique(sets[bounds < self.upper_usd])) for columns, sets, bounds, _ in self.open_]
+        parts = [(columns, which) for columns, which in parts if len(which)]
+        if not parts:
+            return None
+        keys = np.concatenate([_keys(columns, which) for columns, which in parts])
+        once = np.unique(keys, axis=0, return_index=True)[1]
+        names = ("fixed_usd", "slope_usd", "fixed_hours", "slope_hours", "data_usd", "caps", "kin")
+        lines = {
+            name: np.concatenate([getattr(columns, name)[which] for columns, which in parts])[once] for name in names
+        }
+        return Lines(**lines, deadline_hours=parts[0][0].deadline_hours, phases=phases)
+
     def try_left_out(self) -> None:
         """Offers that the screen left out, in the sequences that without their moves lie below the best plan."""
         left, self.open_ = self.open_, []
@@ -156,9 +187,13 @@ class _Search:
             before = None if self.best is None else self.best.found.micros
             better = best_shares(columns, moving, sequences, self.most_micros if before is None else before)
             if better is not None:
-                self.best = Phased(
-                    columns=columns, moving=moving, found=better, hour_price=self.mu, sequences=self.compared
-                )
+                self.best = Phased(columns=columns, moving=moving, found=better)
+
+
+def _keys(columns: PhaseColumns, which: Ints) -> Ints:
+    """What tells configurations apart: market, place and nodes."""
+    table = columns.table
+    return np.stack((table.market[which], table.place[which], table.nodes[which]), axis=1)
 
 
 def _taken(found: Candidates, which: Ints, table: Configurations | None = None) -> PhaseColumns:

@@ -1,0 +1,113 @@
+"""Several phases as a mixed-integer programme over straight lines: what no plan on these columns can undercut.
+
+Sets and data (one column k per configuration that bounds leave open; `planner.phases.columns` has the lines)
+    A_k, B_k   least cost of starting on k, and of all the work on k, USD
+    a_k, b_k   least hours of starting on k, and of all the work on k
+    e_k        bringing the data to the place of k, USD
+    u_k        the largest share that the price kind and the free windows of k leave room for
+    g(k)       the kin of k: software stack and precision
+    D, N       deadline in hours, where given, and how many phases there may be
+Variables
+    x_k in [0, u_k]   share of the work on k        y_k in {0, 1}   k runs        w_g in {0, 1}   the run stays in kin g
+    e >= 0            bringing the data
+Model
+    minimise    sum_k A_k y_k + B_k x_k + e
+    work:       sum_k x_k = 1
+    used_k:     x_k <= u_k y_k
+    phases:     sum_k y_k <= N
+    deadline:   sum_k a_k y_k + b_k x_k <= D
+    kin:        sum_g w_g = 1,  y_k <= w_g(k)
+    data_k:     e >= e_k y_k
+
+Every plan in phases on these columns is a point of the model and costs at least its value there, so its optimum is a
+bound that another piece of software finds; moves, minimum bills, rounding and waits only add to it.
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pulp
+from numpy.typing import NDArray
+
+from planner.optimise.single import FEASIBILITY_TOLERANCE, NotProvenError, highs_version
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Lines:
+    """The data of the model, one element per column; no deadline is inf."""
+
+    fixed_usd: Floats
+    slope_usd: Floats
+    fixed_hours: Floats
+    slope_hours: Floats
+    data_usd: Floats
+    caps: Floats
+    kin: NDArray[np.int64]
+    deadline_hours: float
+    phases: int
+
+    def __len__(self) -> int:
+        """How many columns there are."""
+        return len(self.kin)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relaxed:
+    """The least that the model allows, in USD (inf: nothing is in time), and what it took."""
+
+    usd: float
+    columns: int
+    solver: str
+    milliseconds: float
+
+
+def relaxed(lines: Lines) -> Relaxed:
+    """The optimum of the model. Raises `NotProvenError` if HiGHS stops early."""
+    began = time.perf_counter()
+    problem = formulate(lines)
+    solver = pulp.HiGHS(
+        msg=False, threads=1, gapRel=0.0, gapAbs=0.0, primal_feasibility_tolerance=FEASIBILITY_TOLERANCE
+    )
+    stats = problem.solve(solver)
+    late = stats.status == pulp.LpSolveStatus.Infeasible
+    if not late and (stats.status != pulp.LpSolveStatus.Optimal or stats.objective is None):
+        raise NotProvenError(f"HiGHS ended with status {stats.status.name} on a model of {len(lines)} columns")
+    bound = stats.objective if stats.best_bound is None else min(stats.best_bound, stats.objective or np.inf)
+    return Relaxed(
+        usd=np.inf if late else float(bound or 0.0),
+        columns=len(lines),
+        solver=f"HiGHS {highs_version()} through PuLP {pulp.__version__}",
+        milliseconds=(time.perf_counter() - began) * 1e3,
+    )
+
+
+def formulate(lines: Lines) -> pulp.LpProblem:
+    """The model of the module's docstring with every row named."""
+    problem = pulp.LpProblem("cheapest_phases", pulp.LpMinimize)
+    numbers = range(len(lines))
+    share = [problem.add_variable(f"x_{k}", lowBound=0, upBound=float(lines.caps[k])) for k in numbers]
+    used = [problem.add_variable(f"y_{k}", cat="Binary") for k in numbers]
+    kin = {g: problem.add_variable(f"w_{g}", cat="Binary") for g in np.unique(lines.kin).tolist()}
+    data = problem.add_variable("e", lowBound=0)
+    problem.setObjective(_both(used, lines.fixed_usd, share, lines.slope_usd) + data)
+    problem.addConstraint(pulp.lpSum(share) == 1, "work")
+    problem.addConstraint(pulp.lpSum(used) <= lines.phases, "phases")
+    problem.addConstraint(pulp.lpSum(kin.values()) == 1, "kin")
+    if np.isfinite(lines.deadline_hours):
+        # Divided by the deadline, so that the solver's tolerance is relative to it.
+        each = _both(used, lines.fixed_hours / lines.deadline_hours, share, lines.slope_hours / lines.deadline_hours)
+        problem.addConstraint(each <= 1, "deadline")
+    for k in numbers:
+        problem.addConstraint(share[k] <= float(lines.caps[k]) * used[k], f"used_{k}")
+        problem.addConstraint(used[k] <= kin[int(lines.kin[k])], f"kin_{k}")
+        problem.addConstraint(data >= float(lines.data_usd[k]) * used[k], f"data_{k}")
+    return problem
+
+
+def _both(
+    used: list[pulp.LpVariable], fixed: Floats, share: list[pulp.LpVariable], slope: Floats
+) -> pulp.LpAffineExpression:
+    return pulp.lpSum_vars_coefs(zip((*used, *share), (*fixed.tolist(), *slope.tolist()), strict=True))

@@ -1,0 +1,57 @@
+"""By what right no plan of several phases is cheaper: what straight lines rule out, what was priced, and a second opinion."""
+
+from dataclasses import replace
+
+from catalog.money import usd_display
+from planner.optimise.phases import relaxed
+from planner.optimise.single import Certificate, NotProvenError
+from planner.phases.search import Searched
+
+#: What the arithmetic of two solvers may differ by, relatively.
+_AGREEMENT = 1e-6
+
+
+def over_phases(certificate: Certificate, searched: Searched, configurations: int, phases: int) -> Certificate:
+    """The certificate with what it says of plans in up to so many phases.
+
+    Raises `NotProvenError` if the linear model of all columns left open allows nothing as cheap as the plan found on
+    them, which is a defect.
+    """
+    if phases < 2:
+        return certificate
+    said = []
+    if searched.open_ is None:
+        said.append(
+            f"no plan of up to {phases} phases on the {configurations:,} configurations is cheaper: straight lines under "
+            "their costs and hours leave none open"
+        )
+    else:
+        model = relaxed(searched.open_)
+        best = searched.best
+        if best is not None and model.usd > best.found.micros / 1e6 * (1 + _AGREEMENT):
+            raise NotProvenError(f"HiGHS allows no less than {model.usd} USD where {best.found} was found")
+        said.append(
+            f"of plans of up to {phases} phases on the {configurations:,} configurations, straight lines under their costs "
+            f"and hours leave {model.columns} open; their {searched.sequences:,} sequences were compared at every share"
+        )
+        if model.usd < float("inf"):
+            said.append(
+                f"a linear model of those {model.columns}, without moves, minimum bills and rounding, allows no less than "
+                f"{usd_display(round(model.usd * 1e6))} ({model.solver})"
+            )
+        certificate = replace(certificate, milliseconds=certificate.milliseconds + model.milliseconds)
+    if searched.not_again:
+        said.append(
+            f"{searched.not_again:,} sequences were compared on each machine's best offers alone: another place of the same "
+            "machine, dearer but with a cheaper move, was not tried for them"
+        )
+    return replace(_less(certificate, searched), over=tuple(said))
+
+
+def _less(certificate: Certificate, searched: Searched) -> Certificate:
+    """The bound lowered by what ties within the rounding of bills may leave unsaved."""
+    unsaved = 0.0 if searched.best is None else searched.best.found.unsaved / 1e6
+    if not unsaved:
+        return certificate
+    bound = certificate.bound_usd - unsaved
+    return replace(certificate, bound_usd=bound, gap=(certificate.objective_usd - bound) / certificate.objective_usd)
