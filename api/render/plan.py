@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from api.render.frontier import render_frontier
 from api.render.infeasible import render_infeasible
 from api.render.machines import machines, place, price, rented
+from api.render.phases import render_schedule
 from api.render.standby import is_standby, render_fallback, render_standby
 from api.render.tables import bullets, cell, facts, footer, heading, listing
 from api.render.text import UNKNOWN, duration, layout, number, percent, plain, usd, usd_per_hour, when
@@ -28,7 +29,8 @@ def render_answer(answer: Part) -> Group:
 
 def render_plan(plan: Part, meta: Part) -> Group:
     """Every section of a plan, the most important first."""
-    parts: list[RenderableType] = [*_headline(plan), *_cost(plan), *_certificate(plan), *_certainty(plan)]
+    schedule = render_schedule([phase for phase in plan["phases"] if not is_standby(phase)])
+    parts: list[RenderableType] = [*_headline(plan), *_cost(plan), *schedule, *_certificate(plan), *_certainty(plan)]
     for phase in plan["phases"]:
         parts += render_standby(phase) if is_standby(phase) else _phase(phase)
     parts += [*render_fallback(plan), *_alternatives(plan)]
@@ -95,6 +97,7 @@ def _certificate(plan: Part) -> list[RenderableType]:
     return [
         heading(_WHY[_aim(plan)]),
         shown,
+        *bullets(proof.get("over") or ()),
         *([listing(("left out", "because"), rows, right=(0,))] if rows else []),
     ]
 
@@ -170,7 +173,7 @@ def _alternatives(plan: Part) -> list[RenderableType]:
     """What else could be done, and what it would cost on top; commitments apart, as the obligations they are."""
     parts: list[RenderableType] = []
     if plan.get("alternatives"):
-        chosen = _configuration(plan["phases"][0])
+        chosen = _configuration(plan["phases"][0]) if len(plan["phases"]) == 1 else ()
         rows = [_alternative(labels, each, chosen) for labels, each in _merged(plan["alternatives"])]
         titles = ("alternative", "machines and place", "cost", "more by", "time")
         parts += [heading("Alternatives"), listing(titles, rows, right=(2, 3, 4))]
