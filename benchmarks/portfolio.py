@@ -1,10 +1,12 @@
 """How good the portfolio search is on tight instances: proven gap and time, over seeds that it was not tuned on.
 
-Beside each row stands how tight its instances are: the busy share of own pools, of the jobs the share that does not
-get its cheapest configuration, is rented at full price, or is left out. Seconds are processor time of one core,
-so that a busy machine changes little; HiGHS' own limit is of the wall clock. `python -m benchmarks.portfolio [SEEDS]`.
+Tight means, of the plan that was found: own pools and quotas are busy for the shares shown, and of the jobs the shares
+shown do not get their cheapest configuration, are rented at full price, or are left out; the budget rows say how much
+of the budget is spent. Seconds are processor time of one core, and the load of the machine stands beside them: on a
+busy machine a second of it does less. `python -m benchmarks.portfolio [SEEDS [MOST_JOBS]]`.
 """
 
+import os
 import sys
 import time
 from dataclasses import dataclass
@@ -15,8 +17,16 @@ from benchmarks.portfolio_instances import POOLS, REPORTING, Recipe, portfolio
 from planner.portfolio.instance import Instance
 from planner.portfolio.search import Found, search
 
-#: (jobs, slots, seconds, gap asked for)
-ROWS = ((10, 96, 10.0, 0.0), (30, 96, 10.0, 0.0), (50, 96, 10.0, 0.0), (100, 96, 60.0, 0.01), (1000, 168, 120.0, 0.02))
+#: (recipe, seconds, gap asked for); with a budget, half of the jobs have a value and the others one of four priorities.
+ROWS = (
+    (Recipe(jobs=10, slots=96), 10.0, 0.0),
+    (Recipe(jobs=30, slots=96), 10.0, 0.0),
+    (Recipe(jobs=50, slots=96), 10.0, 0.0),
+    (Recipe(jobs=50, slots=96, budget=0.9, optional=0.5, priorities=3), 10.0, 0.0),
+    (Recipe(jobs=100, slots=96), 60.0, 0.01),
+    (Recipe(jobs=100, slots=96, budget=0.9, optional=0.5, priorities=3), 60.0, 0.01),
+    (Recipe(jobs=1000, slots=168), 120.0, 0.02),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +34,8 @@ class Tightness:
     """Shares between 0 and 1."""
 
     own_busy: float
+    quotas_busy: float
+    budget_spent: float
     not_favourite: float
     rented: float
     left_out: float
@@ -41,34 +53,39 @@ def tightness(instance: Instance, found: Found) -> Tightness:
     np.minimum.at(least, instance.job, instance.cost_usd)
     paid = np.where(runs, instance.cost_usd[kind], np.inf)
     first = np.where(runs, instance.pool[kind, 0], -1)
+    busy = used / instance.capacity[:-1].sum(axis=1)
     return Tightness(
-        own_busy=float((used / instance.capacity[:-1].sum(axis=1))[:2].mean()),
+        own_busy=float(busy[:3].mean()),
+        quotas_busy=float(busy[3:].mean()),
+        budget_spent=float(instance.cost_usd[kind[runs]].sum() / instance.budget_usd),
         not_favourite=float((paid > least + 1e-9).mean()),
         rented=float((first == POOLS).mean()),
         left_out=float((~runs).mean()),
     )
 
 
-def main(seeds: int = 3) -> None:
+def main(seeds: int = 3, most_jobs: int = 1000) -> None:
     """Print a row per instance."""
     print(
-        f"{'jobs':>5} {'slots':>5} {'seed':>5} {'columns':>8} {'own busy':>8} {'not fav.':>8} {'rented':>6} {'out':>5}"
-        f" {'first s':>7} {'USD':>11} {'bound':>11} {'gap %':>6} {'asked':>5} {'s':>6}  iterations",
+        f"{'jobs':>5} {'slots':>5} {'seed':>5} {'columns':>8} {'own':>5} {'quotas':>6} {'budget':>6} {'not fav.':>8}"
+        f" {'rented':>6} {'out':>5} {'first s':>7} {'USD':>11} {'bound':>11} {'gap %':>6} {'asked':>5} {'s':>6} {'load':>5}"
+        "  iterations",
         flush=True,
     )
-    for jobs, slots, seconds, asked in ROWS:
-        for seed in range(REPORTING, REPORTING + seeds):
-            instance = portfolio(Recipe(jobs=jobs, slots=slots), seed)
+    for recipe, seconds, asked in ROWS:
+        for seed in range(REPORTING, REPORTING + seeds) if recipe.jobs <= most_jobs else ():
+            instance = portfolio(recipe, seed)
             found = search(instance, time_limit_s=seconds, clock=time.process_time)
             tight = tightness(instance, found)
             print(
-                f"{jobs:>5} {slots:>5} {seed:>5} {len(instance.columns):>8} {tight.own_busy:>8.2f}"
-                f" {tight.not_favourite:>8.2f} {tight.rented:>6.2f} {tight.left_out:>5.2f} {found.first_plan_s:>7.2f}"
-                f" {found.plan.cost_usd:>11.2f} {found.bound_usd:>11.2f} {100 * found.gap:>6.2f} {100 * asked:>5.1f}"
-                f" {found.elapsed_s:>6.1f}  {', '.join(f'{n} {what}' for what, n in found.iterations.items())}",
+                f"{recipe.jobs:>5} {recipe.slots:>5} {seed:>5} {len(instance.columns):>8} {tight.own_busy:>5.2f}"
+                f" {tight.quotas_busy:>6.2f} {tight.budget_spent:>6.2f} {tight.not_favourite:>8.2f} {tight.rented:>6.2f}"
+                f" {tight.left_out:>5.2f} {found.first_plan_s:>7.2f} {found.plan.cost_usd:>11.2f} {found.bound_usd:>11.2f}"
+                f" {100 * found.gap:>6.2f} {100 * asked:>5.1f} {found.elapsed_s:>6.1f} {os.getloadavg()[0]:>5.1f}"
+                f"  {', '.join(f'{n} {what}' for what, n in found.iterations.items())}",
                 flush=True,
             )
 
 
 if __name__ == "__main__":
-    main(*(int(each) for each in sys.argv[1:2]))
+    main(*(int(each) for each in sys.argv[1:3]))

@@ -35,13 +35,20 @@ COUNTS = np.array([1, 2, 4, 8, 16])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """How tight: capacity as a share of what favourites would take, dates as multiples of a job's usual duration."""
+    """How tight: capacity as a share of what favourites would take, dates as multiples of a job's usual duration.
+
+    `optional` is the share of jobs with a value; the others are lost at ten times their rent, and as much again for
+    each of up to `priorities` steps. `budget` is a share of what all favourites together cost, which no plan of a tight
+    instance keeps without leaving jobs out; None: no budget.
+    """
 
     jobs: int
     slots: int
     share: tuple[float, float] = (0.5, 0.9)
     slack: tuple[float, float] = (1.05, 1.7)
     optional: float = 0.3
+    priorities: int = 0
+    budget: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +66,16 @@ def portfolio(recipe: Recipe, seed: int) -> Instance:
     jobs = recipe.jobs
     rows = _Rows(job=[], cost=[], duration=[], pool=[], units=[])
     release, due, penalty = np.zeros(jobs, np.int64), np.zeros(jobs, np.int64), np.zeros(jobs)
+    must = np.zeros(jobs, np.bool_)
     for j in range(jobs):
-        release[j], due[j], penalty[j] = _job(rng, j, recipe, rows)
+        release[j], due[j], penalty[j], must[j] = _job(rng, j, recipe, rows)
     cost, duration = np.array(rows.cost), np.array(rows.duration)
     job, pool, units = np.array(rows.job), np.array(rows.pool), np.array(rows.units)
+    favourite = np.full(jobs, np.inf)
+    np.minimum.at(favourite, job, cost)
+    # Drawn apart, so that an instance without priorities is the same as ever.
+    steps = np.random.default_rng((seed, 1)).integers(0, recipe.priorities + 1, jobs)
+    penalty[must] *= 1 + steps[must]
     return Instance(
         capacity=_capacity(rng, recipe, job, cost, duration, pool, units),
         release=release,
@@ -73,11 +86,14 @@ def portfolio(recipe: Recipe, seed: int) -> Instance:
         duration=duration,
         pool=np.where(pool < 0, POOLS, pool),
         units=units,
+        budget_usd=np.inf
+        if recipe.budget is None
+        else round(recipe.budget * float(favourite[np.isfinite(favourite)].sum()), 2),
     )
 
 
-def _job(rng: np.random.Generator, number: int, recipe: Recipe, rows: _Rows) -> tuple[int, int, float]:
-    """Append the configurations of one job; its first slot, end slot and loss if left out."""
+def _job(rng: np.random.Generator, number: int, recipe: Recipe, rows: _Rows) -> tuple[int, int, float, bool]:
+    """Append the configurations of one job; its first slot, end slot, loss if left out, and whether it must run."""
     work = float(rng.lognormal(np.log(60.0), 0.8))
     usual = float(rng.choice(COUNTS[:4]))
     loss = float(rng.uniform(0.02, 0.12))
@@ -122,7 +138,7 @@ def _job(rng: np.random.Generator, number: int, recipe: Recipe, rows: _Rows) -> 
     reference = min(rent) if rent else max((cost for cost, *_ in found), default=work)
     # What can be rented without a quota need never be left out; the rest has a value, as the optional jobs do.
     optional = not rent or rng.random() < recipe.optional
-    return release, due, round(reference * float(rng.uniform(0.6, 1.3) if optional else 10.0), 6)
+    return release, due, round(reference * float(rng.uniform(0.6, 1.3) if optional else 10.0), 6), not optional
 
 
 def _undominated(
