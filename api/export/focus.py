@@ -1,8 +1,9 @@
 """The expected charges of a plan as a FOCUS 1.2 dataset: https://focus.finops.org/focus-specification/v1-2/
 
-One row per phase, part of the cost and billing month. Nothing has been billed: every row has an `InvoiceId` of null, a
-description that begins with `Estimate`, a billing account that says so, and the custom column `x_Estimate`, which are
-the ways that the specification leaves open (custom columns begin with `x_`).
+One row per phase, part of the cost and billing month. Nothing has been billed, so `InvoiceId` is null; nothing has
+been measured, so the conditional columns of consumption are left out. Every row has a description that begins with
+`Estimate`, a billing account that says so, and the custom column `x_Estimate`: the ways that the specification leaves
+open (custom columns begin with `x_`).
 """
 
 import csv
@@ -33,8 +34,6 @@ COLUMNS = (
     "ChargeFrequency",
     "ChargePeriodEnd",
     "ChargePeriodStart",
-    "ConsumedQuantity",
-    "ConsumedUnit",
     "ContractedCost",
     "EffectiveCost",
     "InvoiceId",
@@ -128,8 +127,6 @@ def _row(handover: Handover, phase: Phase, part: str, piece: Piece) -> dict[str,
         "ChargeFrequency": "Usage-Based",
         "ChargePeriodStart": moment(piece.begins),
         "ChargePeriodEnd": moment(piece.ends),
-        "ConsumedQuantity": quantity,
-        "ConsumedUnit": unit,
         "InvoiceId": "",
         "InvoiceIssuerName": seller,
         "PricingCategory": _pricing(phase),

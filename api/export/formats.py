@@ -27,11 +27,12 @@ Write = Callable[[Handover, Phase, Wishes], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerPhase:
-    """A format that starts one phase per file."""
+    """A format that starts one phase per file; `own_folder` where its tool reads all files of a folder as one."""
 
     write: Write
     media_type: str
     suffix: str
+    own_folder: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +43,13 @@ class Exported:
     media_type: str
     file_name: str
     phase: int | None
+    own_folder: bool = False
 
 
 PER_PHASE = {
     "skypilot": PerPhase(write=skypilot, media_type=YAML, suffix="sky.yaml"),
     "dstack": PerPhase(write=dstack, media_type=YAML, suffix="dstack.yml"),
-    "terraform": PerPhase(write=terraform, media_type=JSON, suffix="tf.json"),
+    "terraform": PerPhase(write=terraform, media_type=JSON, suffix="tf.json", own_folder=True),
     "kubernetes": PerPhase(write=kubernetes, media_type=YAML, suffix="k8s.yaml"),
     "jobset": PerPhase(write=jobset, media_type=YAML, suffix="jobset.yaml"),
     "slurm": PerPhase(write=slurm, media_type=SCRIPT, suffix="sbatch"),
@@ -100,7 +102,9 @@ def _one(handover: Handover, phase: Phase, to: str, wishes: Wishes) -> Exported:
     made = PER_PHASE[to]
     name = f"{run_name(handover, phase)}.{made.suffix}"
     text = made.write(handover, phase, wishes)
-    return Exported(text=text, media_type=made.media_type, file_name=name, phase=phase.number)
+    return Exported(
+        text=text, media_type=made.media_type, file_name=name, phase=phase.number, own_folder=made.own_folder
+    )
 
 
 def _whole(handover: Handover, to: str, phase: int | None) -> Exported:

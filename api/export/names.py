@@ -28,8 +28,7 @@ def run_name(handover: Handover, phase: Phase) -> str:
 
 
 def _dashed(text: str) -> str:
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    clean = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
+    clean = re.sub(r"[^a-z0-9]+", "-", _ascii(text).lower()).strip("-")
     return clean if clean[:1].isalpha() else f"job-{clean}".rstrip("-")
 
 
@@ -38,17 +37,21 @@ def label(text: str) -> str:
 
     It begins and ends with a letter or digit, as Kubernetes wants; everything else becomes a dash.
     """
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9_]+", "-", plain)[:LONGEST_LABEL].strip("-_")
+    return re.sub(r"[^a-z0-9_]+", "-", _ascii(text).lower())[:LONGEST_LABEL].strip("-_")
 
 
 def tag(text: str) -> str:
-    """A value for a tag of AWS or Azure: letters and digits of any script, spaces and `_.:/=+-@`, at most 256.
+    """A value for a tag of AWS, Azure or dstack: ASCII letters and digits, spaces and `_.:/=+-@`, at most 256.
 
-    Everything else becomes an underscore.
+    Accents are taken off; everything else becomes an underscore.
     """
-    allowed = (char if char.isalnum() or char in " _.:/=+-@" else "_" for char in text)
-    return "".join(allowed)[:LONGEST_TAG].strip()
+    return re.sub(r"[^A-Za-z0-9 _.:/=+@-]+", "_", _ascii(text))[:LONGEST_TAG].strip()
+
+
+def _ascii(text: str) -> str:
+    """The text with accents taken off; what is not ASCII even then becomes a control character, which no rule lets pass."""
+    kept = (char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
+    return "".join(char if char.isascii() else "\x1a" for char in kept)
 
 
 def facts(handover: Handover, phase: Phase) -> dict[str, str]:
