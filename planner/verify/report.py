@@ -59,7 +59,7 @@ RULES = (
     Rule(
         name="bound",
         basis=ESTIMATES,
-        says="no offer of the snapshot, at any node count considered, meets the requirements for less",
+        says="no offer of the snapshot, at any node count considered, and no pair in phases meets the requirements for less",
     ),
     Rule(
         name="counts", basis=ESTIMATES, says="as many offers and configurations were considered and rejected as it says"
@@ -67,7 +67,7 @@ RULES = (
     Rule(
         name="alternatives",
         basis=ESTIMATES,
-        says="alternatives, frontier, commitments, credits and sensitivity are what the same enumeration gives",
+        says="alternatives, frontier, commitments, credits, fallback and sensitivity are what the same enumeration gives",
     ),
     Rule(
         name="infeasibility",

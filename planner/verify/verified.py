@@ -12,13 +12,14 @@ from planner.verify.report import Verification
 
 #: Believed in every document: what was asked, under which assumptions, and prose.
 INPUTS = (("job",), ("settings",), ("learned",), ("version",), ("snapshot_id",), ("id",), ("inventory",))
-PROSE = (("assumptions",), ("warnings",), ("certificate", "solver"))
+PROSE = (("assumptions",), ("warnings",), ("certificate", "solver"), ("certificate", "over"))
 TAKEN = (
     "the job, the settings and what past runs taught, as the document states them: they are what was asked",
     "the estimator's time, spread, memory and layout of every machine, and the job's FLOPs, bytes and parameters",
     "the prices, interruption rates and hardware in the snapshot, and the catalogue's tables of storage, egress, power and grid",
     "that the rates of own machines are those of the inventory given",
-    "the sentences under the plan, and the name of the solver",
+    "that no other pair of interruptible machines and standby is cheaper, and that a fallback is the best there is",
+    "the sentences under the plan, those on how the search for phases went, and the name of the solver",
 )
 
 
