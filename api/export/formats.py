@@ -112,5 +112,8 @@ def _whole(handover: Handover, to: str, phase: int | None) -> Exported:
         raise UnusableInput.at("phase", message=f"belongs to formats that start a phase; leave it out for {to}")
     if to == "focus":
         return Exported(text=focus(handover), media_type=CSV, file_name=f"{handover.plan_id}.focus.csv", phase=None)
-    text = json.dumps(handover.document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        text = json.dumps(handover.document, indent=2, allow_nan=False) + "\n"
+    except ValueError:
+        raise UnusableInput.at("plan", message="has a figure that is not finite, and no plan has one") from None
     return Exported(text=text, media_type=JSON, file_name=f"{handover.plan_id}.json", phase=None)

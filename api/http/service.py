@@ -14,6 +14,7 @@ from api.http import (
     catalogue,
     docs_page,
     explain,
+    exports,
     health,
     openapi,
     plans,
@@ -52,6 +53,7 @@ def create_service(gpuplan: Gpuplan, *, hosts: frozenset[str] | None = None) -> 
     app.state.pool = Pool(partial(execute, gpuplan))
     for router in (
         plans.router,
+        exports.router,
         explain.router,
         portfolios.router,
         buy.router,
