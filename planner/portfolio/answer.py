@@ -147,7 +147,7 @@ class _Answer:
     def _reason(self, number: int) -> str:
         instance, each = self.instance, self.portfolio.jobs[number]
         if number in self.assembled.unseen:
-            return "the time limit was up before it was looked at; give a longer one"
+            return "the search had to end before it was looked at; give it longer"
         mine = np.flatnonzero(instance.job == number)
         if not len(mine):
             rejected = self.assembled.rejected.get(number, {})
@@ -212,7 +212,10 @@ class _Answer:
         if any(held is not None for held in self.pools.held):
             said.append("held commitments are open to the jobs whose price_kinds name their kind")
         if any(own is not None for own in self.pools.own):
-            said.append("a run on own machines stays inside one of their free windows")
+            said.append(
+                "a run on own machines stays inside one of their free windows; a job planned alone may also pause between"
+                " windows, and so may do with less"
+            )
         return said
 
     def _warnings(self, limits: Limits) -> list[str]:

@@ -174,3 +174,34 @@ def test_what_the_user_s_own_runs_took_counts_for_every_job_of_a_portfolio() -> 
     both = plain.keys() & taught.keys()
     assert both
     assert all(taught[nodes] - SETTINGS.setup_hours > 1.5 * (plain[nodes] - SETTINGS.setup_hours) for nodes in both)
+
+
+def unlike(count: int) -> Portfolio:
+    """Jobs that share no configurations."""
+    asked = portfolio(count)
+    jobs = tuple(
+        replace(
+            each, job=replace(each.job, name=f"job {n}", workload=Explicit(total_flops=(4 + n) * 1e18, memory_gib=20))
+        )
+        for n, each in enumerate(asked.jobs)
+    )
+    return replace(asked, jobs=jobs)
+
+
+def test_jobs_that_the_time_limit_leaves_no_time_for_are_named_and_the_others_planned() -> None:
+    seconds = iter(range(1000))
+    limits = Limits(time_limit_s=2.5)
+    answer = plan_portfolio(unlike(6), COLUMNS, settings=SETTINGS, limits=limits, clock=lambda: next(seconds))
+    assert 1 <= len(answer["jobs"]) < 6
+    assert all("had to end before it was looked at" in each["reason"] for each in answer["left_out"])
+    assert f"{len(answer['left_out'])} of 6 jobs were not looked at" in answer["warnings"][0]
+    assert not answer["certificate"]["proven"]
+
+
+def test_a_cancelled_portfolio_answers_with_what_it_has_and_one_with_time_has_no_warning() -> None:
+    asked = unlike(3)
+    limits = Limits(time_limit_s=60.0)
+    ended = plan_portfolio(asked, COLUMNS, settings=SETTINGS, limits=limits, cancelled=lambda: True)
+    assert len(ended["jobs"]) == 1
+    assert "2 of 3 jobs were not looked at" in ended["warnings"][0]
+    assert plan_portfolio(asked, COLUMNS, settings=SETTINGS, limits=limits)["warnings"] == []
