@@ -203,7 +203,7 @@ def _asked(each: Part) -> str:
 
 def _changed(each: Part) -> str:
     if not each["possible"]:
-        return "no run costs that little" if each["requirement"] == "budget_usd" else "no plan keeps that deadline"
+        return "no run on one configuration costs that little" if each["requirement"] == "budget_usd" else "no plan keeps that deadline"
     on = " then ".join(rented(phase) for phase in each["phases"])
     if float(each["extra_usd"]) == 0 and abs(each["extra_hours"]) < 1e-6:
         return "changes nothing"

@@ -7,7 +7,6 @@ other's mark needs the fewest requirements relaxed: those marks are the least wa
 
 import math
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,10 +55,19 @@ def explain(question: Question, found: Candidates) -> Infeasible:
         rejected=with_late_and_dear(found, over(found.table, job.deadline_hours, job.budget_usd)),
         warnings=(
             _searched(nodes) if nearest else _nothing_fits(found, marked[0][0], nodes),
+            *_more(relaxations),
             *region_notes(job, question.markets[0].columns.regions),
             *unknown_carbon(found),
         ),
     )
+
+
+def _more(relaxations: tuple[Relaxation, ...]) -> tuple[str, ...]:
+    """That there are more ways out than are listed."""
+    left = len(relaxations) - MOST_RELAXATIONS
+    if left <= 0:
+        return ()
+    return (f"{left} more ways out give way in as many requirements or more; the first {MOST_RELAXATIONS} are listed",)
 
 
 def _searched(nodes: int) -> str:
@@ -95,18 +103,20 @@ def _least(relaxations: list[Relaxation]) -> tuple[Relaxation, ...]:
 
 
 def minimal_conflicts(marks: Marks, requirements: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """All minimal sets of requirements that every mark hits, smallest first; none if some mark is empty or there are none."""
-    if not len(marks) or not marks.all():
+    """All minimal sets of requirements that every mark hits, smallest first; none if some mark is empty or there are none.
+
+    Sets that hit the marks seen so far are kept minimal as each further mark comes in (Berge, Hypergraphs, 1989).
+    """
+    if not len(marks):
         return ()
-    found: list[tuple[str, ...]] = []
-    for size in range(1, len(requirements) + 1):
-        for names in combinations(requirements, size):
-            if any(set(smaller) <= set(names) for smaller in found):
-                continue
-            together = np.uint16(sum(int(BIT[name]) for name in names))
-            if (marks & together).all():
-                found.append(names)
-    return tuple(found)
+    stated = [int(BIT[name]) for name in requirements]
+    hitting = {0}
+    for mark in minimal_marks(marks):
+        bits = [bit for bit in stated if bit & mark]
+        grown = {each if each & mark else each | bit for each in hitting for bit in (bits if not each & mark else (0,))}
+        hitting = {each for each in grown if not any(other != each and other & each == other for other in grown)}
+    found = [tuple(i for i, bit in enumerate(stated) if bit & each) for each in hitting if each]
+    return tuple(tuple(requirements[i] for i in places) for places in sorted(found, key=lambda at: (len(at), at)))
 
 
 def minimal_marks(marks: Marks) -> list[int]:

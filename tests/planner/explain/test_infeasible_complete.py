@@ -3,10 +3,13 @@
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from catalog.columns import Columns
 from planner.answer import Infeasible
+from planner.candidates.requirements import BIT, REQUIREMENTS
+from planner.explain.infeasible import minimal_conflicts
 from planner.job import Constraints, TrainingJob
 from tests.planner.explain.by_hand import Weighed, minimal_sets, planned, same, weighed
 from tests.planner.small_catalogues import DEVICES, random_columns, random_job
@@ -131,3 +134,38 @@ def test_the_drawn_cases_have_conflicts_of_one_and_of_several_requirements() -> 
     ]
     assert sizes.count(1) > 5
     assert sum(size > 1 for size in sizes) > 5
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_of_any_marks_every_minimal_set_that_hits_them_all_is_found(seed: int) -> None:
+    draw = random.Random(seed)
+    names = draw.sample(REQUIREMENTS, draw.randint(1, 8))
+    sets = [set(draw.sample(names, draw.randint(1, len(names)))) for _ in range(draw.randint(1, 12))]
+    marks = np.array([sum(int(BIT[name]) for name in each) for each in sets], np.uint16)
+    found = minimal_conflicts(marks, tuple(names))
+    assert {frozenset(each) for each in found} == minimal_sets(names, sets)
+    assert len(found) == len(set(found))
+    assert [len(each) for each in found] == sorted(len(each) for each in found)
+
+
+def test_a_configuration_that_breaks_nothing_leaves_no_conflict() -> None:
+    assert minimal_conflicts(np.array([0, 3], np.uint16), REQUIREMENTS) == ()
+    assert minimal_conflicts(np.zeros(0, np.uint16), REQUIREMENTS) == ()
+
+
+def test_ways_out_that_are_not_listed_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = 0
+    for seed in range(12):
+        job, columns = cornered(seed)
+        whole = planned(job, columns)
+        if isinstance(whole, Infeasible) and len(whole.relaxations) > 1:
+            with monkeypatch.context() as patch:
+                patch.setattr("planner.explain.infeasible.MOST_RELAXATIONS", 1)
+                short = planned(job, columns)
+            assert isinstance(short, Infeasible)
+            assert len(short.relaxations) == 1
+            assert any(said.startswith(f"{len(whole.relaxations) - 1} more ways out") for said in short.warnings)
+            counted += 1
+        elif isinstance(whole, Infeasible):
+            assert not any("more ways out" in said for said in whole.warnings)
+    assert counted > 1
