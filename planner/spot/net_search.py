@@ -25,7 +25,7 @@ Ints = NDArray[np.int64]
 
 #: A pair that moments make dearer than the best by more than this is not priced exactly. Moments are off by less
 #: (`benchmarks/spot_in_plan.py`), but for standbys slower than spot, whose cost they understate.
-MOMENTS_WITHIN = 0.03
+MOMENTS_WITHIN = 0.07
 #: The quadrature over the estimate's error is good to this, and the bound is lowered by it.
 QUADRATURE_WITHIN = 1e-3
 _BATCH = 256
