@@ -1,0 +1,94 @@
+"""The linear model of plans in phases: against the search over medium catalogues, and closed forms on small ones."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from planner.job import Constraints, DataSource
+from planner.optimise.phases import Lines, relaxed
+from planner.phases.columns import STEPS, PhaseColumns, phase_columns
+from tests.planner.phases.cases import SETTINGS, best_course, found_for
+from tests.planner.small_catalogues import random_columns, random_job
+
+
+def lines(columns: PhaseColumns, phases: int) -> Lines:
+    names = ("fixed_usd", "slope_usd", "fixed_hours", "slope_hours", "data_usd", "caps", "kin")
+    return Lines(
+        **{name: getattr(columns, name) for name in names}, deadline_hours=columns.deadline_hours, phases=phases
+    )
+
+
+def two(deadline_hours: float, phases: int = 2, **changes: np.ndarray) -> Lines:
+    """A slow column at 10 USD in 20 h and a fast one at 30 USD in 4 h, an hour and a dollar each to start."""
+    given = {
+        "fixed_usd": np.ones(2),
+        "slope_usd": np.array([10.0, 30.0]),
+        "fixed_hours": np.ones(2),
+        "slope_hours": np.array([20.0, 4.0]),
+        "data_usd": np.zeros(2),
+        "caps": np.ones(2),
+        "kin": np.zeros(2, np.int64),
+    }
+    return Lines(**given | changes, deadline_hours=deadline_hours, phases=phases)
+
+
+def test_the_deadline_shares_the_work_between_slow_and_fast() -> None:
+    # 2 h of starts leave 8 h: 20 x + 4 (1 - x) = 8 gives x = 1/4.
+    assert relaxed(two(10.0)).usd == pytest.approx(2 + 10 / 4 + 30 * 3 / 4)
+
+
+@pytest.mark.parametrize(("deadline", "phases", "usd"), [(21.0, 2, 11.0), (10.0, 1, 31.0), (np.inf, 2, 11.0)])
+def test_one_column_is_enough_where_time_or_the_number_of_phases_says_so(
+    deadline: float, phases: int, usd: float
+) -> None:
+    assert relaxed(two(deadline, phases)).usd == pytest.approx(usd)
+
+
+def test_nothing_that_is_in_time_is_no_bound_at_all() -> None:
+    assert relaxed(two(4.0)).usd == np.inf
+
+
+def test_columns_of_different_kin_are_never_mixed() -> None:
+    assert relaxed(two(10.0, kin=np.array([0, 1]))).usd == pytest.approx(31.0)
+
+
+def test_a_cap_holds_a_column_to_its_share() -> None:
+    assert relaxed(two(21.0, caps=np.array([0.1, 1.0]))).usd == pytest.approx(2 + 1 + 27)
+
+
+def test_data_are_brought_once_for_the_dearest_place() -> None:
+    apart, free = relaxed(two(10.0, data_usd=np.array([3.0, 2.0]))).usd, relaxed(two(10.0)).usd
+    assert apart == pytest.approx(free + 3.0)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_a_plan_costs_what_the_unpruned_model_of_a_medium_catalogue_allows_but_for_rounding(seed: int) -> None:
+    draw = random.Random(f"medium {seed}")
+    catalogue = random_columns(draw, types=2, offers=24)
+    job = replace(
+        random_job(draw),
+        budget_usd=None,
+        data=DataSource(),
+        constraints=Constraints(price_kinds=("on_demand",), max_nodes=3, max_phases=2),
+    )
+    whole = found_for(replace(job, deadline_hours=None), catalogue).table
+    if not len(whole):
+        return
+    fast, cheap = whole.bill.hours_kept.min(), whole.bill.hours_kept[np.argmin(whole.bill.cost_usd)]
+    job = replace(job, deadline_hours=float(fast * max(cheap / fast, 1.2) ** draw.uniform(0.1, 0.9)))
+    found = found_for(job, catalogue)
+    columns, course = phase_columns(found, found.shares), best_course(found)
+    assert course is not None
+    bound = relaxed(lines(columns, 2)).usd
+    usd = course.cost.expected / 1e6
+    assert bound <= usd * (1 + 1e-9)
+    # The model knows no moves: the best plan without them costs at most a step of shares, a second of bills, writing.
+    per_hour = float((columns.run.nodes * columns.run.usd_per_node_hour).max())
+    write = float(columns.write_hours.max())
+    moved = columns.checkpoint_gb * 0.2 + write * per_hour
+    slow = float(columns.slope_usd.max()) * (write / float(columns.slope_hours.min()) + 2 / STEPS)
+    far = columns.checkpoint_gb / SETTINGS.move_gbs / 3600 / float(columns.slope_hours.min())
+    slack = moved + slow + far * float(columns.slope_usd.max()) + 2 * per_hour * (60 / 3600)
+    assert usd <= bound + slack
