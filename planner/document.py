@@ -32,14 +32,16 @@ from planner.settings import PlannerSettings
 Document = dict[str, Any]
 
 
-def document(outcome: Planned | Infeasible, job: Document, *, version: str) -> Document:
+def document(outcome: Planned | Infeasible, job: Document, *, version: str, inventory: str = "") -> Document:
     """`{"outcome": "planned", "plan": ...}` or `{"outcome": "infeasible", "infeasible": ...}`.
 
-    `job` is the job's document as it is echoed, `version` that of gpuplan.
+    `job` is the job's document as it is echoed, `version` that of gpuplan, `inventory` the id of the user's own
+    machines, if there are any: whoever verifies the answer needs the same ones.
     """
+    own = {"inventory": inventory} if inventory else {}
     if isinstance(outcome, Planned):
-        return {"outcome": "planned", "plan": _identified(_plan(outcome, job, version), "plan")}
-    return {"outcome": "infeasible", "infeasible": _identified(_infeasible(outcome, job, version), "none")}
+        return {"outcome": "planned", "plan": _identified(_plan(outcome, job, version) | own, "plan")}
+    return {"outcome": "infeasible", "infeasible": _identified(_infeasible(outcome, job, version) | own, "none")}
 
 
 def _identified(body: Document, prefix: str) -> Document:

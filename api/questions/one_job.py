@@ -33,13 +33,15 @@ class OneJob(Opened):
         from planner.answer import Planned
         from planner.document import document as as_document
         from planner.held_spend import with_spending
+        from planner.inventory_id import inventory_id
         from planner.plan import plan
 
         columns = self.columns(snapshot)
         settings = with_spending(self.settings, columns)
         outcome = plan(job, columns, owned=self.owned, settings=settings, past_runs=self.past_runs(), frontier=frontier)
         echoed = canonical(job)
-        answer: Document = as_document(outcome, echoed, version=gpuplan_version())
+        own = inventory_id(self.owned)
+        answer: Document = as_document(outcome, echoed, version=gpuplan_version(), inventory=own)
         solver = outcome.proof.certificate.milliseconds if isinstance(outcome, Planned) else None
         answer |= {"meta": meta(answer, columns, now, began) | {"solver_milliseconds": solver}}
         if save:

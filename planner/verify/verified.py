@@ -5,7 +5,7 @@ from catalog.owned import OwnedMachine
 from catalog.snapshot import snapshot_id_of
 from planner.verify.claim import Claim
 from planner.verify.context import Context, context_of
-from planner.verify.identity import identity
+from planner.verify.identity import identity, machines_of
 from planner.verify.infeasible import check_infeasible
 from planner.verify.planned import check_planned
 from planner.verify.report import Verification
@@ -26,12 +26,14 @@ TAKEN = (
 def verified(claim: Claim, columns: Columns, *, owned: tuple[OwnedMachine, ...] = ()) -> Verification:
     """The claim held against the columns of its snapshot and the user's `owned` machines.
 
-    Raises `UnusableInput` at the field for a document that cannot be read, and for a job that contradicts itself.
+    Own machines compete only where the plan was made with some. Raises `UnusableInput` at the field for a document that
+    cannot be read, for one made with other machines, and for a job that contradicts itself.
     """
+    owned = machines_of(claim, owned)
     context = context_of(claim, columns, owned)
     ledger = context.ledger
     ledger.trust(*INPUTS, *PROSE)
-    identity(context, owned)
+    identity(context)
     _snapshot(context)
     covers = check_planned(context) if claim.planned else check_infeasible(context)
     ledger.close()

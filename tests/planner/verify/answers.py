@@ -14,6 +14,7 @@ from catalog.offer import InstanceType, Offer
 from catalog.owned import OwnedMachine
 from catalog.snapshot import snapshot_of
 from planner.document import document
+from planner.inventory_id import inventory_id
 from planner.job import TrainingJob
 from planner.past_runs import PastRun
 from planner.plan import plan
@@ -50,7 +51,8 @@ def answer_of(
 ) -> Document:
     """The answer as JSON gives it back."""
     outcome = plan(job, columns, settings=settings, owned=owned, past_runs=past_runs, frontier=True)
-    printed: Document = json.loads(json.dumps(document(outcome, canonical(job), version="0.1.0"), allow_nan=False))
+    shown = document(outcome, canonical(job), version="0.1.0", inventory=inventory_id(owned))
+    printed: Document = json.loads(json.dumps(shown, allow_nan=False))
     return printed
 
 

@@ -5,11 +5,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from api.documents.plan import parse_answer
+from catalog.errors import UnusableInput
 from catalog.free_time import WeeklyWindow
 from catalog.offer import InstanceType
 from catalog.owned import OwnedMachine
@@ -18,7 +20,7 @@ from planner.past_runs import PastRun
 from planner.settings import Credit, Discount, HeldCommitment, PlannerSettings
 from planner.verify.verified import verified
 from tests.planner.small_catalogues import START, random_job
-from tests.planner.verify.answers import answer_of, checked, small_columns
+from tests.planner.verify.answers import answer_of, checked, small_columns, with_id
 
 few = hypothesis_settings(max_examples=25, deadline=None)
 
@@ -139,11 +141,26 @@ def test_own_machines_with_windows_are_verified() -> None:
         assert checked(answer, job, columns, owned=(own,)).wrong == ()
 
 
-def test_an_own_machine_that_is_not_in_the_inventory_is_named() -> None:
-    columns = small_columns(random.Random(3))
-    job = _job(deadline_hours=None)
+def test_a_plan_made_with_own_machines_is_verified_with_the_same_machines_alone() -> None:
+    columns, job = small_columns(random.Random(3)), _job(deadline_hours=None)
     answer = answer_of(job, columns, owned=(_own(),))
-    wrong = checked(answer, job, columns).wrong
+    dearer = replace(_own(), usd_per_kwh=0.31)
+    for others in ((), (dearer,)):
+        with pytest.raises(UnusableInput, match=r"plan.inventory: the plan was made with own machines 'own-"):
+            checked(answer, job, columns, owned=others)
+
+
+def test_machines_that_came_later_do_not_change_what_a_plan_was() -> None:
+    columns, job = small_columns(random.Random(3)), _job(deadline_hours=None)
+    answer = answer_of(job, columns)
+    assert checked(answer, job, columns, owned=(_own(),)).wrong == ()
+
+
+def test_an_own_machine_that_nobody_has_is_named() -> None:
+    columns, job = small_columns(random.Random(3)), _job(deadline_hours=None)
+    answer = answer_of(job, columns, owned=(_own(),))
+    body = {name: value for name, value in answer["plan"].items() if name != "inventory"}
+    wrong = checked(with_id(answer | {"plan": body}), job, columns).wrong
     assert any("snapshot or the inventory" in each.why for each in wrong)
 
 
