@@ -122,7 +122,7 @@ def _answer(run: Run, prefer: Prefer) -> Response:
     """The answer, why there is none, or where it will be; always the latter for one who does not wait."""
     waited = prefer.wait_seconds > 0
     if waited and run.error is not None and run.status == "failed":
-        raise Refused(run.error.get("status", 500), run.error["detail"], faults=faults_of(run.error))
+        raise Refused(run.error.get("status", 503), run.error["detail"], faults=faults_of(run.error))
     if waited and run.answer is not None:
         headers = prefer.headers() | {"Content-Location": f"/v1/portfolios/{run.id}"}
         return Response(to_json(run.answer), media_type="application/json", headers=headers)

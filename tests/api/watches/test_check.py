@@ -147,7 +147,10 @@ def test_a_deadline_that_runs_from_now_never_passes(nights: Nights) -> None:
 def test_a_job_that_cannot_be_planned_is_named_and_stops_no_other(
     nights: Nights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken, odd, _ = (nights.watch(name=name) for name in ("broken", "odd", "fine"))
+    for name in ("one", "two", "three"):
+        nights.watch(name=name)
+    # Added at one time, they are planned in the order of their ids.
+    broken, odd, fine = nights.gpuplan.watches()["watches"]
     plan, nth = Gpuplan.plan, iter(range(9))
 
     def fail(self: Gpuplan, document: dict[str, Any], **given: Any) -> dict[str, Any]:
@@ -161,10 +164,10 @@ def test_a_job_that_cannot_be_planned_is_named_and_stops_no_other(
     nights.prices(at(49.16))
     monkeypatch.setattr(Gpuplan, "plan", fail)
     summary = nights.check()
-    assert [each["watch"] for each in summary["told"]] == ["fine"]
+    assert [each["watch"] for each in summary["told"]] == [fine["name"]]
     assert [(each["watch"], each["problem"]) for each in summary["problems"]] == [
-        ("broken", "ZeroDivisionError: a defect"),
-        ("odd", "constraints.regions: no such region"),
+        (broken["name"], "ZeroDivisionError: a defect"),
+        (odd["name"], "constraints.regions: no such region"),
     ]
     assert nights.gpuplan.watch(broken["id"])["problem"] == "ZeroDivisionError: a defect"
     monkeypatch.undo()
