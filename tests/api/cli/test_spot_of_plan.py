@@ -56,3 +56,26 @@ def test_a_plan_that_nobody_interrupts_has_nothing_to_decide(
     assert main(["run-policy", "--plan", endless["id"]]) == 2
     assert "plan: has no deadline" in capsys.readouterr().err
     assert main(["run-policy", "--plan", "plan-none"]) == 2
+
+
+def test_a_plan_with_a_standby_gives_a_policy_between_its_two_machines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("spot_wait_hours: 3\n")
+    monkeypatch.setenv("GPUPLAN_SETTINGS", str(settings))
+    only = {"providers": ["aws"], "accelerators": ["A100-40GB-SXM"], "max_nodes": 1}
+    plan = planned(tmp_path, JOB | {"deadline": "42h", "constraints": only}, capsys)
+    spot, standby = plan["phases"]
+    assert standby["role"] == "standby"
+    assert standby["switch_by_hours"] < 42.0
+    assert main(["run-policy", "--plan", plan["id"], "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["work_hours"] == standby["hours_with_goodput"]
+    assert told["on_demand_usd_per_hour"] == pytest.approx(float(standby["usd_per_node_hour"]) * standby["nodes"])
+    assert told["places"][0]["usd_per_hour"] == pytest.approx(float(spot["usd_per_node_hour"]) * spot["nodes"])
+    assert told["as_planned"]["switch_probability"] == standby["probability"]
+    assert main(["plan", str(tmp_path / "job.json")]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "What stands by: 1 x p4d.24xlarge" in text
+    assert "is done, go to 1 x p4d.24xlarge" in text

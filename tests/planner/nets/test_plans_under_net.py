@@ -27,7 +27,7 @@ from planner.workload import work_of
 from tests.planner.small_catalogues import OBSERVED, PLACES, START, random_columns, random_job, random_types
 
 SETTINGS = PlannerSettings(spot_wait_hours=1.0)
-SEEDS = range(24)
+SEEDS = range(16)
 
 
 def found_for(job: TrainingJob, columns: Columns) -> Candidates:
