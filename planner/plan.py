@@ -1,5 +1,7 @@
 """The main job: from a training job and a snapshot to the proven cheapest plan, or to why there is none."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,7 +26,7 @@ from planner.optimise.single import Certificate, NotProvenError, choose_least, c
 from planner.own_steps import timing_note
 from planner.pareto import nondominated
 from planner.past_runs import PastRun
-from planner.phases.cheapest import Best, cheapest_course
+from planner.phases.cheapest import Best, cheapest_course, with_more_phases
 from planner.phases.course import Course
 from planner.phases.proof import over_phases
 from planner.question import Question
@@ -72,7 +74,8 @@ def plan(
     chosen = BEST[job.objective](found.table, broken == 0)
     best = cheapest_course(found, chosen)
     if best is None:
-        return explain(question, found)
+        refused, more = explain(question, found), with_more_phases(found)
+        return refused if more is None else replace(refused, warnings=(more, *refused.warnings))
     return _planned(found, broken, chosen, best, with_frontier=frontier)
 
 

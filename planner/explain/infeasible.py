@@ -72,7 +72,8 @@ def _more(relaxations: tuple[Relaxation, ...]) -> tuple[str, ...]:
 
 def _searched(nodes: int) -> str:
     return (
-        f"ways out were looked for on up to {nodes} nodes, in this snapshot, at this batch; max_nodes widens the search"
+        f"ways out were looked for on up to {nodes} nodes, in this snapshot, at this batch, without a move between "
+        "configurations; max_nodes widens the search"
     )
 
 

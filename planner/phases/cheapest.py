@@ -1,14 +1,15 @@
 """The cheapest way to run a job, of every kind there is: each kind names its best, and the least of them is the plan."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from catalog.money import usd_display
 from planner.candidates.gather import Candidates
 from planner.choice import cost_micros
 from planner.explain.objectives import plans_one_configuration
 from planner.nets.course import under_net
 from planner.nets.offers import Netted, cheapest_under_net
 from planner.phases.course import Course, in_phases, on_one_configuration
-from planner.phases.search import NOTHING_TO_SEARCH, Phased, Searched, search_phases
+from planner.phases.search import NOTHING_TO_SEARCH, Phased, Searched, cheapest_in_phases, search_phases
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,3 +49,20 @@ def limit_micros(found: Candidates, chosen: int | None) -> float:
         return float("inf")
     least = found.question.settings.least_saving_of_a_move_percent
     return float(cost_micros(found.table)[chosen]) * (1 - least / 100)
+
+
+#: As many phases as a plan may have.
+MOST_PHASES = 3
+
+
+def with_more_phases(found: Candidates) -> str | None:
+    """A sentence for a job without a plan that has one in more phases than it allows."""
+    job = found.question.job
+    if job.constraints.max_phases >= MOST_PHASES or plans_one_configuration(job):
+        return None
+    more = replace(job, constraints=replace(job.constraints, max_phases=MOST_PHASES))
+    phased = cheapest_in_phases(replace(found, question=replace(found.question, job=more)), float("inf"))
+    if phased is None:
+        return None
+    count, usd = len(phased.found.steps), usd_display(round(phased.found.micros))
+    return f"constraints.max_phases of {count} would do: {count} phases keep the requirements for {usd}"

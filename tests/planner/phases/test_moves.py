@@ -11,9 +11,10 @@ from catalog.egress import egress_tiers
 from catalog.free_time import FreeSpan
 from catalog.offer import InstanceType
 from catalog.owned import OwnedMachine
-from planner.answer import Phase
+from planner.answer import Infeasible, Phase, Planned
 from planner.job import Constraints, DataSource, Explicit, TrainingJob
 from planner.phases.course import Course
+from planner.plan import plan
 from planner.settings import PlannerSettings
 from tests.planner.phases.cases import best_course, found_for
 from tests.planner.small_catalogues import START
@@ -184,3 +185,34 @@ def test_own_machines_on_either_side_of_the_cloud_make_three_phases() -> None:
     best = course(columns, replace(JOB, deadline_hours=whole * 1.1), windows)
     assert names(best) == ["rig", "box", "rig"]
     assert starts(best.phases) == sorted(starts(best.phases))
+
+
+def test_a_job_that_more_phases_would_make_possible_is_told_so() -> None:
+    columns = market(offer(usd=20.0))
+    whole = course(columns, replace(JOB, deadline_hours=200.0)).hours.confident
+    first, second = rig((0.0, 8.0)), rig((9.0, 30.0))
+    second = replace(second, region="attic", instance_type=replace(second.instance_type, name="rig-2"))
+    one = replace(JOB.constraints, providers=("local",), max_phases=1)
+    job = replace(JOB, deadline_hours=5.0 + whole, constraints=one)
+    refused = plan(job, columns, owned=(first, second), settings=PlannerSettings())
+    assert isinstance(refused, Infeasible)
+    assert refused.warnings[0].startswith("constraints.max_phases of 2 would do")
+    two = replace(job, constraints=replace(one, max_phases=2))
+    allowed = plan(two, columns, owned=(first, second), settings=PlannerSettings())
+    assert isinstance(allowed, Planned)
+    alternative = allowed.alternatives[0]
+    assert alternative.label == "without a move"
+    assert not alternative.meets_deadline
+
+
+def test_the_proof_says_what_it_stands_over() -> None:
+    columns = fast_and_slow()
+    found = plan(between(columns), columns, settings=PlannerSettings())
+    assert isinstance(found, Planned)
+    certificate = found.proof.certificate
+    assert certificate.gap == 0.0
+    assert any("straight lines" in each for each in certificate.over)
+    assert certificate.objective_usd * 1e6 == pytest.approx(found.cost.expected, abs=1)
+    alternative = found.alternatives[0]
+    assert (alternative.label, alternative.meets_deadline) == ("without a move", True)
+    assert alternative.extra > 0
