@@ -16,7 +16,7 @@ class RetentionDocument(Document):
     """Whole days; null keeps for ever, a key left out keeps its default.
 
     Every snapshot is kept for `every_snapshot_days`, then one a week until it is `weekly_snapshot_days` old;
-    plans that no run reported on and no watch follows for `plans_days`.
+    plans that no run reported on and no watch follows, and the answers of long questions, for `plans_days`.
     """
 
     every_snapshot_days: Days | None = _DEFAULT.every_snapshot_days
