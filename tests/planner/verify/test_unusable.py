@@ -11,13 +11,20 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from api.documents.plan import parse_answer
+from catalog.columns import Columns
 from catalog.errors import UnusableInput
+from planner.verify import simulated as replay
 from planner.verify.verified import verified
 from tests.planner.small_catalogues import random_job
+from tests.planner.verify import test_phases as phases
 from tests.planner.verify.answers import Document, Path, answer_of, part_of, small_columns
 
 COLUMNS = small_columns(random.Random(1), types=1, offers=8)
-ANSWERS = [answer_of(random_job(random.Random(seed)), COLUMNS) for seed in (1, 2, 3, 4)]
+ANSWERS = [
+    *((answer_of(random_job(random.Random(seed)), COLUMNS), COLUMNS) for seed in (1, 2, 3, 4)),
+    (phases.MOVES, phases.COLUMNS),
+    (phases.NETTED, phases.SPOT_COLUMNS),
+]
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
@@ -36,18 +43,20 @@ def branches(value: Any, path: Path = ()) -> list[Path]:
     return found
 
 
-def judge(document: Document) -> None:
+def judge(document: Document, columns: Columns) -> None:
     """Verified or refused; every refusal names a field in one line."""
     refused = None
     try:
-        verified(parse_answer(document), COLUMNS)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(replay, "RUNS", 20)
+            verified(parse_answer(document), columns)
     except UnusableInput as error:
         refused = error
     assert refused is None or all(fault.path and "\n" not in str(fault) for fault in refused.faults)
 
 
 def test_the_catalogue_has_answers_of_both_kinds() -> None:
-    assert {part_of(answer) for answer in ANSWERS} == {"plan", "infeasible"}
+    assert {part_of(answer) for answer, _ in ANSWERS} == {"plan", "infeasible"}
 
 
 @given(JSON)
@@ -64,7 +73,8 @@ def test_any_document_is_refused_at_a_field(value: Any) -> None:
 @hypothesis_settings(max_examples=120, deadline=None)
 @given(st.data())
 def test_a_plan_with_anything_anywhere_never_crashes(data: st.DataObject) -> None:
-    answer = copy.deepcopy(data.draw(st.sampled_from(ANSWERS)))
+    printed, columns = data.draw(st.sampled_from(ANSWERS))
+    answer = copy.deepcopy(printed)
     body = answer[part_of(answer)]
     path = data.draw(st.sampled_from(branches(body)))
     here = body
@@ -74,26 +84,26 @@ def test_a_plan_with_anything_anywhere_never_crashes(data: st.DataObject) -> Non
         del here[path[-1]]
     else:
         here[path[-1]] = data.draw(JUNK)
-    judge(answer)
+    judge(answer, columns)
 
 
 @pytest.mark.parametrize("name", ["id", "job", "snapshot_id", "version", "settings", "start"])
 def test_a_plan_of_an_older_release_is_told_to_be_planned_again(name: str) -> None:
-    answer = copy.deepcopy(ANSWERS[0])
+    answer = copy.deepcopy(ANSWERS[0][0])
     del answer[part_of(answer)][name]
     with pytest.raises(UnusableInput, match="plan the job again"):
         parse_answer(answer)
 
 
 def test_an_assumption_that_an_older_release_lacked_is_never_taken_at_todays_default() -> None:
-    answer = copy.deepcopy(ANSWERS[0])
+    answer = copy.deepcopy(ANSWERS[0][0])
     del answer[part_of(answer)]["settings"]["restart_hours"]
     with pytest.raises(UnusableInput, match=r"settings.restart_hours: is missing.*gpuplan 0.1.0"):
         parse_answer(answer)
 
 
 def test_a_document_of_great_lists_is_worked_off_in_bounded_time() -> None:
-    answer = copy.deepcopy(next(each for each in ANSWERS if part_of(each) == "plan"))
+    answer = copy.deepcopy(next(each for each, _ in ANSWERS if part_of(each) == "plan"))
     row = answer["plan"]["alternatives"][0]
     answer["plan"]["alternatives"] = [row] * 5000
     with pytest.raises(UnusableInput, match="alternatives: a list of 5000"):
