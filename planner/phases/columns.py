@@ -32,7 +32,7 @@ from catalog.accelerators import accelerators
 from catalog.owned import OwnedMachine
 from planner.candidates.configurations import Configurations, run_of
 from planner.candidates.gather import Candidates
-from planner.cost.bill import Run
+from planner.cost.bill import Run, TakeOver
 from planner.cost.checkpoints import checkpoint_gb
 from planner.estimate.chips import PRECISIONS
 from planner.question import Question
@@ -51,7 +51,8 @@ class PhaseColumns:
 
     `place` numbers distinct regions, `places` names them; columns move only within the same `kin` (software stack and
     precision). `machine` is the own machine of a column with windows, else None; `caps` the largest share of the work
-    that price kind and windows leave room for, `most_steps` that which the deadline leaves too, in steps.
+    that price kind and windows leave room for, `most_steps` that which the deadline leaves too, in steps. Columns that are
+    `up` can only come first; any other that does costs `first_usd` more and waits `first_hours`, where a job is under way.
     """
 
     table: Configurations
@@ -73,6 +74,9 @@ class PhaseColumns:
     data_usd: Floats
     caps: Floats
     most_steps: Ints
+    up: NDArray[np.bool_]
+    first_usd: Floats
+    first_hours: Floats
 
     def __len__(self) -> int:
         """How many configurations there are."""
@@ -119,19 +123,25 @@ def phase_columns(found: Candidates, table: Configurations) -> PhaseColumns:
     z = NormalDist().inv_cdf(job.confidence)
     # Below the median more spread means fewer hours: then only the set-up is certain.
     certain = (run.cluster_rate == 0) | (z >= 0)
-    sigma = _least_sigma(table.bill.sigma, run, settings.restart_hours)
+    sigma = _least_sigma(table.bill.sigma, run, settings)
     longer = np.where(certain, np.exp(z * sigma), 0.0)
+    # Machines that were taken away are waited for: on the clock, not on the bill.
+    waits = 1.0 + run.cluster_rate * settings.spot_wait_hours
+    longer = longer * waits
     slope_hours = run.work_hours * growth * longer
     by_hour = run.nodes * run.power_usd_per_node_hour + run.storage_usd_per_hour
     compute = run.nodes * run.usd_per_node_hour
+    setup, takeover, zeros = run.setup_hours(settings), run.takeover, np.zeros(len(table))
     term = run.term_hours > 0
+    # What machines that are up have been billed beyond their hours is the most that a bill from now may fall short.
+    paid_ahead = zeros if takeover is None else _paid_ahead(run, takeover)
     per_hour = by_hour + np.where(term, 0.0, compute)
     place, places = _places(found, table)
     machine = _windowed(found, table)
     lines = _Lines(wall_hours=run.work_hours * growth, kept_hours=slope_hours, spared_hours=spared)
     caps = _caps(question, run, machine, lines)
     with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.maximum(deadline - settings.setup_hours + spared * longer, 0.0)
+        room = np.maximum(deadline - setup + spared * longer, 0.0)
         in_time = np.where(slope_hours > 0, room / slope_hours, 1.0)
     return PhaseColumns(
         table=table,
@@ -146,14 +156,25 @@ def phase_columns(found: Candidates, table: Configurations) -> PhaseColumns:
         kin=_kin(found, table),
         machine=machine,
         windowed=np.array([each is not None for each in machine], np.bool_),
-        fixed_usd=per_hour * (settings.setup_hours - spared) + np.where(term, compute * run.term_hours, 0.0),
+        fixed_usd=per_hour * (setup - spared) + np.where(term, compute * run.term_hours, 0.0) - compute * paid_ahead,
         slope_usd=per_hour * run.work_hours * growth,
-        fixed_hours=settings.setup_hours - spared * longer,
+        fixed_hours=setup - spared * longer,
         slope_hours=slope_hours,
         data_usd=run.egress_usd,
         caps=caps,
         most_steps=np.asarray(np.floor(np.minimum(caps, in_time) * STEPS + 1e-6), np.int64),
+        up=np.isin(table.market, [i for i, each in enumerate(question.markets) if each.up]),
+        first_usd=zeros if takeover is None else takeover.fetch_usd + takeover.lead_usd,
+        first_hours=zeros if takeover is None else takeover.delay_hours,
     )
+
+
+def _paid_ahead(run: Run, takeover: TakeOver) -> Floats:
+    """Hours per node that are billed already and lie ahead; a whole term where one is running."""
+    up = takeover.up_hours
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = np.maximum(np.ceil(up / run.billing_step_hours) * run.billing_step_hours, run.billing_minimum_hours)
+    return np.where(up > 0, np.where(run.term_hours > 0, run.term_hours, np.maximum(steps - up, 0.0)), 0.0)
 
 
 #: Newton's steps towards y; the last ones change nothing that a float can hold.
@@ -180,16 +201,18 @@ def _growth(run: Run, run_hours: Floats, restart_hours: float) -> tuple[Floats, 
     return growth, np.where(saves, (growth - least) * interval, 0.0)
 
 
-def _least_sigma(whole: Floats, run: Run, restart_hours: float) -> Floats:
+def _least_sigma(whole: Floats, run: Run, settings: PlannerSettings) -> Floats:
     """The log-spread that no share of a run falls below; `whole` is that of all the work."""
     rate = np.where(run.cluster_rate > 0, run.cluster_rate, 1.0)
     interval = np.sqrt(2.0 * run.checkpoint_hours / rate) + run.checkpoint_hours
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         # Expected hours of a share within one interval lie below the chord from none to a whole one.
-        chord = np.exp(np.minimum(rate * restart_hours, 700.0)) * np.where(
+        chord = np.exp(np.minimum(rate * settings.restart_hours, 700.0)) * np.where(
             interval > 0, np.expm1(np.minimum(rate * interval, 700.0)) / (rate * interval), 1.0
         )
-    short = rate * restart_hours * (1 + 2 / np.sqrt(3)) / chord
+    # Waits add to the spread, and to the hours that it is told against.
+    waits = 1.0 + rate * settings.spot_wait_hours
+    short = rate * settings.restart_hours * (1 + 2 / np.sqrt(3)) / chord / waits**2
     variation = np.minimum(np.expm1(whole**2 - run.log_sigma**2), short)
     return np.where(
         run.cluster_rate > 0, np.sqrt(run.log_sigma**2 + np.log1p(np.maximum(variation, 0.0))), run.log_sigma
@@ -251,16 +274,19 @@ def ranks(found: Candidates, columns: PhaseColumns) -> Ints:
     order = sorted(range(len(table)), key=lambda i: (steady[i], slow_first[i], names[i], nodes[i]))
     rank = np.empty(len(table), np.int64)
     rank[order] = np.arange(len(table))
+    # What runs already comes before everything else, whatever it is.
+    rank[columns.up] = -1
     return rank
 
 
 def _caps(question: Question, run: Run, machine: tuple[OwnedMachine | None, ...], lines: _Lines) -> Floats:
     """The largest share of each column that its longest run and its windows before the deadline may leave room for."""
-    setup, deadline = question.settings.setup_hours, question.job.deadline_hours
-    share = np.minimum((run.longest_hours - setup + lines.spared_hours) / lines.wall_hours, 1.0)
+    setup, deadline = run.setup_hours(question.settings), question.job.deadline_hours
+    longest = run.longest_hours if run.takeover is None else run.longest_hours - run.takeover.up_hours
+    share = np.minimum((longest - setup + lines.spared_hours) / lines.wall_hours, 1.0)
     for i, each in enumerate(machine if deadline is not None else ()):
         if each is not None and deadline is not None:
-            share[i] = min(share[i], (_free_hours(each, question.start, deadline) - setup) / lines.kept_hours[i])
+            share[i] = min(share[i], (_free_hours(each, question.start, deadline) - setup[i]) / lines.kept_hours[i])
     return np.maximum(share, 0.0)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.answer import Cost, Hours, Moved, Phase
-from planner.candidates.configurations import Configurations
+from planner.candidates.configurations import Configurations, before_work, run_of
 from planner.candidates.gather import Candidates
 from planner.candidates.places import copied
 from planner.cost.bill import deadline_probability
@@ -52,13 +52,15 @@ def on_one_configuration(found: Candidates, chosen: int) -> Course:
     """The whole job on configuration `chosen`."""
     question, table = found.question, found.table
     only, deadline = phase(found, table, chosen), question.job.deadline_hours
+    run = run_of(question, table.take(np.array([chosen])), found.estimated, found.costs)
+    before = before_work(run, 0, question.settings.setup_hours)
     return Course(
         phases=(only,),
         cost=only.choice.cost,
         hours=only.choice.hours,
         deadline_probability=None
         if deadline is None
-        else deadline_probability(table.bill, chosen, deadline, question.settings),
+        else deadline_probability(table.bill, chosen, deadline, question.settings, before_hours=before),
     )
 
 
@@ -114,7 +116,9 @@ def _begins(phased: Phased, table: Configurations, position: int) -> float:
     """Expected hours from the start until the machines of a phase start: after the move, and when a window opens."""
     column = phased.found.sequence[position]
     begun = float(table.bill.hours[:position].sum())
-    if position:
+    if not position:
+        begun = float(phased.columns.first_hours[column])
+    else:
         before = np.array([phased.found.sequence[position - 1]])
         begun += float(phased.moving.hours(before, np.array([column]))[0])
     machine = phased.columns.machine[column]
@@ -142,11 +146,12 @@ def _in_time(found: Candidates, phased: Phased, table: Configurations) -> float 
         return None
     sequence, steps = _row(phased)
     paid = phase_bill(phased.columns, phased.moving, sequence, steps)
-    fixed = paid.hours - paid.run_hours
+    work = paid.run_hours + paid.waiting_hours
+    fixed = paid.hours - work
     low, high = -_MOST_SIGMA, _MOST_SIGMA
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        busy = fixed + paid.run_hours * np.exp(middle * paid.sigma)
+        busy = fixed + work * np.exp(middle * paid.sigma)
         late = elapsed(phased.columns, phased.moving, sequence, busy[None, :]).sum() > deadline
         low, high = (low, middle) if late else (middle, high)
     return NormalDist().cdf(low)
