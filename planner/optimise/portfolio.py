@@ -1,4 +1,7 @@
-"""The time-indexed model of a portfolio over some of its columns, for HiGHS.
+"""The time-indexed model of a portfolio as it is written on paper, in PuLP: the audit trail of `time_indexed`.
+
+The search hands HiGHS the same model as arrays, with other rows and with cuts; this one is made without any of that,
+row by row with names that read in an LP file, and is what the other must agree with.
 
 Sets and data as in `planner.portfolio.instance`; one column i is (job j, configuration k, start s).
 Variables
@@ -14,7 +17,7 @@ Rows that no choice can break are left out, and of equal rows one is kept.
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pulp
@@ -100,15 +103,13 @@ def solve(
     *,
     left: Floats,
     budget_left: float,
-    start: Ints | None = None,
     time_limit_s: float,
     relative_gap: float = 0.0,
-    nodes: int | None = None,
     relaxed: bool = False,
 ) -> Solved:
     """The best choice for `jobs` among the columns `at` in what is `left` of pools and budget.
 
-    `start` is a column per job of the instance to begin from. With `relaxed` the linear relaxation and its duals.
+    With `relaxed` the linear relaxation and its duals.
     """
     problem = pulp.LpProblem("portfolio", pulp.LpMinimize)
     kind: Literal["Continuous", "Binary"] = "Continuous" if relaxed else "Binary"
@@ -122,40 +123,19 @@ def solve(
     for j, variables in of.items():
         problem.addConstraint(pulp.lpSum_vars_coefs((each, 1.0) for each in variables) == 1, f"run_{j}")
     rows = capacity_rows(instance, columns, at, jobs, left)
-    chosen = set() if start is None else {int(c) for c in start[jobs] if c >= 0}
-    running = {i for i, column in enumerate(at.tolist()) if column in chosen}
-    before: tuple[int, pulp.LpVariable, dict[int, float]] | None = None
     for row in rows:
-        name = f"{row.pool}_{row.slot}"
-        in_use = problem.add_variable(f"u_{name}", 0, row.capacity)
-        now = dict(zip(row.which.tolist(), row.units.tolist(), strict=True))
-        terms, then = [(in_use, -1.0)], {}
-        if before is not None and before[0] == row.pool:
-            terms.append((before[1], 1.0))
-            then = before[2]
-        changes = ((i, now.get(i, 0.0) - then.get(i, 0.0)) for i in now.keys() | then.keys())
-        terms += [(x[i], change) for i, change in changes if change]
-        problem.addConstraint(pulp.lpSum_vars_coefs(terms) == 0, f"use_{name}")
-        before = row.pool, in_use, now
-        in_use.setInitialValue(sum(now[i] for i in running & now.keys()))
+        terms = zip((x[i] for i in row.which.tolist()), row.units.tolist(), strict=True)
+        problem.addConstraint(pulp.lpSum_vars_coefs(terms) <= row.capacity, f"use_{row.pool}_{row.slot}")
     if math.isfinite(budget_left):
         problem.addConstraint(
             pulp.lpSum_vars_coefs(zip(x, columns.cost_usd[at].tolist(), strict=True)) <= budget_left, "budget"
         )
-    if start is not None:
-        for i, variable in enumerate(x):
-            variable.setInitialValue(float(i in running))
-        for j, variable in v.items():
-            variable.setInitialValue(float(start[j] < 0))
-    more: dict[str, Any] = {} if nodes is None else {"mip_max_nodes": nodes}
     solver = pulp.HiGHS(
         mip=not relaxed,
         msg=False,
         threads=1,
         timeLimit=max(0.01, time_limit_s),
         gapRel=relative_gap,
-        warmStart=start is not None,
-        **more,
     )
     stats = problem.solve(solver)
     if relaxed:

@@ -34,7 +34,7 @@ from planner.portfolio.timetable import Timetable, as_plan
 PROVEN = 1e-6
 #: Shares of the time limit at which stages end, where HiGHS can take what is left of the model or not.
 PRICES_UNTIL, RELAXED_UNTIL, CUTS_UNTIL = 0.1, 0.5, 0.6
-IMPROVE_UNTIL = {True: 0.2, False: 0.5}
+IMPROVE_UNTIL = {True: 0.2, False: 0.85}
 LIKELY_UNTIL = 0.6
 #: Likely columns have an excess of at most this share of the gap to begin with.
 LIKELY = 0.05

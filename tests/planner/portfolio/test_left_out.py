@@ -42,7 +42,7 @@ def fits(instance: Instance, plan: Plan, job: int) -> float | None:
 @pytest.mark.parametrize("budget", [False, True])
 def test_each_way_in_lets_the_job_in_and_a_smaller_one_does_not(budget: bool) -> None:
     tried = 0
-    for seed in range(40):
+    for seed in range(20):
         instance = small_instance(random.Random(500 + seed), jobs=4, budget=budget)
         plan = search(instance, seed=seed, iterations=40).plan
         for job in np.flatnonzero(plan.configuration == LEFT_OUT).tolist():
@@ -54,7 +54,7 @@ def test_each_way_in_lets_the_job_in_and_a_smaller_one_does_not(budget: bool) ->
                 less = way.amount - (1.0 if way.what != "budget" else 0.01)
                 if less > 0:
                     assert fits(granted(instance, job, way, less), plan, job) is None
-    assert tried > 20
+    assert tried > 10
 
 
 def test_planning_anew_after_a_change_that_lets_a_dear_job_in_is_cheaper() -> None:
