@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -57,9 +58,10 @@ def test_no_order_of_offers_and_no_share_on_a_grid_is_cheaper_than_the_plan(case
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_straight_lines_lie_below_cost_and_hours_of_every_share(seed: int) -> None:
+@pytest.mark.parametrize("wait_hours", [0.0, 0.7])
+def test_straight_lines_lie_below_cost_and_hours_of_every_share(seed: int, wait_hours: float) -> None:
     job, columns, owned = rented_case(seed)
-    found = found_for(job, columns, owned)
+    found = found_for(job, columns, owned, replace(SETTINGS, spot_wait_hours=wait_hours))
     if not len(found.shares):
         return
     lines = phase_columns(found, found.shares)
