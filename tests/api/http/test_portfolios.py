@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -119,6 +120,17 @@ def test_the_same_key_is_one_run(client: httpx.Client) -> None:
     assert again.headers["content-location"].rsplit("/", 1)[1] == first.json()["id"]
     other = client.post("/v1/portfolios", json=document(3), headers=key)
     assert (other.status_code, other.json()["errors"][0]["in"]) == (422, "header")
+
+
+def test_the_same_key_at_the_same_time_is_one_run_too(client: httpx.Client) -> None:
+    headers = LATER | {"Idempotency-Key": "portfolio-at-once"}
+
+    def post(_: int) -> str:
+        return client.post("/v1/portfolios", json=document(), headers=headers).headers["location"]
+
+    with ThreadPoolExecutor(4) as threads:
+        [path] = set(threads.map(post, range(4)))
+    assert ended(client, path)["status"] == "done"
 
 
 class Held:
