@@ -31,7 +31,7 @@ def gcloud(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     """The phase as a script. Raises `UnusableInput` for other clouds, and for what is booked but not named."""
     need_cloud(phase, TOOL, "gcp")
     lines = _slice(handover, phase, wishes) if phase.is_slice else _machines(handover, phase, wishes)
-    notes = [*heading(handover, phase), *again(phase), *fabric(phase), "Start: bash FILE"]
+    notes = [*heading(handover, phase), *again(phase), *fabric(phase), *_newer(phase), "Start: bash FILE"]
     return "#!/bin/bash\n" + commented(notes) + "\n".join(["set -euo pipefail", *_zone(phase), *lines]) + "\n"
 
 
@@ -44,6 +44,11 @@ def fabric(phase: Phase) -> list[str]:
     return [
         f"The plan's times rest on {found} between the nodes: create its networks first; this file uses one network"
     ]
+
+
+def _newer(phase: Phase) -> list[str]:
+    """Words that a gcloud of the middle of 2025 did not have yet outside its alpha commands."""
+    return ["Needs a gcloud that knows FLEX_START: gcloud components update"] if phase.kind.name == "flex_start" else []
 
 
 def scheduling(phase: Phase, reservation: str | None) -> list[tuple[str, ...]]:

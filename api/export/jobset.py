@@ -25,8 +25,8 @@ def jobset(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     """The phase as a JobSet with its queue. Raises `UnusableInput` for what cannot run in a pod."""
     name = run_name(handover, phase)
     notes = ["Start: kubectl apply -f FILE, in a cluster with JobSet and Kueue; leave out queues that you have"]
-    documents = [*_queue(phase, wishes, name), _set(handover, phase, wishes, name)]
-    return yaml_text(documents, [*heading(handover, phase), *own_machines(phase), *notes])
+    run = _set(handover, phase, wishes, name)
+    return yaml_text([*_queue(phase, wishes, name), run], [*heading(handover, phase), *own_machines(phase), *notes])
 
 
 def _set(handover: Handover, phase: Phase, wishes: Wishes, name: str) -> Yaml:

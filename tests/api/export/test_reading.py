@@ -1,0 +1,90 @@
+"""What of an answer is handed over, and what is refused before it can end up in another tool's file."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from api.export.reading import read_handover
+from catalog.errors import UnusableInput
+from tests.api.export.documents import answer, in_phases, phase
+
+
+def changed(path: tuple[str | int, ...], value: object) -> dict[str, Any]:
+    """An answer with one value replaced."""
+    document = deepcopy(answer())
+    part: Any = document
+    for step in path[:-1]:
+        part = part[step]
+    part[path[-1]] = value
+    return document
+
+
+FIRST: tuple[str | int, ...] = ("plan", "phases", 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "field"),
+    [
+        (("outcome",), "infeasible", "outcome"),
+        (("outcome",), None, "outcome"),
+        (("plan",), "x", "plan"),
+        (("plan", "id"), "plan-../../etc/passwd", "plan.id"),
+        (("plan", "snapshot_id"), "$(x)", "plan.snapshot_id"),
+        (("plan", "version"), "1\n#", "plan.version"),
+        (("plan", "start"), "tomorrow", "plan.start"),
+        (("plan", "start"), "2026-11-28T12:00:00", "plan.start"),
+        (("plan", "hours", "p95"), float("nan"), "plan.hours.p95"),
+        (("plan", "phases"), [], "plan.phases"),
+        (("plan", "phases"), [phase()] * 21, "plan.phases"),
+        ((*FIRST, "provider"), "oracle", "plan.phases[0].provider"),
+        ((*FIRST, "region"), "us-east-1; rm -rf /", "plan.phases[0].region"),
+        ((*FIRST, "zone"), "-x", "plan.phases[0].zone"),
+        ((*FIRST, "instance_type"), "p5 48xlarge", "plan.phases[0].instance_type"),
+        ((*FIRST, "accelerator"), "H9000", "plan.phases[0].accelerator"),
+        ((*FIRST, "nodes"), 1.5, "plan.phases[0].nodes"),
+        ((*FIRST, "nodes"), True, "plan.phases[0].nodes"),
+        ((*FIRST, "nodes"), 0, "plan.phases[0].nodes"),
+        ((*FIRST, "price_kind"), "free", "plan.phases[0].price_kind"),
+        ((*FIRST, "price_kind"), "owned", "plan.phases[0].price_kind"),
+        ((*FIRST, "usd_per_node_hour"), 12.5, "plan.phases[0].usd_per_node_hour"),
+        ((*FIRST, "usd_per_node_hour"), "-1", "plan.phases[0].usd_per_node_hour"),
+        ((*FIRST, "role"), "spare", "plan.phases[0].role"),
+        ((*FIRST, "precision"), "bf16 && x", "plan.phases[0].precision"),
+        ((*FIRST, "layout", "tensor"), "2", "plan.phases[0].layout.tensor"),
+        ((*FIRST, "layout", "checkpointing"), "`x`", "plan.phases[0].layout.checkpointing"),
+        ((*FIRST, "cost_usd", "breakdown", "compute"), "=1+1", "plan.phases[0].cost_usd.breakdown.compute"),
+        ((*FIRST, "moved"), "there", "plan.phases[0].moved"),
+        ((*FIRST, "switch_by"), "later", "plan.phases[0].switch_by"),
+    ],
+)
+def test_a_field_that_no_plan_has_is_named(path: tuple[str | int, ...], value: object, field: str) -> None:
+    with pytest.raises(UnusableInput) as refused:
+        read_handover(changed(path, value))
+    assert [fault.field for fault in refused.value.faults] == [field]
+
+
+def test_phases_know_what_was_done_before_them_and_when_they_hand_over() -> None:
+    first, second, standby = read_handover(in_phases()).phases
+    assert (first.share_before, second.share_before) == (0.0, 0.75)
+    assert first.hands_over_at == second.starts_at
+    assert second.hands_over_at == standby.switch_by
+    assert standby.hands_over_at is None
+    assert standby.stands_by
+    assert second.moved_from == "p5.48xlarge aws us-east-1 use1-az4"
+
+
+def test_a_plan_from_before_there_were_phases_is_one_phase_of_all_the_work() -> None:
+    document = answer()
+    (row,) = document["plan"]["phases"]
+    document["plan"]["cost_usd"]["breakdown"] = row.pop("cost_usd")["breakdown"]
+    for name in ("role", "starts_at", "share", "moved"):
+        row.pop(name)
+    (only,) = read_handover(document).phases
+    assert (only.role, only.share, only.costs["compute"]) == ("planned", 1.0, 1_980_000_000)
+    assert only.starts_at == read_handover(document).start
+
+
+def test_the_limit_of_a_phase_is_as_late_as_the_plan_may_be() -> None:
+    handover = read_handover(answer())
+    assert handover.limit_hours(handover.phases[0]) == 100
