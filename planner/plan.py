@@ -69,12 +69,17 @@ def plan(
         settings=settings,
         learned=learned_from(past_runs, work.task),
     )
-    found = candidates(question)
+    return best_plan(candidates(question), frontier=frontier)
+
+
+def best_plan(found: Candidates, *, frontier: bool = False) -> Planned | Infeasible:
+    """The proven best of these candidates, or why none of them will do."""
+    job = found.question.job
     broken = over(found.table, job.deadline_hours, job.budget_usd)
     chosen = BEST[job.objective](found.table, broken == 0)
     best = cheapest_course(found, chosen)
     if best is None:
-        refused, more = explain(question, found), with_more_phases(found)
+        refused, more = explain(found.question, found), with_more_phases(found)
         return refused if more is None else replace(refused, warnings=(more, *refused.warnings))
     return _planned(found, broken, chosen, best, with_frontier=frontier)
 

@@ -13,7 +13,7 @@ from planner.candidates.machine_rows import MachineRows, machine_rows
 from planner.candidates.market import Market
 from planner.candidates.requirements import BIT
 from planner.candidates.screen import RegionCosts, Screened
-from planner.cost.bill import LONGEST_RUN_HOURS, Bill, Run, bill, billing_tables
+from planner.cost.bill import LONGEST_RUN_HOURS, RUN_ARRAYS, Bill, Run, TakeOver, bill, billing_tables
 from planner.cost.checkpoints import checkpoint_gb
 from planner.estimate.corrected import estimate_learned
 from planner.estimate.learned import Learned
@@ -85,7 +85,7 @@ def estimated(question: Question, market: Market, screened: Screened, max_nodes:
     shapes = market.snapshot.shapes
     types = np.unique(market.snapshot.type_index[screened.places])
     wanted = tuple(np.unique(shapes.of_type[types]).tolist())
-    most = int(min(max_nodes, market.node_limit[types].max(initial=1.0)))
+    most = market.up.nodes if market.up else int(min(max_nodes, market.node_limit[types].max(initial=1.0)))
     work, goodput = question.work, question.settings.goodput
     rows = machine_rows(shapes, wanted, most, work.shape.layers if work.shape is not None else 1)
     estimates = _estimates(rows, work, question.job.training, goodput, question.learned)
@@ -143,8 +143,11 @@ def of_a_share(
         carbon_kg=kg,
         bill=paid,
     )
+    delay = None if run.takeover is None else run.takeover.delay_hours
     if any(machine.windows for machine in market.owned):
-        result = in_windows(result, question, market)
+        result = in_windows(result, question, market, delay)
+    elif delay is not None:
+        result = _later(result, delay)
     return result.take(result.bill.run_hours <= LONGEST_RUN_HOURS)
 
 
@@ -153,6 +156,8 @@ def _runnable(market: Market, screened: Screened, ready: Estimated) -> _Pairs:
     offer, pair = _expanded(snapshot.shapes.of_type[snapshot.type_index[screened.places]], rows)
     place, nodes, row = screened.places[offer], rows.nodes[pair], rows.row[pair]
     runs = (ready.estimates.reason[row] == 0) & (nodes <= market.node_limit[snapshot.type_index[place]])
+    if market.up:
+        runs &= nodes == market.up.nodes
     return _Pairs(offer=offer[runs], place=place[runs], nodes=nodes[runs], row=row[runs])
 
 
@@ -179,7 +184,14 @@ def run_of(question: Question, table: Configurations, ready: Sequence[Estimated]
         mine = np.flatnonzero(table.market == number)
         pairs = _Pairs(offer=mine, place=table.place[mine], nodes=table.nodes[mine], row=table.row[mine])
         parts.append(_run(question, question.markets[number], pairs, ready[number], costs[number]))
-    return Run(**{each.name: np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Run)})
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in RUN_ARRAYS}
+    takeovers = [part.takeover for part in parts if part.takeover is not None]
+    if not takeovers:
+        return Run(**arrays)
+    over = {
+        each.name: np.concatenate([getattr(takeover, each.name) for takeover in takeovers]) for each in fields(TakeOver)
+    }
+    return Run(**arrays, takeover=TakeOver(**over))
 
 
 def _run(question: Question, market: Market, pairs: _Pairs, ready: Estimated, costs: RegionCosts) -> Run:
@@ -199,25 +211,63 @@ def _run(question: Question, market: Market, pairs: _Pairs, ready: Estimated, co
         checkpoint_hours=(gigabytes / settings.checkpoint_gbs / 3600.0) / nodes.astype(np.float64),
         usd_per_node_hour=snapshot.usd_per_hour[place],
         power_usd_per_node_hour=market.power_usd_per_node_hour[type_],
-        egress_usd=costs.egress_usd[region],
+        egress_usd=np.zeros(len(place)) if market.up else costs.egress_usd[region],
         storage_usd_per_hour=costs.storage_usd_per_hour[region],
         billing_step_hours=kinds.step_hours[kind],
         billing_minimum_hours=kinds.minimum_hours[kind],
         term_hours=np.zeros(len(place)) if market.term_paid else kinds.term_hours[kind],
         longest_hours=kinds.longest_hours[kind],
+        takeover=_takeover(question, market, costs, region),
     )
 
 
-def in_windows(table: Configurations, question: Question, market: Market) -> Configurations:
+def _takeover(question: Question, market: Market, costs: RegionCosts, region: NDArray[np.int32]) -> TakeOver | None:
+    """What it takes to go on from where a job stands; None for a job that starts."""
+    origin, zeros = question.origin, np.zeros(len(region))
+    if origin is None or costs.fetch_usd is None or costs.delay_hours is None:
+        return None
+    if market.up:
+        ready = zeros + question.settings.setup_hours
+        return TakeOver(
+            ready_hours=ready, up_hours=zeros + market.up.hours, fetch_usd=zeros, lead_usd=zeros, delay_hours=zeros
+        )
+    return TakeOver(
+        ready_hours=zeros,
+        up_hours=zeros,
+        fetch_usd=costs.fetch_usd[region],
+        lead_usd=zeros + origin.write_usd,
+        delay_hours=costs.delay_hours[region],
+    )
+
+
+def before_work(found_run: Run, index: int, setup_hours: float) -> float:
+    """Hours from the start until one of these configurations does its first step of work."""
+    takeover = found_run.takeover
+    if takeover is None:
+        return setup_hours
+    return float(takeover.delay_hours[index] + setup_hours - takeover.ready_hours[index])
+
+
+def _later(table: Configurations, delay: Floats) -> Configurations:
+    """The same configurations, each after so many hours."""
+    names = ("hours", "hours_kept", "hours_p95")
+    return replace(table, bill=replace(table.bill, **{name: getattr(table.bill, name) + delay for name in names}))
+
+
+def in_windows(
+    table: Configurations, question: Question, market: Market, delay_hours: Floats | None = None
+) -> Configurations:
     """The same configurations with the hours of own machines stretched over their free windows.
 
     Work stops when a window closes and restarts from a checkpoint in the next; power is paid for
-    busy hours only. Hours are infinite where the windows never give enough time.
+    busy hours only. Hours are infinite where the windows never give enough time. Machines can start after `delay_hours`.
     """
     hours, kept, p95 = (np.array(each) for each in (table.bill.hours, table.bill.hours_kept, table.bill.hours_p95))
     for i, type_index in enumerate(market.snapshot.type_index[table.place]):
         machine = market.owned[int(type_index)]
         for times in (hours, kept, p95):
             busy, restart = float(times[i]), question.settings.restart_hours
-            times[i] = machine.elapsed_hours(question.start, busy, restart_hours=restart)
+            after = 0.0 if delay_hours is None else float(delay_hours[i])
+            elapsed = machine.elapsed_hours(question.start, busy, restart_hours=restart, after_hours=after)
+            times[i] = after + elapsed
     return replace(table, bill=replace(table.bill, hours=hours, hours_kept=kept, hours_p95=p95))

@@ -7,12 +7,13 @@ from numpy.typing import NDArray
 
 from planner.candidates.configurations import Configurations, Estimated, estimated, joined, of_a_share
 from planner.candidates.market import Market
-from planner.candidates.places import region_costs
+from planner.candidates.places import region_costs, under_way
 from planner.candidates.requirements import BIT, CARBON, refuse_what_matches_nothing
-from planner.candidates.screen import RegionCosts, Screened, screen
+from planner.candidates.screen import RegionCosts, Screened, screen, up_already
 from planner.cost.checkpoints import checkpoint_gb
 from planner.estimate.machines import REASONS
 from planner.job import TrainingJob
+from planner.origin import Origin
 from planner.question import Question
 
 
@@ -49,9 +50,12 @@ def candidates(question: Question, *, relaxed_nodes: int | None = None) -> Candi
     rejected: dict[str, int] = {}
     for number, market in enumerate(question.markets):
         own = bool(market.owned)
-        costs = region_costs(market.columns, job.data, stored_gb)
+        costs = _costs(question, market, stored_gb)
         rate = settings.default_interruptions_per_hour
-        screened = screen(job, market.snapshot, costs, rate, own=own, paid=market.term_paid, keep_breakers=relaxed)
+        if market.up:
+            screened = up_already(job, market.snapshot, own=own)
+        else:
+            screened = screen(job, market.snapshot, costs, rate, own=own, paid=market.term_paid, keep_breakers=relaxed)
         each = estimated(question, market, screened, relaxed_nodes or job.constraints.max_nodes)
         parts.append(of_a_share(question, number, screened, each, costs))
         screens.append(screened)
@@ -59,6 +63,10 @@ def candidates(question: Question, *, relaxed_nodes: int | None = None) -> Candi
         ready.append(each)
         for reason, count in _rejections(job, market, screened, each, parts[-1].whole()).items():
             rejected[reason] = rejected.get(reason, 0) + count
+        if question.origin is not None:
+            parts[-1], left = _able_to_take_over(parts[-1], market, each, question.origin)
+            if left:
+                rejected[CANNOT_TAKE_OVER] = rejected.get(CANNOT_TAKE_OVER, 0) + left
     table = joined(parts)
     if not relaxed:
         table = table.take(table.broken == 0)
@@ -72,6 +80,37 @@ def candidates(question: Question, *, relaxed_nodes: int | None = None) -> Candi
         offers_considered=sum(len(market.columns) for market in question.markets),
         rejected=rejected,
     )
+
+
+#: Why machines that could run a job cannot go on with it.
+CANNOT_TAKE_OVER = "another software stack or precision than the checkpoint's"
+
+
+def _costs(question: Question, market: Market, stored_gb: float) -> RegionCosts:
+    costs = region_costs(market.columns, question.job.data, stored_gb)
+    if question.origin is None:
+        return costs
+    return under_way(costs, market.columns, question.origin, checkpoint_gb(question.work, question.job.training))
+
+
+def _able_to_take_over(
+    table: Configurations, market: Market, ready: Estimated, origin: Origin
+) -> tuple[Configurations, int]:
+    """The configurations that can read the checkpoint of a job that is under way, and of how many offers none can."""
+    same = np.array([each == origin.kin for each in kin(table, market, ready)], np.bool_)
+    left = set(table.place.tolist()) - set(table.place[same].tolist())
+    return table.take(same), len(left)
+
+
+def kin(table: Configurations, market: Market, ready: Estimated) -> list[tuple[str, str]]:
+    """Software stack and precision of each configuration of a market: what a checkpoint is good for."""
+    shapes, estimates = market.snapshot.shapes, ready.estimates
+    accelerator = shapes.accelerator[shapes.of_type[market.snapshot.type_index[table.place]]]
+    stacks = [each.stack for each in shapes.accelerators]
+    precisions = estimates.precision[table.row]
+    return [
+        (stacks[a], estimates.precisions[p]) for a, p in zip(accelerator.tolist(), precisions.tolist(), strict=True)
+    ]
 
 
 def _rejections(

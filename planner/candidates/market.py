@@ -26,12 +26,21 @@ Floats = NDArray[np.float64]
 Key = tuple[str, str, str, str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Up:
+    """Machines that run the job already: how many nodes, and the hours for which they have been up."""
+
+    nodes: int
+    hours: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Market:
     """Offers that share their rules.
 
     `node_limit` and `power_usd_per_node_hour` have one element per instance type; `owned` is empty
-    but for the user's own machines, whose places are exempt from region constraints.
+    but for the user's own machines, whose places are exempt from region constraints. A market that is `up` has one offer,
+    on which so many nodes run the job now.
     """
 
     snapshot: Arranged
@@ -39,6 +48,7 @@ class Market:
     power_usd_per_node_hour: Floats
     term_paid: bool = False
     owned: tuple[OwnedMachine, ...] = ()
+    up: Up | None = None
 
     @property
     def columns(self) -> Columns:

@@ -1,5 +1,6 @@
 """What a place adds to the bill: moving the data there, and keeping data and checkpoints there."""
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -12,6 +13,7 @@ from planner.answer import Choice
 from planner.candidates.carbon import kg_per_kwh
 from planner.candidates.screen import RegionCosts
 from planner.job import DataSource, TrainingJob
+from planner.origin import Origin
 
 Floats = NDArray[np.float64]
 
@@ -33,6 +35,19 @@ def region_costs(columns: Columns, data: DataSource, checkpoints_gb: float) -> R
         egress_usd=_egress(columns, data) * elsewhere,
         storage_usd_per_hour=monthly / HOURS_PER_MONTH,
         kg_per_kwh=kg_per_kwh(columns),
+    )
+
+
+def under_way(costs: RegionCosts, columns: Columns, origin: Origin, one_checkpoint_gb: float) -> RegionCosts:
+    """The same for a job that is under way: its checkpoint comes along, and where it stands the data are there."""
+    here = np.array([place == (origin.provider, origin.region) for place in columns.regions], np.bool_)
+    rates = _egress_rates(columns, origin.provider, origin.region)
+    usd = {rate: rate.egress_usd(one_checkpoint_gb) for rate in set(rates)}
+    return replace(
+        costs,
+        egress_usd=np.where(here, 0.0, costs.egress_usd),
+        fetch_usd=np.where(here, 0.0, np.array([usd[rate] for rate in rates])),
+        delay_hours=origin.write_hours + np.where(here, 0.0, origin.far_hours),
     )
 
 

@@ -27,11 +27,16 @@ _HARD_SHIFT = len(REQUIREMENTS)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RegionCosts:
-    """Per region of the snapshot: egress of the data in USD, once, storage in USD per hour, carbon in kg per kWh (or nan)."""
+    """Per region of the snapshot: egress of the data in USD, once, storage in USD per hour, carbon in kg per kWh (or nan).
+
+    For a job that is under way also what bringing its checkpoint there costs, and takes in hours; else None.
+    """
 
     egress_usd: Floats
     storage_usd_per_hour: Floats
     kg_per_kwh: Floats
+    fetch_usd: Floats | None = None
+    delay_hours: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -92,6 +97,19 @@ def screen(
     )
 
 
+def up_already(job: TrainingJob, snapshot: Arranged, *, own: bool) -> Screened:
+    """The one offer of a market that is up, with the requirements that it breaks: what runs can be had, and is bought."""
+    bits = broken(snapshot.columns, snapshot.shapes, job.constraints, own=own)
+    place = np.zeros(1, np.int64)
+    return Screened(
+        places=place,
+        broken=bits.by_type[snapshot.type_index[place]] | bits.by_region[snapshot.region_index[place]],
+        rejected={},
+        allowed=np.ones(1, np.bool_),
+        allowed_of_shape=np.ones(len(snapshot.shapes), np.int64),
+    )
+
+
 def _codes(job: TrainingJob, snapshot: Arranged, bits: Broken) -> NDArray[np.int32]:
     """Per group, its hard reason above its requirement bits."""
     lead = snapshot.lead
@@ -124,6 +142,7 @@ def _decided_by_place(
         (costs.storage_usd_per_hour, region),
         (np.nan_to_num(snapshot.rate_levels, nan=default_rate), snapshot.rate_level[places]),
     ]
+    decisive += [(each, region) for each in (costs.fetch_usd, costs.delay_hours) if each is not None]
     if weighs_carbon(job):
         # Machines of a cell draw the same power. What is unknown beats nothing that is known.
         decisive.append((np.nan_to_num(costs.kg_per_kwh, nan=np.inf), region))

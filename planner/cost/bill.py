@@ -29,13 +29,39 @@ LONGEST_RUN_HOURS = 8_766_000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TakeOver:
+    """One element per configuration, where a job is under way: what differs for its first machines from now.
+
+    `ready_hours` of set-up are spared and `up_hours` have been billed so far, both 0 but on machines that run it already.
+    On others, `fetch_usd` brings the checkpoint, `lead_usd` is paid for the machines that write it, and `delay_hours` pass
+    on the clock until these can start, which no bill shows.
+    """
+
+    ready_hours: Floats
+    up_hours: Floats
+    fetch_usd: Floats
+    lead_usd: Floats
+    delay_hours: Floats
+
+    def take(self, which: NDArray[np.int64], first: NDArray[np.bool_]) -> "TakeOver":
+        """Some elements; those that are not `first` of a plan take over from its earlier machines, at no cost of these."""
+        return TakeOver(
+            ready_hours=self.ready_hours[which],
+            up_hours=self.up_hours[which],
+            fetch_usd=np.where(first, self.fetch_usd[which], 0.0),
+            lead_usd=np.where(first, self.lead_usd[which], 0.0),
+            delay_hours=np.where(first, self.delay_hours[which], 0.0),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Run:
     """One element per configuration: what is bought, before time and money are worked out.
 
     `work_hours` is training time at the stated goodput; `cluster_rate` preemptions per hour of all
     nodes together; `checkpoint_hours` the time to write one checkpoint; `longest_hours` what the
     price kind allows in one run (inf: any). `beside_hours` are paid beside set-up and work: what a phase takes to
-    hand over to the next. Money is in USD.
+    hand over to the next. Money is in USD. `takeover` is None for a job that starts.
     """
 
     nodes: Floats
@@ -52,6 +78,16 @@ class Run:
     billing_minimum_hours: Floats
     term_hours: Floats
     longest_hours: Floats
+    takeover: TakeOver | None = None
+
+    def setup_hours(self, settings: PlannerSettings) -> Floats:
+        """Hours before the first step of work, per configuration."""
+        spared = 0.0 if self.takeover is None else self.takeover.ready_hours
+        return np.asarray(settings.setup_hours - spared + np.zeros(len(self.nodes)))
+
+
+#: The fields of a run that have one element per configuration.
+RUN_ARRAYS = tuple(each.name for each in fields(Run) if each.name != "takeover")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -78,14 +114,23 @@ class Bill:
     cost_p95_usd: Floats
 
 
-def part(run: Run, which: NDArray[np.int64], share: Floats, *, beside_hours: Floats, egress_usd: Floats) -> Run:
+def part(
+    run: Run,
+    which: NDArray[np.int64],
+    share: Floats,
+    *,
+    beside_hours: Floats,
+    egress_usd: Floats,
+    first: NDArray[np.bool_],
+) -> Run:
     """A share of the work of some configurations, as one phase of a longer run: everything else as for the whole.
 
-    One element per element of `which`, which indexes `run`; `share` lies in (0, 1].
+    One element per element of `which`, which indexes `run`; `share` lies in (0, 1], `first` marks first phases.
     """
-    taken = {each.name: getattr(run, each.name)[which] for each in fields(Run)}
+    taken = {name: getattr(run, name)[which] for name in RUN_ARRAYS}
     taken["work_hours"] = taken["work_hours"] * share
-    return Run(**taken | {"beside_hours": beside_hours, "egress_usd": egress_usd})
+    takeover = None if run.takeover is None else run.takeover.take(which, first)
+    return Run(**taken | {"beside_hours": beside_hours, "egress_usd": egress_usd}, takeover=takeover)
 
 
 def bill(run: Run, confidence: float, settings: PlannerSettings) -> Bill:
@@ -105,9 +150,13 @@ def bill(run: Run, confidence: float, settings: PlannerSettings) -> Bill:
         variation = np.where(np.isfinite(wall_hours), noise / wall_hours, 0.0)
     sigma = np.sqrt(run.log_sigma**2 + np.log1p(variation**2))
     fixed_hours = settings.setup_hours + run.beside_hours
+    longest_hours, taking_over = run.longest_hours, run.takeover
+    if taking_over is not None:
+        fixed_hours = fixed_hours - taking_over.ready_hours
+        longest_hours = longest_hours - taking_over.up_hours
     hours = fixed_hours + wall_hours
     kept = fixed_hours + wall_hours * np.exp(_z(confidence) * sigma)
-    kept = np.where(hours > np.minimum(run.longest_hours, LONGEST_RUN_HOURS), np.inf, kept)
+    kept = np.where(hours > np.minimum(longest_hours, LONGEST_RUN_HOURS), np.inf, kept)
     p95 = fixed_hours + wall_hours * np.exp(_z(P95) * sigma)
     # Of the hours after set-up, waits take the same share whenever the run ends.
     waits = 1.0 + run.cluster_rate * settings.spot_wait_hours
@@ -115,7 +164,13 @@ def bill(run: Run, confidence: float, settings: PlannerSettings) -> Bill:
     setup = np.where(run.term_hours > 0, 0.0, run.nodes * run.usd_per_node_hour * fixed_hours)
     # A run shorter than the billing minimum pays more than its hours; the surplus counts as compute.
     setup = np.minimum(setup, compute)
-    cost = compute + power + storage + run.egress_usd
+    egress, once = run.egress_usd, run.egress_usd
+    # Set-up as it is shown, with what was paid for the machines before.
+    shown = setup
+    if taking_over is not None:
+        egress = egress + taking_over.fetch_usd
+        once, shown = egress + taking_over.lead_usd, setup + taking_over.lead_usd
+    cost = compute + power + storage + once
     return Bill(
         hours=hours,
         hours_kept=kept,
@@ -124,12 +179,12 @@ def bill(run: Run, confidence: float, settings: PlannerSettings) -> Bill:
         waiting_hours=waiting,
         sigma=sigma,
         compute_usd=compute - setup,
-        setup_usd=setup,
+        setup_usd=shown,
         storage_usd=storage,
-        egress_usd=run.egress_usd,
+        egress_usd=egress,
         power_usd=power,
         cost_usd=cost,
-        cost_p95_usd=sum(_running_costs(run, p95, fixed_hours + (p95 - fixed_hours) / waits), run.egress_usd),
+        cost_p95_usd=sum(_running_costs(run, p95, fixed_hours + (p95 - fixed_hours) / waits), once),
     )
 
 
@@ -144,7 +199,17 @@ def _running_costs(run: Run, hours: Floats, paid_hours: Floats) -> tuple[Floats,
 
 
 def billed_hours(hours: Floats, run: Run) -> Floats:
-    """Hours that one node is billed for: whole terms where there is one, else whole billing steps, at least the minimum."""
+    """Hours that one node is billed for: whole terms where there is one, else whole billing steps, at least the minimum.
+
+    Of machines that have been up for a while, what is billed beyond the bill so far.
+    """
+    if run.takeover is None:
+        return _billed_in_all(hours, run)
+    before = run.takeover.up_hours
+    return _billed_in_all(before + hours, run) - np.where(before > 0, _billed_in_all(before, run), 0.0)
+
+
+def _billed_in_all(hours: Floats, run: Run) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         steps = np.ceil(hours / run.billing_step_hours - 1e-9) * run.billing_step_hours
         terms = np.ceil(hours / run.term_hours - 1e-9) * run.term_hours
@@ -175,9 +240,11 @@ def billing_tables(names: tuple[str, ...]) -> BillingTables:
     )
 
 
-def deadline_probability(bill_: Bill, index: int, deadline_hours: float, settings: PlannerSettings) -> float:
-    """Probability that configuration `index` finishes within the deadline."""
-    room = deadline_hours - settings.setup_hours
+def deadline_probability(
+    bill_: Bill, index: int, deadline_hours: float, settings: PlannerSettings, *, before_hours: float | None = None
+) -> float:
+    """Probability that configuration `index` finishes within the deadline; `before_hours` stand for its set-up where given."""
+    room = deadline_hours - (settings.setup_hours if before_hours is None else before_hours)
     if room <= 0:
         return 0.0
     sigma = float(bill_.sigma[index])

@@ -24,15 +24,17 @@ _PARTS = ("compute", "storage", "egress", "power", "setup")
 def under_net(found: Candidates, netted: Netted) -> Course:
     """The plan on a pair as a course: the spot run as planned, the standby with its probability."""
     columns, run = netted.columns, netted.found.run
-    spot_kg, standby_kg = carbon_of(columns, netted.spot, netted.standby, run)
+    spot_kg, standby_kg = carbon_of(columns, netted.spot, netted.standby, run, netted.start)
     spot_cost, standby_cost = _costs(netted)
     share = _share_on_spot(netted)
+    delay = netted.start.delay_hours
     planned = _leg(found, columns.table, netted.spot, spot_cost, run.spot_wall_hours)
     planned = replace(
         planned,
+        begins_hours=delay,
         checkpoint_interval_hours=run.interval_hours,
         expected_preemptions=float(columns.table.cluster_rate[netted.spot])
-        * (run.spot_hours - columns.settings.setup_hours),
+        * (run.spot_hours - netted.start.setup_hours),
         carbon_kg=None if np.isnan(spot_kg) else spot_kg,
     )
     standby = _leg(found, columns.table, netted.standby, standby_cost, run.standby_hours)
@@ -40,11 +42,11 @@ def under_net(found: Candidates, netted: Netted) -> Course:
         standby,
         role="standby",
         share=1.0 - share,
-        begins_hours=run.switch_hours,
+        begins_hours=delay + run.switch_hours,
         probability=run.switch_probability,
-        switch_by_hours=run.switch_hours,
+        switch_by_hours=delay + run.switch_hours,
         switch_share=share_needed(
-            run.switch_hours, _last_moment(columns, run), float(columns.run.work_hours[netted.standby])
+            delay + run.switch_hours, _last_moment(columns, run), float(columns.run.work_hours[netted.standby])
         ),
         moved=_moved(found, netted, planned, standby),
         carbon_kg=None if np.isnan(standby_kg) else standby_kg,
@@ -53,7 +55,11 @@ def under_net(found: Candidates, netted: Netted) -> Course:
     return Course(
         phases=(planned, standby),
         cost=Cost(**total, p95=max(round(run.usd_p95 * 1e6), sum(total.values()))),
-        hours=Hours(expected=run.hours, confident=min(run.hours_kept, columns.deadline_hours), p95=run.hours_p95),
+        hours=Hours(
+            expected=delay + run.hours,
+            confident=min(delay + run.hours_kept, columns.deadline_hours),
+            p95=delay + run.hours_p95,
+        ),
         deadline_probability=run.in_time,
         notes=_notes(netted),
     )
@@ -71,12 +77,13 @@ def _costs(netted: Netted) -> tuple[Cost, Cost]:
     given, k, m, setup = columns.run, netted.spot, netted.standby, columns.settings.setup_hours
     spot_rate = float(given.nodes[k] * given.usd_per_node_hour[k])
     compute = spot_rate * float(_billed(columns, k, run.spot_hours))
-    ready = min(spot_rate * setup, compute)
+    ready = min(spot_rate * netted.start.setup_hours, compute)
+    lead, fetch = (0.0, 0.0) if given.takeover is None else (given.takeover.lead_usd[k], given.takeover.fetch_usd[k])
     spot = _cost(
         compute=compute - ready,
-        setup=ready,
+        setup=ready + float(lead),
         storage=float(given.storage_usd_per_hour[k]) * run.spot_wall_hours,
-        egress=float(given.egress_usd[k]),
+        egress=float(given.egress_usd[k] + fetch),
         power=0.0,
     )
     used = max(run.switch_probability, 1e-12)

@@ -8,7 +8,7 @@ import numpy as np
 from planner.answer import Fallback
 from planner.candidates.gather import Candidates
 from planner.nets.course import share_needed
-from planner.nets.offers import Offers
+from planner.nets.offers import Offers, starts
 from planner.phase import phase
 from planner.spot.net import outcomes
 from planner.spot.net_search import least_usd
@@ -22,7 +22,11 @@ def fallback(found: Candidates, chosen: int, cost_micros: int) -> Fallback | Non
     job = found.question.job
     if job.deadline_hours is None or job.constraints.max_phases < 2 or not found.table.cluster_rate[chosen] > 0:
         return None
-    offers = Offers(found, np.arange(len(found.table)) == chosen)
+    ways = starts(found, np.arange(len(found.table)) == chosen)
+    if not ways:
+        return None
+    start, marks = ways[0]
+    offers = Offers(found, marks, start)
     if not offers or len(offers.spots) != 1:
         return None
     allowed = np.flatnonzero(offers.offered.allowed[0])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.candidates.configurations import run_of
 from planner.candidates.gather import Candidates
 from planner.phases.columns import PhaseColumns, phase_columns
 from planner.phases.moves import Moves, moves
@@ -24,15 +25,27 @@ Ints = NDArray[np.int64]
 _INTERVAL_WITHIN = 0.01
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """How spot machines start: hours until they can be had, and hours of set-up then."""
+
+    delay_hours: float
+    setup_hours: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Netted:
-    """The cheapest pair: the columns it was chosen from, which two of them, and what was compared."""
+    """The cheapest pair: the columns it was chosen from, which two of them, what was compared, and how its spot starts.
+
+    What is found counts its hours from when the spot machines can be had.
+    """
 
     columns: PhaseColumns
     moving: Moves
     spot: int
     standby: int
     found: CheapestPair
+    start: Start
 
 
 def cheapest_under_net(found: Candidates, most_micros: float) -> Netted | None:
@@ -43,31 +56,59 @@ def cheapest_under_net(found: Candidates, most_micros: float) -> Netted | None:
     below_usd = min(most_micros / 1e6, np.inf if job.budget_usd is None else job.budget_usd * (1 + 1e-12))
     # What is in time by itself gains nothing from a net, and is there as a single configuration.
     late = table.bill.hours_kept > job.deadline_hours
-    offered = Offers(found, late & (table.bill.cost_usd * (1.0 - _INTERVAL_WITHIN) < below_usd))
-    if not offered:
-        return None
-    best = cheapest_pair(offered.offered, offered.terms, below_usd=below_usd)
-    if best is None or _too_much_carbon(found, offered, best):
-        return None
-    return Netted(
-        columns=offered.columns,
-        moving=offered.moving,
-        spot=int(offered.spots[best.spot]),
-        standby=int(offered.standbys[best.standby]),
-        found=best,
-    )
+    spots = late & (table.bill.cost_usd * (1.0 - _INTERVAL_WITHIN) < below_usd) & (table.cluster_rate > 0)
+    cheapest = None
+    for start, alike in starts(found, spots):
+        offered = Offers(found, alike, start)
+        if not offered:
+            continue
+        best = cheapest_pair(offered.offered, offered.terms, below_usd=below_usd)
+        if best is None or _too_much_carbon(found, offered, best):
+            continue
+        below_usd = best.run.usd
+        cheapest = Netted(
+            columns=offered.columns,
+            moving=offered.moving,
+            spot=int(offered.spots[best.spot]),
+            standby=int(offered.standbys[best.standby]),
+            found=best,
+            start=start,
+        )
+    return cheapest
+
+
+def starts(found: Candidates, spots: NDArray[np.bool_]) -> list[tuple[Start, NDArray[np.bool_]]]:
+    """The marked configurations of the table by how they start: all alike, but where a job is under way."""
+    settings, table, job = found.question.settings, found.table, found.question.job
+    if found.question.origin is None:
+        return [(Start(delay_hours=0.0, setup_hours=settings.setup_hours), spots)]
+    at = np.flatnonzero(spots)
+    run = run_of(found.question, table.take(at), found.estimated, found.costs) if len(at) else None
+    if run is None or run.takeover is None:
+        return []
+    ways = np.stack((run.takeover.delay_hours, run.setup_hours(settings)), axis=1)
+    distinct, which = np.unique(ways, axis=0, return_inverse=True)
+    found_ways = []
+    for i, (delay, setup) in enumerate(distinct.tolist()):
+        if job.deadline_hours is not None and delay + setup >= job.deadline_hours:
+            continue
+        marks = np.zeros(len(table), np.bool_)
+        marks[at[which.reshape(-1) == i]] = True
+        found_ways.append((Start(delay_hours=delay, setup_hours=setup), marks))
+    return found_ways
 
 
 class Offers:
     """What of the candidates may be paired: `offered`, whose elements are the columns `spots` and `standbys`; false if nothing."""
 
-    def __init__(self, found: Candidates, spots: NDArray[np.bool_]) -> None:
+    def __init__(self, found: Candidates, spots: NDArray[np.bool_], start: Start) -> None:
         table, job, settings = found.table, found.question.job, found.question.settings
         deadline = float("inf") if job.deadline_hours is None else job.deadline_hours
+        self.start = start
         self.terms = NetTerms(
-            deadline_hours=deadline,
+            deadline_hours=deadline - start.delay_hours,
             confidence=job.confidence,
-            setup_hours=settings.setup_hours,
+            setup_hours=start.setup_hours,
             restart_hours=settings.restart_hours,
             wait_hours=settings.spot_wait_hours,
         )
@@ -80,7 +121,7 @@ class Offers:
         columns, run = self.columns, self.columns.run
         endless, rate = ~np.isfinite(run.longest_hours), run.cluster_rate
         self.spots = np.flatnonzero((rate > 0) & endless)
-        ready = (rate == 0) & endless & (run.term_hours == 0) & ~columns.windowed
+        ready = (rate == 0) & endless & (run.term_hours == 0) & ~columns.windowed & ~columns.up
         self.standbys = _worth_standing_by(columns, np.flatnonzero(ready))
         self.any = bool(len(self.spots) and len(self.standbys))
         if not self.any:
@@ -95,7 +136,7 @@ class Offers:
                 checkpoint_hours=run.checkpoint_hours[self.spots],
                 usd_per_hour=(run.nodes * run.usd_per_node_hour)[self.spots],
                 storage_usd_per_hour=run.storage_usd_per_hour[self.spots],
-                fixed_usd=run.egress_usd[self.spots],
+                fixed_usd=(run.egress_usd + columns.first_usd)[self.spots],
                 step_hours=run.billing_step_hours[self.spots],
                 minimum_hours=run.billing_minimum_hours[self.spots],
             ),
@@ -157,12 +198,12 @@ def _too_much_carbon(found: Candidates, offers: Offers, best: CheapestPair) -> b
     """Whether the pair's expected carbon lies above the cap: each machine alone keeps it, a changeover may not."""
     cap = found.question.job.constraints.carbon_budget_kg
     at = int(offers.spots[best.spot]), int(offers.standbys[best.standby])
-    return cap is not None and sum(carbon_of(offers.columns, *at, best.run)) > cap
+    return cap is not None and sum(carbon_of(offers.columns, *at, best.run, offers.start)) > cap
 
 
-def carbon_of(columns: PhaseColumns, spot: int, standby: int, run: NetRun) -> tuple[float, float]:
+def carbon_of(columns: PhaseColumns, spot: int, standby: int, run: NetRun, start: Start) -> tuple[float, float]:
     """kg of either leg: what the whole job takes there, by the hours run, set-up left out as everywhere."""
-    table, setup = columns.table, columns.settings.setup_hours
+    table, setup = columns.table, start.setup_hours
     per_hour = table.carbon_kg / table.bill.run_hours
     trained = max(run.standby_hours - run.switch_probability * run.changeover_hours, 0.0)
     return float(per_hour[spot] * (run.spot_hours - setup)), float(per_hour[standby] * trained)

@@ -45,7 +45,7 @@ def phase_bill(columns: PhaseColumns, moving: Moves, sequence: Ints, steps: Ints
         before, after = sequence[:, :-1], sequence[:, 1:]
         stays = moving.near(before, after)
         egress[:, 1:] = np.where(stays, 0.0, egress[:, 1:] + moving.egress_usd(before, after))
-    last = np.arange(length) == length - 1
+    last, first = np.arange(length) == length - 1, np.arange(length) == 0
     beside = np.where(last, 0.0, columns.write_hours[sequence])
     run = part(
         columns.run,
@@ -53,6 +53,7 @@ def phase_bill(columns: PhaseColumns, moving: Moves, sequence: Ints, steps: Ints
         steps.reshape(-1) / STEPS,
         beside_hours=np.asarray(beside, np.float64).reshape(-1),
         egress_usd=egress.reshape(-1),
+        first=np.tile(first, len(sequence)),
     )
     return bill(run, columns.confidence, columns.settings)
 
@@ -76,6 +77,7 @@ def elapsed(columns: PhaseColumns, moving: Moves, sequence: Ints, busy: Floats, 
     With `at_least` nothing is lost between windows: then, and only then, a later begin never means an earlier end.
     """
     hours = busy.copy()
+    hours[:, 0] += columns.first_hours[sequence[:, 0]]
     if sequence.shape[1] > 1:
         hours[:, 1:] += moving.hours(sequence[:, :-1], sequence[:, 1:])
     restart = 0.0 if at_least else columns.settings.restart_hours

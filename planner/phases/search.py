@@ -6,7 +6,8 @@
 
 The order within a plan is fixed by rule: interruptible phases first, then the slowest; so it is cheap and slow before
 dear and fast, and what may be taken away is tried while there is time. Own machines with free windows are tried in
-every place of the order, and before and after another configuration.
+every place of the order, and before and after another configuration. Machines that run the job already come first, or
+not at all.
 
 Offers that the screen leaves out: inside a cell (same machine, kind and provider) the offer left out is no cheaper per
 hour, in storage, in bringing the data or in preemption, so in any plan the one that beats it costs no more at every
@@ -183,6 +184,7 @@ class _Search:
             if not len(now):
                 return
             sequences = sets[now] if ordered else in_order(columns, rank, sets[now])
+            sequences = sequences[~columns.up[sequences[:, 1:]].any(axis=1)]
             self.compared += len(sequences)
             before = None if self.best is None else self.best.found.micros
             better = best_shares(columns, moving, sequences, self.most_micros if before is None else before)

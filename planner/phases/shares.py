@@ -113,7 +113,9 @@ def _lines(columns: PhaseColumns, moving: Moves, sequences: Ints) -> _Lines:
     usd = columns.fixed_usd[sequences].sum(axis=1) + columns.data_usd[sequences[:, 0]]
     moved = moving.egress_usd(before, after) + columns.data_usd[after]
     usd += np.where(moving.near(before, after), 0.0, moved).sum(axis=1)
+    usd += columns.first_usd[sequences[:, 0]]
     hours = columns.fixed_hours[sequences].sum(axis=1) + moving.hours(before, after).sum(axis=1)
+    hours += columns.first_hours[sequences[:, 0]]
     hours += columns.write_hours[before].sum(axis=1)
     slope_usd, slope_hours = columns.slope_usd[sequences], columns.slope_hours[sequences]
     prices = [np.zeros(len(sequences))]

@@ -69,7 +69,7 @@ def _same_machine(found: Candidates, one: Configurations) -> Configurations:
     """A configuration, and the same nodes of the same machine at every other allowed offer of its kind and provider."""
     market, place = int(one.market[0]), int(one.place[0])
     snapshot = found.question.markets[market].snapshot
-    if found.question.markets[market].owned:
+    if found.question.markets[market].owned or found.question.markets[market].up:
         return one
     every = every_offer_of(found, market, place)
     leads = snapshot.lead[snapshot.group[every.place]] == every.place
