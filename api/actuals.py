@@ -31,6 +31,13 @@ def report(store: Store, saved: SavedPlan, document: Document, now: datetime) ->
     if saved.outcome["outcome"] != "planned":
         raise UnusableInput.at("plan", message="no machine was found for that job, so nothing of it can have run")
     plan = saved.outcome["plan"]
+    moves = [phase for phase in plan["phases"] if phase.get("role") != "standby"]
+    if len(moves) > 1:
+        raise UnusableInput.at(
+            "plan",
+            message=f"runs on {len(moves)} configurations one after the other, and a report tells of one; accepted: a report "
+            "on a plan made with constraints.max_phases of 1",
+        )
     work = _work_of(saved)
     expected = expected_of(plan, work)
     planned = _planned(saved.id, plan["phases"][0], expected, share_done(given))

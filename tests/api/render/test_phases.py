@@ -1,0 +1,68 @@
+"""What a plan in phases does when, as a reader sees it."""
+
+import io
+
+from rich.console import Console, Group
+
+from api.render.phases import render_schedule
+
+FIRST = {
+    "provider": "aws",
+    "region": "us-east-1",
+    "zone": "use1-az4",
+    "instance_type": "p5.48xlarge",
+    "nodes": 2,
+    "slice_hosts": None,
+    "price_kind": "spot",
+    "share": 0.624,
+    "hours": 30.0,
+    "starts_at": "2026-11-21T08:00:00Z",
+    "cost_usd": {"expected": "1234.50"},
+    "moved": None,
+}
+MOVED = {
+    "from": {"provider": "aws", "region": "us-east-1", "zone": "use1-az4", "instance_type": "p5.48xlarge"},
+    "checkpoint_gb": 96.4,
+    "data_gb": 200.0,
+    "egress_usd": "12.70",
+}
+SECOND = FIRST | {
+    "provider": "gcp",
+    "region": "us-central1",
+    "zone": "",
+    "instance_type": "a3-highgpu-8g",
+    "price_kind": "on_demand",
+    "share": 0.376,
+    "starts_at": "2026-11-22T14:00:00Z",
+    "moved": MOVED,
+}
+
+
+def text(*phases: dict[str, object]) -> str:
+    console = Console(file=io.StringIO(), width=300)
+    console.print(Group(*render_schedule(phases)))
+    written = console.file
+    assert isinstance(written, io.StringIO)
+    return written.getvalue()
+
+
+def test_a_plan_that_never_moves_has_no_schedule() -> None:
+    assert text(FIRST).strip() == ""
+
+
+def test_every_phase_has_a_row_with_its_start_share_and_cost() -> None:
+    rows = [line for line in text(FIRST, SECOND).splitlines() if "x " in line and "%" in line]
+    assert ["62.4 %" in rows[0], "37.6 %" in rows[1]] == [True, True]
+    assert "2026-11-21 08:00 UTC" in rows[0]
+    assert "$1,234.50" in rows[0]
+
+
+def test_a_move_says_what_is_written_where_it_goes_and_what_that_costs() -> None:
+    said = " ".join(text(FIRST, SECOND).split())
+    for part in ("checkpoint of 96.4 GB", "goes to gcp us-central1", "200 GB of data", "$12.70 of egress"):
+        assert part in said
+
+
+def test_within_a_region_no_egress_is_spoken_of() -> None:
+    stays = SECOND | {"provider": "aws", "region": "us-east-1"}
+    assert "egress" not in text(FIRST, stays)
