@@ -36,6 +36,8 @@ PROVEN = 1e-6
 PRICES_UNTIL, RELAXED_UNTIL, CUTS_UNTIL = 0.1, 0.5, 0.6
 IMPROVE_UNTIL = {True: 0.2, False: 0.85}
 LIKELY_UNTIL = 0.6
+#: Ruin and recreate gets at least this share, where the relaxation took long of a short limit.
+LEAST_IMPROVE = 0.15
 #: Likely columns have an excess of at most this share of the gap to begin with.
 LIKELY = 0.05
 #: Models of more columns than this do not leave HiGHS' root relaxation in a minute.
@@ -196,7 +198,8 @@ class _Search:
         self.table.load(self.best)
         improver = Improver(self.instance, self.columns, self.table, self.seed)
         improver.guide(self.relaxation.answered)
-        begin, end, number = self._share(), IMPROVE_UNTIL[self._few()], 0
+        begin, number = self._share(), 0
+        end = max(IMPROVE_UNTIL[self._few()], min(begin + LEAST_IMPROVE, 1.0))
         while not self._proven() and (self._most is None or number < self._most) and not self._over(end):
             passed = (self._share() - begin) / (end - begin) if self._limit else 0.0
             if self._most is not None:
