@@ -21,8 +21,12 @@ def command(*given: str, options: Iterable[tuple[str, ...]] = ()) -> str:
 
 
 def exports(variables: Mapping[str, str]) -> list[str]:
-    """The variables as lines that set and export them."""
-    return [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
+    """The variables as lines that set and export them; quotes always, since a bare value may begin with `=`."""
+    return [f"export {name}={_quoted(value)}" for name, value in variables.items()]
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\"'\"'") + "'"
 
 
 def here_document(target: str, lines: Iterable[str], *, mark: str = "GPUPLAN_END") -> list[str]:

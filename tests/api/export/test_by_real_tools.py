@@ -1,0 +1,54 @@
+"""Every format for which a tool's own reader can be had as a package, against that reader."""
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.api.export.test_schemas import documents, made, strings
+
+#: Words in single quotes stay as they are on purpose: they are for the shell of another machine.
+MEANT = "SC2016"
+
+
+def test_kubernetes_takes_every_object_strictly() -> None:
+    validate: Any = importlib.import_module("kubernetes_validate").validate
+    for text in made("kubernetes")[::7] + made("jobset")[::7]:
+        for document in documents(text):
+            if document["kind"] == "JobSet":
+                spec = document["spec"]["replicatedJobs"][0]["template"]["spec"]
+                job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": document["metadata"], "spec": spec}
+                validate(job, "1.37", strict=True)
+            elif not document["apiVersion"].startswith("kueue"):
+                validate(document, "1.37", strict=True)
+
+
+def test_an_hcl_parser_reads_every_string_of_terraform() -> None:
+    loads: Any = importlib.import_module("hcl2").loads
+    for text in made("terraform")[::9]:
+        found = set(strings({name: part for name, part in json.loads(text).items() if name != "//"}))
+        lines = (f"a{i} = {json.dumps(each, ensure_ascii=False)}\n" for i, each in enumerate(sorted(found)))
+        assert len(loads("".join(lines))) >= len(found)
+
+
+@pytest.mark.parametrize("to", ["slurm", "aws-cli", "gcloud", "az"])
+def test_shellcheck_finds_nothing_in_any_script(to: str, tmp_path: Path) -> None:
+    paths = []
+    for i, text in enumerate(made(to)[::5]):
+        paths.append(tmp_path / f"{i}.sh")
+        paths[-1].write_text(text, encoding="utf-8")
+    tool = Path(sys.executable).with_name("shellcheck")
+    done = subprocess.run(
+        [tool, "--shell=bash", f"--exclude={MEANT}", *paths], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_pure_python_yaml_reads_what_libyaml_reads() -> None:
+    for text in made("jobset")[::19]:
+        assert list(yaml.safe_load_all(text)) == documents(text)
