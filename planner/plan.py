@@ -38,6 +38,8 @@ Places = NDArray[np.int64]
 
 #: The enumeration and the solver must agree to this, relatively (HiGHS' tolerances are of this size).
 AGREEMENT = 1e-6
+#: What steps to other deadlines and prices leave aside.
+_ON_ONE = "what another deadline or price would change is told of plans that stay on one configuration; one that moves may do better"
 
 
 def plan(
@@ -145,6 +147,8 @@ def _assumptions(found: Candidates, course: Course) -> tuple[str, ...]:
     for phase in course.phases:
         about = place_notes(job, phase.choice) + _about_market(found, phase)
         said += assumptions(question, phase, about)
+    if job.constraints.max_phases > 1 and not plans_one_configuration(job):
+        said.append(_ON_ONE)
     return tuple(dict.fromkeys(said))
 
 
