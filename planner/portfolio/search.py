@@ -169,6 +169,8 @@ class _Search:
         self.relaxation = Relaxation(self.instance, self.columns, self.ascent.prices, self.ascent.best)
         self._bound(self.ascent.best.bound_usd)
         self._fill(self.ascent.best.reduced_usd)
+        # Where money is short, those go first whose absence costs most.
+        self._fill(self.ascent.best.reduced_usd, np.argsort(-self.instance.penalty_usd, kind="stable"))
         self.first_plan_s = self._elapsed()
         self._tell("first plan")
 
@@ -186,6 +188,9 @@ class _Search:
         reduced = self.relaxation.answered.reduced_usd
         self._fill(reduced)
         self._fill(reduced, self._by_solution())
+        self._fill(
+            reduced, np.argsort(-(self.instance.penalty_usd - self.relaxation.answered.least_usd), kind="stable")
+        )
         self._tell("relaxation")
 
     def _by_solution(self) -> Ints:
