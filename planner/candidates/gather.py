@@ -82,6 +82,26 @@ def candidates(question: Question, *, relaxed_nodes: int | None = None) -> Candi
     )
 
 
+def estimated_up(question: Question) -> tuple[Candidates, Estimated]:
+    """The one configuration of a question whose one market is up, whatever requirements it breaks; none if it cannot run."""
+    (market,) = question.markets
+    screened = up_already(question.job, market.snapshot, own=bool(market.owned))
+    ready = estimated(question, market, screened, question.job.constraints.max_nodes)
+    costs = _costs(question, market, 0.0)
+    table = of_a_share(question, 0, screened, ready, costs)
+    found = Candidates(
+        question=question,
+        screened=(screened,),
+        costs=(costs,),
+        estimated=(ready,),
+        table=table,
+        shares=table,
+        offers_considered=1,
+        rejected={},
+    )
+    return found, ready
+
+
 #: Why machines that could run a job cannot go on with it.
 CANNOT_TAKE_OVER = "another software stack or precision than the checkpoint's"
 
