@@ -16,6 +16,8 @@ from catalog.data_tables import data_table
 TOOL = "gcloud"
 #: Fabrics that need networks of their own: https://cloud.google.com/compute/docs/gpus/gpudirect
 PLAIN_FABRICS = ("gVNIC", "tcp", "")
+#: The rank is what the short host name ends in.
+RANK = ('HOST="${HOSTNAME%%.*}"', 'NODE_RANK="${HOST##*-}"')
 #: https://cloud.google.com/tpu/docs/runtimes: the software of a TPU host, by generation.
 TPU_RUNTIMES = {
     "TPU-v2": "tpu-ubuntu2204-base",
@@ -76,7 +78,7 @@ def _zone(phase: Phase) -> list[str]:
 def _machines(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
     name = run_name(handover, phase)
     machine, _, cards = phase.instance_type.partition("+")
-    boot = ["#!/bin/bash", 'NODE_RANK="${HOSTNAME##*-}"', f"MASTER_ADDR={name}-0", *boot_lines(handover, phase, wishes)]
+    boot = ["#!/bin/bash", *RANK, f"MASTER_ADDR={name}-0", *boot_lines(handover, phase, wishes)]
     options: list[tuple[str, ...]] = [
         (Expanded('"${NAMES[@]}"'),),
         ("--zone", Expanded('"$ZONE"')),

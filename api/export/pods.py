@@ -72,7 +72,9 @@ def node_labels(phase: Phase, reservation: str | None = None) -> dict[str, str]:
         return {}
     found = {INSTANCE: phase.instance_type.partition("+")[0], REGION: phase.region}
     if phase.zone:
-        found[AWS_ZONE_ID if phase.provider == "aws" else ZONE] = phase.zone
+        # Azure numbers its zones; its nodes carry the region in front.
+        name = f"{phase.region}-{phase.zone}" if phase.provider == "azure" else phase.zone
+        found[AWS_ZONE_ID if phase.provider == "aws" else ZONE] = name
     if phase.provider == "gcp":
         flags = {"spot": {GKE_SPOT: "true"}, "flex_start": {GKE_FLEX: "true"}}
         found |= flags.get(phase.kind.name, {GKE_RESERVATION: reservation} if reservation else {})

@@ -66,4 +66,4 @@ def _resources(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, An
 
 def _run(phase: Phase, wishes: Wishes) -> list[str]:
     line = launch(phase, wishes, rank=Expanded('"$SKYPILOT_NODE_RANK"'), address=Expanded('"$HEAD"'))
-    return ['HEAD="$(echo "$SKYPILOT_NODE_IPS" | head -n1)"', words(line)] if phase.nodes > 1 else [words(line)]
+    return ["HEAD=\"${SKYPILOT_NODE_IPS%%$'\\n'*}\"", words(line)] if phase.nodes > 1 else [words(line)]

@@ -26,8 +26,9 @@ def slurm(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     lines = ["set -euo pipefail", *exports(environment(handover, phase))]
     if phase.nodes > 1:
         lines += [
-            'HEAD="$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)"',
-            "export HEAD",
+            # Not through `head`, which closes the pipe early and so fails a long list under pipefail.
+            'mapfile -t NODES < <(scontrol show hostnames "$SLURM_JOB_NODELIST")',
+            'export HEAD="${NODES[0]}"',
         ]
     return (
         "\n".join(["#!/bin/bash", *_directives(handover, phase), ""])

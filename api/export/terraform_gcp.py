@@ -3,7 +3,7 @@
 from typing import Any
 
 from api.export.boot import GCP_IMAGE, boot_lines, usual_image
-from api.export.gcloud import fabric
+from api.export.gcloud import RANK, fabric
 from api.export.handover import Handover, Phase, Wishes
 from api.export.names import labels, run_name
 from api.export.refusal import booked
@@ -16,7 +16,7 @@ def gcp_resources(handover: Handover, phase: Phase, wishes: Wishes) -> Block:
     """Provider, inputs, look-ups and machines of one phase on Google Cloud."""
     name = run_name(handover, phase)
     machine, _, cards = phase.instance_type.partition("+")
-    boot = ["#!/bin/bash", 'NODE_RANK="${HOSTNAME##*-}"', f"MASTER_ADDR={name}-0", *boot_lines(handover, phase, wishes)]
+    boot = ["#!/bin/bash", *RANK, f"MASTER_ADDR={name}-0", *boot_lines(handover, phase, wishes)]
     node: Block = {
         "count": phase.nodes,
         "name": f"{name}-${{count.index}}",

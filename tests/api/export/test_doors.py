@@ -1,6 +1,7 @@
 """Exports from the command line and over HTTP: files, their names, and refusals in one line."""
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -146,3 +147,16 @@ def test_an_infeasible_answer_has_nothing_to_start(run: Run, plan_file: Callable
     ended = run("export", plan_file({"outcome": "infeasible", "infeasible": {}}), "--to", "slurm")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("gpuplan: outcome: is infeasible, so there is nothing to start")
+
+
+def test_every_command_of_the_documentation_runs(
+    run: Run, plan_file: Callable[[Any], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (Path(__file__).parents[3] / "docs" / "exports.md").read_text(encoding="utf-8")
+    assert all(f"| `{to}` |" in text for to in FORMATS)
+    commands = [shlex.split(line) for line in text.splitlines() if line.startswith("gpuplan export ")]
+    assert len(commands) == 4
+    plan_file(in_phases())
+    monkeypatch.chdir(tmp_path)
+    for words in commands:
+        assert run(*words[1:]).code == 0
