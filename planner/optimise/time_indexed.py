@@ -28,10 +28,8 @@ import highspy
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.optimise.events import binding, chain, events_of
 from planner.portfolio.instance import LEFT_OUT, Columns, Floats, Instance, Ints
-
-Index = NDArray[np.int32]
-Triples = tuple[Ints, Ints, Floats]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,8 +77,8 @@ class TimeIndexed:
     ) -> None:
         """Hands the model to a solver of its own, on one thread."""
         self.instance, self.columns, self.at, self.jobs = instance, columns, at, jobs
-        self._events = _events(instance, columns, at, left, every_slot=every_slot)
-        self._binding = _binding(instance, columns, at, self._events)
+        self._events = events_of(instance, columns, at, left, every_slot=every_slot)
+        self._binding = binding(instance, columns, at, self._events)
         self._place = np.full(instance.jobs, -1, np.int64)
         self._place[jobs] = np.arange(len(jobs))
         self._cuts = 0
@@ -100,7 +98,7 @@ class TimeIndexed:
         parts = [
             (self._place[self.columns.job[self.at]], np.arange(count), np.ones(count)),
             (np.arange(jobs), count + np.arange(jobs), np.ones(jobs)),
-            *_chain(events, jobs, self._uses_from),
+            *chain(events, jobs, self._uses_from),
         ]
         lower, upper = np.ones(jobs), np.ones(jobs)
         lower, upper = (np.concatenate((each, np.zeros(len(events.slot)))) for each in (lower, upper))
@@ -235,91 +233,3 @@ class TimeIndexed:
             solver.cbMipInterrupt -= look
             solver.cbSimplexInterrupt -= look_only
             solver.cbIpmInterrupt -= look_only
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Events:
-    """Where use of a pool changes: event e is (`pool`, `slot`), with `capacity` until the next, least in slot `tightest`.
-
-    `changes`: event, column (by place) and units of every start (+) and end (-).
-    """
-
-    pool: Ints
-    slot: Ints
-    capacity: Floats
-    tightest: Ints
-    changes: Triples
-
-    def in_use(self, x: Floats) -> Floats:
-        """Units in use from each event on, if columns run so far."""
-        event, column, units = self.changes
-        change = np.zeros(len(self.slot))
-        np.add.at(change, event, units * x[column])
-        total = np.cumsum(change)
-        first = np.flatnonzero(np.diff(self.pool, prepend=-1))
-        before = np.where(first > 0, total[first - 1], 0.0)
-        use: Floats = np.maximum(0.0, total - np.repeat(before, np.diff(np.append(first, len(total)))))
-        return use
-
-
-def _events(instance: Instance, columns: Columns, at: Ints, left: Floats, *, every_slot: bool) -> _Events:
-    """The events of these columns in pools that are limited at all."""
-    limited = np.isfinite(left).any(axis=1)
-    width = instance.slots + 1
-    keys: list[Ints] = []
-    which: list[Ints] = []
-    units: list[Floats] = []
-    configuration = columns.configuration[at]
-    for use in range(instance.pool.shape[1]):
-        pool, each = instance.pool[configuration, use], instance.units[configuration, use]
-        mine = np.flatnonzero(limited[pool] & (each > 0))
-        for moment, sign in ((columns.start, 1.0), (columns.end, -1.0)):
-            keys.append(pool[mine] * width + moment[at[mine]])
-            which.append(mine)
-            units.append(sign * each[mine])
-    key = np.concatenate(keys)
-    if every_slot:
-        used = np.unique(key // width)
-        every = np.unique(np.concatenate((key, (used[:, None] * width + np.arange(instance.slots)).reshape(-1))))
-        event = np.searchsorted(every, key)
-    else:
-        every, event = np.unique(key, return_inverse=True)
-    pool, slot = every // width, every % width
-    capacity, tightest = _least_left(left, pool, slot)
-    changes = event.reshape(-1).astype(np.int64), np.concatenate(which), np.concatenate(units)
-    return _Events(pool=pool, slot=slot, capacity=capacity, tightest=tightest, changes=changes)
-
-
-def _least_left(left: Floats, pool: Ints, slot: Ints) -> tuple[Floats, Ints]:
-    """The least that is left from each event to the next of its pool, and in which slot; nothing runs after the last."""
-    capacity, tightest = np.full(len(slot), np.inf), np.minimum(slot, left.shape[1] - 1)
-    for event in range(len(slot) - 1):
-        if pool[event + 1] == pool[event]:
-            part = left[pool[event], slot[event] : slot[event + 1]]
-            least = int(part.argmin())
-            capacity[event], tightest[event] = max(0.0, float(part[least])), slot[event] + least
-    return capacity, tightest
-
-
-def _binding(instance: Instance, columns: Columns, at: Ints, events: _Events) -> NDArray[np.bool_]:
-    """Events whose capacity could ever be reached, by the most that each job can take of a pool."""
-    most = np.zeros(len(instance.capacity))
-    for pool in np.unique(events.pool).tolist():
-        size = np.where(instance.pool == pool, instance.units, 0.0).sum(axis=1)[columns.configuration[at]]
-        largest = np.zeros(instance.jobs)
-        np.maximum.at(largest, columns.job[at], size)
-        most[pool] = largest.sum()
-    binding: NDArray[np.bool_] = (most[events.pool] > events.capacity) & np.isfinite(events.capacity)
-    return binding
-
-
-def _chain(events: _Events, first_row: int, first_variable: int) -> list[Triples]:
-    """The rows use_r_t: what changes at an event, and use before and after it."""
-    event, column, units = events.changes
-    every = np.arange(len(events.slot))
-    follows = np.flatnonzero(events.pool[1:] == events.pool[:-1]) if len(every) else every
-    return [
-        (first_row + event, column, units),
-        (first_row + every, first_variable + every, -np.ones(len(every))),
-        (first_row + follows + 1, first_variable + follows, np.ones(len(follows))),
-    ]
