@@ -7,7 +7,7 @@ is one JSON document for `run-instances`; a zone id is resolved by the subnet th
 import json
 from typing import Any
 
-from api.export.boot import AMI_PARAMETER, boot_lines, usual_image
+from api.export.boot import AMI_PARAMETER, ec2_boot_lines, usual_image
 from api.export.handover import Handover, Phase, Wishes
 from api.export.machines import arm
 from api.export.names import run_name, tags
@@ -35,7 +35,7 @@ def aws_cli(handover: Handover, phase: Phase, wishes: Wishes) -> str:
         *_subnet(phase),
         'WORK="$(mktemp -d)"',
         "trap 'rm -rf \"$WORK\"' EXIT",
-        *here_document('"$WORK/boot"', boot_lines(handover, phase, wishes)),
+        *here_document('"$WORK/boot"', ec2_boot_lines(handover, phase, wishes)),
         *_head(handover, phase, wishes),
     ]
     if phase.nodes > 1:

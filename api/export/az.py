@@ -15,8 +15,6 @@ from api.export.shell import Expanded, command, here_document
 TOOL = "the Azure CLI"
 #: https://learn.microsoft.com/azure/virtual-machine-scale-sets/virtual-machine-scale-sets-placement-groups
 MOST_IN_A_GROUP = 100
-#: Host names on Linux have at most 64 characters; the prefix leaves room for the six of the number.
-LONGEST_PREFIX = 40
 
 
 def az(handover: Handover, phase: Phase, wishes: Wishes) -> str:
@@ -30,7 +28,7 @@ def az(handover: Handover, phase: Phase, wishes: Wishes) -> str:
         ("--location", phase.region, *(("--zones", phase.zone) if phase.zone else ())),
         ("--orchestration-mode", "Uniform", "--single-placement-group", "true", "--disable-overprovision"),
         ("--vm-sku", phase.instance_type, "--instance-count", str(phase.nodes)),
-        ("--computer-name-prefix", prefix(name)),
+        ("--computer-name-prefix", name),
         ("--image", Expanded('"$IMAGE"')),
         *_priority(phase),
         ("--admin-username", "gpuplan", "--generate-ssh-keys"),
@@ -62,14 +60,9 @@ def check_scale_set(phase: Phase, wishes: Wishes, tool: str) -> None:
         raise refuse(phase, f"{reason}; plan again with constraints.max_nodes")
 
 
-def prefix(name: str) -> str:
-    """What the host names of the scale set begin with."""
-    return name[:LONGEST_PREFIX]
-
-
 def rank_lines(name: str) -> list[str]:
     """Rank and first node by the host names of a uniform scale set."""
-    return ["NODE_RANK=$((36#${HOSTNAME: -6}))", f"MASTER_ADDR={prefix(name)}000000"]
+    return ["NODE_RANK=$((36#${HOSTNAME: -6}))", f"MASTER_ADDR={name}000000"]
 
 
 def _priority(phase: Phase) -> list[tuple[str, ...]]:

@@ -8,12 +8,16 @@ from api.export.handover import Handover, Phase, Wishes
 from api.export.launcher import environment, launch
 from api.export.machines import image, stack
 from api.export.shell import Expanded, command
+from catalog.errors import UnusableInput
 
 #: https://docs.aws.amazon.com/dlami/latest/devguide/ : driver, Docker and the container toolkit, by processor.
 AMI_PARAMETER = "/aws/service/deeplearning/ami/{arch}/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id"
 #: Generations that the open driver of that image does not know:
 #: https://github.com/NVIDIA/open-gpu-kernel-modules supports Turing and later.
 WITHOUT_OPEN_DRIVER = ("Kepler", "Maxwell", "Pascal", "Volta")
+#: EC2 takes 16 KiB; the lines that say rank and address are below a tenth of that.
+#: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html
+MOST_USER_DATA = 14 * 1024
 #: https://cloud.google.com/deep-learning-vm/docs/images
 GCP_IMAGE = ("deeplearning-platform-release", "common-cu128-ubuntu-2204-nvidia-570")
 #: https://learn.microsoft.com/azure/virtual-machines/azure-hpc-vm-images
@@ -23,6 +27,15 @@ AZURE_IMAGE = ("microsoft-dsvm", "ubuntu-hpc", "2204", "latest")
 def usual_image(phase: Phase) -> bool:
     """Whether the cloud's own image for NVIDIA's devices fits the machine."""
     return phase.accelerator.stack == "cuda" and phase.accelerator.architecture not in WITHOUT_OPEN_DRIVER
+
+
+def ec2_boot_lines(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
+    """The same lines where they fit into the user data of EC2. Raises `UnusableInput` at `command` where they do not."""
+    lines = boot_lines(handover, phase, wishes)
+    if len("\n".join(lines).encode()) > MOST_USER_DATA:
+        message = f"is too long: what an EC2 instance starts with has {MOST_USER_DATA:,} bytes; put it into a script"
+        raise UnusableInput.at("command", message=message)
+    return lines
 
 
 def boot_lines(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:

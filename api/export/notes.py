@@ -18,11 +18,15 @@ def heading(handover: Handover, phase: Phase) -> list[str]:
         f"gpuplan {handover.version}: {handover.plan_id}, phase {phase.number} of {len(handover.phases)}",
         f"Job: {plain(handover.job)}",
         f"Prices: snapshot {handover.snapshot_id}; {phase.usd_per_node_hour} USD per node-hour, {phase.kind.name}",
-        f"Where: {phase.nodes} x {phase.instance_type} ({phase.accelerator.name}) in {phase.place}",
+        f"Where: {phase.nodes} x {phase.instance_type}, each {_devices(phase)}, in {phase.place}",
         *_when(handover, phase),
         *_checkpoints(phase),
         *_kind(phase),
     ]
+
+
+def _devices(phase: Phase) -> str:
+    return f"{phase.accelerators_per_node:g} x {phase.accelerator.name}"
 
 
 def _when(handover: Handover, phase: Phase) -> list[str]:

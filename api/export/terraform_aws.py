@@ -5,7 +5,7 @@ The first node, then the others with its address. A zone id is resolved by the s
 
 from typing import Any
 
-from api.export.boot import AMI_PARAMETER, boot_lines, usual_image
+from api.export.boot import AMI_PARAMETER, ec2_boot_lines, usual_image
 from api.export.handover import Handover, Phase, Wishes
 from api.export.machines import arm
 from api.export.names import run_name, tags
@@ -20,7 +20,7 @@ def aws_resources(handover: Handover, phase: Phase, wishes: Wishes) -> Block:
     """Provider, inputs, look-ups and resources of one phase on AWS."""
     name = run_name(handover, phase)
     marked = tags(handover, phase)
-    boot = script(boot_lines(handover, phase, wishes))
+    boot = script(ec2_boot_lines(handover, phase, wishes))
     head: Block = {"launch_template": {"id": "${aws_launch_template.node.id}"}, "tags": marked}
     instances: Block = {"head": head | {"user_data": script(_FIRST) + boot}}
     if phase.nodes > 1:

@@ -3,7 +3,7 @@
 import base64
 from typing import Any
 
-from api.export.az import check_scale_set, prefix, rank_lines
+from api.export.az import check_scale_set, rank_lines
 from api.export.boot import AZURE_IMAGE, boot_lines, usual_image
 from api.export.handover import Handover, Phase, Wishes
 from api.export.names import run_name, tags
@@ -61,7 +61,7 @@ def _scale_set(handover: Handover, phase: Phase, wishes: Wishes, name: str) -> B
         "instances": phase.nodes,
         "single_placement_group": True,
         "overprovision": False,
-        "computer_name_prefix": prefix(name),
+        "computer_name_prefix": name,
         "admin_username": "gpuplan",
         "admin_ssh_key": {"username": "gpuplan", "public_key": "${var.ssh_public_key}"},
         "os_disk": {"caching": "ReadOnly", "storage_account_type": "Premium_LRS"},

@@ -215,6 +215,13 @@ def test_the_whole_plan_as_json_is_what_was_given() -> None:
     assert json.loads(one_export(in_phases("\ud800"), to="json").text) == in_phases("\ud800")
 
 
+def test_a_command_that_no_ec2_instance_can_start_with_is_refused() -> None:
+    long = read_wishes(command="python train.py " + '"' + "'" * 3900 + '"')
+    for to in ("aws-cli", "terraform"):
+        with pytest.raises(UnusableInput, match="command: is too long: what an EC2 instance starts with"):
+            one_export(answer(), to=to, wishes=long)
+
+
 def test_an_unknown_format_is_refused_with_those_there_are() -> None:
     with pytest.raises(UnusableInput, match="to: 'helm' is not accepted; it is one of skypilot, dstack"):
         exports(answer(), to="helm")

@@ -1,0 +1,212 @@
+"""Scripts are run, with programs in place of the clouds' that write down how they were called and answer as those do."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from api.export.formats import one_export
+from api.export.launcher import read_wishes
+from tests.api.export.documents import answer, phase
+
+NAME = "it's; $(touch HACKED) `touch HACKED` ${x}"
+COMMAND = """python train.py --note 'a "b" $(touch HACKED)' '$HOME' '*'"""
+SCRIPT = ["train.py", "--note", 'a "b" $(touch HACKED)', "$HOME", "*"]
+
+#: What a stand-in prints, by what its arguments hold.
+ANSWERS = {
+    "get-parameter": "ami-0123456789abcdef0",
+    "describe-subnets": "subnet-1",
+    "describe-instance-types": "2",
+    "Instances[0].PrivateIpAddress": "10.0.0.5",
+    "value(state.state)": "ACTIVE",
+    "hostnames": "node-a\nnode-b",
+    "ami-launch-index": "1",
+    "-I": "10.0.0.5 172.17.0.1",
+}
+STAND_IN = """#!{python}
+import json, os, pathlib, sys
+words = sys.argv[1:]
+paths = [word.removeprefix("file://").removeprefix("startup-script=") for word in words]
+files = [pathlib.Path(path).read_text() for path in paths if path.startswith("/") and pathlib.Path(path).is_file()]
+call = {{"program": pathlib.Path(sys.argv[0]).name, "words": words, "files": files, "env": dict(os.environ)}}
+with open({log!r}, "a") as log:
+    log.write(json.dumps(call) + "\\n")
+for key, said in {answers!r}.items():
+    if any(key in word for word in words):
+        print(said)
+        break
+"""
+
+
+class Call(NamedTuple):
+    """How a program was called."""
+
+    program: str
+    words: list[str]
+    files: list[str]
+    env: dict[str, str]
+
+
+class Shell:
+    """Bash in a folder of its own, where only stand-ins have the clouds' names."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.log = folder / "calls"
+        stand_ins = folder / "bin"
+        stand_ins.mkdir()
+        text = STAND_IN.format(python=sys.executable, log=str(self.log), answers=ANSWERS)
+        for name in ("aws", "gcloud", "az", "docker", "curl", "hostname", "srun", "scontrol", "torchrun"):
+            (stand_ins / name).write_text(text)
+            (stand_ins / name).chmod(0o755)
+        self.environment = os.environ | {"PATH": f"{stand_ins}:{os.environ['PATH']}", "x": "HACKED"}
+
+    def run(self, script: str, **variables: str) -> list[Call]:
+        """The calls of a script that ends well and touches nothing."""
+        self.log.write_text("")
+        done = subprocess.run(
+            ["bash"],
+            input=script,
+            env=self.environment | variables,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert not (self.folder / "HACKED").exists()
+        return [Call(**json.loads(line)) for line in self.log.read_text().splitlines()]
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+def script(to: str, machine: str, *, nodes: int = 3, kind: str = "spot") -> str:
+    document = answer(phase(machine, nodes=nodes, kind=kind), name=NAME)
+    return one_export(document, to=to, wishes=read_wishes(command=COMMAND)).text
+
+
+def started(shell: Shell, boot: str, rank: int, address: str, **variables: str) -> None:
+    """What a machine starts with: one container, whose launcher knows its rank, the first node and the layout."""
+    (run,) = [call for call in shell.run(boot, **variables) if call.program == "docker" and call.words[0] == "run"]
+    values = [word for option, word in zip(run.words, run.words[1:], strict=False) if option == "--env"]
+    assert f"GPUPLAN_JOB={NAME}" in values
+    assert "GPUPLAN_TENSOR_PARALLEL=2" in values
+    assert "GPUPLAN_CHECKPOINT_SECONDS=900" in values
+    line = run.words[run.words.index("torchrun") :]
+    assert line == [
+        *f"torchrun --nnodes 3 --node-rank {rank} --master-addr {address} --master-port 29500".split(),
+        *["--nproc-per-node", "8"],
+        *SCRIPT,
+    ]
+
+
+def given(call: Call, option: str) -> str:
+    return call.words[call.words.index(option) + 1]
+
+
+def test_on_aws_the_first_node_starts_and_then_the_others_with_its_address(shell: Shell) -> None:
+    calls = shell.run(script("aws-cli", "aws"), SECURITY_GROUP_ID="sg-1")
+    head, workers = [call for call in calls if call.words[:2] == ["ec2", "run-instances"]]
+    for call, count in ((head, 1), (workers, 2)):
+        asked = json.loads(given(call, "--cli-input-json"))
+        assert (asked["MinCount"], asked["MaxCount"], asked["InstanceType"]) == (count, count, "p5.48xlarge")
+        assert given(call, "--image-id") == "ami-0123456789abcdef0"
+        cards = call.words[call.words.index("--network-interfaces") + 1 :][:2]
+        assert cards == [
+            f"NetworkCardIndex={i},DeviceIndex={i},InterfaceType=efa,SubnetId=subnet-1,Groups=sg-1" for i in (0, 1)
+        ]
+    started(shell, head.files[0], 0, "10.0.0.5")
+    started(shell, workers.files[0], 2, "10.0.0.5")
+
+
+def test_on_aws_several_nodes_need_a_security_group(shell: Shell) -> None:
+    done = subprocess.run(
+        ["bash"], input=script("aws-cli", "aws"), env=shell.environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert "SECURITY_GROUP_ID: name a security group whose members may reach each other" in done.stderr
+    assert "run-instances" not in shell.log.read_text()
+
+
+def test_on_google_cloud_all_nodes_start_at_once_and_know_themselves_by_name(shell: Shell) -> None:
+    (create,) = shell.run(script("gcloud", "gcp"))
+    names = create.words[3:6]
+    assert [name.rpartition("-")[2] for name in names] == ["0", "1", "2"]
+    assert given(create, "--zone") == "us-central1-a"
+    for rank, name in enumerate(names):
+        started(shell, create.files[0], rank, names[0], HOSTNAME=name)
+        started(shell, create.files[0], rank, names[0], HOSTNAME=f"{name}.us-central1-a.c.project-1.internal")
+
+
+def test_on_azure_a_scale_set_starts_and_its_host_names_say_the_rank(shell: Shell) -> None:
+    group, create = shell.run(script("az", "azure"))
+    assert group.words[:2] == ["group", "create"]
+    first = given(create, "--computer-name-prefix")
+    for rank in (0, 2):
+        started(shell, create.files[0], rank, f"{first}000000", HOSTNAME=f"{first}00000{rank}")
+
+
+def test_a_tpu_slice_is_waited_for_and_runs_the_command_on_all_hosts(shell: Shell) -> None:
+    calls = shell.run(script("gcloud", "gcp-tpu"))
+    assert [call.words[3] for call in calls] == ["create", "describe", "ssh"]
+    told = given(calls[2], "--command")
+    inside = shell.run(told.replace("python train.py", "torchrun train.py"))[0]
+    assert inside.words == SCRIPT
+    assert inside.env["GPUPLAN_JOB"] == NAME
+
+
+def test_slurm_starts_one_launcher_on_every_node(shell: Shell) -> None:
+    _, run = shell.run(script("slurm", "aws"), SLURM_JOB_NODELIST="node-[a-b]")
+    assert run.words[:2] == ["bash", "-c"]
+    inside = shell.run(run.words[2], SLURM_NODEID="1", **{key: run.env[key] for key in run.env if key == "HEAD"})[0]
+    expected = "--nnodes 3 --node-rank 1 --master-addr node-a --master-port 29500 --nproc-per-node 8"
+    assert inside.words == [*expected.split(), *SCRIPT]
+    assert run.env["GPUPLAN_JOB"] == NAME
+    (alone,) = shell.run(script("slurm", "aws", nodes=1))
+    assert alone.words == ["torchrun", "--standalone", "--nproc-per-node", "8", *SCRIPT]
+
+
+def test_skypilot_and_dstack_start_one_launcher_on_every_node(shell: Shell) -> None:
+    expected = "--nnodes 3 --node-rank 1 --master-addr 10.0.0.5 --master-port 29500 --nproc-per-node 8"
+    task = yaml.safe_load(script("skypilot", "aws"))["run"]
+    (line,) = shell.run(task, SKYPILOT_NODE_IPS="10.0.0.5\n10.0.0.6\n10.0.0.7", SKYPILOT_NODE_RANK="1")
+    assert line.words == [*expected.split(), *SCRIPT]
+    (command,) = yaml.safe_load(script("dstack", "aws"))["commands"]
+    (line,) = shell.run(command, DSTACK_MASTER_NODE_IP="10.0.0.5", DSTACK_NODE_RANK="1")
+    assert line.words == [*expected.split(), *SCRIPT]
+
+
+def test_terraform_starts_machines_that_do_the_same(shell: Shell) -> None:
+    aws = _resources("aws")["aws_instance"]
+    started(shell, _rendered(aws["head"]["user_data"]), 0, "10.0.0.5")
+    worker = aws["worker"]["user_data"].replace("${count.index + 1}", "2")
+    started(shell, _rendered(worker.replace("${aws_instance.head.private_ip}", "10.0.0.5")), 2, "10.0.0.5")
+    node = _resources("gcp")["google_compute_instance"]["node"]
+    name = node["name"].replace("${count.index}", "1")
+    started(shell, _rendered(node["metadata_startup_script"]), 1, name[:-1] + "0", HOSTNAME=name)
+
+
+def _resources(machine: str) -> Any:
+    return json.loads(script("terraform", machine))["resource"]
+
+
+def _rendered(text: str) -> str:
+    """What Terraform makes of a literal; nothing that it would expand may be left."""
+    left = text.replace("$${", "\0").replace("%%{", "\1")
+    assert "${" not in left
+    assert "%{" not in left
+    return left.replace("\0", "${").replace("\1", "%{")
+
+
+def test_the_words_of_the_command_are_what_a_shell_reads() -> None:
+    assert shlex.split(COMMAND) == ["python", *SCRIPT]
