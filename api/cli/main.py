@@ -29,6 +29,7 @@ from api.cli import (
     portfolio,
     profile,
     refresh,
+    replan,
     serve,
     spot,
     verify,
@@ -58,6 +59,7 @@ def application() -> typer.Typer:
     for command in (
         plan.plan,
         why.why,
+        replan.replan,
         portfolio.portfolio,
         buy.buy,
         spot.run_policy,

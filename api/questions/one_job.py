@@ -76,6 +76,37 @@ class OneJob(Opened):
         answer: Document = why_document(found, canonical(job), version=gpuplan_version())
         return answer | {"meta": meta(answer, columns, now, began)}
 
+    def replan(self, document: Document, *, snapshot: str | None = None, now: datetime | None = None) -> Document:
+        """What to do with a job that is under way: `{"outcome": "replanned" | "infeasible", "replan": ..., "meta": ...}`.
+
+        The question is `{"job": ... or "plan": id, "running": {...}}`. Raises `NotStored` for no such plan.
+        """
+        from api.documents.job import canonical
+        from api.documents.replan import read_replan, under_way
+
+        began = time.perf_counter()
+        now = now or datetime.now(UTC)
+        asked = read_replan(document)
+        planned = None if asked.plan is None else self.saved_plan(asked.plan)
+        job, running = under_way(asked, planned, now=now)
+        from planner.held_spend import with_spending
+        from planner.replan.decide import replan
+        from planner.replan.document import replan_document
+
+        columns = self.columns(snapshot)
+        measured = running.rate is not None or running.hours is not None
+        found = replan(
+            job,
+            columns,
+            running=running,
+            owned=self.owned,
+            settings=with_spending(self.settings, columns),
+            # What is measured now stands for what was reported of the same run before.
+            past_runs=self.past_runs(besides=asked.plan if measured else None),
+        )
+        answer: Document = replan_document(found, canonical(job), version=gpuplan_version())
+        return answer | {"meta": meta(answer, columns, now, began)}
+
     def save_plan(self, answer: Document, now: datetime) -> None:
         """Save an answer of `plan` under its id."""
         body = body_of(answer)

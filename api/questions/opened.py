@@ -65,11 +65,18 @@ class Opened:
         """The columns of a snapshot, the current one by default."""
         return self.store.columns(self.store.current_snapshot_id() if snapshot_id is None else snapshot_id)
 
-    def past_runs(self) -> tuple[PastRun, ...]:
-        """What the user's own runs say of estimates; nothing if learning is off, or there is no store yet."""
+    def past_runs(self, *, besides: str | None = None) -> tuple[PastRun, ...]:
+        """What the user's own runs say of estimates; nothing if learning is off, or there is no store yet.
+
+        Reports on a run of the plan `besides` that is still going on are left out.
+        """
         url = self._environment.database_url
         if self.settings.learning == "off" or (self._store is None and not Store.is_there(url)):
             return ()
+        if besides is not None:
+            from planner.actuals import past_runs
+
+            return past_runs([each for each in self.store.actuals() if not (each.running and each.plan_id == besides)])
         ids = self.store.actual_ids()
         known, runs = self._read_runs
         if ids != known:
