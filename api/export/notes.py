@@ -22,6 +22,7 @@ def heading(handover: Handover, phase: Phase) -> list[str]:
         *_when(handover, phase),
         *_checkpoints(phase),
         *_kind(phase),
+        *_cores(phase),
     ]
 
 
@@ -64,6 +65,13 @@ def _kind(phase: Phase) -> list[str]:
         f"The price is that of a commitment ({phase.kind.name}, {number(phase.kind.term_hours)} h): hold it first",
         "Machines start as on demand, and the bill applies the commitment",
     ]
+
+
+def _cores(phase: Phase) -> list[str]:
+    """https://awsdocs-neuron.readthedocs-hosted.com : a chip of Trainium is several NeuronCores, a layout counts chips."""
+    if phase.accelerator.stack != "neuron":
+        return []
+    return [f"One process per chip of {phase.accelerator.name}: let each use all NeuronCores of its chip"]
 
 
 def again(phase: Phase) -> list[str]:

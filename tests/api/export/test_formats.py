@@ -140,6 +140,7 @@ def test_devices_that_are_no_gpus_have_their_own_resource() -> None:
     limits = loaded("kubernetes", "aws-neuron", image="me/train:1")["spec"]["template"]["spec"]["containers"][0]
     assert limits["resources"]["limits"] == {"aws.amazon.com/neuron": "16"}
     assert "--gpus-per-node" not in text("slurm", "aws-neuron")
+    assert "One process per chip of Trainium1" in text("slurm", "aws-neuron")
     with pytest.raises(UnusableInput, match="image: is missing: there is no usual image for Trainium1"):
         text("kubernetes", "aws-neuron")
 
