@@ -15,8 +15,11 @@ a pair is feasible where that meets the confidence asked.
 
 With a_i = P(passed segment i), the attempts are stopped by what has happened only, so by Wald's identity
 
-    paid on spot = set-up + sum_i a_i E[paid per segment] - P(switch) E[restart]
+    paid on spot = set-up + sum_i a_i E[paid per segment] - P(called on a failure) E[restart]
     paid on standby = P(switch) c + (1 - sum_i a_i / n) f U
+
+where a standby is called on a failure if no restart can be waited for any more, and else, only where it is faster than
+spot, between two segments, since each segment saved takes U / n off its work and I off the time left.
 
 a_i = P(L_i <= S_i) by `losses` where the slack does not grow. Where it does (a standby slower than spot), runs may cross
 S_i and be back within it later, and the least of those so far is taken, which is in the pair's favour: the search
@@ -140,8 +143,8 @@ def _outcomes(pairs: Pairs, terms: NetTerms) -> Outcomes:
     tried = intervals(pairs)
     estimate = deviations(pairs, terms, tried, NODES, NODE_WEIGHTS)
     runs = Segments.of(pairs, terms, tried, estimate.z)
-    passed, whole = _passed(runs)
-    legs = legs_of(pairs, terms, runs, estimate, passed=passed, whole=whole)
+    passed, whole = passed_by_moments(runs)
+    legs = legs_of(pairs, terms, runs, estimate, passed=passed, whole=whole, failed=_failed(runs, 1.0 - whole))
     usd = np.where(estimate.in_time >= terms.confidence, legs.usd, np.inf)
     best = np.argmin(usd, axis=1)[:, None]
 
@@ -207,15 +210,17 @@ class Legs:
 
 
 def legs_of(
-    pairs: Pairs, terms: NetTerms, runs: "Segments", estimate: Estimate, *, passed: Floats, whole: Floats
+    pairs: Pairs, terms: NetTerms, runs: "Segments", estimate: Estimate, *, passed: Floats, whole: Floats, failed: Floats
 ) -> Legs:
-    """The legs [pairs, tried] of runs that pass so many segments on average, and all of them so often: [pairs, tried, z]."""
+    """The legs [pairs, tried] of runs that pass so many segments on average, all of them so often, and call the standby on
+    a failure so often: [pairs, tried, z].
+    """
     losses, weights, late = runs.losses, estimate.weights, 1.0 - estimate.in_time
     sigma, standby_sigma = pairs.log_sigma[:, None], pairs.standby_log_sigma[:, None]
     mean, standby_mean = np.exp(sigma**2 / 2), np.exp(standby_sigma**2 / 2)
     switch = 1.0 - whole
-    paid = np.maximum(passed * losses.paid_hours - switch * losses.paid_pause_hours, 0.0)
-    wall = np.maximum(passed * (runs.length + losses.mean_hours) - switch * losses.pause_hours, 0.0)
+    paid = np.maximum(passed * losses.paid_hours - failed * losses.paid_pause_hours, 0.0)
+    wall = np.maximum(passed * (runs.length + losses.mean_hours) - failed * losses.pause_hours, 0.0)
     left = (1.0 - passed / runs.count) * runs.standby_hours
     # The standby's work in the tail: E[f; z beyond] / E[f].
     tail = pairs.standby_work_hours[:, None] * normal_cdf(standby_sigma - estimate.largest)
@@ -270,7 +275,7 @@ class Segments:
         )
 
 
-def _passed(runs: Segments) -> tuple[Floats, Floats]:
+def passed_by_moments(runs: Segments) -> tuple[Floats, Floats]:
     """The expected number of segments passed, and the probability of passing all."""
     count = runs.count[..., None]
     # Sums over many segments are integrals by the midpoint rule, and those are taken by Gauss-Legendre: up to where
@@ -291,6 +296,19 @@ def _passed(runs: Segments) -> tuple[Floats, Floats]:
     chance = chance_within(losses, at, start + (at - 1.0) * growth)
     chance = np.minimum.accumulate(chance, axis=-1)
     return (chance[..., :-1] * weight).sum(axis=-1), chance[..., -1]
+
+
+def _failed(runs: Segments, switch: Floats) -> Floats:
+    """How often the standby is called on a failure, of so many calls.
+
+    Slack that falls by g per segment and by jumps of which there are `mean_hours` is used up by a jump in the share
+    mean / (mean + g) of runs; by none in those that have lost nothing until it is gone.
+    """
+    falls = np.maximum(-runs.growth, 0.0)
+    by_jumps = runs.losses.mean_hours / np.maximum(runs.losses.mean_hours + falls, 1e-300)
+    until = np.floor(np.maximum(runs.slack, 0.0) / np.maximum(falls, 1e-300)) + 1.0
+    lost = np.where(until < runs.count, -np.expm1(runs.losses.log_lossless * np.minimum(until, runs.count)), 1.0)
+    return switch * np.minimum(by_jumps, lost)
 
 
 def _running_out(runs: Segments) -> tuple[Floats, Floats]:

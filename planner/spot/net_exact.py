@@ -6,8 +6,10 @@ S_i is taken off: those runs have called the standby. This is exact where the sl
 of the transform wrap around at the end of the lattice; all masses are therefore tilted by e^(-18 i / points), which
 makes what wraps around 1.5e-8 of itself.
 
-The estimate's factor f = e^(sigma z) is mixed in on a grid of z over four deviations; between its points the distribution
-of the losses is interpolated, so that the quantiles are not those of the grid.
+The estimate's factor f = e^(sigma z) is mixed in over four deviations of z. Where losses are few, whether a run calls the
+standby is all but decided by z: so points are set apart below, inside and above the range of z where it may go either
+way, which moments tell. Between points the distribution of the losses is interpolated, so that quantiles are not those of
+the points.
 """
 
 from dataclasses import dataclass, replace
@@ -15,24 +17,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.spot.losses import normal_cdf
-from planner.spot.net import Estimate, NetTerms, Pairs, Segments, deviations, largest_in_time, legs_of
+from planner.spot.net import NetTerms, Pairs, Segments, deviations, legs_of, passed_by_moments
+from planner.spot.net_spread import P95, POINTS, Course, Spread
 
 Floats = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
-_POINTS = 1024
 _TILT = 18.0
 #: Blocks whose ends are spread evenly, and others whose ends grow by a constant factor: slack may be gone soon.
 _EVEN, _GROWING = 24, 12
-#: Shares of the deviations in time, by Simpson's rule, and the finer ones on which quantiles are mixed.
-_NODES = np.linspace(0.0, 1.0, 17)
-_NODE_WEIGHTS = np.array([1.0, *[4.0, 2.0] * 7, 4.0, 1.0])
-_FINE = np.linspace(0.0, 1.0, 321)
-_BISECTIONS = 40
-#: Quantiles are looked for up to this many times the deadline.
-_LONGEST = 1e6
-P95 = 0.95
+#: Points by Gauss and Legendre below, inside and above the range of deviations in which runs may or may not be rescued.
+_PANELS = (7, 9, 5)
+#: So many in it where segments are few: each that the estimate's error adds to a run is a step.
+_FEW, _FINER = 40, 33
+#: Shares of the deviations in time at which moments look for that range, and chances that count as never and always.
+_LOOKED = np.linspace(0.0, 1.0, 65)
+_NEVER = 0.003
 #: Below this chance of a preemption its moment is as good as uniform, and the formula would cancel.
 _BRIEF = 1e-6
 
@@ -41,9 +41,9 @@ _BRIEF = 1e-6
 class NetRun:
     """What comes of one pair at one interval: expected USD and hours of each leg, and their spread.
 
-    `hours` are from start to end (`kept` with the confidence asked); a run that calls the standby is taken to end half
-    an interval and half a restart before the deadline. `switch_hours` is when it is called, on average, given that it
-    is; where that hardly happens, the last moment at which it can be. `length_hours` is an interval with its checkpoint.
+    `hours` are from start to end (`kept` with the confidence asked). `switch_hours` is when the
+    standby is called, on average, given that it is; where that hardly happens, the last moment at which it can be.
+    `length_hours` is an interval with its checkpoint.
     """
 
     usd: float
@@ -65,12 +65,21 @@ class NetRun:
 def net_run(pairs: Pairs, terms: NetTerms, interval_hours: float) -> NetRun:
     """The exact outcome of a single pair at an interval."""
     tried = np.array([[interval_hours]])
-    estimate = deviations(pairs, terms, tried, _NODES, _NODE_WEIGHTS)
+    shares, weights = _points(pairs, terms, tried)
+    estimate = deviations(pairs, terms, tried, shares, weights)
     whole = Segments.of(pairs, terms, tried, estimate.z)
     runs = _flat(whole)
     course = _course(runs, float(pairs.rate[0]), terms)
-    legs = legs_of(pairs, terms, whole, estimate, passed=course.passed[None, None], whole=course.whole[None, None])
-    spread = _Spread(pairs, terms, runs, course, estimate)
+    legs = legs_of(
+        pairs,
+        terms,
+        whole,
+        estimate,
+        passed=course.passed[None, None],
+        whole=course.whole[None, None],
+        failed=course.failed[None, None],
+    )
+    spread = Spread(pairs, terms, runs, course, estimate=estimate, shares=shares)
     return NetRun(
         usd=float(legs.usd[0, 0]),
         usd_p95=spread.usd_quantile(P95),
@@ -89,20 +98,26 @@ def net_run(pairs: Pairs, terms: NetTerms, interval_hours: float) -> NetRun:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Course:
-    """How a run fares, per z: segments passed on average, the probability of passing all, and block by block.
-
-    `ends` [z, blocks] counts the segments at each block's end and `called` is the probability of calling the standby in
-    it; `losses` [z, points] is the mass of the losses of runs that passed all, on a lattice of `lattice` hours.
-    """
-
-    passed: Floats
-    whole: Floats
-    ends: Floats
-    called: Floats
-    losses: Floats
-    lattice: Floats
+def _points(pairs: Pairs, terms: NetTerms, tried: Floats) -> tuple[Floats, Floats]:
+    """Shares of the deviations in time, ascending, and their weights: panels around where runs may or may not be rescued."""
+    looked = deviations(pairs, terms, tried, _LOOKED, np.ones(len(_LOOKED)))
+    whole = passed_by_moments(Segments.of(pairs, terms, tried, looked.z))[1][0, 0]
+    ever, not_always = np.flatnonzero(whole > _NEVER), np.flatnonzero(whole < 1.0 - _NEVER)
+    edges = [0.0, 1.0]
+    if len(ever) and len(not_always):
+        low, high = sorted((not_always[0] - 1, ever[-1] + 1))
+        edges[1:1] = [float(_LOOKED[max(low, 0)]), float(_LOOKED[min(high, len(_LOOKED) - 1)])]
+    below, inside, above = _PANELS
+    if pairs.work_hours[0] < _FEW * tried[0, 0]:
+        inside = _FINER
+    counts = (below, inside, above) if len(edges) > 2 else (below + inside + above,)
+    shares, weights = [], []
+    for count, begins, ends in zip(counts, edges[:-1], edges[1:], strict=True):
+        if ends > begins:
+            at, weight = np.polynomial.legendre.leggauss(count)
+            shares.append(begins + (ends - begins) * (1.0 + at) / 2)
+            weights.append((ends - begins) * weight)
+    return np.concatenate(shares), np.concatenate(weights)
 
 
 def _flat(runs: Segments) -> Segments:
@@ -123,20 +138,23 @@ def _flat(runs: Segments) -> Segments:
     )
 
 
-def _course(runs: Segments, rate: float, terms: NetTerms) -> _Course:
+def _course(runs: Segments, rate: float, terms: NetTerms) -> Course:
     largest = np.maximum(runs.slack, runs.slack + (runs.count - 1) * runs.growth)
     largest = np.maximum(np.minimum(largest, _furthest(runs)), 1e-6)
-    lattice = largest / (_POINTS - 1)
-    at = np.arange(_POINTS)
-    untilt = np.exp(_TILT * at / _POINTS)
+    lattice = largest / (POINTS - 1)
+    at = np.arange(POINTS)
+    untilt = np.exp(_TILT * at / POINTS)
     segment = np.log(_segment_transform(runs.length, rate, terms, lattice))
-    ends = _ends(runs.count)
-    alive = np.zeros((len(lattice), _POINTS))
+    ends = _ends(runs)
+    # The chance that one segment loses more than so many points.
+    exceeded = 1.0 - np.cumsum(np.fft.irfft(np.exp(segment), POINTS) * untilt, axis=1)
+    alive = np.zeros((len(lattice), POINTS))
     alive[:, 0] = 1.0
     before, passed, called = alive[:, 0].copy(), np.zeros(len(lattice)), []
+    failing = [_failing(alive, runs.slack / lattice, exceeded)]
     for block in range(1, ends.shape[1]):
         count = ends[:, block] - ends[:, block - 1]
-        alive = np.fft.irfft(np.fft.rfft(alive) * np.exp(count[:, None] * segment), _POINTS)
+        alive = np.fft.irfft(np.fft.rfft(alive) * np.exp(count[:, None] * segment), POINTS)
         slack = np.maximum(runs.slack + (ends[:, block] - 1) * runs.growth, -lattice)
         inside = at <= (slack / lattice + 1e-6)[:, None]
         # No segment in this block: nothing to be late with.
@@ -145,9 +163,15 @@ def _course(runs: Segments, rate: float, terms: NetTerms) -> _Course:
         passed += count * before + (now - before) * (count + 1) / 2
         called.append(before - now)
         before = now
-    return _Course(
+        failing.append(_failing(alive * untilt, (runs.slack + ends[:, block] * runs.growth) / lattice, exceeded))
+    # Where slack does not fall from segment to segment nothing but a failure uses it up.
+    counts, chances = np.diff(ends, axis=1), np.stack(failing, axis=1)
+    on_failure = counts * chances[:, :-1] + np.maximum(counts - 1, 0.0) * np.diff(chances, axis=1) / 2
+    on_failure = np.clip(on_failure, 0.0, np.stack(called, axis=1)).sum(axis=1)
+    return Course(
         passed=passed,
         whole=before,
+        failed=np.where(runs.growth < 0, on_failure, 1.0 - before),
         ends=ends[:, 1:],
         called=np.stack(called, axis=1),
         losses=alive * untilt,
@@ -161,12 +185,23 @@ def _furthest(runs: Segments) -> Floats:
     return runs.count * runs.losses.mean_hours + 12.0 * np.sqrt(runs.count * runs.losses.variance) + 40.0 * each
 
 
-def _ends(count: Floats) -> Floats:
-    """Segments at the ends of blocks, from 0 to all: [rows, blocks + 1]."""
+def _failing(alive: Floats, slack: Floats, exceeded: Floats) -> Floats:
+    """The chance that the next segment, whose slack is so many points, loses more than is left of it."""
+    left = np.floor(slack[:, None] + 1e-6) - np.arange(POINTS)
+    chance = np.take_along_axis(exceeded, np.clip(left, 0, POINTS - 1).astype(np.int64), axis=1)
+    return np.asarray((alive * np.where(left < 0, 0.0, chance)).sum(axis=1))
+
+
+def _ends(runs: Segments) -> Floats:
+    """Segments at the ends of blocks, from 0 to all, and where nothing is left of slack that falls: [rows, blocks + 1]."""
+    count = runs.count
     even = np.arange(_EVEN + 1) / _EVEN
     growing = count[:, None] ** (np.arange(_GROWING) / _GROWING) / count[:, None]
     shares = np.sort(np.concatenate((np.broadcast_to(even, (len(count), _EVEN + 1)), growing), axis=1), axis=1)
-    return np.asarray(np.floor(count[:, None] * shares + 1e-9))
+    gone = np.floor(runs.slack / np.maximum(-runs.growth, 1e-300)) + 1.0
+    gone = np.where(runs.growth < 0, np.clip(gone, 0.0, count), count)
+    none = np.minimum(gone + 1.0, count)
+    return np.sort(np.column_stack((np.floor(count[:, None] * shares + 1e-9), gone, none)), axis=1)
 
 
 def _segment_transform(length: Floats, rate: float, terms: NetTerms, lattice: Floats) -> Complex:
@@ -184,13 +219,13 @@ def _segment_transform(length: Floats, rate: float, terms: NetTerms, lattice: Fl
 
 
 def _transform(mass: Floats) -> Complex:
-    return np.fft.rfft(mass * np.exp(-_TILT * np.arange(_POINTS) / _POINTS))
+    return np.fft.rfft(mass * np.exp(-_TILT * np.arange(POINTS) / POINTS))
 
 
 def _truncated(rate: float, top: Floats, lattice: Floats) -> Floats:
     """An exponential of `rate` below `top`, on each row's lattice with its mean kept; what lies beyond is left out."""
     brief = rate * top < _BRIEF
-    edges = np.minimum(np.arange(-1, _POINTS + 1) * lattice[:, None], top[:, None])
+    edges = np.minimum(np.arange(-1, POINTS + 1) * lattice[:, None], top[:, None])
     whole = np.where(brief, 1.0, -np.expm1(-rate * top))[:, None]
     rises = -np.expm1(-rate * np.maximum(edges, 0.0)) / rate
     tail = (rises - np.maximum(edges, 0.0) * np.exp(-rate * top)[:, None]) / whole
@@ -201,136 +236,10 @@ def _truncated(rate: float, top: Floats, lattice: Floats) -> Floats:
 
 def _point(at: Floats, lattice: Floats) -> Floats:
     """All mass at one place per row, split between the two next points so that the mean is kept."""
-    mass = np.zeros((len(at), _POINTS))
+    mass = np.zeros((len(at), POINTS))
     whole = np.floor(at / lattice).astype(np.int64)
     part, rows = at / lattice - whole, np.arange(len(at))
     for place, share in ((whole, 1.0 - part), (whole + 1, part)):
-        here = place < _POINTS
+        here = place < POINTS
         mass[rows[here], place[here]] += share[here]
     return mass
-
-
-class _Spread:
-    """When runs end and what they cost, mixed over the estimate's error."""
-
-    def __init__(self, pairs: Pairs, terms: NetTerms, runs: Segments, course: _Course, estimate: Estimate) -> None:
-        self.pairs, self.terms, self.runs, self.course = pairs, terms, runs, course
-        self.weights = estimate.weights[0, 0]
-        self.late, self.largest = 1.0 - float(estimate.in_time[0, 0]), float(estimate.largest[0, 0])
-        self.certain = terms.setup_hours + runs.count * runs.length
-        self.cumulated = np.cumsum(course.losses, axis=1)
-        #: When runs end that the standby brings in, and when it was called, less the work saved.
-        self.rescued_at = terms.deadline_hours - (runs.length + terms.restart_hours) / 2
-        self.changeover = float(pairs.changeover_hours[0])
-        fine = np.interp(_FINE, _NODES, estimate.z[0, 0])
-        density = np.exp(-0.5 * fine**2)
-        self.fine_weights = density / density.sum() * float(estimate.in_time[0, 0])
-
-    @property
-    def mean(self) -> float:
-        """Expected hours, work at the estimate's own hours."""
-        course, sigma = self.course, float(self.pairs.log_sigma[0])
-        lost = np.arange(_POINTS) * course.lattice[:, None]
-        setup = self.terms.setup_hours
-        run = (course.whole * (self.certain - setup) + (course.losses * lost).sum(axis=1)) / np.exp(sigma**2 / 2)
-        alone = course.whole * setup + run
-        # At least the changeover and the standby's whole work for those that are late.
-        return float(self.weights @ (alone + (1.0 - course.whole) * self.rescued_at)) + self._late_hours()
-
-    def _late_hours(self) -> float:
-        sigma = float(self.pairs.standby_log_sigma[0])
-        work = float(self.pairs.standby_work_hours[0]) * float(normal_cdf(np.array(sigma - self.largest)))
-        return self.late * (self._begins_late + self.changeover) + work
-
-    @property
-    def _begins_late(self) -> float:
-        """When the standby is called that will be late."""
-        return self.terms.setup_hours + float(self.runs.length[-1])
-
-    @property
-    def called_at(self) -> float:
-        """When the standby is called, on average, given that it is and can be in time; else the last moment."""
-        course, runs = self.course, self.runs
-        left = (1.0 - np.maximum(course.ends - 1, 0.0) / runs.count[:, None]) * runs.standby_hours[:, None]
-        at = np.maximum(self.rescued_at[:, None] - self.changeover - left, self.terms.setup_hours)
-        weights = self.weights[:, None] * course.called
-        if weights.sum() < 1e-6:
-            return float(self.terms.deadline_hours - runs.length.max() - self.changeover)
-        return float((weights * at).sum() / weights.sum())
-
-    def probability_by(self, hours: float) -> float:
-        """The probability of having ended within `hours`."""
-
-        def fine(values: Floats) -> Floats:
-            return np.interp(_FINE, _NODES, values)
-
-        # Where losses are looked up is interpolated over z, and so is their distribution at equal shares of the lattice.
-        share = (hours - fine(self.certain)) / fine(self.course.lattice)
-        low = np.minimum(_FINE * (len(_NODES) - 1), len(_NODES) - 1 - 1e-9).astype(np.int64)
-        part = _FINE * (len(_NODES) - 1) - low
-        at = np.clip(np.floor(share + 1e-6).astype(np.int64), 0, _POINTS - 1)
-        alone = (1 - part) * self.cumulated[low, at] + part * self.cumulated[low + 1, at]
-        alone = np.where(share >= -1e-6, alone, 0.0)
-        rescued = (1.0 - fine(self.course.whole)) * (fine(self.rescued_at) <= hours + 1e-9)
-        return float(self.fine_weights @ np.minimum(alone + rescued, 1.0)) + self._late_by(hours)
-
-    def _late_by(self, hours: float) -> float:
-        """The probability of having ended within `hours` and past the deadline, on a standby that is too slow."""
-        room = hours - self._begins_late - self.changeover
-        sigma, work = float(self.pairs.standby_log_sigma[0]), float(self.pairs.standby_work_hours[0])
-        z = float(largest_in_time(np.array(room), np.array(work), np.array(sigma)))
-        beyond = float(normal_cdf(np.array(z))) - (1.0 - self.late)
-        return min(max(beyond, 0.0), self.late) if hours > self.terms.deadline_hours else 0.0
-
-    def quantile(self, probability: float) -> float:
-        """The hours that are not exceeded with `probability`, by bisection."""
-        low, high = 0.0, float(max(self.terms.deadline_hours, (self.certain + self.course.lattice * _POINTS).max()))
-        while self.probability_by(high) < probability and high < _LONGEST * self.terms.deadline_hours:
-            high *= 2.0
-        for _ in range(_BISECTIONS):
-            middle = (low + high) / 2
-            if self.probability_by(middle) >= probability:
-                high = middle
-            else:
-                low = middle
-        return high
-
-    def usd_quantile(self, probability: float) -> float:
-        """The USD that are not exceeded with `probability`: losses cost what they do on average per hour lost."""
-        pairs, terms, runs, course = self.pairs, self.terms, self.runs, self.course
-        usd, storage, fixed, standby_usd, standby_storage, standby_fixed, changeover = (
-            float(getattr(pairs, name)[0])
-            for name in (
-                "usd_per_hour",
-                "storage_usd_per_hour",
-                "fixed_usd",
-                "standby_usd_per_hour",
-                "standby_storage_usd_per_hour",
-                "standby_fixed_usd",
-                "changeover_hours",
-            )
-        )
-        paid = (runs.losses.paid_hours - runs.length) / np.maximum(runs.losses.mean_hours, 1e-300)
-        per_loss = (usd * paid + storage)[:, None]
-        lost = np.arange(_POINTS) * course.lattice[:, None]
-        alone = fixed + (usd + storage) * self.certain[:, None] + per_loss * lost
-        done = np.maximum(course.ends - 1, 0.0)
-        slack = np.maximum(runs.slack[:, None] + done * runs.growth[:, None], 0.0)
-        spot = (usd + storage) * (terms.setup_hours + done * runs.length[:, None]) + per_loss * slack
-        rest = changeover + (1 - done / runs.count[:, None]) * runs.standby_hours[:, None]
-        called = fixed + standby_fixed + spot + (standby_usd + standby_storage) * rest
-        # What is late: the standby's whole work, at the least.
-        at_once = fixed + standby_fixed + (usd + storage) * self._begins_late
-        at_once += (standby_usd + standby_storage) * (changeover + runs.standby_hours[-1])
-        values = np.concatenate([alone.ravel(), called.ravel(), [at_once]])
-        weights = np.concatenate(
-            [
-                (self.weights[:, None] * course.losses).ravel(),
-                (self.weights[:, None] * course.called).ravel(),
-                [self.late],
-            ]
-        )
-        kept = weights > 1e-12
-        order = np.argsort(values[kept])
-        summed = np.cumsum(weights[kept][order]) - weights[kept][order] / 2
-        return float(np.interp(probability * weights.sum(), summed, values[kept][order]))
