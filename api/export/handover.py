@@ -17,7 +17,8 @@ class Phase:
 
     Names of cloud machines and places hold no character that a shell or a label could mistake; those of own machines
     are the user's text. `usd_per_node_hour` is a decimal string, costs by part are in micro-dollars. `hands_over_at`
-    is when the next phase begins, or at the latest; `switch_by` when a phase that stands by must be taken.
+    is when the next phase begins, where that surely runs. Where it stands by, it is taken by `switch_by` if less than
+    `switch_share` of the work is saved; both phases know that.
     """
 
     number: int
@@ -42,6 +43,7 @@ class Phase:
     expected_preemptions: float
     hands_over_at: datetime | None
     switch_by: datetime | None
+    switch_share: float | None
     probability: float | None
     moved_from: str | None
     costs: dict[str, int]
@@ -85,12 +87,17 @@ class Handover:
     version: str
     start: datetime
     late: float
+    p95_hours: float
     phases: tuple[Phase, ...]
     document: dict[str, object]
 
     def limit_hours(self, phase: Phase) -> int:
-        """Whole hours that hold the phase in 19 of 20 runs, if it is late as the plan is."""
-        return max(1, math.ceil(phase.hours * self.late))
+        """Whole hours that hold the phase in 19 of 20 runs, if it is late as the plan is.
+
+        What stands by and what it stands behind run for hours that depend on whether it is called: those of the plan.
+        """
+        hours = phase.hours * self.late if phase.switch_by is None else self.p95_hours
+        return max(1, math.ceil(hours))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

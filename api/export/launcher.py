@@ -80,6 +80,8 @@ def environment(handover: Handover, phase: Phase) -> dict[str, str]:
         found["GPUPLAN_HAND_OVER_AT"] = moment(phase.hands_over_at)
     if phase.switch_by is not None:
         found["GPUPLAN_SWITCH_BY"] = moment(phase.switch_by)
+    if phase.switch_share is not None:
+        found["GPUPLAN_SWITCH_SHARE"] = f"{phase.switch_share:.9g}"
     return found
 
 

@@ -32,16 +32,17 @@ def _devices(phase: Phase) -> str:
 
 def _when(handover: Handover, phase: Phase) -> list[str]:
     if phase.stands_by:
-        by = "" if phase.switch_by is None else f" at the latest at {moment(phase.switch_by)}"
         chance = "" if phase.probability is None else f", which {percent(phase.probability, 1)} of runs need"
         return [
-            f"STANDBY: do not start this now. Start it{by} if the training has not finished by then{chance}:",
+            f"STANDBY: do not start this now. Start it {_behind(phase)}{chance}:",
             "stop the phase before it after a last checkpoint, and go on from that checkpoint here.",
         ]
     found = [
         f"When: from {moment(phase.starts_at)} for about {duration(phase.hours)}",
         f"19 of 20 runs need at most {handover.limit_hours(phase)} h",
     ]
+    if phase.switch_by is not None:
+        found.append(f"The next phase stands by: it takes over only {_behind(phase)}")
     if len(handover.phases) > 1:
         found.append(f"Does {percent(phase.share, 2)} of the work, after {percent(phase.share_before, 2)} of it")
     if phase.moved_from:
@@ -49,6 +50,14 @@ def _when(handover: Handover, phase: Phase) -> list[str]:
     if phase.hands_over_at is not None:
         found.append(f"Hands over to the next phase at {moment(phase.hands_over_at)}: write a checkpoint before then")
     return found
+
+
+def _behind(phase: Phase) -> str:
+    """When a standby is called."""
+    saved = "not enough" if phase.switch_share is None else f"less than {percent(phase.switch_share, 1)}"
+    if phase.switch_by is None:
+        return "if the phase before it falls behind"
+    return f"if {saved} of the work is saved at {moment(phase.switch_by)}"
 
 
 def _checkpoints(phase: Phase) -> list[str]:

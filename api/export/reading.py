@@ -7,6 +7,7 @@ within bounds, known kinds and accelerators) is established once, with the field
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from decimal import InvalidOperation
 from typing import Any
@@ -44,7 +45,8 @@ def read_handover(document: Mapping[str, Any]) -> Handover:
     start = _time(plan, "start", at)
     hours = _mapping(plan.get("hours"), (*at, "hours"))
     expected = _number(hours, "expected", (*at, "hours"), low=0.0, high=1e6)
-    late = _number(hours, "p95", (*at, "hours"), low=0.0, high=1e6) / expected if expected else 1.0
+    p95_hours = _number(hours, "p95", (*at, "hours"), low=0.0, high=1e6)
+    late = p95_hours / expected if expected else 1.0
     job = _mapping(plan.get("job"), (*at, "job")).get("name")
     return Handover(
         plan_id=_text(plan, "id", at, _ID, "the id of a plan, plan- and 20 hexadecimal digits"),
@@ -53,6 +55,7 @@ def read_handover(document: Mapping[str, Any]) -> Handover:
         version=_text(plan, "version", at, _VERSION, "a version of gpuplan"),
         start=start,
         late=max(1.0, late),
+        p95_hours=p95_hours,
         phases=_phases(plan, start, at),
         document=dict(document),
     )
@@ -78,9 +81,10 @@ def _phases(plan: dict[str, Any], start: datetime, at: Where) -> tuple[Phase, ..
     phases: list[Phase] = []
     before = 0.0
     for i, row in enumerate(found):
-        later = _next(found, starts, i, at)
+        later = starts[i + 1] if i + 1 < len(found) and found[i + 1].get("switch_by") is None else None
         whole = plan if len(found) == 1 else {}
         phase = _phase(row, (*at, "phases", i), whole=whole, starts=starts[i], later=later, before=before)
+        phase = replace(phase, **_switch(found, i, at))
         phases.append(phase)
         before += phase.share
     return tuple(phases)
@@ -91,12 +95,16 @@ def _begin(row: dict[str, Any], i: int, start: datetime, at: Where) -> datetime:
     return start if i == 0 and "starts_at" not in row else _time(row, "starts_at", at)
 
 
-def _next(rows: list[dict[str, Any]], starts: list[datetime], i: int, at: Where) -> datetime | None:
-    """When the phase after this one takes over: when it starts, or must at the latest if it stands by."""
-    if i + 1 == len(rows):
-        return None
-    row = rows[i + 1]
-    return starts[i + 1] if row.get("switch_by") is None else _time(row, "switch_by", (*at, "phases", i + 1))
+def _switch(rows: list[dict[str, Any]], i: int, at: Where) -> dict[str, Any]:
+    """By when a phase that stands by is taken, and at how little work saved: for it, and for the one before it."""
+    number = i if rows[i].get("switch_by") is not None else i + 1
+    if number == len(rows) or rows[number].get("switch_by") is None:
+        return {}
+    where = (*at, "phases", number)
+    return {
+        "switch_by": _time(rows[number], "switch_by", where),
+        "switch_share": _maybe(rows[number], "switch_share", where, high=1.0),
+    }
 
 
 def _phase(
@@ -136,7 +144,8 @@ def _phase(
         checkpoint_interval_hours=_maybe(row, "checkpoint_interval_hours", at, high=1e6),
         expected_preemptions=_number(row, "expected_preemptions", at, low=0.0, high=1e6, default=0.0),
         hands_over_at=later,
-        switch_by=None if row.get("switch_by") is None else _time(row, "switch_by", at),
+        switch_by=None,
+        switch_share=None,
         probability=_maybe(row, "probability", at, high=1.0),
         moved_from=_moved(row, at),
         costs=_costs(row if "cost_usd" in row else whole, at),

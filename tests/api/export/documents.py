@@ -102,6 +102,7 @@ def in_phases(name: str = "llama-3-8b") -> Document:
             share=0.5,
             probability=0.04,
             switch_by="2026-12-02T18:00:00Z",
+            switch_share=0.58,
         ),
         name=name,
     )

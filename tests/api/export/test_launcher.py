@@ -71,5 +71,7 @@ def test_the_environment_says_layout_precision_checkpoint_and_switch_time() -> N
     second = environment(handover, handover.phases[1])
     assert (second["GPUPLAN_SHARE_BEFORE"], second["GPUPLAN_SHARE"]) == ("0.75", "0.25")
     standby = environment(handover, handover.phases[2])
-    assert standby["GPUPLAN_SWITCH_BY"] == "2026-12-02T18:00:00Z"
+    assert standby["GPUPLAN_SWITCH_BY"] == second["GPUPLAN_SWITCH_BY"] == "2026-12-02T18:00:00Z"
+    assert standby["GPUPLAN_SWITCH_SHARE"] == "0.58"
+    assert "GPUPLAN_HAND_OVER_AT" not in second
     assert "GPUPLAN_SHARE" not in standby

@@ -68,7 +68,9 @@ def test_phases_know_what_was_done_before_them_and_when_they_hand_over() -> None
     first, second, standby = read_handover(in_phases()).phases
     assert (first.share_before, second.share_before) == (0.0, 0.75)
     assert first.hands_over_at == second.starts_at
-    assert second.hands_over_at == standby.switch_by
+    assert second.hands_over_at is None
+    assert second.switch_by == standby.switch_by
+    assert (first.switch_by, second.switch_share, standby.switch_share) == (None, 0.58, 0.58)
     assert standby.hands_over_at is None
     assert standby.stands_by
     assert second.moved_from == "p5.48xlarge aws us-east-1 use1-az4"
@@ -88,3 +90,9 @@ def test_a_plan_from_before_there_were_phases_is_one_phase_of_all_the_work() -> 
 def test_the_limit_of_a_phase_is_as_late_as_the_plan_may_be() -> None:
     handover = read_handover(answer())
     assert handover.limit_hours(handover.phases[0]) == 100
+
+
+def test_neither_a_standby_nor_what_it_stands_behind_is_cut_off_at_the_hours_of_an_average_run() -> None:
+    handover = read_handover(in_phases())
+    first, spot, standby = (handover.limit_hours(each) for each in handover.phases)
+    assert (first, spot, standby) == (75, 100, 100)
