@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from api.documents.actuals import Throughput
+from api.documents.actuals import Throughput, WallHours
 from api.documents.job import JobDocument, Start
 from api.documents.words import PROVIDER_ALIASES, PROVIDERS
 from catalog.document_fields import Document, Label, Reads, YesNo, choice, quantity, read_as, whole_number
@@ -113,9 +113,7 @@ class RunningDocument(Document):
     up_hours: Annotated[float, quantity(_some_hours, "hours since these machines came up", 30, "1d 6h")] | None = None
     spent_usd: Spent = 0.0
     rate: Throughput | None = None
-    hours: (
-        Annotated[float, quantity(hours, "wall hours that the work done took on these machines", 60, "60h")] | None
-    ) = None
+    hours: WallHours | None = None
 
 
 _EXAMPLES: list[JsonValue] = [

@@ -1,4 +1,4 @@
-"""Why a plan is what it is, and whether it is right, over HTTP."""
+"""Why a plan is what it is, whether it is right, and what to do with a job under way, over HTTP."""
 
 from typing import Annotated
 
@@ -10,14 +10,14 @@ from api.http.actuals import NoQuery
 from api.http.bodies import read_body
 from api.http.caching import to_json
 from api.http.describe import document_responses
-from api.http.describe_explain import VERIFY_OPERATION, WHY_OPERATION
+from api.http.describe_explain import REPLAN_OPERATION, VERIFY_OPERATION, WHY_OPERATION
 from api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers
 
 router = APIRouter()
 
 
 class WhyQuery(BaseModel):
-    """What may be said about an explanation outside the question."""
+    """What may be said about an explanation or a replan outside the question."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -38,6 +38,23 @@ async def why(
     document = (await read_body(request))[1]
     return Response(
         to_json(await workers.run(gpuplan.why, document, snapshot=query.snapshot)), media_type="application/json"
+    )
+
+
+@router.post(
+    "/v1/replan",
+    summary="What to do with a job that is under way",
+    operation_id="replan",
+    responses=document_responses("Replan", 400, 404, 413, 415, 422, 503),
+    openapi_extra=REPLAN_OPERATION,
+)
+async def replan(
+    request: Request, query: Annotated[WhyQuery, Query()], gpuplan: OurGpuplan, workers: OurWorkers
+) -> Response:
+    """Go on, move, or run on more or fewer machines: the least cost from now, beside going on as it is."""
+    document = (await read_body(request))[1]
+    return Response(
+        to_json(await workers.run(gpuplan.replan, document, snapshot=query.snapshot)), media_type="application/json"
     )
 
 

@@ -11,6 +11,7 @@ from api.documents.forecast import ForecastDocument
 from api.documents.job import JobDocument
 from api.documents.portfolio import PortfolioDocument, PortfolioJobDocument
 from api.documents.refresh import RefreshDocument
+from api.documents.replan import ReplanDocument
 from api.documents.spot_questions import PolicyQuestion, SimulationQuestion
 from api.documents.spot_run import SpotRunDocument
 from api.documents.watch import WatchDocument
@@ -32,6 +33,7 @@ BODIES = (
     SimulationQuestion,
     SpotRunDocument,
     WhyDocument,
+    ReplanDocument,
 )
 
 

@@ -49,8 +49,8 @@ class Holds:
 class Replanned:
     """The answer for a job under way.
 
-    `action` is continue, add_nodes, shed_nodes, move (to other machines, now), move_later, restart (the same machines,
-    which are gone), start (nothing was done) or none. `going_on` is None where the machines are gone or there are none.
+    `action` is continue, standby (continue, with machines standing by), move_later, add_nodes, shed_nodes, move (to other
+    machines, now), restart (the same offer again, whose machines are gone), start (nothing was done) or none. `going_on` is None where the machines are gone or there are none.
     `best` is planned from now, its hours and cost too.
     """
 

@@ -24,6 +24,7 @@ from planner.choice import in_words
 from planner.cost.checkpoints import checkpoint_gb
 from planner.estimate.learned import NOTHING, Learned, learned_from
 from planner.estimate.machines import REASONS
+from planner.explain.statements import warnings
 from planner.job import TrainingJob
 from planner.origin import Origin
 from planner.past_runs import PastRun
@@ -187,7 +188,7 @@ def _action(best: Planned | Infeasible, up: int | None, machines: Choice) -> str
     if up is not None and first.market == up:
         return "continue" if len(best.phases) == 1 else "standby" if best.phases[1].role == "standby" else "move_later"
     if first.choice.offer.key == machines.offer.key:
-        if first.choice.nodes == machines.nodes:
+        if up is None or first.choice.nodes == machines.nodes:
             return "restart"
         return "add_nodes" if first.choice.nodes > machines.nodes else "shed_nodes"
     return "move"
@@ -197,7 +198,11 @@ def _with_the_way(question: Question, best: Planned, up: int | None, there: _The
     """The plan with what its first machines take over, and when they start, if they are not those that run."""
     first, origin = best.phases[0], there.origin
     if first.market == up:
-        return best
+        # That machines which run need a quota, or a zone that is opted into, is no news.
+        others = {said for each in best.phases[1:] for said in warnings(each, best.start)}
+        known = set(warnings(first, best.start)) - others
+        kept = tuple(said for said in best.warnings if said not in known or "price" in said or "modelled" in said)
+        return replace(best, warnings=kept)
     offer, data = first.choice.offer, question.job.data
     stays = (offer.provider, offer.region) == (origin.provider, origin.region)
     moved = Moved(
@@ -215,7 +220,10 @@ def _assumptions(running: UnderWay, left: Left, job: TrainingJob, there: _There)
     said = ["what was spent is gone: cost, hours and chances are those from now on"]
     if running.up:
         said += [
-            "machines that run go on without set-up, with their data in place; what they have been billed is not billed again",
+            (
+                "machines that run go on without set-up, with their data in place; what they have been billed is not billed "
+                "again; they come first in a plan of several phases"
+            ),
             (
                 "on other machines, or another number of nodes, all start anew from a checkpoint that is written first; "
                 "machines that are left are paid until then, not longer"

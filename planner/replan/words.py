@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from catalog.money import usd_display, usd_text
-from planner.answer import Choice, Infeasible, Phase, Planned
+from planner.answer import Choice, Infeasible, Planned
 from planner.document import moment
 from planner.replan.answer import GoingOn, Replanned
 
@@ -23,44 +23,37 @@ def _advice(found: Replanned, best: Planned) -> list[str]:
     first, cost = best.phases[0], usd_display(best.cost.expected)
     end = moment(best.start + timedelta(hours=best.hours.expected))
     then = f"{cost} from now, done {end} if all goes as expected{_chance(best.deadline_probability)}"
-    if found.action == "continue":
-        return [f"continue as it is on {_named(first.choice)}: {then}"]
-    if found.action == "standby":
-        behind = best.phases[1]
-        by = (
-            ""
-            if behind.switch_by_hours is None
-            else f" by {moment(best.start + timedelta(hours=behind.switch_by_hours))}"
-        )
-        return [
-            (
-                f"continue on {_named(first.choice)}, with {_named(behind.choice)} standing by in case the work falls "
-                f"behind{by}: {then}"
-            )
-        ]
-    if found.action == "move_later":
-        moves = [
-            f"at {moment(best.start + timedelta(hours=each.begins_hours))} {_change(found, each)}"
-            for each in best.phases[1:]
-        ]
-        return [f"continue on {_named(first.choice)} for now, {' and '.join(moves)}: {then}"]
-    verb = "start on" if found.machines is None else ""
-    now = f"{verb} {_named(first.choice)}" if verb else f"now {_change(found, first)}"
-    later = "".join(
-        f", with {_named(each.choice)} standing by"
-        if each.role == "standby"
-        else f", then at {moment(best.start + timedelta(hours=each.begins_hours))} {_change(found, each)}"
-        for each in best.phases[1:]
-    )
-    return [f"{now}{later}: {then}"]
+    if found.action in {"continue", "standby", "move_later"}:
+        how = " as it is" if found.action == "continue" else ""
+        now = f"continue{how} on {_named(first.choice)}"
+    elif found.machines is None or not found.running.up:
+        again = " again" if found.action == "restart" else ""
+        now = f"start{again} on {_named(first.choice)}"
+    else:
+        now = f"now {_change(found.machines, first.choice)}"
+    return [f"{now}{_later(best)}: {then}"]
 
 
-def _change(found: Replanned, to: Phase) -> str:
-    here, there = found.machines, to.choice
-    if here is None or here.offer.key != there.offer.key:
+def _later(best: Planned) -> str:
+    """What comes after the first phase."""
+    said, before = "", best.phases[0]
+    for each in best.phases[1:]:
+        if each.role == "standby":
+            by = "" if each.switch_by_hours is None else f" by {_at(best, each.switch_by_hours)}"
+            said += f", with {_named(each.choice)} standing by in case the work falls behind{by}"
+        else:
+            said += f", then at {_at(best, each.begins_hours)} {_change(before.choice, each.choice)}"
+            before = each
+    return said
+
+
+def _at(best: Planned, hours: float) -> str:
+    return moment(best.start + timedelta(hours=hours))
+
+
+def _change(here: Choice, there: Choice) -> str:
+    if here.offer.key != there.offer.key:
         return f"move to {_named(there)}"
-    if here.nodes == there.nodes:
-        return f"start again on {_named(there)}"
     return f"{'grow' if there.nodes > here.nodes else 'shrink'} to {_named(there)}"
 
 
@@ -85,7 +78,9 @@ def _against(found: Replanned, best: Planned) -> list[str]:
         else f", {abs(later):.3g} h {'later' if later > 0 else 'sooner'} at the asked confidence"
     )
     kind = "cheaper" if less >= 0 else "dearer"
-    return [f"that is {usd_display(abs(less))} {kind} than going on to the end{slower} ({told})"]
+    chance = stays.course.deadline_probability
+    sure = "" if chance is None else f"; going on would be in time{_with(chance)}"
+    return [f"that is {usd_display(abs(less))} {kind} than going on to the end{slower} ({told}){sure}"]
 
 
 def _why_not(stays: GoingOn, found: Replanned) -> str:
@@ -181,4 +176,8 @@ def _named(choice: Choice) -> str:
 def _chance(probability: float | None) -> str:
     if probability is None:
         return ""
-    return f", in time with {'more than 99.9' if probability > _SURE else f'{100 * probability:.1f}'} %"
+    return f", in time{_with(probability)}"
+
+
+def _with(probability: float) -> str:
+    return f" with {'more than 99.9' if probability > _SURE else f'{100 * probability:.1f}'} %"
