@@ -210,7 +210,14 @@ class Legs:
 
 
 def legs_of(
-    pairs: Pairs, terms: NetTerms, runs: "Segments", estimate: Estimate, *, passed: Floats, whole: Floats, failed: Floats
+    pairs: Pairs,
+    terms: NetTerms,
+    runs: "Segments",
+    estimate: Estimate,
+    *,
+    passed: Floats,
+    whole: Floats,
+    failed: Floats,
 ) -> Legs:
     """The legs [pairs, tried] of runs that pass so many segments on average, all of them so often, and call the standby on
     a failure so often: [pairs, tried, z].
@@ -280,7 +287,7 @@ def passed_by_moments(runs: Segments) -> tuple[Floats, Floats]:
     count = runs.count[..., None]
     # Sums over many segments are integrals by the midpoint rule, and those are taken by Gauss-Legendre: up to where
     # slack begins to run out, and from there to where it is surely gone.
-    begins, ends = _running_out(runs)
+    begins, ends = running_out(runs)
     falling = begins + (ends - begins) * (1.0 + _GAUSS) / 2
     level = 0.5 + (begins - 0.5) * (1.0 + _LEVEL) / 2
     many = np.concatenate((level, falling), axis=-1)
@@ -311,7 +318,7 @@ def _failed(runs: Segments, switch: Floats) -> Floats:
     return switch * np.minimum(by_jumps, lost)
 
 
-def _running_out(runs: Segments) -> tuple[Floats, Floats]:
+def running_out(runs: Segments) -> tuple[Floats, Floats]:
     """Segments after which slack may begin to run out, and those after which it is gone: [pairs, tried, z, 1]."""
     drift = np.maximum(runs.losses.mean_hours - runs.growth, 1e-12)
     last = runs.count + 0.5

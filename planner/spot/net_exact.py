@@ -2,9 +2,9 @@
 
 The losses L_i live on a lattice from 0 to the largest slack. From segment to segment (from block to block of them,
 where there are many) their distribution is convolved with that of one segment's losses, and what lies beyond the slack
-S_i is taken off: those runs have called the standby. This is exact where the slack does not grow inside a block. Powers
-of the transform wrap around at the end of the lattice; all masses are therefore tilted by e^(-18 i / points), which
-makes what wraps around 1.5e-8 of itself.
+S_i is taken off: those runs have called the standby. That is exact where the slack does not grow inside a block; where it
+does it is taken at the block's middle. Powers of the transform wrap around at the end of the lattice; all masses are
+therefore tilted by e^(-18 i / points), which makes what wraps around 1.5e-8 of itself.
 
 The estimate's factor f = e^(sigma z) is mixed in over four deviations of z. Where losses are few, whether a run calls the
 standby is all but decided by z: so points are set apart below, inside and above the range of z where it may go either
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.spot.net import NetTerms, Pairs, Segments, deviations, legs_of, passed_by_moments
+from planner.spot.net import NetTerms, Pairs, Segments, deviations, legs_of, passed_by_moments, running_out
 from planner.spot.net_spread import P95, POINTS, Course, Spread
 
 Floats = NDArray[np.float64]
@@ -25,7 +25,7 @@ Complex = NDArray[np.complex128]
 
 _TILT = 18.0
 #: Blocks whose ends are spread evenly, and others whose ends grow by a constant factor: slack may be gone soon.
-_EVEN, _GROWING = 24, 12
+_EVEN, _FACTORS = 16, 16
 #: Points by Gauss and Legendre below, inside and above the range of deviations in which runs may or may not be rescued.
 _PANELS = (7, 9, 5)
 #: So many in it where segments are few: each that the estimate's error adds to a run is a step.
@@ -154,8 +154,14 @@ def _course(runs: Segments, rate: float, terms: NetTerms) -> Course:
     failing = [_failing(alive, runs.slack / lattice, exceeded)]
     for block in range(1, ends.shape[1]):
         count = ends[:, block] - ends[:, block - 1]
+        if not count.any():
+            called.append(np.zeros_like(before))
+            failing.append(failing[-1])
+            continue
         alive = np.fft.irfft(np.fft.rfft(alive) * np.exp(count[:, None] * segment), POINTS)
-        slack = np.maximum(runs.slack + (ends[:, block] - 1) * runs.growth, -lattice)
+        # Slack that grows in a block is taken at its middle: losses come anywhere in it.
+        last = ends[:, block] - 1 - np.where(runs.growth > 0, np.maximum(count - 1, 0.0) / 2, 0.0)
+        slack = np.maximum(runs.slack + last * runs.growth, -lattice)
         inside = at <= (slack / lattice + 1e-6)[:, None]
         # No segment in this block: nothing to be late with.
         alive = np.where(inside | (count == 0)[:, None], np.maximum(alive, 0.0), 0.0)
@@ -193,15 +199,23 @@ def _failing(alive: Floats, slack: Floats, exceeded: Floats) -> Floats:
 
 
 def _ends(runs: Segments) -> Floats:
-    """Segments at the ends of blocks, from 0 to all, and where nothing is left of slack that falls: [rows, blocks + 1]."""
-    count = runs.count
-    even = np.arange(_EVEN + 1) / _EVEN
-    growing = count[:, None] ** (np.arange(_GROWING) / _GROWING) / count[:, None]
-    shares = np.sort(np.concatenate((np.broadcast_to(even, (len(count), _EVEN + 1)), growing), axis=1), axis=1)
+    """Segments at the ends of blocks, ascending: [rows, blocks + 1]. Closest where calls are likely to be.
+
+    Evenly where losses use up the slack, by a factor from the first to the last segment, and, by a factor too, in what is
+    left of slack that falls, or in slack that grows.
+    """
+    count = runs.count[:, None]
     gone = np.floor(runs.slack / np.maximum(-runs.growth, 1e-300)) + 1.0
-    gone = np.where(runs.growth < 0, np.clip(gone, 0.0, count), count)
-    none = np.minimum(gone + 1.0, count)
-    return np.sort(np.column_stack((np.floor(count[:, None] * shares + 1e-9), gone, none)), axis=1)
+    gone = np.where(runs.growth < 0, np.clip(gone, 0.0, runs.count), runs.count)[:, None]
+    busy = np.minimum(np.ceil(running_out(runs)[1]), gone)
+    by_factor = np.arange(_FACTORS) / _FACTORS
+    growth = np.maximum(runs.growth, 1e-300)[:, None]
+    slack = np.maximum(runs.slack[:, None], growth)
+    grown = slack / growth * np.expm1(np.log1p((count - 1.0) * growth / slack) * by_factor) + 1.0
+    close = np.where(runs.growth[:, None] < 0, gone - gone**by_factor, grown)
+    ends = (busy * np.arange(_EVEN + 1) / _EVEN, gone**by_factor, close, gone, np.minimum(gone + 1.0, count), count)
+    ends_ = np.clip(np.floor(np.concatenate(ends, axis=1) + 1e-9), 0.0, count)
+    return np.sort(ends_, axis=1)
 
 
 def _segment_transform(length: Floats, rate: float, terms: NetTerms, lattice: Floats) -> Complex:

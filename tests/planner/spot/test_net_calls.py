@@ -1,0 +1,69 @@
+"""Spot under a net: when the standby is called, on a failure or between segments, and what is paid until then."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from planner.spot.net import NetTerms, Pairs, outcomes
+from planner.spot.net_exact import net_run
+from tests.planner.spot.nets import a_pair, simulate, terms
+
+RUNS = 3000
+#: Slack that segments use up themselves, slack that only losses use up, slack that grows, and all of it soon.
+CASES = {
+    "a standby four times as fast, hardly a failure": (
+        a_pair(work=8, standby_work=2, rate=0.01, write=0.01),
+        terms(deadline=4),
+    ),
+    "a standby four times as fast, many failures": (
+        a_pair(work=8, standby_work=2, rate=1.5, write=0.01),
+        terms(deadline=5, wait=1.0),
+    ),
+    "called after one of many segments": (
+        a_pair(work=30, standby_work=10, rate=3.0, write=1e-4),
+        terms(deadline=16, wait=1.7),
+    ),
+    "a standby half as fast, long waits": (
+        a_pair(work=30, standby_work=60, rate=0.2, write=0.002),
+        terms(deadline=64, wait=1.7),
+    ),
+    "a single segment": (a_pair(work=0.4, standby_work=0.2, rate=0.3, write=0.1), terms(deadline=2)),
+}
+
+
+def standard_error(values: NDArray[np.float64]) -> float:
+    return float(values.std()) / math.sqrt(RUNS)
+
+
+def at_its_interval(case: str) -> tuple[Pairs, NetTerms, float]:
+    pair, asked = CASES[case]
+    return pair, asked, float(outcomes(pair, asked).interval_hours[0])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_hours_on_either_machine_and_calls_are_those_of_the_rule(case: str) -> None:
+    pair, asked, interval = at_its_interval(case)
+    run, seen = net_run(pair, asked, interval), simulate(pair, asked, interval, RUNS, seed=8)
+    for predicted, values in (
+        (run.spot_hours, seen.spot_hours),
+        (run.standby_hours, seen.standby_hours),
+        (run.switch_probability, seen.called.astype(np.float64)),
+    ):
+        assert abs(predicted - values.mean()) <= 3.5 * standard_error(values) + 0.003
+
+
+def test_a_restart_is_spared_only_where_a_failure_calls_the_standby() -> None:
+    """Nobody fails here, so whoever calls the standby has paid all hours until then, however long a restart is."""
+    pair = a_pair(work=8, standby_work=2, rate=1e-6, write=0.01)
+    brief, long = (
+        NetTerms(deadline_hours=4, confidence=0.9, setup_hours=0.25, restart_hours=restart, wait_hours=0)
+        for restart in (0.01, 0.5)
+    )
+    interval = 0.1
+    first, second = net_run(pair, brief, interval), net_run(pair, long, interval)
+    assert first.switch_probability == pytest.approx(1.0, abs=1e-4)
+    assert second.spot_hours == pytest.approx(first.spot_hours, abs=1e-4)
+    seen = outcomes(pair, long)
+    assert seen.spot_hours[0] == pytest.approx(net_run(pair, long, seen.interval_hours[0]).spot_hours, rel=0.02)
