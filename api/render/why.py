@@ -68,6 +68,8 @@ def _about(about: Part, plan: Part | None) -> list[RenderableType]:
         parts += _held_against(f"The best plan on {what}", about["best"], plan)
     if about["wins_at"]:
         parts += _wins_at(about["wins_at"])
+    if about["joins_at"]:
+        parts += _joins_at(about["joins_at"])
     if about["without"]:
         parts += _held_against(f"The best plan without {what}", about["without"], plan)
     return parts
@@ -116,6 +118,16 @@ def _wins_at(each: Part) -> list[RenderableType]:
         ("or with", f"{number(each['discount_percent'])} % off every offer of it"),
     ]
     return [heading("The price at which it would win"), facts(rows)]
+
+
+def _joins_at(each: Part) -> list[RenderableType]:
+    on = each["on"]
+    rows = [
+        ("offer", f"{rented(on)}, {place(on)}"),
+        ("price now", usd_per_hour(each["now_usd_per_node_hour"])),
+        ("used at", f"{usd_per_hour(each['usd_per_node_hour'])} per node-hour or less"),
+    ]
+    return [heading("The price at which part of the plan would run on it"), facts(rows)]
 
 
 def _ruled_out(title: str, found: Part) -> list[RenderableType]:
@@ -203,7 +215,11 @@ def _asked(each: Part) -> str:
 
 def _changed(each: Part) -> str:
     if not each["possible"]:
-        return "no run on one configuration costs that little" if each["requirement"] == "budget_usd" else "no plan keeps that deadline"
+        return (
+            "no run on one configuration costs that little"
+            if each["requirement"] == "budget_usd"
+            else "no plan keeps that deadline"
+        )
     on = " then ".join(rented(phase) for phase in each["phases"])
     if float(each["extra_usd"]) == 0 and abs(each["extra_hours"]) < 1e-6:
         return "changes nothing"

@@ -4,18 +4,13 @@ About what a question names (X) the answer rests on whole plans: the best plan o
 other offers taken out, and where the plan itself uses X, the best plan without. Both are restrictions of the question,
 so neither is ever better, and what lies between them and the plan is what X costs or is worth, part by part.
 
-The price at which X would win is the break-even of one offer: of the configuration of X that is cheapest within
-deadline, at any cost, the price per node-hour at which the best node count on that offer costs what the plan costs.
-Cost is linear in the price, cost(p) = other + paid x p / price, so p* = price x (1 - (cost - plan's) / paid), exactly;
-rounded down to a micro-dollar it costs no more than the plan. The *discount* is the least percentage off all prices of
-X at which some configuration of X ties, or the best plan of X in several phases, whose cost falls as linearly.
+The price at which X would win, alone or in part, is worked out in `planner.explain.break_even`.
 """
 
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
-from numpy.typing import NDArray
 
 from catalog.columns import Columns
 from catalog.errors import UnusableInput
@@ -25,9 +20,10 @@ from planner.candidates.carbon import weighs_carbon
 from planner.candidates.configurations import Configurations
 from planner.candidates.gather import Candidates, candidates, over
 from planner.candidates.market import markets
-from planner.choice import BEST, cost_micros, in_words
+from planner.choice import BEST
 from planner.estimate.learned import learned_from
 from planner.explain.binding import Binding, bindings
+from planner.explain.break_even import BreakEven, Joining, break_even, joining
 from planner.explain.frontier3 import Frontier3, frontier3, of_known_carbon
 from planner.explain.named import WHOLE_CELLS, Named, Supply, marked, named, narrowed, offered
 from planner.explain.steps import Steps, steps
@@ -35,7 +31,7 @@ from planner.job import TrainingJob
 from planner.past_runs import PastRun
 from planner.phases.cheapest import cheapest_course
 from planner.phases.course import Course
-from planner.plan import plan
+from planner.plan import best_plan
 from planner.question import Question
 from planner.settings import PlannerSettings
 from planner.workload import work_of
@@ -43,20 +39,6 @@ from planner.workload import work_of
 Outcome = Planned | Infeasible
 #: A way to run the job: all that is told of a plan beside the plan.
 Run = Planned | Course
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BreakEven:
-    """The price at which X would win: of one offer in micro-dollars per node-hour, and as a percentage off all of X.
-
-    `choice` is the configuration on that offer which ties first as its price falls.
-    """
-
-    choice: Choice
-    price: int
-    wins_at: int
-    discount_percent: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +47,8 @@ class About:
 
     `verdict`: chosen (every phase is X), partly_chosen, worse (X could run it, at `best`), infeasible (X cannot, for the
     reasons in `best`) or absent (nothing of X is offered). `without` is the best plan with no X in it, where X is in the
-    plan or the question asks what X is worth. `break_even` is None where no price would make X win, or none is needed.
+    plan or the question asks what X is worth. `break_even` is None where no price would make X win, or none is needed;
+    `joining` where at no higher price than that a part of the plan would be on X.
     """
 
     named: Named
@@ -73,6 +56,7 @@ class About:
     best: Outcome | None
     without: Run | Infeasible | None
     break_even: BreakEven | None
+    joining: Joining | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +95,7 @@ def why(
     text, field = (not_, "not") if with_ is None else (with_, "with")
     about = None if text is None else named(text, supply, field=field)
     asking = _Asking(job=job, supply=supply, past_runs=past_runs, found=candidates(_question(job, supply, past_runs)))
-    chosen = _planned(job, supply, past_runs)
+    chosen = best_plan(asking.found)
     known = of_known_carbon(asking.found.question)
     planned = chosen if isinstance(chosen, Planned) else None
     return Why(
@@ -136,11 +120,7 @@ class _Asking:
 
     def planned(self, supply: Supply) -> Outcome:
         """The job's plan on part of the supply."""
-        return _planned(self.job, supply, self.past_runs)
-
-
-def _planned(job: TrainingJob, supply: Supply, past_runs: tuple[PastRun, ...]) -> Outcome:
-    return plan(job, supply.columns, owned=supply.owned, settings=supply.settings, past_runs=past_runs)
+        return best_plan(candidates(_question(self.job, supply, self.past_runs)))
 
 
 def _question(job: TrainingJob, supply: Supply, past_runs: tuple[PastRun, ...]) -> Question:
@@ -179,55 +159,14 @@ def _about(asking: _Asking, chosen: Outcome, about: Named, *, worth: bool) -> Ab
         return About(named=about, verdict="chosen", best=chosen, without=without, break_even=None)
     if not offered(only):
         return About(named=about, verdict="absent", best=None, without=without, break_even=None)
-    best = asking.planned(only)
+    alone = candidates(_question(asking.job, only, asking.past_runs))
+    best = best_plan(alone)
     verdict = "infeasible" if isinstance(best, Infeasible) else "partly_chosen" if any(used) else "worse"
-    ties = None
+    ties = joins = None
     if isinstance(chosen, Planned) and asking.job.objective == "cost":
-        ties = break_even(candidates(_question(asking.job, only, asking.past_runs)), chosen.cost.expected)
-        if ties is not None and isinstance(best, Planned):
-            ties = replace(ties, discount_percent=min(ties.discount_percent, _off(best, chosen)))
-    return About(named=about, verdict=verdict, best=best, without=without, break_even=ties)
-
-
-def break_even(found: Candidates, target: int) -> BreakEven | None:
-    """The price at which a configuration of `found` costs `target` micro-dollars; None where even nothing per hour is too much.
-
-    Only configurations in time count; those over budget do, since at the target they are not.
-    """
-    table = found.table
-    in_time = over(table, found.question.job.deadline_hours, None) == 0
-    paid, other = _paid_by_the_hour(table)
-    able = in_time & (paid > 0) & (other <= target)
-    if not able.any():
-        return None
-    least = int(np.flatnonzero(in_time)[np.argmin(cost_micros(table)[in_time])])
-    share = np.where(able, 1 - np.maximum(0.0, paid + other - target) / np.where(paid > 0, paid, 1.0), -np.inf)
-    same = able & (table.market == table.market[least]) & (table.place == table.place[least])
-    # Where the cheapest offer cannot win at any price (egress alone is dearer, say), the one that comes nearest is told.
-    tied = int(np.argmax(np.where(same, share, -np.inf))) if same.any() else int(np.argmax(share))
-    choice = in_words(found, table, tied)
-    price = choice.offer.usd_micros_per_hour
-    wins_at = int(np.floor(price * float(share[tied])))
-    if not wins_at:
-        return None
-    return BreakEven(
-        choice=choice,
-        price=price,
-        wins_at=wins_at,
-        discount_percent=100 * (1 - float(share.max())),
-    )
-
-
-def _off(best: Planned, chosen: Planned) -> float:
-    """Per cent off all prices per hour at which one plan, as it is, costs what the other does; inf if none is enough."""
-    extra, paid = best.cost.expected - chosen.cost.expected, best.cost.compute + best.cost.setup
-    return 100 * extra / paid if paid >= extra and paid > 0 else np.inf
-
-
-def _paid_by_the_hour(table: Configurations) -> tuple[Floats, Floats]:
-    """Micro-dollars of each configuration that follow the price per node-hour, and those that do not."""
-    paid = (table.bill.compute_usd + table.bill.setup_usd) * 1e6
-    return paid, table.bill.cost_usd * 1e6 - paid
+        ties = break_even(alone, best if isinstance(best, Planned) else None, chosen)
+        joins = None if any(used) else joining(asking.found, alone, ties, chosen)
+    return About(named=about, verdict=verdict, best=best, without=without, break_even=ties, joining=joins)
 
 
 def _without_chosen(asking: _Asking, chosen: Planned) -> Run | Infeasible | None:

@@ -9,10 +9,11 @@ from planner.answer import Cost, Infeasible, Planned, Relaxation
 from planner.candidates.carbon import ASSUMED
 from planner.document import UNITS, choice_document, moment
 from planner.explain.binding import Binding
+from planner.explain.break_even import BreakEven, Joining
 from planner.explain.frontier3 import Frontier3
 from planner.explain.infeasible import searched_nodes
 from planner.explain.steps import Change, Step, Steps, carbon_of
-from planner.explain.why import About, BreakEven, Run, Why
+from planner.explain.why import About, Run, Why
 from planner.explain.why_words import summary
 from planner.job import TrainingJob
 
@@ -99,6 +100,7 @@ def _about(about: About, plan: Planned | Infeasible) -> Document:
         "verdict": about.verdict,
         "best": _other(about.best, plan),
         "wins_at": None if about.break_even is None else _wins_at(about.break_even),
+        "joins_at": None if about.joining is None else _joins_at(about.joining),
         "without": _other(about.without, plan),
     }
 
@@ -108,6 +110,14 @@ def _wins_at(each: BreakEven) -> Document:
         "usd_per_node_hour": usd_text(each.wins_at),
         "now_usd_per_node_hour": usd_text(each.price),
         "discount_percent": _round(each.discount_percent),
+        "on": choice_document(each.choice),
+    }
+
+
+def _joins_at(each: Joining) -> Document:
+    return {
+        "usd_per_node_hour": usd_text(each.joins_at),
+        "now_usd_per_node_hour": usd_text(each.price),
         "on": choice_document(each.choice),
     }
 
@@ -217,7 +227,7 @@ def _assumptions(job: TrainingJob) -> tuple[str, ...]:
     """What the explanation itself takes for granted."""
     return (
         "the best plan on something named runs on it alone; the best plan without it uses none of it in any phase",
-        "the price at which something wins is that of one offer, all else as it is; the discount is off all its offers",
+        "the price at which something wins, or is used in part, is that of one offer; the discount is off all its offers",
         f"what giving up a requirement gains is told over runs on one configuration of up to {searched_nodes(job)} nodes",
         "moves between configurations may gain more than that by giving up a requirement",
         "steps, sums of money and the frontier are those of runs on one configuration; a day more or less is planned anew",

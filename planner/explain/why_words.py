@@ -3,8 +3,9 @@
 from catalog.money import usd_display, usd_text
 from planner.answer import Choice, Infeasible, Planned, Relaxation
 from planner.candidates.requirements import BIT
+from planner.explain.break_even import BreakEven, Joining
 from planner.explain.steps import carbon_of
-from planner.explain.why import About, BreakEven, Run, Why
+from planner.explain.why import About, Run, Why
 
 #: More names than these make no sentence.
 MOST_NAMES = 4
@@ -43,14 +44,14 @@ def _about(about: About, chosen: Planned | Infeasible) -> tuple[str, ...]:
         return (
             f"{what} cannot run the job as asked: {_conflicts(best)}",
             *_way(best, chosen),
-            *_wins(about.break_even, chosen),
+            *_wins(about, chosen),
         )
     if best is None or isinstance(chosen, Infeasible):
         return ()
     how = "is part of the plan; alone it" if about.verdict == "partly_chosen" else "could run the job and"
     return (
         f"{what} {how} {_against(best, chosen)}: {_run(best)}",
-        *_wins(about.break_even, chosen),
+        *_wins(about, chosen),
         *_worth(about, chosen),
     )
 
@@ -91,15 +92,23 @@ def _machines(choice: Choice) -> str:
     return f"{choice.nodes} x {offer.instance_type} in {offer.provider}:{offer.region}, {offer.price_kind.replace('_', ' ')}"
 
 
-def _wins(each: BreakEven | None, chosen: Planned | Infeasible) -> tuple[str, ...]:
-    """At what price it would win; prices decide nothing where cost is not the objective."""
+def _wins(about: About, chosen: Planned | Infeasible) -> tuple[str, ...]:
+    """At what price it would win, alone or in part; prices decide nothing where cost is not the objective."""
     if isinstance(chosen, Infeasible) or chosen.job.objective != "cost":
         return ()
-    if each is None:
-        return ("no price per hour would make it win",)
+    each, part = about.break_even, about.joining
+    said = ["no price per hour would make it win" if part is None else "no price per hour would make it win alone"]
+    if each is not None:
+        price = _price(each, each.wins_at)
+        said = [f"it would win at {price}, or with {each.discount_percent:.3g} % off all of it"]
+    if part is not None:
+        said.append(f"as part of a plan it would be used at {_price(part, part.joins_at)} or less")
+    return tuple(said)
+
+
+def _price(each: BreakEven | Joining, at: int) -> str:
     on = f"{each.choice.offer.instance_type} in {each.choice.offer.provider}:{each.choice.offer.region}"
-    price = f"{usd_text(each.wins_at)} USD per node-hour on {on} (now {usd_text(each.price)})"
-    return (f"it would win at {price}, or with {each.discount_percent:.3g} % off all of it",)
+    return f"{usd_text(at)} USD per node-hour on {on} (now {usd_text(each.price)})"
 
 
 def _worth(about: About, chosen: Planned | Infeasible) -> tuple[str, ...]:

@@ -1,12 +1,16 @@
 """Explanations of plans in several phases: totals compared, days planned anew, nothing found that is cheaper than the plan."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
+from api.documents.job import parse_job
 from catalog.columns import Columns, columns_of
+from catalog.embedded import embedded_snapshot
+from catalog.offer import Offer
 from planner.answer import Infeasible, Planned
-from planner.explain.why import why
+from planner.explain.why import About, why
 from planner.explain.why_document import why_document
 from planner.explain.why_words import summary
 from planner.job import TrainingJob
@@ -122,3 +126,70 @@ def test_with_the_discount_told_it_costs_no_more_than_the_plan(seed: int) -> Non
         assert again is not None
         assert isinstance(again.best, Planned)
         assert again.best.cost.expected <= found.chosen.cost.expected + 5
+
+
+def uses_at(job: TrainingJob, columns: Columns, offer: Offer, micros: int) -> bool:
+    """Whether a plan has an offer in some phase once it costs so much."""
+    rows = [replace(each, usd_micros_per_hour=micros) if each.key == offer.key else each for each in columns.offers]
+    again = planned(job, columns_of("repriced", columns.observed_at, columns.instance_types, rows))
+    return isinstance(again, Planned) and any(phase.choice.offer.key == offer.key for phase in again.phases)
+
+
+#: Draws, a deadline as a share of the hours of the cheapest run, and what a plan would have in part were it cheaper: what
+#: may win alone at a lower price, and what never can.
+IN_PART = (
+    (0, 0.97, "spot"),
+    (11, 1.02, "spot"),
+    (11, 0.97, "azure-type-1"),
+    (32, 0.97, "gcp-type-0"),
+    (32, 1.02, "gcp-type-1"),
+)
+
+
+def about_a_part(seed: int, share: float, name: str) -> tuple[TrainingJob, Columns, About]:
+    job, columns = drawn(seed, offers=30)
+    hours = min(weighed(job, columns), key=lambda each: each.priced.usd).priced.hours_kept
+    constraints = replace(job.constraints, max_phases=3)
+    job = replace(job, budget_usd=None, deadline_hours=hours * share, constraints=constraints)
+    about = why(job, columns, settings=SETTINGS, not_=name).about
+    assert about is not None
+    return job, columns, about
+
+
+@pytest.mark.parametrize(("seed", "share", "name"), IN_PART)
+def test_up_to_the_price_told_a_plan_has_it_in_part_and_above_that_it_has_not(
+    seed: int, share: float, name: str
+) -> None:
+    job, columns, about = about_a_part(seed, share, name)
+    part = about.joining
+    assert part is not None
+    assert about.break_even is None or part.joins_at > about.break_even.wins_at
+    assert uses_at(job, columns, part.choice.offer, part.joins_at - 1)
+    assert not uses_at(job, columns, part.choice.offer, part.joins_at + 2 + part.joins_at // 1000)
+
+
+def test_what_is_told_of_a_part_is_said_in_words() -> None:
+    for seed, share, name in IN_PART[1:4:2]:
+        job, columns, about = about_a_part(seed, share, name)
+        said = summary(why(job, columns, settings=SETTINGS, not_=name))
+        assert any("as part of a plan it would be used at" in each for each in said)
+        alone = any("no price per hour would make it win alone" in each for each in said)
+        assert alone == (about.break_even is None)
+
+
+def test_what_wins_sooner_on_two_node_counts_wins_at_the_price_told_and_not_above_it() -> None:
+    snapshot = embedded_snapshot()
+    columns = columns_of(snapshot.id, snapshot.observed_at, snapshot.instance_types, snapshot.offers)
+    document = {
+        "workload": {"kind": "preset", "model": "resnet-50", "samples": 115e6},
+        "deadline": "12h",
+        "constraints": {"price_kinds": ["on_demand"]},
+    }
+    job = parse_job(document, now=datetime(2026, 11, 22, tzinfo=UTC))
+    about = why(job, columns, settings=SETTINGS, not_="T4").about
+    assert about is not None
+    ties = about.break_even
+    assert ties is not None
+    assert about.joining is None
+    assert uses_at(job, columns, ties.choice.offer, ties.wins_at - 1)
+    assert not uses_at(job, columns, ties.choice.offer, round(ties.wins_at * 1.001) + 2)
