@@ -11,7 +11,7 @@ from api.render.machines import machines, place, price, rented
 from api.render.phases import render_schedule
 from api.render.standby import is_standby, render_fallback, render_standby
 from api.render.tables import bullets, cell, facts, footer, heading, listing
-from api.render.text import UNKNOWN, duration, layout, number, percent, plain, usd, usd_per_hour, when
+from api.render.text import UNKNOWN, chance, duration, layout, number, percent, plain, usd, usd_per_hour, when
 
 Part = Mapping[str, Any]
 
@@ -31,8 +31,9 @@ def render_plan(plan: Part, meta: Part) -> Group:
     """Every section of a plan, the most important first."""
     schedule = render_schedule([phase for phase in plan["phases"] if not is_standby(phase)])
     parts: list[RenderableType] = [*_headline(plan), *_cost(plan), *schedule, *_certificate(plan), *_certainty(plan)]
+    behind = any(is_standby(phase) for phase in plan["phases"])
     for phase in plan["phases"]:
-        parts += render_standby(phase) if is_standby(phase) else _phase(phase)
+        parts += render_standby(phase) if is_standby(phase) else _phase(phase, behind=behind)
     parts += [*render_fallback(plan), *_alternatives(plan)]
     if plan.get("frontier"):
         parts += render_frontier(plan["frontier"])
@@ -134,13 +135,11 @@ def _certainty(plan: Part) -> list[RenderableType]:
 
 
 def _chance(probability: float | None) -> str:
-    """A probability without ever claiming certainty."""
-    if probability is None:
-        return "no deadline was asked for"
-    return "more than 99.9 %" if probability > 0.999 else percent(probability, 1)
+    return "no deadline was asked for" if probability is None else chance(probability)
 
 
-def _phase(phase: Part) -> list[RenderableType]:
+def _phase(phase: Part, *, behind: bool) -> list[RenderableType]:
+    """A phase that is planned; `behind` it may stand another, which then does what is left of the work."""
     rate = phase.get("throughput") or {}
     memory = f"{number(phase['memory_gib_per_accelerator'])} of {number(phase['capacity_gib_per_accelerator'])} GiB"
     return [
@@ -148,7 +147,7 @@ def _phase(phase: Part) -> list[RenderableType]:
         facts(
             [
                 ("price", f"{price(phase)}, {place(phase)}"),
-                ("runs", f"{duration(phase['hours'])}, of which {duration(phase['training_hours'])} steady training"),
+                ("runs", _runs(phase, behind=behind)),
                 ("precision", phase.get("precision")),
                 ("layout", layout(phase["layout"])),
                 ("throughput", f"{number(rate['value'])} {rate['unit']}" if rate else UNKNOWN),
@@ -159,6 +158,14 @@ def _phase(phase: Part) -> list[RenderableType]:
             ]
         ),
     ]
+
+
+def _runs(phase: Part, *, behind: bool) -> str:
+    """How long the machines are there, and how much of that is training."""
+    hours, training = duration(phase["hours"]), duration(phase["training_hours"])
+    if behind:
+        return f"{hours} on average, until all is done or the standby is called; all the work is {training} of steady training"
+    return f"{hours}, of which {training} steady training"
 
 
 def _interruptions(phase: Part) -> str | None:
@@ -216,6 +223,9 @@ def _commitment(each: Part) -> tuple[object, ...]:
 def _sensitivity(plan: Part) -> list[RenderableType]:
     """What a later or an earlier deadline, or another price, would change."""
     sensitivity = plan["sensitivity"]
+    # Steps are known of plans on one configuration: one that moves may be cheaper yet.
+    moves = ((plan.get("job") or {}).get("constraints") or {}).get("max_phases") != 1
+    least, most = ("at least ", "at most ") if moves else ("", "")
     cheaper, faster = sensitivity.get("next_cheaper"), sensitivity.get("next_faster")
     holds, per_hour = sensitivity.get("holds_until_usd_per_node_hour"), sensitivity.get("deadline_usd_per_hour")
     rows = [
@@ -225,11 +235,12 @@ def _sensitivity(plan: Part) -> list[RenderableType]:
         ),
         (
             "with more time",
-            cheaper and f"a deadline of {duration(cheaper['deadline_hours'])} saves {usd(cheaper['saves_usd'])}",
+            cheaper and f"a deadline of {duration(cheaper['deadline_hours'])} saves {least}{usd(cheaper['saves_usd'])}",
         ),
         (
             "with less time",
-            faster and f"a deadline of {duration(faster['deadline_hours'])} costs {usd(faster['costs_usd'])} more",
+            faster
+            and f"a deadline of {duration(faster['deadline_hours'])} costs {most}{usd(faster['costs_usd'])} more",
         ),
         ("stays cheapest up to", holds and f"{usd_per_hour(holds)} per node-hour"),
     ]

@@ -7,7 +7,7 @@ from rich.console import RenderableType
 
 from api.render.machines import machines, place, price
 from api.render.tables import cell, facts, heading
-from api.render.text import duration, layout, percent, usd, when
+from api.render.text import chance, duration, layout, percent, usd, when
 
 Part = Mapping[str, Any]
 
@@ -26,7 +26,7 @@ def render_standby(phase: Part) -> list[RenderableType]:
         facts(
             [
                 ("price", f"{price(phase)}, {place(phase)}"),
-                ("used in", f"{percent(phase['probability'], 1)} of runs"),
+                ("used in", f"{chance(phase['probability'])} of runs"),
                 ("adds", f"{usd(cost)} and {duration(phase['hours'])} on average over all runs, used or not"),
                 ("would do all work in", duration(phase["hours_with_goodput"])),
                 ("precision", phase.get("precision")),
@@ -48,9 +48,9 @@ def render_fallback(plan: Part) -> list[RenderableType]:
             [
                 (
                     "that happens in",
-                    f"{percent(back['probability'], 1)} of runs, which adds {usd(back['extra_usd'])} on average",
+                    f"{chance(back['probability'])} of runs, which adds {usd(back['extra_usd'])} on average",
                 ),
-                ("in time with it", percent(back["deadline_probability"], 1)),
+                ("in time with it", chance(back["deadline_probability"])),
                 ("price", f"{price(back)}, {place(back)}"),
                 (
                     "at any time",

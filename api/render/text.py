@@ -76,6 +76,15 @@ def percent(share: float | None, digits: int = 0) -> str:
     return UNKNOWN if share is None else f"{share * 100:.{digits}f} %"
 
 
+def chance(probability: float | None) -> str:
+    """A probability as a percentage without ever claiming certainty."""
+    if probability is None:
+        return UNKNOWN
+    if probability > 0.999:
+        return "more than 99.9 %"
+    return "less than 0.1 %" if probability < 0.001 else percent(probability, 1)
+
+
 def when(text: object) -> str:
     """An ISO time as `2026-11-21 15:14 UTC`; a bare date stays a date."""
     if text is None:

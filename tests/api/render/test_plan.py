@@ -128,7 +128,7 @@ def shown(answer: dict[str, Any], width: int = 120) -> str:
         "best on gcp (misses the deadline)",
         "$77.00",
         "$1,086,240.00",
-        "a deadline of 40 h saves $200.00",
+        "a deadline of 40 h saves at least $200.00",
         "$25.00 per node-hour",
         "2025-12-01",
         "355 days when this plan was made",

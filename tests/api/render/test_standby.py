@@ -5,8 +5,9 @@ from typing import Any
 
 from rich.console import Console, Group
 
-from api.render.plan import _headline
+from api.render.plan import _headline, _phase
 from api.render.standby import render_fallback, render_standby
+from tests.api.render.test_plan import PHASE
 
 WHERE: dict[str, Any] = {
     "provider": "aws",
@@ -55,6 +56,21 @@ def test_a_fallback_says_the_same_of_a_plan_that_hardly_needs_it() -> None:
     assert "adds $12.50 on average" in text
     assert "99.7 %" in text
     assert "45 min and, times the share not saved, 30 h" in text
+
+
+def test_no_fallback_is_said_to_be_certain_or_never_needed() -> None:
+    back = WHERE | SWITCH | {"ready_hours": 0.75, "deadline_probability": 1.0, "extra_usd": "0.00", "probability": 0.0}
+    text = shown(render_fallback({"fallback": back}))
+    assert "less than 0.1 % of runs" in text
+    assert "more than 99.9 %" in text
+    assert "100.0 %" not in text
+
+
+def test_hours_on_spot_that_a_standby_may_cut_short_are_not_said_to_hold_all_training() -> None:
+    spot = PHASE | {"hours": 4.0, "training_hours": 15.0}
+    text = " ".join(shown(_phase(spot, behind=True)).split())
+    assert "4 h on average, until all is done or the standby is called; all the work is 15 h of steady training" in text
+    assert "of which" in shown(_phase(spot, behind=False))
 
 
 def test_a_plan_without_a_fallback_says_nothing_of_one() -> None:
