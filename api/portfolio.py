@@ -10,7 +10,7 @@ from api.documents.portfolio import parse_portfolio
 from api.documents.quota import QuotaDocument
 from api.version import gpuplan_version
 from planner.portfolio.answer import Limits, plan_portfolio
-from planner.portfolio.search import Progress
+from planner.portfolio.progress import Progress
 
 if TYPE_CHECKING:
     from api.questions.opened import Opened

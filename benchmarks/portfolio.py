@@ -15,7 +15,8 @@ import numpy as np
 
 from benchmarks.portfolio_instances import POOLS, REPORTING, Recipe, portfolio
 from planner.portfolio.instance import Instance
-from planner.portfolio.search import Found, search
+from planner.portfolio.progress import Found
+from planner.portfolio.search import search
 
 #: (recipe, seconds, gap asked for); with a budget, half of the jobs have a value and the others one of four priorities.
 ROWS = (

@@ -1,5 +1,6 @@
 """`gpuplan portfolio`: many jobs over shared machines, quotas and one budget."""
 
+import math
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,7 @@ from api.cli.documents import console, open_gpuplan, print_json, read_job
 from api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, SettingsFile
 
 if TYPE_CHECKING:
-    from planner.portfolio.search import Progress
+    from planner.portfolio.progress import Progress
 
 LONGEST_SEARCH_S = 86_400.0
 #: A terminal is told no more often than this.
@@ -76,6 +77,11 @@ def _progress() -> "Callable[[Progress], None] | None":
         if progress.elapsed_s - told < SECONDS_BETWEEN_LINES:
             return
         told = progress.elapsed_s
+        if not math.isfinite(progress.cost_usd):
+            looked_at = f"{progress.jobs_seen} of {progress.jobs} jobs looked at"
+            sys.stderr.write(f"\r\x1b[K{progress.elapsed_s:5.0f} s  {looked_at}  ({progress.stage})")
+            sys.stderr.flush()
+            return
         sys.stderr.write(
             f"\r\x1b[K{progress.elapsed_s:5.0f} s  {progress.jobs_planned} of {progress.jobs} jobs,"
             f" {progress.cost_usd:,.2f} USD, bound {progress.bound_usd:,.2f},"

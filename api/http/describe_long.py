@@ -89,8 +89,8 @@ _RUN: Schema = {
         "cancel_asked": {"type": "boolean"},
         "progress": {
             "type": "object",
-            "description": "of a portfolio: seconds, best_usd, bound_usd, gap, jobs_planned, jobs and stage; of a "
-            "refresh: regions done and in all, by provider",
+            "description": "of a portfolio: seconds, best_usd, bound_usd, gap (best_usd and it null before the first plan), "
+            "jobs_seen (configurations worked out), jobs_planned, jobs and stage; of a refresh: regions done and in all, by provider",
         },
         "answer": {"type": ["object", "null"]},
         "answer_at": {"type": ["string", "null"], "description": "where the answer is read on its own"},

@@ -12,7 +12,7 @@ from api.version import gpuplan_version
 from catalog.runs import Run
 
 if TYPE_CHECKING:
-    from planner.portfolio.search import Progress as SearchProgress
+    from planner.portfolio.progress import Progress as SearchProgress
 
 
 class ManyJobs(Opened):

@@ -1,6 +1,7 @@
 """Executing a run: all it needs stands in the store, so that any process can, given its id."""
 
 import logging
+import math
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from catalog.runs import Run, Status
 
 if TYPE_CHECKING:
     from api.app import Gpuplan
-    from planner.portfolio.search import Progress
+    from planner.portfolio.progress import Progress
 
 Document = dict[str, Any]
 log = logging.getLogger("gpuplan.runs")
@@ -52,13 +53,15 @@ def _portfolio(gpuplan: "Gpuplan", run: Run, pulse: Pulse) -> Document:
 
 
 def progress_document(progress: "Progress") -> Document:
-    """Where a search stands, as JSON."""
+    """Where a search stands, as JSON; before the first plan there is no cost and no gap."""
+    planned = math.isfinite(progress.cost_usd)
     return {
         "seconds": round(progress.elapsed_s, 3),
-        "best_usd": usd_text(round(progress.cost_usd * 1e6)),
+        "best_usd": usd_text(round(progress.cost_usd * 1e6)) if planned else None,
         "bound_usd": usd_text(round(progress.bound_usd * 1e6)),
-        "gap": float(f"{progress.gap:.6g}"),
+        "gap": float(f"{progress.gap:.6g}") if planned else None,
         "jobs_planned": progress.jobs_planned,
+        "jobs_seen": progress.jobs_seen,
         "jobs": progress.jobs,
         "stage": progress.stage,
     }

@@ -80,11 +80,18 @@ class Estimated:
     estimates: Estimates
 
 
-def estimated(question: Question, market: Market, screened: Screened, max_nodes: int) -> Estimated:
-    """Time and memory of every shape that some kept offer has, on up to `max_nodes` nodes."""
+def shapes_left(market: Market, screened: Screened) -> set[int]:
+    """The shapes that some kept offer has."""
+    return set(market.snapshot.shapes.of_type[market.snapshot.type_index[screened.places]].tolist())
+
+
+def estimated(
+    question: Question, market: Market, screened: Screened, max_nodes: int, shapes_wanted: set[int]
+) -> Estimated:
+    """Time and memory of at least the shapes that some kept offer has, on up to `max_nodes` nodes."""
     shapes = market.snapshot.shapes
     types = np.unique(market.snapshot.type_index[screened.places])
-    wanted = tuple(np.unique(shapes.of_type[types]).tolist())
+    wanted = tuple(sorted(shapes_wanted))
     most = market.up.nodes if market.up else int(min(max_nodes, market.node_limit[types].max(initial=1.0)))
     work, goodput = question.work, question.settings.goodput
     rows = machine_rows(shapes, wanted, most, work.shape.layers if work.shape is not None else 1)

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.configurations import Configurations, Estimated, estimated, joined, of_a_share
+from planner.candidates.configurations import Configurations, Estimated, estimated, joined, of_a_share, shapes_left
 from planner.candidates.market import Market
 from planner.candidates.places import region_costs, under_way
 from planner.candidates.requirements import BIT, CARBON, refuse_what_matches_nothing
 from planner.candidates.screen import RegionCosts, Screened, screen, up_already
+from planner.candidates.shapes import Shapes
 from planner.cost.checkpoints import checkpoint_gb
 from planner.estimate.machines import REASONS
 from planner.job import TrainingJob
@@ -48,7 +49,7 @@ def candidates(question: Question, *, relaxed_nodes: int | None = None) -> Candi
     parts: list[Configurations] = []
     screens, places, ready = [], [], []
     rejected: dict[str, int] = {}
-    for number, market in enumerate(question.markets):
+    for market in question.markets:
         own = bool(market.owned)
         costs = _costs(question, market, stored_gb)
         rate = settings.default_interruptions_per_hour
@@ -56,10 +57,16 @@ def candidates(question: Question, *, relaxed_nodes: int | None = None) -> Candi
             screened = up_already(job, market.snapshot, own=own)
         else:
             screened = screen(job, market.snapshot, costs, rate, own=own, paid=market.term_paid, keep_breakers=relaxed)
-        each = estimated(question, market, screened, relaxed_nodes or job.constraints.max_nodes)
-        parts.append(of_a_share(question, number, screened, each, costs))
         screens.append(screened)
         places.append(costs)
+    # Markets that are parts of one snapshot have their shapes in common, and are estimated together.
+    together: dict[Shapes, set[int]] = {}
+    for market, screened in zip(question.markets, screens, strict=True):
+        together.setdefault(market.snapshot.shapes, set()).update(shapes_left(market, screened))
+    for number, (market, screened, costs) in enumerate(zip(question.markets, screens, places, strict=True)):
+        wanted = together[market.snapshot.shapes]
+        each = estimated(question, market, screened, relaxed_nodes or job.constraints.max_nodes, wanted)
+        parts.append(of_a_share(question, number, screened, each, costs))
         ready.append(each)
         for reason, count in _rejections(job, market, screened, each, parts[-1].whole()).items():
             rejected[reason] = rejected.get(reason, 0) + count
@@ -86,7 +93,8 @@ def estimated_up(question: Question) -> tuple[Candidates, Estimated]:
     """The one configuration of a question whose one market is up, whatever requirements it breaks; none if it cannot run."""
     (market,) = question.markets
     screened = up_already(question.job, market.snapshot, own=bool(market.owned))
-    ready = estimated(question, market, screened, question.job.constraints.max_nodes)
+    wanted = shapes_left(market, screened)
+    ready = estimated(question, market, screened, question.job.constraints.max_nodes, wanted)
     costs = _costs(question, market, 0.0)
     table = of_a_share(question, 0, screened, ready, costs)
     found = Candidates(

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,8 +17,9 @@ from planner.portfolio.assemble import MUST_RUN, Assembled, assemble
 from planner.portfolio.instance import LEFT_OUT, Instance
 from planner.portfolio.left_out import WayIn, in_use, ways_in
 from planner.portfolio.markets import Pools, pools_of
+from planner.portfolio.progress import CONFIGURATIONS, Found, Progress
 from planner.portfolio.request import Portfolio
-from planner.portfolio.search import Found, Progress, search
+from planner.portfolio.search import search
 from planner.settings import PlannerSettings
 
 Document = dict[str, Any]
@@ -51,7 +52,7 @@ def plan_portfolio(
 ) -> Document:
     """The best plan found for all jobs together, with its proven gap, as the object that every door gives.
 
-    `report` is told where the search stands; `cancelled` is asked at least every second, and once it says yes the
+    `report` is told where it stands, from the first job's configurations on; `cancelled` is asked at least every second, and once it says yes the
     answer is the best plan so far.
 
     The time limit counts from the call: jobs whose configurations are not known when it is up are left out by name,
@@ -63,14 +64,27 @@ def plan_portfolio(
     def stop() -> bool:
         return (limit is not None and clock() - began >= limit) or (cancelled is not None and cancelled())
 
+    def seen(jobs: int) -> None:
+        if report is not None:
+            every = len(portfolio.jobs)
+            report(Progress(elapsed_s=clock() - began, stage=CONFIGURATIONS, jobs=every, jobs_seen=jobs))
+
+    seen(0)
     pools = pools_of(portfolio, columns, owned, settings)
-    assembled = assemble(portfolio, pools, settings, stop=stop)
+    assembled = assemble(portfolio, pools, settings, stop=stop, seen=seen)
+    before_s = clock() - began
+
+    def tell(progress: Progress) -> None:
+        if report is not None:
+            looked_at = progress.jobs - len(assembled.unseen)
+            report(replace(progress, elapsed_s=before_s + progress.elapsed_s, jobs_seen=looked_at))
+
     found = search(
         assembled.instance,
         seed=limits.seed,
-        time_limit_s=None if limit is None else max(0.0, limit - (clock() - began)),
+        time_limit_s=None if limit is None else max(0.0, limit - before_s),
         iterations=limits.iterations,
-        report=report,
+        report=tell,
         cancelled=cancelled,
         clock=clock,
     )

@@ -60,26 +60,33 @@ class Assembled:
 
 
 def assemble(
-    portfolio: Portfolio, pools: Pools, settings: PlannerSettings, *, stop: Callable[[], bool] = lambda: False
+    portfolio: Portfolio,
+    pools: Pools,
+    settings: PlannerSettings,
+    *,
+    stop: Callable[[], bool] = lambda: False,
+    seen: Callable[[int], None] = lambda jobs: None,
 ) -> Assembled:
     """The portfolio as an instance. Raises `UnusableInput` where it would be too large, or a job contradicts itself.
 
-    Once `stop` says yes, jobs unlike any before stay unseen: they have no configurations, and are left out.
+    Once `stop` says yes, jobs unlike any before stay unseen: they have no configurations, and are left out. `seen` is
+    told how many have been looked at.
     """
     unseen: set[int] = set()
-    seen: dict[object, tuple[tuple[Option, ...], dict[str, int]]] = {}
+    known: dict[object, tuple[tuple[Option, ...], dict[str, int]]] = {}
     options: list[Option] = []
     job: list[int] = []
     rejected: dict[int, dict[str, int]] = {}
     columns = 0
     for number, each in enumerate(portfolio.jobs):
         key = replace(each.job, name="", start=None, deadline_hours=None, budget_usd=None, assumptions=())
-        if key not in seen and seen and stop():
+        if key not in known and known and stop():
             unseen.add(number)
             continue
-        if key not in seen:
-            seen[key] = _options(number, each, portfolio, pools, settings)
-        every, why = seen[key]
+        if key not in known:
+            known[key] = _options(number, each, portfolio, pools, settings)
+            seen(number + 1 - len(unseen))
+        every, why = known[key]
         mine = _affordable(every, each)
         if not mine:
             rejected[number] = why if not every else {"dearer than budget_usd at every node count": len(every)}
@@ -189,9 +196,11 @@ def _draws(pools: Pools, table: Configurations) -> _Draws:
 def _cheaper_or_sooner(cost: NDArray[np.float64], slots: NDArray[np.int64], draws: _Draws) -> NDArray[np.int64]:
     """Of configurations that draw alike, those that none is both cheaper than and as fast; none that cannot be counted."""
     counted = np.flatnonzero(~np.isnan(draws.units).any(axis=1))
-    alike = np.concatenate((draws.pool[counted], draws.units[counted]), axis=1)
-    _, kind = np.unique(alike, axis=0, return_inverse=True)
-    kind = kind.reshape(-1)
+    kind = np.zeros(len(counted), np.int64)
+    for drawn in (*draws.pool[counted].T, *draws.units[counted].T):
+        # Numbered one by one: unique rows are sorted as bytes, at a hundred times the price.
+        number = np.unique(drawn, return_inverse=True)[1].reshape(-1)
+        kind = np.unique(kind * (int(number.max(initial=0)) + 1) + number, return_inverse=True)[1].reshape(-1)
     order = np.lexsort((counted, slots[counted], cost[counted], kind))
     kind, soon = kind[order], slots[counted][order]
     # The fastest so far of a kind: kinds apart by more than any number of slots, so that one running minimum does.

@@ -14,7 +14,7 @@ from catalog.columns import Columns
 from catalog.offer import InstanceType
 from catalog.owned import OwnedMachine
 from planner.candidates.market import Market, held_markets, owned_market
-from planner.candidates.shapes import arranged
+from planner.candidates.shapes import arranged, shapes_of
 from planner.discounts import discounted, is_of_family
 from planner.portfolio.instance import Floats
 from planner.portfolio.request import Portfolio, Quota
@@ -132,6 +132,8 @@ def _by_quota(quotas: tuple[Quota, ...], columns: Columns) -> list[tuple[Market,
         if len(columns):
             falls[:, number] = of_type[columns.type_index] & of_region[columns.region_index]
     kinds, which = np.unique(falls, axis=0, return_inverse=True)
+    # One for all parts, so that machines are estimated once where several parts offer them.
+    shapes = shapes_of(types)
     markets = []
     for part, signature in enumerate(kinds):
         at = np.flatnonzero(which.reshape(-1) == part)
@@ -143,9 +145,10 @@ def _by_quota(quotas: tuple[Quota, ...], columns: Columns) -> list[tuple[Market,
             most[np.isnan(each)] = 0.0
             draws.append((number, each))
         chosen = columns if len(at) == len(columns) else _some(columns, at)
+        part_of_it = replace(arranged(chosen), shapes=shapes)
         markets.append(
             (
-                Market(snapshot=arranged(chosen), node_limit=most, power_usd_per_node_hour=np.zeros(len(types))),
+                Market(snapshot=part_of_it, node_limit=most, power_usd_per_node_hour=np.zeros(len(types))),
                 tuple(draws),
             )
         )

@@ -24,9 +24,10 @@ from planner.optimise.time_indexed import Solved
 from planner.portfolio.check import violations
 from planner.portfolio.construct import by_regret, fill
 from planner.portfolio.improve import Improver
-from planner.portfolio.instance import Floats, Instance, Ints, Plan
+from planner.portfolio.instance import Floats, Instance, Ints
 from planner.portfolio.neighbourhood import Neighbourhoods
-from planner.portfolio.prices import Ascent, Prices
+from planner.portfolio.prices import Ascent
+from planner.portfolio.progress import Found, Progress, gap
 from planner.portfolio.relaxation import Relaxation
 from planner.portfolio.timetable import Timetable, as_plan
 
@@ -46,41 +47,6 @@ MOST_COLUMNS_WHOLE = 40_000
 STEPS = 60
 #: Annealing begins at this share of a job's mean cost and ends at a hundredth of it.
 TEMPERATURE, COOLING = 0.2, 0.01
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """Where a search stands: seconds since it began, best cost and bound in USD, the gap between as a share.
-
-    `jobs_planned` of `jobs` run in the best plan so far.
-    """
-
-    elapsed_s: float
-    cost_usd: float
-    bound_usd: float
-    gap: float
-    stage: str
-    jobs_planned: int
-    jobs: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Found:
-    """The best plan, its proof, and the work done: `iterations` by stage. `prices` are what capacity is worth."""
-
-    plan: Plan
-    bound_usd: float
-    gap: float
-    proven: bool
-    elapsed_s: float
-    first_plan_s: float
-    iterations: dict[str, int]
-    prices: Prices
-
-
-def gap(cost_usd: float, bound_usd: float) -> float:
-    """What is left to prove, as a share of the cost."""
-    return max(0.0, cost_usd - bound_usd) / max(abs(cost_usd), 1e-9)
 
 
 class WrongPlanError(RuntimeError):
@@ -336,5 +302,6 @@ class _Search:
                     stage=stage,
                     jobs_planned=int((self.best >= 0).sum()),
                     jobs=self.instance.jobs,
+                    jobs_seen=self.instance.jobs,
                 )
             )

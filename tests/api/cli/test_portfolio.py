@@ -1,13 +1,18 @@
 """`gpuplan portfolio`: what it answers, what it leaves out and why, what it refuses."""
 
+import io
 import itertools
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from api.cli.portfolio import _progress
+from api.runs.execute import progress_document
+from planner.portfolio.progress import Progress
 from tests.api.conftest import Ended
 
 Run = Callable[..., Ended]
@@ -163,3 +168,22 @@ def test_a_very_short_time_limit_still_gives_a_plan_and_says_how_sure_it_is(run:
     answer = json.loads(run("portfolio", job_file(document), "--json", "--time-limit", "0.001").out)["portfolio"]
     assert len(answer["jobs"]) + len(answer["left_out"]) == 6
     assert 0 <= answer["certificate"]["gap"] <= 1
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_before_there_is_a_plan_progress_names_the_jobs_looked_at_and_no_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = _Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    tell = _progress()
+    assert tell is not None
+    early = Progress(elapsed_s=1.0, stage="configurations", jobs=300, jobs_seen=20)
+    tell(early)
+    assert "20 of 300 jobs looked at" in terminal.getvalue()
+    assert "USD" not in terminal.getvalue()
+    document = progress_document(early)
+    assert (document["best_usd"], document["bound_usd"], document["gap"]) == (None, "0.00", None)
+    assert (document["jobs_seen"], document["jobs_planned"], document["jobs"]) == (20, 0, 300)

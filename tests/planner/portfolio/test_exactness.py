@@ -14,7 +14,8 @@ from planner.optimise.portfolio import Solved, solve
 from planner.portfolio.check import violations
 from planner.portfolio.instance import Instance
 from planner.portfolio.prices import Ascent, Prices, answer_to
-from planner.portfolio.search import Progress, search
+from planner.portfolio.progress import Progress
+from planner.portfolio.search import search
 from tests.planner.portfolio.small_instances import least_cost, small_instance
 
 

@@ -12,12 +12,16 @@ from catalog.columns import columns_of
 from catalog.free_time import FreeSpan
 from catalog.offer import InstanceType, Offer
 from catalog.owned import OwnedMachine
+from planner.candidates.gather import candidates
+from planner.estimate.learned import NOTHING
 from planner.job import Constraints, Explicit, TrainingJob
 from planner.past_runs import PastRun
 from planner.portfolio.answer import Limits, plan_portfolio
 from planner.portfolio.assemble import assemble
 from planner.portfolio.markets import pools_of
+from planner.portfolio.progress import CONFIGURATIONS, Progress
 from planner.portfolio.request import Portfolio, PortfolioJob, Quota
+from planner.question import Question
 from planner.settings import HeldCommitment, PlannerSettings
 from planner.workload import work_of
 
@@ -196,6 +200,61 @@ def test_jobs_that_the_time_limit_leaves_no_time_for_are_named_and_the_others_pl
     assert all("had to end before it was looked at" in each["reason"] for each in answer["left_out"])
     assert f"{len(answer['left_out'])} of 6 jobs were not looked at" in answer["warnings"][0]
     assert not answer["certificate"]["proven"]
+
+
+def test_who_watches_is_told_from_the_first_job_s_configurations_on_and_time_never_runs_backwards() -> None:
+    told: list[Progress] = []
+    plan_portfolio(unlike(3), COLUMNS, settings=SETTINGS, limits=Limits(iterations=5), report=told.append)
+    before = [each for each in told if each.stage == CONFIGURATIONS]
+    assert [(each.jobs_seen, each.jobs_planned, each.jobs) for each in before] == [(n, 0, 3) for n in range(4)]
+    assert all((each.cost_usd, each.bound_usd, each.gap) == (math.inf, 0.0, math.inf) for each in before)
+    assert told[: len(before)] == before
+    assert all(math.isfinite(each.cost_usd) and each.jobs_seen == 3 for each in told[len(before) :])
+    assert [each.elapsed_s for each in told] == sorted(each.elapsed_s for each in told)
+
+
+def test_a_cancel_is_heard_while_configurations_are_worked_out() -> None:
+    told: list[Progress] = []
+    answer = plan_portfolio(
+        unlike(6),
+        COLUMNS,
+        settings=SETTINGS,
+        limits=Limits(time_limit_s=60.0),
+        report=told.append,
+        cancelled=lambda: any(each.jobs_seen == 2 for each in told),
+    )
+    assert (len(answer["jobs"]), len(answer["left_out"])) == (2, 4)
+    assert told[-1].jobs_seen == 2
+
+
+def test_quotas_that_never_bind_part_the_offers_and_change_no_configuration() -> None:
+    quotas = (
+        Quota(provider="aws", region="us-east-1", accelerators=1e6),
+        Quota(provider="aws", family="p4d", accelerators=1e6),
+    )
+    plain, parted = (
+        {
+            (option.choice.instance_type.name, option.choice.nodes): (option.choice.cost.expected, option.slots)
+            for option in sorted(
+                assemble(asked, pools, SETTINGS).options, key=lambda option: option.choice.cost.expected, reverse=True
+            )
+        }
+        for asked in (portfolio(1), portfolio(1, quotas))
+        for pools in (pools_of(asked, COLUMNS, (), SETTINGS),)
+    )
+    assert plain
+    assert {key: parted[key] for key in plain} == plain
+
+
+def test_parts_of_a_snapshot_have_their_machine_shapes_in_common_so_that_each_is_estimated_once() -> None:
+    asked = portfolio(1, (Quota(provider="aws", region="us-east-1", accelerators=8.0),))
+    work = work_of(asked.jobs[0].job.workload, asked.jobs[0].job.training)
+    pools = pools_of(asked, COLUMNS, (), SETTINGS)
+    question = Question(
+        job=asked.jobs[0].job, work=work, markets=pools.markets, start=START, settings=SETTINGS, learned=NOTHING
+    )
+    first, second = candidates(question).estimated
+    assert first.estimates is second.estimates
 
 
 def test_a_cancelled_portfolio_answers_with_what_it_has_and_one_with_time_has_no_warning() -> None:

@@ -12,8 +12,9 @@ from planner.optimise.time_indexed import TimeIndexed
 from planner.portfolio import relaxation as module
 from planner.portfolio.check import violations
 from planner.portfolio.prices import Ascent, Prices, answer_to
+from planner.portfolio.progress import Progress
 from planner.portfolio.relaxation import Relaxation
-from planner.portfolio.search import Progress, search
+from planner.portfolio.search import search
 from tests.planner.portfolio.small_instances import least_cost, small_instance
 
 
