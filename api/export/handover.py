@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from catalog.accelerators import Accelerator
 from catalog.price_kinds import PriceKind
@@ -16,8 +16,9 @@ class Phase:
     """One phase as it is to be started: `number` counts from 1.
 
     Names of cloud machines and places hold no character that a shell or a label could mistake; those of own machines
-    are the user's text. `usd_per_node_hour` is a decimal string, costs by part are in micro-dollars. `hands_over_at`
-    is when the next phase begins, where that surely runs. Where it stands by, it is taken by `switch_by` if less than
+    are the user's text. `usd_per_node_hour` is a decimal string, costs by part are in micro-dollars. `ends_at` is
+    expected: hours count from the end of the phase before, waits for machines included. `hands_over_at` is the same,
+    where another phase surely follows. Where it stands by, it is taken by `switch_by` if less than
     `switch_share` of the work is saved; both phases know that.
     """
 
@@ -34,6 +35,7 @@ class Phase:
     kind: PriceKind
     usd_per_node_hour: str
     starts_at: datetime
+    ends_at: datetime
     hours: float
     share: float
     share_before: float
@@ -67,11 +69,6 @@ class Phase:
     def place(self) -> str:
         """Provider, region and, where the price is that of one, the zone."""
         return " ".join(part for part in (self.provider, self.region, self.zone) if part)
-
-    @property
-    def ends_at(self) -> datetime:
-        """When it is expected to end."""
-        return self.starts_at + timedelta(hours=self.hours)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

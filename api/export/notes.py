@@ -38,7 +38,7 @@ def _when(handover: Handover, phase: Phase) -> list[str]:
             "stop the phase before it after a last checkpoint, and go on from that checkpoint here.",
         ]
     found = [
-        f"When: from {moment(phase.starts_at)} for about {duration(phase.hours)}",
+        f"When: from {moment(phase.starts_at)} for about {duration(_hours_there(phase))}",
         f"19 of 20 runs need at most {handover.limit_hours(phase)} h",
     ]
     if phase.switch_by is not None:
@@ -48,8 +48,13 @@ def _when(handover: Handover, phase: Phase) -> list[str]:
     if phase.moved_from:
         found.append(f"Takes over from {phase.moved_from}: bring the last checkpoint here before it starts")
     if phase.hands_over_at is not None:
-        found.append(f"Hands over to the next phase at {moment(phase.hands_over_at)}: write a checkpoint before then")
+        found.append(f"Hands over to the next phase with a checkpoint then, about at {moment(phase.hands_over_at)}")
     return found
+
+
+def _hours_there(phase: Phase) -> float:
+    """Hours from when its machines start to when it is expected to end."""
+    return (phase.ends_at - phase.starts_at).total_seconds() / 3600
 
 
 def _behind(phase: Phase) -> str:

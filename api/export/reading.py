@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import InvalidOperation
 from typing import Any
 
@@ -79,14 +79,16 @@ def _phases(plan: dict[str, Any], start: datetime, at: Where) -> tuple[Phase, ..
     found = [_mapping(row, (*at, "phases", i)) for i, row in enumerate(rows)]
     starts = [_begin(row, i, start, (*at, "phases", i)) for i, row in enumerate(found)]
     phases: list[Phase] = []
-    before = 0.0
+    before = hours = 0.0
     for i, row in enumerate(found):
-        later = starts[i + 1] if i + 1 < len(found) and found[i + 1].get("switch_by") is None else None
         whole = plan if len(found) == 1 else {}
-        phase = _phase(row, (*at, "phases", i), whole=whole, starts=starts[i], later=later, before=before)
-        phase = replace(phase, **_switch(found, i, at))
-        phases.append(phase)
-        before += phase.share
+        phase = _phase(row, (*at, "phases", i), whole=whole, starts=starts[i], before=before)
+        before, hours = before + phase.share, hours + phase.hours
+        # A phase counts its hours from the end of the one before; one that stands by, from when it is called.
+        ends = starts[i] + timedelta(hours=phase.hours) if phase.stands_by else start + timedelta(hours=hours)
+        follows = i + 1 < len(found) and found[i + 1].get("role", "planned") == "planned"
+        phase = replace(phase, ends_at=max(ends, starts[i]), hands_over_at=ends if follows else None)
+        phases.append(replace(phase, **_switch(found, i, at)))
     return tuple(phases)
 
 
@@ -107,9 +109,8 @@ def _switch(rows: list[dict[str, Any]], i: int, at: Where) -> dict[str, Any]:
     }
 
 
-def _phase(
-    row: dict[str, Any], at: Where, *, whole: dict[str, Any], starts: datetime, later: datetime | None, before: float
-) -> Phase:
+def _phase(row: dict[str, Any], at: Where, *, whole: dict[str, Any], starts: datetime, before: float) -> Phase:
+    """A phase by itself; when it ends, and what follows, is known from all of them together."""
     provider = row.get("provider")
     if not isinstance(provider, str) or provider not in (*CLOUDS, "local"):
         accepted = ", ".join((*CLOUDS, "local"))
@@ -136,6 +137,7 @@ def _phase(
         kind=kind,
         usd_per_node_hour=_usd(row, "usd_per_node_hour", at)[1],
         starts_at=starts,
+        ends_at=starts,
         hours=_number(row, "hours", at, low=0.0, high=1e6),
         share=share,
         share_before=min(1.0, before),
@@ -143,7 +145,7 @@ def _phase(
         layout=_layout(row, at),
         checkpoint_interval_hours=_maybe(row, "checkpoint_interval_hours", at, high=1e6),
         expected_preemptions=_number(row, "expected_preemptions", at, low=0.0, high=1e6, default=0.0),
-        hands_over_at=later,
+        hands_over_at=None,
         switch_by=None,
         switch_share=None,
         probability=_maybe(row, "probability", at, high=1.0),

@@ -29,7 +29,7 @@ def render_answer(answer: Part) -> Group:
 
 def render_plan(plan: Part, meta: Part) -> Group:
     """Every section of a plan, the most important first."""
-    schedule = render_schedule([phase for phase in plan["phases"] if not is_standby(phase)])
+    schedule = render_schedule([phase for phase in plan["phases"] if not is_standby(phase)], plan.get("start"))
     parts: list[RenderableType] = [*_headline(plan), *_cost(plan), *schedule, *_certificate(plan), *_certainty(plan)]
     behind = any(is_standby(phase) for phase in plan["phases"])
     for phase in plan["phases"]:

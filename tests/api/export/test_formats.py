@@ -196,7 +196,7 @@ def test_each_phase_is_a_file_of_its_own_and_a_standby_says_when_to_switch(to: s
     files = exports(in_phases(), to=to)
     assert [each.phase for each in files] == [1, 2, 3]
     assert len({each.file_name for each in files}) == 3
-    assert "Hands over to the next phase at 2026-12-01T00:00:00Z" in files[0].text
+    assert "Hands over to the next phase with a checkpoint then, about at 2026-12-01T00:00:00Z" in files[0].text
     assert "Takes over from p5.48xlarge aws us-east-1 use1-az4" in files[1].text
     assert "Start it if less than 58.0 % of the work is saved at 2026-12-02T18:00:00Z" in files[2].text
     assert "which 4.0 % of runs need" in files[2].text

@@ -1,10 +1,12 @@
 """What of an answer is handed over, and what is refused before it can end up in another tool's file."""
 
 from copy import deepcopy
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from api.export.notes import heading
 from api.export.reading import read_handover
 from catalog.errors import UnusableInput
 from tests.api.export.documents import answer, in_phases, phase
@@ -74,6 +76,16 @@ def test_phases_know_what_was_done_before_them_and_when_they_hand_over() -> None
     assert standby.hands_over_at is None
     assert standby.stands_by
     assert second.moved_from == "p5.48xlarge aws us-east-1 use1-az4"
+
+
+def test_a_phase_hands_over_when_it_ends_not_when_the_window_of_the_next_opens() -> None:
+    document = in_phases()
+    second = document["plan"]["phases"][1]
+    second |= {"starts_at": "2026-12-02T18:00:00Z", "hours": 50.0}
+    read = read_handover(document).phases
+    assert read[0].hands_over_at == read[0].ends_at == datetime(2026, 12, 1, tzinfo=UTC)
+    assert read[1].ends_at == datetime(2026, 12, 3, 2, tzinfo=UTC)
+    assert "from 2026-12-02T18:00:00Z for about 8 h" in " ".join(heading(read_handover(document), read[1]))
 
 
 def test_a_plan_from_before_there_were_phases_is_one_phase_of_all_the_work() -> None:

@@ -63,6 +63,16 @@ def test_a_move_says_what_is_written_where_it_goes_and_what_that_costs() -> None
         assert part in said
 
 
+def test_machines_are_given_back_when_their_phase_ends_not_when_the_window_of_the_next_opens() -> None:
+    waits = SECOND | {"starts_at": "2026-11-24T18:00:00Z", "hours": 64.0}
+    said = " ".join(text(FIRST, waits).split())
+    assert "at 2026-11-22 14:00 UTC, p5.48xlarge in aws us-east-1 use1-az4 has written" in said
+    assert "reads it and goes on at 2026-11-24 18:00 UTC" in said
+    row = next(line for line in text(FIRST, waits).splitlines() if "37.6 %" in line)
+    assert "12 h" in row
+    assert "64 h" not in row
+
+
 def test_within_a_region_no_egress_is_spoken_of() -> None:
     stays = SECOND | {"provider": "aws", "region": "us-east-1"}
     assert "egress" not in text(FIRST, stays)
