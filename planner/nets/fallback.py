@@ -10,7 +10,7 @@ from planner.candidates.gather import Candidates
 from planner.nets.course import share_needed
 from planner.nets.offers import Offers, starts
 from planner.phase import phase
-from planner.spot.net import outcomes
+from planner.spot.net import finely, outcomes
 from planner.spot.net_search import least_usd
 
 #: Standbys of the least bounds that are priced.
@@ -38,17 +38,19 @@ def fallback(found: Candidates, chosen: int, cost_micros: int) -> Fallback | Non
         return None
     best = int(np.argmin(seen.usd))
     index = int(offers.standbys[standbys[best]])
-    length = float(seen.interval_hours[best] + pairs.checkpoint_hours[best])
-    ready = length + float(pairs.changeover_hours[best])
+    pair = pairs.take(np.array([best]))
+    seen = finely(pair, offers.terms)
+    length = float(seen.interval_hours[0] + pair.checkpoint_hours[0])
+    ready = length + float(pair.changeover_hours[0])
     last = job.deadline_hours - ready
-    work = float(pairs.standby_work_hours[best])
+    work = float(pair.standby_work_hours[0])
     at = max(last - work / 2, 0.0)
     return Fallback(
         standby=phase(found, offers.columns.table, index),
         ready_hours=ready,
         switch_by_hours=at,
         switch_share=share_needed(at, last, work),
-        probability=float(seen.switch_probability[best]),
-        in_time=float(seen.in_time[best]),
-        extra=max(round(float(seen.usd[best]) * 1e6) - cost_micros, 0),
+        probability=float(seen.switch_probability[0]),
+        in_time=float(seen.in_time[0]),
+        extra=max(round(float(seen.usd[0]) * 1e6) - cost_micros, 0),
     )

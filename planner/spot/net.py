@@ -50,6 +50,9 @@ _LEVEL, _LEVEL_WEIGHTS = np.polynomial.legendre.leggauss(4)
 _LEGENDRE, NODE_WEIGHTS = np.polynomial.legendre.leggauss(9)
 #: Shares of the range of deviations, and their weights.
 NODES = (1.0 + _LEGENDRE) / 2
+#: The same for a pair by itself: whether it calls the standby may turn from never to always within a small part of the range.
+_FINE, FINE_WEIGHTS = np.polynomial.legendre.leggauss(65)
+FINE_NODES = (1.0 + _FINE) / 2
 #: Deviations of the losses within which slack runs out.
 _DEVIATIONS = 3.5
 #: Pairs evaluated at once: bounds the memory whatever their number.
@@ -139,9 +142,14 @@ def intervals(pairs: Pairs) -> Floats:
     return np.asarray(np.maximum(best[:, None] * np.array(SHORTER), least[:, None]))
 
 
-def _outcomes(pairs: Pairs, terms: NetTerms) -> Outcomes:
+def finely(pairs: Pairs, terms: NetTerms) -> Outcomes:
+    """The same for a few pairs whose chances are to be told: with many more points over the estimate's error."""
+    return _outcomes(pairs, terms, FINE_NODES, FINE_WEIGHTS)
+
+
+def _outcomes(pairs: Pairs, terms: NetTerms, nodes: Floats = NODES, weights: Floats = NODE_WEIGHTS) -> Outcomes:
     tried = intervals(pairs)
-    estimate = deviations(pairs, terms, tried, NODES, NODE_WEIGHTS)
+    estimate = deviations(pairs, terms, tried, nodes, weights)
     runs = Segments.of(pairs, terms, tried, estimate.z)
     passed, whole = passed_by_moments(runs)
     legs = legs_of(pairs, terms, runs, estimate, passed=passed, whole=whole, failed=_failed(runs, 1.0 - whole))

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from planner.spot.net import outcomes
+from planner.spot.net import finely
 from planner.verify.context import Context
 from planner.verify.course import STEPS, Part, kin
 from planner.verify.ledger import Path
@@ -45,7 +45,7 @@ def fallback(context: Context, alone: Part | None, cost_micros: int) -> None:
         ledger.tick(CHECK, *((*AT, name) for name in FIGURES))
         return
     pairs, terms = pairs_of(context, alone, standby), terms_of(context)
-    seen, work, why = outcomes(pairs, terms), standby.row.hours_with_goodput, "not what the model says of this pair"
+    seen, work, why = finely(pairs, terms), standby.row.hours_with_goodput, "not what the model says of this pair"
     ready = float(seen.interval_hours[0]) + float(pairs.checkpoint_hours[0]) + float(pairs.changeover_hours[0])
     ledger.is_number("estimates", (*AT, "hours_with_goodput"), work, "not the estimator's hours")
     ledger.is_number(CHECK, (*AT, "ready_hours"), ready, "not an interval and the changeover", relative=MODEL)

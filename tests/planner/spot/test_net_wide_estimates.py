@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from planner.spot.net import NetTerms, Pairs, outcomes
+from planner.spot.net import NetTerms, Pairs, finely, outcomes
 from planner.spot.net_exact import NetRun, net_run
 from tests.planner.spot.nets import Simulated, a_pair, simulate, terms
 
@@ -59,3 +59,10 @@ def test_runs_that_are_rescued_at_the_last_moment_are_not_said_to_end_earlier_th
     interval = float(outcomes(pair, asked).interval_hours[0])
     run, seen = net_run(pair, asked, interval), simulate(pair, asked, interval, RUNS, seed=3)
     assert np.quantile(seen.ends, 0.9) <= run.hours_kept <= asked.deadline_hours
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_fallback_is_said_to_be_needed_as_often_as_in_a_simulation(case: str) -> None:
+    pair, asked, _, seen = of(case)
+    chance = float(finely(pair, asked).switch_probability[0])
+    assert abs(chance - seen.called.mean()) < 3 * math.sqrt(seen.called.mean() * (1 - seen.called.mean()) / RUNS)
