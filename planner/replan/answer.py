@@ -51,7 +51,7 @@ class Replanned:
 
     `action` is continue, standby (continue, with machines standing by), move_later, add_nodes, shed_nodes, move (to other
     machines, now), restart (the same offer again, whose machines are gone), start (nothing was done) or none. `going_on` is None where the machines are gone or there are none.
-    `best` is planned from now, its hours and cost too.
+    `best` is planned from now, its hours and cost too; `leads` is its first phase that is more than a moment of going on.
     """
 
     job: TrainingJob
@@ -61,6 +61,7 @@ class Replanned:
     going_on: GoingOn | None
     best: Planned | Infeasible
     action: str
+    leads: int
     holds: Holds | None
     measured: Measured | None
     assumptions: tuple[str, ...]

@@ -75,6 +75,7 @@ def replan(
             going_on=None,
             best=best_plan(candidates(question)),
             action="start",
+            leads=0,
             holds=None,
             measured=None,
             assumptions=(),
@@ -151,7 +152,8 @@ def _from_there(question: Question, job: TrainingJob, running: UnderWay, left: L
     if running.up:
         stays = of_a_share(question, number, found.screened[number], found.estimated[number], found.costs[number])
         going_on = _going_on(found, stays)
-    action = _action(best, number if running.up else None, there.machines)
+    leads = _leads(best, number) if running.up else 0
+    action = _action(best, number if running.up else None, there.machines, leads)
     if isinstance(best, Planned):
         best = _with_the_way(question, best, number if running.up else None, there)
     return Replanned(
@@ -162,6 +164,7 @@ def _from_there(question: Question, job: TrainingJob, running: UnderWay, left: L
         going_on=going_on,
         best=best,
         action=action,
+        leads=leads,
         holds=holds(found, number) if action == "continue" and job.objective == "cost" else None,
         measured=there.measured,
         assumptions=(*there.notes, *_assumptions(running, left, job, there)),
@@ -181,10 +184,22 @@ def _going_on(found: Candidates, stays: Configurations) -> GoingOn | None:
     )
 
 
-def _action(best: Planned | Infeasible, up: int | None, machines: Choice) -> str:
+#: Going on for less than this before a move is to move now: it saves seconds of a bill at most.
+_MOMENT_HOURS = 1 / 60
+
+
+def _leads(best: Planned | Infeasible, up: int) -> int:
+    """The first phase worth telling."""
+    if isinstance(best, Infeasible) or len(best.phases) < 2 or best.phases[1].role == "standby":
+        return 0
+    first = best.phases[0]
+    return 1 if first.market == up and first.hours_with_goodput < _MOMENT_HOURS else 0
+
+
+def _action(best: Planned | Infeasible, up: int | None, machines: Choice, leads: int) -> str:
     if isinstance(best, Infeasible):
         return "none"
-    first = best.phases[0]
+    first = best.phases[leads]
     if up is not None and first.market == up:
         return "continue" if len(best.phases) == 1 else "standby" if best.phases[1].role == "standby" else "move_later"
     if first.choice.offer.key == machines.offer.key:

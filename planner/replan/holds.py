@@ -35,12 +35,12 @@ class _Rivals:
 
     def alone(self, found: Candidates) -> bool:
         """Whether going on keeps all requirements and costs no more than any single rival."""
-        stays = _stays(found, self.number)
+        stays, table = _stays(found, self.number), self._left_from(found, self.table)
         job = found.question.job
         if not len(stays) or over(stays, job.deadline_hours, job.budget_usd)[0]:
             return False
-        best = cheapest(self.table, over(self.table, job.deadline_hours, job.budget_usd) == 0)
-        return best is None or float(cost_micros(stays)[0]) <= float(cost_micros(self.table)[best])
+        best = cheapest(table, over(table, job.deadline_hours, job.budget_usd) == 0)
+        return best is None or float(cost_micros(stays)[0]) <= float(cost_micros(table)[best])
 
     def wins(self, found: Candidates) -> bool:
         """Whether going on is the best of all plans, phases and nets among them."""
@@ -48,10 +48,18 @@ class _Rivals:
             return False
         stays = _stays(found, self.number)
         # Its market is the last: tables stay in the order of their markets.
-        table, shares = joined([self.table, stays]), joined([self.shares, stays])
-        every = replace(found, table=table, shares=shares)
-        best = cheapest_course(every, len(table) - 1)
+        table = joined([self._left_from(found, self.table), stays])
+        shares = joined([self._left_from(found, self.shares), stays])
+        best = cheapest_course(replace(found, table=table, shares=shares), len(table) - 1)
         return best is not None and len(best.course.phases) == 1
+
+    def _left_from(self, found: Candidates, table: Configurations) -> Configurations:
+        """Rivals as they cost if machines are left that cost as in `found`: these write the checkpoint."""
+        now, then = self.found.question.origin, found.question.origin
+        extra = 0.0 if now is None or then is None else then.write_usd - now.write_usd
+        names = ("cost_usd", "cost_p95_usd", "setup_usd")
+        dearer = {name: getattr(table.bill, name) + extra for name in names}
+        return replace(table, bill=replace(table.bill, **dearer)) if extra else table
 
 
 def holds(found: Candidates, number: int) -> Holds:
@@ -103,7 +111,12 @@ def _dearer(found: Candidates, number: int, factor: float) -> Candidates:
     markets = found.question.markets
     snapshot = markets[number].snapshot
     dear = replace(markets[number], snapshot=replace(snapshot, usd_per_hour=snapshot.usd_per_hour * factor))
-    question = replace(found.question, markets=(*markets[:number], dear, *markets[number + 1 :]))
+    origin = found.question.origin
+    question = replace(
+        found.question,
+        markets=(*markets[:number], dear, *markets[number + 1 :]),
+        origin=None if origin is None else replace(origin, write_usd=origin.write_usd * factor),
+    )
     return replace(found, question=question)
 
 

@@ -20,7 +20,7 @@ def summary(found: Replanned) -> tuple[str, ...]:
 
 
 def _advice(found: Replanned, best: Planned) -> list[str]:
-    first, cost = best.phases[0], usd_display(best.cost.expected)
+    first, cost = best.phases[found.leads], usd_display(best.cost.expected)
     end = moment(best.start + timedelta(hours=best.hours.expected))
     then = f"{cost} from now, done {end} if all goes as expected{_chance(best.deadline_probability)}"
     if found.action in {"continue", "standby", "move_later"}:
@@ -31,13 +31,13 @@ def _advice(found: Replanned, best: Planned) -> list[str]:
         now = f"start{again} on {_named(first.choice)}"
     else:
         now = f"now {_change(found.machines, first.choice)}"
-    return [f"{now}{_later(best)}: {then}"]
+    return [f"{now}{_later(best, found.leads)}: {then}"]
 
 
-def _later(best: Planned) -> str:
+def _later(best: Planned, leads: int) -> str:
     """What comes after the first phase."""
-    said, before = "", best.phases[0]
-    for each in best.phases[1:]:
+    said, before = "", best.phases[leads]
+    for each in best.phases[leads + 1 :]:
         if each.role == "standby":
             by = "" if each.switch_by_hours is None else f" by {_at(best, each.switch_by_hours)}"
             said += f", with {_named(each.choice)} standing by in case the work falls behind{by}"
