@@ -1,0 +1,57 @@
+"""Jobs under way over HTTP: the objects of the command line, and problems with a pointer."""
+
+import copy
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from api.app import Gpuplan
+from api.http.describe_explain import REPLAN_OPERATION
+
+
+@pytest.fixture
+def asked() -> dict[str, Any]:
+    examples = REPLAN_OPERATION["requestBody"]["content"]["application/json"]["examples"]
+    return copy.deepcopy(dict(examples["on_time"]["value"]))
+
+
+def test_the_answer_is_what_gpuplan_gives_itself(client: httpx.Client, gpuplan: Gpuplan, asked: dict[str, Any]) -> None:
+    response = client.post("/v1/replan", json=asked)
+    assert response.status_code == 200, response.text
+    assert response.json()["replan"] == json.loads(json.dumps(gpuplan.replan(asked)["replan"]))
+
+
+def test_the_example_of_a_machine_that_is_gone_is_answered(client: httpx.Client) -> None:
+    examples = REPLAN_OPERATION["requestBody"]["content"]["application/json"]["examples"]
+    found = client.post("/v1/replan", json=examples["machine_gone"]["value"]).json()
+    assert (found["outcome"], found["replan"]["continue"]) == ("replanned", None)
+
+
+def test_a_plan_that_is_not_stored_is_not_found(client: httpx.Client) -> None:
+    response = client.post("/v1/replan", json={"plan": "plan-of-nobody", "running": {"done": 0.3}})
+    assert response.status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        ({"done": -1}, "/running/done"),
+        ({"done": [0.3]}, "/running/done"),
+        ({"up": "no"}, "/running/up"),
+        ({"spent_usd": -3}, "/running/spent_usd"),
+        ({"spent": 3}, "/running/spent"),
+        ({"on": {"instance_type": "p5.48xlarge", "nodes": 0}}, "/running/on/nodes"),
+        ({"on": {"instance_type": "p5.48xlarg", "nodes": 1}}, "/running/on/instance_type"),
+        ({"up_hours": "100h"}, "/running/up_hours"),
+        ({"rate": {"value": 1}}, "/running/rate"),
+    ],
+)
+def test_what_cannot_be_is_a_problem_with_a_pointer(
+    client: httpx.Client, asked: dict[str, Any], change: dict[str, Any], pointer: str
+) -> None:
+    asked["running"] |= change
+    response = client.post("/v1/replan", json=asked)
+    assert response.status_code == 422, response.text
+    assert pointer in [each["pointer"] for each in response.json()["errors"]]
