@@ -155,25 +155,25 @@ def _undominated(
     mask: NDArray[np.uint16],
     decisive: list[tuple[Floats, Places | NDArray[np.int32]]],
 ) -> NDArray[np.bool_]:
-    """Whether each place is strictly better than all cheaper ones of its cell in something that the place decides."""
+    """Whether each place is one that no single cheaper one of its cell equals or betters in all that the place decides.
+
+    Places come in order of price. Of those left of a cell the first is beaten by none; whatever it beats goes, and so on,
+    in all cells at once.
+    """
+    kept = np.zeros(len(places), np.bool_)
     if not len(places):
-        return np.zeros(0, np.bool_)
+        return kept
     cell = snapshot.cell[places].astype(np.int64) << 16 | mask
     segment = np.concatenate(([0], np.cumsum(cell[1:] != cell[:-1])))
-    kept = np.zeros(len(places), np.bool_)
-    for levels, which in decisive:
-        rank = np.unique(levels, return_inverse=True)[1].reshape(-1)
-        kept |= _new_minimum(rank[which], len(levels), segment)
+    values = [levels[which] for levels, which in decisive]
+    left = np.arange(len(places))
+    while len(left):
+        mine = segment[left]
+        starts = np.concatenate(([True], mine[1:] != mine[:-1]))
+        kept[left[starts]] = True
+        leader = left[starts][np.cumsum(starts) - 1]
+        better = np.zeros(len(left), np.bool_)
+        for each in values:
+            better |= each[left] < each[leader]
+        left = left[better]
     return kept
-
-
-def _new_minimum(rank: NDArray[np.int64], levels: int, segment: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each rank is strictly below all earlier ones of its segment (the first always is).
-
-    Ranks are shifted down segment by segment, so that one running minimum over the whole array
-    starts afresh in each segment, exactly.
-    """
-    running = np.minimum.accumulate(rank - segment * (levels + 1))
-    result = np.ones(len(rank), np.bool_)
-    result[1:] = running[1:] < running[:-1]
-    return result

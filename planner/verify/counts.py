@@ -76,7 +76,7 @@ def _kind(lot: Lot) -> Kind:
 
 
 def undominated(context: Context, lots: list[Lot]) -> list[Lot]:
-    """Lots that are better than every cheaper one of the same machine, kind and provider in something of their place.
+    """Lots that no cheaper one of the same machine, kind and provider equals or betters in all that their place decides.
 
     Own machines are all kept: there are only so many of each.
     """
@@ -87,20 +87,17 @@ def undominated(context: Context, lots: list[Lot]) -> list[Lot]:
     weighs = job.objective == "carbon" or job.constraints.carbon_budget_kg is not None
     kept = []
     for cell in cells.values():
-        least = [float("inf")] * 4
-        for number, lot in enumerate(sorted(cell, key=lambda each: (each.micros, each.first))):
+        before: list[list[float]] = []
+        for lot in sorted(cell, key=lambda each: (each.micros, each.first)):
             place = context.rates.place(lot.place)
             mine = [place.egress, place.storage_per_hour, lot.rate]
             if weighs:
                 kg = context.rates.kg_per_kwh(lot.place)
                 mine.append(float("inf") if kg is None else kg)
-            if (
-                number == 0
-                or lot.machine.own is not None
-                or any(one < best for one, best in zip(mine, least, strict=False))
-            ):
+            beaten = any(all(other <= one for one, other in zip(mine, each, strict=True)) for each in before)
+            if lot.machine.own is not None or not beaten:
                 kept.append(lot)
-            least = [min(one, best) for one, best in zip(mine, least, strict=False)]
+                before.append(mine)
     return kept
 
 

@@ -1,15 +1,19 @@
 """The plan is the cheapest there is: against loops over every configuration, and against the unpruned model."""
 
 import random
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from catalog.columns import Columns, columns_of
+from catalog.offer import InstanceType, Offer
 from planner.answer import Infeasible, Planned
+from planner.job import Constraints, DataSource, Explicit, TrainingJob
 from planner.optimise.single import choose_one
 from planner.plan import plan
 from planner.settings import PlannerSettings
-from tests.planner.small_catalogues import allowed, every_configuration, random_columns, random_job
+from tests.planner.small_catalogues import OBSERVED, START, allowed, every_configuration, random_columns, random_job
 
 SETTINGS = PlannerSettings()
 
@@ -44,6 +48,62 @@ def test_a_plan_costs_what_the_unpruned_model_over_a_medium_catalogue_proves(see
         return
     assert isinstance(outcome, Planned)
     assert outcome.cost.expected / 1e6 == pytest.approx(proven.objective_usd, rel=1e-9, abs=3e-6)
+
+
+#: Places of one provider that differ in what bringing data and keeping it cost.
+APART = (
+    "ap-northeast-1",
+    "ap-south-1",
+    "eu-central-1",
+    "eu-west-1",
+    "sa-east-1",
+    "us-east-1",
+    "us-east-2",
+    "us-west-2",
+)
+
+
+def one_machine_in_many_places(draw: random.Random) -> tuple[Columns, TrainingJob]:
+    """Spot of one machine in places that are each better in something, and a job with data."""
+    machine = InstanceType(
+        provider="aws",
+        name="only",
+        accelerator="A10G",
+        accelerator_count=Fraction(1),
+        vcpus=8.0,
+        intranode_gbs=None,
+        scaleup_domain=8,
+        network_gbps=None,
+        clusters=False,
+        source="drawn",
+    )
+    offers = [
+        Offer(
+            provider="aws",
+            region=region,
+            zone="",
+            instance_type="only",
+            price_kind="spot",
+            usd_micros_per_hour=round(1e6 * draw.uniform(1.0, 1.1)),
+            interruptions_per_hour=draw.choice((0.01, 0.05, 0.1, 0.2, 0.4)),
+            observed_at=OBSERVED,
+            source="drawn",
+        )
+        for region in APART
+    ]
+    data = DataSource(provider="aws", region="us-east-1", dataset_gb=10 ** draw.uniform(2, 4))
+    work = Explicit(total_flops=10 ** draw.uniform(18.5, 20.5), memory_gib=8, steps=1000.0)
+    job = TrainingJob(name="drawn", workload=work, start=START, data=data, constraints=Constraints(max_phases=1))
+    return columns_of("drawn", OBSERVED, [machine], offers), job
+
+
+@pytest.mark.parametrize("seed", (*range(10), 183))
+def test_an_offer_is_left_out_only_for_a_single_one_that_is_better_in_everything(seed: int) -> None:
+    columns, job = one_machine_in_many_places(random.Random(seed))
+    least = min(each.usd for each in every_configuration(job, columns, SETTINGS))
+    outcome = plan(job, columns, settings=SETTINGS)
+    assert isinstance(outcome, Planned)
+    assert outcome.cost.expected / 1e6 == pytest.approx(least, rel=1e-9, abs=3e-6)
 
 
 def test_the_drawn_cases_are_neither_all_feasible_nor_all_infeasible() -> None:
