@@ -26,7 +26,7 @@ from planner.optimise.single import Certificate, NotProvenError, choose_least, c
 from planner.own_steps import timing_note
 from planner.pareto import nondominated
 from planner.past_runs import PastRun
-from planner.phases.cheapest import Best, cheapest_course, with_more_phases
+from planner.phases.cheapest import Best, cheapest_course, with_more_money, with_more_phases
 from planner.phases.course import Course
 from planner.phases.proof import over_phases
 from planner.question import Question
@@ -81,8 +81,9 @@ def best_plan(found: Candidates, *, frontier: bool = False) -> Planned | Infeasi
     chosen = BEST[job.objective](found.table, broken == 0)
     best = cheapest_course(found, chosen)
     if best is None:
-        refused, more = explain(found.question, found), with_more_phases(found)
-        return refused if more is None else replace(refused, warnings=(more, *refused.warnings))
+        refused = explain(found.question, found)
+        more = [said for said in (with_more_phases(found), with_more_money(found)) if said is not None]
+        return replace(refused, warnings=(*more, *refused.warnings))
     return _planned(found, broken, chosen, best, with_frontier=frontier)
 
 

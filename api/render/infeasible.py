@@ -48,7 +48,7 @@ def _relaxations(infeasible: Part) -> list[RenderableType]:
     if not rows:
         return [heading("No requirement that gives way would help")]
     titles = ("give way in", "now", "would have to be", "plan then costs")
-    return [heading("The ways out, each the least that helps"), listing(titles, rows, right=(3,))]
+    return [heading("The ways out, each the least that helps without a move"), listing(titles, rows, right=(3,))]
 
 
 def shown(value: object) -> str:

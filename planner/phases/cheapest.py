@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 from catalog.money import usd_display
-from planner.candidates.gather import Candidates
-from planner.choice import cost_micros
+from planner.candidates.gather import Candidates, over
+from planner.choice import cheapest, cost_micros
 from planner.explain.objectives import plans_one_configuration
 from planner.nets.course import under_net
 from planner.nets.offers import Netted, cheapest_under_net
@@ -53,6 +53,8 @@ def limit_micros(found: Candidates, chosen: int | None) -> float:
 
 #: As many phases as a plan may have.
 MOST_PHASES = 3
+#: Budgets are said in whole cents, rounded up.
+_MICROS_PER_CENT = 10_000
 
 
 def with_more_phases(found: Candidates) -> str | None:
@@ -66,3 +68,20 @@ def with_more_phases(found: Candidates) -> str | None:
         return None
     count, usd = len(phased.found.steps), usd_display(round(phased.found.micros))
     return f"constraints.max_phases of {count} would do: {count} phases keep the requirements for {usd}"
+
+
+def with_more_money(found: Candidates) -> str | None:
+    """A sentence for a job without a plan that has one with a move or a standby for a larger budget; None if it has not.
+
+    Budgets that configurations by themselves need are among the ways out; with moves less may do.
+    """
+    job = found.question.job
+    if job.budget_usd is None or plans_one_configuration(job):
+        return None
+    richer = replace(found, question=replace(found.question, job=replace(job, budget_usd=None)))
+    best = cheapest_course(richer, cheapest(found.table, over(found.table, job.deadline_hours, None) == 0))
+    if best is None or len(best.course.phases) < 2:
+        return None
+    how = "spot with a standby" if best.netted is not None else f"{len(best.course.phases)} phases"
+    enough = -(-best.course.cost.expected // _MICROS_PER_CENT) * _MICROS_PER_CENT
+    return f"budget_usd of {usd_display(enough)} is enough: {how} would keep the other requirements for that"

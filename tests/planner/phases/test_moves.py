@@ -205,6 +205,25 @@ def test_a_job_that_more_phases_would_make_possible_is_told_so() -> None:
     assert not alternative.meets_deadline
 
 
+def test_a_job_that_a_move_would_keep_within_a_smaller_budget_than_one_configuration_is_told_so() -> None:
+    columns = fast_and_slow()
+    job = between(columns)
+    free = plan(job, columns, settings=PlannerSettings())
+    assert isinstance(free, Planned)
+    assert len(free.phases) == 2
+    poor = replace(job, budget_usd=free.cost.expected / 1e6 - 0.02)
+    refused = plan(poor, columns, settings=PlannerSettings())
+    assert isinstance(refused, Infeasible)
+    said = refused.warnings[0]
+    assert said.endswith("is enough: 2 phases would keep the other requirements for that")
+    enough = float(said.split("$")[1].split()[0].replace(",", ""))
+    assert isinstance(plan(replace(job, budget_usd=enough), columns, settings=PlannerSettings()), Planned)
+    alone = replace(poor, constraints=replace(job.constraints, max_phases=1))
+    refused = plan(alone, columns, settings=PlannerSettings())
+    assert isinstance(refused, Infeasible)
+    assert not any(each.startswith("budget_usd") for each in refused.warnings)
+
+
 def test_the_proof_says_what_it_stands_over() -> None:
     columns = fast_and_slow()
     found = plan(between(columns), columns, settings=PlannerSettings())
