@@ -82,6 +82,7 @@ def with_more_money(found: Candidates) -> str | None:
     best = cheapest_course(richer, cheapest(found.table, over(found.table, job.deadline_hours, None) == 0))
     if best is None or len(best.course.phases) < 2:
         return None
-    how = "spot with a standby" if best.netted is not None else f"{len(best.course.phases)} phases"
+    stands_by = any(each.role == "standby" for each in best.course.phases)
+    how = "spot with a standby" if stands_by else f"{len(best.course.phases)} phases"
     enough = -(-best.course.cost.expected // _MICROS_PER_CENT) * _MICROS_PER_CENT
     return f"budget_usd of {usd_display(enough)} is enough: {how} would keep the other requirements for that"
