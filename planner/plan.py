@@ -105,6 +105,7 @@ def _planned(found: Candidates, broken: Marks, chosen: int | None, best: Best, *
             certificate=over_phases(
                 _certified(question.job, table, front, chosen, best),
                 best.searched,
+                best.nets,
                 len(found.shares),
                 1 if plans_one_configuration(question.job) else question.job.constraints.max_phases,
             ),

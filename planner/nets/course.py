@@ -152,7 +152,7 @@ def share_needed(at_hours: float, last_moment_hours: float, standby_hours: float
 def _notes(netted: Netted) -> tuple[str, ...]:
     run = netted.found.run
     standby = float(netted.columns.run.work_hours[netted.standby])
-    ready, compared = run.length_hours + run.changeover_hours, netted.found
+    ready, compared = run.length_hours + run.changeover_hours, netted.searched
     said = [
         (
             f"at any time the standby is called once the hours left are no more than {ready:.3g} h, for an interval between "

@@ -16,7 +16,7 @@ from planner.phases.columns import PhaseColumns, phase_columns
 from planner.phases.moves import Moves, moves
 from planner.spot.net import NetTerms
 from planner.spot.net_exact import NetRun
-from planner.spot.net_search import CheapestPair, Offered, Spots, Standbys, cheapest_pair
+from planner.spot.net_search import CheapestPair, Offered, PairSearch, Spots, Standbys, cheapest_pair
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,24 +45,48 @@ class Netted:
     spot: int
     standby: int
     found: CheapestPair
+    searched: PairSearch
     start: Start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NetSearch:
+    """The cheapest pair, if there is one, and what is proven of those that were not priced exactly.
+
+    `left_open` of them were only estimated to be dearer; none costs less than `left_open_usd`.
+    """
+
+    best: Netted | None = None
+    left_open: int = 0
+    left_open_usd: float = np.inf
+
+
+#: Where nothing may stand by.
+NO_STANDBY = NetSearch()
 
 
 def cheapest_under_net(found: Candidates, most_micros: float) -> Netted | None:
     """The cheapest pair that costs less than `most_micros` and the budget, or None if there is none."""
+    return search_under_net(found, most_micros).best
+
+
+def search_under_net(found: Candidates, most_micros: float) -> NetSearch:
+    """The cheapest pair that costs less than `most_micros` and the budget, and what is proven of the others."""
     job, table = found.question.job, found.table
     if job.deadline_hours is None or job.constraints.max_phases < 2 or job.objective != "cost":
-        return None
+        return NO_STANDBY
     below_usd = min(most_micros / 1e6, np.inf if job.budget_usd is None else job.budget_usd * (1 + 1e-12))
     # What is in time by itself gains nothing from a net, and is there as a single configuration.
     late = table.bill.hours_kept > job.deadline_hours
     spots = late & (table.bill.cost_usd * (1.0 - _INTERVAL_WITHIN) < below_usd) & (table.cluster_rate > 0)
-    cheapest = None
+    cheapest, left_open, left_open_usd = None, 0, np.inf
     for start, alike in starts(found, spots):
         offered = Offers(found, alike, start)
         if not offered:
             continue
-        best = cheapest_pair(offered.offered, offered.terms, below_usd=below_usd)
+        searched = cheapest_pair(offered.offered, offered.terms, below_usd=below_usd)
+        left_open, left_open_usd = left_open + searched.left_open, min(left_open_usd, searched.left_open_usd)
+        best = searched.best
         if best is None or _too_much_carbon(found, offered, best):
             continue
         below_usd = best.run.usd
@@ -72,9 +96,10 @@ def cheapest_under_net(found: Candidates, most_micros: float) -> Netted | None:
             spot=int(offered.spots[best.spot]),
             standby=int(offered.standbys[best.standby]),
             found=best,
+            searched=searched,
             start=start,
         )
-    return cheapest
+    return NetSearch(best=cheapest, left_open=left_open, left_open_usd=left_open_usd)
 
 
 def starts(found: Candidates, spots: NDArray[np.bool_]) -> list[tuple[Start, NDArray[np.bool_]]]:

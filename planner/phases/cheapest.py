@@ -7,19 +7,24 @@ from planner.candidates.gather import Candidates, over
 from planner.choice import cheapest, cost_micros
 from planner.explain.objectives import plans_one_configuration
 from planner.nets.course import under_net
-from planner.nets.offers import Netted, cheapest_under_net
+from planner.nets.offers import NO_STANDBY, NetSearch, Netted, search_under_net
 from planner.phases.course import Course, in_phases, on_one_configuration
 from planner.phases.search import NOTHING_TO_SEARCH, Phased, Searched, cheapest_in_phases, search_phases
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Best:
-    """The cheapest course, what it was chosen from if it has phases or a standby, and how far the search for phases went."""
+    """The cheapest course, what it was chosen from if it has phases, and how far the searches for phases and standbys went."""
 
     course: Course
     phased: Phased | None = None
     searched: Searched = NOTHING_TO_SEARCH
-    netted: Netted | None = None
+    nets: NetSearch = NO_STANDBY
+
+    @property
+    def netted(self) -> Netted | None:
+        """The pair that the course is, if it is one."""
+        return self.nets.best
 
 
 def cheapest_course(found: Candidates, chosen: int | None) -> Best | None:
@@ -35,12 +40,12 @@ def cheapest_course(found: Candidates, chosen: int | None) -> Best | None:
     limit = limit_micros(found, chosen)
     searched = search_phases(found, limit)
     phased = searched.best
-    netted = cheapest_under_net(found, limit if phased is None else float(phased.found.micros))
-    if netted is not None:
-        return Best(course=under_net(found, netted), searched=searched, netted=netted)
+    nets = search_under_net(found, limit if phased is None else float(phased.found.micros))
+    if nets.best is not None:
+        return Best(course=under_net(found, nets.best), searched=searched, nets=nets)
     if phased is not None:
-        return Best(course=in_phases(found, phased), phased=phased, searched=searched)
-    return None if one is None else Best(course=one, searched=searched)
+        return Best(course=in_phases(found, phased), phased=phased, searched=searched, nets=nets)
+    return None if one is None else Best(course=one, searched=searched, nets=nets)
 
 
 def limit_micros(found: Candidates, chosen: int | None) -> float:

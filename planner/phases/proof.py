@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from catalog.money import usd_display
+from planner.nets.offers import NetSearch
 from planner.optimise.phases import relaxed
 from planner.optimise.single import Certificate, NotProvenError
 from planner.phases.search import Searched
@@ -11,8 +12,10 @@ from planner.phases.search import Searched
 _AGREEMENT = 1e-6
 
 
-def over_phases(certificate: Certificate, searched: Searched, configurations: int, phases: int) -> Certificate:
-    """The certificate with what it says of plans in up to so many phases.
+def over_phases(
+    certificate: Certificate, searched: Searched, nets: NetSearch, configurations: int, phases: int
+) -> Certificate:
+    """The certificate with what it says of plans in up to so many phases, and of plans with a standby.
 
     Raises `NotProvenError` if the linear model of all columns left open allows nothing as cheap as the plan found on
     them, which is a defect.
@@ -45,13 +48,18 @@ def over_phases(certificate: Certificate, searched: Searched, configurations: in
             f"{searched.not_again:,} sequences were compared on each machine's best offers alone: another place of the same "
             "machine, dearer but with a cheaper move, was not tried for them"
         )
-    return replace(_less(certificate, searched), over=tuple(said))
+    if nets.left_open_usd < certificate.objective_usd:
+        said.append(
+            f"only by estimates, from a mean and a variance of their losses, are {nets.left_open:,} more pairs of spot and "
+            f"standby dearer; proven is that none of them costs less than {usd_display(round(nets.left_open_usd * 1e6))}"
+        )
+    return replace(_less(certificate, searched, nets), over=tuple(said))
 
 
-def _less(certificate: Certificate, searched: Searched) -> Certificate:
-    """The bound lowered by what ties within the rounding of bills may leave unsaved."""
+def _less(certificate: Certificate, searched: Searched, nets: NetSearch) -> Certificate:
+    """The bound lowered by what ties within the rounding of bills may leave unsaved, and to that of pairs left open."""
     unsaved = 0.0 if searched.best is None else searched.best.found.unsaved / 1e6
-    if not unsaved:
+    bound = min(certificate.bound_usd - unsaved, nets.left_open_usd)
+    if not bound < certificate.bound_usd:
         return certificate
-    bound = certificate.bound_usd - unsaved
     return replace(certificate, bound_usd=bound, gap=(certificate.objective_usd - bound) / certificate.objective_usd)

@@ -13,11 +13,22 @@ the points.
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.spot.net import NetTerms, Pairs, Segments, deviations, legs_of, passed_by_moments, running_out
+from planner.spot.net import (
+    Estimate,
+    Legs,
+    NetTerms,
+    Pairs,
+    Segments,
+    deviations,
+    legs_of,
+    passed_by_moments,
+    running_out,
+)
 from planner.spot.net_spread import P95, POINTS, Course, Spread
 
 Floats = NDArray[np.float64]
@@ -35,6 +46,8 @@ _LOOKED = np.linspace(0.0, 1.0, 65)
 _NEVER = 0.003
 #: Below this chance of a preemption its moment is as good as uniform, and the formula would cancel.
 _BRIEF = 1e-6
+#: A chance of still being on spot that is none.
+_NOBODY = 1e-13
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,24 +75,16 @@ class NetRun:
     switch_hours: float
 
 
+def net_usd(pairs: Pairs, terms: NetTerms, interval_hours: float) -> float:
+    """What a single pair costs at an interval, as `net_run` says, without its spread."""
+    return float(_exact(pairs, terms, interval_hours).legs.usd[0, 0])
+
+
 def net_run(pairs: Pairs, terms: NetTerms, interval_hours: float) -> NetRun:
     """The exact outcome of a single pair at an interval."""
-    tried = np.array([[interval_hours]])
-    shares, weights = _points(pairs, terms, tried)
-    estimate = deviations(pairs, terms, tried, shares, weights)
-    whole = Segments.of(pairs, terms, tried, estimate.z)
-    runs = _flat(whole)
-    course = _course(runs, float(pairs.rate[0]), terms)
-    legs = legs_of(
-        pairs,
-        terms,
-        whole,
-        estimate,
-        passed=course.passed[None, None],
-        whole=course.whole[None, None],
-        failed=course.failed[None, None],
-    )
-    spread = Spread(pairs, terms, runs, course, estimate=estimate, shares=shares)
+    exact = _exact(pairs, terms, interval_hours)
+    legs, estimate = exact.legs, exact.estimate
+    spread = Spread(pairs, terms, exact.runs, exact.course, estimate=estimate, shares=exact.shares)
     return NetRun(
         usd=float(legs.usd[0, 0]),
         usd_p95=spread.usd_quantile(P95),
@@ -96,6 +101,35 @@ def net_run(pairs: Pairs, terms: NetTerms, interval_hours: float) -> NetRun:
         changeover_hours=float(pairs.changeover_hours[0]),
         switch_hours=spread.called_at,
     )
+
+
+class _Exact(NamedTuple):
+    """A pair at an interval: the points of its estimate's error, its segments and how runs fare there, its legs."""
+
+    shares: Floats
+    estimate: Estimate
+    runs: Segments
+    course: Course
+    legs: Legs
+
+
+def _exact(pairs: Pairs, terms: NetTerms, interval_hours: float) -> _Exact:
+    tried = np.array([[interval_hours]])
+    shares, weights = _points(pairs, terms, tried)
+    estimate = deviations(pairs, terms, tried, shares, weights)
+    whole = Segments.of(pairs, terms, tried, estimate.z)
+    runs = _flat(whole)
+    course = _course(runs, float(pairs.rate[0]), terms)
+    legs = legs_of(
+        pairs,
+        terms,
+        whole,
+        estimate,
+        passed=course.passed[None, None],
+        whole=course.whole[None, None],
+        failed=course.failed[None, None],
+    )
+    return _Exact(shares, estimate, runs, course, legs)
 
 
 def _points(pairs: Pairs, terms: NetTerms, tried: Floats) -> tuple[Floats, Floats]:
@@ -151,10 +185,13 @@ def _course(runs: Segments, rate: float, terms: NetTerms) -> Course:
     alive = np.zeros((len(lattice), POINTS))
     alive[:, 0] = 1.0
     before, passed, called = alive[:, 0].copy(), np.zeros(len(lattice)), []
-    failing = [_failing(alive, runs.slack / lattice, exceeded)]
+    # Where slack does not fall from segment to segment nothing but a failure uses it up.
+    falls = bool((runs.growth < 0).any())
+    failing = [_failing(alive, runs.slack / lattice, exceeded) if falls else before]
     for block in range(1, ends.shape[1]):
         count = ends[:, block] - ends[:, block - 1]
-        if not count.any():
+        # No segment in this block, or nobody left to run it.
+        if not count.any() or before.max() < _NOBODY:
             called.append(np.zeros_like(before))
             failing.append(failing[-1])
             continue
@@ -169,8 +206,8 @@ def _course(runs: Segments, rate: float, terms: NetTerms) -> Course:
         passed += count * before + (now - before) * (count + 1) / 2
         called.append(before - now)
         before = now
-        failing.append(_failing(alive * untilt, (runs.slack + ends[:, block] * runs.growth) / lattice, exceeded))
-    # Where slack does not fall from segment to segment nothing but a failure uses it up.
+        after = runs.slack + ends[:, block] * runs.growth
+        failing.append(_failing(alive * untilt, after / lattice, exceeded) if falls else before)
     counts, chances = np.diff(ends, axis=1), np.stack(failing, axis=1)
     on_failure = counts * chances[:, :-1] + np.maximum(counts - 1, 0.0) * np.diff(chances, axis=1) / 2
     on_failure = np.clip(on_failure, 0.0, np.stack(called, axis=1)).sum(axis=1)

