@@ -10,9 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from catalog.offer import Offer
 from planner.candidates.configurations import Configurations, joined, of_a_share
 from planner.candidates.gather import Candidates, every_offer_of, over
+from planner.candidates.market import Market
 from planner.choice import cheapest, cost_micros
 from planner.phases.cheapest import cheapest_course
 from planner.replan.answer import Holds
@@ -108,26 +111,47 @@ def _slowed(found: Candidates, number: int, factor: float) -> Candidates:
 
 
 def _dearer(found: Candidates, number: int, factor: float) -> Candidates:
-    markets = found.question.markets
-    snapshot = markets[number].snapshot
-    dear = replace(markets[number], snapshot=replace(snapshot, usd_per_hour=snapshot.usd_per_hour * factor))
-    origin = found.question.origin
+    """Everything at the prices of a catalogue in which the one offer costs so many times more."""
+    markets, origin = found.question.markets, found.question.origin
+    offer = markets[number].columns.offer(0)
     question = replace(
         found.question,
-        markets=(*markets[:number], dear, *markets[number + 1 :]),
+        markets=tuple(each if each.owned else _at(each, _places(each, offer), factor) for each in markets),
         origin=None if origin is None else replace(origin, write_usd=origin.write_usd * factor),
     )
     return replace(found, question=question)
 
 
+def _at(market: Market, places: NDArray[np.int64], factor: float) -> Market:
+    if not len(places):
+        return market
+    usd = market.snapshot.usd_per_hour.copy()
+    usd[places] *= factor
+    return replace(market, snapshot=replace(market.snapshot, usd_per_hour=usd))
+
+
+def _places(market: Market, offer: Offer) -> NDArray[np.int64]:
+    """Where an offer stands in a market."""
+    columns, snapshot = market.columns, market.snapshot
+    types = [
+        i
+        for i, each in enumerate(columns.instance_types)
+        if (each.provider, each.name) == (offer.provider, offer.instance_type)
+    ]
+    regions = [i for i, each in enumerate(columns.regions) if each == (offer.provider, offer.region)]
+    there = np.isin(snapshot.type_index, types) & np.isin(snapshot.region_index, regions)
+    kept = [i for i in np.flatnonzero(there).tolist() if columns.offer(int(snapshot.original[i])).key == offer.key]
+    return np.array(kept, np.int64)
+
+
 def _without_its_offer(found: Candidates, rivals: _Rivals) -> _Rivals:
     """The rivals less the same offer, whose price rises too, with the offers of the machine that it kept out."""
-    key = found.question.markets[rivals.number].columns.offer(0).key
+    offer = found.question.markets[rivals.number].columns.offer(0)
     parts, shares = [], []
     for number, market in enumerate(found.question.markets[: rivals.number]):
         table, more = (each.take(each.market == number) for each in (rivals.table, rivals.shares))
-        mine = [place for place in np.unique(more.place).tolist() if _key(found, number, place) == key]
-        for place in mine if not market.owned else ():
+        mine = [] if market.owned else sorted(set(_places(market, offer).tolist()) & set(more.place.tolist()))
+        for place in mine:
             again = every_offer_of(found, number, place)
             known = set(more.place.tolist())
             again = again.take(np.array([each not in known for each in again.place.tolist()], np.bool_))
@@ -136,8 +160,3 @@ def _without_its_offer(found: Candidates, rivals: _Rivals) -> _Rivals:
         parts.append(table)
         shares.append(more)
     return replace(rivals, table=joined(parts), shares=joined(shares))
-
-
-def _key(found: Candidates, number: int, place: int) -> tuple[str, ...]:
-    market = found.question.markets[number]
-    return market.columns.offer(int(market.snapshot.original[place])).key

@@ -3,6 +3,7 @@
 import random
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import cache
 from itertools import product
 
 from catalog.columns import Columns
@@ -56,6 +57,7 @@ def drawn(seed: int, *, up: bool = True) -> Case | None:
     return Case(job, columns, running)
 
 
+@cache
 def as_planned(seed: int, *, confidence: float = 0.9) -> tuple[Planned, Case] | None:
     """A job that runs by its plan, at the pace that the deadline was planned at; None if that is nothing steady."""
     draw = random.Random(f"as planned {seed}")

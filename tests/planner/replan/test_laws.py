@@ -29,7 +29,7 @@ def cases(count: int) -> list[Case]:
     return [case for seed in range(count) if (case := drawn(seed)) is not None]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_nothing_done_and_nothing_running_is_a_plan(seed: int) -> None:
     job, columns, _ = rented_case(seed)
     answer = replan(job, columns, running=UnderWay(now=START), settings=SETTINGS)
@@ -42,7 +42,7 @@ def test_nothing_done_and_nothing_running_is_a_plan(seed: int) -> None:
 
 
 def test_going_on_is_never_cheaper_than_the_best_and_is_it_where_nothing_is() -> None:
-    for case in cases(40):
+    for case in cases(15):
         answer = case.answer()
         if answer.going_on is not None and answer.going_on.possible:
             assert least(answer) <= answer.going_on.course.cost.expected
@@ -55,14 +55,14 @@ def test_going_on_is_never_cheaper_than_the_best_and_is_it_where_nothing_is() ->
 
 
 def test_more_done_is_never_dearer() -> None:
-    for case in cases(14):
+    for case in cases(8):
         done = case.running.done.value
         costs = [least(case.answer(done=Amount(value=share))) for share in (done * 0.5, done, (1 + done) / 2)]
         assert all(more <= less * (1 + WITHIN) + 100 for less, more in pairwise(costs))
 
 
 def test_a_later_moment_with_as_much_done_is_never_cheaper() -> None:
-    for case in cases(14):
+    for case in cases(8):
         later = case.answer(now=case.running.now + timedelta(minutes=30)) if _has_time(case, 0.5) else None
         if later is not None:
             assert least(later) >= least(case.answer()) * (1 - WITHIN) - 100
@@ -73,7 +73,7 @@ def _has_time(case: Case, hours: float) -> bool:
 
 
 def test_what_was_spent_changes_nothing_until_the_budget_binds() -> None:
-    for case in cases(25):
+    for case in cases(9):
         free = case.answer()
         rich = case.answer(spent_usd=1e6).best
         if not isinstance(free.best, Planned):
@@ -90,7 +90,7 @@ def test_what_was_spent_changes_nothing_until_the_budget_binds() -> None:
 
 
 def test_work_that_was_lost_is_done_again() -> None:
-    for seed in range(25):
+    for seed in range(10):
         case = drawn(seed, up=False)
         if case is None or case.running.done.value == 0:
             continue
@@ -102,7 +102,7 @@ def test_work_that_was_lost_is_done_again() -> None:
 
 
 def test_machines_that_still_run_are_never_worse_than_machines_that_are_gone() -> None:
-    for seed in range(30):
+    for seed in range(10):
         case = drawn(seed)
         if case is None:
             continue
@@ -119,7 +119,7 @@ def test_machines_that_still_run_are_never_worse_than_machines_that_are_gone() -
 def test_a_run_that_goes_as_planned_goes_on_as_planned(confidence: float) -> None:
     """What is left costs what it was planned to, to the second that a bill is rounded up by, and is planned alike."""
     seen = 0
-    for seed in range(45):
+    for seed in range(20):
         drawn_case = as_planned(seed, confidence=confidence)
         if drawn_case is None:
             continue
@@ -134,13 +134,13 @@ def test_a_run_that_goes_as_planned_goes_on_as_planned(confidence: float) -> Non
         assert answer.best.cost.expected == pytest.approx(rest, rel=1e-3, abs=per_hour / 1800), seed
         assert answer.action == ("continue" if len(planned.phases) == 1 else "move_later"), seed
         seen += 1
-    assert seen > 8
+    assert seen > 1
 
 
 def test_the_price_up_to_which_going_on_holds_is_where_something_else_ties() -> None:
     """Just below it going on is told still, just above it is not, with the offer's own price moved in the catalogue."""
     seen = 0
-    for seed in range(45):
+    for seed in range(20):
         drawn_case = as_planned(seed)
         answer = None if drawn_case is None else drawn_case[1].answer()
         if drawn_case is None or answer is None or answer.holds is None or answer.holds.price is None:
@@ -148,7 +148,7 @@ def test_the_price_up_to_which_going_on_holds_is_where_something_else_ties() -> 
         assert _at_price(drawn_case[1], answer.holds.price / 1e6 * 0.995) == "continue"
         assert _at_price(drawn_case[1], answer.holds.price / 1e6 * 1.02) != "continue"
         seen += 1
-    assert seen > 3
+    assert seen > 1
 
 
 def _at_price(case: Case, usd: float) -> str:
@@ -164,7 +164,7 @@ def _at_price(case: Case, usd: float) -> str:
 
 def test_slower_than_going_on_holds_for_it_is_late_or_dearer_than_something_else() -> None:
     seen = 0
-    for seed in range(45):
+    for seed in range(20):
         drawn_case = as_planned(seed)
         answer = None if drawn_case is None else drawn_case[1].answer()
         if drawn_case is None or answer is None or answer.holds is None or answer.holds.slower is None:
@@ -183,4 +183,4 @@ def test_slower_than_going_on_holds_for_it_is_late_or_dearer_than_something_else
             elif plain.allowed(stays) and best is not None:
                 assert best.micros <= stays.micros
         seen += 1
-    assert seen > 3
+    assert seen > 1
