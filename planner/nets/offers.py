@@ -23,6 +23,8 @@ Ints = NDArray[np.int64]
 
 #: Young's interval is near the best, not it: the bill of spot alone is a bound for pairs but for this.
 _INTERVAL_WITHIN = 0.01
+#: What rounding both legs to whole micro-dollars may take off.
+_ROUNDING_USD = 2e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +77,8 @@ def search_under_net(found: Candidates, most_micros: float) -> NetSearch:
     job, table = found.question.job, found.table
     if job.deadline_hours is None or job.constraints.max_phases < 2 or job.objective != "cost":
         return NO_STANDBY
-    below_usd = min(most_micros / 1e6, np.inf if job.budget_usd is None else job.budget_usd * (1 + 1e-12))
+    # What is stated is in whole micro-dollars, leg by leg: who makes a course of it holds that against the budget.
+    below_usd = min(most_micros / 1e6, np.inf if job.budget_usd is None else job.budget_usd + _ROUNDING_USD)
     # What is in time by itself gains nothing from a net, and is there as a single configuration.
     late = table.bill.hours_kept > job.deadline_hours
     spots = late & (table.bill.cost_usd * (1.0 - _INTERVAL_WITHIN) < below_usd) & (table.cluster_rate > 0)

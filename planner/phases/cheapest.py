@@ -41,11 +41,19 @@ def cheapest_course(found: Candidates, chosen: int | None) -> Best | None:
     searched = search_phases(found, limit)
     phased = searched.best
     nets = search_under_net(found, limit if phased is None else float(phased.found.micros))
-    if nets.best is not None:
-        return Best(course=under_net(found, nets.best), searched=searched, nets=nets)
+    course = None if nets.best is None else under_net(found, nets.best)
+    if course is not None and _within_budget(found, course):
+        return Best(course=course, searched=searched, nets=nets)
+    nets = replace(nets, best=None)
     if phased is not None:
         return Best(course=in_phases(found, phased), phased=phased, searched=searched, nets=nets)
     return None if one is None else Best(course=one, searched=searched, nets=nets)
+
+
+def _within_budget(found: Candidates, course: Course) -> bool:
+    """Whether a course costs no more than the budget, both as they are stated."""
+    budget = found.question.job.budget_usd
+    return budget is None or course.cost.expected / 1e6 <= budget
 
 
 def limit_micros(found: Candidates, chosen: int | None) -> float:

@@ -208,6 +208,12 @@ def test_a_plan_with_a_standby_adds_up() -> None:
         assert without.extra > 0
 
 
+def test_an_interval_between_checkpoints_is_not_said_to_be_that_of_young_where_a_standby_may_ask_for_a_shorter_one() -> None:
+    for _, _, outcome in some_plans():
+        assert not any("Young/Daly" in each for each in outcome.assumptions)
+        assert any("the best of Young's interval and halves of it" in each for each in outcome.assumptions)
+
+
 def test_the_document_says_who_stands_by_how_likely_and_until_when() -> None:
     for _, _, outcome in some_plans():
         spot, standby = document(outcome, {}, version="x")["plan"]["phases"]
@@ -242,6 +248,13 @@ def test_nothing_stands_by_without_a_deadline_or_leave_to_move() -> None:
         replace(job, objective="time"),
     ):
         assert cheapest_under_net(found_for(other, columns), float("inf")) is None
+
+
+def test_what_a_plan_with_a_standby_is_said_to_cost_is_budget_enough_for_it() -> None:
+    for job, columns, outcome in some_plans():
+        again = plan(replace(job, budget_usd=outcome.cost.expected / 1e6), columns, settings=SETTINGS)
+        assert isinstance(again, Planned)
+        assert again.phases == outcome.phases
 
 
 def test_a_budget_below_every_pair_leaves_none() -> None:
