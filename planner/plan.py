@@ -148,7 +148,7 @@ def _assumptions(found: Candidates, course: Course) -> tuple[str, ...]:
     said = [*objective_notes(job), *course.notes]
     for phase in course.phases:
         about = place_notes(job, phase.choice) + _about_market(found, phase)
-        said += assumptions(question, phase, about)
+        said += assumptions(question, phase, about, alone=course.phases[-1].role != "standby")
     if job.constraints.max_phases > 1 and not plans_one_configuration(job):
         said.append(_ON_ONE)
     return tuple(dict.fromkeys(said))

@@ -19,8 +19,11 @@ MOST_NAMES = 5
 STALE_AFTER_DAYS = 90
 
 
-def assumptions(question: Question, phase: Phase, notes: tuple[str, ...]) -> tuple[str, ...]:
-    """What the plan takes for granted, most consequential first; `notes` are those of the chosen place."""
+def assumptions(question: Question, phase: Phase, notes: tuple[str, ...], *, alone: bool) -> tuple[str, ...]:
+    """What the plan takes for granted, most consequential first; `notes` are those of the chosen place.
+
+    `alone` says that no standby is there, for whose sake checkpoints may be written more often than is best without one.
+    """
     job, work, settings = question.job, question.work, question.settings
     said = [
         *job.assumptions,
@@ -37,7 +40,7 @@ def assumptions(question: Question, phase: Phase, notes: tuple[str, ...]) -> tup
         said.append("data.location is not given: no egress is counted")
     if phase.checkpoint_interval_hours is not None:
         saves = phase.checkpoint_interval_hours < phase.hours_with_goodput
-        often = f"a checkpoint every {phase.checkpoint_interval_hours:.2g} h (Young/Daly)"
+        often = f"a checkpoint every {phase.checkpoint_interval_hours:.2g} h" + (" (Young/Daly)" if alone else "")
         said.append(
             f"preemptions are independent, {phase.interruptions_per_hour:.3g} per node-hour; "
             f"{often if saves else 'no checkpoint pays off before the end'} and {settings.restart_hours:g} h per restart"

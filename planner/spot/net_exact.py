@@ -190,24 +190,24 @@ def _course(runs: Segments, rate: float, terms: NetTerms) -> Course:
     failing = [_failing(alive, runs.slack / lattice, exceeded) if falls else before]
     for block in range(1, ends.shape[1]):
         count = ends[:, block] - ends[:, block - 1]
-        # No segment in this block, or nobody left to run it.
-        if not count.any() or before.max() < _NOBODY:
-            called.append(np.zeros_like(before))
-            failing.append(failing[-1])
-            continue
-        alive = np.fft.irfft(np.fft.rfft(alive) * np.exp(count[:, None] * segment), POINTS)
-        # Slack that grows in a block is taken at its middle: losses come anywhere in it.
-        last = ends[:, block] - 1 - np.where(runs.growth > 0, np.maximum(count - 1, 0.0) / 2, 0.0)
-        slack = np.maximum(runs.slack + last * runs.growth, -lattice)
-        inside = at <= (slack / lattice + 1e-6)[:, None]
-        # No segment in this block: nothing to be late with.
-        alive = np.where(inside | (count == 0)[:, None], np.maximum(alive, 0.0), 0.0)
-        now = np.minimum(alive @ untilt, before)
+        # Only rows with a segment in this block, and somebody left to run it.
+        on = np.flatnonzero((count > 0) & (before > _NOBODY))
+        now, fails = before.copy(), failing[-1]
+        if len(on):
+            some = np.fft.irfft(np.fft.rfft(alive[on]) * np.exp(count[on, None] * segment[on]), POINTS)
+            # Slack that grows in a block is taken at its middle: losses come anywhere in it.
+            last = ends[on, block] - 1 - np.where(runs.growth[on] > 0, (count[on] - 1) / 2, 0.0)
+            slack = np.maximum(runs.slack[on] + last * runs.growth[on], -lattice[on])
+            some = np.where(at <= (slack / lattice[on] + 1e-6)[:, None], np.maximum(some, 0.0), 0.0)
+            now[on] = np.minimum(some @ untilt, before[on])
+            alive[on] = some
+            if falls:
+                after, fails = runs.slack[on] + ends[on, block] * runs.growth[on], fails.copy()
+                fails[on] = _failing(some * untilt, after / lattice[on], exceeded[on])
         passed += count * before + (now - before) * (count + 1) / 2
         called.append(before - now)
+        failing.append(fails)
         before = now
-        after = runs.slack + ends[:, block] * runs.growth
-        failing.append(_failing(alive * untilt, after / lattice, exceeded) if falls else before)
     counts, chances = np.diff(ends, axis=1), np.stack(failing, axis=1)
     on_failure = counts * chances[:, :-1] + np.maximum(counts - 1, 0.0) * np.diff(chances, axis=1) / 2
     on_failure = np.clip(on_failure, 0.0, np.stack(called, axis=1)).sum(axis=1)

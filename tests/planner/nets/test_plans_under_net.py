@@ -208,7 +208,9 @@ def test_a_plan_with_a_standby_adds_up() -> None:
         assert without.extra > 0
 
 
-def test_an_interval_between_checkpoints_is_not_said_to_be_that_of_young_where_a_standby_may_ask_for_a_shorter_one() -> None:
+def test_an_interval_between_checkpoints_is_not_said_to_be_that_of_young_where_a_standby_may_ask_for_a_shorter_one() -> (
+    None
+):
     for _, _, outcome in some_plans():
         assert not any("Young/Daly" in each for each in outcome.assumptions)
         assert any("the best of Young's interval and halves of it" in each for each in outcome.assumptions)
