@@ -2,13 +2,14 @@
 
     1. each job in turn takes what is cheapest                              (construct)
     2. prices rise on what is short, to those of the linear relaxation      (prices, relaxation)
-    3. ruin and recreate, led by the prices                                 (improve)
-    4. cuts, which raise the bound and mend the prices                      (cuts, relaxation)
-    5. few columns left: the model of the likely ones, then of all that the bound does not exclude, in HiGHS
+    3. too many columns for step 6: what the relaxation is surest of is placed, and it is solved anew  (dive)
+    4. ruin and recreate, led by the prices                                 (improve)
+    5. cuts, which raise the bound and mend the prices                      (cuts, relaxation)
+    6. few columns left: the model of the likely ones, then of all that the bound does not exclude, in HiGHS
                                                                             (planner.optimise.time_indexed)
-    6. too many for that: exact neighbourhoods of related jobs              (neighbourhood)
+    7. too many for that: exact neighbourhoods of related jobs              (neighbourhood)
 The bound is the better of what the prices prove over all columns and what HiGHS proves. A column whose reduced cost
-lies above its job's least by more than the gap is in no better plan, and is left out of the models of step 5. Cuts are for
+lies above its job's least by more than the gap is in no better plan, and is left out of the models of step 6. Cuts are for
 portfolios of which few enough columns are left: over wide pools they raise the bound by next to nothing.
 
 With an iteration limit the result rests on the seed alone; with a time limit it says how many iterations were done.
@@ -23,6 +24,7 @@ import numpy as np
 from planner.optimise.time_indexed import Solved
 from planner.portfolio.check import violations
 from planner.portfolio.construct import by_regret, fill
+from planner.portfolio.dive import dive
 from planner.portfolio.improve import Improver
 from planner.portfolio.instance import Floats, Instance, Ints
 from planner.portfolio.neighbourhood import Neighbourhoods
@@ -34,7 +36,7 @@ from planner.portfolio.timetable import Timetable, as_plan
 #: A plan within this share of the bound is proven: HiGHS' own tolerances are of this size.
 PROVEN = 1e-6
 #: Shares of the time limit at which stages end, where HiGHS can take what is left of the model or not.
-PRICES_UNTIL, RELAXED_UNTIL, CUTS_UNTIL = 0.1, 0.5, 0.6
+PRICES_UNTIL, RELAXED_UNTIL, DIVED_UNTIL, CUTS_UNTIL = 0.1, 0.5, 0.55, 0.6
 IMPROVE_UNTIL = {True: 0.2, False: 0.85}
 LIKELY_UNTIL = 0.6
 #: Ruin and recreate gets at least this share, where the relaxation took long of a short limit.
@@ -45,8 +47,9 @@ LIKELY = 0.05
 MOST_COLUMNS_WHOLE = 40_000
 #: Steps of ascent: enough that the columns which look cheap then are those to begin with.
 STEPS = 60
-#: Annealing begins at this share of a job's mean cost and ends at a hundredth of it.
-TEMPERATURE, COOLING = 0.2, 0.01
+#: Annealing begins at this share of a job's mean cost and ends at that share of it, where the model is small and where
+#: it is large: there no time is left to mend what a hot start breaks.
+TEMPERATURE, COOLING = {True: 0.2, False: 0.01}, {True: 0.01, False: 0.05}
 
 
 class WrongPlanError(RuntimeError):
@@ -99,7 +102,15 @@ class _Search:
         self.table = Timetable(instance, self.columns)
         self.seed = limits.seed
         self.best, self.best_usd, self.bound_usd = self.table.column.copy(), self.table.cost_usd, 0.0
-        stages = ("prices", "ruin and recreate", "rounds of cuts", "likely columns", "neighbourhoods", "whole model")
+        stages = (
+            "prices",
+            "dive",
+            "ruin and recreate",
+            "rounds of cuts",
+            "likely columns",
+            "neighbourhoods",
+            "whole model",
+        )
         self.done = dict.fromkeys(stages, 0)
         self.first_plan_s = 0.0
 
@@ -107,6 +118,7 @@ class _Search:
         self._construct()
         if len(self.columns) and not self._proven():
             self._relax()
+            self._dive()
             improver = self._improve()
             self._cut()
             if self._few():
@@ -165,18 +177,29 @@ class _Search:
         np.maximum.at(surest, self.columns.job, self.relaxation.x)
         return np.argsort(-surest, kind="stable")
 
+    def _dive(self) -> None:
+        if self._proven() or self._few() or self._over(DIVED_UNTIL):
+            return
+        self.table.load(np.full(self.instance.jobs, -1, np.int64))
+        relaxation = self.relaxation
+        self.done["dive"] = dive(
+            self.instance, self.table, relaxation.answered, relaxation.x, lambda: self._over(DIVED_UNTIL)
+        )
+        self._take(self.table.column, self.table.cost_usd, "dive")
+
     def _improve(self) -> Improver:
         self.table.load(self.best)
         improver = Improver(self.instance, self.columns, self.table, self.seed)
         improver.guide(self.relaxation.answered)
         begin, number = self._share(), 0
+        hot, cool = TEMPERATURE[self._few()], COOLING[self._few()]
         end = max(IMPROVE_UNTIL[self._few()], min(begin + LEAST_IMPROVE, 1.0))
         while not self._proven() and (self._most is None or number < self._most) and not self._over(end):
             passed = (self._share() - begin) / (end - begin) if self._limit else 0.0
             if self._most is not None:
                 passed = max(passed, number / self._most)
             mean = improver.best_usd / self.instance.jobs
-            improver.step(TEMPERATURE * mean * COOLING**passed)
+            improver.step(hot * mean * cool**passed)
             number += 1
             if number % 200 == 0:
                 self._take(improver.best, improver.best_usd, "ruin and recreate")
