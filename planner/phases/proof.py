@@ -40,7 +40,7 @@ def over_phases(
         if model.usd < float("inf"):
             said.append(
                 f"a linear model of those {model.columns}, without moves, minimum bills and rounding, allows no less than "
-                f"{usd_display(round(model.usd * 1e6))} ({model.solver})"
+                f"{usd_display(round(model.usd * 1e6))} ({model.solver}){_beside_a_standby(nets, model.usd, certificate)}"
             )
         certificate = replace(certificate, milliseconds=certificate.milliseconds + model.milliseconds)
     if searched.not_again:
@@ -54,6 +54,13 @@ def over_phases(
             f"standby dearer; proven is that none of them costs less than {usd_display(round(nets.left_open_usd * 1e6))}"
         )
     return replace(_less(certificate, searched, nets), over=tuple(said))
+
+
+def _beside_a_standby(nets: NetSearch, usd: float, certificate: Certificate) -> str:
+    """Why a plan may cost less than the linear model allows."""
+    if nets.best is None or usd <= certificate.objective_usd:
+        return ""
+    return "; this plan is cheaper since its second machines run only where the first fall behind"
 
 
 def _less(certificate: Certificate, searched: Searched, nets: NetSearch) -> Certificate:

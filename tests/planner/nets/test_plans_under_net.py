@@ -252,6 +252,19 @@ def test_nothing_stands_by_without_a_deadline_or_leave_to_move() -> None:
         assert cheapest_under_net(found_for(other, columns), float("inf")) is None
 
 
+def test_a_linear_model_of_phases_that_allows_nothing_as_cheap_is_explained() -> None:
+    told = 0
+    for _, _, outcome in some_plans():
+        certificate = outcome.proof.certificate
+        for each in certificate.over:
+            if "linear model" in each:
+                least = float(each.split("$")[1].split()[0].replace(",", ""))
+                beaten = least > certificate.objective_usd + 0.01
+                assert ("only where the first fall behind" in each) or not beaten
+                told += beaten
+    assert told
+
+
 def test_what_a_plan_with_a_standby_is_said_to_cost_is_budget_enough_for_it() -> None:
     for job, columns, outcome in some_plans():
         again = plan(replace(job, budget_usd=outcome.cost.expected / 1e6), columns, settings=SETTINGS)
