@@ -30,7 +30,14 @@ def render_answer(answer: Part) -> Group:
 def render_plan(plan: Part, meta: Part) -> Group:
     """Every section of a plan, the most important first."""
     schedule = render_schedule([phase for phase in plan["phases"] if not is_standby(phase)], plan.get("start"))
-    parts: list[RenderableType] = [*_headline(plan), *_cost(plan), *schedule, *_certificate(plan), *_certainty(plan)]
+    parts: list[RenderableType] = [
+        *_headline(plan),
+        *_cost(plan),
+        *schedule,
+        *_worth(plan),
+        *_certificate(plan),
+        *_certainty(plan),
+    ]
     behind = any(is_standby(phase) for phase in plan["phases"])
     for phase in plan["phases"]:
         parts += render_standby(phase) if is_standby(phase) else _phase(phase, behind=behind)
@@ -40,6 +47,19 @@ def render_plan(plan: Part, meta: Part) -> Group:
     parts += [*_sensitivity(plan), *_prices(plan, meta), *sentences(plan)]
     parts.append(footer(f"plan {plan['id']}, prices of snapshot {plan['snapshot_id']}"))
     return Group(*parts)
+
+
+def _worth(plan: Part) -> list[RenderableType]:
+    """What moves or a standby save over the best configuration by itself; nothing for a plan that is one."""
+    if len(plan["phases"]) < 2:
+        return []
+    alone = next((each for each in plan.get("alternatives") or () if each["label"] == "without a move"), None)
+    if alone is None or not (alone.get("meets_deadline", True) and alone.get("meets_budget", True)):
+        return [*bullets(["no configuration by itself keeps the requirements"])]
+    saved, cost = float(alone["extra_usd"]), float(alone["cost_usd"])
+    part = "less than 0.1 %" if saved < cost / 1000 else percent(saved / cost, 1)
+    name = f"{rented(alone)}, {place(alone)}"
+    return [*bullets([f"this saves {usd(alone['extra_usd'])} ({part}) over {name} from start to end"])]
 
 
 def sentences(answer: Part) -> list[RenderableType]:

@@ -2,9 +2,10 @@
 
 import io
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 
 from api.render.phases import render_schedule
+from api.render.plan import _worth
 
 FIRST = {
     "provider": "aws",
@@ -38,12 +39,16 @@ SECOND = FIRST | {
 }
 
 
-def text(*phases: dict[str, object]) -> str:
+def said(*parts: RenderableType) -> str:
     console = Console(file=io.StringIO(), width=300)
-    console.print(Group(*render_schedule(phases)))
+    console.print(Group(*parts))
     written = console.file
     assert isinstance(written, io.StringIO)
     return written.getvalue()
+
+
+def text(*phases: dict[str, object]) -> str:
+    return said(*render_schedule(phases))
 
 
 def test_a_plan_that_never_moves_has_no_schedule() -> None:
@@ -58,19 +63,31 @@ def test_every_phase_has_a_row_with_its_start_share_and_cost() -> None:
 
 
 def test_a_move_says_what_is_written_where_it_goes_and_what_that_costs() -> None:
-    said = " ".join(text(FIRST, SECOND).split())
+    told = " ".join(text(FIRST, SECOND).split())
     for part in ("checkpoint of 96.4 GB", "goes to gcp us-central1", "200 GB of data", "$12.70 of egress"):
-        assert part in said
+        assert part in told
 
 
 def test_machines_are_given_back_when_their_phase_ends_not_when_the_window_of_the_next_opens() -> None:
     waits = SECOND | {"starts_at": "2026-11-24T18:00:00Z", "hours": 64.0}
-    said = " ".join(text(FIRST, waits).split())
-    assert "at 2026-11-22 14:00 UTC, p5.48xlarge in aws us-east-1 use1-az4 has written" in said
-    assert "reads it and goes on at 2026-11-24 18:00 UTC" in said
+    told = " ".join(text(FIRST, waits).split())
+    assert "at 2026-11-22 14:00 UTC, p5.48xlarge in aws us-east-1 use1-az4 has written" in told
+    assert "reads it and goes on at 2026-11-24 18:00 UTC" in told
     row = next(line for line in text(FIRST, waits).splitlines() if "37.6 %" in line)
     assert "12 h" in row
     assert "64 h" not in row
+
+
+def test_a_plan_with_moves_says_what_they_save_or_that_nothing_else_would_do() -> None:
+    alone = FIRST | {"label": "without a move", "extra_usd": "12.00", "cost_usd": "1200.00"}
+    alone |= {"meets_deadline": True, "meets_budget": True}
+    plan = {"phases": [FIRST, SECOND], "alternatives": [alone]}
+    assert "saves $12.00 (1.0 %) over 2 x p5.48xlarge, aws us-east-1 use1-az4, spot" in said(*_worth(plan))
+    little = plan | {"alternatives": [alone | {"extra_usd": "0.01"}]}
+    assert "$0.01 (less than 0.1 %)" in said(*_worth(little))
+    late = plan | {"alternatives": [alone | {"meets_deadline": False}]}
+    assert "no configuration by itself keeps the requirements" in said(*_worth(late))
+    assert _worth({"phases": [FIRST]}) == []
 
 
 def test_within_a_region_no_egress_is_spoken_of() -> None:
