@@ -3,7 +3,7 @@
 import pytest
 
 from planner.answer import Planned
-from tests.planner.replan.plain import After, drawn
+from tests.planner.replan.plain import After, as_planned, drawn
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -34,4 +34,7 @@ def test_some_of_these_cases_say_each_of_the_things_that_can_be_said() -> None:
             case = drawn(seed, up=up)
             if case is not None:
                 said.add(case.answer().action)
+        planned = as_planned(seed)
+        if planned is not None:
+            said.add(planned[1].answer().action)
     assert {"continue", "move", "move_later", "restart", "none"} <= said
