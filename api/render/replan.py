@@ -26,6 +26,10 @@ _ACTIONS = {
 }
 
 
+#: A share that would be shown as none.
+_LEAST_SHARE = 5e-4
+
+
 def render_replan(answer: Part) -> Group:
     """Every section of the answer, the advice first."""
     found = answer["replan"]
@@ -111,7 +115,8 @@ def _chance(probability: float | None) -> str:
 def _best(best: Part) -> list[RenderableType]:
     """The phases from now, each with when it starts, and the proof."""
     parts: list[RenderableType] = []
-    rows = [_phase(each) for each in best["phases"] if not is_standby(each)]
+    # A moment of going on before a move is no phase to tell people of.
+    rows = [_phase(each) for each in best["phases"] if not is_standby(each) and each["share"] >= _LEAST_SHARE]
     titles = ("from", "on", "of what is left", "time", "cost", "brought along")
     parts += [heading("The best plan from now"), listing(titles, rows, right=(2, 3, 4))]
     for each in best["phases"]:
