@@ -23,7 +23,7 @@ spot, between two segments, since each segment saved takes U / n off its work an
 
 a_i = P(L_i <= S_i) by `losses` where the slack does not grow. Where it does (a standby slower than spot), runs may cross
 S_i and be back within it later, and the least of those so far is taken, which is in the pair's favour: the search
-(`net_search`) prices all that could be best exactly. Mixed over z up to the largest at which the standby is in time; beyond, the standby is called after the first interval, to be late. As in
+(`net_search`) prices what is near the best exactly, and leaves open what moments alone rule out. Mixed over z up to the largest at which the standby is in time; beyond, the standby is called after the first interval, to be late. As in
 every bill of a plan, hours of work are stated at the estimate itself: sums over f are divided by its mean. Each leg is
 billed in whole steps of its expected hours given that it runs.
 """

@@ -39,8 +39,8 @@ _TILT = 18.0
 _EVEN, _FACTORS = 16, 16
 #: Points by Gauss and Legendre below, inside and above the range of deviations in which runs may or may not be rescued.
 _PANELS = (7, 9, 5)
-#: So many in it where segments are few: each that the estimate's error adds to a run is a step.
-_FEW, _FINER = 40, 33
+#: So many where segments are few: each that the estimate's error adds to a run, or lets it pass, is a step.
+_FEW, _FINER = 40, (19, 33, 13)
 #: Shares of the deviations in time at which moments look for that range, and chances that count as never and always.
 _LOOKED = np.linspace(0.0, 1.0, 65)
 _NEVER = 0.003
@@ -143,7 +143,7 @@ def _points(pairs: Pairs, terms: NetTerms, tried: Floats) -> tuple[Floats, Float
         edges[1:1] = [float(_LOOKED[max(low, 0)]), float(_LOOKED[min(high, len(_LOOKED) - 1)])]
     below, inside, above = _PANELS
     if pairs.work_hours[0] < _FEW * tried[0, 0]:
-        inside = _FINER
+        below, inside, above = _FINER
     counts = (below, inside, above) if len(edges) > 2 else (below + inside + above,)
     shares, weights = [], []
     for count, begins, ends in zip(counts, edges[:-1], edges[1:], strict=True):

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from planner.spot.net import NetTerms, Pairs, outcomes
 from planner.spot.net_exact import net_run
+from planner.verify.simulated import simulated
 from tests.planner.spot.nets import a_pair, simulate, terms
 
 RUNS = 3000
@@ -67,3 +68,11 @@ def test_a_restart_is_spared_only_where_a_failure_calls_the_standby() -> None:
     assert second.spot_hours == pytest.approx(first.spot_hours, abs=1e-4)
     seen = outcomes(pair, long)
     assert seen.spot_hours[0] == pytest.approx(net_run(pair, long, seen.interval_hours[0]).spot_hours, rel=0.02)
+
+
+@pytest.mark.parametrize("deadline", [1.5, 1.7, 1.9, 2.1, 2.3, 2.5])
+def test_a_run_of_few_segments_is_priced_by_whole_ones_whatever_the_error_of_the_estimate(deadline: float) -> None:
+    """How many segments are passed before the standby is called steps up and down with the estimate's error."""
+    pair, asked = a_pair(work=3.2, standby_work=0.8, sigma=0.4, rate=0.002, write=0.02), terms(deadline=deadline)
+    seen = simulated(pair, asked, 0.4).spot_hours
+    assert seen.allows(net_run(pair, asked, 0.4).spot_hours)
