@@ -14,8 +14,8 @@ Path = tuple[str | int, ...]
 
 #: Answers show nine significant digits: the last may be one off.
 SHOWN = 1.5e-8
-#: A whole micro-dollar may be rounded the other way, and sums of doubles differ in the last digits.
-ONE_MICRO = 1.0
+#: Half of a whole micro-dollar is rounded away, and sums of doubles differ in the last digits.
+ONE_MICRO = 0.6
 SUMS = 1e-11
 _MONEY = re.compile(r"-?[0-9]{1,15}\.[0-9]{2,6}")
 #: More than these help nobody; the others are counted.
@@ -129,13 +129,14 @@ class Ledger:
             self._add(check, path, value, float(f"{found:.9g}"), why)
 
     def is_money(self, check: str, path: Path, found: float | None, why: str, *, relative: float = SUMS) -> None:
-        """The money at the path is `found` micro-dollars, or null where that is None."""
+        """The money at the path is `found` micro-dollars, or null where that is None; exactly so where `relative` is 0."""
         value = self.value(*path)
         if value is None or found is None:
             self.is_same(check, path, None if found is None else usd_text(round(found)), why)
             return
         self._tick(check, path)
-        if abs(self.micros(*path) - found) > ONE_MICRO + relative * abs(found):
+        room = ONE_MICRO + relative * abs(found) if relative else 0.0
+        if abs(self.micros(*path) - found) > room:
             self._add(check, path, value, usd_text(round(found)), why)
 
     def is_same(self, check: str, path: Path, found: Any, why: str) -> None:
@@ -170,7 +171,9 @@ class Ledger:
             self._tick(check, path)
 
     def trust(self, *paths: Path) -> None:
-        """Everything under these paths is believed."""
+        """Everything under these paths is believed, if it is there: a document that lacks it was cut."""
+        for path in paths:
+            self.value(*path)
         self._trusted += paths
 
     def _tick(self, check: str, path: Path) -> None:

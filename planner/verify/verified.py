@@ -11,14 +11,18 @@ from planner.verify.planned import check_planned
 from planner.verify.report import Verification
 
 #: Believed in every document: what was asked, under which assumptions, and prose.
-INPUTS = (("job",), ("settings",), ("learned",), ("version",), ("snapshot_id",), ("id",), ("inventory",))
-PROSE = (("assumptions",), ("warnings",), ("certificate", "solver"), ("certificate", "over"))
+INPUTS = (("job",), ("settings",), ("version",), ("snapshot_id",), ("id",))
+#: What only some documents have: what past runs taught, own machines, and how a search for phases went.
+SOME = (("learned",), ("inventory",), ("certificate", "over"))
+PROSE = (("warnings",),)
+PROSE_OF_A_PLAN = (("assumptions",), ("certificate", "solver"))
 TAKEN = (
     "the job, the settings and what past runs taught, as the document states them: they are what was asked",
     "the estimator's time, spread, memory and layout of every machine, and the job's FLOPs, bytes and parameters",
     "the prices, interruption rates and hardware in the snapshot, and the catalogue's tables of storage, egress, power and grid",
     "that the rates of own machines are those of the inventory given",
     "that no other pair of interruptible machines and standby is cheaper, and that a fallback is the best there is",
+    "differences that rounding explains: 1.5e-8 of a number, a micro-dollar of a sum, up to 1e-5 of a standby or fallback",
     "the sentences under the plan, those on how the search for phases went, and the name of the solver",
 )
 
@@ -32,7 +36,7 @@ def verified(claim: Claim, columns: Columns, *, owned: tuple[OwnedMachine, ...] 
     owned = machines_of(claim, owned)
     context = context_of(claim, columns, owned)
     ledger = context.ledger
-    ledger.trust(*INPUTS, *PROSE)
+    ledger.trust(*INPUTS, *PROSE, *(PROSE_OF_A_PLAN if claim.planned else ()), *(at for at in SOME if ledger.has(*at)))
     identity(context)
     _snapshot(context)
     covers = check_planned(context) if claim.planned else check_infeasible(context)

@@ -97,7 +97,7 @@ def one_machine_in_many_places(draw: random.Random) -> tuple[Columns, TrainingJo
     return columns_of("drawn", OBSERVED, [machine], offers), job
 
 
-@pytest.mark.parametrize("seed", (*range(10), 183))
+@pytest.mark.parametrize("seed", [*range(10), 183])
 def test_an_offer_is_left_out_only_for_a_single_one_that_is_better_in_everything(seed: int) -> None:
     columns, job = one_machine_in_many_places(random.Random(seed))
     least = min(each.usd for each in every_configuration(job, columns, SETTINGS))

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from catalog.errors import UnusableInput
 from planner.job import Constraints, DataSource, Preset, TrainingJob
 from planner.settings import Credit, Discount, PlannerSettings
 from planner.verify.report import Verification
@@ -80,6 +81,27 @@ def test_every_number_of_an_answer_is_named_when_it_is_changed(answer: Document)
         if not named:
             missed.append((figure(path), sorted(wrong)))
     assert missed == []
+
+
+@pytest.mark.parametrize("answer", [PLANNED, INFEASIBLE], ids=["planned", "infeasible"])
+def test_every_sum_is_named_when_it_is_one_micro_dollar_off(answer: Document) -> None:
+    # What is proven to so many digits alone, by a solver or a model.
+    proven = ("certificate", "fallback", "sensitivity")
+    sums = [(path, value) for path, value in answered(answer) if isinstance(value, str) and path[0] not in proven]
+    assert len(sums) >= 2
+    for path, value in sums:
+        assert isinstance(value, str)
+        wrong = names(judged(tampered(answer, path, f"{float(value) + 1e-6:.6f}")))
+        assert any(figure(path).startswith(each) or each.startswith(figure(path)) for each in wrong), (path, value)
+
+
+@pytest.mark.parametrize("path", [("certificate", "solver"), ("assumptions",), ("warnings",)])
+def test_a_part_that_was_cut_out_is_missed_even_where_what_it_says_is_believed(path: Path) -> None:
+    body = {name: dict(each) if isinstance(each, dict) else each for name, each in PLANNED["plan"].items()}
+    here = body if len(path) == 1 else body[path[0]]
+    del here[path[-1]]
+    with pytest.raises(UnusableInput, match="is missing"):
+        judged(with_id(PLANNED | {"plan": body}))
 
 
 @pytest.mark.parametrize("answer", [PLANNED, INFEASIBLE], ids=["planned", "infeasible"])
