@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from planner.portfolio.instance import LEFT_OUT, Columns, Floats, Instance, Ints
+from planner.portfolio.instance import Columns, Floats, Instance, Ints
 from planner.portfolio.prices import Answered
 from planner.portfolio.timetable import Timetable
 
@@ -32,6 +32,10 @@ class Improver:
         self.rng = np.random.default_rng(seed)
         self.best, self.best_usd = timetable.column.copy(), timetable.cost_usd
         self._movable = np.diff(columns.first) > 0
+        # What a job costs less than leaving it out, at the most: its cheapest column, wherever that is.
+        least = instance.penalty_usd.copy()
+        np.minimum.at(least, columns.job, columns.cost_usd)
+        self._most_saved_usd = instance.penalty_usd - least
         # Larger jobs are harder to place last.
         self._size = np.zeros(instance.jobs)
         if len(instance.job):
@@ -59,15 +63,14 @@ class Improver:
         table = self.timetable
         before_usd = table.cost_usd
         gone = self.related(int(self.rng.integers(2, MOST_IN_THE_WAY)))
-        before = table.column[gone]
+        before = table.state(gone)
+        most_usd = before_usd - temperature_usd * math.log(max(1e-300, self.rng.random()))
         self.take_out(gone)
-        self._recreate(gone)
-        if table.cost_usd <= before_usd - temperature_usd * math.log(max(1e-300, self.rng.random())):
+        if self._recreate(gone, most_usd):
             better = table.cost_usd < self.best_usd - 1e-6
             self.keep()
             return better
-        self.take_out(gone)
-        self.put_back(gone, before)
+        table.restore(before)
         return False
 
     def take_out(self, jobs: Ints) -> None:
@@ -107,10 +110,8 @@ class Improver:
         if not pools or many < 1:
             return np.zeros(0, np.int64)
         pool = pools[int(rng.integers(len(pools)))]
-        column = self.timetable.column
-        start, end = columns.start[column], columns.end[column]
-        uses = (instance.pool[columns.configuration[column]] == pool).any(axis=1) & (column != LEFT_OUT)
-        there = uses & (start < columns.end[wish]) & (end > columns.start[wish])
+        start, end = self.timetable.start, self.timetable.end
+        there = self.timetable.uses[pool] & (start < columns.end[wish]) & (end > columns.start[wish])
         there[job] = False
         others = np.flatnonzero(there)
         if len(others) <= many:
@@ -124,7 +125,8 @@ class Improver:
     def _drawn(self, cumulated: Floats) -> int:
         return int(np.searchsorted(cumulated, self.rng.random() * float(cumulated[-1])))
 
-    def _recreate(self, gone: Ints) -> None:
+    def _recreate(self, gone: Ints, most_usd: float) -> bool:
+        """Put these jobs back one by one; whether the plan costs at most `most_usd` then. Ends as soon as it cannot."""
         rng, table, cost = self.rng, self.timetable, self.columns.cost_usd
         how = rng.random()
         if how < 0.35:
@@ -134,8 +136,12 @@ class Improver:
         else:
             order = gone[np.argsort(-self._left_out_usd[gone] * rng.uniform(0.5, 1.5, len(gone)))]
         share = float(rng.choice((0.0, 0.6, 1.0, 1.0, 1.3)))
-        penalty = self.instance.penalty_usd
+        penalty, save = self.instance.penalty_usd, self._most_saved_usd
+        to_save = float(save[gone].sum())
         for job in order.tolist():
+            if table.cost_usd - to_save > most_usd:
+                return False
+            to_save -= save[job]
             free = table.free(job)
             if not free.any():
                 continue
@@ -152,3 +158,4 @@ class Improver:
                     continue
             if mine[at] <= penalty[job]:
                 table.place(job, first + at)
+        return table.cost_usd <= most_usd

@@ -27,7 +27,10 @@ class _Block:
 
 
 class Timetable:
-    """Which column each job has (`column`, -1: none), and what is left over: `left` (R + 1, T), `budget_left`."""
+    """Which column each job has (`column`, -1: none), and what is left over: `left` (R + 1, T), `budget_left`.
+
+    `start` and `end` (0, 0 where it has none) and `uses`, whether it uses a pool (R, J), say the same of each job.
+    """
 
     def __init__(self, instance: Instance, columns: Columns) -> None:
         """Nothing placed yet."""
@@ -37,6 +40,8 @@ class Timetable:
         self.budget_left = instance.budget_usd
         self.cost_usd = float(instance.penalty_usd.sum())
         self._tight = np.isfinite(instance.budget_usd)
+        self.start, self.end = np.zeros((2, instance.jobs), np.int64)
+        self.uses = np.zeros((instance.pools, instance.jobs), np.bool_)
         self._blocks = [_block(instance, columns, j) for j in range(instance.jobs)]
         self._uses = _uses(instance, columns)
 
@@ -59,21 +64,42 @@ class Timetable:
 
     def place(self, job: int, column: int) -> None:
         """Run a job that is not placed."""
-        self._take(column, 1.0)
+        self._take(job, column, 1.0)
         self.column[job] = column
+        self.start[job], self.end[job] = self._uses.start[column], self._uses.end[column]
 
     def remove(self, job: int) -> None:
         """Leave a placed job out."""
-        self._take(int(self.column[job]), -1.0)
-        self.column[job] = LEFT_OUT
+        self._take(job, int(self.column[job]), -1.0)
+        self.column[job], self.start[job], self.end[job] = LEFT_OUT, 0, 0
 
-    def _take(self, column: int, sign: float) -> None:
+    def _take(self, job: int, column: int, sign: float) -> None:
         configuration, start, end = self._uses.configuration[column], self._uses.start[column], self._uses.end[column]
         for pool, units in self._uses.of[configuration]:
             self.left[pool, start:end] -= sign * units
+            self.uses[pool, job] = sign > 0
         cost = self._uses.cost[column]
         self.budget_left -= sign * cost
-        self.cost_usd += sign * (cost - self._uses.penalty[self._uses.job[column]])
+        self.cost_usd += sign * (cost - self._uses.penalty[job])
+
+    def state(self, jobs: Ints) -> "State":
+        """All that placing and removing these jobs can change."""
+        return State(
+            jobs=jobs,
+            column=self.column[jobs],
+            start=self.start[jobs],
+            end=self.end[jobs],
+            uses=self.uses[:, jobs],
+            left=self.left.copy(),
+            budget_left=self.budget_left,
+            cost_usd=self.cost_usd,
+        )
+
+    def restore(self, state: "State") -> None:
+        """As it was when `state` was taken; only the jobs of it may have moved since."""
+        self.column[state.jobs], self.start[state.jobs], self.end[state.jobs] = state.column, state.start, state.end
+        self.uses[:, state.jobs], self.left = state.uses, state.left
+        self.budget_left, self.cost_usd = state.budget_left, state.cost_usd
 
     def block(self, job: int) -> tuple[int, int]:
         """First and last of the job's columns, the last excluded."""
@@ -82,7 +108,7 @@ class Timetable:
     def load(self, column: Ints) -> None:
         """Start again from the columns of a plan."""
         self.left = self.instance.capacity.copy()
-        self.column[:] = LEFT_OUT
+        self.column[:], self.start[:], self.end[:], self.uses[:] = LEFT_OUT, 0, 0, False
         self.budget_left, self.cost_usd = self.instance.budget_usd, float(self.instance.penalty_usd.sum())
         for job in np.flatnonzero(column >= 0).tolist():
             self.place(job, int(column[job]))
@@ -93,13 +119,26 @@ class Timetable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class State:
+    """A timetable as it stood, for some of the jobs: quicker to take and restore than jobs are to move."""
+
+    jobs: Ints
+    column: Ints
+    start: Ints
+    end: Ints
+    uses: NDArray[np.bool_]
+    left: Floats
+    budget_left: float
+    cost_usd: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Uses:
     """The same figures as Python lists, for one element at a time."""
 
     configuration: list[int]
     start: list[int]
     end: list[int]
-    job: list[int]
     cost: list[float]
     penalty: list[float]
     of: list[list[tuple[int, float]]]
@@ -111,7 +150,6 @@ def _uses(instance: Instance, columns: Columns) -> _Uses:
         configuration=columns.configuration.tolist(),
         start=columns.start.tolist(),
         end=columns.end.tolist(),
-        job=columns.job.tolist(),
         cost=columns.cost_usd.tolist(),
         penalty=instance.penalty_usd.tolist(),
         of=[
