@@ -85,8 +85,9 @@ def alternatives(context: Context, survey: Survey, plan_micros: int, *, moves: b
     for number in range(ledger.size("alternatives")):
         path: Path = ("alternatives", number)
         label = ledger.text(*path, "label")
-        seen.add(label)
         ledger.tick(CHECK, (*path, "label"))
+        ledger.holds(CHECK, (*path, "label"), label not in seen, None, "an alternative of that label stands before")
+        seen.add(label)
         found = choice(context, path)
         others = [(*path, name) for name in ("extra_usd", "meets_deadline", "meets_budget")]
         if found is None:

@@ -107,16 +107,17 @@ def _ordered(mark: Iterable[str]) -> list[str]:
 def _conflicts(context: Context, marks: set[Mark]) -> None:
     """All minimal sets of stated requirements of which every configuration breaks one; the job itself where none runs."""
     ledger = context.ledger
-    stated: set[tuple[str, ...]] = set()
+    stated: list[tuple[str, ...]] = []
     for number in range(ledger.size("conflicts")):
         names = tuple(ledger.text("conflicts", number, i) for i in range(ledger.size("conflicts", number)))
         ledger.tick(CHECK, *(("conflicts", number, i) for i in range(len(names))))
-        stated.add(names)
+        stated.append(names)
     expected = minimal_hitting_sets(marks, _stated(context.claim.job)) or {("workload",)}
-    for number, names in enumerate(sorted(stated)):
+    for number, names in enumerate(stated):
         why = "not a minimal set of requirements of which every configuration breaks one"
         ledger.holds(CHECK, ("conflicts", number), names in expected, sorted(expected), why)
-    missing = sorted(expected - stated)
+        ledger.holds(CHECK, ("conflicts", number), names not in stated[:number], None, "this conflict stands before")
+    missing = sorted(expected - set(stated))
     ledger.holds(CHECK, ("conflicts",), not missing, missing, "conflicts are missing")
 
 

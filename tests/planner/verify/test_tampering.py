@@ -150,6 +150,19 @@ def test_a_figure_that_no_plan_has_is_named() -> None:
     assert names(judged(forged)) == {"discount_usd"}
 
 
+def test_an_alternative_that_stands_there_twice_is_named() -> None:
+    given = PLANNED["plan"]["alternatives"]
+    forged = with_id(PLANNED | {"plan": PLANNED["plan"] | {"alternatives": [*given, given[0]]}})
+    assert names(judged(forged)) == {f"alternatives[{len(given)}].label"}
+
+
+def test_a_conflict_that_is_none_or_stands_there_twice_is_named_where_it_stands() -> None:
+    given = INFEASIBLE["infeasible"]["conflicts"]
+    for other in (given[0], ["budget_usd", "constraints.max_nodes"]):
+        forged = with_id(INFEASIBLE | {"infeasible": INFEASIBLE["infeasible"] | {"conflicts": [*given, other]}})
+        assert names(judged(forged)) == {f"conflicts[{len(given)}]"}
+
+
 def test_an_alternative_that_is_left_out_is_missed() -> None:
     forged = with_id(PLANNED | {"plan": PLANNED["plan"] | {"alternatives": PLANNED["plan"]["alternatives"][1:]}})
     assert "alternatives" in names(judged(forged))
