@@ -15,7 +15,7 @@ Path = tuple[str | int, ...]
 #: Answers show nine significant digits: the last may be one off.
 SHOWN = 1.5e-8
 #: Half of a whole micro-dollar is rounded away, and sums of doubles differ in the last digits.
-ONE_MICRO = 0.6
+ONE_MICRO = 0.501
 SUMS = 1e-11
 _MONEY = re.compile(r"-?[0-9]{1,15}\.[0-9]{2,6}")
 #: More than these help nobody; the others are counted.
