@@ -100,6 +100,7 @@ def assemble(
                 "give a longer slot, a shorter horizon or fewer jobs"
             )
             raise UnusableInput.at("slot", message=message)
+    seen(len(portfolio.jobs) - len(unseen))
     return Assembled(
         instance=_instance(portfolio, pools, options, job),
         options=tuple(options),

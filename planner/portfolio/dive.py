@@ -24,7 +24,15 @@ OFFERED = 40
 LAST = 40
 
 
-def dive(instance: Instance, table: Timetable, answered: Answered, x: Floats, stop: Callable[[], bool]) -> int:
+def dive(
+    instance: Instance,
+    table: Timetable,
+    answered: Answered,
+    x: Floats,
+    stop: Callable[[], bool],
+    *,
+    after_round: Callable[[], None] = lambda: None,
+) -> int:
     """Place the jobs in an empty timetable, led by the relaxation's solution `x`, a share of each column; rounds done.
 
     All zeros in `x` mean that it is not known. Once `stop` says yes, the open jobs are placed greedily at the last prices.
@@ -49,6 +57,7 @@ def dive(instance: Instance, table: Timetable, answered: Answered, x: Floats, st
         x = np.zeros(len(columns))
         x[at] = relaxed.x
         rounds += 1
+        after_round()
     rest = np.flatnonzero(table.column < 0)
     dearest_first = np.argsort(answered.least_usd[rest] - instance.penalty_usd[rest], kind="stable")
     fill(table, rest[dearest_first], answered.reduced_usd)

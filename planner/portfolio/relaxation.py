@@ -61,10 +61,10 @@ class Relaxation:
         self.worth[keep[keep >= 0]] = True
         self._in &= self.worth
 
-    def solve(self, stop: Callable[[], bool]) -> None:
+    def solve(self, stop: Callable[[], bool], after_round: Callable[[], None] = lambda: None) -> None:
         """The relaxation without cuts, to the end or until `stop`."""
         if self._large:
-            self._generate(stop)
+            self._generate(stop, after_round)
             return
         relaxed = self._model().relaxed(stop=stop)
         if relaxed is not None:
@@ -123,7 +123,7 @@ class Relaxation:
             which, value = coefficients(self.instance, self.columns, at, cut)
             model.add_cut(which, value, cut.most)
 
-    def _generate(self, stop: Callable[[], bool]) -> None:
+    def _generate(self, stop: Callable[[], bool], after_round: Callable[[], None] = lambda: None) -> None:
         """Column generation with the cuts at hand."""
         while not stop():
             at = np.flatnonzero(self._in)
@@ -131,6 +131,7 @@ class Relaxation:
             if relaxed is None:
                 return
             answered = self._take(relaxed, at)
+            after_round()
             if relaxed.value_usd - self.bound_usd <= SETTLED * abs(relaxed.value_usd):
                 self.cuts = [cut for cut, price in zip(self.cuts, relaxed.cuts, strict=True) if price > 1e-6]
                 return

@@ -161,7 +161,7 @@ class _Search:
         self._fill(self.ascent.best.reduced_usd)
         self._tell("prices")
         self.relaxation = Relaxation(self.instance, self.columns, self.ascent.prices, self.ascent.best)
-        self.relaxation.solve(lambda: self._over(RELAXED_UNTIL))
+        self.relaxation.solve(lambda: self._over(RELAXED_UNTIL), lambda: self._told_of_bound("relaxation"))
         self._bound(self.relaxation.bound_usd)
         reduced = self.relaxation.answered.reduced_usd
         self._fill(reduced)
@@ -183,7 +183,12 @@ class _Search:
         self.table.load(np.full(self.instance.jobs, -1, np.int64))
         relaxation = self.relaxation
         self.done["dive"] = dive(
-            self.instance, self.table, relaxation.answered, relaxation.x, lambda: self._over(DIVED_UNTIL)
+            self.instance,
+            self.table,
+            relaxation.answered,
+            relaxation.x,
+            lambda: self._over(DIVED_UNTIL),
+            after_round=lambda: self._tell("dive"),
         )
         self._take(self.table.column, self.table.cost_usd, "dive")
 
@@ -211,12 +216,7 @@ class _Search:
         if self._proven() or not self._few():
             return
         self.relaxation.drop(self.best_usd, self.best)
-
-        def told() -> None:
-            self._bound(self.relaxation.bound_usd)
-            self._tell("cuts")
-
-        self.relaxation.cut(lambda: self._proven() or self._over(CUTS_UNTIL), told)
+        self.relaxation.cut(lambda: self._proven() or self._over(CUTS_UNTIL), lambda: self._told_of_bound("cuts"))
         self.done["rounds of cuts"] = self.relaxation.rounds
 
     def _neighbourhoods(self, improver: Improver) -> None:
@@ -298,6 +298,10 @@ class _Search:
 
     def _bound(self, bound_usd: float) -> None:
         self.bound_usd = max(self.bound_usd, bound_usd)
+
+    def _told_of_bound(self, stage: str) -> None:
+        self._bound(self.relaxation.bound_usd)
+        self._tell(stage)
 
     def _proven(self) -> bool:
         return gap(self.best_usd, self.bound_usd) <= PROVEN

@@ -12,6 +12,7 @@ from planner.portfolio.construct import fill
 from planner.portfolio.dive import dive
 from planner.portfolio.instance import Instance
 from planner.portfolio.prices import Ascent
+from planner.portfolio.progress import Progress
 from planner.portfolio.relaxation import Relaxation
 from planner.portfolio.search import search
 from planner.portfolio.timetable import Timetable
@@ -69,6 +70,8 @@ def test_a_search_whose_model_is_too_large_dives_and_a_smaller_one_does_not(monk
     assert search(instance, iterations=5).iterations["dive"] == 0
     monkeypatch.setattr(searching, "MOST_COLUMNS_WHOLE", 0)
     monkeypatch.setattr(searching, "PROVEN", -1.0)
-    found = search(instance, iterations=50)
+    told: list[Progress] = []
+    found = search(instance, iterations=50, report=told.append)
     assert found.iterations["dive"] > 0
+    assert sum(each.stage == "dive" for each in told) == found.iterations["dive"] + 1
     assert violations(instance, found.plan) == []

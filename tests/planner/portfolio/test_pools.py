@@ -206,11 +206,17 @@ def test_who_watches_is_told_from_the_first_job_s_configurations_on_and_time_nev
     told: list[Progress] = []
     plan_portfolio(unlike(3), COLUMNS, settings=SETTINGS, limits=Limits(iterations=5), report=told.append)
     before = [each for each in told if each.stage == CONFIGURATIONS]
-    assert [(each.jobs_seen, each.jobs_planned, each.jobs) for each in before] == [(n, 0, 3) for n in range(4)]
+    assert [(each.jobs_seen, each.jobs_planned, each.jobs) for each in before] == [(n, 0, 3) for n in (0, 1, 2, 3, 3)]
     assert all((each.cost_usd, each.bound_usd, each.gap) == (math.inf, 0.0, math.inf) for each in before)
     assert told[: len(before)] == before
     assert all(math.isfinite(each.cost_usd) and each.jobs_seen == 3 for each in told[len(before) :])
     assert [each.elapsed_s for each in told] == sorted(each.elapsed_s for each in told)
+
+
+def test_jobs_alike_count_as_looked_at_once_one_of_them_is() -> None:
+    told: list[Progress] = []
+    plan_portfolio(portfolio(4), COLUMNS, settings=SETTINGS, limits=Limits(iterations=5), report=told.append)
+    assert [each.jobs_seen for each in told if each.stage == CONFIGURATIONS] == [0, 1, 4]
 
 
 def test_a_cancel_is_heard_while_configurations_are_worked_out() -> None:
