@@ -39,6 +39,8 @@ PROVEN = 1e-6
 PRICES_UNTIL, RELAXED_UNTIL, DIVED_UNTIL, CUTS_UNTIL = 0.1, 0.5, 0.55, 0.6
 IMPROVE_UNTIL = {True: 0.2, False: 0.85}
 LIKELY_UNTIL = 0.6
+#: So often annealing begins anew: where a job is a large part of the whole, one run of five ends far from the others.
+CYCLES = {True: 2, False: 1}
 #: Ruin and recreate gets at least this share, where the relaxation took long of a short limit.
 LEAST_IMPROVE = 0.15
 #: Likely columns have an excess of at most this share of the gap to begin with.
@@ -197,14 +199,14 @@ class _Search:
         improver = Improver(self.instance, self.columns, self.table, self.seed)
         improver.guide(self.relaxation.answered)
         begin, number = self._share(), 0
-        hot, cool = TEMPERATURE[self._few()], COOLING[self._few()]
+        hot, cool, cycles = TEMPERATURE[self._few()], COOLING[self._few()], CYCLES[self._few()]
         end = max(IMPROVE_UNTIL[self._few()], min(begin + LEAST_IMPROVE, 1.0))
         while not self._proven() and (self._most is None or number < self._most) and not self._over(end):
             passed = (self._share() - begin) / (end - begin) if self._limit else 0.0
             if self._most is not None:
                 passed = max(passed, number / self._most)
             mean = improver.best_usd / self.instance.jobs
-            improver.step(hot * mean * cool**passed)
+            improver.step(hot * mean * cool ** (passed * cycles % 1.0))
             number += 1
             if number % 200 == 0:
                 self._take(improver.best, improver.best_usd, "ruin and recreate")
