@@ -197,7 +197,7 @@ def _by_the_hour(columns: PhaseColumns) -> Floats:
 
 
 def _worth_standing_by(columns: PhaseColumns, standbys: Ints) -> Ints:
-    """Those that none in the same place, of the same stack, beats: no slower, and no dearer by the step or by the hour."""
+    """Those that no single other in the same place, of the same stack, beats in time, by the step and by the hour."""
     if not len(standbys):
         return standbys
     run = columns.run
@@ -213,13 +213,13 @@ def _worth_standing_by(columns: PhaseColumns, standbys: Ints) -> Ints:
         changes |= each[order][1:] != each[order][:-1]
     kept = []
     for group in np.split(order, np.flatnonzero(changes) + 1):
-        # From the fastest on: whoever is not cheaper than all before in anything is beaten.
-        beaten = np.ones(len(group), np.bool_)
-        for figures in (usd[group], by_the_hour[group]):
-            beaten[1:] &= figures[1:] >= np.minimum.accumulate(figures)[:-1]
-        beaten[0] = False
-        kept.append(group[~beaten])
-    return np.sort(standbys[np.concatenate(kept)])
+        # From the fastest on: the first of those left is beaten by none; whatever it alone beats goes.
+        left = group
+        while len(left):
+            first = left[0]
+            kept.append(first)
+            left = left[(usd[left] < usd[first]) | (by_the_hour[left] < by_the_hour[first])]
+    return np.sort(standbys[np.array(kept)])
 
 
 def _too_much_carbon(found: Candidates, offers: Offers, best: CheapestPair) -> bool:
