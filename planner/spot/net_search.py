@@ -9,8 +9,8 @@ paid for there at the best checkpoint interval whatever the deadline, u those th
 
 Both are linear in q, so the least lies at q = 0 or q = q(z), for each z of the quadrature. It costs a few operations
 per pair and leaves few of thousands. These are priced by moments (`net.outcomes`) in the order of their bounds, until
-the bounds reach the best found; and those that could be best given what moments are off by, exactly (`net_exact`). The
-bound is proof, moments are not: what they alone put above the best is left open, and counted with its bound.
+the bounds reach the best found; and exactly (`net_exact`), the cheapest by moments first, until no bound is left below
+the best. The bound is proof, moments are not: they only say whom to look at first.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -26,11 +26,8 @@ from planner.spot.net_exact import NetRun, net_run, net_usd
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: A pair that moments make dearer than the best by more than this is not priced exactly. Of 350 random pairs they overstated
-#: two by more (8 and 30 %, small runs with a wide estimate): that is experience, no proof, so such pairs are left open.
-MOMENTS_WITHIN = 0.07
-#: Pairs priced exactly at most, which bounds the time; those beyond are left open too.
-MOST_EXACT = 12
+#: Pairs priced exactly at most, some 30 ms each, which bounds the time; the others are left open, counted with their bound.
+MOST_EXACT = 24
 
 
 class _Quadrature(NamedTuple):
@@ -155,9 +152,9 @@ class CheapestPair:
 class PairSearch:
     """What was found (None: nothing in time below the limit), and what is proven of the rest.
 
-    There were so many `pairs`; the bound left those that were priced `by_moments`, of which so many `exactly`. The
-    others are dearer by moments alone, which is no proof: `left_open` of them have a bound below what was found or the
-    limit, and none costs less than `left_open_usd` (infinite where there are none).
+    There were so many `pairs`; the bound left those that were priced `by_moments`, of which so many `exactly`. Of the
+    others the bound rules out all but `left_open`, that were one too many and are only estimated; none costs less than
+    `left_open_usd` (infinite where there are none).
     """
 
     best: CheapestPair | None
@@ -185,8 +182,10 @@ def cheapest_pair(offered: Offered, terms: NetTerms, *, below_usd: float = np.in
         figures = np.stack([getattr(pairs, name) for name in _DEARER + _ALIKE], axis=1)
         left = np.ones(len(pairs), np.bool_)
         for i in np.argsort(found.usd, kind="stable"):
-            if not found.usd[i] * (1.0 - MOMENTS_WITHIN) < best_usd or exactly == MOST_EXACT:
+            if not np.isfinite(found.usd[i]) or exactly == MOST_EXACT:
                 break
+            if least[i] >= best_usd:
+                continue
             left[i] = False
             if _beaten(figures[i], priced):
                 continue
