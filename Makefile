@@ -57,8 +57,13 @@ lock: $(BIN)/uv  ## resolve the dependencies again and write the hash-locked req
 catalogue: $(DEV_STAMP)  ## build the embedded catalogue from the fact tables in ../shared/data
 	$(BIN)/python -m catalog.build
 
-bench: $(DEV_STAMP)  ## speed: planning, cold start, HTTP load, a full refresh, a year of them
+bench: $(DEV_STAMP)  ## speed: planning, phases, explanations, portfolios, cold start, HTTP load, a full refresh, a year of them
 	$(BIN)/python -m benchmarks.plan_speed
+	$(BIN)/python -m benchmarks.phases
+	$(BIN)/python -m benchmarks.explanations
+	$(BIN)/python -m benchmarks.verify_speed
+	$(BIN)/python -m benchmarks.buying
+	$(BIN)/python -m benchmarks.portfolio 1
 	$(BIN)/python -m benchmarks.cold_start
 	$(BIN)/python -m benchmarks.http_load
 	$(BIN)/python -m benchmarks.refresh_speed
