@@ -119,7 +119,9 @@ def _planned(found: Candidates, broken: Marks, chosen: int | None, best: Best, *
         frontier=tuple(in_words(found, table, int(i)) for i in front) if with_frontier else None,
         assumptions=_assumptions(found, course),
         fallback=None if chosen is None or len(course.phases) > 1 else fallback(found, chosen, course.cost.expected),
-        warnings=_warnings(found, course) + region_notes(question.job, columns.regions) + unknown_carbon(found),
+        warnings=warnings(course.phases, question.start)
+        + region_notes(question.job, columns.regions)
+        + unknown_carbon(found),
     )
 
 
@@ -146,16 +148,12 @@ def _assumptions(found: Candidates, course: Course) -> tuple[str, ...]:
     """What all phases take for granted, each sentence once, after what this kind of plan does."""
     question, job = found.question, found.question.job
     said = [*objective_notes(job), *course.notes]
+    several = sum(phase.checkpoint_interval_hours is not None for phase in course.phases) > 1
     for phase in course.phases:
         about = place_notes(job, phase.choice) + _about_market(found, phase)
-        said += assumptions(question, phase, about, alone=course.phases[-1].role != "standby")
+        said += assumptions(question, phase, about, alone=course.phases[-1].role != "standby", of_several=several)
     if job.constraints.max_phases > 1 and not plans_one_configuration(job):
         said.append(_ON_ONE)
-    return tuple(dict.fromkeys(said))
-
-
-def _warnings(found: Candidates, course: Course) -> tuple[str, ...]:
-    said = [each for phase in course.phases for each in warnings(phase, found.question.start)]
     return tuple(dict.fromkeys(said))
 
 

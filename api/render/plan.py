@@ -268,7 +268,7 @@ def _sensitivity(plan: Part) -> list[RenderableType]:
 
 
 def _prices(plan: Part, meta: Part) -> list[RenderableType]:
-    rows: list[tuple[str, object]] = [("price", _observed(phase)) for phase in plan["phases"]]
+    rows: list[tuple[str, object]] = [("price", each) for each in dict.fromkeys(map(_observed, plan["phases"]))]
     age = meta.get("price_age_days")
     rows.append(("age", None if age is None else f"{number(int(age))} days when this plan was made"))
     return [heading("Which prices it rests on"), facts(rows)]

@@ -19,10 +19,13 @@ MOST_NAMES = 5
 STALE_AFTER_DAYS = 90
 
 
-def assumptions(question: Question, phase: Phase, notes: tuple[str, ...], *, alone: bool) -> tuple[str, ...]:
-    """What the plan takes for granted, most consequential first; `notes` are those of the chosen place.
+def assumptions(
+    question: Question, phase: Phase, notes: tuple[str, ...], *, alone: bool, of_several: bool = False
+) -> tuple[str, ...]:
+    """What a phase takes for granted, most consequential first; `notes` are those of its place.
 
-    `alone` says that no standby is there, for whose sake checkpoints may be written more often than is best without one.
+    `alone` says that no standby is there, for whose sake checkpoints may be written more often than is best without one;
+    `of_several`, that other phases may be preempted too, so that this one is named.
     """
     job, work, settings = question.job, question.work, question.settings
     said = [
@@ -41,8 +44,9 @@ def assumptions(question: Question, phase: Phase, notes: tuple[str, ...], *, alo
     if phase.checkpoint_interval_hours is not None:
         saves = phase.checkpoint_interval_hours < phase.hours_with_goodput
         often = f"a checkpoint every {phase.checkpoint_interval_hours:.2g} h" + (" (Young/Daly)" if alone else "")
+        where = f"on {phase.choice.nodes} x {phase.choice.instance_type.name}, " if of_several else ""
         said.append(
-            f"preemptions are independent, {phase.interruptions_per_hour:.3g} per node-hour; "
+            f"{where}preemptions are independent, {phase.interruptions_per_hour:.3g} per node-hour; "
             f"{often if saves else 'no checkpoint pays off before the end'} and {settings.restart_hours:g} h per restart"
         )
         said.append(_waiting(settings.spot_wait_hours))
@@ -66,8 +70,12 @@ def _input_pipeline(choice: Choice) -> str:
     return f"reading and decoding the data keeps up with the accelerators: host processors{hosts} are not modelled"
 
 
-def warnings(phase: Phase, start: datetime) -> tuple[str, ...]:
-    """What may make the plan wrong or hard to carry out."""
+def warnings(phases: tuple[Phase, ...], start: datetime) -> tuple[str, ...]:
+    """What may make the plan wrong or hard to carry out, each sentence once."""
+    return tuple(dict.fromkeys(each for phase in phases for each in _warnings(phase, phases, start)))
+
+
+def _warnings(phase: Phase, phases: tuple[Phase, ...], start: datetime) -> tuple[str, ...]:
     choice = phase.choice
     said = _about_the_price(choice, start)
     device = accelerators()[choice.accelerator]
@@ -75,7 +83,7 @@ def warnings(phase: Phase, start: datetime) -> tuple[str, ...]:
         said.append(f"{choice.accelerator} trains with limits: {device.trains_reason}")
     if phase.precision_substituted:
         said.append(f"precision auto: {phase.precision} is used since {choice.accelerator} has no bf16 tensor cores")
-    if not price_kinds()[choice.offer.price_kind].owned:
+    if not price_kinds()[choice.offer.price_kind].owned and choice.nodes == _most_at_once(choice, phases):
         said.append(_quota(choice))
     if (zone := _zone_to_opt_into(choice.offer)) is not None:
         said.append(zone)
@@ -122,6 +130,16 @@ def _zone_to_opt_into(offer: Offer) -> str | None:
     return (
         f"{offer.zone or offer.region} ({location}) is a local zone, apart from the region's own: "
         "opt in to its zone group before machines can be started there"
+    )
+
+
+def _most_at_once(choice: Choice, phases: tuple[Phase, ...]) -> int:
+    """The most nodes that a phase has of this machine under one quota: phases give theirs back before the next start."""
+    offer = choice.offer
+    under = (offer.provider, offer.region, offer.instance_type, offer.price_kind)
+    others = [(each.choice.offer, each.choice.nodes) for each in phases]
+    return max(
+        nodes for each, nodes in others if (each.provider, each.region, each.instance_type, each.price_kind) == under
     )
 
 

@@ -214,8 +214,7 @@ def _with_the_way(question: Question, best: Planned, up: int | None, there: _The
     first, origin = best.phases[0], there.origin
     if first.market == up:
         # That machines which run need a quota, or a zone that is opted into, is no news.
-        others = {said for each in best.phases[1:] for said in warnings(each, best.start)}
-        known = set(warnings(first, best.start)) - others
+        known = set(warnings((first,), best.start)) - set(warnings(best.phases[1:], best.start))
         kept = tuple(said for said in best.warnings if said not in known or "price" in said or "modelled" in said)
         return replace(best, warnings=kept)
     offer, data = first.choice.offer, question.job.data

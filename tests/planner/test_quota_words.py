@@ -1,9 +1,12 @@
 """What a plan says must be granted: nodes one by one, a slice as the one resource it is."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
+import yaml
 
+from api.documents.job import parse_job
 from catalog.columns import columns_of
 from catalog.embedded import embedded_snapshot
 from planner.answer import Planned
@@ -13,6 +16,10 @@ from planner.settings import PlannerSettings
 
 SNAPSHOT = embedded_snapshot()
 COLUMNS = columns_of(SNAPSHOT.id, SNAPSHOT.observed_at, list(SNAPSHOT.instance_types), list(SNAPSHOT.offers))
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+#: A job that begins on three nodes and ends on four.
+GROWS = Path(__file__).parents[2] / "examples/llama-3-8b.yaml"
 
 
 @pytest.mark.parametrize(
@@ -27,9 +34,22 @@ def test_the_quota_is_of_what_is_asked_for_at_once(instance_type: str, words: st
     job = TrainingJob(
         name="quota",
         workload=Preset(model="resnet-50", samples=1e6),
-        start=datetime(2026, 11, 21, tzinfo=UTC),
+        start=NOW,
         constraints=Constraints(instance_types=(instance_type,), price_kinds=("on_demand",), max_nodes=8),
     )
     outcome = plan(job, COLUMNS, settings=PlannerSettings())
     assert isinstance(outcome, Planned)
     assert any(warning.endswith(words) for warning in outcome.warnings)
+
+
+def test_a_run_that_grows_needs_one_quota_for_the_most_nodes_it_has_at_once() -> None:
+    outcome = plan(
+        parse_job(yaml.safe_load(GROWS.read_text(encoding="utf-8")), now=NOW), COLUMNS, settings=PlannerSettings()
+    )
+    assert isinstance(outcome, Planned)
+    machines = [(phase.choice.instance_type.name, phase.choice.nodes) for phase in outcome.phases]
+    assert machines == [("p6-b200.48xlarge", 3), ("p6-b200.48xlarge", 4)]
+    quotas = [warning for warning in outcome.warnings if warning.startswith("quota")]
+    assert quotas == ["quota needed in aws us-east-1: 4 x p6-b200.48xlarge (768 vCPUs), 32 x B200-SXM"]
+    preempted = [said for said in outcome.assumptions if "preemptions are independent" in said]
+    assert [said.split(",")[0] for said in preempted] == ["on 3 x p6-b200.48xlarge", "on 4 x p6-b200.48xlarge"]
