@@ -3,6 +3,24 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+#: Every requirement that can be relaxed, by the name of its field; an offer that breaks several counts under the first.
+REQUIREMENTS = (
+    "constraints.providers",
+    "constraints.accelerators",
+    "constraints.vendors",
+    "constraints.instance_types",
+    "constraints.regions",
+    "constraints.geography",
+    "constraints.price_kinds",
+    "constraints.max_nodes",
+    "constraints.max_accelerators",
+    "constraints.carbon_budget_kg",
+    "objective",
+    "training.precision",
+    "deadline",
+    "budget_usd",
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transformer:

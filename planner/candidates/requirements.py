@@ -14,27 +14,11 @@ from catalog.errors import Fault, UnusableInput
 from catalog.price_kinds import price_kinds
 from catalog.regions import regions
 from planner.candidates.shapes import Shapes
-from planner.job import Constraints, TrainingJob
+from planner.job import REQUIREMENTS, Constraints, TrainingJob
 
 Bits = NDArray[np.uint16]
 
-#: Every requirement that can be relaxed, by the name of its field; its place here is its bit.
-REQUIREMENTS = (
-    "constraints.providers",
-    "constraints.accelerators",
-    "constraints.vendors",
-    "constraints.instance_types",
-    "constraints.regions",
-    "constraints.geography",
-    "constraints.price_kinds",
-    "constraints.max_nodes",
-    "constraints.max_accelerators",
-    "constraints.carbon_budget_kg",
-    "objective",
-    "training.precision",
-    "deadline",
-    "budget_usd",
-)
+#: The bit of a requirement is its place among them.
 BIT = {name: np.uint16(1 << i) for i, name in enumerate(REQUIREMENTS)}
 #: What a configuration's carbon may break.
 CARBON = BIT["constraints.carbon_budget_kg"] | BIT["objective"]

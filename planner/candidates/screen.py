@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.carbon import weighs_carbon
-from planner.candidates.requirements import BIT, REQUIREMENTS, Broken, broken
+from planner.candidates.requirements import BIT, Broken, broken
 from planner.candidates.shapes import Arranged
 from planner.candidates.standing import REASONS, reason_table
-from planner.job import TrainingJob
+from planner.job import REQUIREMENTS, TrainingJob
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]

@@ -17,11 +17,11 @@ from catalog.quantities import MAX_HOURS
 from catalog.regions import regions
 from planner.answer import Choice, Infeasible, Relaxation
 from planner.candidates.gather import Candidates, candidates, over, with_late_and_dear
-from planner.candidates.requirements import BIT, REQUIREMENTS, kinds_asked, present
+from planner.candidates.requirements import BIT, kinds_asked, present
 from planner.choice import cheapest, fastest, in_words
 from planner.explain.objectives import unknown_carbon
 from planner.explain.statements import region_notes
-from planner.job import TrainingJob
+from planner.job import REQUIREMENTS, TrainingJob
 from planner.question import Question
 
 #: How far the search for a way out goes in nodes: four times what was allowed, at most this many.

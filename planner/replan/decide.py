@@ -19,13 +19,13 @@ from planner.candidates.configurations import Configurations, of_a_share
 from planner.candidates.gather import Candidates, candidates, estimated_up, kin, over
 from planner.candidates.market import Market, markets
 from planner.candidates.places import copied
-from planner.candidates.requirements import BIT, REQUIREMENTS
+from planner.candidates.requirements import BIT
 from planner.choice import in_words
 from planner.cost.checkpoints import checkpoint_gb
 from planner.estimate.learned import NOTHING, Learned, learned_from
 from planner.estimate.machines import REASONS
 from planner.explain.statements import warnings
-from planner.job import TrainingJob
+from planner.job import REQUIREMENTS, TrainingJob
 from planner.origin import Origin
 from planner.past_runs import PastRun
 from planner.phases.course import on_one_configuration

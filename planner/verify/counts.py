@@ -3,10 +3,10 @@
 from collections import Counter
 
 from planner.estimate.machines import REASONS
+from planner.job import REQUIREMENTS
 from planner.verify.context import Context
 from planner.verify.enumeration import Priced
 from planner.verify.estimates import Row, Shape, runs_on, shape_of
-from planner.verify.rules import REQUIREMENTS
 from planner.verify.shelves import Lot
 from planner.verify.survey import SOFT, Survey
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import combinations
 
-from planner.job import TrainingJob
+from planner.job import REQUIREMENTS, TrainingJob
 from planner.verify.alternatives import Choice, choice
 from planner.verify.context import Context, estimator_of
 from planner.verify.counts import counts
@@ -17,7 +17,6 @@ from planner.verify.enumeration import Priced
 from planner.verify.ledger import Path
 from planner.verify.named import second_text
 from planner.verify.pairs import in_phases
-from planner.verify.rules import REQUIREMENTS
 from planner.verify.survey import Survey, by_carbon, by_cost, by_time
 from planner.verify.wording import asked, needed
 

@@ -12,24 +12,6 @@ from planner.settings import Discount
 #: The smallest price that a discount leaves, micro-dollars.
 LEAST_MICROS = 1.0
 
-#: In this order an offer that breaks several is counted under the first.
-REQUIREMENTS = (
-    "constraints.providers",
-    "constraints.accelerators",
-    "constraints.vendors",
-    "constraints.instance_types",
-    "constraints.regions",
-    "constraints.geography",
-    "constraints.price_kinds",
-    "constraints.max_nodes",
-    "constraints.max_accelerators",
-    "constraints.carbon_budget_kg",
-    "objective",
-    "training.precision",
-    "deadline",
-    "budget_usd",
-)
-
 
 def cannot_be_had(
     each: InstanceType,

@@ -8,9 +8,9 @@ import pytest
 
 from catalog.columns import Columns
 from planner.answer import Infeasible
-from planner.candidates.requirements import BIT, REQUIREMENTS
+from planner.candidates.requirements import BIT
 from planner.explain.infeasible import minimal_conflicts
-from planner.job import Constraints, TrainingJob
+from planner.job import REQUIREMENTS, Constraints, TrainingJob
 from tests.planner.explain.by_hand import Weighed, minimal_sets, planned, same, weighed
 from tests.planner.small_catalogues import DEVICES, random_columns, random_job
 
