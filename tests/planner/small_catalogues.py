@@ -5,6 +5,7 @@ import random
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import cache
 from statistics import NormalDist
 
 import numpy as np
@@ -19,7 +20,7 @@ from planner.candidates.shapes import shapes_of
 from planner.cost.checkpoints import checkpoint_gb
 from planner.estimate import estimate
 from planner.estimate.machines import Machines
-from planner.job import Constraints, DataSource, Explicit, Preset, TrainingJob
+from planner.job import Constraints, DataSource, Explicit, Preset, Training, TrainingJob, Workload
 from planner.settings import PlannerSettings
 from planner.workload import work_of
 from planner.workload.work import Work
@@ -136,39 +137,38 @@ def every_configuration(job: TrainingJob, columns: Columns, settings: PlannerSet
     return found
 
 
-_ESTIMATES: dict[object, tuple[float, float] | None] = {}
-
-
-def _hours(job: TrainingJob, work: Work, each: InstanceType, nodes: int, goodput: float) -> tuple[float, float] | None:
-    """Hours with goodput and log_sigma of one machine, estimated on its own; None where it cannot run."""
-    key = (job.workload, job.training, each, nodes, goodput)
-    if key not in _ESTIMATES:
-        shapes = shapes_of((each,))
-        machines = Machines(
-            accelerators=shapes.accelerators,
-            accelerator=shapes.accelerator.astype(np.int64),
-            devices=shapes.devices.astype(np.int64),
-            fraction=shapes.fraction,
-            device_memory_mib=shapes.device_memory_mib,
-            intranode_gbs=shapes.intranode_gbs,
-            scaleup_domain=shapes.scaleup_domain.astype(np.int64),
-            internode_gbps=shapes.internode_gbps,
-            clusters=shapes.clusters,
-            nodes=np.array([nodes]),
-        )
-        result = estimate(work, job.training, machines, goodput=goodput)
-        runs = result.reason[0] == 0
-        _ESTIMATES[key] = (float(result.hours_with_goodput[0]), float(result.log_sigma[0])) if runs else None
-    return _ESTIMATES[key]
+@cache
+def estimated(
+    workload: Workload, training: Training, each: InstanceType, nodes: int, goodput: float
+) -> tuple[float, float, str] | None:
+    """Hours with goodput, log_sigma and precision of one machine estimated on its own; None where it cannot run."""
+    shapes = shapes_of((each,))
+    machines = Machines(
+        accelerators=shapes.accelerators,
+        accelerator=shapes.accelerator.astype(np.int64),
+        devices=shapes.devices.astype(np.int64),
+        fraction=shapes.fraction,
+        device_memory_mib=shapes.device_memory_mib,
+        intranode_gbs=shapes.intranode_gbs,
+        scaleup_domain=shapes.scaleup_domain.astype(np.int64),
+        internode_gbps=shapes.internode_gbps,
+        clusters=shapes.clusters,
+        nodes=np.array([nodes]),
+    )
+    result = estimate(work_of(workload, training), training, machines, goodput=goodput)
+    if result.reason[0]:
+        return None
+    precision = result.precisions[int(result.precision[0])]
+    return float(result.hours_with_goodput[0]), float(result.log_sigma[0]), precision
 
 
 def _priced(
     job: TrainingJob, work: Work, offer: Offer, each: InstanceType, nodes: int, settings: PlannerSettings
 ) -> Priced | None:
-    found = _hours(job, work, each, nodes, settings.goodput)
+    found = estimated(job.workload, job.training, each, nodes, settings.goodput)
     if found is None:
         return None
-    hours, log_sigma = found
+    hours, log_sigma, _ = found
     kind = price_kinds()[offer.price_kind]
     run, noise = hours, 0.0
     if kind.interruptible:

@@ -10,20 +10,7 @@ import httpx
 import pytest
 
 from tests.api.conftest import Ended
-
-RUN: dict[str, Any] = {
-    "name": "fine-tune",
-    "work": "4h",
-    "deadline": "6h",
-    "changeover": "15min",
-    "step": "15min",
-    "on_demand_usd_per_hour": 10,
-    "places": [
-        {"name": "a", "usd_per_hour": 3, "region": "east"},
-        {"name": "b", "usd_per_hour": 2.5, "region": "west", "mean_up": "3h", "mean_down": "1h"},
-    ],
-    "moving": {"usd": 1, "takes": "5min"},
-}
+from tests.api.spot_run import RUN
 
 
 def trace(name: str, seed: int, hours: int = 40) -> dict[str, Any]:

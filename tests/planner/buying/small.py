@@ -20,15 +20,16 @@ JOB = {"workload": {"kind": "preset", "model": "resnet-50", "samples": "10M"}}
 PLAN_SOURCE = "AWS savings plan price files (EC2 Instance Savings Plan)"
 
 
-def catalogue(**usd_per_hour: float) -> Columns:
-    """One machine with an L4 at these prices by kind; savings plan rates say whose they are."""
-    machine = InstanceType(
-        provider="aws", name="g6.xlarge", accelerator="L4", accelerator_count=Fraction(1), source="made"
-    )
+def catalogue(
+    place: tuple[str, str] = ("aws", "us-east-1"), name: str = "g6.xlarge", /, **usd_per_hour: float
+) -> Columns:
+    """One machine with an L4 in one place at these prices by kind; savings plan rates say whose they are."""
+    provider, region = place
+    machine = InstanceType(provider=provider, name=name, accelerator="L4", accelerator_count=Fraction(1), source="made")
     offers = [
         Offer(
-            provider="aws",
-            region="us-east-1",
+            provider=provider,
+            region=region,
             instance_type=machine.name,
             price_kind=kind,
             usd_micros_per_hour=round(usd * 1e6),

@@ -3,15 +3,13 @@
 import math
 from dataclasses import replace
 from datetime import UTC, datetime
-from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from api.documents.forecast import parse_forecast
-from catalog.columns import Columns, columns_of
+from catalog.columns import Columns
 from catalog.errors import UnusableInput
-from catalog.offer import InstanceType, Offer
 from planner.buying.answer import Decided, Impossible
 from planner.buying.decide import decide
 from planner.buying.document import document
@@ -21,29 +19,15 @@ from planner.buying.served import served
 from planner.past_runs import PastRun
 from planner.settings import Discount, PlannerSettings
 from planner.workload import work_of
+from tests.planner.buying import small
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SETTINGS = PlannerSettings()
 
 
 def catalogue(**usd_per_hour: float) -> Columns:
-    """One machine with an L4 at these prices by kind."""
-    machine = InstanceType(
-        provider="gcp", name="g2-standard-4", accelerator="L4", accelerator_count=Fraction(1), source="made"
-    )
-    offers = [
-        Offer(
-            provider="gcp",
-            region="us-central1",
-            instance_type=machine.name,
-            price_kind=kind,
-            usd_micros_per_hour=round(usd * 1e6),
-            observed_at=NOW,
-            source="made",
-        )
-        for kind, usd in usd_per_hour.items()
-    ]
-    return columns_of("made", NOW, [machine], offers)
+    """One machine with an L4 of a cloud without savings plans."""
+    return small.catalogue(("gcp", "us-central1"), "g2-standard-4", **usd_per_hour)
 
 
 def forecast(**changes: Any) -> Forecast:

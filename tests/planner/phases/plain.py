@@ -8,11 +8,8 @@ import math
 import random
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
 from itertools import pairwise, permutations, product
 from statistics import NormalDist
-
-import numpy as np
 
 from catalog.accelerators import accelerators
 from catalog.columns import Columns
@@ -22,14 +19,11 @@ from catalog.owned import OwnedMachine
 from catalog.price_kinds import price_kinds
 from catalog.storage import storage_usd_per_gb_month
 from planner.candidates.machine_rows import node_counts
-from planner.candidates.shapes import shapes_of
 from planner.cost.checkpoints import checkpoint_gb
-from planner.estimate import estimate
-from planner.estimate.machines import Machines
-from planner.job import Training, TrainingJob, Workload
+from planner.job import TrainingJob
 from planner.settings import PlannerSettings
 from planner.workload import work_of
-from tests.planner.small_catalogues import START
+from tests.planner.small_catalogues import START, estimated
 
 STEPS = 100_000
 
@@ -65,31 +59,6 @@ class Plain:
     hours: float
     columns: tuple[Column, ...]
     steps: tuple[int, ...]
-
-
-@cache
-def estimated(
-    workload: Workload, training: Training, each: InstanceType, nodes: int, goodput: float
-) -> tuple[float, float, str] | None:
-    """Hours, log-spread and precision on one machine estimated on its own, or None where it cannot run."""
-    shapes = shapes_of((each,))
-    machines = Machines(
-        accelerators=shapes.accelerators,
-        accelerator=shapes.accelerator.astype(np.int64),
-        devices=shapes.devices.astype(np.int64),
-        fraction=shapes.fraction,
-        device_memory_mib=shapes.device_memory_mib,
-        intranode_gbs=shapes.intranode_gbs,
-        scaleup_domain=shapes.scaleup_domain.astype(np.int64),
-        internode_gbps=shapes.internode_gbps,
-        clusters=shapes.clusters,
-        nodes=np.array([nodes]),
-    )
-    result = estimate(work_of(workload, training), training, machines, goodput=goodput)
-    if result.reason[0]:
-        return None
-    precision = result.precisions[int(result.precision[0])]
-    return float(result.hours_with_goodput[0]), float(result.log_sigma[0]), precision
 
 
 class Search:
