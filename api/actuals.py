@@ -14,8 +14,8 @@ from catalog.errors import UnusableInput
 from catalog.saved import SavedPlan
 from catalog.store import Store
 from planner.actuals import Expected, as_document, comparison, counting, expected_of, past_runs
-from planner.document import correction_document
 from planner.estimate.learned import learned_from
+from planner.phase_document import correction_document
 from planner.workload import work_of
 from planner.workload.work import Work
 

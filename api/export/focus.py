@@ -17,7 +17,7 @@ from decimal import Decimal
 from api.export.handover import CLOUDS, Handover, Phase
 from catalog.money import usd_text
 from catalog.regions import regions
-from planner.document import moment
+from planner.document_figures import moment
 
 #: Columns of the specification in its own order (alphabetical), then ours.
 COLUMNS = (

@@ -10,7 +10,7 @@ import shlex
 from api.export.handover import Handover, Phase, Wishes
 from catalog.errors import UnusableInput
 from catalog.quantities import shown
-from planner.document import moment
+from planner.document_figures import moment
 
 #: PyTorch's own default for the rendezvous: https://docs.pytorch.org/docs/stable/elastic/run.html
 PORT = 29500

@@ -2,7 +2,7 @@
 
 from api.export.handover import Handover, Phase
 from api.render.text import duration, number, percent, plain
-from planner.document import moment
+from planner.document_figures import moment
 
 #: Amazon's zone ids name the same place in every account, zone names do not.
 ZONE_ID = (

@@ -10,7 +10,7 @@ from api.export.names import run_name
 from api.export.notes import commented, heading
 from api.export.refusal import need_no_slice, need_nothing
 from api.export.shell import Expanded, command, exports, words
-from planner.document import moment
+from planner.document_figures import moment
 
 #: Seconds before the end of its time at which a job is asked to write its last checkpoint: Slurm may be a minute late.
 LAST_CALL_SECONDS = 600

@@ -24,7 +24,8 @@ from planner.buying.answer import (
 from planner.buying.finance import HOURS_PER_YEAR
 from planner.buying.forecast import Forecast
 from planner.buying.sensitivity import PRECISION
-from planner.document import choice_document, moment
+from planner.document_figures import moment
+from planner.phase_document import choice_document
 from planner.settings import PlannerSettings
 
 Document = dict[str, Any]

@@ -7,7 +7,8 @@ from typing import Any
 from catalog.money import usd_text
 from planner.answer import Cost, Infeasible, Planned, Relaxation
 from planner.candidates.carbon import ASSUMED
-from planner.document import UNITS, choice_document, moment
+from planner.document import UNITS
+from planner.document_figures import moment
 from planner.explain.binding import Binding
 from planner.explain.break_even import BreakEven, Joining
 from planner.explain.frontier3 import Frontier3
@@ -16,6 +17,7 @@ from planner.explain.steps import Change, Step, Steps, carbon_of
 from planner.explain.why import About, Run, Why
 from planner.explain.why_words import summary
 from planner.job import TrainingJob
+from planner.phase_document import choice_document
 
 Document = dict[str, Any]
 

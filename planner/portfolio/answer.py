@@ -12,7 +12,8 @@ import numpy as np
 from catalog.columns import Columns
 from catalog.money import usd_text
 from catalog.owned import OwnedMachine
-from planner.document import choice_document, moment
+from planner.document_figures import moment
+from planner.phase_document import choice_document
 from planner.portfolio.assemble import MUST_RUN, Assembled, assemble
 from planner.portfolio.instance import LEFT_OUT, Instance
 from planner.portfolio.left_out import WayIn, in_use, ways_in

@@ -11,7 +11,9 @@ from typing import Any
 
 from catalog.money import usd_text
 from planner.answer import Cost, Infeasible, Planned
-from planner.document import choice_document, document, moment
+from planner.document import document
+from planner.document_figures import moment
+from planner.phase_document import choice_document
 from planner.replan.answer import GoingOn, Replanned
 from planner.replan.under_way import UnderWay
 from planner.replan.words import in_all, summary

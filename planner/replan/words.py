@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from catalog.money import usd_display, usd_text
 from planner.answer import Choice, Infeasible, Planned
-from planner.document import moment
+from planner.document_figures import moment
 from planner.replan.answer import GoingOn, Replanned
 
 #: Chances above this are not told apart.
