@@ -26,6 +26,8 @@ def _headline(body: Part) -> list[RenderableType]:
     total = len(body["jobs"]) + len(body["left_out"])
     proof = body["certificate"]
     sure = "proven the cheapest" if proof["proven"] else f"at most {percent(proof['gap'], 2)} above the cheapest"
+    if unseen := proof.get("jobs_not_looked_at"):
+        sure += f" for the jobs that were looked at; for {number(unseen)} there was no time, so of the whole nothing is proven"
     return [
         cell(
             f"{plain(body['name'])}: {len(body['jobs'])} of {total} jobs run for {usd(body['cost_usd'])}", "bold green"

@@ -121,6 +121,7 @@ class _Answer:
                 "bound_usd": usd_text(math.floor(self.found.bound_usd * 1e6)),
                 "gap": float(f"{self.found.gap:.6g}"),
                 "proven": self.found.proven and not self.assembled.unseen,
+                "jobs_not_looked_at": len(self.assembled.unseen),
                 "columns": len(self.instance.columns),
                 "configurations": len(self.assembled.options),
             },

@@ -170,6 +170,16 @@ def test_a_very_short_time_limit_still_gives_a_plan_and_says_how_sure_it_is(run:
     assert 0 <= answer["certificate"]["gap"] <= 1
 
 
+def test_where_a_job_was_not_looked_at_the_first_lines_say_that_of_the_whole_nothing_is_proven(
+    run: Run, job_file: JobFile
+) -> None:
+    unlike = TUNING | {"name": "other", "deadline": "48h", "training": {"method": "full", "precision": "bf16"}}
+    shown = run("portfolio", job_file({"start": START, "jobs": [*jobs(1), unlike]}), "--time-limit", "0.001").out
+    first = shown.partition("Who runs when")[0]
+    assert "1 of 2 jobs run" in first
+    assert "for 1 there was no time, so of the whole nothing is proven" in " ".join(first.split())
+
+
 class _Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

@@ -200,6 +200,7 @@ def test_jobs_that_the_time_limit_leaves_no_time_for_are_named_and_the_others_pl
     assert all("had to end before it was looked at" in each["reason"] for each in answer["left_out"])
     assert f"{len(answer['left_out'])} of 6 jobs were not looked at" in answer["warnings"][0]
     assert not answer["certificate"]["proven"]
+    assert answer["certificate"]["jobs_not_looked_at"] == len(answer["left_out"])
 
 
 def test_who_watches_is_told_from_the_first_job_s_configurations_on_and_time_never_runs_backwards() -> None:
