@@ -10,6 +10,7 @@ COPY catalog catalog
 COPY providers providers
 COPY planner planner
 COPY api api
+COPY gpuplan_client gpuplan_client
 RUN /opt/gpuplan/bin/uv pip install --no-cache --python /opt/gpuplan/bin/python --no-deps --no-build-isolation --compile-bytecode . \
  && /opt/gpuplan/bin/uv pip uninstall --python /opt/gpuplan/bin/python uv hatchling editables
 

@@ -10,7 +10,7 @@ TORCH_STAMP := .venv-torch/.stamp
 TORCH_PYTHONS := $(TORCH_PYTHON) python3.11 python3.12 python3.13 python3
 JOB ?= examples/llama-3-8b.yaml
 
-.PHONY: help plan test check lock catalogue bench readme fit accuracy clean
+.PHONY: help plan test chromium check lock catalogue bench readme fit accuracy clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
@@ -41,7 +41,13 @@ $(TORCH_STAMP): requirements-torch.txt | $(RUN_STAMP)
 plan: $(RUN_STAMP)  ## set up, then plan JOB (an example) on the embedded catalogue
 	$(BIN)/gpuplan plan $(JOB)
 
-test: check $(TORCH_STAMP)  ## set up, check, and run every test
+# The page is tested in a real browser: Debian's, installed where that is allowed; without it the tests skip and say so.
+chromium:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	  && { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends chromium >/dev/null; }; } \
+	  || echo "NO CHROMIUM HERE and no way to install it: the tests of the page will be skipped; install Debian's package chromium"
+
+test: check $(TORCH_STAMP) chromium  ## set up, check, and run every test
 	GPUPLAN_TORCH_PYTHON=$(CURDIR)/.venv-torch/bin/python $(BIN)/pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
 
 check: $(DEV_STAMP)  ## lint, types, import directions
