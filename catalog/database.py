@@ -171,6 +171,19 @@ def _keeping_insert(table: sa.Table, dialect: str) -> Any:
     return import_module(f"sqlalchemy.dialects.{dialect}").insert(table).on_conflict_do_nothing()
 
 
+def upsert(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any], *, add: str) -> int:
+    """Inserts a row, or adds its number in the column `add` to that of the row with the same key; gives the sum."""
+    found: int = connection.execute(_adding_insert(table, connection.dialect.name, add), dict(row)).scalar_one()
+    return found
+
+
+@cache
+def _adding_insert(table: sa.Table, dialect: str, add: str) -> Any:
+    inserted = import_module(f"sqlalchemy.dialects.{dialect}").insert(table)
+    total = {add: table.c[add] + inserted.excluded[add]}
+    return inserted.on_conflict_do_update(index_elements=list(table.primary_key), set_=total).returning(table.c[add])
+
+
 def shown(url: sa.URL) -> str:
     """The database as people may see it: the file's path, or the URL without its password."""
     path = sqlite_file(url)

@@ -292,3 +292,58 @@ runs = sa.Table(
     sa.Column("error", sa.Text),
     sa.CheckConstraint("status IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="status"),
 )
+
+#: Keys without their secrets, of which only the SHA-256 is here.
+api_keys = sa.Table(
+    "api_keys",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    _text("name"),
+    _text("secret_hash"),
+    sa.Column("scopes", Texts, nullable=False),
+    sa.Column("created_at", UtcMicros, nullable=False),
+    _text("created_by"),
+    sa.Column("expires_at", UtcMicros),
+    sa.Column("revoked_at", UtcMicros),
+    sa.Column("last_used_at", UtcMicros),
+    sa.Column("requests_per_minute", sa.Integer),
+    sa.Column("plans_per_day", sa.Integer),
+)
+
+#: Browsers that have logged in; the key may be one of the environment, which has no row.
+sessions = sa.Table(
+    "sessions",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    _text("secret_hash"),
+    _text("key_id"),
+    _text("key_hash"),
+    sa.Column("created_at", UtcMicros, nullable=False),
+    sa.Column("expires_at", UtcMicros, nullable=False, index=True),
+)
+
+#: Plans given to an identity on a day (UTC, as ISO text).
+quota_use = sa.Table(
+    "quota_use",
+    metadata,
+    sa.Column("identity", sa.Text, primary_key=True),
+    sa.Column("day", sa.Text, primary_key=True),
+    sa.Column("plans", sa.Integer, nullable=False),
+)
+
+#: Who did what; rows are only added, and deleted by retention.
+audit = sa.Table(
+    "audit",
+    metadata,
+    # SQLite numbers rows by itself only where the key is called INTEGER.
+    sa.Column("number", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("at", UtcMicros, nullable=False, index=True),
+    _text("identity", index=True),
+    _text("name"),
+    _text("via"),
+    _text("action"),
+    _text("subject"),
+    _text("outcome"),
+    _text("request_id"),
+    _text("address"),
+)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import sqlalchemy as sa
 
+from catalog.access_store import AccessStore, Charge
 from catalog.actuals import Actual, delete_actual, delete_actuals, read_actuals, read_ids, write_actual
 from catalog.columns import Columns
 from catalog.data_tables import data_table
@@ -56,6 +57,7 @@ class Store:
         self.url = url
         self.watching = WatchStore(reading=self._reading, writing=self._writing)
         self.runs = RunStore(reading=self._reading, writing=self._writing)
+        self.access = AccessStore(reading=self._reading, writing=self._writing)
         self._loading = threading.Lock()
         self._columns: OrderedDict[str, Columns] = OrderedDict()
 
@@ -271,13 +273,20 @@ class Store:
         job: Mapping[str, Any],
         outcome: Mapping[str, Any],
         created_at: datetime,
+        *,
+        charge: Charge | None = None,
     ) -> None:
-        """Saves a plan; one that is there already stays as it is. Raises `ValueError` for what is not JSON."""
+        """Saves a plan; one that is there already stays as it is. Raises `ValueError` for what is not JSON.
+
+        `charge` is counted and recorded in the same transaction; it raises `QuotaExceeded`, and then nothing is saved.
+        """
         plan = SavedPlan(
             id=plan_id, snapshot_id=snapshot_id, job=dict(job), outcome=dict(outcome), created_at=created_at
         )
         with self._writing() as connection:
             write_plan(connection, plan)
+            if charge is not None:
+                charge.write(connection)
 
     def plan(self, plan_id: str) -> SavedPlan:
         """The saved plan. Raises `NotStored` at `plan` if there is none."""
