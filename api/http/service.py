@@ -31,6 +31,7 @@ from api.http.workers import Workers, long_workers
 from api.runs.execute import execute
 from api.runs.pool import Pool
 from api.version import gpuplan_version
+from api.web.router import router as web_router
 
 DESCRIPTION = "The provably cheapest way to run a training job on hardware you own or rent."
 
@@ -66,6 +67,7 @@ def create_service(gpuplan: Gpuplan, *, hosts: frozenset[str] | None = None) -> 
         refreshes.router,
         health.router,
         docs_page.router,
+        web_router,
     ):
         app.include_router(router)
     problems.register(app)

@@ -1,0 +1,36 @@
+// What the page does beyond links and forms, all of it dispensable: focus after content came in place,
+// and words for an answer that is no page.
+(() => {
+  "use strict";
+
+  const notice = () => document.getElementById("notice");
+
+  // An answer that is no page (a problem of the edge, say) must not be swapped in.
+  document.addEventListener("htmx:before:response", (event) => {
+    const response = event.detail.ctx.response;
+    const type = response.headers.get("content-type") || "";
+    notice().textContent = "";
+    if (type.startsWith("text/html")) return;
+    event.preventDefault();
+    response.raw
+      .clone()
+      .json()
+      .then((problem) => problem.detail, () => "")
+      .then((detail) => {
+        notice().textContent = `The service answered ${response.status}. ${detail || ""}`;
+      });
+  });
+
+  document.addEventListener("htmx:error", () => {
+    notice().textContent = "The service does not answer. Is it running?";
+  });
+
+  // Where the reader goes on: at the errors if there are any, else at the heading.
+  document.addEventListener("htmx:after:swap", () => {
+    const goOn = document.querySelector("main [data-focus]") || document.querySelector("main h1");
+    if (!goOn) return;
+    if (!goOn.hasAttribute("tabindex")) goOn.setAttribute("tabindex", "-1");
+    goOn.focus();
+    goOn.scrollIntoView({ block: "start" });
+  });
+})();
