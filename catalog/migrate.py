@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 #: The newest revision under `migrations/versions`: compared before anything slow is imported.
-HEAD = "0005"
+HEAD = "0006"
 SCRIPTS = "catalog:migrations"
 
 #: As alembic itself makes it, so that it goes on from here.

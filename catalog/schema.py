@@ -347,3 +347,52 @@ audit = sa.Table(
     _text("request_id"),
     _text("address"),
 )
+
+#: What was asked in Slack, kept until the answer is told and then for `last`; `request` and `message` are JSON.
+slack_answers = sa.Table(
+    "slack_answers",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    _text("team_id"),
+    _text("user_id"),
+    _text("channel_id"),
+    _text("kind"),
+    _text("request"),
+    _text("response_url"),
+    sa.Column("created_at", UtcMicros, nullable=False, index=True),
+    sa.Column("held_until", UtcMicros, nullable=False),
+    sa.Column("message", sa.Text),
+    _text("plan_id", index=True),
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("delivered_at", UtcMicros, index=True),
+    sa.Column("given_up_at", UtcMicros),
+    _text("last_error"),
+)
+
+#: What may happen once: requests from Slack that were seen, and installations that were begun; `mark` is whose it is.
+slack_once = sa.Table(
+    "slack_once",
+    metadata,
+    sa.Column("key", sa.Text, primary_key=True),
+    _text("mark"),
+    sa.Column("until", UtcMicros, nullable=False, index=True),
+)
+
+#: Slack workspaces, and whole enterprises, that may ask.
+slack_workspaces = sa.Table(
+    "slack_workspaces",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    _text("identity"),
+    _text("scope"),
+    sa.Column("created_at", UtcMicros, nullable=False),
+)
+
+#: What installing the Slack app left, its token among it, as JSON.
+slack_installations = sa.Table(
+    "slack_installations",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    _text("installation"),
+    sa.Column("installed_at", UtcMicros, nullable=False),
+)

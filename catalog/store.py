@@ -35,6 +35,7 @@ from catalog.retention import Forgotten, RetentionPolicy, retain
 from catalog.run_store import RunStore
 from catalog.saved import SavedPlan, read_plan, read_response, write_plan, write_response
 from catalog.schema import snapshots
+from catalog.slack_store import SlackStore
 from catalog.snapshot import Snapshot
 from catalog.snapshot_list import NotStored, StoredSnapshot, all_snapshots, current_snapshot, find_snapshot, is_stored
 from catalog.stored_columns import StoredOffers, stored_columns
@@ -58,6 +59,7 @@ class Store:
         self.watching = WatchStore(reading=self._reading, writing=self._writing)
         self.runs = RunStore(reading=self._reading, writing=self._writing)
         self.access = AccessStore(reading=self._reading, writing=self._writing)
+        self.slack = SlackStore(reading=self._reading, writing=self._writing)
         self._loading = threading.Lock()
         self._columns: OrderedDict[str, Columns] = OrderedDict()
 
