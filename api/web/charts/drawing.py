@@ -32,12 +32,16 @@ NARROW = Size(name="narrow", width=340.0, height=280.0, left=56.0, right=10.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """What an axis shows: its title, how a figure on it is written, and whether it goes by the logarithm."""
+    """What an axis shows: its title, how a figure on it is written, and whether it goes by the logarithm.
+
+    `marks` are the figures at which it may be marked, where round ones are not those of ten (hours and days, say).
+    """
 
     title: str
     write: Callable[[float], str]
     log: bool = False
     zero: bool = False
+    marks: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,14 +87,24 @@ def axes(svg: ET.Element, size: Size, *, x: Scale, y: Scale, across: Axis, up: A
     """Grid, ticks and titles of both axes; for eyes alone, since every mark's title says its figures in words."""
     group = ET.SubElement(svg, "g", {"aria-hidden": "true"})
     bottom = size.height - size.bottom
-    for value in y.ticks(5):
+    for value in _marked(y, up, 5):
         line(group, (size.left, size.width - size.right), (y.at(value), y.at(value)), "grid")
         text(group, size.left - 8, y.at(value) + 4, up.write(value), anchor="end")
-    for value in x.ticks(max(2, int((size.width - size.left) // 110))):
+    for value in _marked(x, across, max(2, int((size.width - size.left) // 90))):
         line(group, (x.at(value), x.at(value)), (bottom, bottom + 5), "axis")
         text(group, x.at(value), bottom + 19, across.write(value), anchor="middle")
     line(group, (size.left, size.width - size.right), (bottom, bottom), "axis")
     text(group, (size.left + size.width - size.right) / 2, size.height - 6, across.title, anchor="middle")
+
+
+def _marked(scale: Scale, axis: Axis, most: int) -> list[float]:
+    """Where an axis is marked: at its own marks if at least two of them lie on it, else at round figures."""
+    own = [value for value in axis.marks if scale.low <= value <= scale.high]
+    if len(own) < 2:
+        return scale.ticks(most)
+    while len(own) > most:
+        own = own[::2]
+    return own
 
 
 def reachable(parent: ET.Element, title: str, *, href: str | None, kind: str = "", current: bool = False) -> ET.Element:
