@@ -34,6 +34,7 @@ _ADVICE = (
     ("disk is full", "nothing was written; free some space and run again"),
     ("No space left", "nothing was written; free some space and run again"),
     ("disk I/O error", "nothing was written; check the disk and run again"),
+    ("lock timeout", "others use its tables at this moment; nothing was changed, try again"),
     ("locked", f"another process has been writing for {BUSY_MILLISECONDS // 1000} s; end it or try again"),
     ("readonly", "make the file and its directory writable, or point GPUPLAN_DATABASE_URL elsewhere"),
     ("read-only", "make the database writable, or point GPUPLAN_DATABASE_URL elsewhere"),

@@ -1,6 +1,6 @@
 """Runs in the store: each method one transaction."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
@@ -19,9 +19,13 @@ from catalog.runs import (
     delete_run,
     end,
     give_up,
+    put_back,
     read_run,
+    read_statuses,
+    take,
     write_run,
 )
+from catalog.steady_clock import SteadyClock
 
 Transaction = Callable[[], AbstractContextManager[sa.Connection]]
 
@@ -33,20 +37,25 @@ class RunStore:
         """On the store's own ways to begin a transaction."""
         self._reading = reading
         self._writing = writing
+        self._clock = SteadyClock()
 
-    def add(self, run: Run) -> None:
-        """Keeps a run; one that is there already stays as it is."""
+    def add(self, run: Run, *, then: Callable[[sa.Connection], None] | None = None) -> None:
+        """Keeps a run; one that is there already stays as it is. What `then` does is kept with it, or neither is."""
         with self._writing() as connection:
             write_run(connection, run)
+            if then is not None:
+                then(connection)
 
     def one(self, run_id: str, now: datetime) -> Run:
         """The run as it stands at `now`: failed, if its process has been silent for too long.
 
-        Raises `NotStored` at `run` if there is none.
+        Not while this machine's clock was set a moment ago, nor where a queue takes care of it. Raises `NotStored` at
+        `run` if there is none.
         """
         with self._reading() as connection:
             run = read_run(connection, run_id)
-        if run.status not in LIVE or now - run.beat_at < SILENCE:
+        settled = self._clock.settled(SILENCE)
+        if run.status not in LIVE or run.attempt is not None or now - run.beat_at < SILENCE or not settled:
             return run
         with self._writing() as connection:
             give_up(connection, run_id, run.beat_at, now)
@@ -62,10 +71,20 @@ class RunStore:
         with self._writing() as connection:
             return begin(connection, run_id, now)
 
-    def beat(self, run_id: str, progress: Mapping[str, Any], now: datetime) -> Heard:
+    def take(self, run_id: str, now: datetime) -> int | None:
+        """The number of the attempt that the caller begins at a run of a queue; None if it has ended."""
+        with self._writing() as connection:
+            return take(connection, run_id, now)
+
+    def put_back(self, run_id: str, attempt: int, now: datetime) -> bool:
+        """Whether this attempt has become one that waits again, for another process to begin anew."""
+        with self._writing() as connection:
+            return put_back(connection, run_id, attempt, now)
+
+    def beat(self, run_id: str, progress: Mapping[str, Any], now: datetime, attempt: int | None = None) -> Heard:
         """Notes that somebody is at it and how far it is, and says what they should do."""
         with self._writing() as connection:
-            return beat(connection, run_id, progress, now)
+            return beat(connection, run_id, progress, now, attempt)
 
     def end(
         self,
@@ -73,13 +92,19 @@ class RunStore:
         status: Status,
         now: datetime,
         *,
-        progress: Mapping[str, Any],
+        progress: Mapping[str, Any] | None,
         answer: Mapping[str, Any] | None = None,
         error: Mapping[str, Any] | None = None,
+        attempt: int | None = None,
     ) -> bool:
-        """Writes how it ended; False if that is written already."""
+        """Writes how it ended; False if that is written already, or another attempt is at it."""
         with self._writing() as connection:
-            return end(connection, run_id, status, now, progress=progress, answer=answer, error=error)
+            return end(connection, run_id, status, now, progress=progress, answer=answer, error=error, attempt=attempt)
+
+    def statuses(self, run_ids: Collection[str]) -> dict[str, Status]:
+        """How these runs stand, of those that there are."""
+        with self._reading() as connection:
+            return read_statuses(connection, run_ids)
 
     def ask_cancel(self, run_id: str) -> None:
         """Asks whoever is at it to end it; nothing happens to one that has ended."""

@@ -3,11 +3,15 @@
 A run is `queued`, then `running`, then `done`, `failed` or `cancelled`, and never leaves one of the last three.
 Whoever is at it writes a beat every few seconds; where none came for `SILENCE`, the run is given up as `failed`,
 and whoever was at it after all learns so at the next beat.
+
+A run that a queue hands out has an `attempt`, 0 until it is first begun. The queue notices by itself when the process
+that is at it dies, and hands it out again as the next attempt; of an earlier one no beat and no end counts any more,
+should its process be alive after all.
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -24,6 +28,8 @@ Heard = Literal["go on", "cancel", "given up"]
 LIVE: tuple[Status, ...] = ("queued", "running")
 #: Longer than a beat may wait for another writer, by a few beats.
 SILENCE = timedelta(milliseconds=BUSY_MILLISECONDS) + timedelta(seconds=15)
+#: Releases that know of no queue give up what is silent, so beats of a queue's runs are written so far ahead.
+_AHEAD_FOR_EARLIER_RELEASES = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +48,12 @@ class Run:
     progress: dict[str, Any] = field(default_factory=dict)
     answer: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
+    attempt: int | None = None
+
+
+def queued_run(run: Run) -> Run:
+    """The run as one that a queue will hand out."""
+    return replace(run, attempt=0, beat_at=run.beat_at + _AHEAD_FOR_EARLIER_RELEASES)
 
 
 def write_run(connection: sa.Connection, run: Run) -> None:
@@ -62,6 +74,12 @@ def read_run(connection: sa.Connection, run_id: str) -> Run:
     return Run(**{**row._mapping, **texts})
 
 
+def read_statuses(connection: sa.Connection, run_ids: Collection[str]) -> dict[str, Status]:
+    """How these runs stand, of those that there are."""
+    rows = connection.execute(sa.select(runs.c.id, runs.c.status).where(runs.c.id.in_(list(run_ids))))
+    return {row.id: row.status for row in rows}
+
+
 _MAYBE = ("answer", "error")
 
 
@@ -76,9 +94,27 @@ def begin(connection: sa.Connection, run_id: str, now: datetime) -> bool:
     return connection.execute(queued.values(status="running", started_at=now, beat_at=now)).rowcount == 1
 
 
-def beat(connection: sa.Connection, run_id: str, progress: Mapping[str, Any], now: datetime) -> Heard:
+def take(connection: sa.Connection, run_id: str, now: datetime) -> int | None:
+    """The number of the attempt that the caller begins at a run of a queue, which ends every other; None if it has ended."""
+    begun = sa.func.coalesce(runs.c.started_at, sa.literal(now, runs.c.started_at.type))
+    values = {"status": "running", "attempt": runs.c.attempt + 1, "started_at": begun, "beat_at": _ahead(now)}
+    taken = _live(run_id).where(runs.c.attempt.is_not(None)).values(values).returning(runs.c.attempt)
+    number: int | None = connection.execute(taken).scalar()
+    return number
+
+
+def put_back(connection: sa.Connection, run_id: str, attempt: int, now: datetime) -> bool:
+    """Whether the attempt has become one that waits again: its process ends, and another one may begin anew."""
+    mine = _live(run_id, attempt).values(status="queued", beat_at=_ahead(now))
+    return connection.execute(mine).rowcount == 1
+
+
+def beat(
+    connection: sa.Connection, run_id: str, progress: Mapping[str, Any], now: datetime, attempt: int | None = None
+) -> Heard:
     """Notes that somebody is at it and how far it is, and says what they should do."""
-    if not connection.execute(_live(run_id).values(progress=as_json(progress), beat_at=now)).rowcount:
+    heard_at = now if attempt is None else _ahead(now)
+    if not connection.execute(_live(run_id, attempt).values(progress=as_json(progress), beat_at=heard_at)).rowcount:
         return "given up"
     asked = connection.execute(sa.select(runs.c.cancel_asked).where(runs.c.id == run_id)).scalar()
     return "cancel" if asked else "go on"
@@ -90,14 +126,20 @@ def end(
     status: Status,
     now: datetime,
     *,
-    progress: Mapping[str, Any],
+    progress: Mapping[str, Any] | None,
     answer: Mapping[str, Any] | None = None,
     error: Mapping[str, Any] | None = None,
+    attempt: int | None = None,
 ) -> bool:
-    """Writes how it ended, unless that is written already. Raises `ValueError` for what is not JSON."""
-    values: dict[str, Any] = {"status": status, "finished_at": now, "beat_at": now, "progress": as_json(progress)}
+    """Writes how it ended, unless that is written already, or another attempt than this one is at it.
+
+    Without `progress` that stays as it is. Raises `ValueError` for what is not JSON.
+    """
+    values: dict[str, Any] = {"status": status, "finished_at": now, "beat_at": now}
     values |= {"answer": _maybe_json(answer), "error": _maybe_json(error)}
-    return connection.execute(_live(run_id).values(**values)).rowcount == 1
+    if progress is not None:
+        values["progress"] = as_json(progress)
+    return connection.execute(_live(run_id, attempt).values(**values)).rowcount == 1
 
 
 def ask_cancel(connection: sa.Connection, run_id: str) -> None:
@@ -115,8 +157,13 @@ def give_up(connection: sa.Connection, run_id: str, silent_since: datetime, now:
     connection.execute(silent.values(status="failed", finished_at=now, error=as_json({"detail": message})))
 
 
-def _live(run_id: str) -> sa.Update:
-    return sa.update(runs).where(runs.c.id == run_id, runs.c.status.in_(LIVE))
+def _live(run_id: str, attempt: int | None = None) -> sa.Update:
+    live = sa.update(runs).where(runs.c.id == run_id, runs.c.status.in_(LIVE))
+    return live if attempt is None else live.where(runs.c.attempt == attempt)
+
+
+def _ahead(now: datetime) -> datetime:
+    return now + _AHEAD_FOR_EARLIER_RELEASES
 
 
 def _maybe_json(document: Mapping[str, Any] | None) -> str | None:

@@ -274,7 +274,8 @@ notifications = sa.Table(
 )
 
 #: Work that outlives its request: what was asked, how far it is, and what came of it, all as JSON. Whoever is at it
-#: moves `beat_at`; a run that is queued or running and silent for too long has lost its process.
+#: moves `beat_at`; a run that is queued or running and silent for too long has lost its process. One that a queue hands
+#: out counts in `attempt` how often it was begun; the queue itself takes care of those whose process was lost.
 runs = sa.Table(
     "runs",
     metadata,
@@ -290,8 +291,24 @@ runs = sa.Table(
     _text("progress"),
     sa.Column("answer", sa.Text),
     sa.Column("error", sa.Text),
+    sa.Column("attempt", sa.Integer),
     sa.CheckConstraint("status IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="status"),
 )
+
+#: What the processes that share a refresh have fetched, until it is written as a whole: per provider the list of its
+#: regions (under an empty region) and the rows of each, packed; or why there is none.
+refresh_parts = sa.Table(
+    "refresh_parts",
+    metadata,
+    sa.Column("refresh_id", sa.Text, primary_key=True),
+    sa.Column("provider", sa.Text, primary_key=True),
+    sa.Column("region", sa.Text, primary_key=True),
+    sa.Column("content", sa.LargeBinary),
+    _text("failure"),
+)
+
+#: One row: the oldest revision whose release works on these tables, so that it goes on while a newer one is rolled out.
+compatible_since = sa.Table("compatible_since", metadata, sa.Column("revision", sa.Text, primary_key=True))
 
 #: Keys without their secrets, of which only the SHA-256 is here.
 api_keys = sa.Table(

@@ -19,7 +19,7 @@ from catalog.database import connect, database_url, named_failures, shown, sqlit
 from catalog.diff import SnapshotDiff, stored_diff
 from catalog.errors import StoreFailure
 from catalog.history import PricePoint, line_to, price_points, priced_types
-from catalog.migrate import HEAD, revision_of, to_head
+from catalog.migrate import HEAD, revision_of, suits, to_head
 from catalog.offer import InstanceType
 from catalog.price_points import instance_types_at, price_rows_at, readings_at, write_contents
 from catalog.refreshes import (
@@ -102,7 +102,8 @@ class Store:
         """Raises `StoreFailure` unless the database is there and has this release's tables."""
         with self._reading() as connection:
             revision = revision_of(connection)
-        if revision != HEAD:
+            usable = revision == HEAD or suits(connection, revision)
+        if not usable:
             raise StoreFailure(
                 f"database {self.name}: its tables are not those of this gpuplan (revision {revision}); start again"
             )

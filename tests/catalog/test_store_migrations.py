@@ -104,6 +104,7 @@ def test_an_upgrade_that_fails_leaves_the_database_as_it_was(
 def test_a_database_of_a_newer_release_is_left_alone(url: str, store: Store) -> None:
     with store.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+        connection.exec_driver_sql("UPDATE compatible_since SET revision = '9999'")
     with pytest.raises(StoreFailure, match=r"written by a newer gpuplan \(revision 9999\); upgrade gpuplan or point"):
         Store.open(url)
     with pytest.raises(StoreFailure, match="its tables are not those of this gpuplan"):

@@ -1,0 +1,29 @@
+"""Whether this machine's clock was set lately: then times written before say nothing about how long ago that was."""
+
+import threading
+import time
+from datetime import timedelta
+
+#: Clocks that are kept by NTP are slewed by less than this in any wait of ours; more is a clock that was set, or a
+#: machine that slept.
+_MOST_DRIFT_SECONDS = 5.0
+
+
+class SteadyClock:
+    """Compares the wall clock with the monotonic one each time it is asked; for any number of threads."""
+
+    def __init__(self) -> None:
+        """The clock is taken to be right until it jumps."""
+        self._lock = threading.Lock()
+        self._offset = time.time() - time.monotonic()
+        self._jumped_at = float("-inf")
+
+    def settled(self, span: timedelta) -> bool:
+        """Whether the clock has gone on evenly for at least `span` as far as this process knows."""
+        with self._lock:
+            now = time.monotonic()
+            offset = time.time() - now
+            if abs(offset - self._offset) > _MOST_DRIFT_SECONDS:
+                self._jumped_at = now
+            self._offset = offset
+            return now - self._jumped_at >= span.total_seconds()
