@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from errno import ENOENT
@@ -338,6 +338,11 @@ class Store:
         """
         with self._reading() as connection:
             return read_response(connection, key, scope, request_hash)
+
+    def read[Found](self, look: Callable[[sa.Connection], Found]) -> Found:
+        """What `look` finds, in one transaction that reads."""
+        with self._reading() as connection:
+            return look(connection)
 
     @contextmanager
     def _reading(self) -> Iterator[sa.Connection]:
