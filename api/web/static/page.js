@@ -26,7 +26,9 @@
   });
 
   // Where the reader goes on: at the errors if there are any, else at the heading.
-  document.addEventListener("htmx:after:swap", () => {
+  // What says that it is quiet (a filter, progress) leaves the reader where they are.
+  document.addEventListener("htmx:after:swap", (event) => {
+    if (event.detail.ctx.sourceElement?.closest("[data-quiet]")) return;
     const goOn = document.querySelector("main [data-focus]") || document.querySelector("main h1");
     if (!goOn) return;
     if (!goOn.hasAttribute("tabindex")) goOn.setAttribute("tabindex", "-1");

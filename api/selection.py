@@ -1,0 +1,199 @@
+"""Which offers to show and in which order, for those who look through the catalogue: more than a listing's filters say.
+
+Every filter is worked out on the snapshot's small tables (machine shapes, regions) and looked up per offer, so a
+hundred thousand offers cost milliseconds; rows are made only for the page that is shown.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from api.catalogue import OfferFilter, matching
+from catalog.accelerators import accelerators
+from catalog.columns import Columns, Floats
+from catalog.errors import Fault, UnusableInput
+from catalog.offer import MAX_ACCELERATORS_PER_NODE, MAX_USD_MICROS_PER_HOUR, InstanceType
+from catalog.regions import GEOGRAPHIES, regions
+
+#: What a listing may be ordered by; `-` before it turns the order round.
+ORDERS = (
+    "usd_per_hour",
+    "usd_per_accelerator",
+    "accelerator",
+    "accelerators",
+    "memory",
+    "instance_type",
+    "provider",
+    "region",
+    "kind",
+)
+_TEXTS = ("provider", "region", "accelerator", "kind", "instance_type")
+_NUMBERS = {
+    "usd_from": (0.0, MAX_USD_MICROS_PER_HOUR / 1e6, "US dollars per machine and hour, such as 2.50"),
+    "usd_to": (0.0, MAX_USD_MICROS_PER_HOUR / 1e6, "US dollars per machine and hour, such as 40"),
+    "accelerators_from": (0.0, MAX_ACCELERATORS_PER_NODE, "accelerators per machine, such as 8"),
+    "accelerators_to": (0.0, MAX_ACCELERATORS_PER_NODE, "accelerators per machine, such as 8"),
+    "memory_from": (0.0, 10_000.0, "GB per accelerator, such as 80"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Offers to show; None shows everything. Prices are dollars per node-hour, `memory_from` is GB per accelerator.
+
+    `trains` leaves out what cannot train; `order` is one of `ORDERS`, with `-` before it the other way round.
+    """
+
+    listing: OfferFilter
+    geography: str | None = None
+    trains: bool = False
+    usd_from: float | None = None
+    usd_to: float | None = None
+    accelerators_from: float | None = None
+    accelerators_to: float | None = None
+    memory_from: float | None = None
+    order: str = ORDERS[0]
+
+    def given(self) -> dict[str, str]:
+        """What is set, by name, as text that `read_selection` reads again; the usual order is left out."""
+        more = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "listing"}
+        kept = {name: each for name, each in more.items() if not (each is None or each is False or each == ORDERS[0])}
+        texts = {name: "1" if value is True else _text(value) for name, value in kept.items()}
+        return self.listing.given() | texts
+
+
+def read_selection(asked: Mapping[str, str]) -> Selection:
+    """The selection in a form's fields; an empty field is not set.
+
+    Raises `UnusableInput` naming every field that is unknown or cannot be read. Whether anything in a snapshot
+    matches is not looked at.
+    """
+    given = {name: value.strip() for name, value in asked.items() if value.strip()}
+    faults = [
+        Fault((name[:80],), f"unknown filter; accepted: {', '.join(FILTERS)}") for name in given if name not in FILTERS
+    ]
+    numbers = {name: _number(name, given[name], faults) for name in _NUMBERS if name in given}
+    order, geography = given.get("order", ORDERS[0]), given.get("geography")
+    if order.removeprefix("-") not in ORDERS:
+        faults.append(Fault(("order",), f"{order[:80]!r} is no order; accepted: {', '.join(ORDERS)}, or - before one"))
+    if geography is not None and geography not in GEOGRAPHIES:
+        faults.append(
+            Fault(("geography",), f"{geography[:80]!r} is no geography; accepted: {', '.join(sorted(GEOGRAPHIES))}")
+        )
+    if given.get("trains", "1") != "1":
+        faults.append(Fault(("trains",), f"{given['trains'][:80]!r} is not accepted; write 1, or leave it out"))
+    for low, high in (("usd_from", "usd_to"), ("accelerators_from", "accelerators_to")):
+        if not faults and low in numbers and high in numbers and numbers[low] > numbers[high]:
+            faults.append(Fault((high,), f"{given[high]} is below {given[low]}, where the range begins"))
+    if faults:
+        raise UnusableInput(*faults)
+    listing = OfferFilter(**{name: given[name] for name in _TEXTS if name in given})
+    return Selection(listing=listing, geography=geography, trains="trains" in given, order=order, **numbers)
+
+
+FILTERS = (*_TEXTS, "geography", "trains", *_NUMBERS, "order")
+
+
+def _number(name: str, text: str, faults: list[Fault]) -> float:
+    low, high, what = _NUMBERS[name]
+    try:
+        value = float(text.removeprefix("$").replace(",", ""))
+    except ValueError:
+        value = math.nan
+    if not low <= value <= high:
+        faults.append(Fault((name,), f"{text[:80]!r} is not accepted; write {what}, from {low:g} to {high:g}"))
+    return value
+
+
+def _text(value: object) -> str:
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def selected(columns: Columns, wanted: Selection) -> NDArray[np.intp]:
+    """Indices of the offers that match, in the order that is wanted; equals in that of price, then of the snapshot.
+
+    Raises `UnusableInput` naming a filter of the listing that no row of the catalogue can satisfy.
+    """
+    found = matching(columns, wanted.listing)
+    shapes = Shapes.of(columns)
+    keep = np.ones(len(found), np.bool_)
+    types, places, prices = columns.type_index[found], columns.region_index[found], columns.usd_per_hour[found]
+    if wanted.geography is not None:
+        keep &= _in_geography(columns, wanted.geography)[places]
+    if wanted.trains:
+        keep &= shapes.trains[types]
+    for values, low, high in (
+        (prices, wanted.usd_from, wanted.usd_to),
+        (shapes.accelerators[types], wanted.accelerators_from, wanted.accelerators_to),
+        (shapes.memory_gb[types], wanted.memory_from, None),
+    ):
+        if low is not None:
+            keep &= values >= low
+        if high is not None:
+            keep &= values <= high
+    found = found[keep]
+    ranks = _ranks(columns, shapes, found, wanted.order.removeprefix("-"))
+    ranks = -ranks if wanted.order.startswith("-") else ranks
+    in_order: NDArray[np.intp] = found[np.lexsort((columns.usd_per_hour[found], ranks))]
+    return in_order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shapes:
+    """Facts of a snapshot's instance types, an element each: accelerators per node, GB of each, whether it trains."""
+
+    accelerators: Floats
+    memory_gb: Floats
+    trains: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, columns: Columns) -> "Shapes":
+        """Those of these columns; memory that nobody knows is nan."""
+        types, known = columns.instance_types, accelerators()
+        rows = [known.get(each.accelerator) for each in types]
+        return cls(
+            accelerators=np.fromiter((float(each.accelerator_count) for each in types), np.float64, len(types)),
+            memory_gb=np.fromiter((memory_gb(each) or math.nan for each in types), np.float64, len(types)),
+            trains=np.fromiter((row is not None and row.trains != "no" for row in rows), np.bool_, len(types)),
+        )
+
+
+def memory_gb(machine: InstanceType) -> float | None:
+    """GB of one accelerator as it is sold; for a part of a card what that part has. None if unknown."""
+    row = accelerators().get(machine.accelerator)
+    if machine.is_slice and machine.accelerator_memory_mib is not None:
+        return machine.accelerator_memory_mib * 2**20 / 1e9
+    if row is not None:
+        return row.memory_gb * min(1.0, float(machine.accelerator_count))
+    return None if machine.accelerator_memory_mib is None else machine.accelerator_memory_mib * 2**20 / 1e9
+
+
+def _in_geography(columns: Columns, geography: str) -> NDArray[np.bool_]:
+    known = regions()
+    found = (known[place].geography == geography if place in known else False for place in columns.regions)
+    return np.fromiter(found, np.bool_, len(columns.regions))
+
+
+def _ranks(columns: Columns, shapes: Shapes, found: NDArray[np.intp], order: str) -> Floats:
+    """Per offer where it stands in this order; what is unknown is nan, and so comes last either way."""
+    types, places = columns.type_index[found], columns.region_index[found]
+    if order == "usd_per_hour":
+        return columns.usd_per_hour[found]
+    if order == "usd_per_accelerator":
+        return np.asarray(columns.usd_per_hour[found] / shapes.accelerators[types], np.float64)
+    if order in {"accelerators", "memory"}:
+        return (shapes.accelerators if order == "accelerators" else shapes.memory_gb)[types]
+    if order in {"instance_type", "accelerator"}:
+        names = [each.name if order == "instance_type" else each.accelerator for each in columns.instance_types]
+        return _alphabetical(names)[types]
+    if order == "kind":
+        return columns.kind_index[found].astype(np.float64)
+    return _alphabetical([place[0 if order == "provider" else 1] for place in columns.regions])[places]
+
+
+def _alphabetical(names: list[str]) -> Floats:
+    """Per name its place in the alphabet, the same for the same name."""
+    return np.unique(np.array([name.casefold() for name in names] or [""]), return_inverse=True)[1].astype(np.float64)
