@@ -15,6 +15,12 @@ Model
 The arrays have already found the cheapest feasible column by enumeration; this model, handed to
 another piece of software, must agree, and its bound is what the plan quotes.
 
+How it is solved: one configuration is all that runs, so x_k = 0 for every k that is over a limit by itself. With these
+fixed, t_k <= D and c_k <= B for all that is left, every convex combination of columns keeps the limits too, and the
+polytope of the linear relaxation has the columns themselves as its vertices: its optimum is that of the integers, found
+without branching in a fifth of the time. The bound is that of weak duality from the solver's multipliers u (choose_one)
+and w <= 0 (limits), which holds for any of them: u + sum_i w_i + sum_k min(0, c_k - u - sum_i w_i a_ik).
+
 Where time or carbon is what should be least, v_k (hours or kg) stands for c_k in the objective, and a second solve
 settles what is left open: the least cost with sum_k v_k x_k <= v*, the optimum of the first (row `objective`).
 """
@@ -123,21 +129,22 @@ def _rows(cost_usd: Floats, hours: Floats, deadline_hours: float | None, budget_
 def _solved(objective: Floats, rows: Rows) -> Certificate | None:
     """The column of least objective (whole millionths) within the rows, its figures in the objective's own unit."""
     began = time.perf_counter()
-    problem, x = formulate(objective, rows)
+    model = formulate(objective, rows)
     # One thread, set nowhere else: HiGHS keeps its thread count per OS thread.
-    solver = pulp.HiGHS(
-        msg=False, threads=1, gapRel=0.0, gapAbs=0.0, primal_feasibility_tolerance=FEASIBILITY_TOLERANCE
-    )
-    stats = problem.solve(solver)
+    solver = pulp.HiGHS(mip=False, msg=False, threads=1, primal_feasibility_tolerance=FEASIBILITY_TOLERANCE)
+    stats = model.problem.solve(solver)
     if stats.status == pulp.LpSolveStatus.Infeasible:
         return None
     if stats.status != pulp.LpSolveStatus.Optimal or stats.objective is None:
         raise NotProvenError(f"HiGHS ended with status {stats.status.name} on a model of {len(objective)} columns")
-    values = [variable.varValue or 0.0 for variable in x]
+    values = [variable.varValue or 0.0 for variable in model.x]
+    chosen = int(np.argmax(values))
+    if values[chosen] < 1.0 - FEASIBILITY_TOLERANCE:
+        raise NotProvenError(f"HiGHS mixes columns of a model whose vertices are its columns: {max(values)} of one")
     least = float(stats.objective)
-    bound = least if stats.best_bound is None else min(_whole_micros(float(stats.best_bound)), least)
+    bound = min(_whole_micros(_dual_bound(model)), least)
     return Certificate(
-        chosen=int(np.argmax(values)),
+        chosen=chosen,
         objective_usd=least,
         bound_usd=bound,
         gap=(least - bound) / max(abs(least), 1e-9),
@@ -147,21 +154,47 @@ def _solved(objective: Floats, rows: Rows) -> Certificate | None:
     )
 
 
+def _dual_bound(model: "Model") -> float:
+    """What no column within the limits undercuts, by the solver's multipliers of the rows."""
+    prices = [float(row.pi or 0.0) for row in model.rows]
+    one, limits = prices[0], np.minimum(0.0, prices[1:])
+    reduced = model.objective - one - limits @ model.shares
+    return one + float(limits.sum()) + float(np.minimum(0.0, reduced[model.open_]).sum())
+
+
 def _whole_micros(bound_usd: float) -> float:
     """The bound raised to the next whole micro-dollar: every column costs a whole number of them, so none lies between."""
     return math.ceil(bound_usd * 1e6 - BOUND_TOLERANCE_MICROS) / 1e6
 
 
-def formulate(objective: Floats, rows: Rows) -> tuple[pulp.LpProblem, list[pulp.LpVariable]]:
-    """The model of the module's docstring with every row named, and its variables in the order of the columns."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Model:
+    """The model of the module's docstring: `x` and `objective` in the order of the columns, `rows` with choose_one first.
+
+    `shares` are the coefficients of the limits, one row each; `open_` marks columns that no limit fixes at 0.
+    """
+
+    problem: pulp.LpProblem
+    x: list[pulp.LpVariable]
+    rows: list[pulp.LpConstraint]
+    objective: Floats
+    shares: Floats
+    open_: NDArray[np.bool_]
+
+
+def formulate(objective: Floats, rows: Rows) -> Model:
+    """The model with every row named."""
     problem = pulp.LpProblem("cheapest_configuration", pulp.LpMinimize)
-    width = len(str(len(objective)))
-    x = [problem.add_variable(f"x_{k:0{width}d}", cat="Binary") for k in range(len(objective))]
+    width, count = len(str(len(objective))), len(objective)
+    shares = np.array([_scaled(values, limit) for values, limit in rows.values()]).reshape(len(rows), count)
+    open_ = (shares <= 1.0).all(axis=0)
+    most = open_.astype(np.int64).tolist()
+    x = [problem.add_variable(f"x_{k:0{width}d}", 0, most[k], "Integer") for k in range(count)]
     problem.setObjective(_total(x, objective.tolist()))
-    problem.addConstraint(_total(x, [1.0] * len(x)) == 1, "choose_one")
-    for name, (values, limit) in rows.items():
-        problem.addConstraint(_total(x, _scaled(values, limit)) <= 1, name)
-    return problem, x
+    named = [problem.addConstraint(_total(x, [1.0] * count) == 1, "choose_one")]
+    for name, each in zip(rows, shares.tolist(), strict=True):
+        named.append(problem.addConstraint(_total(x, each) <= 1, name))
+    return Model(problem=problem, x=x, rows=named, objective=objective, shares=shares, open_=open_)
 
 
 def _total(x: list[pulp.LpVariable], coefficients: list[float]) -> pulp.LpAffineExpression:
@@ -169,17 +202,14 @@ def _total(x: list[pulp.LpVariable], coefficients: list[float]) -> pulp.LpAffine
     return pulp.lpSum_vars_coefs(zip(x, coefficients, strict=True))
 
 
-def _scaled(values: Floats, limit: float) -> list[float]:
+def _scaled(values: Floats, limit: float) -> Floats:
     """Each column's share of a limit: the row's coefficients, its right-hand side being 1.
 
     Shares are kept on the side of 1 on which exact comparison puts them: a deadline copied from an answer is a
     time rounded to a few digits, closer to the time itself than the solver's tolerance and perhaps below it.
     """
     shares = np.minimum(values / limit, MOST_TIMES_OVER)
-    sided: list[float] = np.where(
-        values <= limit, np.minimum(shares, 1.0), np.maximum(shares, 1.0 + CLEARLY_ABOVE)
-    ).tolist()
-    return sided
+    return np.where(values <= limit, np.minimum(shares, 1.0), np.maximum(shares, 1.0 + CLEARLY_ABOVE))
 
 
 @cache

@@ -4,10 +4,13 @@ import random
 from dataclasses import replace
 
 import numpy as np
+import pulp
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from planner.job import Constraints, DataSource
-from planner.optimise.phases import Lines, relaxed
+from planner.optimise.phases import Lines, formulate, irreplaceable, relaxed
 from planner.phases.columns import STEPS, PhaseColumns, phase_columns
 from tests.planner.phases.cases import SETTINGS, best_course, found_for
 from tests.planner.small_catalogues import random_columns, random_job
@@ -92,3 +95,23 @@ def test_a_plan_costs_what_the_unpruned_model_of_a_medium_catalogue_allows_but_f
     far = columns.checkpoint_gb / SETTINGS.move_gbs / 3600 / float(columns.slope_hours.min())
     slack = moved + slow + far * float(columns.slope_usd.max()) + 2 * per_hour * (60 / 3600)
     assert usd <= bound + slack
+
+
+@given(
+    columns=st.lists(st.tuples(*(st.integers(1, 6) for _ in range(5)), st.sampled_from((0.4, 1.0)), st.integers(0, 1))),
+    deadline=st.sampled_from((6.0, 9.0, 14.0, np.inf)),
+    phases=st.integers(1, 3),
+)
+@settings(deadline=None, max_examples=40)
+def test_columns_that_their_kin_replaces_change_nothing(
+    columns: list[tuple[float, ...]], deadline: float, phases: int
+) -> None:
+    names = ("fixed_usd", "slope_usd", "fixed_hours", "slope_hours", "data_usd", "caps")
+    table = np.array([*columns, (9, 9, 9, 9, 9, 1.0, 0)])
+    arrays = {name: table[:, i] for i, name in enumerate(names)}
+    given_ = Lines(**arrays, kin=table[:, 6].astype(np.int64), deadline_hours=deadline, phases=phases)
+    problem = formulate(given_)
+    stats = problem.solve(pulp.HiGHS(msg=False, threads=1, gapRel=0.0, gapAbs=0.0))
+    whole = np.inf if stats.status == pulp.LpSolveStatus.Infeasible else stats.objective
+    assert relaxed(given_).usd == pytest.approx(whole, abs=1e-6)
+    assert len(irreplaceable(given_)) <= len(given_)
