@@ -29,7 +29,7 @@ class BuyQuery(BaseModel):
     "/v1/buy",
     summary="What to buy, commit to and rent for a forecast of jobs",
     operation_id="buy",
-    responses=document_responses("Decision", 400, 404, 413, 415, 422, 503),
+    responses=document_responses("DecisionAnswer", 400, 404, 413, 415, 422, 503),
     openapi_extra=BUY_OPERATION,
 )
 async def buy(
@@ -51,7 +51,7 @@ async def buy(
     "/v1/buy/{decision_id}",
     summary="A decision made before",
     operation_id="saved_decision",
-    responses=document_responses("Decision", 404, 422, 503) | {304: {"description": "Not Modified"}},
+    responses=document_responses("DecisionAnswer", 404, 422, 503) | {304: {"description": "Not Modified"}},
 )
 def saved_decision(request: Request, decision_id: str, gpuplan: OurGpuplan) -> Response:
     """The answer as it was given, `meta` included."""

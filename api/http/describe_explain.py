@@ -2,86 +2,12 @@
 
 from api.http.describe import JOB_EXAMPLE, Schema, body_of, ref
 
-_META = {"type": "object", "description": "what changes by the clock"}
-
-_WHY: Schema = {
+#: What is verified may be anything that claims to be the answer of `/v1/plans`.
+_CLAIM: Schema = {
     "type": "object",
-    "required": ["outcome", "why", "meta"],
-    "properties": {
-        "outcome": {"enum": ["explained", "infeasible"]},
-        "why": {
-            "type": "object",
-            "required": ["id", "job", "snapshot_id", "summary", "requirements"],
-            "properties": {
-                "id": {"type": "string"},
-                "summary": {"type": "array", "items": {"type": "string"}},
-                "requirements": {"type": "array", "items": {"type": "object"}},
-            },
-        },
-        "meta": _META,
-    },
+    "description": "the answer of `/v1/plans`, or its `plan` or `infeasible` alone",
+    "properties": {"outcome": {"enum": ["planned", "infeasible"]}, "plan": {"type": "object"}},
 }
-
-_VERIFICATION: Schema = {
-    "type": "object",
-    "required": ["outcome", "verification", "meta"],
-    "properties": {
-        "outcome": {"enum": ["verified", "not_verified"]},
-        "verification": {
-            "type": "object",
-            "required": ["id", "snapshot_id", "wrong", "checks"],
-            "properties": {
-                "wrong": {
-                    "type": "array",
-                    "description": "the figures that are wrong, as pointers, with what they are and what they should be",
-                    "items": {"type": "object", "required": ["figure", "check", "stated", "found", "why"]},
-                },
-                "checks": {"type": "array", "items": {"type": "object", "required": ["check", "passed"]}},
-            },
-        },
-        "meta": _META,
-    },
-}
-
-_REPLAN: Schema = {
-    "type": "object",
-    "required": ["outcome", "replan", "meta"],
-    "properties": {
-        "outcome": {"enum": ["replanned", "infeasible"]},
-        "replan": {
-            "type": "object",
-            "required": ["id", "job", "snapshot_id", "now", "running", "left", "summary", "action", "continue", "best"],
-            "properties": {
-                "id": {"type": "string"},
-                "summary": {"type": "array", "items": {"type": "string"}},
-                "action": {
-                    "enum": [
-                        "continue",
-                        "standby",
-                        "move_later",
-                        "add_nodes",
-                        "shed_nodes",
-                        "move",
-                        "restart",
-                        "start",
-                        "none",
-                    ]
-                },
-                "continue": {
-                    "type": ["object", "null"],
-                    "description": "the job to its end on the machines that run it",
-                },
-                "best": {"type": ["object", "null"], "description": "a plan, all of whose figures count from now"},
-                "difference": {"type": ["object", "null"], "description": "the best less going on, part by part"},
-                "holds": {"type": ["object", "null"], "description": "up to what going on stays the best"},
-            },
-        },
-        "meta": _META,
-    },
-}
-
-#: What is verified is described by what gives it: the answer of `/v1/plans`.
-EXPLAIN_SCHEMAS: dict[str, Schema] = {"Why": _WHY, "Verification": _VERIFICATION, "Replan": _REPLAN}
 
 #: Too short to be right, and long enough to show where things stand; a real one comes from `/v1/plans`.
 _PLAN_EXAMPLE: Schema = {
@@ -114,4 +40,4 @@ REPLAN_OPERATION: Schema = {
         machine_gone=_UNDER_WAY | {"running": _UNDER_WAY["running"] | {"up": False, "saved": "38%"}},
     )
 }
-VERIFY_OPERATION: Schema = {"requestBody": body_of(ref("Plan"), answer_of_plans=_PLAN_EXAMPLE)}
+VERIFY_OPERATION: Schema = {"requestBody": body_of(_CLAIM, answer_of_plans=_PLAN_EXAMPLE)}

@@ -28,7 +28,7 @@ class WhyQuery(BaseModel):
     "/v1/why",
     summary="Why the plan is what it is, and why not something else",
     operation_id="why",
-    responses=document_responses("Why", 400, 404, 413, 415, 422, 503),
+    responses=document_responses("WhyAnswer", 400, 404, 413, 415, 422, 503),
     openapi_extra=WHY_OPERATION,
 )
 async def why(
@@ -45,7 +45,7 @@ async def why(
     "/v1/replan",
     summary="What to do with a job that is under way",
     operation_id="replan",
-    responses=document_responses("Replan", 400, 404, 413, 415, 422, 503),
+    responses=document_responses("ReplanAnswer", 400, 404, 413, 415, 422, 503),
     openapi_extra=REPLAN_OPERATION,
 )
 async def replan(
@@ -62,7 +62,7 @@ async def replan(
     "/v1/verify",
     summary="Is a plan right?",
     operation_id="verify",
-    responses=document_responses("Verification", 400, 413, 415, 422, 503),
+    responses=document_responses("VerificationAnswer", 400, 413, 415, 422, 503),
     openapi_extra=VERIFY_OPERATION,
 )
 async def verify(

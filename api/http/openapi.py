@@ -16,9 +16,7 @@ from api.documents.spot_questions import PolicyQuestion, SimulationQuestion
 from api.documents.spot_run import SpotRunDocument
 from api.documents.watch import WatchDocument
 from api.documents.why import WhyDocument
-from api.http.describe import SCHEMAS
-from api.http.describe_explain import EXPLAIN_SCHEMAS
-from api.http.describe_long import LONG_SCHEMAS
+from api.http.answers import answer_schemas
 
 BODIES = (
     JobDocument,
@@ -51,7 +49,7 @@ def attach(app: FastAPI) -> None:
 def _document(app: FastAPI) -> dict[str, Any]:
     found = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     schemas = found.setdefault("components", {}).setdefault("schemas", {})
-    schemas.update(SCHEMAS | LONG_SCHEMAS | EXPLAIN_SCHEMAS)
+    schemas.update(answer_schemas())
     for model in BODIES:
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas.update(schema.pop("$defs", {}))

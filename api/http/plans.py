@@ -54,7 +54,7 @@ class PlanQuery(BaseModel):
     "/v1/plans",
     summary="The cheapest plan for a job",
     operation_id="plan",
-    responses=document_responses("Plan", 400, 404, 413, 415, 422, 503),
+    responses=document_responses("PlanAnswer", 400, 404, 413, 415, 422, 503),
     openapi_extra=PLAN_OPERATION,
 )
 async def plan(
@@ -74,7 +74,7 @@ async def plan(
     "/v1/plans/{plan_id}",
     summary="A plan made before",
     operation_id="saved_plan",
-    responses=document_responses("Plan", 404, 422, 503),
+    responses=document_responses("PlanAnswer", 404, 422, 503),
 )
 def saved_plan(plan_id: str, gpuplan: OurGpuplan) -> Response:
     """The answer as it was given, `meta` included."""

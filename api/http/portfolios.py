@@ -52,7 +52,7 @@ class PortfolioQuery(BaseModel):
     "/v1/portfolios",
     summary="The cheapest way to run many jobs together",
     operation_id="portfolio",
-    responses=started_or_answered("Portfolio", 400, 404, 413, 415, 422, 503),
+    responses=started_or_answered("PortfolioAnswer", 400, 404, 413, 415, 422, 503),
     openapi_extra=PORTFOLIO_OPERATION,
 )
 async def portfolio(
@@ -78,7 +78,7 @@ async def portfolio(
     "/v1/portfolios/{portfolio_id}",
     summary="A portfolio planned before",
     operation_id="saved_portfolio",
-    responses=document_responses("Portfolio", 404, 422, 503) | {304: {"description": "Not Modified"}},
+    responses=document_responses("PortfolioAnswer", 404, 422, 503) | {304: {"description": "Not Modified"}},
 )
 def saved_portfolio(request: Request, portfolio_id: str, gpuplan: OurGpuplan) -> Response:
     """The answer as it was given, under the id of its run, once that has ended."""

@@ -1,0 +1,106 @@
+"""What exists: offers, accelerators, presets and snapshots."""
+
+from typing import Literal, TypedDict
+
+from gpuplan_client.answers.parts import JsonObject, Moment, Usd
+
+
+class Offer(TypedDict):
+    """One machine in one place at one price."""
+
+    provider: str
+    region: str
+    zone: str
+    instance_type: str
+    accelerator: str
+    accelerator_count: float
+    price_kind: str
+    usd_per_hour: Usd
+    """Effective, per node-hour over the term."""
+    observed_at: Moment
+    source: str
+    observed_approximately: bool
+    stale_since: Moment | None
+    interruptions_per_hour: float | None
+    modelled: list[str]
+    partial: list[str]
+    available: bool
+    vcpus: float | None
+    ram_gib: float | None
+    network_gbps: float | None
+    fixed_nodes: int | None
+    sold_on_demand: bool
+    retired: bool
+
+
+class Offers(TypedDict):
+    """A page of offers of one snapshot."""
+
+    snapshot_id: str
+    total: int
+    offers: list[Offer]
+    next_cursor: str | None
+
+
+class Accelerator(TypedDict):
+    """One device as a training framework sees it; unknown peaks are null."""
+
+    name: str
+    vendor: str
+    architecture: str
+    year: int | None
+    form_factor: str
+    memory_gb: float
+    device_memory_mib: int
+    memory_gbs: float | None
+    fp32_tflops: float | None
+    tf32_tflops: float | None
+    fp16_tflops: float | None
+    bf16_tflops: float | None
+    fp8_tflops: float | None
+    fp4_tflops: float | None
+    fp16_is_tensor: bool
+    link: str
+    link_gbs: float | None
+    link_domain: int
+    pcie_gbs: float | None
+    tdp_watts: float | None
+    ecc: bool
+    mig_slices: int | None
+    trains: Literal["yes", "limited", "no"]
+    trains_reason: str
+    stack: str
+    talks_to_peers: bool
+    usual_per_node: int
+    usual_internode_gbps: float
+    source: str
+    as_of: str
+
+
+class Accelerators(TypedDict):
+    """Every accelerator known."""
+
+    accelerators: list[Accelerator]
+
+
+class Presets(TypedDict):
+    """The models that a job can name, with their dimensions."""
+
+    presets: list[JsonObject]
+
+
+class Snapshot(TypedDict):
+    """A snapshot of all prices."""
+
+    id: str
+    observed_at: Moment
+    created_at: Moment
+    source: str
+    offers: int
+    current: bool
+
+
+class Snapshots(TypedDict):
+    """The snapshots in the store, newest first."""
+
+    snapshots: list[Snapshot]

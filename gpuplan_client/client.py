@@ -1,0 +1,281 @@
+"""The client that waits: one method per operation of the service."""
+
+import os
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Self, cast
+
+import httpx
+from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay
+
+from gpuplan_client import answers, calls
+from gpuplan_client.call import AsAsked, Call, MayPass, tries, unreachable
+from gpuplan_client.calls import Document, ExportFormat
+from gpuplan_client.errors import NotDone, RunFailed
+from gpuplan_client.options import DEFAULT_URL, POLL, client_options
+
+
+class Client:
+    """A gpuplan service at `url`, asked with an API `key` where it wants one.
+
+    Jobs and other questions are the documents of the command line, as dictionaries; answers are typed dictionaries.
+    What may pass by itself (no connection, 429, 503) is tried up to `attempts` times, as long apart as the service
+    asks. Raises `GpuplanError`s. Close it, or use it in `with`.
+    """
+
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        *,
+        key: str | None = None,
+        timeout_seconds: float = 60.0,
+        attempts: int = 4,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        """Connects on the first call."""
+        self._http = httpx.Client(transport=transport, **client_options(url, key, timeout_seconds))
+        self._stop = tries(attempts)
+
+    @classmethod
+    def from_environment(cls, **more: Any) -> Self:
+        """At `GPUPLAN_URL`, with the key in `GPUPLAN_API_KEY`."""
+        url = os.environ.get("GPUPLAN_URL") or DEFAULT_URL
+        return cls(url, key=os.environ.get("GPUPLAN_API_KEY") or None, **more)
+
+    def close(self) -> None:
+        """Gives the connections back."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def send[Answer](self, call: Call[Answer]) -> Answer:
+        """The answer of any `Call`, also of one that has no method here."""
+        request = call.sent_by(self._http)
+        for attempt in Retrying(retry=MayPass(), wait=AsAsked(), stop=self._stop, reraise=True):
+            with attempt:
+                try:
+                    response = self._http.send(request)
+                except httpx.HTTPError as error:
+                    raise unreachable(error, request.url) from error
+                return call.read(response)
+        raise AssertionError("a call ends with an answer or an error")
+
+    def plan(self, job: Document, *, frontier: bool = False, snapshot: str | None = None) -> answers.PlanAnswer:
+        """The cheapest plan for a job, or why there is none; stored under its id."""
+        return self.send(calls.plan(job, frontier=frontier, snapshot=snapshot))
+
+    def saved_plan(self, plan_id: str) -> answers.PlanAnswer:
+        """A plan made before."""
+        return self.send(calls.saved_plan(plan_id))
+
+    def export(
+        self,
+        plan_id: str,
+        to: ExportFormat,
+        *,
+        phase: int | None = None,
+        command: str | None = None,
+        image: str | None = None,
+        reservation: str | None = None,
+    ) -> str:
+        """A saved plan as a file for another tool."""
+        query = {"phase": phase, "command": command, "image": image, "reservation": reservation}
+        return self.send(calls.export(plan_id, to, **query))
+
+    def estimate(self, job: Document, on: Document) -> answers.Estimate:
+        """Time and memory on one given configuration, such as `{"accelerator": "H100", "gpus": 64}`."""
+        return self.send(calls.estimate(job, on))
+
+    def why(self, job: Document, *, but: str | None = None, snapshot: str | None = None) -> answers.WhyAnswer:
+        """Why this plan, and why `but` (an accelerator, instance type, provider, region or price kind) is not in it."""
+        return self.send(calls.why(job, but=but, snapshot=snapshot))
+
+    def replan(self, under_way: Document, *, snapshot: str | None = None) -> answers.ReplanAnswer:
+        """What to do with a job that runs: `{"job": ..., "since": ..., "running": {...}}`."""
+        return self.send(calls.replan(under_way, snapshot=snapshot))
+
+    def verify(self, answer: answers.PlanAnswer | Document) -> answers.VerificationAnswer:
+        """A plan's answer held against its snapshot, figure by figure."""
+        return self.send(calls.verify(cast(Document, answer)))
+
+    def start_portfolio(
+        self,
+        jobs: Document,
+        *,
+        time_limit: float = 60.0,
+        snapshot: str | None = None,
+        iterations: int | None = None,
+        seed: int = 0,
+    ) -> answers.Run:
+        """Begins to plan many jobs over shared machines; `run` and `wait` follow it."""
+        return self.send(
+            calls.portfolio(jobs, time_limit=time_limit, snapshot=snapshot, iterations=iterations, seed=seed)
+        )
+
+    def portfolio(
+        self,
+        jobs: Document,
+        *,
+        time_limit: float = 60.0,
+        snapshot: str | None = None,
+        iterations: int | None = None,
+        seed: int = 0,
+    ) -> answers.PortfolioAnswer:
+        """Many jobs planned over shared machines, quotas and budget: begins it and waits."""
+        begun = self.start_portfolio(jobs, time_limit=time_limit, snapshot=snapshot, iterations=iterations, seed=seed)
+        return cast(answers.PortfolioAnswer, self.wait(begun["id"])["answer"])
+
+    def saved_portfolio(self, portfolio_id: str) -> answers.PortfolioAnswer:
+        """A portfolio planned before."""
+        return self.send(calls.saved_portfolio(portfolio_id))
+
+    def buy(self, forecast: Document, *, snapshot: str | None = None) -> answers.DecisionAnswer:
+        """Own, commit or rent for a forecast of jobs."""
+        return self.send(calls.buy(forecast, snapshot=snapshot))
+
+    def saved_decision(self, decision_id: str) -> answers.DecisionAnswer:
+        """A decision made before."""
+        return self.send(calls.saved_decision(decision_id))
+
+    def run_policy(self, question: Document) -> answers.RunPolicy:
+        """What a run on interruptible machines expects, or with `now` what to do."""
+        return self.send(calls.run_policy(question))
+
+    def simulation(self, question: Document) -> answers.Simulation:
+        """What a run's policy would have cost over many starts."""
+        return self.send(calls.simulation(question))
+
+    def run(self, run_id: str) -> answers.Run:
+        """How far a run is, and what came of it."""
+        return self.send(calls.run(run_id))
+
+    def cancel_run(self, run_id: str) -> answers.Run:
+        """Ends a run, which keeps the best that it found."""
+        return self.send(calls.cancel_run(run_id))
+
+    def wait(self, run_id: str, *, patience_seconds: float = 3_600.0) -> answers.Run:
+        """The run once it is done. Raises `RunFailed` without an answer, `NotDone` at the end of the patience."""
+        polling = Retrying(retry=retry_if_result(POLL.goes_on), wait=POLL, stop=stop_after_delay(patience_seconds))
+        try:
+            ended = polling(self.run, run_id)
+        except RetryError as error:
+            raise NotDone(cast(answers.Run, error.last_attempt.result())) from None
+        if ended["status"] == "failed" or (ended["answer"] is None and ended["kind"] != "refresh"):
+            raise RunFailed(ended)
+        return ended
+
+    def report_actuals(self, plan_id: str, actuals: Document) -> answers.Actual:
+        """What a run of a plan measured; later estimates learn from it."""
+        return self.send(calls.report_actuals(plan_id, actuals))
+
+    def actuals(self, plan_id: str | None = None) -> answers.Actuals:
+        """What was reported on a plan, or on all."""
+        return self.send(calls.actuals(plan_id))
+
+    def forget_actual(self, actual_id: str) -> answers.Forgotten:
+        """Removes a report."""
+        return self.send(calls.forget_actual(actual_id))
+
+    def add_watch(self, watch: Document) -> answers.Watch:
+        """Has a job planned again after each refresh, and changes told to `channels`."""
+        return self.send(calls.add_watch(watch))
+
+    def watches(self) -> answers.Watches:
+        """Every watch."""
+        return self.send(calls.watches())
+
+    def watch(self, watch_id: str) -> answers.Watch:
+        """One watch with its job and all that was told."""
+        return self.send(calls.watch(watch_id))
+
+    def forget_watch(self, watch_id: str) -> answers.Forgotten:
+        """Removes a watch."""
+        return self.send(calls.forget_watch(watch_id))
+
+    def offers(
+        self,
+        *,
+        provider: str | None = None,
+        region: str | None = None,
+        accelerator: str | None = None,
+        kind: str | None = None,
+        instance_type: str | None = None,
+        snapshot: str | None = None,
+        limit: int = 1_000,
+    ) -> Iterator[answers.Offer]:
+        """All offers that match, of one snapshot, `limit` to a request."""
+        filters = {
+            "provider": provider,
+            "region": region,
+            "accelerator": accelerator,
+            "kind": kind,
+            "instance_type": instance_type,
+        }
+        cursor: str | None = None
+        while True:
+            page = self.send(calls.offers(cursor=cursor, snapshot=snapshot, limit=limit, **filters))
+            yield from page["offers"]
+            if (cursor := page["next_cursor"]) is None:
+                return
+
+    def prices(
+        self,
+        instance_type: str,
+        *,
+        provider: str | None = None,
+        region: str | None = None,
+        zone: str | None = None,
+        kind: str | None = None,
+        since: str | None = None,
+        limit: int = 1_000,
+    ) -> Iterator[answers.Price]:
+        """Prices of one instance type over time, `limit` to a request."""
+        filters = {"provider": provider, "region": region, "zone": zone, "kind": kind, "since": since}
+        cursor: str | None = None
+        while True:
+            page = self.send(calls.prices(cursor=cursor, instance_type=instance_type, limit=limit, **filters))
+            yield from page["prices"]
+            if (cursor := page["next_cursor"]) is None:
+                return
+
+    def diff(
+        self,
+        snapshot_id: str,
+        *,
+        against: str | None = None,
+        provider: str | None = None,
+        limit: int = 1_000,
+        cursor: str | None = None,
+    ) -> answers.SnapshotDiff:
+        """What a snapshot changed against another (the one it followed), a page; `next_cursor` is that of the next."""
+        return self.send(calls.diff(snapshot_id, cursor=cursor, against=against, provider=provider, limit=limit))
+
+    def accelerators(self) -> answers.Accelerators:
+        """Every accelerator known, with what it can do."""
+        return self.send(calls.accelerators())
+
+    def presets(self) -> answers.Presets:
+        """The models that a job can name."""
+        return self.send(calls.presets())
+
+    def snapshots(self) -> answers.Snapshots:
+        """Snapshots of prices, the newest first."""
+        return self.send(calls.snapshots())
+
+    def start_refresh(self, *providers: str) -> answers.Refresh:
+        """Begins to pull live prices of these providers, or of all; `refresh` follows it."""
+        return self.send(calls.start_refresh(providers))
+
+    def refreshes(self) -> answers.Refreshes:
+        """Refreshes in short, the newest first."""
+        return self.send(calls.refreshes())
+
+    def refresh(self, refresh_id: str) -> answers.Refresh:
+        """How far a refresh is, and its report."""
+        return self.send(calls.refresh(refresh_id))
