@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from catalog.columns import Columns
 from catalog.errors import UnusableInput
 from catalog.owned import OwnedMachine
+from catalog.stages import stage
 from planner.answer import Commitment, Infeasible, Phase, Planned, Proof, Sensitivity
 from planner.candidates.configurations import Configurations
 from planner.candidates.gather import Candidates, candidates, of_the_same_machine, over, with_late_and_dear
@@ -71,7 +72,10 @@ def plan(
         settings=settings,
         learned=learned_from(past_runs, work.task),
     )
-    return best_plan(candidates(question), frontier=frontier)
+    with stage("candidates"):
+        found = candidates(question)
+    with stage("solve"):
+        return best_plan(found, frontier=frontier)
 
 
 def best_plan(found: Candidates, *, frontier: bool = False) -> Planned | Infeasible:

@@ -1,14 +1,13 @@
 """`gpuplan serve`: the HTTP service on this machine."""
 
 import gc
-import ipaddress
-import logging
 import socket
 from typing import Annotated
 
 import typer
 
 from api.cli.documents import open_gpuplan
+from api.cli.letting_in import access_for, checked_names, hosts_for
 from api.cli.plan import InventoryFile, SettingsFile
 from catalog.errors import UnusableInput
 
@@ -18,44 +17,48 @@ def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="The port; 0 takes a free one.")] = 8080,
     insecure_no_auth: Annotated[
-        bool, typer.Option("--insecure-no-auth", help="Listen beyond this machine although nobody has to log in.")
+        bool, typer.Option("--insecure-no-auth", help="Listen beyond this machine although nobody needs a key.")
     ] = False,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", metavar="NAME", help="A name by which a proxy makes it known; may be repeated."),
+    ] = None,
     inventory: InventoryFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """The HTTP service: plans, estimates and the catalogue."""
-    if not insecure_no_auth and not is_loopback(host):
-        message = (
-            f"{host[:80]!r} can be reached from other machines and gpuplan has no authentication yet, so anyone there could"
-            " use it; accepted: a loopback address, or --insecure-no-auth behind a proxy that authenticates"
-        )
-        raise UnusableInput.at("host", message=message)
-    listener = listen(host, port)
+    """The HTTP service: plans, estimates and the catalogue. Open on loopback; elsewhere who has a key is let in."""
+    names = checked_names(allow_host or ())
+    from api.telemetry.settings import telemetry_settings
+
+    telemetry = telemetry_settings()
     gpuplan = open_gpuplan(inventory=inventory, settings=settings)
+    access = access_for(gpuplan, host=host, names=names, insecure=insecure_no_auth)
+    listener = listen(host, port)
     gpuplan.warm_up()
 
     import uvicorn
 
-    from api.http.edge import LOOPBACK_HOSTS
+    from api.http.server import GracefulServer
     from api.http.service import create_service
+    from api.telemetry.watching import start_watching
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    service = create_service(gpuplan, hosts=None if insecure_no_auth else LOOPBACK_HOSTS | {host.lower()})
-    config = uvicorn.Config(service, log_level="info", access_log=False, server_header=False)
+    watching = start_watching(telemetry)
+    hosts = hosts_for(host, names, insecure=insecure_no_auth, guarded=access.gate is not None)
+    service = create_service(gpuplan, hosts=hosts, access=access)
+    watching.watch(service)
+    config = uvicorn.Config(
+        service,
+        log_config=None,
+        log_level=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=round(telemetry.finish_seconds) or 1,
+    )
     # What is loaded by now stays for good: looking through it again at each full collection stops every request 50 ms.
     gc.collect()
     gc.freeze()
-    uvicorn.Server(config).run(sockets=[listener])
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address can be reached from this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    server = GracefulServer(config, stopping=service.state.health.stop, drain_seconds=telemetry.drain_seconds)
+    server.run(sockets=[listener])
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -4,27 +4,38 @@ import logging
 import re
 import time
 import uuid
+from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.http.problems import Refused, problem
+from api.telemetry.context import bind, restore
+from api.telemetry.metrics import IN_FLIGHT, request_answered
+from api.telemetry.routes import route_of
 
 #: How this machine calls itself; another name in `Host` means that a page elsewhere made a browser ask (DNS rebinding).
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 log = logging.getLogger("gpuplan.http")
 
+#: Asked every few seconds: their answers are worth a line only where they are bad.
+_PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
+
 #: What may be echoed into a header and a log line; anything else gets a fresh id.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:=+/-]{1,128}")
 
 
 class Edge:
-    """ASGI middleware: echoes or makes `X-Request-ID`, logs each request, answers 500 for what nobody foresaw."""
+    """ASGI middleware: echoes or makes `X-Request-ID`, logs and counts each request, answers 500 for what nobody foresaw.
 
-    def __init__(self, app: ASGIApp) -> None:
+    While `stopping` says so, each answer asks its client to connect anew, which a balancer then does elsewhere.
+    """
+
+    def __init__(self, app: ASGIApp, stopping: Callable[[], bool] = lambda: False) -> None:
         """Around `app`."""
         self.app = app
+        self.stopping = stopping
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass one request on; lifespan events go through untouched."""
@@ -44,8 +55,12 @@ class Edge:
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-ID"] = request_id
                 headers["X-Content-Type-Options"] = "nosniff"
+                if self.stopping():
+                    headers["Connection"] = "close"
             await send(message)
 
+        before = bind(request_id=request_id)
+        IN_FLIGHT.inc()
         try:
             await self.app(scope, receive, send_with_id)
         except Exception:
@@ -54,8 +69,28 @@ class Edge:
                 raise
             detail = f"gpuplan failed on this request; the service's log says why under {request_id}"
             await problem(Refused(500, detail), request_id)(scope, receive, send_with_id)
-        milliseconds = (time.perf_counter() - began) * 1e3
-        log.info("%s %s %s %d %.1f ms", request_id, scope["method"], scope["path"], status, milliseconds)
+        finally:
+            IN_FLIGHT.dec()
+            _note(scope, status, time.perf_counter() - began)
+            restore(before)
+
+
+def _note(scope: Scope, status: int, seconds: float) -> None:
+    """Log and count a request; `status` 0 is one whose client left before an answer."""
+    route = route_of(scope)
+    request_answered(scope["method"], route, status, seconds)
+    level = logging.DEBUG if route in _PROBES and status < 400 else logging.INFO
+    if log.isEnabledFor(level):
+        identity = scope.get("state", {}).get("identity")
+        said = {
+            "method": scope["method"],
+            "path": scope["path"],
+            "route": route,
+            "status": status,
+            "milliseconds": round(seconds * 1e3, 2),
+            "identity": getattr(identity, "id", None),
+        }
+        log.log(level, "request", extra={"fields": said})
 
 
 class OnlyHosts:

@@ -1,12 +1,34 @@
-"""Whether the service lives, and whether it can answer."""
+"""Whether the service lives, whether it can answer, and its figures for Prometheus."""
 
-from fastapi import APIRouter
-from fastapi.responses import Response
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import PlainTextResponse, Response
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from api.http.describe import document_responses
-from api.http.plans import OurGpuplan, to_json
+from api.http.plans import to_json
+from api.http.problems import PROBLEM_JSON, RETRY_AFTER_SECONDS
+from api.telemetry.health import Health
+from api.telemetry.metrics import exposition
+from api.telemetry.store_figures import StoreFigures
 
 router = APIRouter()
+
+#: What `/readyz` says of a service that should be asked nothing.
+_UNAVAILABLE = frozenset({"broken", "stopping"})
+
+
+async def the_health(request: Request) -> Health:
+    """Whether this process can answer."""
+    health: Health = request.app.state.health
+    return health
+
+
+async def the_figures(request: Request) -> StoreFigures:
+    """What the store says of itself."""
+    figures: StoreFigures = request.app.state.figures
+    return figures
 
 
 @router.get("/healthz", summary="Is the process alive?", operation_id="healthz", responses=document_responses("Health"))
@@ -21,6 +43,33 @@ async def healthz() -> Response:
     operation_id="readyz",
     responses=document_responses("Health", 503),
 )
-def readyz(gpuplan: OurGpuplan) -> Response:
-    """Reads the store: which snapshot is loaded and how old its newest price is. 503 where it cannot."""
-    return Response(to_json(gpuplan.readiness()), media_type="application/json")
+def readyz(request: Request, health: Annotated[Health, Depends(the_health)]) -> Response:
+    """`ready`, or `degraded` where prices are older than they should be: it answers all the same, and `why` says what.
+
+    503 where the store cannot be read or the service was told to stop. Looked up at most once a second.
+    """
+    said = health.report()
+    if said["status"] not in _UNAVAILABLE:
+        return Response(to_json(said), media_type="application/json")
+    problem = {
+        "type": "about:blank",
+        "title": "Service Unavailable",
+        "status": 503,
+        "detail": "; ".join(said["why"]),
+        "checks": said["checks"],
+        "request_id": request.scope.get("request_id", ""),
+    }
+    headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+    return Response(to_json(problem), status_code=503, media_type=PROBLEM_JSON, headers=headers)
+
+
+@router.get(
+    "/metrics",
+    summary="Figures for Prometheus",
+    operation_id="metrics",
+    response_class=PlainTextResponse,
+    responses={200: {"description": "In Prometheus' text format"}},
+)
+def metrics(figures: Annotated[StoreFigures, Depends(the_figures)]) -> Response:
+    """Requests, plans and their proofs as counted since the start, and what the store holds as of a few seconds ago."""
+    return Response(exposition(figures), media_type=CONTENT_TYPE_LATEST)

@@ -30,6 +30,9 @@ from api.http.edge import Edge, OnlyHosts
 from api.http.workers import Workers, long_workers
 from api.runs.execute import execute
 from api.runs.pool import Pool
+from api.telemetry.health import Health
+from api.telemetry.settings import telemetry_settings
+from api.telemetry.store_figures import StoreFigures
 from api.version import gpuplan_version
 from api.web.router import router as web_router
 
@@ -52,6 +55,10 @@ def create_service(gpuplan: Gpuplan, *, hosts: frozenset[str] | None = None) -> 
     app.state.workers = Workers()
     app.state.long_workers = long_workers()
     app.state.pool = Pool(partial(execute, gpuplan))
+    app.state.figures = StoreFigures(gpuplan)
+    limit = telemetry_settings().stale_after_hours
+    app.state.health = Health(gpuplan, app.state.figures, stale_after_hours=limit)
+    app.state.watching = None
     for router in (
         plans.router,
         exports.router,
@@ -75,7 +82,7 @@ def create_service(gpuplan: Gpuplan, *, hosts: frozenset[str] | None = None) -> 
     if hosts is not None:
         app.add_middleware(OnlyHosts, hosts=hosts)
     # Added last and so outermost: whatever happens inside gets a request id.
-    app.add_middleware(Edge)
+    app.add_middleware(Edge, stopping=lambda: app.state.health.stopping)
     return app
 
 
@@ -84,3 +91,5 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     """A service that stops lets its runs write the best that they found."""
     yield
     await anyio.to_thread.run_sync(app.state.pool.stop)
+    if app.state.watching is not None:
+        await anyio.to_thread.run_sync(app.state.watching.end)

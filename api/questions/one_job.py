@@ -5,7 +5,9 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 
 from api.questions.opened import Document, Opened, an_id, body_of, meta
+from api.telemetry.told import plan_made
 from api.version import gpuplan_version
+from catalog.stages import stage
 
 
 class OneJob(Opened):
@@ -28,7 +30,8 @@ class OneJob(Opened):
 
         began = time.perf_counter()
         now = now or datetime.now(UTC)
-        job = parse_job(document, now=now)
+        with stage("parse"):
+            job = parse_job(document, now=now)
         # Only now: a job that cannot be read is refused without waiting for the planner's libraries.
         from planner.answer import Planned
         from planner.document import document as as_document
@@ -45,7 +48,9 @@ class OneJob(Opened):
         solver = outcome.proof.certificate.milliseconds if isinstance(outcome, Planned) else None
         answer |= {"meta": meta(answer, columns, now, began) | {"solver_milliseconds": solver}}
         if save:
-            self.save_plan(answer, now)
+            with stage("store"):
+                self.save_plan(answer, now)
+        plan_made(answer)
         return answer
 
     def why(self, document: Document, *, snapshot: str | None = None, now: datetime | None = None) -> Document:

@@ -1,0 +1,91 @@
+"""What the environment says about watching over the service; each variable is refused by name where it is no good."""
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from catalog.errors import Fault, UnusableInput
+
+LogFormat = Literal["json", "text", "auto"]
+
+LEVELS = ("debug", "info", "warning", "error")
+_FORMATS: dict[str, LogFormat] = {"json": "json", "text": "text", "auto": "auto"}
+_YES_NO = {"1": True, "yes": True, "true": True, "0": False, "no": False, "false": False}
+
+#: One missed night is weather, two are a fault: a nightly refresh leaves prices at most a day old.
+USUAL_STALE_AFTER_HOURS = 49.0
+#: Longer than any balancer takes to hear that this process is going.
+MOST_DRAIN_SECONDS = 3600.0
+#: A request that is not through by then, a client that reads nothing say, is cut so that the process can end.
+USUAL_FINISH_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TelemetrySettings:
+    """How logs look, when prices count as old, how the service stops, and whether traces are sent.
+
+    `traces` None follows the standard `OTEL_EXPORTER_OTLP_ENDPOINT`.
+    """
+
+    log_format: LogFormat = "auto"
+    log_level: int = logging.INFO
+    stale_after_hours: float = USUAL_STALE_AFTER_HOURS
+    drain_seconds: float = 0.0
+    finish_seconds: float = USUAL_FINISH_SECONDS
+    traces: bool = False
+
+
+def telemetry_settings(environment: Mapping[str, str] | None = None) -> TelemetrySettings:
+    """From the environment; a variable that is empty counts as left out.
+
+    Raises `UnusableInput` that names every variable that cannot be used and what would be accepted.
+    """
+    given = {name: text.strip() for name, text in (os.environ if environment is None else environment).items()}
+    faults: list[Fault] = []
+
+    def read[Value](name: str, otherwise: Value, reading: Callable[[str], Value], accepted: str) -> Value:
+        text = given.get(name, "")
+        try:
+            return reading(text) if text else otherwise
+        except (ValueError, KeyError):
+            faults.append(Fault((name,), f"{text[:80]!r} cannot be used; accepted: {accepted}"))
+            return otherwise
+
+    found = TelemetrySettings(
+        log_format=read("GPUPLAN_LOG_FORMAT", "auto", lambda text: _FORMATS[text.lower()], ", ".join(_FORMATS)),
+        log_level=read("GPUPLAN_LOG_LEVEL", logging.INFO, _level, ", ".join(LEVELS)),
+        stale_after_hours=read(
+            "GPUPLAN_STALE_AFTER_HOURS", USUAL_STALE_AFTER_HOURS, _between(0.01, 87_600), "0.01 to 87600 hours"
+        ),
+        drain_seconds=read("GPUPLAN_DRAIN_SECONDS", 0.0, _between(0, MOST_DRAIN_SECONDS), "0 to 3600 seconds"),
+        finish_seconds=read("GPUPLAN_FINISH_SECONDS", USUAL_FINISH_SECONDS, _between(0.1, 86_400), "0.1 to 86400"),
+        traces=read("GPUPLAN_OTEL", _exporter_named(given), lambda text: _YES_NO[text.lower()], ", ".join(_YES_NO)),
+    )
+    if faults:
+        raise UnusableInput(*faults)
+    return found
+
+
+def _level(text: str) -> int:
+    if text.lower() not in LEVELS:
+        raise ValueError(text)
+    return logging.getLevelNamesMapping()[text.upper()]
+
+
+def _between(least: float, most: float) -> Callable[[str], float]:
+    def reading(text: str) -> float:
+        value = float(text)
+        if not least <= value <= most:
+            raise ValueError(text)
+        return value
+
+    return reading
+
+
+def _exporter_named(given: Mapping[str, str]) -> bool:
+    """As OpenTelemetry's own specification has it."""
+    if given.get("OTEL_SDK_DISABLED", "").lower() == "true":
+        return False
+    return any(given.get(name) for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"))

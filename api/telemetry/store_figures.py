@@ -1,0 +1,153 @@
+"""What the store says of itself when Prometheus asks: ages of prices, refreshes, runs, messages, connections, room.
+
+Looked up at most every few seconds and never on the event loop; a store that cannot be read is one figure too.
+"""
+
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import sqlalchemy as sa
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from api.app import Gpuplan
+from api.refresh_metrics import OUTCOMES
+from catalog.database import sqlite_file
+from catalog.errors import StoreFailure
+from catalog.figures import Activity, ProviderPrices, activity, database_bytes, provider_prices
+from catalog.store import Store
+
+KEPT_SECONDS = 5.0
+
+#: How many jobs each queue holds by status.
+QueueDepth = dict[str, dict[str, int]]
+
+
+class StoreFigures(Collector):
+    """Of the store behind a `Gpuplan`, kept for a few seconds; safe to share between threads."""
+
+    def __init__(self, gpuplan: Gpuplan) -> None:
+        """Nothing is looked up yet."""
+        self._gpuplan = gpuplan
+        self._looking = threading.Lock()
+        self._prices: tuple[str, tuple[ProviderPrices, ...]] = "", ()
+        self._kept: list[Metric] = []
+        self._until = 0.0
+
+    def prices(self) -> tuple[ProviderPrices, ...]:
+        """The current snapshot's prices by provider, counted once per snapshot. Raises `StoreFailure`."""
+        store = self._gpuplan.store
+        current = store.current_snapshot_id()
+        known, found = self._prices
+        if known != current:
+            found = store.read(lambda connection: provider_prices(connection, current))
+            self._prices = current, found
+        return found
+
+    def activity(self) -> Activity:
+        """What goes on now. Raises `StoreFailure`."""
+        return self._gpuplan.store.read(activity)
+
+    def queue(self) -> QueueDepth | None:
+        """How many jobs each queue holds by status, None where runs are threads of the service. Raises `StoreFailure`."""
+        store = self._gpuplan.store
+        if sqlite_file(store.url) is not None:
+            return None
+        from api.tasks.queue import queue_depth
+
+        return queue_depth(store)
+
+    def collect(self) -> Iterator[Metric]:
+        """All figures, or only that the store is down."""
+        with self._looking:
+            if time.monotonic() >= self._until:
+                self._kept = self._look()
+                self._until = time.monotonic() + KEPT_SECONDS
+            kept = self._kept
+        yield from kept
+
+    def _look(self) -> list[Metric]:
+        try:
+            store = self._gpuplan.store
+            found = [*_prices(self.prices()), *_activity(self.activity()), *_queue(self.queue())]
+            found += [_gauge("gpuplan_store_up", "1 if the store can be read", 1), *_room(store), *_connections(store)]
+        except StoreFailure:
+            return [_gauge("gpuplan_store_up", "1 if the store can be read", 0)]
+        return found
+
+
+def _gauge(name: str, text: str, value: float | None = None, labels: tuple[str, ...] = ()) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, text, value=value, labels=labels or None)
+
+
+def _prices(prices: tuple[ProviderPrices, ...]) -> Iterator[Metric]:
+    now = datetime.now(UTC)
+    age = _gauge("gpuplan_price_age_seconds", "How old prices are now", labels=("provider", "row"))
+    offers = _gauge("gpuplan_offers", "Prices in the snapshot", labels=("provider",))
+    stale = _gauge("gpuplan_offers_stale", "Prices that a refresh could not confirm", labels=("provider",))
+    for each in prices:
+        age.add_metric((each.provider, "newest"), max(0.0, (now - each.newest_at).total_seconds()))
+        age.add_metric((each.provider, "oldest"), max(0.0, (now - each.oldest_at).total_seconds()))
+        offers.add_metric((each.provider,), each.offers)
+        stale.add_metric((each.provider,), each.stale)
+    yield from (age, offers, stale)
+
+
+def _activity(now: Activity) -> Iterator[Metric]:
+    if now.last_whole_at is not None:
+        text = "When a refresh last left nothing out"
+        yield _gauge("gpuplan_refresh_last_success_timestamp_seconds", text, now.last_whole_at.timestamp())
+    text = "How many of the last refreshes left something out, counted back to the last that did not"
+    yield _gauge("gpuplan_refreshes_not_whole", text, now.refreshes_not_whole)
+    if now.refreshes:
+        last = now.refreshes[0]
+        seconds = (last.finished_at - last.started_at).total_seconds()
+        yield _gauge("gpuplan_refresh_duration_seconds", "How long the last refresh took", seconds)
+        name = "gpuplan_refresh_finished_timestamp_seconds"
+        yield _gauge(name, "When the last refresh ended", last.finished_at.timestamp())
+        outcome = _gauge("gpuplan_refresh_outcome", "1 for the outcome of the last refresh", labels=("outcome",))
+        for each in OUTCOMES:
+            outcome.add_metric((each,), each == last.outcome)
+        yield outcome
+    runs = _gauge("gpuplan_runs", "Runs in the store", labels=("kind", "status"))
+    for (kind, status), count in now.runs.items():
+        runs.add_metric((kind, status), count)
+    yield runs
+    notifications = _gauge("gpuplan_notifications", "Messages of watches in the store", labels=("status",))
+    notifications.add_metric(("waiting",), now.notifications_waiting)
+    notifications.add_metric(("given_up",), now.notifications_given_up)
+    yield notifications
+
+
+def _queue(depth: QueueDepth | None) -> Iterator[Metric]:
+    if depth is None:
+        return
+    jobs = _gauge("gpuplan_queue_jobs", "Jobs in the queue", labels=("queue", "status"))
+    for queue, counts in depth.items():
+        for status, count in counts.items():
+            jobs.add_metric((queue, status), count)
+    yield jobs
+
+
+def _connections(store: Store) -> Iterator[Metric]:
+    pool = store.engine.pool
+    if not isinstance(pool, sa.QueuePool):
+        return
+    most = "Connections of this process that are kept open"
+    yield _gauge("gpuplan_database_pool_size", most, pool.size())
+    used = "Connections of this process in use"
+    yield _gauge("gpuplan_database_connections_in_use", used, pool.checkedout())
+
+
+def _room(store: Store) -> Iterator[Metric]:
+    size = store.read(lambda connection: database_bytes(connection, store.url))
+    yield _gauge("gpuplan_database_bytes", "Size of the database", size)
+    path = sqlite_file(store.url)
+    if path is not None:
+        free = "Free room where the database is"
+        yield _gauge("gpuplan_disk_free_bytes", free, shutil.disk_usage(Path(path).parent).free)

@@ -1,0 +1,102 @@
+"""Traces, where the environment asks for them: spans of requests and of a plan's stages, sent by OTLP over HTTP.
+
+The standard `OTEL_*` variables say where to and how much. Spans are sent by a thread of their own from a bounded
+buffer: a collector that is down or slow costs spans, never an answer. Imported only where traces are sent.
+"""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware
+from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, OTELResourceDetector, Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.telemetry.context import bound
+from api.telemetry.logs import TRACE_FIELDS
+from api.telemetry.routes import route_of
+from api.version import gpuplan_version
+
+log = logging.getLogger("gpuplan.traces")
+
+#: Probes and scrapes would be most of all traces.
+NOT_TRACED = "/healthz,/readyz,/metrics"
+#: What a service that stops grants its last spans.
+FLUSH_SECONDS = 3.0
+
+
+class Traces:
+    """The traces of this process, between `started` and `end`."""
+
+    def __init__(self) -> None:
+        """Spans are made and sent from now on. An exporter that the environment describes wrongly raises `ValueError`."""
+        ours = Resource({SERVICE_NAME: "gpuplan", SERVICE_VERSION: gpuplan_version()})
+        # What OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say goes before.
+        resource = Resource.create(dict(ours.merge(OTELResourceDetector().detect()).attributes))
+        self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        self._tracer = self._provider.get_tracer("gpuplan", gpuplan_version())
+        TRACE_FIELDS.append(current_ids)
+
+    def around(self, app: ASGIApp) -> ASGIApp:
+        """The application with a span per request, which goes on with the trace that a `traceparent` header names."""
+        traced: ASGIApp = OpenTelemetryMiddleware(
+            _NamedByRoute(app),
+            excluded_urls=NOT_TRACED,
+            tracer_provider=self._provider,
+            exclude_spans=["receive", "send"],
+        )
+        return traced
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """A span around one stage of a plan."""
+        with self._tracer.start_as_current_span(f"gpuplan.{name}", attributes=_carried()):
+            yield
+
+    def end(self) -> None:
+        """Sends what is left, for a few seconds at most."""
+        TRACE_FIELDS.remove(current_ids)
+        last = threading.Thread(target=self._provider.shutdown, name="last spans", daemon=True)
+        last.start()
+        last.join(FLUSH_SECONDS)
+        if last.is_alive():
+            log.warning("the last spans could not be sent within %g seconds", FLUSH_SECONDS)
+
+
+def current_ids() -> dict[str, str]:
+    """The ids of the trace and span that a log record belongs to; nothing outside of one."""
+    context = trace.get_current_span().get_span_context()
+    if not context.is_valid:
+        return {}
+    return {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}
+
+
+def _carried() -> dict[str, str]:
+    return {f"gpuplan.{name}": str(value) for name, value in bound().items()}
+
+
+class _NamedByRoute:
+    """ASGI middleware: names the request's span by its route, since names by path would be as many as there are plans."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Around `app`, inside the span."""
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass one request on; by the time of an answer the route is known."""
+
+        async def named(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                span, route = trace.get_current_span(), route_of(scope)
+                span.update_name(f"{scope['method']} {route}")
+                span.set_attribute("http.route", route)
+                span.set_attribute("gpuplan.request_id", scope.get("request_id", ""))
+            await send(message)
+
+        await self.app(scope, receive, named if scope["type"] == "http" else send)
