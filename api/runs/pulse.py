@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
 
+from api.telemetry.context import bind, bound, restore
 from catalog.errors import StoreFailure
 from catalog.run_store import RunStore
 
@@ -25,6 +26,7 @@ class Pulse:
         self._cancel, self._over = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._beat, name=f"pulse of {run_id}", daemon=True)
         self.reason: str | None = None
+        self._logged = bound()
 
     @property
     def progress(self) -> dict[str, Any]:
@@ -45,6 +47,7 @@ class Pulse:
         return self._cancel.is_set()
 
     def __enter__(self) -> Self:
+        self._logged = bind(run_id=self.run_id)
         self._thread.start()
         return self
 
@@ -52,6 +55,7 @@ class Pulse:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._over.set()
+        restore(self._logged)
 
     def _beat(self) -> None:
         while not self._over.wait(self._every):
