@@ -1,0 +1,63 @@
+"""What a browser sends with a form: never more than a job needs, and only from a page of this service."""
+
+from urllib.parse import urlsplit
+
+from fastapi import Request
+from starlette.datastructures import FormData, UploadFile
+from starlette.types import Message
+
+from api.http.bodies import BODY_LIMIT_BYTES
+from api.http.problems import Refused
+
+#: A file of the largest size that a document may have, with the form around it, whose escapes may triple it.
+FORM_LIMIT_BYTES = 3 * BODY_LIMIT_BYTES
+MOST_FIELDS = 200
+_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+
+
+async def read_form(request: Request) -> FormData:
+    """The fields of a form. Raises `Refused`: 403 from another site, 413 above the limit, 415 for what is no form."""
+    refuse_other_sites(request)
+    if not request.headers.get("content-type", "").lower().startswith(_FORMS):
+        raise Refused(415, "the page takes forms alone; documents go to /v1")
+    seen = 0
+
+    async def counted() -> Message:
+        nonlocal seen
+        message = await request.receive()
+        seen += len(message.get("body", b""))
+        if seen > FORM_LIMIT_BYTES:
+            raise Refused(413, f"the form is larger than {FORM_LIMIT_BYTES // 1024} KiB, and no job is; send less")
+        return message
+
+    limited = Request(request.scope, counted)
+    return await limited.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=BODY_LIMIT_BYTES)
+
+
+def refuse_other_sites(request: Request) -> None:
+    """Browsers say whose page sends a form; another site's must not plan or watch in the reader's name."""
+    site = request.headers.get("sec-fetch-site", "same-origin")
+    origin = request.headers.get("origin")
+    foreign = origin is not None and urlsplit(origin).netloc.lower() != request.headers.get("host", "").lower()
+    if site not in {"same-origin", "none"} or foreign:
+        raise Refused(403, "this form was sent by a page of another site; open the page here and send it from there")
+
+
+def texts(form: FormData) -> dict[str, list[str]]:
+    """Every field's texts, stripped; what is empty is left out, as if it had not been asked for. Files are apart."""
+    found: dict[str, list[str]] = {}
+    for name, value in form.multi_items():
+        if isinstance(value, str) and value.strip():
+            found.setdefault(name, []).append(value.strip())
+    return found
+
+
+async def uploaded(form: FormData, name: str) -> tuple[str, bytes] | None:
+    """Name and bytes of the file in a field; None where none was chosen. Raises `Refused` (413) for more than 1 MiB."""
+    given = form.get(name)
+    if not isinstance(given, UploadFile) or not given.filename:
+        return None
+    body = await given.read(BODY_LIMIT_BYTES + 1)
+    if len(body) > BODY_LIMIT_BYTES:
+        raise Refused(413, f"the file is larger than {BODY_LIMIT_BYTES // 1024} KiB, and no job is; choose another")
+    return given.filename, body
