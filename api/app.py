@@ -7,6 +7,7 @@ from the part of an answer that is the same for the same job, start, snapshot, s
 
 from importlib import import_module
 
+from api.questions.access import AccessQuestions
 from api.questions.catalogue import OfferPage
 from api.questions.many_jobs import ManyJobs
 from api.questions.opened import Document
@@ -17,7 +18,7 @@ from api.questions.upkeep import Upkeep
 __all__ = ["Document", "Gpuplan", "OfferPage"]
 
 
-class Gpuplan(ManyJobs, SpotQuestions, Upkeep, Runs):
+class Gpuplan(ManyJobs, SpotQuestions, Upkeep, Runs, AccessQuestions):
     """Everything gpuplan can be asked. Opens the store on first use; safe to share between threads.
 
     Methods take and give JSON objects. They raise `UnusableInput` for what the user can mend and

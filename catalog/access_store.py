@@ -66,7 +66,7 @@ class AccessStore:
         with self._reading() as connection:
             return read_key(connection, key_id)
 
-    def keys(self) -> tuple[StoredKey, ...]:
+    def every_key(self) -> tuple[StoredKey, ...]:
         """Every key, the oldest first, also those that hold no more."""
         with self._reading() as connection:
             return read_keys(connection)

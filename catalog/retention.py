@@ -16,12 +16,14 @@ import sqlalchemy as sa
 from catalog.saved import KEEP_RESPONSES
 from catalog.schema import (
     actuals,
+    audit,
     idempotency_keys,
     instance_types,
     notifications,
     offers,
     plans,
     prices,
+    quota_use,
     readings,
     refreshes,
     runs,
@@ -33,6 +35,9 @@ from catalog.snapshot_list import StoredSnapshot, all_snapshots, current_snapsho
 #: Ids of plans and snapshots as they stand in what a watch was last told.
 _ID = re.compile(r"(?:[a-z]+-)?[0-9a-f]{20,}")
 
+#: Counts of days that are over, for as long as somebody may want to look at them.
+_QUOTAS_KEPT = timedelta(days=31)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionPolicy:
@@ -40,12 +45,13 @@ class RetentionPolicy:
 
     Every snapshot for `every_snapshot_days` after its prices were read, then the first of each week for
     `weekly_snapshot_days`; reports of refreshes as long. Plans for `plans_days` after they were made, and
-    notifications of watches and runs with their answers as long.
+    notifications of watches and runs with their answers as long. The audit log for `audit_days`.
     """
 
     every_snapshot_days: int | None = 400
     weekly_snapshot_days: int | None = 1825
     plans_days: int | None = 400
+    audit_days: int | None = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +65,7 @@ class Forgotten:
     refreshes: int
     idempotency_keys: int
     runs: int
+    audit: int
 
 
 def retain(connection: sa.Connection, policy: RetentionPolicy, now: datetime, *, shipped: str) -> Forgotten:
@@ -75,6 +82,8 @@ def retain(connection: sa.Connection, policy: RetentionPolicy, now: datetime, *,
     reports = _delete_older(connection, refreshes.c.started_at, _before(now, policy.weekly_snapshot_days))
     keys = _delete_older(connection, idempotency_keys.c.created_at, now - KEEP_RESPONSES)
     runs_gone = _delete_older(connection, runs.c.created_at, _before(now, policy.plans_days))
+    audit_gone = _delete_older(connection, audit.c.at, _before(now, policy.audit_days))
+    connection.execute(sa.delete(quota_use).where(quota_use.c.day < (now - _QUOTAS_KEPT).date().isoformat()))
     prices_gone = _drop(connection, gone) if gone else 0
     return Forgotten(
         snapshots=len(gone),
@@ -84,6 +93,7 @@ def retain(connection: sa.Connection, policy: RetentionPolicy, now: datetime, *,
         refreshes=reports,
         idempotency_keys=keys,
         runs=runs_gone,
+        audit=audit_gone,
     )
 
 

@@ -18,11 +18,13 @@ from typer.main import get_command
 
 from api.cli import (
     actuals,
+    audit,
     buy,
     calibrate,
     estimate,
     export,
     history,
+    keys,
     local,
     offers,
     plan,
@@ -76,11 +78,13 @@ def application() -> typer.Typer:
         actuals.actuals,
         profile.profile,
         serve.serve,
+        audit.audit,
     ):
         app.command()(command)
     app.command()(calibrate.calibrate)
     app.add_typer(local.local_commands(), name="local")
     app.add_typer(watch.watch_commands(), name="watch")
+    app.add_typer(keys.keys_commands(), name="keys")
     app.command("version")(print_version)
     return app
 

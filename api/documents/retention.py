@@ -16,12 +16,13 @@ class RetentionDocument(Document):
     """Whole days; null keeps for ever, a key left out keeps its default.
 
     Every snapshot is kept for `every_snapshot_days`, then one a week until it is `weekly_snapshot_days` old;
-    plans that no run reported on and no watch follows, and the answers of long questions, for `plans_days`.
+    plans that no run reported on and no watch follows, and the answers of long questions, for `plans_days`. The audit log is kept for `audit_days`.
     """
 
     every_snapshot_days: Days | None = _DEFAULT.every_snapshot_days
     weekly_snapshot_days: Days | None = _DEFAULT.weekly_snapshot_days
     plans_days: Days | None = _DEFAULT.plans_days
+    audit_days: Days | None = _DEFAULT.audit_days
 
     @model_validator(mode="after")
     def _weekly_is_the_longer(self) -> "RetentionDocument":
@@ -39,4 +40,5 @@ class RetentionDocument(Document):
             every_snapshot_days=self.every_snapshot_days,
             weekly_snapshot_days=self.weekly_snapshot_days,
             plans_days=self.plans_days,
+            audit_days=self.audit_days,
         )

@@ -26,7 +26,7 @@ async def read_body(request: Request) -> tuple[bytes, dict[str, Any]]:
     no such document.
     """
     media_type = _media_type(request)
-    body = await _limited(request)
+    body = await limited_body(request)
     # The name's ending decides how strictly it is read: YAML that is called JSON is refused.
     name = "body.json" if media_type == JSON else "body.yaml"
     try:
@@ -51,7 +51,7 @@ def _media_type(request: Request) -> str:
     return media_type
 
 
-async def _limited(request: Request) -> bytes:
+async def limited_body(request: Request) -> bytes:
     """The body, given up as soon as it is too long, whatever Content-Length says."""
     announced = request.headers.get("content-length", "0")
     if announced.isdecimal() and int(announced) > BODY_LIMIT_BYTES:

@@ -5,7 +5,7 @@ from html import escape
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 
 router = APIRouter()
 
@@ -24,6 +24,12 @@ _HEADERS = {
 async def docs(request: Request) -> HTMLResponse:
     """The page."""
     return HTMLResponse(page(request.app.openapi()), headers=_HEADERS)
+
+
+@router.get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request) -> JSONResponse:
+    """The document that the page is made from."""
+    return JSONResponse(request.app.openapi())
 
 
 def page(document: dict[str, Any]) -> str:

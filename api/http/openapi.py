@@ -9,6 +9,7 @@ from api.documents.actuals import ActualsDocument
 from api.documents.estimate_request import EstimateDocument
 from api.documents.forecast import ForecastDocument
 from api.documents.job import JobDocument
+from api.documents.key import KeyDocument
 from api.documents.portfolio import PortfolioDocument, PortfolioJobDocument
 from api.documents.refresh import RefreshDocument
 from api.documents.replan import ReplanDocument
@@ -32,6 +33,7 @@ BODIES = (
     SpotRunDocument,
     WhyDocument,
     ReplanDocument,
+    KeyDocument,
 )
 
 
@@ -48,12 +50,13 @@ def attach(app: FastAPI) -> None:
 
 def _document(app: FastAPI) -> dict[str, Any]:
     found = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    found["servers"] = [{"url": "/", "description": "where this document was read"}]
     schemas = found.setdefault("components", {}).setdefault("schemas", {})
-    schemas.update(answer_schemas())
+    _add(schemas, answer_schemas())
     for model in BODIES:
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
-        schemas.update(schema.pop("$defs", {}))
-        schemas[model.__name__] = schema
+        _add(schemas, schema.pop("$defs", {}))
+        _add(schemas, {model.__name__: schema})
     for operations in found["paths"].values():
         for operation in operations.values():
             _drop_undocumented_validation(operation)
@@ -61,6 +64,13 @@ def _document(app: FastAPI) -> dict[str, Any]:
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     return found
+
+
+def _add(schemas: dict[str, Any], more: dict[str, Any]) -> None:
+    """Two things of one name would each be described as the other: names of schemas are given once."""
+    for name, schema in more.items():
+        if schemas.setdefault(name, schema) != schema:
+            raise TypeError(f"the OpenAPI document has two schemas named {name}; give one of their classes another name")
 
 
 def _drop_undocumented_validation(operation: dict[str, Any]) -> None:

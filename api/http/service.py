@@ -16,6 +16,7 @@ from api.http import (
     explain,
     exports,
     health,
+    keys,
     openapi,
     plans,
     portfolios,
@@ -26,7 +27,10 @@ from api.http import (
     spot,
     watches,
 )
+from api.http.access import OPEN_TO_ALL, Access, guard
 from api.http.edge import Edge, OnlyHosts
+from api.http.extra_headers import ExtraHeaders
+from api.http.rates import quota_exceeded
 from api.http.workers import Workers, long_workers
 from api.runs.execute import execute
 from api.runs.pool import Pool
@@ -35,12 +39,16 @@ from api.telemetry.settings import telemetry_settings
 from api.telemetry.store_figures import StoreFigures
 from api.version import gpuplan_version
 from api.web.router import router as web_router
+from catalog.quota_use import QuotaExceeded
 
 DESCRIPTION = "The provably cheapest way to run a training job on hardware you own or rent."
 
 
-def create_service(gpuplan: Gpuplan, *, hosts: frozenset[str] | None = None) -> FastAPI:
-    """The service, answering from this `gpuplan`; with `hosts`, only to those who call it by one of these names."""
+def create_service(gpuplan: Gpuplan, *, hosts: frozenset[str] | None = None, access: Access = OPEN_TO_ALL) -> FastAPI:
+    """The service, answering from this `gpuplan`, to those whom `access` lets in: everybody who reaches it, unless told.
+
+    With `hosts`, only to those who call it by one of these names.
+    """
     # FastAPI's own documentation pages load scripts from elsewhere; `/docs` here needs nothing.
     app = FastAPI(
         title="gpuplan",
@@ -48,10 +56,14 @@ def create_service(gpuplan: Gpuplan, *, hosts: frozenset[str] | None = None) -> 
         description=DESCRIPTION,
         docs_url=None,
         redoc_url=None,
-        dependencies=[Depends(problems.refuse_repeated_parameters)],
+        # Given by a route of ours, which needs a scope like any other.
+        openapi_url=None,
+        dependencies=[Depends(guard), Depends(problems.refuse_repeated_parameters)],
         lifespan=_lifespan,
     )
     app.state.gpuplan = gpuplan
+    app.state.access = access
+    app.state.scopes = None
     app.state.workers = Workers()
     app.state.long_workers = long_workers()
     app.state.pool = Pool(partial(execute, gpuplan))
@@ -72,15 +84,18 @@ def create_service(gpuplan: Gpuplan, *, hosts: frozenset[str] | None = None) -> 
         catalogue.router,
         prices.router,
         refreshes.router,
+        keys.router,
         health.router,
         docs_page.router,
         web_router,
     ):
         app.include_router(router)
     problems.register(app)
+    app.add_exception_handler(QuotaExceeded, quota_exceeded)
     openapi.attach(app)
     if hosts is not None:
         app.add_middleware(OnlyHosts, hosts=hosts)
+    app.add_middleware(ExtraHeaders)
     # Added last and so outermost: whatever happens inside gets a request id.
     app.add_middleware(Edge, stopping=lambda: app.state.health.stopping)
     return app

@@ -4,6 +4,7 @@ import time
 from dataclasses import asdict
 from datetime import UTC, datetime
 
+from api.identity.asking import charge, record
 from api.questions.opened import Document, Opened, an_id, body_of, meta
 from api.telemetry.told import plan_made
 from api.version import gpuplan_version
@@ -113,9 +114,10 @@ class OneJob(Opened):
         return answer | {"meta": meta(answer, columns, now, began)}
 
     def save_plan(self, answer: Document, now: datetime) -> None:
-        """Save an answer of `plan` under its id."""
+        """Save an answer of `plan` under its id, with who asked for it. Raises `QuotaExceeded`, and then saves nothing."""
         body = body_of(answer)
-        self.store.save_plan(body["id"], body["snapshot_id"], body["job"], answer, now)
+        counted = charge("plan", body["id"], datetime.now(UTC), outcome=answer["outcome"])
+        self.store.save_plan(body["id"], body["snapshot_id"], body["job"], answer, now, charge=counted)
 
     def saved_plan(self, plan_id: str) -> Document:
         """The answer saved under `plan_id`, as it was given. Raises `UnusableInput` if there is none."""
@@ -152,7 +154,10 @@ class OneJob(Opened):
         saved = self.store.plan(an_id(plan_id, "plan"))
         from api.actuals import report
 
-        return report(self.store, saved, document, now or datetime.now(UTC))
+        now = now or datetime.now(UTC)
+        reported = report(self.store, saved, document, now)
+        self.store.access.record(record("actuals.report", plan_id, now))
+        return reported
 
     def actuals(self, plan_id: str | None = None) -> Document:
         """What runs of a plan, or of all plans, measured, against the prediction, and what they teach."""
@@ -165,6 +170,9 @@ class OneJob(Opened):
     def forget_actuals(self, actual_id: str | None = None) -> Document:
         """Forget one report, or all of them; estimates are then as if it had never been given."""
         if actual_id is None:
-            return {"forgotten": self.store.forget_actuals()}
-        self.store.forget_actual(an_id(actual_id, "actual"))
-        return {"forgotten": 1}
+            forgotten = self.store.forget_actuals()
+        else:
+            self.store.forget_actual(an_id(actual_id, "actual"))
+            forgotten = 1
+        self.store.access.record(record("actuals.forget", actual_id or "all", datetime.now(UTC)))
+        return {"forgotten": forgotten}

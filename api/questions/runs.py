@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from api.identity.asking import record
 from api.questions.opened import Document, Opened, an_id
 from api.runs.refreshes import refreshed
 from api.runs.shown import shown
@@ -59,4 +60,5 @@ class Runs(Opened):
             )
             raise Cancellation.at("run", message=message)
         self.store.runs.ask_cancel(run.id)
+        self.store.access.record(record("run.cancel", run.id, datetime.now(UTC)))
         return self.run(run.id)

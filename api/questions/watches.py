@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from api.identity.asking import record
 from api.questions.catalogue import Catalogue
 from api.questions.one_job import OneJob
 from api.questions.opened import Document, an_id
@@ -14,7 +15,10 @@ class Watches(OneJob, Catalogue):
         """Watch a job from now on: it is planned on each new snapshot, and channels are told what changed."""
         from api.watches.keeping import add
 
-        return add(self, document, now or datetime.now(UTC))
+        now = now or datetime.now(UTC)
+        added = add(self, document, now)
+        self.store.access.record(record("watch.add", added["id"], now))
+        return added
 
     def watches(self) -> Document:
         """Every watched job, the oldest first."""
@@ -31,6 +35,7 @@ class Watches(OneJob, Catalogue):
     def forget_watch(self, watch_id: str) -> Document:
         """Watch a job no longer; what was not sent yet is not sent. Raises `NotStored` if there is none."""
         self.store.watching.forget(an_id(watch_id, "watch"))
+        self.store.access.record(record("watch.forget", watch_id, datetime.now(UTC)))
         return {"forgotten": 1}
 
     def check_watches(self, *, now: datetime | None = None) -> Document:

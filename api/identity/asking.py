@@ -1,0 +1,94 @@
+"""On whose behalf the work at hand is done: set at a door, read where something is recorded or counted.
+
+It follows a request into the threads that answer it. Where no door set it (the command line, a worker), it is the
+user of this machine.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+
+from api.identity.who import SCOPES, Identity
+from catalog.access_store import Charge
+from catalog.audit import AuditRecord
+
+#: Longer than any name or id of ours; what is longer was made up by somebody else.
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Who asks, in which request, from where; and how many plans they may have today (None: any number)."""
+
+    identity: Identity
+    request_id: str = ""
+    address: str = ""
+    plans_per_day: int | None = None
+
+
+_asking: ContextVar[Asking | None] = ContextVar("asking", default=None)
+
+
+def asked_by(asking: Asking) -> None:
+    """From here on the work at hand is done for them."""
+    _asking.set(asking)
+
+
+@contextmanager
+def acting_as(asking: Asking) -> Iterator[None]:
+    """What is done inside is done for them."""
+    token = _asking.set(asking)
+    try:
+        yield
+    finally:
+        _asking.reset(token)
+
+
+def record(
+    action: str, subject: str, now: datetime, *, outcome: str = "done", asking: Asking | None = None
+) -> AuditRecord:
+    """What the audit log says of this, and who did it: who is asking, unless told."""
+    found = asking or _asking.get() or _this_user()
+    identity = found.identity
+    return AuditRecord(
+        at=now,
+        identity=_clean(identity.id),
+        name=_clean(identity.name),
+        via=identity.via,
+        action=action,
+        subject=_clean(subject),
+        outcome=_clean(outcome),
+        request_id=_clean(found.request_id),
+        address=_clean(found.address),
+    )
+
+
+def charge(action: str, subject: str, now: datetime, *, outcome: str = "done") -> Charge:
+    """The record of a plan, which also counts against what who is asking may have in a day."""
+    found = _asking.get()
+    counted = found is not None and not found.identity.unlimited
+    limit = found.plans_per_day if found is not None else None
+    return Charge(record=record(action, subject, now, outcome=outcome), counted=counted, limit=limit)
+
+
+@cache
+def _this_user() -> Asking:
+    """The user of this machine who runs the process; a number where it has no name, as in a container."""
+    import getpass
+    import os
+
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        name = str(os.getuid())
+    return Asking(
+        identity=Identity(id=f"user:{name}", name=name, scopes=frozenset(SCOPES), via="command", unlimited=True)
+    )
+
+
+def _clean(text: str) -> str:
+    """Text that a database takes and a terminal shows as it is: no control characters, no half characters, not endless."""
+    return "".join(each if each.isprintable() else "?" for each in text[:_LONGEST])

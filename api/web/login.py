@@ -1,0 +1,103 @@
+"""Logging in with a key, for people with a browser: the key goes into a form once, the browser keeps a session.
+
+The session is a random number of its own behind a cookie that no script reads and no other site sends; the key itself
+is never in a cookie or an address.
+"""
+
+import re
+from urllib.parse import parse_qs
+
+import anyio.to_thread
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response
+
+from api.http.access import (
+    PLAIN_COOKIE,
+    SECURE_COOKIE,
+    Access,
+    address_of,
+    failed_login,
+    refuse_other_sites,
+    refuse_who_fails,
+)
+from api.http.bodies import limited_body
+from api.http.problems import Refused
+from api.identity.asking import Asking
+from api.identity.gate import Unauthenticated
+from api.identity.who import LOCAL
+from api.web.pages import PageRoute, render
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+FORM = "application/x-www-form-urlencoded"
+_NO_STORE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+#: Where one may be led back to: a path of this service. `//` would lead elsewhere, as would a backslash for browsers.
+_PATH = re.compile(r"/(?![/\\])[!-\[\]-~]{0,1000}")
+
+
+@router.get("/login")
+async def login_form(request: Request, next: str = "/") -> Response:  # noqa: A002 - the name that addresses use
+    """The form, or the way back where nobody has to log in."""
+    access: Access = request.app.state.access
+    if access.gate is None:
+        return RedirectResponse(_back(next), status_code=303, headers=_NO_STORE)
+    return _page(request, _back(next))
+
+
+@router.post("/login")
+async def log_in(request: Request) -> Response:
+    """A session for a key that holds; whatever else was sent gets the form again, and one answer."""
+    refuse_other_sites(request)
+    access: Access = request.app.state.access
+    form = await _form(request)
+    back = _back(form.get("next", "/"))
+    if access.gate is None:
+        return RedirectResponse(back, status_code=303, headers=_NO_STORE)
+    await refuse_who_fails(request, access)
+    asking = Asking(identity=LOCAL, request_id=request.scope.get("request_id", ""), address=address_of(request))
+    try:
+        text, until = await anyio.to_thread.run_sync(access.gate.log_in, form.get("key", "").strip(), asking)
+    except Unauthenticated as error:
+        await failed_login(request, access, str(error))
+        return _page(request, back, refused=True)
+    answer = RedirectResponse(back, status_code=303, headers=_NO_STORE)
+    secure = request.url.scheme == "https"
+    name = SECURE_COOKIE if secure else PLAIN_COOKIE
+    answer.set_cookie(name, text, expires=until, path="/", secure=secure, httponly=True, samesite="strict")
+    return answer
+
+
+@router.post("/logout")
+async def log_out(request: Request) -> Response:
+    """The session ends here and in the store."""
+    refuse_other_sites(request)
+    access: Access = request.app.state.access
+    cookie = request.cookies.get(SECURE_COOKIE) or request.cookies.get(PLAIN_COOKIE)
+    if access.gate is not None and cookie is not None:
+        await anyio.to_thread.run_sync(access.gate.log_out, cookie)
+    headers = _NO_STORE | {"Clear-Site-Data": '"cookies", "storage"'}
+    answer = RedirectResponse("/login", status_code=303, headers=headers)
+    for name in (SECURE_COOKIE, PLAIN_COOKIE):
+        answer.delete_cookie(name, path="/", secure=name == SECURE_COOKIE, httponly=True, samesite="strict")
+    return answer
+
+
+def _page(request: Request, back: str, *, refused: bool = False) -> Response:
+    context = {"back": back, "refused": refused}
+    return render(request, "login.html", context, status=401 if refused else 200, headers=_NO_STORE)
+
+
+async def _form(request: Request) -> dict[str, str]:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != FORM:
+        raise Refused(415, f"{kind[:80]!r} is not accepted; send {FORM}")
+    body = await limited_body(request)
+    try:
+        fields = parse_qs(body.decode("ascii"), max_num_fields=10, errors="strict")
+    except ValueError as error:
+        raise Refused(400, "the form cannot be read; send its fields in UTF-8") from error
+    return {name: values[0] for name, values in fields.items()}
+
+
+def _back(text: str) -> str:
+    return text if _PATH.fullmatch(text) else "/"
