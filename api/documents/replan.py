@@ -87,7 +87,7 @@ Done = Annotated[
 Spent = Annotated[float, quantity(_money, "US dollars spent on the job so far", 1200, "$1.2k")]
 
 
-class OnDocument(Document):
+class MachinesDocument(Document):
     """The machines that run the job, or ran it last."""
 
     instance_type: Annotated[str, Label]
@@ -105,7 +105,7 @@ class OnDocument(Document):
 class RunningDocument(Document):
     """How far the job is: `on` may be left out where a plan says it, or nothing is done."""
 
-    on: OnDocument | None = None
+    on: MachinesDocument | None = None
     phase: Annotated[int, whole_number(1, 4, "the phase of the plan that runs, from 1")] | None = None
     done: Done
     saved: Done | None = None
@@ -119,7 +119,7 @@ class RunningDocument(Document):
 _EXAMPLES: list[JsonValue] = [
     {
         "job": {"workload": {"kind": "preset", "model": "resnet-50", "samples": "115M"}, "deadline": "36h"},
-        "since": "2026-11-20T08:00Z",
+        "since": "2026-11-20T08:00:00Z",
         "running": {
             "on": {"instance_type": "p4d.24xlarge", "nodes": 1, "region": "us-east-1"},
             "done": "40%",

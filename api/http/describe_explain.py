@@ -6,14 +6,19 @@ from api.http.describe import JOB_EXAMPLE, Schema, body_of, ref
 _CLAIM: Schema = {
     "type": "object",
     "description": "the answer of `/v1/plans`, or its `plan` or `infeasible` alone",
-    "properties": {"outcome": {"enum": ["planned", "infeasible"]}, "plan": {"type": "object"}},
+    "properties": {
+        "outcome": {"enum": ["planned", "infeasible"]},
+        "plan": {"type": "object"},
+        "infeasible": {"type": "object"},
+        "meta": {"type": "object"},
+    },
 }
 
 #: Too short to be right, and long enough to show where things stand; a real one comes from `/v1/plans`.
 _PLAN_EXAMPLE: Schema = {
     "outcome": "planned",
     "plan": {"id": "plan-5cc3ddf113d641b9c615", "snapshot_id": "0961144a3bc4ebd327519ca01e325437", "job": JOB_EXAMPLE},
-    "meta": {},
+    "meta": {"created_at": "2026-11-21T08:00:00Z"},
 }
 
 WHY_OPERATION: Schema = {
@@ -24,8 +29,8 @@ WHY_OPERATION: Schema = {
 #: A running job is told from a point in time on, so the example has its own.
 _UNDER_WAY: Schema = {
     "job": JOB_EXAMPLE,
-    "since": "2026-11-21T08:00Z",
-    "now": "2026-11-21T11:00Z",
+    "since": "2026-11-21T08:00:00Z",
+    "now": "2026-11-21T11:00:00Z",
     "running": {
         "on": {"instance_type": "g6e.2xlarge", "nodes": 4, "region": "us-east-1"},
         "done": "40%",

@@ -1,0 +1,109 @@
+"""The OpenAPI document as those use it who read it: generators of clients, and people who try its examples."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from jsonschema import FormatChecker
+
+from api.app import Gpuplan
+from api.http.service import create_service
+from api.settings import Environment
+
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+FORMATS = FormatChecker(())
+FORMATS.checks("date-time")(lambda value: not isinstance(value, str) or _RFC_3339.fullmatch(value) is not None)
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    """Made from the code alone: no store is opened."""
+    found: dict[str, Any] = create_service(Gpuplan(Environment())).openapi()
+    return found
+
+
+@pytest.fixture(scope="module")
+def operations(document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    return [
+        (f"{method.upper()} {path}", operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+def validator(document: dict[str, Any], schema: dict[str, Any]) -> jsonschema.Draft202012Validator:
+    """With all components beside the schema, where its references point."""
+    whole = {"components": document["components"]} | schema
+    return jsonschema.Draft202012Validator(whole, format_checker=FORMATS)
+
+
+def examples(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], Any]]:
+    """Name, schema and value of every example of a body, a parameter and a schema."""
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            where = f"{method} {path}"
+            for kind, body in operation.get("requestBody", {}).get("content", {}).items():
+                for name, example in body.get("examples", {}).items():
+                    yield f"{where} {kind} {name}", body["schema"], example["value"]
+            for each in operation.get("parameters", []):
+                if "example" in each:
+                    yield f"{where} {each['name']}", each["schema"], each["example"]
+    for name, schema in document["components"]["schemas"].items():
+        for number, example in enumerate(schema.get("examples", [])):
+            yield f"{name} {number}", schema, example
+
+
+def test_every_example_is_one_that_its_schema_allows(document: dict[str, Any]) -> None:
+    wrong = [
+        f"{name}: {error.json_path} {error.message[:200]}"
+        for name, schema, value in examples(document)
+        for error in validator(document, schema).iter_errors(value)
+    ]
+    assert not wrong
+
+
+def test_every_operation_says_what_it_does_and_has_a_name_of_its_own(
+    operations: list[tuple[str, dict[str, Any]]],
+) -> None:
+    assert [name for name, each in operations if not each.get("summary") or not each.get("description")] == []
+    names = [each["operationId"] for _, each in operations]
+    assert len(set(names)) == len(names)
+
+
+def test_every_operation_with_a_body_has_an_example_of_it(operations: list[tuple[str, dict[str, Any]]]) -> None:
+    bodies = [(name, each["requestBody"]["content"]) for name, each in operations if "requestBody" in each]
+    assert bodies
+    assert [name for name, content in bodies if not all(each.get("examples") for each in content.values())] == []
+
+
+def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
+    def references(node: Any) -> Iterator[str]:
+        if isinstance(node, dict):
+            if isinstance(node.get("$ref"), str):
+                yield node["$ref"]
+            for each in node.values():
+                yield from references(each)
+        elif isinstance(node, list):
+            for each in node:
+                yield from references(each)
+
+    known = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
+    assert set(references(document)) <= known
+
+
+def test_a_generator_of_clients_reads_the_document(document: dict[str, Any], tmp_path: Path) -> None:
+    source, made = tmp_path / "openapi.json", tmp_path / "models.py"
+    source.write_text(json.dumps(document))
+    arguments = ["--input-file-type", "openapi", "--output-model-type", "typing.TypedDict", "--formatters", "builtin"]
+    subprocess.run(
+        [sys.executable, "-m", "datamodel_code_generator", "--input", source, "--output", made, *arguments], check=True
+    )
+    scope: dict[str, Any] = {"__name__": "models"}
+    exec(compile(made.read_text(), "models.py", "exec"), scope)
+    assert {"Plan", "Phase", "Certificate", "JobDocument"} <= set(scope)
