@@ -104,7 +104,7 @@ PARTS = (
         ),
     ),
     Part(
-        title="… or a transformer by its dimensions",
+        title="Or a transformer by its dimensions",
         folded=True,
         hint="Leave the model above empty then. Tokens and sequence length are needed.",
         fields=(
@@ -187,13 +187,6 @@ PARTS = (
                 hint="of finishing by the deadline; 90 % if empty",
             ),
             Field(name="start", label="Start", path=("start",), example="2026-12-01T08:00Z", hint="now if empty"),
-            Field(
-                name="objective",
-                label="Make least",
-                path=("objective",),
-                kind="select",
-                options=_words(OBJECTIVES),
-            ),
         ),
     ),
     Part(
@@ -223,10 +216,25 @@ PARTS = (
                 example="32",
                 hint="32 if empty",
             ),
+            Field(
+                name="location",
+                label="The data lies in",
+                path=("data", "location"),
+                suggests="places",
+                example="aws:us-east-1",
+                hint="provider:region, or local",
+            ),
+            Field(
+                name="dataset_gb",
+                label="Size of the data",
+                path=("data", "dataset_gb"),
+                example="4 TB",
+                hint="in GB unless a unit is given",
+            ),
         ),
     ),
     Part(
-        title="Where, and at which kinds of price",
+        title="Where, at which kinds of price, and by what measure",
         folded=True,
         fields=(
             Field(
@@ -256,19 +264,11 @@ PARTS = (
                 hint="empty: all; several with commas",
             ),
             Field(
-                name="location",
-                label="The data lies in",
-                path=("data", "location"),
-                suggests="places",
-                example="aws:us-east-1",
-                hint="provider:region, or local",
-            ),
-            Field(
-                name="dataset_gb",
-                label="Size of the data",
-                path=("data", "dataset_gb"),
-                example="4 TB",
-                hint="in GB unless a unit is given",
+                name="objective",
+                label="Make least",
+                path=("objective",),
+                kind="select",
+                options=_words(OBJECTIVES),
             ),
             Field(name="name", label="Name of the job", path=("name",), hint="the model's if empty"),
         ),

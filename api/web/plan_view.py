@@ -109,8 +109,8 @@ def glance(plan: Document) -> list[tuple[str, str, str]]:
     probability = plan.get("deadline_probability")
     deadline = (plan.get("job") or {}).get("deadline")
     rows = [
-        ("Expected cost", usd(cost["expected"]), f"19 of 20 runs stay within {usd(cost['p95'])}"),
-        ("Expected time", duration(hours["expected"]), f"19 of 20 runs stay within {duration(hours['p95'])}"),
+        ("Expected cost", usd(cost["expected"]), f"95 % of runs: {usd(cost['p95'])} at most"),
+        ("Expected time", duration(hours["expected"]), f"95 % of runs: {duration(hours['p95'])} at most"),
         ("Done", when(plan.get("finishes_at"))[:10], when(plan.get("finishes_at"))[11:]),
     ]
     if probability is not None:
