@@ -18,6 +18,7 @@ from api.documents.spot_run import SpotRunDocument
 from api.documents.watch import WatchDocument
 from api.documents.why import WhyDocument
 from api.http.answers import answer_schemas
+from api.http.describe_access import describe_access
 
 BODIES = (
     JobDocument,
@@ -60,6 +61,7 @@ def _document(app: FastAPI) -> dict[str, Any]:
     for operations in found["paths"].values():
         for operation in operations.values():
             _drop_undocumented_validation(operation)
+    describe_access(app, found)
     # FastAPI's own error shapes, which this service never sends.
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
@@ -70,7 +72,9 @@ def _add(schemas: dict[str, Any], more: dict[str, Any]) -> None:
     """Two things of one name would each be described as the other: names of schemas are given once."""
     for name, schema in more.items():
         if schemas.setdefault(name, schema) != schema:
-            raise TypeError(f"the OpenAPI document has two schemas named {name}; give one of their classes another name")
+            raise TypeError(
+                f"the OpenAPI document has two schemas named {name}; give one of their classes another name"
+            )
 
 
 def _drop_undocumented_validation(operation: dict[str, Any]) -> None:
