@@ -1,21 +1,20 @@
 """`/catalogue`: offers with filters, in any order, page by page; the same as CSV; and the table of accelerators."""
 
-import csv
-import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import Response
 
 from api.catalogue import CSV_COLUMNS, offer_rows
 from api.cheapest import priced_accelerators
 from api.http.paging import next_cursor, read_cursor
 from api.http.plans import OurGpuplan
 from api.selection import FILTERS, Selection, memory_gb, read_selection, selected
-from api.web.pages import HEADERS, PageRoute, render
+from api.web.csv_file import csv_file
+from api.web.pages import PageRoute, render
 from catalog.accelerators import accelerators
 from catalog.columns import Columns
 from catalog.errors import Fault, UnusableInput
@@ -24,19 +23,17 @@ from catalog.regions import GEOGRAPHIES
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 ROWS_PER_PAGE = 50
-#: A browser shows what it has while the rest is made.
-_ROWS_PER_CHUNK = 1_000
 #: The columns that can be sorted: order, words, whether the figures align right.
 COLUMNS = (
     ("instance_type", "Instance type", False),
+    ("usd_per_hour", "USD/h", True),
+    ("usd_per_accelerator", "per accelerator", True),
     ("accelerators", "Count", True),
     ("accelerator", "Accelerator", False),
     ("memory", "GB each", True),
     ("provider", "Provider", False),
     ("region", "Region", False),
     ("kind", "Kind", False),
-    ("usd_per_hour", "USD/h", True),
-    ("usd_per_accelerator", "per accelerator", True),
 )
 
 
@@ -94,9 +91,7 @@ def catalogue_csv(request: Request, gpuplan: OurGpuplan) -> Response:
     asked = _asked(request)
     columns = gpuplan.columns_with_owned(asked.pop("snapshot", None))
     found = selected(columns, read_selection(asked))
-    headers = {**HEADERS, "Content-Disposition": 'attachment; filename="offers.csv"', "Vary": "Accept-Encoding"}
-    rows = offer_rows(columns, found.tolist())
-    return StreamingResponse(_csv(rows), media_type="text/csv", headers=headers)
+    return csv_file(CSV_COLUMNS, offer_rows(columns, found.tolist()), "offers.csv")
 
 
 @router.get("/catalogue/accelerators")
@@ -172,17 +167,3 @@ def _asked(request: Request) -> dict[str, str]:
 
 def _url(path: str, given: Mapping[str, str]) -> str:
     return f"{path}?{urlencode(given)}" if given else path
-
-
-def _csv(rows: Iterator[dict[str, Any]]) -> Iterator[bytes]:
-    """A heading and the rows, some thousand at a time."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, CSV_COLUMNS, extrasaction="ignore", lineterminator="\r\n")
-    writer.writeheader()
-    for number, row in enumerate(rows, 1):
-        writer.writerow(row)
-        if number % _ROWS_PER_CHUNK == 0:
-            yield text.getvalue().encode()
-            text.seek(0)
-            text.truncate()
-    yield text.getvalue().encode()
