@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.carbon import carbon_bits, carbon_kg
+from planner.candidates.kept_estimates import kept_estimates
 from planner.candidates.machine_rows import MachineRows, machine_rows
 from planner.candidates.market import Market
 from planner.candidates.requirements import BIT
@@ -93,15 +94,20 @@ def estimated(
     types = np.unique(market.snapshot.type_index[screened.places])
     wanted = tuple(sorted(shapes_wanted))
     most = market.up.nodes if market.up else int(min(max_nodes, market.node_limit[types].max(initial=1.0)))
-    work, goodput = question.work, question.settings.goodput
+    work, training, goodput = question.work, question.job.training, question.settings.goodput
+    if not market.owned and market.up is None:
+        rows, estimates = kept_estimates(
+            shapes, wanted, most, work, training, goodput=goodput, learned=question.learned
+        )
+        return Estimated(rows=rows, estimates=estimates)
     rows = machine_rows(shapes, wanted, most, work.shape.layers if work.shape is not None else 1)
-    estimates = _estimates(rows, work, question.job.training, goodput, question.learned)
+    estimates = _estimates(rows, work, training, goodput, question.learned)
     if any(machine.measured for machine in market.owned):
-        estimates = as_timed(estimates, rows.machines, work, question.job.training)
+        estimates = as_timed(estimates, rows.machines, work, training)
     return Estimated(rows=rows, estimates=estimates)
 
 
-#: One entry is about half a MiB; the same work is asked about again with every other deadline, budget or place.
+#: A user's own machines are few, and the same job is asked about again with every other deadline, budget or place.
 @lru_cache(maxsize=16)
 def _estimates(rows: MachineRows, work: Work, training: Training, goodput: float, learned: Learned) -> Estimates:
     return estimate_learned(work, training, rows.machines, goodput=goodput, learned=learned)

@@ -39,6 +39,11 @@ class Machines:
         """Rows."""
         return len(self.nodes)
 
+    def take(self, rows: Ints) -> "Machines":
+        """Some of the rows."""
+        columns = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name != "accelerators"}
+        return Machines(accelerators=self.accelerators, **columns)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayoutRequest:

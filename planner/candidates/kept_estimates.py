@@ -1,0 +1,164 @@
+"""Time and memory of a step, kept: what jobs of one model share that differ in length, deadline, places or budget.
+
+A step's time and memory rest on the machines, the work of one step, how it is trained and what past runs teach, and on
+nothing else; each machine row is estimated for itself. So one table per such key holds every row of a snapshot's shapes,
+filled in as jobs ask for them, and a job's hours are steps x seconds of a step. A few tables are kept, the
+last used ones, within `MOST_BYTES`.
+"""
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.candidates.machine_rows import MachineRows, machine_rows, node_counts
+from planner.candidates.shapes import Shapes
+from planner.estimate.corrected import PerStep, per_step, whole
+from planner.estimate.learned import Learned
+from planner.estimate.machines import Estimates, arrays_of
+from planner.job import Training
+from planner.workload.work import Work
+
+Ints = NDArray[np.int64]
+
+#: Tables kept at most, and together at most this much: one is about 1 MiB over the shapes of three clouds.
+MOST_TABLES = 64
+MOST_BYTES = 64 * 1024 * 1024
+#: Node counts that a table has at least: what a job asks about that names no limit.
+_LEAST_NODES = 32
+#: What a row says that nobody asked about; no reason that the estimator gives.
+_NOT_ASKED = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Table:
+    """Rows estimated so far (`done`), and what was found; other rows mean nothing."""
+
+    done: NDArray[np.bool_]
+    found: PerStep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Key:
+    """All that a step rests on but its machine row."""
+
+    shapes: Shapes
+    most_nodes: int
+    layers: int
+    step: Work
+    training: Training
+    learned: Learned
+
+
+_tables: OrderedDict[_Key, _Table] = OrderedDict()
+_changing = threading.Lock()
+
+
+def kept_estimates(
+    shapes: Shapes,
+    wanted: tuple[int, ...],
+    max_nodes: int,
+    work: Work,
+    training: Training,
+    *,
+    goodput: float,
+    learned: Learned,
+) -> tuple[MachineRows, Estimates]:
+    """Rows for the wanted shapes on up to `max_nodes` nodes, and estimates that have an element for each of them.
+
+    Other elements of the estimates mean nothing. Raises `UnusableInput` as `estimate` does.
+    """
+    layers = work.shape.layers if work.shape is not None else 1
+    most = _most_nodes(max_nodes, layers)
+    rows, used = _rows_in(shapes, wanted, max_nodes, most, layers)
+    # What a step rests on: neither the length of the job nor what is said of it.
+    step = replace(work, units_total=work.units_per_step, assumptions=())
+    key = _Key(shapes=shapes, most_nodes=most, layers=layers, step=step, training=training, learned=learned)
+    table = _tables.get(key)
+    missing = used if table is None else used[~table.done[used]]
+    if table is None or len(missing):
+        table = _grown(key, table, missing, rows)
+    _keep(key, table)
+    return rows, _of_job(table.found, work.steps, goodput)
+
+
+def _most_nodes(max_nodes: int, layers: int) -> int:
+    """The nodes that a table goes up to: the next power of two where that has all counts of `max_nodes` among its own."""
+    power = max(_LEAST_NODES, 1 << (max_nodes - 1).bit_length())
+    return power if max_nodes in node_counts(power, layers) else max_nodes
+
+
+@lru_cache(maxsize=8)
+def _of_job(found: PerStep, steps: float, goodput: float) -> Estimates:
+    """Markets with the same shapes have one object in common."""
+    return whole(found, steps, goodput)
+
+
+@lru_cache(maxsize=256)
+def _rows_in(
+    shapes: Shapes, wanted: tuple[int, ...], max_nodes: int, most_nodes: int, layers: int
+) -> tuple[MachineRows, Ints]:
+    """The pairs of `machine_rows` with their places in the table of all shapes, and those places, each once."""
+    table = _all_rows(shapes, most_nodes, layers)
+    asked = machine_rows(shapes, wanted, max_nodes, layers)
+    if not len(asked.row):
+        return replace(asked, machines=table.machines), asked.row
+    width = int(table.nodes.max()) + 1
+    # Pairs are sorted by shape and then nodes, so that a pair is found by bisection.
+    row = table.row[np.searchsorted(table.shape * width + table.nodes, asked.shape * width + asked.nodes)]
+    return replace(asked, machines=table.machines, row=row), np.unique(row)
+
+
+@lru_cache(maxsize=32)
+def _all_rows(shapes: Shapes, most_nodes: int, layers: int) -> MachineRows:
+    return machine_rows(shapes, tuple(range(len(shapes))), most_nodes, layers)
+
+
+def _grown(key: _Key, table: _Table | None, missing: Ints, rows: MachineRows) -> _Table:
+    """The table with the missing rows estimated; the one given stays as it is, for whoever reads it."""
+    machines = rows.machines
+    found = per_step(key.step, key.training, machines.take(missing), learned=key.learned)
+    done = np.zeros(len(machines), np.bool_) if table is None else table.done.copy()
+    done[missing] = True
+    before = None if table is None else table.found
+    return _Table(done=done, found=_scattered(before, found, missing, len(machines)))
+
+
+def _scattered(before: PerStep | None, found: PerStep, at: Ints, count: int) -> PerStep:
+    """What was found put in its places among `count`, beside what was there."""
+
+    def put(old: NDArray[Any] | None, new: NDArray[Any], empty: int = 0) -> NDArray[Any]:
+        result = np.full(count, empty, new.dtype) if old is None else old.copy()
+        result[at] = new
+        return result
+
+    old = None if before is None else before.estimates
+    arrays = {
+        name: put(
+            None if old is None else getattr(old, name),
+            getattr(found.estimates, name),
+            _NOT_ASKED if name == "reason" else 0,
+        )
+        for name in arrays_of(found.estimates)
+    }
+    terms = {name: put(None if old is None else old.terms[name], each) for name, each in found.estimates.terms.items()}
+    return PerStep(
+        estimates=replace(found.estimates, **arrays, terms=terms),
+        plain_seconds=put(None if before is None else before.plain_seconds, found.plain_seconds),
+        factor=None if found.factor is None else put(None if before is None else before.factor, found.factor),
+    )
+
+
+def _keep(key: _Key, table: _Table) -> None:
+    """Keep the table as the last used one, and forget those used longest ago beyond what may be kept."""
+    with _changing:
+        _tables[key] = table
+        _tables.move_to_end(key)
+        size = sum(each.found.nbytes() for each in _tables.values())
+        while len(_tables) > 1 and (len(_tables) > MOST_TABLES or size > MOST_BYTES):
+            _, oldest = _tables.popitem(last=False)
+            size -= oldest.found.nbytes()

@@ -1,0 +1,72 @@
+"""What is kept of a step gives every job the estimates that it would have had without, bit for bit."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.candidates import kept_estimates as kept
+from planner.candidates.machine_rows import machine_rows
+from planner.candidates.shapes import shapes_of
+from planner.estimate.corrected import estimate_learned
+from planner.estimate.learned import NOTHING, Correction, Learned, Shift
+from planner.estimate.machines import arrays_of
+from planner.job import Preset, Training
+from planner.workload import work_of
+from tests.planner.small_catalogues import random_types
+
+SHAPES = shapes_of(tuple(random_types(random.Random("shapes"), 6)))
+TAUGHT = Learned(
+    task="language",
+    corrections=(
+        Correction(
+            accelerator="L4", hours=Shift(log=0.3, runs=3), memory=Shift(log=0.1, runs=3), variance_removed=1e-3
+        ),
+    ),
+)
+JOBS = st.fixed_dictionaries(
+    {
+        "model": st.sampled_from(("gpt2", "llama-3-8b")),
+        "tokens": st.floats(1e8, 1e11),
+        "wanted": st.sets(st.integers(0, len(SHAPES) - 1), max_size=5),
+        "max_nodes": st.sampled_from((1, 3, 8, 19, 32, 40)),
+        "method": st.sampled_from(("full", "lora")),
+        "learned": st.sampled_from((NOTHING, TAUGHT)),
+    }
+)
+
+
+@given(jobs=st.lists(JOBS, min_size=1, max_size=6))
+@settings(deadline=None, max_examples=25)
+def test_a_job_has_the_same_estimates_whichever_jobs_were_asked_about_before(jobs: list[dict]) -> None:  # type: ignore[type-arg]
+    for job in jobs:
+        training = Training(method=job["method"])
+        work = work_of(Preset(model=job["model"], tokens=job["tokens"]), training)
+        wanted, learned = tuple(sorted(job["wanted"])), job["learned"]
+        rows, found = kept.kept_estimates(
+            SHAPES, wanted, job["max_nodes"], work, training, goodput=0.9, learned=learned
+        )
+        alone = machine_rows(SHAPES, wanted, job["max_nodes"], work.shape.layers if work.shape else 1)
+        expected = estimate_learned(work, training, alone.machines, goodput=0.9, learned=learned)
+        assert np.array_equal(rows.shape, alone.shape)
+        assert np.array_equal(rows.nodes, alone.nodes)
+        assert np.array_equal(rows.first, alone.first)
+        for name in arrays_of(found):
+            mine, theirs = getattr(found, name)[rows.row], getattr(expected, name)[alone.row]
+            assert np.array_equal(mine, theirs, equal_nan=True), name
+        for name, each in found.terms.items():
+            assert np.array_equal(each[rows.row], expected.terms[name][alone.row]), name
+
+
+def test_what_is_kept_is_bounded_in_tables_and_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "MOST_TABLES", 3)
+    for width in range(1, 6):
+        training = Training(method="lora", rank=width)
+        work = work_of(Preset(model="gpt2", tokens=1e9), training)
+        kept.kept_estimates(SHAPES, (0, 1), 4, work, training, goodput=1.0, learned=NOTHING)
+    assert [key.training.rank for key in kept._tables] == [3, 4, 5]
+    monkeypatch.setattr(kept, "MOST_BYTES", 1)
+    kept.kept_estimates(SHAPES, (0, 1), 4, work, training, goodput=1.0, learned=NOTHING)
+    assert [key.training.rank for key in kept._tables] == [5]
