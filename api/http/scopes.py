@@ -31,6 +31,7 @@ READING: dict[str, Needed] = {
     "/catalogue.csv": "read",
     "/catalogue/*": "read",
     "/prices": "read",
+    "/prices.csv": "read",
     "/changes": "read",
     "/portfolio": "read",
     "/portfolios/*": "read",

@@ -1,0 +1,68 @@
+"""A service that lets in who has a key, on a store of its own, with a key for each need."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+
+from api.app import Gpuplan
+from api.http.access import access_by
+from api.http.service import create_service
+from api.identity.settings import AccessSettings, Variables
+from api.settings import Environment
+from tests.api.conftest import serving
+
+ADMIN_KEY = "an-admin-key-of-the-environment-0123456789"
+YEARS_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarded:
+    """The service, a client that shows nothing unless told, and keys by name."""
+
+    app: FastAPI
+    gpuplan: Gpuplan
+    client: httpx.Client
+    keys: dict[str, str]
+
+    def ask(self, method: str, path: str, key: str | None = None, **more: Any) -> httpx.Response:
+        """A request with the key of this name, with `key` itself where there is none of the name, or with nothing."""
+        headers = dict(more.pop("headers", {}))
+        if key is not None:
+            headers["Authorization"] = f"Bearer {self.keys.get(key, key)}"
+        self.client.cookies.clear()
+        return self.client.request(method, path, headers=headers, **more)
+
+
+@contextmanager
+def guarded(folder: Path, **variables: Any) -> Iterator[Guarded]:
+    """The service with these variables; logins may fail as often as tests make them, unless told otherwise."""
+    gpuplan = Gpuplan(Environment(database_url=f"sqlite:///{folder / 'guarded.sqlite3'}"))
+    limits = Variables(**{"failed_logins_per_minute": 100_000, "requests_per_minute": 1_000_000} | variables)
+    settings = AccessSettings(variables=limits, oidc=None, admin_key=ADMIN_KEY)
+    app = create_service(gpuplan, access=access_by(gpuplan.store.access, settings))
+    with serving(app) as client:
+        yield Guarded(app=app, gpuplan=gpuplan, client=client, keys=_keys(gpuplan))
+
+
+def _keys(gpuplan: Gpuplan) -> dict[str, str]:
+    found = {
+        scope: gpuplan.make_key({"name": scope, "scope": scope})["key"]
+        for scope in ("read", "plan", "refresh", "admin")
+    }
+    long_ago = YEARS_AGO - timedelta(days=1)
+    found["expired"] = gpuplan.make_key({"name": "expired", "scope": "admin", "expires": "1h"}, now=long_ago)["key"]
+    revoked = gpuplan.make_key({"name": "revoked", "scope": "admin"})
+    gpuplan.revoke_key(revoked["id"])
+    found["revoked"] = revoked["key"]
+    another = "A" if not found["admin"].endswith("A") else "B"
+    found["of another secret"] = found["admin"][:-1] + another
+    found["unknown"] = f"gpk_0123456789ab_{'x' * 43}"
+    found["malformed"] = "gpk_no-key"
+    found["environment"] = ADMIN_KEY
+    return found

@@ -1,0 +1,178 @@
+"""Every route asks who is there: nobody, an unknown, expired or revoked key gets one answer, too small a scope another."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from fastapi.routing import iter_route_contexts
+
+from api.app import Gpuplan
+from api.http.access import scopes_of_routes
+from api.http.service import create_service
+from api.identity.who import SCOPES
+from api.settings import Environment
+from tests.api.http.guarded import Guarded, guarded
+
+#: Routes that anybody may ask, and why: liveness and readiness are asked by machines without keys, files of the page
+#: hold nothing of a team, and without a form there is no way in. Slack signs what it sends.
+OPEN = {
+    ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("GET", "/static/{digest}/{name}"),
+    ("GET", "/login"),
+    ("POST", "/login"),
+    ("POST", "/logout"),
+}
+#: What opens nothing, however it fails to.
+NOBODY = (None, "unknown", "malformed", "expired", "revoked", "of another secret", "a b", "gpk_" + "x" * 9_000)
+
+
+def routes() -> list[Any]:
+    """Every route of the service by method, path and scope (None: open)."""
+    app = create_service(Gpuplan(Environment()))
+    scopes = scopes_of_routes(app)
+    found = []
+    for context in iter_route_contexts(app.routes):
+        for method in sorted(context.methods or {"ANY"}):
+            scope = scopes.get((context.endpoint, method), "nobody said")
+            found.append(pytest.param(method, str(context.path), scope, id=f"{method} {context.path}"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    with guarded(tmp_path_factory.mktemp("guarded")) as found:
+        yield found
+
+
+def ask(service: Guarded, method: str, path: str, key: str | None) -> httpx.Response:
+    """A request that changes nothing even where it is let in: its body is none that anybody takes."""
+    return service.ask(method, path.format_map(_Names()), key, content=b"x", headers={"content-type": "text/plain"})
+
+
+class _Names(dict[str, str]):
+    def __missing__(self, name: str) -> str:
+        return "aws-cli" if name == "format" else "no-such-id"
+
+
+@pytest.mark.parametrize(("method", "path", "scope"), routes())
+def test_every_route_says_who_may_ask(method: str, path: str, scope: str | None) -> None:
+    assert scope in {*SCOPES, None}, f"put {method} {path} into api.http.scopes"
+    if scope is None:
+        assert (method, path) in OPEN or path.startswith("/slack/")
+
+
+@pytest.mark.parametrize(("method", "path", "scope"), [each for each in routes() if each.values[2] in SCOPES])
+def test_a_route_answers_nobody_with_one_401_and_too_small_a_scope_with_403(
+    service: Guarded, method: str, path: str, scope: str
+) -> None:
+    for key in (None, "unknown", "expired", "revoked"):
+        refused = ask(service, method, path, key)
+        assert refused.status_code == 401, key
+        assert refused.headers["www-authenticate"].startswith("Bearer")
+        body = refused.text.replace(refused.headers["x-request-id"], "")
+        assert "no-such-id" not in body
+        assert "expired" not in body
+    for lesser in SCOPES[: SCOPES.index(scope)]:  # type: ignore[arg-type]
+        refused = ask(service, method, path, lesser)
+        assert refused.status_code == 403
+        assert scope in refused.text
+        assert refused.headers["www-authenticate"] == f'Bearer error="insufficient_scope", scope="{scope}"'
+    assert ask(service, method, path, scope).status_code not in {401, 403, 500}
+
+
+def test_all_that_opens_nothing_gets_the_same_words(service: Guarded, job: dict[str, Any]) -> None:
+    made = service.ask("POST", "/v1/plans", "plan", json=job).json()["plan"]["id"]
+    said = set()
+    for path in (f"/v1/plans/{made}", "/v1/plans/no-such-plan"):
+        for key in NOBODY[1:]:
+            refused = service.ask("GET", path, key).json()
+            said.add((refused["status"], refused["title"], refused["detail"]))
+    assert len(said) == 1
+
+
+def test_a_key_of_the_environment_opens_everything(service: Guarded) -> None:
+    assert service.ask("GET", "/v1/keys", "environment").status_code == 200
+    assert service.ask("GET", "/v1/keys", "admin").status_code == 200
+
+
+def test_what_is_open_answers_without_a_key(service: Guarded) -> None:
+    assert service.ask("GET", "/healthz").json() == {"status": "alive"}
+    assert service.ask("GET", "/readyz").status_code == 200
+    assert service.ask("GET", "/login").status_code == 200
+
+
+def test_a_path_that_is_not_there_says_nothing_else(service: Guarded) -> None:
+    assert service.ask("GET", "/v1/nothing").status_code == 404
+    assert service.ask("PUT", "/v1/plans").status_code == 405
+
+
+def test_a_key_is_taken_only_as_a_bearer_in_the_header(service: Guarded) -> None:
+    key = service.keys["admin"]
+    for headers in (
+        {"Authorization": key},
+        {"Authorization": f"Basic {key}"},
+        {"Authorization": "Bearer"},
+        {"X-Api-Key": key},
+        {"Cookie": f"gpuplan={key}"},
+    ):
+        assert service.ask("GET", "/v1/offers", headers=headers).status_code == 401
+    assert service.ask("GET", f"/v1/offers?key={key}").status_code == 401
+    assert service.ask("GET", "/v1/offers", headers={"Authorization": f"bearer  {key}"}).status_code == 200
+
+
+def test_a_browser_that_asks_for_a_page_is_sent_to_log_in_and_back(service: Guarded) -> None:
+    sent = service.ask("GET", "/catalogue?provider=aws", headers={"Accept": "text/html"})
+    assert sent.status_code == 303
+    assert sent.headers["location"] == "/login?next=%2Fcatalogue%3Fprovider%3Daws"
+    again = service.ask("GET", "/catalogue", headers={"HX-Request": "true"})
+    assert (again.status_code, again.headers["hx-redirect"]) == (401, "/login")
+
+
+def test_no_other_site_is_told_that_it_may_read(service: Guarded) -> None:
+    elsewhere = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST"}
+    for method in ("OPTIONS", "GET"):
+        answer = service.ask(method, "/v1/offers", "read", headers=elsewhere)
+        assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+def test_the_document_says_the_scope_of_each_operation(service: Guarded) -> None:
+    document = service.ask("GET", "/openapi.json", "read").json()
+    assert document["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
+    operations = {
+        (method.upper(), path): operation
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    }
+    for each in routes():
+        method, path, scope = each.values
+        if (operation := operations.get((method, path))) is None:
+            continue
+        assert operation["security"] == ([{"key": [scope]}] if scope else [])
+        assert ({"401", "403", "429"} <= set(operation["responses"])) is bool(scope)
+
+
+def test_figures_need_a_key_unless_they_are_open(service: Guarded, tmp_path: Any) -> None:
+    assert service.ask("GET", "/metrics").status_code == 401
+    assert service.ask("GET", "/metrics", "read").status_code == 200
+    with guarded(tmp_path, metrics_open=True) as opened:
+        assert opened.ask("GET", "/metrics").status_code == 200
+        assert opened.ask("GET", "/v1/offers").status_code == 401
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "https://elsewhere.example"},
+        {"Origin": "null"},
+    ],
+)
+def test_a_page_of_another_site_changes_nothing_even_where_nobody_needs_a_key(
+    client: httpx.Client, headers: dict[str, str]
+) -> None:
+    for path in ("/v1/refreshes", "/v1/plans", "/plans"):
+        assert client.post(path, headers=headers).status_code == 403
+    assert client.get("/v1/offers?limit=1", headers=headers).status_code == 200
