@@ -16,13 +16,14 @@ from structlog.stdlib import ProcessorFormatter
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from api.telemetry.context import bound
+from api.telemetry.scrub import scrub
 from api.telemetry.settings import LogFormat
 
 #: Loggers that heed the level: our own, and the server that tells of starts and stops.
 OURS = ("gpuplan", "api", "catalog", "planner", "providers", "uvicorn", "procrastinate")
 
 #: Take secrets out of a record, in this order, when everything in it is text and numbers (a traceback too).
-SCRUBBERS: list[Processor] = []
+SCRUBBERS: list[Processor] = [scrub]
 
 #: What a trace adds to each record, where traces are sent.
 TRACE_FIELDS: list[Callable[[], dict[str, str]]] = []

@@ -1,0 +1,96 @@
+"""Takes secrets out of log records: keys, tokens, passwords in addresses, webhooks, and what the environment holds.
+
+The last line of defence: nothing of ours logs a secret, but an error of a library may carry the address or the header
+that it failed on.
+"""
+
+import os
+import re
+from collections.abc import Iterable, MutableMapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+MASK = "***"
+#: Variables with such names hold secrets; what is shorter than `_SHORTEST` would mask ordinary words.
+_SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|WEBHOOK|SIGNATURE)[A-Z0-9_]*$")
+_SHORTEST = 8
+_MOST_BYTES = 64 * 1024
+
+#: Each with what it becomes. Ids stay, so that a line still says which key it was.
+_PATTERNS = (
+    (re.compile(r"\b(gp[ks]_[0-9a-f]{12})_[A-Za-z0-9_-]+"), rf"\1_{MASK}"),
+    (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}"), rf"\1 {MASK}"),
+    (re.compile(r"(?i)(authorization[\"']?\s*[:=]\s*[\"']?)(?!bearer|basic)[^\s\"',}]+"), rf"\1{MASK}"),
+    (re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"), MASK),
+    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://[^\s:/@'\"]*):[^\s@'\"]+@"), rf"\1:{MASK}@"),
+    (re.compile(r"(?i)(https?://hooks\.[^\s/'\"]+/)[^\s'\"]+"), rf"\1{MASK}"),
+    (re.compile(r"(?i)(https?://[^\s'\"]*?/(?:webhooks?|services)/)[^\s'\"]+"), rf"\1{MASK}"),
+    (re.compile(r"\bxox[a-z]-[A-Za-z0-9-]{6,}"), MASK),
+    (re.compile(r"\b(whsec)_[A-Za-z0-9+/=_-]{6,}"), rf"\1_{MASK}"),
+    (
+        re.compile(
+            r"(?i)([?&;\s\"'](?:[a-z_]*(?:token|secret|password|passwd|signature|api_?key)|sig|key)[\"']?[=:]\s*[\"']?)[^\s&\"',}]{4,}"
+        ),
+        rf"\1{MASK}",
+    ),
+)
+
+
+def scrub(logger: Any, name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """The record with every text in it cleaned, at any depth."""
+    for key, value in event.items():
+        if not isinstance(value, int | float):
+            event[key] = cleaned(value)
+    return event
+
+
+def cleaned(value: Any) -> Any:
+    """Texts without secrets; containers with their contents cleaned; anything else as its text says it is."""
+    match value:
+        case str():
+            return cleaned_text(value)
+        case None | bool() | int() | float():
+            return value
+        case dict():
+            return {cleaned(key): cleaned(each) for key, each in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [cleaned(each) for each in value]
+        case bytes():
+            return cleaned_text(value.decode("utf-8", "backslashreplace"))
+    return value
+
+
+def cleaned_text(text: str) -> str:
+    """The text without anything that looks like a secret, or is one of the environment."""
+    if (held := _held()) is not None:
+        text = held.sub(MASK, text)
+    for pattern, mask in _PATTERNS:
+        text = pattern.sub(mask, text)
+    return text
+
+
+@cache
+def _held() -> re.Pattern[str] | None:
+    """What the environment holds under names of secrets, and in the files that it names; read once."""
+    found = sorted(set(_secrets(os.environ.items())), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, found))) if found else None
+
+
+def _secrets(variables: Iterable[tuple[str, str]]) -> Iterable[str]:
+    for name, value in variables:
+        if name.endswith("_FILE") and _SECRET_NAME.search(name.removesuffix("_FILE")):
+            value = _contents(value)  # noqa: PLW2901 - the file stands for the variable
+        elif not _SECRET_NAME.search(name):
+            continue
+        if len(value.strip()) >= _SHORTEST:
+            yield value.strip()
+
+
+def _contents(path: str) -> str:
+    """What a file holds; one that cannot be read is refused by whoever needs it."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(_MOST_BYTES).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""
