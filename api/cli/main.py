@@ -26,6 +26,7 @@ from api.cli import (
     history,
     keys,
     local,
+    mcp,
     offers,
     plan,
     portfolio,
@@ -78,6 +79,7 @@ def application() -> typer.Typer:
         actuals.actuals,
         profile.profile,
         serve.serve,
+        mcp.mcp,
         audit.audit,
     ):
         app.command()(command)

@@ -1,0 +1,1 @@
+"""gpuplan for agents: its questions as tools of the Model Context Protocol."""

@@ -1,0 +1,211 @@
+"""The tools: each parses nothing but its own options, calls `Gpuplan`, and gives what the command line gives as JSON."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+
+from api.app import Gpuplan
+from api.catalogue import OfferFilter
+from api.history import HistoryFilter, read_since
+from api.mcp.brief import brief_plan, brief_replan, brief_why
+from api.mcp.schemas import Detail, Document, Job, JobAgain, Running, Snapshot
+from catalog.errors import Fault, ProviderFailure, StoreFailure, UnusableInput
+
+_Name = Annotated[
+    str | None, Field(description="An accelerator (H100), instance type (p5.48xlarge), provider, region or price kind.")
+]
+_Provider = Annotated[str | None, Field(description="aws, gcp, azure or local.")]
+_Region = Annotated[str | None, Field(description="A region, or a glob: us-*.")]
+_Kind = Annotated[str | None, Field(description="A price kind: on_demand, spot, reserved_1y, committed_3y, owned ...")]
+
+
+Rename = Callable[[Fault], Fault]
+
+
+@contextmanager
+def _told(renamed: Rename = lambda fault: fault) -> Iterator[None]:
+    """What the caller can mend, or has to wait for, as the tool's error; `renamed` names the tool's own arguments."""
+    try:
+        yield
+    except UnusableInput as error:
+        raise ToolError("; ".join(str(renamed(fault)) for fault in error.faults)) from None
+    except (StoreFailure, ProviderFailure) as error:
+        raise ToolError(f"not the request's fault, try again later: {error}") from None
+
+
+def _of_job(fault: Fault) -> Fault:
+    """A plan's question is the job itself."""
+    return fault if fault.path[:1] == ("snapshot",) else Fault(("job", *fault.path), fault.message)
+
+
+def _of_configuration(fault: Fault) -> Fault:
+    """What an estimate is asked `on` are arguments of their own."""
+    return Fault(fault.path[1:], fault.message) if fault.path[:1] == ("on",) and len(fault.path) > 1 else fault
+
+
+def _of_comparison(fault: Fault) -> Fault:
+    """Arguments cannot be called what Python's own words are."""
+    name = {"not": "not_chosen", "with": "having"}.get(str(fault.path[0])) if fault.path else None
+    return fault if name is None else Fault((name, *fault.path[1:]), fault.message)
+
+
+class Tools:
+    """The tools' functions, answering from one `Gpuplan`. Their docstrings are what agents read."""
+
+    def __init__(self, gpuplan: Gpuplan) -> None:
+        """From this one."""
+        self._gpuplan = gpuplan
+
+    def plan(
+        self,
+        *,
+        job: Job,
+        frontier: Annotated[bool, Field(description="Also every best trade of cost against time.")] = False,
+        snapshot: Snapshot = None,
+        detail: Detail = "summary",
+    ) -> Document:
+        """Find the provably cheapest way to run a training job that meets its deadline, over AWS, GCP, Azure and own machines.
+
+        Returns `outcome`: `planned` with `plan` (phases say what to rent, where, how many nodes, for how long; `cost_usd`,
+        `hours`, `deadline_probability`; `certificate.gap` 0 means proven best over the price snapshot), or `infeasible`
+        with the conflicting requirements and the least relaxations. Prices can be old: read `warnings` and
+        `meta.price_age_days`. Nothing is bought or started. `plan.id` names the plan in other tools.
+        """
+        with _told(_of_job):
+            answer = self._gpuplan.plan(job, frontier=frontier, snapshot=snapshot)
+        return answer if detail == "full" else brief_plan(answer)
+
+    def estimate(
+        self,
+        *,
+        job: JobAgain,
+        accelerator: Annotated[str, Field(description="Such as H100, A100-80GB, TPU-v5e, MI300X.")],
+        gpus: Annotated[int, Field(description="How many accelerators in all.", ge=1)],
+        gpus_per_node: Annotated[
+            int | None, Field(description="The usual machine of that accelerator if left out.")
+        ] = None,
+        internode_gbps: Annotated[float | None, Field(description="Network of a node in Gbit/s.")] = None,
+        micro_batch: Annotated[int | None, Field(description="Sequences or samples per device and pass.")] = None,
+        layout: Annotated[
+            Document | None,
+            Field(description='Parts to fix: {"tensor": 8, "pipeline": 2, "zero_stage": 1, "checkpointing": "full"}.'),
+        ] = None,
+    ) -> Document:
+        """Estimate training time, memory and parallel layout of a job on one given configuration; no prices involved.
+
+        Returns `hours` (steady) and `hours_with_goodput`, `memory` (does it fit), `mfu`, `throughput`, the chosen
+        `layout`, `terms` (where a step's time goes) and `band` (80 % of the hours).
+        """
+        on: Document = {"accelerator": accelerator, "gpus": gpus}
+        more = {
+            "gpus_per_node": gpus_per_node,
+            "internode_gbps": internode_gbps,
+            "micro_batch": micro_batch,
+            "layout": layout,
+        }
+        on |= {name: value for name, value in more.items() if value is not None}
+        with _told(_of_configuration):
+            return self._gpuplan.estimate({"job": job, "on": on})
+
+    def why(
+        self,
+        *,
+        job: JobAgain,
+        not_chosen: _Name = None,
+        having: _Name = None,
+        snapshot: Snapshot = None,
+        detail: Detail = "summary",
+    ) -> Document:
+        """Explain a job's plan: why something was not chosen and the price at which it would win, or what having it is worth.
+
+        Give `not_chosen` (why not X?), or `having` (what is it worth to have X?), or neither for what binds the plan.
+        `why.summary` holds the answer in sentences; `why.about` the figures.
+        """
+        named = {name: text for name, text in (("not", not_chosen), ("with", having)) if text is not None}
+        with _told(_of_comparison):
+            answer = self._gpuplan.why({"job": job, **named}, snapshot=snapshot)
+        return answer if detail == "full" else brief_why(answer)
+
+    def replan(
+        self,
+        *,
+        running: Running,
+        job: JobAgain | None = None,
+        plan: Annotated[str | None, Field(description="The id of the plan it runs by, in place of `job`.")] = None,
+        since: Annotated[str | None, Field(description="When it started, as ISO time; now if left out.")] = None,
+        snapshot: Snapshot = None,
+        detail: Detail = "summary",
+    ) -> Document:
+        """Advise on a job that is under way: stay or move, what that saves, and whether the deadline still holds."""
+        asked: Document = {"running": running}
+        asked |= {name: value for name, value in (("job", job), ("plan", plan), ("since", since)) if value is not None}
+        with _told():
+            answer = self._gpuplan.replan(asked, snapshot=snapshot)
+        return answer if detail == "full" else brief_replan(answer)
+
+    def offers(
+        self,
+        *,
+        provider: _Provider = None,
+        region: _Region = None,
+        accelerator: Annotated[str | None, Field(description="A name or family: H100 covers all its forms.")] = None,
+        kind: _Kind = None,
+        instance_type: Annotated[str | None, Field(description="A name or a glob: p5.*.")] = None,
+        snapshot: Snapshot = None,
+        limit: Annotated[int, Field(description="At most so many rows.", ge=1, le=200)] = 10,
+        start: Annotated[int, Field(description="`next_start` of the answer before, for more.", ge=0)] = 0,
+        cheapest_first: Annotated[
+            bool, Field(description="By price per accelerator-hour, not by place and name.")
+        ] = True,
+    ) -> Document:
+        """List machines with accelerators and their prices per node-hour, by provider, region, accelerator or price kind.
+
+        Returns `total` matches, `offers` (with `usd_per_hour` per node, `accelerator_count`, `observed_at`) and
+        `next_start`. A list price is not what a job costs: ask `plan` for that.
+        """
+        wanted = OfferFilter(
+            provider=provider, region=region, accelerator=accelerator, kind=kind, instance_type=instance_type
+        )
+        with _told():
+            if cheapest_first:
+                page = self._gpuplan.offers(wanted, snapshot=snapshot)
+                rows = sorted(page.rows, key=_per_accelerator)[start : start + limit]
+            else:
+                page = self._gpuplan.offers(wanted, snapshot=snapshot, start=start, limit=limit)
+                rows = list(page.rows)
+        end = start + len(rows)
+        said: Document = {"snapshot_id": page.snapshot_id, "total": page.total, "offers": rows}
+        return said | {"next_start": end if end < page.total else None}
+
+    def history(
+        self,
+        *,
+        instance_type: Annotated[str, Field(description="As the provider names it: p5.48xlarge, a3-highgpu-8g.")],
+        provider: _Provider = None,
+        region: _Region = None,
+        zone: Annotated[str | None, Field(description="A zone; an empty text for prices of a whole region.")] = None,
+        kind: _Kind = None,
+        since: Annotated[str | None, Field(description="Leave out what ended before: 2026-11-01.")] = None,
+        limit: Annotated[int, Field(description="At most so many rows.", ge=1, le=500)] = 20,
+        start: Annotated[int, Field(description="`next_start` of the answer before, for more.", ge=0)] = 0,
+    ) -> Document:
+        """Show prices of one instance type over time: each price with the time from which and until which it held."""
+        with _told():
+            wanted = HistoryFilter(
+                instance_type=instance_type,
+                provider=provider,
+                region=region,
+                zone=zone,
+                kind=kind,
+                since=read_since(since),
+            )
+            page = self._gpuplan.prices(wanted, start=start, limit=limit)
+        named: Document = {"snapshot_id": page.snapshot_id, "instance_type": page.instance_type, "total": page.total}
+        return named | {"prices": list(page.rows), "next_start": page.next_index}
+
+
+def _per_accelerator(row: dict[str, Any]) -> float:
+    return float(row["usd_per_hour"]) / float(row["accelerator_count"])
