@@ -80,8 +80,8 @@ def _fields(logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
 
 def _scrubbed(logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
     """Read at each record, so that what is added later counts too."""
-    for scrub in SCRUBBERS:
-        event = scrub(logger, name, event)  # type: ignore[assignment]
+    for clean in SCRUBBERS:
+        event = clean(logger, name, event)  # type: ignore[assignment]
     return event
 
 
