@@ -1,9 +1,11 @@
 """What a browser sends with a form: never more than a job needs, and only from a page of this service."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from fastapi import Request
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import UploadFile
 from starlette.types import Message
 
 from api.http.bodies import BODY_LIMIT_BYTES
@@ -15,8 +17,24 @@ MOST_FIELDS = 200
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
-async def read_form(request: Request) -> FormData:
-    """The fields of a form. Raises `Refused`: 403 from another site, 413 above the limit, 415 for what is no form."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """What was sent: texts by field, stripped and without empty ones, and files by field as name and bytes.
+
+    `fields` are the names of all, empty or not.
+    """
+
+    texts: Mapping[str, Sequence[str]]
+    files: Mapping[str, tuple[str, bytes]]
+    fields: frozenset[str]
+
+
+async def read_form(request: Request) -> Sent:
+    """The fields of a form.
+
+    Raises `Refused`: 403 from another site, 413 above the limit, 415 for what is no form, and `HTTPException` (400)
+    for what is called a form and is none.
+    """
     refuse_other_sites(request)
     if not request.headers.get("content-type", "").lower().startswith(_FORMS):
         raise Refused(415, "the page takes forms alone; documents go to /v1")
@@ -31,7 +49,23 @@ async def read_form(request: Request) -> FormData:
         return message
 
     limited = Request(request.scope, counted)
-    return await limited.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=BODY_LIMIT_BYTES)
+    async with limited.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=BODY_LIMIT_BYTES) as form:
+        texts: dict[str, list[str]] = {}
+        files = {}
+        for name, value in form.multi_items():
+            if isinstance(value, UploadFile):
+                if value.filename:
+                    files[name] = value.filename, await _whole(value)
+            elif value.strip():
+                texts.setdefault(name, []).append(value.strip())
+        return Sent(texts=texts, files=files, fields=frozenset(form))
+
+
+async def _whole(file: UploadFile) -> bytes:
+    body = await file.read(BODY_LIMIT_BYTES + 1)
+    if len(body) > BODY_LIMIT_BYTES:
+        raise Refused(413, f"the file is larger than {BODY_LIMIT_BYTES // 1024} KiB, and no job is; choose another")
+    return body
 
 
 def refuse_other_sites(request: Request) -> None:
@@ -41,23 +75,3 @@ def refuse_other_sites(request: Request) -> None:
     foreign = origin is not None and urlsplit(origin).netloc.lower() != request.headers.get("host", "").lower()
     if site not in {"same-origin", "none"} or foreign:
         raise Refused(403, "this form was sent by a page of another site; open the page here and send it from there")
-
-
-def texts(form: FormData) -> dict[str, list[str]]:
-    """Every field's texts, stripped; what is empty is left out, as if it had not been asked for. Files are apart."""
-    found: dict[str, list[str]] = {}
-    for name, value in form.multi_items():
-        if isinstance(value, str) and value.strip():
-            found.setdefault(name, []).append(value.strip())
-    return found
-
-
-async def uploaded(form: FormData, name: str) -> tuple[str, bytes] | None:
-    """Name and bytes of the file in a field; None where none was chosen. Raises `Refused` (413) for more than 1 MiB."""
-    given = form.get(name)
-    if not isinstance(given, UploadFile) or not given.filename:
-        return None
-    body = await given.read(BODY_LIMIT_BYTES + 1)
-    if len(body) > BODY_LIMIT_BYTES:
-        raise Refused(413, f"the file is larger than {BODY_LIMIT_BYTES // 1024} KiB, and no job is; choose another")
-    return given.filename, body

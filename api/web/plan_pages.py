@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
@@ -13,7 +13,7 @@ from api.http.plans import OurGpuplan, OurWorkers
 from api.http.problems import Refused
 from api.questions.opened import body_of
 from api.web.examples import EXAMPLES
-from api.web.forms import read_form, texts, uploaded
+from api.web.forms import Sent, read_form
 from api.web.job_fields import PARTS, suggestions
 from api.web.job_form import Shown, document_of, filled, with_faults, with_pasted_faults
 from api.web.pages import PageRoute, render
@@ -63,33 +63,29 @@ def job_page(request: Request, shown: Shown, *, status: int = 200, headers: dict
 @router.post("/plans")
 async def plan(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """Plan the job of the form and go to the plan's own address; a job that cannot be used comes back as it was sent."""
-    form = await read_form(request)
-    typed = texts(form)
-    pasted = "document" in form
-    text = ""
+    sent = await read_form(request)
+    pasted = "document" in sent.fields
     try:
-        if pasted:
-            text, document = await _pasted(form, typed)
-        else:
-            document = document_of(typed)
-        answer = await workers.run(gpuplan.plan, document, frontier=True)
+        answer = await workers.run(gpuplan.plan, _job_file(sent) if pasted else document_of(sent.texts), frontier=True)
     except (UnusableInput, StoreFailure, Refused) as error:
         status, faults, headers = _refusal(error)
-        shown = with_pasted_faults(faults, text) if pasted else with_faults(faults, typed)
+        shown = with_pasted_faults(faults, _text(sent)) if pasted else with_faults(faults, sent.texts)
         return job_page(request, shown, status=status, headers=headers)
     return to_plan(answer)
 
 
-async def _pasted(form: Any, typed: dict[str, list[str]]) -> tuple[str, Document]:
-    """The text of a job file, uploaded or else pasted, and the job in it."""
-    file = await uploaded(form, "file")
-    if file is not None:
-        name, body = file
-        return "", read_document(body, name=name[:80])
-    text = typed.get("document", [""])[0]
-    if not text:
+def _job_file(sent: Sent) -> Document:
+    """The job in the uploaded file, else in the pasted text."""
+    if "file" in sent.files:
+        name, body = sent.files["file"]
+        return read_document(body, name=name[:80])
+    if not _text(sent):
         raise UnusableInput.at(message="paste a job file here, or choose one to upload")
-    return text, read_document(text, name="the job file")
+    return read_document(_text(sent), name="the job file")
+
+
+def _text(sent: Sent) -> str:
+    return sent.texts.get("document", [""])[0]
 
 
 def _refusal(error: Exception) -> tuple[int, Sequence[Fault], dict[str, str]]:

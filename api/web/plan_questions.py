@@ -13,7 +13,7 @@ from api.questions.opened import body_of
 from api.render.estimate import render_estimate
 from api.render.machines import machines
 from api.render.why import render_why
-from api.web.forms import read_form, texts
+from api.web.forms import read_form
 from api.web.pages import PageRoute, render
 from api.web.plan_pages import show
 from api.web.told import sections
@@ -101,12 +101,11 @@ def _on(phase: Document) -> Document:
 @router.post("/plans/{plan_id}/watch")
 async def watch(request: Request, plan_id: str, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """Plan the job again on each new snapshot, and tell the ticked channels what changed."""
-    form = await read_form(request)
-    typed = texts(form)
+    typed = (await read_form(request)).texts
 
     def added() -> Document:
         job = body_of(gpuplan.saved_plan(plan_id))["job"]
-        document: Document = {"job": job, "channels": typed.get("channels", [])}
+        document: Document = {"job": job, "channels": list(typed.get("channels", ()))}
         if "cheaper_by_percent" in typed:
             document["cheaper_by_percent"] = typed["cheaper_by_percent"][0]
         return gpuplan.add_watch(document, now=datetime.now(UTC))

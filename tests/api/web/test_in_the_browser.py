@@ -1,0 +1,199 @@
+"""The page as readers use it, in Chromium: by keyboard, without scripts, on a phone, in the dark, through axe."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.api.web.conftest import Visit
+
+pytestmark = pytest.mark.xdist_group("browser")
+Visits = Callable[..., Visit]
+
+#: The first view of a page, compressed, with everything that it loads.
+MOST_BYTES = 600_000
+
+
+def test_a_job_is_planned_by_keyboard_alone(visit: Visits) -> None:
+    reader = visit()
+    reader.go("/")
+    reader.page.evaluate("window.stillThere = true")
+    keys = reader.page.keyboard
+    keys.press("Tab")
+    assert reader.page.evaluate("document.activeElement.className") == "skip"
+    keys.press("Enter")
+    reader.tab_to("model")
+    keys.type("llama-3-8b")
+    reader.tab_to("tokens")
+    keys.type("200M")
+    reader.tab_to("deadline")
+    keys.type("36h")
+    keys.press("Enter")
+    reader.page.wait_for_url("**/plans/plan-*")
+    # It came in place, its address is its own, and the reader goes on at its heading.
+    assert reader.focused() == "h1"
+    assert "Plan for llama-3-8b" in reader.page.title()
+    assert reader.page.evaluate("window.stillThere") is True
+    reader.page.go_back()
+    reader.page.wait_for_selector("#model")
+
+
+def test_an_error_stands_at_its_field_and_what_was_typed_stays(visit: Visits) -> None:
+    reader = visit()
+    reader.go("/")
+    page = reader.page
+    page.fill("#model", "llama-3-8b")
+    page.fill("#tokens", "many")
+    page.fill("#deadline", "7 dogs")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#summary")
+    assert reader.focused() == "summary"
+    assert page.input_value("#model") == "llama-3-8b"
+    assert page.input_value("#deadline") == "7 dogs"
+    assert page.get_attribute("#deadline", "aria-invalid") == "true"
+    described = (page.get_attribute("#deadline", "aria-describedby") or "").split()
+    assert "not a unit of time" in " ".join(page.inner_text(f"#{each}") for each in described)
+    assert page.get_attribute("#model", "aria-invalid") is None
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert reader.focused() == "tokens"
+    assert reader.violations() == []
+
+
+def test_a_field_that_is_folded_away_is_opened_where_it_is_wrong(visit: Visits) -> None:
+    reader = visit()
+    reader.go("/")
+    page = reader.page
+    assert not page.is_visible("#regions")
+    page.click("text=Where, at which kinds of price")
+    page.fill("#regions", "atlantis-*")
+    page.fill("#model", "resnet-50")
+    page.fill("#samples", "1M")
+    page.click("button.first >> nth=0")
+    page.wait_for_selector("#error-regions")
+    assert page.is_visible("#regions")
+    assert "atlantis" in page.inner_text("#error-regions")
+
+
+def test_everything_works_without_scripts(visit: Visits) -> None:
+    reader = visit(java_script_enabled=False)
+    reader.go("/?example=llama-3-70b-lora")
+    page = reader.page
+    page.fill("#deadline", "7 dogs")
+    page.click("button.first >> nth=0")
+    page.wait_for_selector("#summary")
+    assert page.input_value("#deadline") == "7 dogs"
+    page.fill("#deadline", "24h")
+    page.click("button.first >> nth=0")
+    page.wait_for_url("**/plans/plan-*")
+    assert page.is_visible("ol.rent li")
+    page.click("th a:has-text('Cost')")
+    assert page.get_attribute("th:has(a:text-is('Cost'))", "aria-sort") == "ascending"
+    page.fill("#why-not", "A100")
+    page.click("button:text-is('Ask')")
+    assert "Why not A100?" in page.inner_text("h1")
+
+
+def test_a_point_of_the_frontier_is_planned_with_its_deadline(visit: Visits, planned: str) -> None:
+    reader = visit()
+    reader.go(planned)
+    points = reader.page.locator("svg.wide a[href*='point=']")
+    assert points.count() > 10
+    faster = points.first
+    title = faster.get_attribute("aria-label") or ""
+    faster.focus()
+    reader.page.keyboard.press("Enter")
+    reader.page.wait_for_url(lambda url: "/plans/plan-" in url and not url.endswith(planned))
+    machines = title.split(": ")[1].split(",")[0]
+    assert machines in reader.page.inner_text("ol.rent")
+
+
+def test_a_way_out_is_planned(visit: Visits, unplanned: str) -> None:
+    reader = visit()
+    reader.go(unplanned)
+    reader.page.click("text=Plan with this")
+    reader.page.wait_for_url("**/plans/plan-*")
+    assert "$" in reader.page.inner_text(".glance")
+
+
+def test_a_job_file_is_pasted_or_uploaded(visit: Visits, job_on_disk: Path) -> None:
+    reader = visit()
+    reader.go("/")
+    page = reader.page
+    page.click("text=Paste or upload a job file")
+    page.fill("#document", "workload: {kind: preset, model: resnet-50, samples: 115M}\ndeadlin: 3d\n")
+    page.click("text=Plan this file")
+    page.wait_for_selector("#error-document")
+    assert "deadlin" in page.inner_text("#error-document")
+    assert "deadlin: 3d" in page.input_value("#document")
+    page.fill("#document", "")
+    page.set_input_files("#file", job_on_disk)
+    page.click("text=Plan this file")
+    page.wait_for_url("**/plans/plan-*")
+    assert "Plan for from-a-file" in page.inner_text("h1")
+
+
+@pytest.mark.parametrize("suffix", ["", "/why?name=H100", "/estimate?phase=1"])
+def test_axe_finds_nothing_on_a_plan_and_what_is_asked_of_it(visit: Visits, planned: str, suffix: str) -> None:
+    reader = visit()
+    reader.go(planned + suffix)
+    assert reader.complaints == []
+    assert reader.violations() == []
+
+
+@pytest.mark.parametrize("path", ["/?example=gpt3-175b", "/plans/absent"])
+def test_axe_finds_nothing_on_the_form_and_on_an_error(visit: Visits, path: str) -> None:
+    reader = visit()
+    reader.go(path)
+    assert reader.complaints == []
+    assert reader.violations() == []
+
+
+def test_axe_finds_nothing_where_there_is_no_plan(visit: Visits, unplanned: str) -> None:
+    reader = visit()
+    reader.go(unplanned)
+    assert reader.violations() == []
+
+
+def test_no_page_scrolls_sideways_on_the_narrowest_phone(visit: Visits, planned: str, unplanned: str) -> None:
+    reader = visit(viewport={"width": 320, "height": 640})
+    for path in ("/?example=gpt3-175b", planned, unplanned, f"{planned}/why", f"{planned}/estimate", "/plans/absent"):
+        reader.go(path)
+        assert reader.overflow() <= 0, path
+
+
+def test_the_dark_is_dark_and_light_is_light(visit: Visits) -> None:
+    for scheme, dark in (("dark", True), ("light", False)):
+        reader = visit(color_scheme=scheme)
+        reader.go("/")
+        colour = reader.page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+        levels = [int(level) for level in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+        assert (max(levels) < 60) is dark
+
+
+@pytest.mark.parametrize("path", ["/", "planned"])
+def test_the_first_view_is_small(visit: Visits, planned: str, path: str) -> None:
+    reader = visit()
+    network = reader.page.context.new_cdp_session(reader.page)
+    sizes: list[float] = []
+    network.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
+    network.send("Network.enable")
+    reader.go(planned if path == "planned" else path)
+    reader.page.wait_for_load_state("networkidle")
+    assert len(sizes) >= 4
+    assert sum(sizes) <= MOST_BYTES
+
+
+def test_a_page_that_is_no_page_is_said_and_not_swapped_in(visit: Visits) -> None:
+    reader = visit()
+    reader.go("/")
+    page = reader.page
+    answer = '{"status": 503, "detail": "too many requests are waiting"}'
+    page.route(
+        "**/plans", lambda route: route.fulfill(status=429, content_type="application/problem+json", body=answer)
+    )
+    page.fill("#model", "resnet-50")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#notice:not(:empty)")
+    assert "too many requests are waiting" in page.inner_text("#notice")
+    assert page.input_value("#model") == "resnet-50"
