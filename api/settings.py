@@ -6,16 +6,17 @@ assumptions. A key that nobody knows is refused by name, so that a misspelt assu
 
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from api.documents.channel import ChannelDocument
 from api.documents.negotiated import CreditDocument, DiscountDocument, HeldSpendDocument
 from api.documents.quota import MOST_QUOTAS, QuotaDocument
 from api.documents.retention import RetentionDocument
+from api.secret_files import secret
 from catalog.document_fields import Document, read_as
 from catalog.documents import read_document
 from catalog.errors import Fault, UnusableInput
@@ -62,6 +63,14 @@ class Environment(BaseSettings):
     azure_arm_endpoint: str | None = None
     azure_subscription_id: str | None = Field(default=None, validation_alias="AZURE_SUBSCRIPTION_ID")
     anonymous: str | None = None
+    refresh_cron: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_files(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """What is a secret, or holds one, may stand in a file that the variable with `_FILE` names."""
+        read = {name: secret(_variable(name)) for name in ("database_url", "gcp_api_key") if not given.get(name)}
+        return given | {name: value for name, value in read.items() if value is not None}
 
     def sources(self) -> Sources:
         """Where the clouds are reached and as whom; what is not set is the clouds' own.

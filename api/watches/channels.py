@@ -2,12 +2,12 @@
 
 import base64
 import binascii
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from api.documents.channel import WHSEC, ChannelDocument, checked_url
+from api.secret_files import secret
 from catalog.errors import UnusableInput
 
 #: What the Standard Webhooks specification asks of a symmetric secret, in bytes.
@@ -83,7 +83,7 @@ def _secret(channel: ChannelDocument) -> str:
 
 def _value(channel: ChannelDocument, key: str) -> str:
     variable = getattr(channel, key)
-    value = os.environ.get(variable, "").strip()
+    value = secret(variable)
     if not value:
         raise _unusable(channel, key, "it is not set, or empty; set it where gpuplan runs")
     return value
