@@ -1,0 +1,213 @@
+"""The pages of a plan over HTTP: headers, refusals, and nothing of a stranger's text that becomes markup."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.types import ASGIApp
+
+from api.app import Gpuplan
+from api.http.service import create_service
+from api.settings import Environment
+from api.web.pages import CONTENT_SECURITY_POLICY
+
+Served = Callable[[ASGIApp], AbstractContextManager[httpx.Client]]
+FORM = {"model": "resnet-50", "samples": "115M", "deadline": "36h"}
+
+
+@pytest.mark.parametrize("path", ["/", "/?example=resnet-50", "/plans/absent", "/?example=nonsense", "/?a=1"])
+def test_every_page_has_strict_headers_and_nothing_inline(client: httpx.Client, path: str) -> None:
+    answer = client.get(path)
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["x-frame-options"] == "DENY"
+    assert "unsafe" not in CONTENT_SECURITY_POLICY
+    assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?! src=\"/static/)|javascript:", answer.text)
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("/plans/absent", 404, "plan"),
+        ("/plans/%00", 404, "control characters"),
+        ("/?plan=absent", 404, "plan"),
+        ("/?example=nonsense", 422, "llama-3-8b"),
+        ("/?colour=red", 422, "colour"),
+        ("/?example=resnet-50&example=gpt3-175b", 422, "more than once"),
+    ],
+)
+def test_what_is_not_there_or_not_understood_is_a_page(client: httpx.Client, path: str, status: int, said: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code == status
+    assert said in answer.text
+    assert 'id="main"' in answer.text
+
+
+@pytest.mark.parametrize(
+    ("suffix", "status", "said"),
+    [
+        ("?sort=colour", 422, "accepted: label, -label"),
+        ("?watching=absent", 404, "watch"),
+        ("/if", 422, "one change"),
+        ("/if?point=0&any_speed=true", 422, "one change"),
+        ("/if?point=999", 422, "accepted: 0 to"),
+        ("/if?point=-1", 422, "accepted: 0 to"),
+        ("/if?way_out=0", 422, "no such list"),
+        ("/if?deadline_hours=nan", 422, "deadline_hours"),
+        ("/if?deadline_hours=1e9", 422, "deadline_hours"),
+        ("/if?price=0", 422, "price"),
+        ("/why?name=H1000", 422, "H1000"),
+        ("/why?name=%1b%5b31m", 422, "is not accepted"),
+        ("/estimate?phase=9", 422, "accepted: 1 to"),
+    ],
+)
+def test_what_a_plan_cannot_be_asked_is_said(
+    client: httpx.Client, planned: str, suffix: str, status: int, said: str
+) -> None:
+    answer = client.get(planned + suffix)
+    assert answer.status_code == status, answer.text
+    assert said in answer.text
+    assert "\x1b" not in answer.text
+
+
+def test_a_change_of_a_plan_leads_to_the_plan_of_the_changed_job(client: httpx.Client, planned: str) -> None:
+    before = client.get(f"/v1{planned}").json()["plan"]
+    for suffix in ("any_speed=true", "point=3", "alternative=1", "deadline_hours=200.5", "frontier=true"):
+        answer = client.get(f"{planned}/if?{suffix}")
+        assert answer.status_code == 303, answer.text
+        after = client.get(f"/v1{answer.headers['location']}").json()["plan"]
+        assert after["snapshot_id"] == before["snapshot_id"]
+        assert after["start"] == before["start"]
+        # The same question has the same address.
+        assert client.get(f"{planned}/if?{suffix}").headers["location"] == answer.headers["location"]
+    assert client.get(f"{planned}/if?frontier=true").headers["location"] == planned
+
+
+def test_a_plan_says_what_to_rent_what_it_costs_and_why(client: httpx.Client, planned: str) -> None:
+    plan = client.get(f"/v1{planned}").json()["plan"]
+    text = client.get(planned).text
+    for phase in plan["phases"]:
+        assert phase["instance_type"] in text
+    assert f"${float(plan['cost_usd']['expected']):,.2f}" in text
+    for said in ("Why nothing is cheaper", "Alternatives", "What is assumed", "Prices observed", *plan["warnings"]):
+        assert said in text
+    for reason in plan["certificate"]["rejected"]:
+        assert reason in text
+
+
+def test_alternatives_are_sorted_on_the_server(client: httpx.Client, planned: str) -> None:
+    def costs(sort: str) -> list[float]:
+        table = (
+            client.get(f"{planned}?sort={sort}")
+            .text.split('aria-label="Table of alternatives"')[1]
+            .split("</table>")[0]
+        )
+        return [
+            float(row.split('class="right">$')[1].split("<")[0].replace(",", "")) for row in table.split("<tr>")[2:]
+        ]
+
+    assert costs("cost") == sorted(costs("cost"))
+    assert costs("-cost") == sorted(costs("cost"), reverse=True)
+    assert len(costs("cost")) > 2
+
+
+def test_every_download_of_a_plan_is_there(client: httpx.Client, planned: str) -> None:
+    links = re.findall(r'href="(/v1/plans/[^"]+/export/[^"]+)"', client.get(planned).text)
+    assert len(links) > 10
+    # A plan on TPUs of one cloud is refused by the tools of the others, with the reason; none is missing or broken.
+    statuses = {link: client.get(link.replace("&amp;", "&")).status_code for link in links}
+    assert set(statuses.values()) <= {200, 422}
+    assert all(status == 200 for link, status in statuses.items() if link.endswith(("focus", "json")))
+
+
+def test_names_of_a_stranger_never_become_markup(client: httpx.Client) -> None:
+    name = "<script>alert(1)</script>\"'&{{7*7}}"
+    answer = client.post("/plans", data=FORM | {"name": name})
+    text = client.get(answer.headers["location"]).text
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert(1)" in text
+    assert "{{7*7}}" in text
+    wrong = client.post("/plans", data=FORM | {"name": name, "deadline": name})
+    assert wrong.status_code == 422
+    assert "<script>alert" not in wrong.text
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"origin": "https://elsewhere.example"}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site"}, 403),
+        ({"sec-fetch-site": "same-origin"}, 303),
+        ({"content-type": "application/json"}, 415),
+        ({"content-type": "multipart/form-data"}, 400),
+    ],
+)
+def test_a_form_is_taken_from_pages_of_this_service_alone(
+    client: httpx.Client, headers: dict[str, str], status: int
+) -> None:
+    assert client.post("/plans", data=FORM, headers=headers).status_code == status
+
+
+def test_more_than_a_job_can_be_is_refused_unread(client: httpx.Client) -> None:
+    big = "x" * 700_000
+    for content, most in (
+        ({"data": FORM | {"document": "x" * 1_100_000}}, "1024KB"),
+        ({"data": FORM | {f"f{number}": big for number in range(5)}}, "3072 KiB"),
+        ({"data": {"document": ""}, "files": {"file": ("job.yaml", b"x" * 1_100_000)}}, "1024 KiB"),
+        ({"data": FORM | {f"f{number}": "1" for number in range(300)}}, "200"),
+    ):
+        answer = client.post("/plans", **content)
+        assert answer.status_code in {400, 413}
+        assert most in answer.text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "paste a job file"),
+        ("a: &a [x]\nb: *a", "anchor"),
+        ("[1, 2]", "mapping"),
+        ("workload: {kind: preset, model: resnet-50, samples: 1M}\ndeadlin: 3d", "deadlin"),
+        ("workload: !!python/object/apply:os.system [ls]", "tag"),
+    ],
+)
+def test_a_pasted_file_that_is_no_job_comes_back_with_what_is_wrong(client: httpx.Client, text: str, said: str) -> None:
+    answer = client.post("/plans", data={"document": text})
+    assert answer.status_code == 422
+    assert said in answer.text
+    assert 'aria-invalid="true"' in answer.text
+
+
+def test_an_edited_plan_fills_the_form_in(client: httpx.Client, planned: str) -> None:
+    text = client.get(f"/?plan={planned.rpartition('/')[2]}").text
+    for value in ("llama-3-8b", "300B", "30d", "2026-11-22T12:00:00Z", "aws:us-east-1"):
+        assert f'value="{value}"' in text
+
+
+@pytest.fixture
+def with_channel(database_url: str, tmp_path: Path, served: Served) -> Iterator[httpx.Client]:
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("channels:\n  - {name: team, kind: slack, url_from: GPUPLAN_TEST_SLACK}\n", encoding="utf-8")
+    with served(create_service(Gpuplan(Environment(database_url=database_url, settings=settings)))) as found:
+        yield found
+
+
+def test_a_plan_is_watched_by_a_channel_of_the_settings(with_channel: httpx.Client, planned: str) -> None:
+    def post(data: dict[str, Any]) -> httpx.Response:
+        return with_channel.post(f"{planned}/watch", data=data)
+
+    assert 'id="error-channels"' in post({"cheaper_by_percent": "10"}).text
+    wrong = post({"channels": "team", "cheaper_by_percent": "much"})
+    assert wrong.status_code == 422
+    assert "write a percentage" in wrong.text
+    kept = post({"channels": "team", "cheaper_by_percent": "5"})
+    assert kept.status_code == 303
+    assert "5 %" in with_channel.get(kept.headers["location"]).text
+    watch = kept.headers["location"].split("watching=")[1].split("#")[0]
+    assert with_channel.delete(f"/v1/watches/{watch}").status_code == 200
