@@ -34,6 +34,7 @@ import numpy as np
 import pulp
 from numpy.typing import NDArray
 
+from catalog.allowed_time import go_on, seconds_left
 from planner.optimise.single import FEASIBILITY_TOLERANCE, NotProvenError, highs_version
 
 Floats = NDArray[np.float64]
@@ -101,12 +102,14 @@ def relaxed(lines: Lines) -> Relaxed:
     solver = pulp.HiGHS(
         msg=False,
         threads=1,
+        timeLimit=seconds_left(),
         gapRel=0.0,
         gapAbs=0.0,
         primal_feasibility_tolerance=FEASIBILITY_TOLERANCE,
         mip_heuristic_run_feasibility_jump=False,
     )
     stats = problem.solve(solver)
+    go_on()
     late = stats.status == pulp.LpSolveStatus.Infeasible
     if not late and (stats.status != pulp.LpSolveStatus.Optimal or stats.objective is None):
         raise NotProvenError(f"HiGHS ended with status {stats.status.name} on a model of {len(lines)} columns")

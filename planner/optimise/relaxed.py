@@ -20,6 +20,7 @@ import numpy as np
 import pulp
 from numpy.typing import NDArray
 
+from catalog.allowed_time import go_on, seconds_left
 from planner.optimise.single import FEASIBILITY_TOLERANCE, NotProvenError, Rows
 
 Floats = NDArray[np.float64]
@@ -47,8 +48,11 @@ def relaxed(objective: Floats, rows: Rows) -> Relaxed | None:
     problem.addConstraint(_total(x, np.ones(len(x))) == 1, "choose_one")
     for name, (values, limit) in rows.items():
         problem.addConstraint(_total(x, values / limit) <= 1, name)
-    solver = pulp.HiGHS(msg=False, threads=1, primal_feasibility_tolerance=FEASIBILITY_TOLERANCE)
+    solver = pulp.HiGHS(
+        msg=False, threads=1, timeLimit=seconds_left(), primal_feasibility_tolerance=FEASIBILITY_TOLERANCE
+    )
     stats = problem.solve(solver)
+    go_on()
     if stats.status == pulp.LpSolveStatus.Infeasible:
         return None
     if stats.status != pulp.LpSolveStatus.Optimal or stats.objective is None:

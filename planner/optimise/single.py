@@ -35,6 +35,8 @@ import numpy as np
 import pulp
 from numpy.typing import NDArray
 
+from catalog.allowed_time import go_on, seconds_left
+
 Floats = NDArray[np.float64]
 #: Rows of a model by name: what each column takes, and the limit of it.
 Rows = dict[str, tuple[Floats, float]]
@@ -131,8 +133,11 @@ def _solved(objective: Floats, rows: Rows) -> Certificate | None:
     began = time.perf_counter()
     model = formulate(objective, rows)
     # One thread, set nowhere else: HiGHS keeps its thread count per OS thread.
-    solver = pulp.HiGHS(mip=False, msg=False, threads=1, primal_feasibility_tolerance=FEASIBILITY_TOLERANCE)
+    solver = pulp.HiGHS(
+        mip=False, msg=False, threads=1, timeLimit=seconds_left(), primal_feasibility_tolerance=FEASIBILITY_TOLERANCE
+    )
     stats = model.problem.solve(solver)
+    go_on()
     if stats.status == pulp.LpSolveStatus.Infeasible:
         return None
     if stats.status != pulp.LpSolveStatus.Optimal or stats.objective is None:

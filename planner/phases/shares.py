@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from catalog.allowed_time import go_on
 from planner.phases.columns import STEPS, PhaseColumns
 from planner.phases.moves import Moves
 from planner.phases.price import Priced, priced
@@ -67,6 +68,7 @@ def best_shares(columns: PhaseColumns, moving: Moves, sequences: Ints, most_micr
     best, least = None, most_micros
     looked, unsaved = 0, 0.0
     while stack:
+        go_on()
         which, low, high = stack.pop()
         looked += len(which)
         low, high, alive = _tightened(low, high)
