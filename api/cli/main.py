@@ -21,6 +21,7 @@ from api.cli import (
     audit,
     buy,
     calibrate,
+    doctor,
     estimate,
     export,
     history,
@@ -79,6 +80,7 @@ def application() -> typer.Typer:
         actuals.actuals,
         profile.profile,
         serve.serve,
+        doctor.doctor,
         mcp.mcp,
         audit.audit,
     ):

@@ -1,0 +1,83 @@
+"""What the environment and the files say: settings, own machines, who may ask, Slack, traces."""
+
+from pathlib import Path
+
+from api.doctor.finding import Finding, ok, warning
+from api.own_machines import owned_machines
+from api.settings import Environment, planner_settings, settings_file
+from api.telemetry.settings import telemetry_settings
+
+
+def files(environment: Environment) -> list[Finding]:
+    """The settings file and the inventory, read as a plan reads them. Raises `UnusableInput` at what is wrong."""
+    found = []
+    if environment.settings is None:
+        found.append(ok("settings", "no settings file (GPUPLAN_SETTINGS): every assumption is the default"))
+    else:
+        planner_settings(environment.settings)
+        channels = settings_file(environment.settings).channels
+        found.append(ok("settings", f"{_there(environment.settings)} reads well; {len(channels)} channels for watches"))
+    if environment.inventory is None:
+        found.append(
+            ok("own machines", "no inventory (GPUPLAN_INVENTORY): nothing but what clouds rent out is planned on")
+        )
+    else:
+        machines = owned_machines(environment)
+        found.append(
+            ok("own machines", f"{_there(environment.inventory)} reads well: {len(machines)} kinds of machine")
+        )
+    return found
+
+
+def _there(path: Path) -> str:
+    return str(path.absolute())
+
+
+def sources(environment: Environment) -> list[Finding]:
+    """The addresses of clouds. Raises `UnusableInput` at each that is none."""
+    given = environment.sources()
+    usual = type(given)()
+    names = [name for name in usual.__slots__ if name.endswith(("_url", "_endpoint"))]
+    other = sorted(name for name in names if getattr(given, name) != getattr(usual, name))
+    said = f"other addresses than the clouds' own: {', '.join(other)}" if other else "the clouds' own addresses"
+    if given.anonymous:
+        advice = "unset GPUPLAN_ANONYMOUS unless the addresses are those of a local server"
+        return [warning("sources", f"{said}; no GCP or Azure credentials are used (GPUPLAN_ANONYMOUS)", advice)]
+    return [ok("sources", said)]
+
+
+def telemetry() -> list[Finding]:
+    """Logs, drain and traces. Raises `UnusableInput` at each variable that cannot be used."""
+    found = telemetry_settings()
+    traces = "traces are sent by OTLP" if found.traces else "no traces (OTEL_EXPORTER_OTLP_ENDPOINT is not set)"
+    return [
+        ok("telemetry", f"logs as {found.log_format}; prices are old after {found.stale_after_hours:g} hours; {traces}")
+    ]
+
+
+def access() -> list[Finding]:
+    """Who will be let in. Raises `UnusableInput` at each variable that cannot be used."""
+    from api.identity.settings import access_settings
+
+    found = access_settings()
+    ways = [
+        name
+        for name, there in (
+            ("an admin key", found.admin_key is not None),
+            ("tokens of an issuer (OIDC)", found.oidc is not None),
+        )
+        if there
+    ]
+    if ways:
+        return [ok("access", f"who asks needs a key; besides keys of the store: {', '.join(ways)}")]
+    return [ok("access", "open to this machine alone; beyond it only with keys (gpuplan keys create)")]
+
+
+def slack() -> list[Finding]:
+    """Whether commands in Slack can be answered. Raises `UnusableInput` at what is missing or wrong."""
+    from api.slack.settings import slack_settings
+
+    found = slack_settings()
+    if found is None:
+        return [ok("slack", "not set up (docs/slack.md)")]
+    return [ok("slack", "workspaces install it themselves" if found.installs else "set up with a bot's token")]

@@ -1,0 +1,191 @@
+"""The set-up examined: each fault is one finding that says what to do, and nothing is written or shown that must not be."""
+
+import json
+import os
+import socket
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.doctor import machine
+from catalog.store import Store
+from tests.clouds.aws import ADVISOR_PATH, AwsCloud
+from tests.clouds.aws_catalogue import aws_catalogue, smaller
+from tests.clouds.azure import SUBSCRIPTION, azure_cloud
+from tests.clouds.gcp import GcpServer, gcp_catalogue
+from tests.clouds.server import CloudServer
+
+SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+FOREIGN = ("GPUPLAN_", "AWS_", "AZURE_", "GOOGLE_", "CLOUDSDK_", "OTEL_")
+
+Doctor = Callable[..., tuple[int, dict[str, dict[str, Any]], str]]
+
+
+@pytest.fixture
+def doctor(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, database_url: str) -> Doctor:
+    """Examine with nothing but these variables set: the code, the findings by name, and all that was printed."""
+
+    def examine(*options: str, **variables: str) -> tuple[int, dict[str, dict[str, Any]], str]:
+        for name in os.environ:
+            if name.startswith(FOREIGN):
+                monkeypatch.delenv(name)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        for name, value in ({"GPUPLAN_DATABASE_URL": database_url} | variables).items():
+            monkeypatch.setenv(name, value)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        ended = run("doctor", "--port", port, "--json", *options)
+        answer = json.loads(ended.out)
+        assert (ended.code == 3) == (answer["outcome"] == "broken"), ended.out
+        return ended.code, {each["name"]: each for each in answer["findings"]}, ended.out + ended.err
+
+    return examine
+
+
+def test_a_sound_set_up_is_fine_though_it_lacks_credentials(doctor: Doctor, gpuplan: Any) -> None:
+    gpuplan.store.ping()
+    code, found, _ = doctor()
+    assert code == 0
+    assert {found[name]["status"] for name in ("libraries", "solver", "database", "settings", "port", "access")} == {
+        "ok"
+    }
+    assert "writable" in found["database"]["found"]
+    assert found["credentials of gcp"]["status"] == "warning"
+    assert "prices of aws" in found
+    assert all(each["advice"] for each in found.values() if each["status"] != "ok")
+
+
+def test_people_read_what_to_do_below_what_was_found(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUPLAN_LOG_FORMAT", "xml")
+    ended = run("doctor")
+    assert ended.code == 3
+    assert "BROKEN   telemetry: GPUPLAN_LOG_FORMAT: 'xml' cannot be used; accepted: json, text, auto" in ended.out
+    assert "\n         -> correct GPUPLAN_LOG_FORMAT\n" in ended.out
+    assert ended.out.endswith("something is broken\n")
+
+
+def test_examining_makes_and_writes_nothing(doctor: Doctor, tmp_path: Path) -> None:
+    path = tmp_path / "none.sqlite3"
+    code, found, _ = doctor(GPUPLAN_DATABASE_URL=f"sqlite:///{path}")
+    assert code == 0
+    assert "no database yet" in found["database"]["found"]
+    assert not path.exists()
+    store = Store.open(f"sqlite:///{path}")
+    store.close()
+    before = path.read_bytes()
+    doctor(GPUPLAN_DATABASE_URL=f"sqlite:///{path}")
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("variables", "name", "said"),
+    [
+        ({"GPUPLAN_DATABASE_URL": "mysql://root:hunter2@host/x"}, "database", "not supported"),
+        ({"GPUPLAN_DATABASE_URL": "postgresql://u:hunter2@127.0.0.1:1/x"}, "database", "127.0.0.1"),
+        ({"GPUPLAN_SETTINGS": "/nowhere/settings.yaml"}, "settings", "cannot read"),
+        ({"GPUPLAN_INVENTORY": "/nowhere/machines.yaml"}, "settings", "cannot read"),
+        ({"GPUPLAN_GCP_BILLING_ENDPOINT": "ftp://u:hunter2@host"}, "sources", "is no web address"),
+        ({"GPUPLAN_OTEL": "perhaps"}, "telemetry", "accepted: 1"),
+        ({"GPUPLAN_STALE_AFTER_HOURS": "-1"}, "telemetry", "hours"),
+        ({"GPUPLAN_ADMIN_KEY": "hunter2"}, "access", "GPUPLAN_ADMIN_KEY"),
+        ({"GPUPLAN_OIDC_ISSUER": "https://id.example"}, "access", "GPUPLAN_OIDC_AUDIENCE"),
+        ({"GPUPLAN_SLACK_SIGNING_SECRET": "hunter2"}, "slack", "GPUPLAN_SLACK_"),
+    ],
+)
+def test_what_is_wrong_is_named_without_its_secrets(
+    doctor: Doctor, variables: dict[str, str], name: str, said: str
+) -> None:
+    code, found, text = doctor(**variables)
+    assert code == 3
+    assert found[name]["status"] == "broken"
+    assert said in found[name]["found"] + found[name]["advice"]
+    assert "hunter2" not in text
+
+
+@pytest.mark.parametrize(("revision", "status"), [("0001", "warning"), ("9999", "broken")])
+def test_a_database_of_another_release_is_told(doctor: Doctor, tmp_path: Path, revision: str, status: str) -> None:
+    path = tmp_path / "other.sqlite3"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE alembic_version (version_num TEXT)")
+        database.execute("INSERT INTO alembic_version VALUES (?)", (revision,))
+        database.commit()
+    _, found, _ = doctor(GPUPLAN_DATABASE_URL=f"sqlite:///{path}")
+    assert found["database"]["status"] == status
+    assert revision in found["database"]["found"]
+
+
+def test_credentials_are_found_by_name_and_never_shown(doctor: Doctor, tmp_path: Path) -> None:
+    adc = tmp_path / ".config" / "gcloud"
+    adc.mkdir(parents=True)
+    (adc / "application_default_credentials.json").write_text(SECRET)
+    _, found, text = doctor(AWS_ACCESS_KEY_ID="AKIAIOSFODNN7EXAMPLE", AWS_SECRET_ACCESS_KEY=SECRET)
+    assert found["credentials of aws"]["status"] == found["credentials of gcp"]["status"] == "ok"
+    assert "AWS_SECRET_ACCESS_KEY" in found["credentials of aws"]["found"]
+    assert "application_default_credentials.json" in found["credentials of gcp"]["found"]
+    assert SECRET not in text
+    assert "AKIA" not in text
+
+
+def test_a_full_disk_and_a_taken_port_are_told(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "_FULL_BYTES", 2**62)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        code, found, _ = doctor("--port", str(taken.getsockname()[1]))
+    assert code == 3
+    assert found["room for temporary files"]["status"] == "broken"
+    assert found["port"]["status"] == "warning"
+
+
+@pytest.fixture(scope="module")
+def clouds() -> Iterator[tuple[CloudServer, dict[str, str]]]:
+    """AWS, Azure and GCP on this machine, and the variables that lead there."""
+    aws, azure, gcp = (
+        AwsCloud(smaller(aws_catalogue(), "us-east-1")),
+        azure_cloud(offers=[]),
+        GcpServer(gcp_catalogue()),
+    )
+    with ExitStack() as running:
+        for each in (aws, azure, gcp):
+            running.enter_context(each.running())
+        yield (
+            azure,
+            {
+                "AWS_ENDPOINT_URL_EC2": aws.url,
+                "AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE",
+                "AWS_SECRET_ACCESS_KEY": SECRET,
+                "GPUPLAN_AWS_SPOT_ADVISOR_URL": aws.url + ADVISOR_PATH,
+                "GPUPLAN_AWS_PRICE_FILES_URL": aws.url,
+                "GPUPLAN_GCP_COMPUTE_ENDPOINT": gcp.url,
+                "GPUPLAN_GCP_BILLING_ENDPOINT": gcp.url,
+                "GPUPLAN_GCP_PROJECT": gcp.project,
+                "GPUPLAN_AZURE_RETAIL_ENDPOINT": azure.url,
+                "AZURE_SUBSCRIPTION_ID": SUBSCRIPTION,
+                "GPUPLAN_ANONYMOUS": "1",
+            },
+        )
+
+
+def test_clouds_are_asked_when_wished(doctor: Doctor, clouds: tuple[CloudServer, dict[str, str]]) -> None:
+    _, found, text = doctor("--online", **clouds[1])
+    for cloud in ("aws", "azure", "gcp"):
+        assert found[f"price server of {cloud}"]["status"] == "ok", found
+        assert found[f"account at {cloud}"]["status"] == "ok", found
+    assert "regions (credentials by env)" in found["account at aws"]["found"]
+    assert SECRET not in text
+
+
+def test_a_cloud_that_is_away_and_a_wrong_clock_are_told(
+    doctor: Doctor, clouds: tuple[CloudServer, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = datetime.now(UTC) + timedelta(hours=2)
+    monkeypatch.setattr(
+        "api.doctor.clouds.server_time", lambda urls: (wrong, "https://clock.example") if "1" in urls[0] else None
+    )
+    code, found, _ = doctor("--online", **clouds[1] | {"GPUPLAN_AWS_PRICE_FILES_URL": "http://localhost:9"})
+    assert code == 3
+    assert "does not answer" in found["price server of aws"]["found"]
+    assert "off by -120.0 minutes" in found["price server of azure"]["found"]
