@@ -18,10 +18,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 
 from api.http.problems import RETRY_AFTER_SECONDS, Refused
+from api.http.rates import quota_refused
 from api.version import gpuplan_version
 from api.web.assets import asset_url, takes_gzip
 from api.web.words import FILTERS
 from catalog.errors import Fault, StoreFailure, UnusableInput
+from catalog.quota_use import QuotaExceeded
 from catalog.snapshot_list import NotStored
 
 #: Everything comes from here, nothing stands inline, and no other site may frame the page or be sent its forms.
@@ -50,6 +52,9 @@ SECTIONS = (
 )
 #: Shorter answers gain nothing from compression.
 _WORTH_COMPRESSING_BYTES = 1024
+
+#: What ends a request without an answer and is no fault of the service.
+EXPECTED = (UnusableInput, StoreFailure, Refused, QuotaExceeded, RequestValidationError, HTTPException)
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -99,7 +104,7 @@ class PageRoute(APIRoute):
         async def handler(request: Request) -> Response:
             try:
                 return await usual(request)
-            except (UnusableInput, StoreFailure, Refused, RequestValidationError, HTTPException) as error:
+            except EXPECTED as error:
                 return failed(request, error)
 
         return handler
@@ -107,15 +112,15 @@ class PageRoute(APIRoute):
 
 def failed(request: Request, error: Exception) -> Response:
     """An expected error as a page, with the status that the same error has under `/v1`."""
-    status, faults, headers = _read(error)
+    status, faults, headers = refusal_of(error)
     title = HTTPStatus(status).phrase
     return render(
         request, "error.html", {"title": title, "status": status, "faults": faults}, status=status, headers=headers
     )
 
 
-def _read(error: Exception) -> tuple[int, list[Fault], dict[str, str]]:
-    """Status, faults and headers of an error."""
+def refusal_of(error: Exception) -> tuple[int, list[Fault], dict[str, str]]:
+    """Status, faults and headers of one of the `EXPECTED` errors; any other is raised again."""
     match error:
         case NotStored():
             return 404, list(error.faults), {}
@@ -123,6 +128,8 @@ def _read(error: Exception) -> tuple[int, list[Fault], dict[str, str]]:
             return 422, list(error.faults), {}
         case StoreFailure():
             return 503, [Fault((), str(error))], {"Retry-After": str(RETRY_AFTER_SECONDS)}
+        case QuotaExceeded():
+            return refusal_of(quota_refused(error))
         case Refused():
             return error.status, list(error.faults) or [Fault((), error.detail)], error.headers
         case RequestValidationError():

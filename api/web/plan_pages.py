@@ -10,17 +10,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.app import Document, Gpuplan
 from api.http.plans import OurGpuplan, OurWorkers
-from api.http.problems import Refused
 from api.questions.opened import body_of
 from api.web.examples import EXAMPLES
 from api.web.forms import Sent, read_form
 from api.web.job_fields import PARTS, suggestions
 from api.web.job_form import Shown, document_of, filled, with_faults, with_pasted_faults
-from api.web.pages import PageRoute, render
+from api.web.pages import EXPECTED, PageRoute, refusal_of, render
 from api.web.plan_view import infeasible_view, planned_view
 from api.web.what_if import any_speed, as_alternative, at_point, by_deadline, by_way_out, from_now
 from catalog.documents import read_document
-from catalog.errors import Fault, StoreFailure, UnusableInput
+from catalog.errors import Fault, UnusableInput
 from catalog.quantities import MAX_HOURS
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -67,8 +66,8 @@ async def plan(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Re
     pasted = "document" in sent.fields
     try:
         answer = await workers.run(gpuplan.plan, _job_file(sent) if pasted else document_of(sent.texts), frontier=True)
-    except (UnusableInput, StoreFailure, Refused) as error:
-        status, faults, headers = _refusal(error)
+    except EXPECTED as error:
+        status, faults, headers = refusal_of(error)
         shown = with_pasted_faults(faults, _text(sent)) if pasted else with_faults(faults, sent.texts)
         return job_page(request, shown, status=status, headers=headers)
     return to_plan(answer)
@@ -86,16 +85,6 @@ def _job_file(sent: Sent) -> Document:
 
 def _text(sent: Sent) -> str:
     return sent.texts.get("document", [""])[0]
-
-
-def _refusal(error: Exception) -> tuple[int, Sequence[Fault], dict[str, str]]:
-    match error:
-        case UnusableInput():
-            return 422, error.faults, {}
-        case Refused():
-            return error.status, error.faults or (Fault((), error.detail),), error.headers
-        case _:
-            return 503, (Fault((), str(error)),), {"Retry-After": "5"}
 
 
 def to_plan(answer: Document) -> Response:
