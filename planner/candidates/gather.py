@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.configurations import Configurations, Estimated, estimated, joined, of_a_share, shapes_left
+from planner.candidates.configurations import Configurations, joined, of_a_share
+from planner.candidates.estimated import Estimated, estimated, shapes_left
 from planner.candidates.market import Market
 from planner.candidates.places import region_costs, under_way
 from planner.candidates.requirements import BIT, CARBON, refuse_what_matches_nothing
@@ -66,7 +67,7 @@ def candidates(question: Question, *, relaxed_nodes: int | None = None) -> Candi
     for number, (market, screened, costs) in enumerate(zip(question.markets, screens, places, strict=True)):
         wanted = together[market.snapshot.shapes]
         each = estimated(question, market, screened, relaxed_nodes or job.constraints.max_nodes, wanted)
-        parts.append(of_a_share(question, number, screened, each, costs))
+        parts.append(of_a_share(question, number, screened, each, costs, keep=True))
         ready.append(each)
         for reason, count in _rejections(job, market, screened, each, parts[-1].whole()).items():
             rejected[reason] = rejected.get(reason, 0) + count
@@ -151,9 +152,9 @@ def _rejections(
     shapes = market.snapshot.shapes
     ran = np.zeros(len(shapes), np.bool_)
     ran[shapes.of_type[market.snapshot.type_index[table.place]]] = True
-    for shape in np.flatnonzero(~ran & (screened.allowed_of_shape > 0)):
-        reason = _why(job, market, ready, int(shape))
-        rejected[reason] = rejected.get(reason, 0) + int(screened.allowed_of_shape[shape])
+    lost = np.flatnonzero(~ran & (screened.allowed_of_shape > 0))
+    for reason, offers in zip(_why(job, market, ready, lost), screened.allowed_of_shape[lost].tolist(), strict=True):
+        rejected[reason] = rejected.get(reason, 0) + offers
     dominated = int(screened.allowed_of_shape[ran].sum()) - len(np.unique(table.place))
     if dominated:
         rejected["dearer than another offer of the same machine"] = dominated
@@ -173,18 +174,31 @@ def _by_carbon(table: Configurations, places: int) -> dict[str, int]:
     return {reason: count for reason, count in counts.items() if count}
 
 
-def _why(job: TrainingJob, market: Market, ready: Estimated, shape: int) -> str:
-    """The reason that most node counts of a shape share."""
-    pairs = slice(ready.rows.first[shape], ready.rows.first[shape + 1])
-    codes = ready.estimates.reason[ready.rows.row[pairs]]
-    if not len(codes):
-        return "not among constraints.max_nodes"
-    if (codes > 0).any():
-        return REASONS[int(np.bincount(codes[codes > 0]).argmax())]
-    devices = ready.rows.nodes[pairs] * market.snapshot.shapes.devices[shape]
-    if job.constraints.max_accelerators is not None and (devices > job.constraints.max_accelerators).all():
-        return "not among constraints.max_accelerators"
-    return "longer than its price kind or free windows allow, or than a thousand years"
+def _why(job: TrainingJob, market: Market, ready: Estimated, lost: NDArray[np.int64]) -> list[str]:
+    """The reason that most node counts share, of each of these shapes."""
+    rows, kinds = ready.rows, len(REASONS)
+    codes = np.maximum(ready.estimates.reason[rows.row], 0)
+    counts = np.bincount(rows.shape * kinds + codes, minlength=(len(rows.first) - 1) * kinds).reshape(-1, kinds)[lost]
+    counts[:, 0] = 0
+    estimated = np.where(counts.any(axis=1), np.argmax(counts, axis=1), 0).tolist()
+    asked = (rows.first[lost + 1] > rows.first[lost]).tolist()
+    most = job.constraints.max_accelerators
+    reasons = []
+    for shape, code, any_count in zip(lost.tolist(), estimated, asked, strict=True):
+        if not any_count:
+            reasons.append("not among constraints.max_nodes")
+        elif code:
+            reasons.append(REASONS[code])
+        elif most is not None and _least_devices(market, ready, shape) > most:
+            reasons.append("not among constraints.max_accelerators")
+        else:
+            reasons.append("longer than its price kind or free windows allow, or than a thousand years")
+    return reasons
+
+
+def _least_devices(market: Market, ready: Estimated, shape: int) -> int:
+    nodes = ready.rows.nodes[ready.rows.first[shape] : ready.rows.first[shape + 1]]
+    return int(nodes.min()) * int(market.snapshot.shapes.devices[shape])
 
 
 def of_the_same_machine(found: Candidates, market: int, place: int) -> Configurations:

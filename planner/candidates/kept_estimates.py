@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.machine_rows import MachineRows, machine_rows, node_counts
+from planner.candidates.machine_rows import MachineRows, machine_rows, node_counts, pairs_of
 from planner.candidates.shapes import Shapes
 from planner.estimate.corrected import PerStep, per_step, whole
 from planner.estimate.learned import Learned
@@ -40,6 +40,7 @@ class _Table:
 
     done: NDArray[np.bool_]
     found: PerStep
+    nbytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +68,11 @@ def kept_estimates(
     *,
     goodput: float,
     learned: Learned,
-) -> tuple[MachineRows, Estimates]:
+) -> tuple[MachineRows, Estimates, PerStep]:
     """Rows for the wanted shapes on up to `max_nodes` nodes, and estimates that have an element for each of them.
 
-    Other elements of the estimates mean nothing. Raises `UnusableInput` as `estimate` does.
+    Other elements of the estimates mean nothing. Last comes what was kept of a step, one object while nothing is added
+    to it. Raises `UnusableInput` as `estimate` does.
     """
     layers = work.shape.layers if work.shape is not None else 1
     most = _most_nodes(max_nodes, layers)
@@ -83,7 +85,7 @@ def kept_estimates(
     if table is None or len(missing):
         table = _grown(key, table, missing, rows)
     _keep(key, table)
-    return rows, _of_job(table.found, work.steps, goodput)
+    return rows, _of_job(table.found, work.steps, goodput), table.found
 
 
 def _most_nodes(max_nodes: int, layers: int) -> int:
@@ -104,13 +106,11 @@ def _rows_in(
 ) -> tuple[MachineRows, Ints]:
     """The pairs of `machine_rows` with their places in the table of all shapes, and those places, each once."""
     table = _all_rows(shapes, most_nodes, layers)
-    asked = machine_rows(shapes, wanted, max_nodes, layers)
-    if not len(asked.row):
-        return replace(asked, machines=table.machines), asked.row
-    width = int(table.nodes.max()) + 1
+    shape, nodes, first = pairs_of(shapes, wanted, max_nodes, layers)
     # Pairs are sorted by shape and then nodes, so that a pair is found by bisection.
-    row = table.row[np.searchsorted(table.shape * width + table.nodes, asked.shape * width + asked.nodes)]
-    return replace(asked, machines=table.machines, row=row), np.unique(row)
+    width = int(table.nodes.max(initial=0)) + 1
+    row = table.row[np.searchsorted(table.shape * width + table.nodes, shape * width + nodes)]
+    return MachineRows(machines=table.machines, shape=shape, nodes=nodes, row=row, first=first), np.unique(row)
 
 
 @lru_cache(maxsize=32)
@@ -125,7 +125,8 @@ def _grown(key: _Key, table: _Table | None, missing: Ints, rows: MachineRows) ->
     done = np.zeros(len(machines), np.bool_) if table is None else table.done.copy()
     done[missing] = True
     before = None if table is None else table.found
-    return _Table(done=done, found=_scattered(before, found, missing, len(machines)))
+    grown = _scattered(before, found, missing, len(machines))
+    return _Table(done=done, found=grown, nbytes=grown.nbytes())
 
 
 def _scattered(before: PerStep | None, found: PerStep, at: Ints, count: int) -> PerStep:
@@ -137,7 +138,7 @@ def _scattered(before: PerStep | None, found: PerStep, at: Ints, count: int) -> 
         return result
 
     old = None if before is None else before.estimates
-    arrays = {
+    arrays: dict[str, Any] = {
         name: put(
             None if old is None else getattr(old, name),
             getattr(found.estimates, name),
@@ -158,7 +159,7 @@ def _keep(key: _Key, table: _Table) -> None:
     with _changing:
         _tables[key] = table
         _tables.move_to_end(key)
-        size = sum(each.found.nbytes() for each in _tables.values())
+        size = sum(each.nbytes for each in _tables.values())
         while len(_tables) > 1 and (len(_tables) > MOST_TABLES or size > MOST_BYTES):
             _, oldest = _tables.popitem(last=False)
-            size -= oldest.found.nbytes()
+            size -= oldest.nbytes

@@ -44,9 +44,22 @@ def node_counts(max_nodes: int, layers: int) -> tuple[int, ...]:
     return tuple(sorted(counts))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def machine_rows(shapes: Shapes, wanted: tuple[int, ...], max_nodes: int, layers: int) -> MachineRows:
     """Rows for the shapes whose indices are `wanted`; a shape with fixed nodes has that one count."""
+    shape, nodes, first = pairs_of(shapes, wanted, max_nodes, layers)
+    representative, row = _distinct(shapes, shape, nodes)
+    return MachineRows(
+        machines=_machines(shapes, shape[representative], nodes[representative]),
+        shape=shape,
+        nodes=nodes,
+        row=row,
+        first=first,
+    )
+
+
+def pairs_of(shapes: Shapes, wanted: tuple[int, ...], max_nodes: int, layers: int) -> tuple[Ints, Ints, Ints]:
+    """`shape`, `nodes` and `first` of the rows for these shapes."""
     counts = np.array(node_counts(max_nodes, layers), dtype=np.int64)
     shape = np.repeat(np.array(wanted, dtype=np.int64), len(counts))
     nodes = np.tile(counts, len(wanted))
@@ -56,15 +69,7 @@ def machine_rows(shapes: Shapes, wanted: tuple[int, ...], max_nodes: int, layers
     nodes = np.where(fixed > 0, fixed, nodes[keep])
     fits = nodes <= max_nodes
     shape, nodes = shape[fits], nodes[fits]
-    representative, row = _distinct(shapes, shape, nodes)
-    first = np.searchsorted(shape, np.arange(len(shapes) + 1))
-    return MachineRows(
-        machines=_machines(shapes, shape[representative], nodes[representative]),
-        shape=shape,
-        nodes=nodes,
-        row=row,
-        first=first,
-    )
+    return shape, nodes, np.searchsorted(shape, np.arange(len(shapes) + 1))
 
 
 def _distinct(shapes: Shapes, shape: Ints, nodes: Ints) -> tuple[Ints, Ints]:

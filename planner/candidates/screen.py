@@ -7,7 +7,9 @@ leaving it out keeps the choice exact. Offers alike in all but zone and price ar
 alone, whatever the job: only the cheapest of such a group is looked at.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +18,7 @@ from planner.candidates.carbon import weighs_carbon
 from planner.candidates.requirements import BIT, Broken, broken
 from planner.candidates.shapes import Arranged
 from planner.candidates.standing import REASONS, reason_table
-from planner.job import REQUIREMENTS, TrainingJob
+from planner.job import REQUIREMENTS, Constraints, TrainingJob
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -71,29 +73,64 @@ def screen(
     region constraints, and none beats another: there are only so many of each, free at their own hours. Commitments
     that are `paid` for need no naming among price kinds.
     """
-    bits = broken(snapshot.columns, snapshot.shapes, job.constraints, own=own, paid=paid)
-    code = _codes(job, snapshot, bits)
+    allowed_, screened_ = _kept_of(snapshot)
+    # Requirements of the size of a cluster or of a plan bind no offer by itself.
+    binding = replace(job.constraints, max_nodes=1, max_accelerators=None, max_phases=1, carbon_budget_kg=None)
+    allowed = allowed_(binding, own=own, paid=paid, keep_breakers=keep_breakers)
+    return screened_(allowed, costs, default_rate, own=own, carbon=weighs_carbon(job))
+
+
+@lru_cache(maxsize=8)
+def _kept_of(snapshot: Arranged) -> tuple[Callable[..., "_Allowed"], Callable[..., Screened]]:
+    """What is kept of one snapshot goes with it: offers by constraints, and those left by costs of places."""
+    return lru_cache(maxsize=16)(partial(_allowed, snapshot)), lru_cache(maxsize=32)(partial(_screened, snapshot))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Allowed:
+    """Before dominance: places with the bits they break, and what `Screened` says of all offers."""
+
+    places: Places
+    mask: NDArray[np.uint16]
+    rejected: dict[str, int]
+    allowed: NDArray[np.bool_]
+    allowed_of_shape: NDArray[np.int64]
+
+
+def _allowed(snapshot: Arranged, constraints: Constraints, *, own: bool, paid: bool, keep_breakers: bool) -> _Allowed:
+    bits = broken(snapshot.columns, snapshot.shapes, constraints, own=own, paid=paid)
+    code = _codes(constraints, snapshot, bits)
     rejected = {} if keep_breakers else _count(code, snapshot.group_size)
     allowed = code >> _HARD_SHIFT == 0 if keep_breakers else code == 0
     places = snapshot.lead[allowed]
     mask = (code[allowed] & ((1 << _HARD_SHIFT) - 1)).astype(np.uint16)
-    shape_of_group = snapshot.shapes.of_type[snapshot.type_index[snapshot.lead]]
     if keep_breakers:
         # Places are in order of cell and price already; a stable sort by mask keeps that order within each mask.
         by_mask = np.argsort(mask, kind="stable")
         places, mask = places[by_mask], mask[by_mask]
+    shape_of_group = snapshot.shapes.of_type[snapshot.type_index[snapshot.lead]]
+    offers = np.bincount(shape_of_group, weights=snapshot.group_size * allowed, minlength=len(snapshot.shapes))
+    return _Allowed(
+        places=places, mask=mask, rejected=rejected, allowed=allowed, allowed_of_shape=offers.astype(np.int64)
+    )
+
+
+def _screened(
+    snapshot: Arranged, allowed: _Allowed, costs: RegionCosts, default_rate: float, *, own: bool, carbon: bool
+) -> Screened:
+    places, mask = allowed.places, allowed.mask
     if own:
         kept = np.ones(len(places), np.bool_)
     else:
-        kept = _undominated(snapshot, places, mask, _decided_by_place(job, snapshot, places, costs, default_rate))
+        kept = _undominated(
+            snapshot, places, mask, _decided_by_place(snapshot, places, costs, default_rate, carbon=carbon)
+        )
     return Screened(
         places=places[kept],
         broken=mask[kept],
-        rejected=rejected,
-        allowed=allowed,
-        allowed_of_shape=np.bincount(
-            shape_of_group, weights=snapshot.group_size * allowed, minlength=len(snapshot.shapes)
-        ).astype(np.int64),
+        rejected=allowed.rejected,
+        allowed=allowed.allowed,
+        allowed_of_shape=allowed.allowed_of_shape,
     )
 
 
@@ -110,10 +147,10 @@ def up_already(job: TrainingJob, snapshot: Arranged, *, own: bool) -> Screened:
     )
 
 
-def _codes(job: TrainingJob, snapshot: Arranged, bits: Broken) -> NDArray[np.int32]:
+def _codes(constraints: Constraints, snapshot: Arranged, bits: Broken) -> NDArray[np.int32]:
     """Per group, its hard reason above its requirement bits."""
     lead = snapshot.lead
-    hard = (reason_table(job.constraints) << _HARD_SHIFT)[snapshot.standing[lead]]
+    hard = (reason_table(constraints) << _HARD_SHIFT)[snapshot.standing[lead]]
     soft = bits.by_type[snapshot.type_index[lead]] | bits.by_region[snapshot.region_index[lead]]
     return hard | soft | bits.by_kind[snapshot.kind_index[lead]]
 
@@ -133,7 +170,7 @@ def _count(code: NDArray[np.int32], offers: NDArray[np.int64]) -> dict[str, int]
 
 
 def _decided_by_place(
-    job: TrainingJob, snapshot: Arranged, places: Places, costs: RegionCosts, default_rate: float
+    snapshot: Arranged, places: Places, costs: RegionCosts, default_rate: float, *, carbon: bool
 ) -> list[tuple[Floats, Places | NDArray[np.int32]]]:
     """What differs between offers of a cell besides the price: (values, which of them each place has), less is better."""
     region = snapshot.region_index[places]
@@ -143,7 +180,7 @@ def _decided_by_place(
         (np.nan_to_num(snapshot.rate_levels, nan=default_rate), snapshot.rate_level[places]),
     ]
     decisive += [(each, region) for each in (costs.fetch_usd, costs.delay_hours) if each is not None]
-    if weighs_carbon(job):
+    if carbon:
         # Machines of a cell draw the same power. What is unknown beats nothing that is known.
         decisive.append((np.nan_to_num(costs.kg_per_kwh, nan=np.inf), region))
     return decisive

@@ -11,7 +11,7 @@ sigma^2 = log_sigma^2 + ln(1 + c^2). (Adding c^2 itself would give a run of seco
 """
 
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -252,5 +252,6 @@ def deadline_probability(
     return (1.0 if excess >= 0 else 0.0) if sigma == 0 else NormalDist().cdf(excess / sigma)
 
 
+@lru_cache(maxsize=256)
 def _z(probability: float) -> float:
     return NormalDist().inv_cdf(probability)

@@ -45,7 +45,7 @@ def test_a_job_has_the_same_estimates_whichever_jobs_were_asked_about_before(job
         training = Training(method=job["method"])
         work = work_of(Preset(model=job["model"], tokens=job["tokens"]), training)
         wanted, learned = tuple(sorted(job["wanted"])), job["learned"]
-        rows, found = kept.kept_estimates(
+        rows, found, _ = kept.kept_estimates(
             SHAPES, wanted, job["max_nodes"], work, training, goodput=0.9, learned=learned
         )
         alone = machine_rows(SHAPES, wanted, job["max_nodes"], work.shape.layers if work.shape else 1)

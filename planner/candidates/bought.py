@@ -1,0 +1,148 @@
+"""What is bought where: offers times the node counts at which their machines can run a job, and what each costs to hold.
+
+Jobs that differ in length, deadline or budget buy the same but for the hours of work; so this is kept.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.candidates.estimated import Estimated
+from planner.candidates.machine_rows import MachineRows
+from planner.candidates.market import Market
+from planner.candidates.screen import RegionCosts, Screened
+from planner.cost.bill import Run, TakeOver, billing_tables
+from planner.cost.checkpoints import checkpoint_gb
+from planner.estimate.corrected import PerStep
+from planner.question import Question
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pairs:
+    """Offers times node counts at which their machines can run the job; `offer` counts the screened places."""
+
+    offer: Ints
+    place: Ints
+    nodes: Ints
+    row: Ints
+
+
+def runnable(market: Market, screened: Screened, rows: MachineRows, reason: Ints) -> Pairs:
+    """The kept offers at every node count at which their machines can run the job, by the estimates' `reason`."""
+    snapshot = market.snapshot
+    offer, pair = _expanded(snapshot.shapes.of_type[snapshot.type_index[screened.places]], rows)
+    place, nodes, row = screened.places[offer], rows.nodes[pair], rows.row[pair]
+    runs = (reason[row] == 0) & (nodes <= market.node_limit[snapshot.type_index[place]])
+    if market.up:
+        runs &= nodes == market.up.nodes
+    return Pairs(offer=offer[runs], place=place[runs], nodes=nodes[runs], row=row[runs])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What of a job and the settings decides what is bought, beside the hours of work.
+
+    `checkpoint_hours` are those of one node that writes the whole checkpoint.
+    """
+
+    checkpoint_hours: float
+    default_interruptions_per_hour: float
+
+    @classmethod
+    def of(cls, question: Question) -> "Terms":
+        """The terms of a question."""
+        gigabytes = checkpoint_gb(question.work, question.job.training)
+        return cls(
+            checkpoint_hours=gigabytes / question.settings.checkpoint_gbs / 3600.0,
+            default_interruptions_per_hour=question.settings.default_interruptions_per_hour,
+        )
+
+
+@lru_cache(maxsize=8)
+def kept_of(market: Market) -> Callable[..., tuple[Pairs, Run]]:
+    """What is kept of one market goes with it."""
+    return lru_cache(maxsize=32)(partial(_offered, market))
+
+
+def _offered(
+    market: Market,
+    screened: Screened,
+    rows: MachineRows,
+    step: PerStep,
+    costs: RegionCosts,
+    *,
+    terms: Terms,
+) -> tuple[Pairs, Run]:
+    """Offers x node counts that can run such steps, and what is bought but for the hours of work."""
+    pairs = runnable(market, screened, rows, step.estimates.reason)
+    return pairs, _bought(market, pairs, costs, terms)
+
+
+def _expanded(shape: NDArray[np.int32], rows: MachineRows) -> tuple[Ints, Ints]:
+    """For offers of these shapes: each offer's index once per node count, and the pair it stands for."""
+    first, count = rows.first[shape], rows.first[shape + 1] - rows.first[shape]
+    which = np.repeat(np.arange(len(shape)), count)
+    return which, np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+
+
+def run_on(question: Question, market: Market, pairs: Pairs, ready: Estimated, costs: RegionCosts) -> Run:
+    """What is bought, one element per pair."""
+    run = _bought(market, pairs, costs, Terms.of(question))
+    takeover = _takeover(question, market, costs, market.snapshot.region_index[pairs.place])
+    return replace(for_work(run, pairs, ready), takeover=takeover)
+
+
+def for_work(run: Run, pairs: Pairs, ready: Estimated) -> Run:
+    """What is bought with the hours that the work takes, and their spread."""
+    hours, sigma = ready.estimates.hours_with_goodput[pairs.row], ready.estimates.log_sigma[pairs.row]
+    return replace(run, work_hours=hours, log_sigma=sigma)
+
+
+def _bought(market: Market, pairs: Pairs, costs: RegionCosts, terms: Terms) -> Run:
+    """What is bought, whatever the work: hours of it and their spread are zeros."""
+    snapshot, place, nodes = market.snapshot, pairs.place, pairs.nodes
+    kinds = billing_tables(market.columns.kinds)
+    kind, region, type_ = snapshot.kind_index[place], snapshot.region_index[place], snapshot.type_index[place]
+    levels = np.nan_to_num(snapshot.rate_levels, nan=terms.default_interruptions_per_hour)
+    rate = np.where(kinds.interruptible[kind], levels[snapshot.rate_level[place]], 0.0)
+    zeros = np.zeros(len(place))
+    return Run(
+        nodes=nodes.astype(np.float64),
+        work_hours=zeros,
+        beside_hours=zeros,
+        log_sigma=zeros,
+        cluster_rate=rate * nodes,
+        checkpoint_hours=terms.checkpoint_hours / nodes.astype(np.float64),
+        usd_per_node_hour=snapshot.usd_per_hour[place],
+        power_usd_per_node_hour=market.power_usd_per_node_hour[type_],
+        egress_usd=zeros if market.up else costs.egress_usd[region],
+        storage_usd_per_hour=costs.storage_usd_per_hour[region],
+        billing_step_hours=kinds.step_hours[kind],
+        billing_minimum_hours=kinds.minimum_hours[kind],
+        term_hours=zeros if market.term_paid else kinds.term_hours[kind],
+        longest_hours=kinds.longest_hours[kind],
+    )
+
+
+def _takeover(question: Question, market: Market, costs: RegionCosts, region: NDArray[np.int32]) -> TakeOver | None:
+    """What it takes to go on from where a job stands; None for a job that starts."""
+    origin, zeros = question.origin, np.zeros(len(region))
+    if origin is None or costs.fetch_usd is None or costs.delay_hours is None:
+        return None
+    if market.up:
+        ready = zeros + question.settings.setup_hours
+        return TakeOver(
+            ready_hours=ready, up_hours=zeros + market.up.hours, fetch_usd=zeros, lead_usd=zeros, delay_hours=zeros
+        )
+    return TakeOver(
+        ready_hours=zeros,
+        up_hours=zeros,
+        fetch_usd=costs.fetch_usd[region],
+        lead_usd=zeros + origin.write_usd,
+        delay_hours=costs.delay_hours[region],
+    )

@@ -1,0 +1,59 @@
+"""Time and memory of a market's machines at every node count that a job may run on."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from planner.candidates.kept_estimates import kept_estimates
+from planner.candidates.machine_rows import MachineRows, machine_rows
+from planner.candidates.market import Market
+from planner.candidates.screen import Screened
+from planner.estimate.corrected import PerStep, estimate_learned
+from planner.estimate.learned import Learned
+from planner.estimate.machines import Estimates
+from planner.job import Training
+from planner.own_steps import as_timed
+from planner.question import Question
+from planner.workload.work import Work
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Estimated:
+    """The estimates of a market's machine shapes at every node count; `step` is what was kept of them, if anything."""
+
+    rows: MachineRows
+    estimates: Estimates
+    step: PerStep | None = None
+
+
+def shapes_left(market: Market, screened: Screened) -> set[int]:
+    """The shapes that some kept offer has."""
+    return set(market.snapshot.shapes.of_type[market.snapshot.type_index[screened.places]].tolist())
+
+
+def estimated(
+    question: Question, market: Market, screened: Screened, max_nodes: int, shapes_wanted: set[int]
+) -> Estimated:
+    """Time and memory of at least the shapes that some kept offer has, on up to `max_nodes` nodes."""
+    shapes = market.snapshot.shapes
+    types = np.unique(market.snapshot.type_index[screened.places])
+    wanted = tuple(sorted(shapes_wanted))
+    most = market.up.nodes if market.up else int(min(max_nodes, market.node_limit[types].max(initial=1.0)))
+    work, training, goodput = question.work, question.job.training, question.settings.goodput
+    if not market.owned and market.up is None:
+        rows, estimates, step = kept_estimates(
+            shapes, wanted, most, work, training, goodput=goodput, learned=question.learned
+        )
+        return Estimated(rows=rows, estimates=estimates, step=step)
+    rows = machine_rows(shapes, wanted, most, work.shape.layers if work.shape is not None else 1)
+    estimates = _estimates(rows, work, training, goodput, question.learned)
+    if any(machine.measured for machine in market.owned):
+        estimates = as_timed(estimates, rows.machines, work, training)
+    return Estimated(rows=rows, estimates=estimates)
+
+
+#: A user's own machines are few, and the same job is asked about again with every other deadline, budget or place.
+@lru_cache(maxsize=16)
+def _estimates(rows: MachineRows, work: Work, training: Training, goodput: float, learned: Learned) -> Estimates:
+    return estimate_learned(work, training, rows.machines, goodput=goodput, learned=learned)
