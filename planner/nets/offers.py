@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.configurations import run_of
 from planner.candidates.gather import Candidates
-from planner.phases.columns import PhaseColumns, phase_columns
+from planner.phases.columns import PhaseColumns, some_columns
 from planner.phases.moves import Moves, moves
 from planner.spot.net import NetTerms
 from planner.spot.net_exact import NetRun
@@ -145,7 +145,7 @@ class Offers:
         self.any = bool((taken_away & spots).any() and steady.any())
         if not self.any:
             return
-        self.columns = phase_columns(found, table.take(np.flatnonzero((taken_away & spots) | steady)))
+        self.columns = some_columns(found, np.flatnonzero((taken_away & spots) | steady))
         columns, run = self.columns, self.columns.run
         endless, rate = ~np.isfinite(run.longest_hours), run.cluster_rate
         self.spots = np.flatnonzero((rate > 0) & endless)
@@ -208,18 +208,20 @@ def _worth_standing_by(columns: PhaseColumns, standbys: Ints) -> Ints:
         for each in (columns.place, columns.kin, run.log_sigma, run.billing_step_hours, run.billing_minimum_hours)
     ]
     order = np.lexsort((by_the_hour, usd, work, *alike))
-    changes = np.zeros(max(len(order) - 1, 0), np.bool_)
+    usd, by_the_hour = usd[order], by_the_hour[order]
+    begins = np.zeros(len(order), np.bool_)
+    begins[0] = True
     for each in alike:
-        changes |= each[order][1:] != each[order][:-1]
-    kept = []
-    for group in np.split(order, np.flatnonzero(changes) + 1):
-        # From the fastest on: the first of those left is beaten by none; whatever it alone beats goes.
-        left = group
-        while len(left):
-            first = left[0]
-            kept.append(first)
-            left = left[(usd[left] < usd[first]) | (by_the_hour[left] < by_the_hour[first])]
-    return np.sort(standbys[np.array(kept)])
+        begins[1:] |= each[order][1:] != each[order][:-1]
+    group, kept, left = np.cumsum(begins), np.zeros(len(order), np.bool_), np.arange(len(order))
+    while len(left):
+        # In every group the fastest of those left is beaten by none; whatever it alone beats goes.
+        mine = group[left]
+        first = np.concatenate(([True], mine[1:] != mine[:-1]))
+        kept[left[first]] = True
+        leader = left[first][np.cumsum(first) - 1]
+        left = left[(usd[left] < usd[leader]) | (by_the_hour[left] < by_the_hour[leader])]
+    return np.sort(standbys[order[kept]])
 
 
 def _too_much_carbon(found: Candidates, offers: Offers, best: CheapestPair) -> bool:

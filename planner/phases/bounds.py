@@ -15,7 +15,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.phases.columns import STEPS, PhaseColumns
+from planner.phases.columns import STEPS
+from planner.phases.straight import Straight
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -25,7 +26,7 @@ Flags = NDArray[np.bool_]
 _HALVINGS = 52
 
 
-def hour_price(columns: PhaseColumns) -> float | None:
+def hour_price(columns: Straight) -> float | None:
     """The slope of the lower hull of (hours, cost) at the deadline, in USD per hour; None if all columns are too slow."""
     deadline = columns.deadline_hours
     if not np.isfinite(deadline):
@@ -44,14 +45,14 @@ def hour_price(columns: PhaseColumns) -> float | None:
     return high
 
 
-def fast(columns: PhaseColumns) -> Flags:
+def fast(columns: Straight) -> Flags:
     """Columns of which every plan needs one: those that would do all the work in time, beside another's set-up."""
     return np.asarray(
         columns.fixed_hours + columns.slope_hours + columns.fixed_hours.min(initial=np.inf) <= columns.deadline_hours
     )
 
 
-def hour_prices(columns: PhaseColumns, mu: float, upper_usd: float) -> list[float]:
+def hour_prices(columns: Straight, mu: float, upper_usd: float) -> list[float]:
     """Prices of an hour to try as multipliers: around the slope of the hull, and around the cost per hour of deadline."""
     if not np.isfinite(columns.deadline_hours):
         return [0.0]
@@ -60,7 +61,7 @@ def hour_prices(columns: PhaseColumns, mu: float, upper_usd: float) -> list[floa
     return sorted({0.0, *around})
 
 
-def worthwhile(columns: PhaseColumns, mu: float, upper_usd: float, *, phases: int) -> Flags:
+def worthwhile(columns: Straight, mu: float, upper_usd: float, *, phases: int) -> Flags:
     """Columns that some plan of so many phases below `upper_usd` may use, by the price `mu` of an hour."""
     start, whole = columns.fixed_usd + mu * columns.fixed_hours, columns.slope_usd + mu * columns.slope_hours
     most = upper_usd + (mu * columns.deadline_hours if mu else 0.0)
@@ -79,7 +80,7 @@ def worthwhile(columns: PhaseColumns, mu: float, upper_usd: float, *, phases: in
     return np.asarray((least < most) & (columns.most_steps > 0))
 
 
-def pair_usd(columns: PhaseColumns, one: Ints, other: Ints) -> Floats:
+def pair_usd(columns: Straight, one: Ints, other: Ints) -> Floats:
     """The least that a plan on both columns costs, in USD, by the linear programme of their lines; inf if too slow."""
     a, b = columns.slope_hours, columns.slope_usd
     room = columns.deadline_hours - columns.fixed_hours[one] - columns.fixed_hours[other]
@@ -99,7 +100,7 @@ def pair_usd(columns: PhaseColumns, one: Ints, other: Ints) -> Floats:
     return np.where((low > high) | equal, np.inf, usd)
 
 
-def pairs_below(columns: PhaseColumns, upper_usd: float) -> tuple[Ints, Floats]:
+def pairs_below(columns: Straight, upper_usd: float) -> tuple[Ints, Floats]:
     """Pairs of columns between which a run can move and which may cost less than `upper_usd`; their bounds in USD.
 
     One of a pair is fast. Worked through a block of rows at a time, so that memory stays within some tens of MB.
@@ -123,7 +124,7 @@ def pairs_below(columns: PhaseColumns, upper_usd: float) -> tuple[Ints, Floats]:
     return np.concatenate(found), np.concatenate(bounds)
 
 
-def triples_below(columns: PhaseColumns, mu: float, upper_usd: float) -> tuple[Ints, Floats]:
+def triples_below(columns: Straight, mu: float, upper_usd: float) -> tuple[Ints, Floats]:
     """Triples of columns between which a run can move and which may cost less than `upper_usd`; their bounds in USD.
 
     The linear programme of three lines has two rows, so its best point either uses two of them, or holds one at its cap
@@ -141,7 +142,7 @@ def triples_below(columns: PhaseColumns, mu: float, upper_usd: float) -> tuple[I
         for price in prices:
             kept &= worthwhile(rest, price, below, phases=2)
         some = np.flatnonzero(kept)
-        pairs = some[pairs_below(_of(rest, some), below)[0]]
+        pairs = some[pairs_below(rest.take(some), below)[0]]
         pairs = pairs[(pairs != capped).all(axis=1)]
         found.append(np.concatenate((pairs, np.full((len(pairs), 1), capped)), axis=1))
     triples = np.unique(np.sort(np.concatenate(found), axis=1), axis=0)
@@ -149,7 +150,7 @@ def triples_below(columns: PhaseColumns, mu: float, upper_usd: float) -> tuple[I
     return triples[usd < upper_usd], usd[usd < upper_usd]
 
 
-def _with_third(columns: PhaseColumns, pairs: Ints, room_usd: Floats) -> Ints:
+def _with_third(columns: Straight, pairs: Ints, room_usd: Floats) -> Ints:
     """Each pair with every further column whose start fits into what is left below the best plan."""
     by_start = np.argsort(columns.fixed_usd, kind="stable")
     count = np.searchsorted(columns.fixed_usd[by_start], room_usd)
@@ -160,7 +161,7 @@ def _with_third(columns: PhaseColumns, pairs: Ints, room_usd: Floats) -> Ints:
     return np.asarray(triples[fits])
 
 
-def _beside(columns: PhaseColumns, capped: int) -> PhaseColumns:
+def _beside(columns: Straight, capped: int) -> Straight:
     """The columns for the work and the time that one column at its cap leaves."""
     left = 1.0 - columns.caps[capped]
     spent = columns.fixed_hours[capped] + columns.slope_hours[capped] * columns.caps[capped]
@@ -173,13 +174,7 @@ def _beside(columns: PhaseColumns, capped: int) -> PhaseColumns:
     )
 
 
-def _of(columns: PhaseColumns, which: Ints) -> PhaseColumns:
-    """Some of the columns, as far as pairs are bounded by them."""
-    names = ("kin", "fixed_usd", "slope_usd", "fixed_hours", "slope_hours", "data_usd", "most_steps", "caps")
-    return replace(columns, table=columns.table.take(which), **{name: getattr(columns, name)[which] for name in names})
-
-
-def triple_usd(columns: PhaseColumns, triples: Ints) -> Floats:
+def triple_usd(columns: Straight, triples: Ints) -> Floats:
     """The least that a plan on all three costs, in USD, by the linear programme of their lines and caps.
 
     Its dual in the price of an hour is concave and piecewise linear, with kinks where two lines tie: the best kink is

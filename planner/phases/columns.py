@@ -21,9 +21,11 @@ one interval, what the least of R^2 / v + R + v / 3 over v = w + d gives. A wind
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
+from functools import cache, lru_cache
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +34,11 @@ from catalog.accelerators import accelerators
 from catalog.owned import OwnedMachine
 from planner.candidates.configurations import Configurations, run_of
 from planner.candidates.gather import Candidates
-from planner.cost.bill import Run, TakeOver
+from planner.candidates.market import Market
+from planner.cost.bill import RUN_ARRAYS, Run, TakeOver
 from planner.cost.checkpoints import checkpoint_gb
 from planner.estimate.chips import PRECISIONS
+from planner.phases.straight import Straight
 from planner.question import Question
 from planner.settings import PlannerSettings
 
@@ -83,6 +87,23 @@ class PhaseColumns:
         return len(self.table)
 
     @property
+    def lines(self) -> Straight:
+        """The straight lines below cost and time."""
+        return Straight(**{each.name: getattr(self, each.name) for each in fields(Straight)})
+
+    def take(self, which: Ints) -> "PhaseColumns":
+        """The columns at these elements; nothing of a column rests on the others."""
+        given: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(PhaseColumns)}
+        given |= {name: given[name][which] for name in _BY_COLUMN}
+        run, windows = self.run, bool(self.windowed.any())
+        ahead = run.takeover
+        taken = None if ahead is None else TakeOver(**{f.name: getattr(ahead, f.name)[which] for f in fields(TakeOver)})
+        given["run"] = Run(**{name: getattr(run, name)[which] for name in RUN_ARRAYS}, takeover=taken)
+        given["table"] = self.table.take(which)
+        given["machine"] = tuple(self.machine[i] for i in which.tolist()) if windows else (None,) * len(which)
+        return PhaseColumns(**given)
+
+    @property
     def intervals(self) -> Floats:
         """Hours of work between checkpoints where there is more work than that; 0 without preemption."""
         hit = self.run.cluster_rate > 0
@@ -104,6 +125,13 @@ class PhaseColumns:
         return self.run.checkpoint_hours
 
 
+#: The fields that are arrays of one element per column.
+_BY_COLUMN = (
+    *("place", "kin", "windowed", "fixed_usd", "slope_usd", "fixed_hours", "slope_hours", "data_usd", "caps"),
+    *("most_steps", "up", "first_usd", "first_hours"),
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Lines:
     """Slopes of expected and of confident hours, and the expected hours that the line may lie above the set-up less."""
@@ -111,6 +139,25 @@ class _Lines:
     wall_hours: Floats
     kept_hours: Floats
     spared_hours: Floats
+
+
+#: Searches for phases, for standbys and for a fallback ask in turn; some plans are made at the same time.
+@lru_cache(maxsize=4)
+def every_column(found: Candidates) -> PhaseColumns:
+    """All of `found.shares` as columns, worked out once."""
+    return phase_columns(found, found.shares)
+
+
+def some_columns(found: Candidates, which: Ints) -> PhaseColumns:
+    """The configurations at these elements of `found.table` as columns."""
+    every = every_column(found)
+    whole = np.flatnonzero(np.isfinite(every.table.bill.hours_kept))
+    if len(whole) == len(found.table) and all(
+        np.array_equal(getattr(every.table, name)[whole], getattr(found.table, name))
+        for name in ("market", "place", "nodes")
+    ):
+        return every.take(whole[which])
+    return phase_columns(found, found.table.take(which))
 
 
 def phase_columns(found: Candidates, table: Configurations) -> PhaseColumns:
@@ -183,9 +230,10 @@ _NEWTON = 12
 
 def _growth(run: Run, run_hours: Floats, restart_hours: float) -> tuple[Floats, Floats]:
     """Wall hours per hour of work, and the hours to take off so that the line lies below every share of the work."""
-    hit = (run.cluster_rate > 0) & (run.work_hours > 0)
-    rate = np.where(hit, run.cluster_rate, 1.0)
-    lost = rate * run.checkpoint_hours
+    growth, spared = np.ones(len(run_hours)), np.zeros(len(run_hours))
+    hit = np.flatnonzero((run.cluster_rate > 0) & (run.work_hours > 0))
+    rate, work, write = run.cluster_rate[hit], run.work_hours[hit], run.checkpoint_hours[hit]
+    lost = rate * write
     y = np.minimum(np.sqrt(2 * lost), 1.0)
     for _ in range(_NEWTON):
         tail = np.exp(-y - lost)
@@ -193,12 +241,12 @@ def _growth(run: Run, run_hours: Floats, restart_hours: float) -> tuple[Floats, 
     with np.errstate(over="ignore", divide="ignore"):
         # A little less than the root is on the safe side.
         least = np.exp(np.minimum(rate * restart_hours, 700.0)) / (1 - y * (1 - 1e-9))
-    interval = np.sqrt(2 * run.checkpoint_hours / rate)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        whole = np.where(run.work_hours > 0, run_hours / run.work_hours, 1.0)
-    saves = hit & (run.work_hours >= interval) & (whole > least)
-    growth = np.where(hit, np.where(saves, whole, least), 1.0)
-    return growth, np.where(saves, (growth - least) * interval, 0.0)
+    interval = np.sqrt(2 * write / rate)
+    whole = run_hours[hit] / work
+    saves = (work >= interval) & (whole > least)
+    growth[hit] = np.where(saves, whole, least)
+    spared[hit] = np.where(saves, (growth[hit] - least) * interval, 0.0)
+    return growth, spared
 
 
 def _least_sigma(whole: Floats, run: Run, settings: PlannerSettings) -> Floats:
@@ -221,30 +269,45 @@ def _least_sigma(whole: Floats, run: Run, settings: PlannerSettings) -> Floats:
 
 def _places(found: Candidates, table: Configurations) -> tuple[Ints, tuple[tuple[str, str], ...]]:
     """The number of each configuration's (provider, region), the same in all markets, and the names by number."""
-    names: dict[tuple[str, str], int] = {}
+    by_market, names = _numbered(found.question.markets)
     place = np.empty(len(table), np.int64)
     for number, market in enumerate(found.question.markets):
         mine = table.market == number
-        numbers = np.array([names.setdefault(each, len(names)) for each in market.columns.regions], np.int64)
-        place[mine] = numbers[market.snapshot.region_index[table.place[mine]]]
-    return place, tuple(names)
+        place[mine] = by_market[number][market.snapshot.region_index[table.place[mine]]]
+    return place, names
+
+
+@lru_cache(maxsize=4)
+def _numbered(markets: tuple[Market, ...]) -> tuple[tuple[Ints, ...], tuple[tuple[str, str], ...]]:
+    """The number of each region of each market, and the names by number."""
+    names: dict[tuple[str, str], int] = {}
+    numbers = tuple(
+        np.array([names.setdefault(each, len(names)) for each in market.columns.regions], np.int64)
+        for market in markets
+    )
+    return numbers, tuple(names)
 
 
 def _kin(found: Candidates, table: Configurations) -> Ints:
     """Configurations between which a run can move: the same software stack, and the same precision as planned."""
     kin = np.empty(len(table), np.int64)
-    stacks = sorted({each.stack for each in accelerators().values()})
     for number, market in enumerate(found.question.markets):
         mine = np.flatnonzero(table.market == number)
         snapshot, estimates = market.snapshot, found.estimated[number].estimates
         shapes = snapshot.shapes
-        stack = np.array([stacks.index(each.stack) for each in shapes.accelerators], np.int64)
+        stack = np.array([_stacks().index(each.stack) for each in shapes.accelerators], np.int64)
         chip = shapes.accelerator[shapes.of_type[snapshot.type_index[table.place[mine]]]]
         kin[mine] = (
             stack[chip] * len(PRECISIONS)
             + np.array([PRECISIONS.index(name) for name in estimates.precisions])[estimates.precision[table.row[mine]]]
         )
     return kin
+
+
+@cache
+def _stacks() -> tuple[str, ...]:
+    """The software stacks that there are, in alphabetical order."""
+    return tuple(sorted({each.stack for each in accelerators().values()}))
 
 
 def _windowed(found: Candidates, table: Configurations) -> tuple[OwnedMachine | None, ...]:

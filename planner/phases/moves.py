@@ -6,6 +6,7 @@ lie, once, as they would be for a run that starts there.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,10 +43,17 @@ def moves(columns: PhaseColumns) -> Moves:
     """The moves between these columns."""
     gb = columns.checkpoint_gb
     here, at = np.unique(columns.place, return_inverse=True)
-    names = [columns.places[int(place)] for place in here]
-    usd = [[egress_tiers(*a, *b).egress_usd(gb) for b in names] for a in names]
     return Moves(
         at=at.reshape(-1).astype(np.int64),
-        usd=np.array(usd).reshape(len(names), len(names)),
+        usd=_between(tuple(columns.places[place] for place in here.tolist()), gb),
         far_hours=gb / columns.settings.move_gbs / 3600.0,
     )
+
+
+#: Jobs of one model, wherever they may run, ask about the same places; an entry is some tens of KB.
+@lru_cache(maxsize=64)
+def _between(names: tuple[tuple[str, str], ...], gb: float) -> Floats:
+    """What the checkpoint's way costs from each of the places to each other."""
+    rates = [[egress_tiers(*a, *b) for b in names] for a in names]
+    usd = {rate: rate.egress_usd(gb) for rate in {each for row in rates for each in row}}
+    return np.array([[usd[rate] for rate in row] for row in rates]).reshape(len(names), len(names))

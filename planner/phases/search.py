@@ -22,11 +22,10 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.configurations import Configurations
 from planner.candidates.gather import Candidates
 from planner.optimise.phases import Lines
 from planner.phases.bounds import fast, hour_price, hour_prices, pairs_below, triples_below, worthwhile
-from planner.phases.columns import PhaseColumns, phase_columns, ranks
+from planner.phases.columns import PhaseColumns, every_column, ranks
 from planner.phases.moves import Moves, moves
 from planner.phases.shares import Found, best_shares
 from planner.phases.wider import MOST_AGAIN, brought_apart, that_move, wider
@@ -36,6 +35,8 @@ Ints = NDArray[np.int64]
 
 #: Columns of least Lagrangian cost among the fast and among all, from which the first pairs are made.
 _FIRST = 6
+#: Prices of an hour, those next to that at the deadline, that are tried again among columns of one kin.
+_MOST_TELLING = 5
 #: Sequences whose shares are looked for together, the most promising first.
 _TOGETHER = 256
 #: What rounding to whole micro-dollars may take from each phase, in USD.
@@ -81,13 +82,17 @@ def search_phases(found: Candidates, most_micros: float) -> Searched:
         most_micros = min(most_micros, np.floor(job.budget_usd * 1e6 * (1 + 1e-15)) + 1)
     if phases < 2 or len(found.shares) < 2:
         return NOTHING_TO_SEARCH
-    every = phase_columns(found, found.shares)
-    mu = hour_price(every)
-    if mu is None or not (fast(every) & (every.most_steps > 0)).any():
+    every = every_column(found)
+    lines = every.lines
+    mu = hour_price(lines)
+    if mu is None or not (fast(lines) & (every.most_steps > 0)).any():
         return NOTHING_TO_SEARCH
     search = _Search(candidates=found, mu=mu, most_micros=most_micros)
-    search.try_first(every)
-    for count in range(2, phases + 1):
+    # Most jobs end here: no column is worth a second phase, whatever that is.
+    if search.worthwhile(every, 2).any():
+        search.try_first(every)
+        search.try_all(every, 2)
+    for count in range(3, phases + 1):
         search.try_all(every, count)
     left = search.open_lines(phases)
     search.try_left_out()
@@ -116,30 +121,50 @@ class _Search:
         """Pairs of the columns that are best at the price of an hour."""
         usd = every.fixed_usd + every.slope_usd + every.data_usd
         weighed = usd + self.mu * (every.fixed_hours + every.slope_hours)
-        quick = np.flatnonzero(fast(every) & (every.most_steps > 0))
-        others = np.flatnonzero(~fast(every) & (every.most_steps > 0))
+        in_time, some = fast(every.lines), every.most_steps > 0
+        quick, others = np.flatnonzero(in_time & some), np.flatnonzero(~in_time & some)
         few = [each[np.argsort(weighed[each], kind="stable")[:_FIRST]] for each in (quick, others)]
-        columns = _taken(self.candidates, np.concatenate(few))
-        self._compare(columns, *pairs_below(columns, self.upper_usd))
+        columns = every.take(np.sort(np.concatenate(few)))
+        self._compare(columns, *pairs_below(columns.lines, self.upper_usd))
 
     def try_all(self, every: PhaseColumns, count: int) -> None:
         """Every sequence of so many columns whose bound lies below the best plan so far."""
-        kept = np.ones(len(every), np.bool_)
-        for price in hour_prices(every, self.mu, self.upper_usd):
-            kept &= worthwhile(every, price, self.upper_usd, phases=count)
-        if kept.sum() < count - 1:
+        kept = self.worthwhile(every, count)
+        if len(kept) < count - 1:
             return
-        columns = _taken(self.candidates, np.flatnonzero(kept))
+        columns = every.take(kept)
         if count == 2:
-            self._compare(columns, *pairs_below(columns, self.upper_usd))
+            self._compare(columns, *pairs_below(columns.lines, self.upper_usd))
             return
-        self._compare(columns, *triples_below(columns, self.mu, self.upper_usd))
+        self._compare(columns, *triples_below(columns.lines, self.mu, self.upper_usd))
         # Own machines may work in one window, and again in a later one.
-        pairs, bounds = pairs_below(columns, self.upper_usd)
+        pairs, bounds = pairs_below(columns.lines, self.upper_usd)
         for again in (0, 1):
             twice = columns.windowed[pairs[:, again]]
             there_and_back = np.stack((pairs[twice, again], pairs[twice, 1 - again], pairs[twice, again]), axis=1)
             self._compare(columns, there_and_back, bounds[twice], ordered=True)
+
+    def worthwhile(self, every: PhaseColumns, count: int) -> Ints:
+        """The columns that some plan of so many phases below the best so far may use; fewer than such plans need: none."""
+        upper, kept = self.upper_usd, np.arange(len(every))
+        # The price at the deadline tells most; the others are tried on what it leaves.
+        left = every.lines
+        prices = sorted(hour_prices(left, self.mu, upper), key=lambda price: abs(price - self.mu))
+        for price in prices:
+            some = worthwhile(left, price, upper, phases=count)
+            kept, left = kept[some], left.take(some)
+            if len(kept) < count - 1:
+                return kept[:0]
+        # Then among those between which a run can move alone.
+        some = np.zeros(len(kept), np.bool_)
+        for kin in np.unique(left.kin).tolist():
+            mine = np.flatnonzero(left.kin == kin)
+            among = left.take(mine)
+            for price in prices[:_MOST_TELLING]:
+                good = worthwhile(among, price, upper, phases=count)
+                mine, among = mine[good], among.take(good)
+            some[mine] = len(mine) >= count - 1
+        return kept[some]
 
     def open_lines(self, phases: int) -> Lines | None:
         """The lines of every column in a set whose bound lies below the best plan, each once."""
@@ -172,7 +197,7 @@ class _Search:
         if not len(sets):
             return
         used, which = np.unique(sets, return_inverse=True)
-        columns = _taken(self.candidates, used, columns.table)
+        columns = columns.take(used)
         rank, moving = ranks(self.candidates, columns), moves(columns)
         sets = which.reshape(sets.shape)
         self.open_.append((columns, sets, bounds, ordered))
@@ -196,10 +221,6 @@ def _keys(columns: PhaseColumns, which: Ints) -> Ints:
     """What tells configurations apart: market, place and nodes."""
     table = columns.table
     return np.stack((table.market[which], table.place[which], table.nodes[which]), axis=1)
-
-
-def _taken(found: Candidates, which: Ints, table: Configurations | None = None) -> PhaseColumns:
-    return phase_columns(found, (found.shares if table is None else table).take(np.sort(which)))
 
 
 def in_order(columns: PhaseColumns, rank: Ints, sets: Ints) -> Ints:

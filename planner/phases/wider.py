@@ -48,7 +48,7 @@ def wider(
     chosen = [np.array(list(product(*(names[column] for column in row)))) for row in sets.tolist()]
     every = at[np.concatenate(chosen)]
     every = np.unique(every if ordered else np.sort(every, axis=1), axis=0)
-    usd = pair_usd(more, every[:, 0], every[:, 1]) if every.shape[1] == 2 else triple_usd(more, every)
+    usd = pair_usd(more.lines, every[:, 0], every[:, 1]) if every.shape[1] == 2 else triple_usd(more.lines, every)
     usd += brought_apart(more, every)
     return more, every[usd < upper_usd], usd[usd < upper_usd]
 

@@ -55,8 +55,8 @@ _FINE, FINE_WEIGHTS = np.polynomial.legendre.leggauss(65)
 FINE_NODES = (1.0 + _FINE) / 2
 #: Deviations of the losses within which slack runs out.
 _DEVIATIONS = 3.5
-#: Pairs evaluated at once: bounds the memory whatever their number.
-_CHUNK = 1024
+#: Pairs evaluated at once: so few that arrays over them stay in the cache of a core.
+_CHUNK = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from planner.spot.net import (
@@ -35,6 +36,7 @@ Floats = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 _TILT = 18.0
+_AT = np.arange(POINTS)
 #: Blocks whose ends are spread evenly, and others whose ends grow by a constant factor: slack may be gone soon.
 _EVEN, _FACTORS = 16, 16
 #: Points by Gauss and Legendre below, inside and above the range of deviations in which runs may or may not be rescued.
@@ -75,61 +77,68 @@ class NetRun:
     switch_hours: float
 
 
-def net_usd(pairs: Pairs, terms: NetTerms, interval_hours: float) -> float:
-    """What a single pair costs at an interval, as `net_run` says, without its spread."""
-    return float(_exact(pairs, terms, interval_hours).legs.usd[0, 0])
-
-
 def net_run(pairs: Pairs, terms: NetTerms, interval_hours: float) -> NetRun:
     """The exact outcome of a single pair at an interval."""
-    exact = _exact(pairs, terms, interval_hours)
-    legs, estimate = exact.legs, exact.estimate
-    spread = Spread(pairs, terms, exact.runs, exact.course, estimate=estimate, shares=exact.shares)
-    return NetRun(
-        usd=float(legs.usd[0, 0]),
-        usd_p95=spread.usd_quantile(P95),
-        hours=spread.mean,
-        hours_kept=spread.quantile(terms.confidence),
-        hours_p95=spread.quantile(P95),
-        spot_hours=float(legs.spot_hours[0, 0]),
-        spot_wall_hours=float(legs.wall_hours[0, 0]),
-        standby_hours=float(legs.standby_hours[0, 0]),
-        switch_probability=float(legs.switch_probability[0, 0]),
-        in_time=float(estimate.in_time[0, 0]),
-        interval_hours=interval_hours,
-        length_hours=interval_hours + float(pairs.checkpoint_hours[0]),
-        changeover_hours=float(pairs.changeover_hours[0]),
-        switch_hours=spread.called_at,
-    )
+    return PricedRun.of(pairs, terms, interval_hours).outcome()
 
 
-class _Exact(NamedTuple):
-    """A pair at an interval: the points of its estimate's error, its segments and how runs fare there, its legs."""
+class PricedRun(NamedTuple):
+    """A single pair priced at an interval: the points of its estimate's error, its segments, how runs fare there, its legs."""
 
+    pairs: Pairs
+    terms: NetTerms
+    interval_hours: float
     shares: Floats
     estimate: Estimate
     runs: Segments
     course: Course
     legs: Legs
 
+    @staticmethod
+    def of(pairs: Pairs, terms: NetTerms, interval_hours: float) -> "PricedRun":
+        """What the pair comes to at the interval."""
+        tried = np.array([[interval_hours]])
+        shares, weights = _points(pairs, terms, tried)
+        estimate = deviations(pairs, terms, tried, shares, weights)
+        whole = Segments.of(pairs, terms, tried, estimate.z)
+        runs = _flat(whole)
+        course = _course(runs, float(pairs.rate[0]), terms)
+        legs = legs_of(
+            pairs,
+            terms,
+            whole,
+            estimate,
+            passed=course.passed[None, None],
+            whole=course.whole[None, None],
+            failed=course.failed[None, None],
+        )
+        return PricedRun(pairs, terms, interval_hours, shares, estimate, runs, course, legs)
 
-def _exact(pairs: Pairs, terms: NetTerms, interval_hours: float) -> _Exact:
-    tried = np.array([[interval_hours]])
-    shares, weights = _points(pairs, terms, tried)
-    estimate = deviations(pairs, terms, tried, shares, weights)
-    whole = Segments.of(pairs, terms, tried, estimate.z)
-    runs = _flat(whole)
-    course = _course(runs, float(pairs.rate[0]), terms)
-    legs = legs_of(
-        pairs,
-        terms,
-        whole,
-        estimate,
-        passed=course.passed[None, None],
-        whole=course.whole[None, None],
-        failed=course.failed[None, None],
-    )
-    return _Exact(shares, estimate, runs, course, legs)
+    @property
+    def usd(self) -> float:
+        """What the pair costs."""
+        return float(self.legs.usd[0, 0])
+
+    def outcome(self) -> NetRun:
+        """The same with its spread."""
+        pairs, terms, legs, estimate = self.pairs, self.terms, self.legs, self.estimate
+        spread = Spread(pairs, terms, self.runs, self.course, estimate=estimate, shares=self.shares)
+        return NetRun(
+            usd=self.usd,
+            usd_p95=spread.usd_quantile(P95),
+            hours=spread.mean,
+            hours_kept=spread.quantile(terms.confidence),
+            hours_p95=spread.quantile(P95),
+            spot_hours=float(legs.spot_hours[0, 0]),
+            spot_wall_hours=float(legs.wall_hours[0, 0]),
+            standby_hours=float(legs.standby_hours[0, 0]),
+            switch_probability=float(legs.switch_probability[0, 0]),
+            in_time=float(estimate.in_time[0, 0]),
+            interval_hours=self.interval_hours,
+            length_hours=self.interval_hours + float(pairs.checkpoint_hours[0]),
+            changeover_hours=float(pairs.changeover_hours[0]),
+            switch_hours=spread.called_at,
+        )
 
 
 def _points(pairs: Pairs, terms: NetTerms, tried: Floats) -> tuple[Floats, Floats]:
@@ -176,34 +185,35 @@ def _course(runs: Segments, rate: float, terms: NetTerms) -> Course:
     largest = np.maximum(runs.slack, runs.slack + (runs.count - 1) * runs.growth)
     largest = np.maximum(np.minimum(largest, _furthest(runs)), 1e-6)
     lattice = largest / (POINTS - 1)
-    at = np.arange(POINTS)
-    untilt = np.exp(_TILT * at / POINTS)
+    untilt = np.exp(_TILT * _AT / POINTS)
     segment = np.log(_segment_transform(runs.length, rate, terms, lattice))
+    powers = _Powers(segment)
     ends = _ends(runs)
-    # The chance that one segment loses more than so many points.
-    exceeded = 1.0 - np.cumsum(np.fft.irfft(np.exp(segment), POINTS) * untilt, axis=1)
     alive = np.zeros((len(lattice), POINTS))
     alive[:, 0] = 1.0
     before, passed, called = alive[:, 0].copy(), np.zeros(len(lattice)), []
     # Where slack does not fall from segment to segment nothing but a failure uses it up.
     falls = bool((runs.growth < 0).any())
-    failing = [_failing(alive, runs.slack / lattice, exceeded) if falls else before]
+    exceeded = _exceeded(np.fft.irfft(np.exp(segment), POINTS) * untilt) if falls else np.zeros((0, 0, 0))
+    rows = np.arange(len(lattice))
+    failing = [_failing(alive, runs.slack / lattice, exceeded, rows) if falls else before]
     for block in range(1, ends.shape[1]):
         count = ends[:, block] - ends[:, block - 1]
         # Only rows with a segment in this block, and somebody left to run it.
         on = np.flatnonzero((count > 0) & (before > _NOBODY))
         now, fails = before.copy(), failing[-1]
         if len(on):
-            some = np.fft.irfft(np.fft.rfft(alive[on]) * np.exp(count[on, None] * segment[on]), POINTS)
+            some = np.fft.irfft(np.fft.rfft(alive[on]) * powers.of(on, count[on]), POINTS)
             # Slack that grows in a block is taken at its middle: losses come anywhere in it.
             last = ends[on, block] - 1 - np.where(runs.growth[on] > 0, (count[on] - 1) / 2, 0.0)
             slack = np.maximum(runs.slack[on] + last * runs.growth[on], -lattice[on])
-            some = np.where(at <= (slack / lattice[on] + 1e-6)[:, None], np.maximum(some, 0.0), 0.0)
+            np.maximum(some, 0.0, out=some)
+            some *= (slack / lattice[on] + 1e-6)[:, None] >= _AT
             now[on] = np.minimum(some @ untilt, before[on])
             alive[on] = some
             if falls:
                 after, fails = runs.slack[on] + ends[on, block] * runs.growth[on], fails.copy()
-                fails[on] = _failing(some * untilt, after / lattice[on], exceeded[on])
+                fails[on] = _failing(some * untilt, after / lattice[on], exceeded, on)
         passed += count * before + (now - before) * (count + 1) / 2
         called.append(before - now)
         failing.append(fails)
@@ -222,17 +232,45 @@ def _course(runs: Segments, rate: float, terms: NetTerms) -> Course:
     )
 
 
+class _Powers:
+    """Transforms of the losses of so many segments, by row, from the logarithm of that of one: blocks repeat the same few."""
+
+    def __init__(self, logarithm: Complex) -> None:
+        self.logarithm = logarithm
+        self.known: dict[tuple[int, float], Complex] = {}
+
+    def of(self, rows: NDArray[np.int64], counts: Floats) -> Complex:
+        """The transforms for so many segments in these rows: [rows, points / 2 + 1]."""
+        asked = list(zip(rows.tolist(), counts.tolist(), strict=True))
+        new = [each for each in asked if each not in self.known]
+        if new:
+            row, count = np.array([each[0] for each in new]), np.array([each[1] for each in new])
+            self.known.update(zip(new, np.exp(count[:, None] * self.logarithm[row]), strict=True))
+        return np.stack([self.known[each] for each in asked])
+
+
 def _furthest(runs: Segments) -> Floats:
     """Losses beyond which there is nothing worth counting, whatever the slack: the mean, twelve deviations, forty losses."""
     each = runs.losses.mean_hours / np.maximum(np.expm1(np.minimum(-runs.losses.log_lossless, 700.0)), 1e-300)
     return runs.count * runs.losses.mean_hours + 12.0 * np.sqrt(runs.count * runs.losses.variance) + 40.0 * each
 
 
-def _failing(alive: Floats, slack: Floats, exceeded: Floats) -> Floats:
-    """The chance that the next segment, whose slack is so many points, loses more than is left of it."""
-    left = np.floor(slack[:, None] + 1e-6) - np.arange(POINTS)
-    chance = np.take_along_axis(exceeded, np.clip(left, 0, POINTS - 1).astype(np.int64), axis=1)
-    return np.asarray((alive * np.where(left < 0, 0.0, chance)).sum(axis=1))
+def _exceeded(mass: Floats) -> Floats:
+    """The chance that one segment loses more than what is left of some slack, along the lattice: windows [rows, slack, points].
+
+    Window w of a row holds it for losses so far of 0, 1, ... points where the slack is 2 `POINTS` - 2 - w of them: none
+    where nothing is left any more, and that of the whole lattice where more is left.
+    """
+    chance = 1.0 - np.cumsum(mass, axis=1)
+    more = np.repeat(chance[:, -1:], POINTS - 1, axis=1)
+    return sliding_window_view(np.concatenate((more, chance[:, ::-1], np.zeros_like(chance)), axis=1), POINTS, axis=1)
+
+
+def _failing(alive: Floats, slack: Floats, exceeded: Floats, rows: NDArray[np.int64]) -> Floats:
+    """The chance, in these rows, that the next segment, whose slack is so many points, loses more than is left of it."""
+    left = np.clip(np.floor(slack + 1e-6), -1, 2 * POINTS - 2).astype(np.int64)
+    chance = exceeded[rows, 2 * POINTS - 2 - left]
+    return np.asarray((alive * chance).sum(axis=1))
 
 
 def _ends(runs: Segments) -> Floats:

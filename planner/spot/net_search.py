@@ -19,9 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from catalog.allowed_time import go_on
 from planner.spot.losses import normal_cdf, segment_losses
 from planner.spot.net import NetTerms, Pairs, cut, deviations, intervals, largest_in_time, outcomes
-from planner.spot.net_exact import NetRun, net_run, net_usd
+from planner.spot.net_exact import NetRun, PricedRun
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,6 +46,8 @@ def _gauss(count: int, within: float) -> _Quadrature:
 
 #: The bound has kinks in the estimate's error where it is wide: all pairs are bounded roughly, those left finely.
 _COARSE, _FINE = _gauss(9, 0.02), _gauss(48, 1e-3)
+#: Runs in blocks of segments may come out below the bound by a part of this, where slack grows within a block.
+_BLOCKS_WITHIN = 0.02
 _BATCH = 256
 _CELLS = 100_000
 _BISECTIONS = 40
@@ -168,11 +171,13 @@ class PairSearch:
 def cheapest_pair(offered: Offered, terms: NetTerms, *, below_usd: float = np.inf) -> PairSearch:
     """The cheapest pair that is in time with the confidence asked and costs less than `below_usd`."""
     spot, standby, bound = _bounded(offered, terms, below_usd)
-    best_usd, best, moments, exactly = below_usd, None, 0, 0
+    best_usd, moments, exactly = below_usd, 0, 0
+    best: tuple[int, int, PricedRun] | None = None
     priced, unpriced = np.zeros((0, len(_DEARER) + len(_ALIKE))), [np.zeros(0)]
     for first in range(0, len(bound), _BATCH):
         if bound[first] >= best_usd:
             break
+        go_on()
         which = np.arange(first, min(first + _BATCH, len(bound)))
         least = np.maximum(bound[which], _least(offered, spot[which], standby[which], terms, _FINE))
         which, least = which[least < best_usd], least[least < best_usd]
@@ -189,14 +194,15 @@ def cheapest_pair(offered: Offered, terms: NetTerms, *, below_usd: float = np.in
             left[i] = False
             if _beaten(figures[i], priced):
                 continue
+            go_on()
             pair, interval = pairs.take(np.array([i])), float(found.interval_hours[i])
-            usd = net_usd(pair, terms, interval)
+            now = PricedRun.of(pair, terms, interval)
             priced, exactly = np.vstack((priced, figures[i])), exactly + 1
-            if usd < best_usd:
-                best_usd, best = usd, (int(pairs.spot[i]), int(pairs.standby[i]), pair, interval)
+            if now.usd < best_usd:
+                best_usd, best = now.usd, (int(pairs.spot[i]), int(pairs.standby[i]), now)
         # Those that cannot be in time have no outcome, and no claim to be best.
         unpriced.append(least[left & np.isfinite(found.usd)])
-    run = None if best is None else _at_its_best(best[2], terms, best[3], best_usd)
+    run = None if best is None else _at_its_best(offered, best[0], best[1], best[2])
     most_usd = below_usd if run is None else run.usd
     open_ = np.concatenate(unpriced)
     open_ = open_[open_ < most_usd]
@@ -210,19 +216,19 @@ def cheapest_pair(offered: Offered, terms: NetTerms, *, below_usd: float = np.in
     )
 
 
-def _at_its_best(pair: Pairs, terms: NetTerms, interval_hours: float, usd: float) -> NetRun:
-    """The pair at the interval that is best exactly, not only by moments; `usd` is what it costs at the one given."""
-    least = usd
+def _at_its_best(offered: Offered, spot: int, standby: int, best: PricedRun) -> NetRun:
+    """The pair at the interval that is best exactly, not only by moments, from the one at which it is priced."""
+    pair, terms, given = best.pairs, best.terms, best.interval_hours
+    at = np.array([spot]), np.array([standby])
     for other in np.unique(intervals(pair)).tolist():
-        if other != interval_hours and (now := _in_time_usd(pair, terms, other)) < least:
-            interval_hours, least = other, now
-    return net_run(pair, terms, interval_hours)
-
-
-def _in_time_usd(pair: Pairs, terms: NetTerms, interval_hours: float) -> float:
-    """What the pair costs at the interval; infinite where it is not in time with the confidence asked."""
-    chance = deviations(pair, terms, np.array([[interval_hours]]), _FINE.nodes, _FINE.weights).in_time[0, 0]
-    return net_usd(pair, terms, interval_hours) if chance >= terms.confidence else np.inf
+        chance = deviations(pair, terms, np.array([[other]]), _FINE.nodes, _FINE.weights).in_time[0, 0]
+        if other == given or chance < terms.confidence:
+            continue
+        if _least(offered, *at, terms, _FINE, interval_hours=other)[0] * (1.0 - _BLOCKS_WITHIN) >= best.usd:
+            continue
+        now = PricedRun.of(pair, terms, other)
+        best = now if now.usd < best.usd else best
+    return best.outcome()
 
 
 def _beaten(figures: Floats, priced: Floats) -> bool:
@@ -292,8 +298,16 @@ def least_usd(offered: Offered, which: Ints, terms: NetTerms) -> Floats:
     return _least(offered, which[:, None], np.arange(len(offered.standbys))[None, :], terms, _COARSE)
 
 
-def _least(offered: Offered, spot: Ints, standby: Ints, terms: NetTerms, quadrature: _Quadrature) -> Floats:
-    """The bound of pairs [...] of spots and standbys, arrays that broadcast."""
+def _least(
+    offered: Offered,
+    spot: Ints,
+    standby: Ints,
+    terms: NetTerms,
+    quadrature: _Quadrature,
+    *,
+    interval_hours: float | None = None,
+) -> Floats:
+    """The bound of pairs [...] of spots and standbys, arrays that broadcast: at the interval given, else at whichever."""
     spots, standbys = offered.spots, offered.standbys
     # [..., z] throughout.
     rate, work, write = (values[spot][..., None] for values in (spots.rate, spots.work_hours, spots.checkpoint_hours))
@@ -304,10 +318,16 @@ def _least(offered: Offered, spot: Ints, standby: Ints, terms: NetTerms, quadrat
     largest = largest_in_time((room - write - changeover)[..., 0], standby_work[..., 0], standby_sigma[..., 0])
     estimate = cut(largest, quadrature.nodes, quadrature.weights)
     factor = np.exp(sigma * estimate.z)
-    best = np.minimum(_best_interval(rate, write), work)
-    losses = segment_losses(best + write, rate, terms.restart_hours, terms.wait_hours)
-    paid = work * losses.paid_hours / best * factor
-    wall = work * (best + write + losses.mean_hours) / best * factor
+    if interval_hours is None:
+        segment = np.minimum(_best_interval(rate, write), work)
+        losses = segment_losses(segment + write, rate, terms.restart_hours, terms.wait_hours)
+        paid = work * losses.paid_hours / segment * factor
+        wall = work * (segment + write + losses.mean_hours) / segment * factor
+    else:
+        count = np.maximum(np.ceil(work * factor / interval_hours - 1e-9), 1.0)
+        segment = work * factor / count
+        losses = segment_losses(segment + write, rate, terms.restart_hours, terms.wait_hours)
+        paid, wall = count * losses.paid_hours, count * (segment + write + losses.mean_hours)
     left = standby_work * np.exp(standby_sigma * estimate.z)
     cut_off = np.maximum(losses.pause_hours - changeover, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):

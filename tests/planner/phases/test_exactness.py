@@ -11,7 +11,7 @@ from catalog.columns import Columns
 from catalog.owned import OwnedMachine
 from planner.job import TrainingJob
 from planner.phases.bounds import pair_usd, triple_usd
-from planner.phases.columns import STEPS, phase_columns
+from planner.phases.columns import STEPS, every_column, phase_columns, some_columns
 from planner.phases.course import Course
 from planner.phases.moves import moves
 from planner.phases.price import priced
@@ -90,6 +90,22 @@ def test_bounds_lie_below_every_plan_that_is_in_time(seed: int) -> None:
         steps = np.diff(np.concatenate((np.zeros((300, 1)), cuts, np.full((300, 1), STEPS)), axis=1), axis=1)
         kept = (steps > 0).all(axis=1)
         plans = priced(lines, moves(lines), sets[kept], steps[kept].astype(np.int64))
-        low = pair_usd(lines, sets[kept][:, 0], sets[kept][:, 1]) if count == 2 else triple_usd(lines, sets[kept])
+        below = lines.lines
+        low = pair_usd(below, sets[kept][:, 0], sets[kept][:, 1]) if count == 2 else triple_usd(below, sets[kept])
         in_time = plans.hours <= lines.deadline_hours
         assert (low[in_time] <= plans.micros[in_time] / 1e6 * (1 + 1e-12) + 1e-5).all()
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("case", [rented_case, booked_case])
+def test_some_of_all_columns_are_what_they_are_by_themselves(case: Case, seed: int) -> None:
+    found = found_for(*case(seed))
+    which = np.flatnonzero(np.random.default_rng(seed).random(len(found.table)) < 0.3)
+    if not len(which):
+        return
+    alone, taken = phase_columns(found, found.table.take(which)), some_columns(found, which)
+    assert taken.machine == alone.machine
+    for name in ("place", "kin", "fixed_usd", "slope_usd", "fixed_hours", "slope_hours", "caps", "most_steps"):
+        np.testing.assert_array_equal(getattr(taken, name), getattr(alone, name))
+    np.testing.assert_array_equal(taken.run.usd_per_node_hour, alone.run.usd_per_node_hour)
+    assert every_column(found) is every_column(found)
