@@ -22,6 +22,8 @@ from catalog.watch_store import WatchStore
 from providers.pace import Pace
 
 LONGEST_WAIT = timedelta(days=7)
+#: What names of channels in Slack begin with that no settings file has: a service with Slack tells them itself.
+TOLD_IN_SLACK = "slack:"
 #: Slack takes one message a second, and short bursts (docs.slack.dev/apis/web-api/rate-limits).
 _PER_SECOND: Mapping[str, int | None] = {"slack": 1, "webhook": None}
 _BURST = 10
@@ -56,10 +58,14 @@ def deliver(
     done = Delivered()
     for old in [each for each in waiting if now - each.created_at > LONGEST_WAIT]:
         _give_up(store, old, done)
-    due = [each for each in waiting if now - each.created_at <= LONGEST_WAIT]
+    due = [each for each in waiting if now - each.created_at <= LONGEST_WAIT and not _told_in_slack(each)]
     if due:
         asyncio.run(_Run(store, channels, patience or Patience(), done).every_channel(due))
     return done
+
+
+def _told_in_slack(each: Notification) -> bool:
+    return each.channel.startswith(TOLD_IN_SLACK)
 
 
 def _give_up(store: WatchStore, old: Notification, done: Delivered) -> None:

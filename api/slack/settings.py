@@ -1,0 +1,157 @@
+"""Slack's settings: secrets from the environment or from files, and where Slack's API is.
+
+Nothing set means no Slack; half of it set is refused by name, so that a service never runs with commands that
+cannot be answered.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from catalog.errors import UnusableInput
+
+PREFIX = "GPUPLAN_SLACK_"
+API_URL = "https://slack.com/api/"
+#: A token is some 60 characters; a file longer than this is another file.
+_LONGEST_SECRET = 4_096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long answers may take to be told. Slack takes five messages by `response_url` within 30 minutes."""
+
+    attempts: int = 4
+    attempt_seconds: float = 10.0
+    first_wait_seconds: float = 1.0
+    longest_wait_seconds: float = 30.0
+    #: A process that holds an answer for longer than this has died.
+    lease_seconds: float = 120.0
+    #: How often to look for what another process has left behind.
+    look_seconds: float = 5.0
+    #: What waits longer after failures than this is given up.
+    longest_hours: float = 2.0
+    #: Slack gives up on a request after 3 s; what the store does not take within this is not waited for.
+    store_seconds: float = 1.2
+    #: What a service that stops grants to answers that are being told.
+    stop_seconds: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackSettings:
+    """What is needed to take part in Slack: the signing secret, and a bot's token or what tokens are got with."""
+
+    signing_secret: str = field(repr=False)
+    bot_token: str = field(repr=False, default="")
+    client_id: str = ""
+    client_secret: str = field(repr=False, default="")
+    redirect_url: str = ""
+    api_url: str = API_URL
+    patience: Patience = Patience()
+
+    @property
+    def installs(self) -> bool:
+        """Whether workspaces install the app themselves, each with a token of its own."""
+        return not self.bot_token
+
+
+class SlackEnvironment(BaseSettings):
+    """`GPUPLAN_SLACK_...` as they are set; each secret may be in a file named by `..._FILE` instead."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, env_ignore_empty=True, extra="ignore")
+
+    signing_secret: SecretStr | None = None
+    signing_secret_file: Path | None = None
+    bot_token: SecretStr | None = None
+    bot_token_file: Path | None = None
+    client_id: str | None = None
+    client_secret: SecretStr | None = None
+    client_secret_file: Path | None = None
+    redirect_url: str | None = None
+    api_url: str | None = None
+
+
+def slack_settings(environment: SlackEnvironment | None = None) -> SlackSettings | None:
+    """Slack's settings, None if there are none. Raises `UnusableInput` at the variable that is missing or wrong."""
+    given = environment or SlackEnvironment()
+    secrets = {name: _secret(given, name) for name in ("signing_secret", "bot_token", "client_secret")}
+    if not any(secrets.values()) and not given.client_id:
+        return None
+    if not secrets["signing_secret"]:
+        raise _missing("signing_secret", "it is in the app's Basic Information, and proves that requests are Slack's")
+    if not secrets["bot_token"] and not (given.client_id and secrets["client_secret"]):
+        name = "client_secret" if given.client_id else "client_id" if secrets["client_secret"] else "bot_token"
+        raise _missing(
+            name, "set the bot's token (xoxb-...), or client id and client secret so that it can be installed"
+        )
+    _refuse_misplaced(secrets)
+    return SlackSettings(
+        signing_secret=secrets["signing_secret"],
+        bot_token=secrets["bot_token"],
+        client_id=given.client_id or "",
+        client_secret=secrets["client_secret"],
+        redirect_url=_address(given.redirect_url, "redirect_url") or "",
+        api_url=_address(given.api_url, "api_url") or API_URL,
+    )
+
+
+def _secret(given: SlackEnvironment, name: str) -> str:
+    """The secret, from its variable or from the file that `..._FILE` names; both at once are refused."""
+    stated: SecretStr | None = getattr(given, name)
+    path: Path | None = getattr(given, f"{name}_file")
+    variable = f"{PREFIX}{name.upper()}"
+    if path is None:
+        text = "" if stated is None else stated.get_secret_value()
+        return _one_line(text, variable)
+    if stated is not None:
+        raise UnusableInput.at(variable, message=f"is set, and so is {variable}_FILE; set one of the two")
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LONGEST_SECRET + 1).decode("ascii")
+    except OSError as error:
+        message = f"cannot read {str(path)!r}: {error.strerror or type(error).__name__}"
+        raise UnusableInput.at(f"{variable}_FILE", message=message) from None
+    except UnicodeDecodeError:
+        raise UnusableInput.at(f"{variable}_FILE", message="holds no secret; accepted: its text alone") from None
+    if not text.strip():
+        raise UnusableInput.at(f"{variable}_FILE", message="names an empty file; accepted: one with the secret in it")
+    return _one_line(text, f"{variable}_FILE")
+
+
+def _one_line(text: str, variable: str) -> str:
+    """The secret without the line's end; what it is instead is never shown."""
+    secret = text.strip()
+    if len(secret) > _LONGEST_SECRET or not secret.isascii() or not secret.isprintable() or " " in secret:
+        raise UnusableInput.at(variable, message="holds no secret; accepted: its text alone, on one line")
+    return secret
+
+
+def _refuse_misplaced(secrets: dict[str, str]) -> None:
+    """The likeliest mistakes: one secret in another's place."""
+    if secrets["signing_secret"].startswith("xox"):
+        raise _wrong("signing_secret", "is a token; accepted: the signing secret of the app's Basic Information")
+    if secrets["bot_token"] and not secrets["bot_token"].startswith("xoxb-"):
+        raise _wrong("bot_token", "is no bot token; accepted: one that begins with xoxb-")
+
+
+def _missing(name: str, why: str) -> UnusableInput:
+    return _wrong(name, f"is missing; {why}")
+
+
+def _wrong(name: str, message: str) -> UnusableInput:
+    return UnusableInput.at(f"{PREFIX}{name.upper()}", message=message)
+
+
+def _address(text: str | None, name: str) -> str | None:
+    if text is None:
+        return None
+    try:
+        parts = urlsplit(text.strip())
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or not text.isprintable():
+        raise _wrong(name, "is no web address; accepted: https://host/path, or http:// for a local server")
+    return text.strip()

@@ -1,0 +1,415 @@
+"""A local server that plays Slack: it signs what it sends to a service, and takes what the real SDK sends back.
+
+It holds messages to Block Kit's limits as Slack does, keeps every message with where it was seen, takes five messages
+at a `response_url`, and may be down, slow, or out of patience.
+"""
+
+import hashlib
+import hmac
+import itertools
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+
+import httpx
+
+from tests.clouds.server import CloudServer, Reply, Request
+
+SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
+TOKEN = "xoxb-1-2-abcdefghijklmnopqrstuvwx"
+TEAM, USER, CHANNEL = "T0123ABCD", "U0123ABCD", "C0123ABCD"
+
+#: docs.slack.dev/reference/block-kit/blocks: the blocks that messages may have.
+_OF_MESSAGES = {"header", "section", "context", "actions", "divider", "rich_text", "table", "image", "markdown"}
+_OF_FORMS = {"input", "section", "context", "divider", "header", "rich_text", "actions"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A message as people see it: `how` it came, in which channel, for whom (None: everybody there)."""
+
+    how: str
+    channel: str
+    only_for: str | None
+    body: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """All the words of the blocks, and of nothing else."""
+        return "\n".join(texts(self.body.get("blocks") or []))
+
+    @property
+    def buttons(self) -> dict[str, dict[str, Any]]:
+        """Buttons and menus by their action."""
+        rows = [block["elements"] for block in self.body["blocks"] if block["type"] == "actions"]
+        return {each["action_id"]: each for each in itertools.chain(*rows)}
+
+
+@dataclass(slots=True)
+class Slack:
+    """One workspace of Slack, and the service that it calls."""
+
+    server: CloudServer = field(init=False)
+    members_of: set[str] = field(default_factory=lambda: {CHANNEL})
+    seen: list[Seen] = field(default_factory=list)
+    views: list[dict[str, Any]] = field(default_factory=list)
+    files: dict[str, dict[str, Any]] = field(default_factory=dict)
+    uploaded: dict[str, bytes] = field(default_factory=dict)
+    shared: list[tuple[str, str]] = field(default_factory=list)
+    takes_tables: bool = True
+    _left: dict[str, int] = field(default_factory=dict)
+    _ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.server = CloudServer(self.take)
+
+    @property
+    def api_url(self) -> str:
+        return f"{self.server.url}/api/"
+
+    @contextmanager
+    def running(self) -> Iterator["Slack"]:
+        with self.server.running():
+            yield self
+
+    def forget(self) -> None:
+        """As it was at first: nothing seen, nothing broken."""
+        self.seen, self.views, self.shared = [], [], []
+        self.members_of, self.takes_tables = {CHANNEL}, True
+        self.server.faults, self.server.requests = [], []
+
+    def wait_for(self, count: int, *, seconds: float = 20.0) -> list[Seen]:
+        """The messages, once there are so many."""
+        until = time.monotonic() + seconds
+        while len(self.seen) < count:
+            if time.monotonic() > until:
+                raise AssertionError(f"{len(self.seen)} of {count} messages came: {[each.text for each in self.seen]}")
+            time.sleep(0.01)
+        return self.seen
+
+    # What Slack sends.
+
+    def response_url(self, times: int = 5) -> str:
+        key = f"r{next(self._ids)}"
+        self._left[key] = times
+        return f"{self.server.url}/commands/{TEAM}/{key}"
+
+    def command(self, text: str, *, team: str = TEAM, user: str = USER, channel: str = CHANNEL, **more: str) -> bytes:
+        """The body of `/gpuplan text`."""
+        fields = {
+            "token": "legacy",
+            "team_id": team,
+            "team_domain": "acme",
+            "channel_id": channel,
+            "channel_name": "ml",
+            "user_id": user,
+            "user_name": "ann",
+            "command": "/gpuplan",
+            "text": text,
+            "api_app_id": "A0123ABCD",
+            "response_url": self.response_url(),
+            "trigger_id": f"{next(self._ids)}.{time.time_ns()}",
+        }
+        return urlencode(fields | more).encode()
+
+    def click(self, message: Seen, action: str, *, choice: str = "", value: str = "") -> bytes:
+        """The body of a click on a button of a message, or of a choice in its menu."""
+        element = message.buttons[action]
+        chosen: dict[str, Any] = {"type": element["type"], "action_id": action, "block_id": "b"}
+        if choice:
+            options = {each["value"].partition(":")[0]: each for each in element["options"]}
+            chosen["selected_option"] = options[choice]
+        else:
+            chosen["value"] = value or element["value"]
+        payload = {
+            "type": "block_actions",
+            "user": {"id": USER, "username": "ann", "team_id": TEAM},
+            "team": {"id": TEAM, "domain": "acme"},
+            "channel": {"id": CHANNEL, "name": "ml"},
+            "response_url": self.response_url(),
+            "trigger_id": f"{next(self._ids)}.{time.time_ns()}",
+            "actions": [chosen],
+        }
+        return urlencode({"payload": json.dumps(payload)}).encode()
+
+    def submission(self, view: dict[str, Any], filled: dict[str, Any]) -> bytes:
+        """The body of a form that was filled in: text, one choice, or a list of choices by block."""
+        values = {
+            block["block_id"]: {block["element"]["action_id"]: _state(block["element"], filled.get(block["block_id"]))}
+            for block in view["blocks"]
+        }
+        payload = {
+            "type": "view_submission",
+            "team": {"id": TEAM, "domain": "acme"},
+            "user": {"id": USER, "username": "ann", "team_id": TEAM},
+            "trigger_id": f"{next(self._ids)}.{time.time_ns()}",
+            "view": {
+                "id": "V1",
+                "type": "modal",
+                "callback_id": view["callback_id"],
+                "private_metadata": view["private_metadata"],
+                "state": {"values": values},
+                "hash": "h",
+            },
+        }
+        return urlencode({"payload": json.dumps(payload)}).encode()
+
+    def send(
+        self,
+        service: httpx.Client,
+        body: bytes,
+        *,
+        path: str = "/slack/commands",
+        at: float | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> httpx.Response:
+        """Sends a signed request, as of `at` (seconds since 1970; default: now)."""
+        return service.post(path, content=body, headers=signed(body, at=at) | (headers or {}))
+
+    # What Slack takes.
+
+    def take(self, request: Request) -> Reply:
+        if request.path.startswith("/commands/"):
+            return self._take_response(request)
+        if request.path.startswith("/upload/"):
+            with self._lock:
+                self.uploaded[request.path.rpartition("/")[2]] = request.body
+            return Reply(body=b"OK", content_type="text/plain")
+        method = request.path.removeprefix("/api/")
+        found: dict[str, Any] = _given(request)
+        if method != "oauth.v2.access" and request.headers.get("authorization") != f"Bearer {TOKEN}":
+            return _said(error="invalid_auth")
+        answer: Callable[[dict[str, Any]], Reply] | None = getattr(self, "_" + method.replace(".", "_"), None)
+        return _said(error="unknown_method") if answer is None else answer(found)
+
+    def _take_response(self, request: Request) -> Reply:
+        key = request.path.rpartition("/")[2]
+        with self._lock:
+            left = self._left.get(key, 0)
+            self._left[key] = left - 1
+        if left <= 0:
+            return Reply(status=404, body=b"used_url", content_type="text/plain")
+        body = json.loads(request.body)
+        if problem := self._problem(body):
+            return Reply(status=400, body=problem.encode(), content_type="text/plain")
+        public = body.get("response_type") == "in_channel"
+        self._see("response_url", CHANNEL, None if public else USER, body)
+        return Reply(body=b"ok", content_type="text/plain")
+
+    def _chat_postMessage(self, found: dict[str, Any]) -> Reply:  # noqa: N802
+        return self._post(found, "chat.postMessage", None)
+
+    def _chat_postEphemeral(self, found: dict[str, Any]) -> Reply:  # noqa: N802
+        return self._post(found, "chat.postEphemeral", found["user"])
+
+    def _post(self, found: dict[str, Any], how: str, only_for: str | None) -> Reply:
+        channel = found["channel"]
+        if not channel.startswith("U") and channel not in self.members_of:
+            return _said(error="not_in_channel")
+        if problem := self._problem(found):
+            return _said(error=problem)
+        self._see(how, channel, only_for, found)
+        return _said(ts="1.1", channel=channel)
+
+    def _see(self, how: str, channel: str, only_for: str | None, body: dict[str, Any]) -> None:
+        with self._lock:
+            self.seen.append(Seen(how=how, channel=channel, only_for=only_for, body=body))
+
+    def _problem(self, body: dict[str, Any]) -> str:
+        blocks = body.get("blocks") or []
+        if not self.takes_tables and any(each["type"] == "table" for each in blocks):
+            return "invalid_blocks"
+        return "; ".join(faults_of_blocks(blocks, _OF_MESSAGES))
+
+    def _views_open(self, found: dict[str, Any]) -> Reply:
+        view = found["view"]
+        problems = faults_of_form(view)
+        if problems:
+            return _said(error="invalid_arguments", response_metadata={"messages": problems})
+        self.views.append(view)
+        return _said(view={"id": "V1"})
+
+    def _conversations_open(self, found: dict[str, Any]) -> Reply:
+        return _said(channel={"id": f"D{found['users'][1:]}"})
+
+    def _files_getUploadURLExternal(self, found: dict[str, Any]) -> Reply:  # noqa: N802
+        file_id = f"F{next(self._ids):08d}"
+        self.files[file_id] = found
+        return _said(file_id=file_id, upload_url=f"{self.server.url}/upload/{file_id}")
+
+    def _files_completeUploadExternal(self, found: dict[str, Any]) -> Reply:  # noqa: N802
+        for each in found["files"]:
+            self.shared.append((found["channel_id"], each["id"]))
+        return _said(files=[{"id": each["id"], "title": each["title"]} for each in found["files"]])
+
+    def _files_info(self, found: dict[str, Any]) -> Reply:
+        file = self.files.get(found["file"])
+        return _said(error="file_not_found") if file is None else _said(**file)
+
+    def _auth_test(self, _: dict[str, Any]) -> Reply:
+        return _said(team_id=TEAM, user_id="UBOT", bot_id="B1", url="https://acme.slack.com/")
+
+    def _oauth_v2_access(self, found: dict[str, Any]) -> Reply:
+        if found.get("code") != "good":
+            return _said(error="invalid_code")
+        return _said(
+            access_token=TOKEN,
+            token_type="bot",
+            scope="commands,chat:write",
+            bot_user_id="UBOT",
+            app_id="A0123ABCD",
+            team={"id": TEAM, "name": "Acme"},
+            enterprise=None,
+            is_enterprise_install=False,
+            authed_user={"id": USER},
+        )
+
+
+def signed(body: bytes, *, secret: str = SECRET, at: float | None = None) -> dict[str, str]:
+    """The headers under which Slack sends a body."""
+    stamp = str(int(time.time() if at is None else at))
+    digest = hmac.new(secret.encode(), b"v0:" + stamp.encode() + b":" + body, hashlib.sha256).hexdigest()
+    return {
+        "Content-Type": "application/x-www-form-urlencoded",
+        "X-Slack-Request-Timestamp": stamp,
+        "X-Slack-Signature": f"v0={digest}",
+    }
+
+
+def texts(node: Any) -> Iterator[str]:
+    """Every text that is shown of a block, in order."""
+    if isinstance(node, dict):
+        if isinstance(node.get("text"), str):
+            yield node["text"]
+        for value in node.values():
+            yield from texts(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from texts(value)
+
+
+def markup(node: Any) -> Iterator[str]:
+    """Every text that Slack would read as its markup."""
+    if isinstance(node, dict):
+        if node.get("type") in {"mrkdwn", "markdown"}:
+            yield node["text"]
+        for value in node.values():
+            yield from markup(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from markup(value)
+
+
+def faults_of_blocks(blocks: list[dict[str, Any]], known: set[str]) -> list[str]:
+    """What Slack would refuse in blocks, in its own terms."""
+    found = ["invalid_blocks: too many"] if len(blocks) > (100 if known is _OF_FORMS else 50) else []
+    found += [f"invalid_blocks: {each['type']}" for each in blocks if each["type"] not in known]
+    if sum(each["type"] == "table" for each in blocks) > 1:
+        found.append("invalid_attachments: only_one_table_allowed")
+    for block in blocks:
+        found += [f"invalid_blocks: {block['type']}: {what}" for what in _LIMITS.get(block["type"], _no_limits)(block)]
+    return found
+
+
+def faults_of_form(view: dict[str, Any]) -> list[str]:
+    """What Slack would refuse in a form."""
+    found = faults_of_blocks(view["blocks"], _OF_FORMS)
+    for name in ("title", "submit", "close"):
+        found += _text(view[name], 24)
+    if len(view["private_metadata"]) > 3000:
+        found.append("private_metadata")
+    ids = [block["block_id"] for block in view["blocks"]]
+    return found + (["block_id twice"] if len(ids) != len(set(ids)) else [])
+
+
+def _text(found: dict[str, Any], longest: int) -> list[str]:
+    return [] if 0 < len(found["text"]) <= longest else [f"a text of {len(found['text'])}, at most {longest}"]
+
+
+def _of_section(block: dict[str, Any]) -> list[str]:
+    found = _text(block["text"], 3000) if "text" in block else []
+    fields = block.get("fields") or []
+    found += [] if len(fields) <= 10 else ["fields"]
+    return found + [what for each in fields for what in _text(each, 2000)]
+
+
+def _of_table(block: dict[str, Any]) -> list[str]:
+    rows = block["rows"]
+    found = [] if 0 < len(rows) <= 100 and all(0 < len(row) <= 20 for row in rows) else ["rows or cells"]
+    cells = [cell for row in rows for cell in row]
+    found += [] if all(cell["type"] in {"raw_text", "rich_text"} and cell["text"] for cell in cells) else ["cells"]
+    return found + ([] if sum(len(cell["text"]) for cell in cells) <= 10_000 else ["too much text"])
+
+
+def _of_actions(block: dict[str, Any]) -> list[str]:
+    elements = block["elements"]
+    found = [] if 0 < len(elements) <= 25 else ["elements"]
+    for each in elements:
+        found += _of_element(each)
+    return found
+
+
+def _of_element(each: dict[str, Any]) -> list[str]:
+    found = [] if len(each["action_id"]) <= 255 else ["action_id"]
+    if each["type"] == "button":
+        found += [*_text(each["text"], 75), *([] if len(each["value"]) <= 2000 else ["value"])]
+    if "placeholder" in each:
+        found += _text(each["placeholder"], 150)
+    groups = each.get("option_groups") or [{"options": each["options"]}] if "select" in each["type"] else []
+    for group in groups:
+        found += _text(group["label"], 75) if "label" in group else []
+        found += [] if 0 < len(group["options"]) <= 100 else ["options"]
+        for option in group["options"]:
+            found += [*_text(option["text"], 75), *([] if len(option["value"]) <= 150 else ["option value"])]
+    return found
+
+
+def _of_input(block: dict[str, Any]) -> list[str]:
+    return [*_text(block["label"], 2000), *_of_element(block["element"])]
+
+
+def _no_limits(_: dict[str, Any]) -> list[str]:
+    return []
+
+
+_LIMITS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
+    "header": lambda block: _text(block["text"], 150),
+    "section": _of_section,
+    "context": lambda block: [] if 0 < len(block["elements"]) <= 10 else ["elements"],
+    "actions": _of_actions,
+    "table": _of_table,
+    "input": _of_input,
+}
+
+
+def _state(element: dict[str, Any], value: Any) -> dict[str, Any]:
+    kind = element["type"]
+    if kind == "plain_text_input":
+        return {"type": kind, "value": value}
+    if kind == "multi_static_select":
+        return {"type": kind, "selected_options": [{"value": each} for each in value or ()]}
+    return {"type": kind, "selected_option": None if value is None else {"value": value}}
+
+
+def _given(request: Request) -> dict[str, Any]:
+    """The arguments of a method, however the SDK wrote them."""
+    if request.headers.get("content-type", "").startswith("application/json"):
+        found: dict[str, Any] = json.loads(request.body)
+        return found
+    form = parse_qs(request.body.decode()) | request.query
+    given: dict[str, Any] = {name: values[0] for name, values in form.items()}
+    for name in ("blocks", "view", "files"):
+        if isinstance(given.get(name), str):
+            given[name] = json.loads(given[name])
+    return given
+
+
+def _said(*, error: str = "", **more: Any) -> Reply:
+    said = {"ok": False, "error": error} if error else {"ok": True}
+    return Reply(body=json.dumps(said | more).encode())
