@@ -1,0 +1,74 @@
+"""Prices as steps: gaps stay gaps, marks say their figures, and many changes are reached as one."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from api.web.charts.drawing import Axis
+from api.web.charts.steps import MOST_LINES, MOST_MARKS, Step, StepLine, steps_chart
+
+BEGIN = datetime(2026, 11, 1, tzinfo=UTC)
+UP = Axis(title="USD per hour", write=lambda value: f"${value:g}", zero=True)
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def step(first: int, last: int, value: float) -> Step:
+    return Step(
+        starts=BEGIN + timedelta(hours=first),
+        ends=BEGIN + timedelta(hours=last),
+        value=value,
+        title=f"{value} at {first}",
+    )
+
+
+def drawn(*lines: StepLine) -> list[ET.Element]:
+    return list(ET.fromstring(f"<both>{steps_chart('prices', lines, UP)}</both>"))
+
+
+def a_line(name: str, *steps: Step, href: str | None = "/prices?x=1&y=2") -> StepLine:
+    return StepLine(name=name, steps=steps, title=f"all of {name}", href=href)
+
+
+def test_a_price_holds_until_the_next_and_a_gap_is_not_drawn_over() -> None:
+    wide, narrow = drawn(a_line("a", step(0, 2, 5), step(2, 4, 7), step(6, 9, 5)))
+    for svg in (wide, narrow):
+        [path] = svg.findall("path")
+        course = path.attrib["d"]
+        assert (course.count("M"), course.count("V"), course.count("H")) == (2, 1, 3)
+
+
+def test_each_change_is_reached_says_its_figures_and_leads_on() -> None:
+    wide, _ = drawn(a_line("a", step(0, 2, 5), step(2, 4, 7)))
+    links = wide.findall("a")
+    assert [link.attrib["aria-label"] for link in links] == ["5 at 0", "7 at 2"]
+    assert {link.attrib["href"] for link in links} == {"/prices?x=1&y=2"}
+    assert [link.findtext("title") for link in links] == ["5 at 0", "7 at 2"]
+
+
+def test_a_line_with_many_changes_is_reached_as_a_whole() -> None:
+    many = [step(hour, hour + 1, hour % 7 + 1) for hour in range(MOST_MARKS + 1)]
+    wide, _ = drawn(a_line("a", *many), a_line("b", step(0, 9, 2), href=None))
+    assert [link.attrib["aria-label"] for link in wide.findall("a")] == ["all of a"]
+    assert [group.attrib["aria-label"] for group in wide.findall("g[@tabindex='0']")] == ["all of b"]
+
+
+def test_lines_are_told_apart_by_letters_that_never_lie_on_each_other() -> None:
+    wide, _ = drawn(*(a_line(str(number), step(0, 9, 5)) for number in range(MOST_LINES)))
+    letters = [each for each in wide.findall("text") if each.get("class") == "strong"]
+    assert [each.text for each in letters] == ["A", "B", "C", "D", "E", "F"]
+    heights = [float(each.attrib["y"]) for each in letters]
+    assert min(second - first for first, second in pairwise(heights)) >= 12
+    assert len({path.attrib["class"] for path in wide.findall("path")}) == MOST_LINES
+
+
+def test_one_moment_and_one_price_can_be_drawn() -> None:
+    assert len(drawn(a_line("a", step(0, 0, 0.0)))) == 2
+
+
+def test_what_cannot_be_told_apart_or_has_nothing_to_show_is_refused() -> None:
+    with pytest.raises(ValueError, match="at most 6"):
+        drawn(*(a_line(str(number), step(0, 9, 5)) for number in range(MOST_LINES + 1)))
+    with pytest.raises(ValueError, match="at least one"):
+        drawn(a_line("a"))

@@ -1,0 +1,75 @@
+"""A history as the page shows it: cut to the span that is looked at, with ranges weighed by time."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from api.web.price_view import Stretch, courses, median_over_time
+
+DAY = timedelta(days=1)
+BEGIN = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def row(usd: str, first: int, last: int | None, *, region: str = "us-east-1", vanished: bool = False) -> dict[str, Any]:
+    return {
+        "provider": "aws",
+        "region": region,
+        "zone": "",
+        "instance_type": "p5.48xlarge",
+        "price_kind": "on_demand",
+        "usd_per_hour": usd,
+        "from": (BEGIN + first * DAY).isoformat(),
+        "until": None if last is None else (BEGIN + last * DAY).isoformat(),
+        "vanished": vanished,
+    }
+
+
+def test_an_offer_has_its_range_its_changes_and_its_last_price() -> None:
+    [course] = courses(
+        [row("10.00", 0, 6), row("30.00", 6, 8), row("20.00", 8, None)], begin=None, end=BEGIN + 10 * DAY
+    )
+    assert (course.lowest, course.median, course.highest, course.now, course.changes) == (10, 10, 30, 20, 2)
+    assert (course.place, course.kind) == ("aws us-east-1", "on demand")
+
+
+def test_what_lies_outside_the_span_is_cut_off() -> None:
+    rows = [row("10.00", 0, 4), row("30.00", 4, 8), row("20.00", 8, None)]
+    [course] = courses(rows, begin=BEGIN + 5 * DAY, end=BEGIN + 7 * DAY)
+    assert [(each.usd, each.starts, each.ends) for each in course.stretches] == [(30, BEGIN + 5 * DAY, BEGIN + 7 * DAY)]
+    assert course.now == 30
+    assert courses(rows[:1], begin=BEGIN + 5 * DAY, end=BEGIN + 7 * DAY) == []
+
+
+def test_what_vanished_has_no_last_price_and_comes_after_the_rest() -> None:
+    gone = row("1.00", 0, 3, region="eu-west-1", vanished=True)
+    found = courses([gone, row("9.00", 0, None)], begin=None, end=BEGIN + 10 * DAY)
+    assert [(each.place, each.now) for each in found] == [("aws us-east-1", 9), ("aws eu-west-1", None)]
+
+
+def test_prices_that_held_no_time_have_a_plain_median() -> None:
+    [course] = courses([row("5.00", 0, None)], begin=None, end=BEGIN)
+    assert (course.lowest, course.median, course.highest, course.now) == (5, 5, 5, 5)
+
+
+@given(st.lists(st.tuples(st.integers(1, 100), st.integers(0, 50)), min_size=1, max_size=12))
+@settings(deadline=None, max_examples=60)
+def test_the_median_leaves_no_more_than_half_of_the_time_on_either_side(parts: list[tuple[int, int]]) -> None:
+    stretches, at = [], BEGIN
+    for usd, days in parts:
+        stretches.append(Stretch(starts=at, ends=at + days * DAY, usd=float(usd), vanished=False, row={}))
+        at += days * DAY
+    median = median_over_time(stretches)
+    days_of = [days for _, days in parts] if any(days for _, days in parts) else [1] * len(parts)
+    half = sum(days_of) / 2
+    assert sum(days for (usd, _), days in zip(parts, days_of, strict=True) if usd < median) <= half
+    assert sum(days for (usd, _), days in zip(parts, days_of, strict=True) if usd > median) <= half
+    assert median in {float(usd) for usd, _ in parts}
+
+
+@pytest.mark.parametrize("end", [BEGIN, BEGIN + DAY / 2])
+def test_a_span_that_ends_before_a_price_does_not_show_it(end: datetime) -> None:
+    found = courses([row("5.00", 1, None)], begin=None, end=end)
+    assert found == []
