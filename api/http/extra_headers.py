@@ -6,6 +6,8 @@ from fastapi import Request
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.identity.who import LOCAL
+
 _KEY = "gpuplan.extra_headers"
 #: Nothing from elsewhere, for answers that are no page and say nothing themselves.
 _STRICT = "default-src 'none'; frame-ancestors 'none'"
@@ -37,6 +39,16 @@ class ExtraHeaders:
                     headers["Content-Security-Policy"] = _STRICT
                 for name, value in extra.items():
                     headers.setdefault(name, value)
+                if _of_somebody(scope):
+                    # What was given to one who showed a key is for nobody's cache, least of all a page on a shared screen.
+                    headers.setdefault("Cache-Control", "no-store")
+                    if headers.get("content-type", "").startswith("text/html"):
+                        headers["Cache-Control"] = "no-store"
             await send(message)
 
         await self.app(scope, receive, send_more)
+
+
+def _of_somebody(scope: Scope) -> bool:
+    identity = scope.get("state", {}).get("identity")
+    return identity is not None and identity is not LOCAL

@@ -1,0 +1,184 @@
+"""Tokens of an issuer: only those that it signed for this service, and that hold now, say who asks."""
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import api.identity.oidc as oidc
+from api.identity.oidc import IssuerDown, NotAccepted
+from api.identity.settings import OidcSettings
+from catalog.errors import UnusableInput
+from tests.api.identity.issuer_for_tests import AUDIENCE, Issuer, issuing, public_pem
+
+
+@pytest.fixture
+def issuer() -> Iterator[Issuer]:
+    with issuing() as found:
+        yield found
+
+
+def settings(issuer: Issuer, **more: Any) -> OidcSettings:
+    usual: dict[str, Any] = {
+        "issuer": issuer.url,
+        "audience": AUDIENCE,
+        "scopes_claim": "scope",
+        "scopes": {"gpuplan:plan": "plan", "gpuplan:admin": "admin"},
+    }
+    return OidcSettings(**usual | more)
+
+
+@pytest.fixture
+def door(issuer: Issuer) -> Iterator[oidc.Issuer]:
+    found = oidc.Issuer(settings(issuer))
+    yield found
+    found.close()
+
+
+def test_a_token_says_who_asks_and_what_they_may(issuer: Issuer, door: oidc.Issuer) -> None:
+    identity, until = door.identity(issuer.token(email="ada@example.com"))
+    assert (identity.id, identity.name, identity.via) == ("oidc:ada", "ada@example.com", "oidc")
+    assert identity.scopes == {"read", "plan"}
+    assert 290 < until - time.time() <= 301
+
+
+@pytest.mark.parametrize(
+    ("claim", "value", "path"),
+    [
+        ("groups", ["others", "gpuplan:admin"], "groups"),
+        ("realm_access", {"roles": ["gpuplan:admin"]}, "realm_access.roles"),
+        ("https://example.com/roles", "x gpuplan:admin", "https://example.com/roles"),
+    ],
+)
+def test_scopes_come_from_the_claim_that_is_named(issuer: Issuer, claim: str, value: object, path: str) -> None:
+    door = oidc.Issuer(settings(issuer, scopes_claim=path))
+    identity, _ = door.identity(issuer.token(**{claim: value}))
+    assert "admin" in identity.scopes
+    nobody, _ = door.identity(issuer.token(**{claim: {"odd": 1}}))
+    assert not nobody.scopes
+    door.close()
+
+
+def by_hand(header: dict[str, Any], claims: dict[str, Any], secret: bytes | None) -> str:
+    """A token that no library would make."""
+    parts = [base64.urlsafe_b64encode(json.dumps(each).encode()).rstrip(b"=") for each in (header, claims)]
+    signed = b".".join(parts)
+    signature = b"" if secret is None else hmac.new(secret, signed, hashlib.sha256).digest()
+    return (signed + b"." + base64.urlsafe_b64encode(signature).rstrip(b"=")).decode()
+
+
+def taken(door: oidc.Issuer, token: str) -> bool:
+    try:
+        door.identity(token)
+    except NotAccepted:
+        return False
+    return True
+
+
+def test_no_forged_or_foreign_token_is_taken(issuer: Issuer, door: oidc.Issuer) -> None:
+    now = int(time.time())
+    claims = {"iss": issuer.url, "aud": AUDIENCE, "sub": "eve", "exp": now + 300, "scope": "gpuplan:admin"}
+    good = issuer.token()
+    forged = {
+        "unsigned": by_hand({"alg": "none"}, claims, None),
+        "unsigned in other letters": by_hand({"alg": "nOnE", "kid": "first"}, claims, None),
+        "signed with the public key as a secret": by_hand(
+            {"alg": "HS256", "kid": "first"}, claims, public_pem("first")
+        ),
+        "signed by another": issuer.token(signed_by="second"),
+        "of an unknown key": issuer.token(kid="nobody"),
+        "for another audience": issuer.token(aud="somebody-else"),
+        "for no audience": issuer.token(aud=None),
+        "by another issuer": issuer.token(iss="https://elsewhere.example"),
+        "expired": issuer.token(exp=now - 60),
+        "without an end": issuer.token(exp=None),
+        "not yet": issuer.token(nbf=now + 300),
+        "of nobody": issuer.token(sub=None),
+        "of another algorithm": issuer.token(algorithm="PS256"),
+        "changed": good[:-8] + ("AAAAAAAA" if not good.endswith("AAAAAAAA") else "BBBBBBBB"),
+        "no token": "a.b.c",
+        "with a key of its own": by_hand({"alg": "RS256", "jwk": {"kty": "oct", "k": "eA"}}, claims, b"x"),
+        "huge": issuer.token(filler="x" * 20_000),
+        "deep": f"{base64.urlsafe_b64encode(b'[' * 9000).decode()}.e30.e30",
+    }
+    assert [name for name, token in forged.items() if taken(door, token)] == []
+    assert taken(door, good)
+
+
+def test_clocks_may_differ_a_little(issuer: Issuer, door: oidc.Issuer) -> None:
+    now = int(time.time())
+    assert door.identity(issuer.token(exp=now - 10))
+    assert door.identity(issuer.token(nbf=now + 10, iat=now + 10))
+
+
+def test_keys_are_kept_and_unknown_ones_asked_for_now_and_then(
+    issuer: Issuer, door: oidc.Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(5):
+        door.identity(issuer.token())
+    assert issuer.asked == ["/.well-known/openid-configuration", "/keys"]
+    for _ in range(20):
+        with pytest.raises(NotAccepted):
+            door.identity(issuer.token(kid="made-up"))
+    assert len(issuer.asked) == 2
+    # The issuer now signs with another key: taken as soon as it may be asked again.
+    issuer.shown = ["second"]
+    monkeypatch.setattr(oidc, "ASK_AGAIN_SECONDS", 0.0)
+    assert door.identity(issuer.token(kid="second", signed_by="second"))
+    with pytest.raises(NotAccepted):
+        door.identity(issuer.token())
+
+
+def test_an_issuer_that_is_down_is_said_and_known_keys_go_on(
+    issuer: Issuer, door: oidc.Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(oidc, "ASK_AGAIN_SECONDS", 0.0)
+    issuer.down = True
+    with pytest.raises(IssuerDown):
+        door.identity(issuer.token())
+    issuer.down = False
+    assert door.identity(issuer.token())
+    issuer.down = True
+    monkeypatch.setattr(oidc, "KEYS_LAST_SECONDS", 0.0)
+    assert door.identity(issuer.token())
+
+
+def test_keys_are_not_taken_from_a_configuration_of_another_issuer(issuer: Issuer, door: oidc.Issuer) -> None:
+    issuer.named = "https://elsewhere.example"
+    with pytest.raises(IssuerDown, match="another issuer"):
+        door.identity(issuer.token())
+
+
+@pytest.mark.parametrize(
+    ("variables", "named"),
+    [
+        ({"OIDC_ISSUER": "http://issuer.example"}, "GPUPLAN_OIDC_ISSUER"),
+        ({"OIDC_ISSUER": "https://user:pw@issuer.example"}, "GPUPLAN_OIDC_ISSUER"),
+        ({"OIDC_ISSUER": "https://issuer.example"}, "GPUPLAN_OIDC_AUDIENCE"),
+        (
+            {"OIDC_ISSUER": "https://issuer.example", "OIDC_AUDIENCE": "x", "OIDC_SCOPES": "team=root"},
+            "GPUPLAN_OIDC_SCOPES",
+        ),
+        ({"REQUESTS_PER_MINUTE": "0"}, "GPUPLAN_REQUESTS_PER_MINUTE"),
+        ({"ADMIN_KEY": "short"}, "GPUPLAN_ADMIN_KEY"),
+        ({"ADMIN_KEY": "with blanks " * 4}, "GPUPLAN_ADMIN_KEY"),
+        ({"ADMIN_KEY_FILE": "/no/such/file"}, "GPUPLAN_ADMIN_KEY_FILE"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], named: str
+) -> None:
+    from api.identity.settings import access_settings
+
+    for name, value in variables.items():
+        monkeypatch.setenv(f"GPUPLAN_{name}", value)
+    with pytest.raises(UnusableInput) as refused:
+        access_settings()
+    assert named in {fault.field for fault in refused.value.faults}
+    assert "with blanks with" not in str(refused.value)
+    assert "pw@" not in str(refused.value)
