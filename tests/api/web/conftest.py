@@ -17,6 +17,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 _STATUS = "Failed to load resource: the server responded with a status of 4"
 _CONTRAST_ONLY = {"resultTypes": ["violations"], "runOnly": ["color-contrast"]}
 _ALL_RULES = {"resultTypes": ["violations"]}
+#: A phone shows the same colours as a desk, and contrast is the dearest rule by far.
+_ALL_BUT_CONTRAST = {"resultTypes": ["violations"], "rules": {"color-contrast": {"enabled": False}}}
 
 
 @dataclass
@@ -49,12 +51,12 @@ class Visit:
         raise AssertionError(f"{name} cannot be reached by {most} presses of Tab")
 
     def violations(self) -> list[str]:
-        """What axe finds: in light at a desk by all rules, then on a phone, and in the dark by those of contrast."""
+        """What axe finds: in light at a desk by all rules, in the dark by that of contrast, on a phone by all others."""
         found = []
         for scheme, width, options in (
             ("light", 1280, _ALL_RULES),
             ("dark", 1280, _CONTRAST_ONLY),
-            ("light", 360, _ALL_RULES),
+            ("light", 360, _ALL_BUT_CONTRAST),
         ):
             self.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
             self.page.set_viewport_size({"width": width, "height": 800})
