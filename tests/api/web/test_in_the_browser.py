@@ -141,8 +141,8 @@ def test_axe_finds_nothing_on_a_plan_and_what_is_asked_of_it(visit: Visits, plan
     assert reader.violations() == []
 
 
-@pytest.mark.parametrize("path", ["/?example=gpt3-175b", "/plans/absent"])
-def test_axe_finds_nothing_on_the_form_and_on_an_error(visit: Visits, path: str) -> None:
+@pytest.mark.parametrize("path", ["/?example=gpt3-175b", "/plans/absent", "/docs"])
+def test_axe_finds_nothing_on_the_form_the_docs_and_an_error(visit: Visits, path: str) -> None:
     reader = visit()
     reader.go(path)
     assert reader.complaints == []
@@ -157,7 +157,7 @@ def test_axe_finds_nothing_where_there_is_no_plan(visit: Visits, unplanned: str)
 
 def test_no_page_scrolls_sideways_on_the_narrowest_phone(visit: Visits, planned: str, unplanned: str) -> None:
     reader = visit(viewport={"width": 320, "height": 640})
-    for path in ("/?example=gpt3-175b", planned, unplanned, f"{planned}/why", f"{planned}/estimate", "/plans/absent"):
+    for path in ("/?example=gpt3-175b", planned, unplanned, f"{planned}/why", f"{planned}/estimate", "/docs"):
         reader.go(path)
         assert reader.overflow() <= 0, path
 
