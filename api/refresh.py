@@ -2,13 +2,17 @@
 
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
+import sqlalchemy as sa
+
 from api.documents.refresh import RefreshDocument
+from api.identity.asking import record
 from api.refresh_report import report, running, stored
+from catalog.audit import write_audit
 from catalog.errors import StoreFailure
 from catalog.refreshes import RefreshRecord
 from catalog.snapshot import Snapshot
@@ -17,7 +21,7 @@ from providers.checks import Accepted
 from providers.clock import clocks, server_time, true_time
 from providers.clouds import MakeCloud, chosen_clouds
 from providers.gather import MakeProvider, Progress, no_progress
-from providers.refresh import Standing, refresh
+from providers.refresh import Refreshed, Standing, refresh
 from providers.sources import Sources
 
 Document = dict[str, Any]
@@ -62,11 +66,11 @@ def run_refresh(
     names = chosen_clouds(wanted.provider, tuple(clouds))
     with store.refreshing():
         began = time.monotonic()
-        standing = _standing(store)
+        standing = standing_of(store)
         clock = watching.clock()
-        begun = running(_new_id(clock), clock, names)
+        begun = running(new_id(clock), clock, names)
         watching.began(begun)
-        at, warning = true_time(clock, server_time(clocks(sources, names)), _newest(standing))
+        at, warning = true_time(clock, server_time(clocks(sources, names)), newest(standing))
         refreshed = refresh(
             {name: _maker(clouds[name], sources, at) for name in names},
             standing,
@@ -75,24 +79,47 @@ def run_refresh(
             accepted=Accepted(loss=wanted.accept_loss, jumps=wanted.accept_jumps),
             progress=watching.progress,
         )
-        seconds = time.monotonic() - began
+        took = timedelta(seconds=time.monotonic() - began)
         warnings = (warning,) if warning else ()
-        document = report(begun, refreshed, standing.snapshot.id, at=at, seconds=seconds, warnings=warnings)
-        fresh = None if refreshed.snapshot.id == standing.snapshot.id else refreshed.snapshot
-        store.record_refresh(_record(document, at, seconds, fresh), fresh)
-        _forget(retain, at, document)
+        return written(store, begun, refreshed, standing, at=at, took=took, warnings=warnings, retain=retain)
+
+
+def written(
+    store: Store,
+    begun: Document,
+    refreshed: Refreshed,
+    standing: Standing,
+    *,
+    at: datetime,
+    took: timedelta,
+    warnings: Sequence[str],
+    retain: Retain,
+    then: Callable[[sa.Connection], None] = lambda connection: None,
+) -> Document:
+    """What came of a refresh whose rows are dated `at`, written in one transaction, with what `then` writes there."""
+    document = report(begun, refreshed, standing.snapshot.id, at=at, seconds=took.total_seconds(), warnings=warnings)
+    fresh = None if refreshed.snapshot.id == standing.snapshot.id else refreshed.snapshot
+    who = record("refresh", document["id"], datetime.now(UTC), outcome=document["outcome"])
+
+    def also(connection: sa.Connection) -> None:
+        write_audit(connection, who)
+        then(connection)
+
+    store.record_refresh(_record(document, at, took, fresh), fresh, then=also)
+    _forget(retain, at, document)
     return document
 
 
-def _standing(store: Store) -> Standing:
+def standing_of(store: Store) -> Standing:
+    """What stands in the store before a refresh."""
     current = store.snapshot(store.current_snapshot_id())
     shipped = [each for each in store.snapshots() if each.source == "embedded"]
-    newest = max(shipped, key=lambda each: each.observed_at, default=None)
-    embedded = None if newest is None else current if newest.id == current.id else store.snapshot(newest.id)
+    last = max(shipped, key=lambda each: each.observed_at, default=None)
+    embedded = None if last is None else current if last.id == current.id else store.snapshot(last.id)
     return Standing(snapshot=current, embedded=embedded, read_at=store.refresh_times())
 
 
-def _newest(standing: Standing) -> datetime:
+def newest(standing: Standing) -> datetime:
     """The time of the newest row, which need not be in the newest snapshot."""
     return max(each.observed_at for each in (standing.snapshot, standing.embedded) if each is not None)
 
@@ -101,16 +128,16 @@ def _maker(make: MakeCloud, sources: Sources, at: datetime) -> MakeProvider:
     return lambda: make(sources, at)
 
 
-def _new_id(at: datetime) -> str:
-    """Ids sort by their time for whoever reads a listing; the rest makes them different."""
+def new_id(at: datetime) -> str:
+    """Ids of refreshes sort by their time for whoever reads a listing; the rest makes them different."""
     return f"refresh-{at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:12]}"
 
 
-def _record(document: Document, at: datetime, seconds: float, fresh: Snapshot | None) -> RefreshRecord:
+def _record(document: Document, at: datetime, took: timedelta, fresh: Snapshot | None) -> RefreshRecord:
     return RefreshRecord(
         id=document["id"],
         started_at=at,
-        finished_at=at + timedelta(seconds=seconds),
+        finished_at=at + took,
         outcome=document["outcome"],
         snapshot_id=None if fresh is None else fresh.id,
         report=stored(document),

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from catalog.database import named_failures, sqlite_file
 from catalog.errors import StoreFailure
+from catalog.refresh_parts import shared_refresh
 
 #: The number of the advisory lock; it follows the one of `catalog.database` and must never change.
 ADVISORY_LOCK = 0x4767C53A
@@ -24,15 +25,16 @@ class RefreshRunning(StoreFailure):
 
 
 @contextmanager
-def refresh_lock(engine: sa.Engine, url: sa.URL) -> Iterator[None]:
+def refresh_lock(engine: sa.Engine, url: sa.URL, *, shared: str | None = None) -> Iterator[None]:
     """Holds the lock of this database. Raises `RefreshRunning` at once if another process or thread has it.
 
     SQLite: a lock on a file beside the database. PostgreSQL: an advisory lock of a session of its own,
-    so that machines exclude each other too.
+    so that machines exclude each other too. A refresh that several processes share holds it only while it begins
+    and while it is written; in between its run keeps others out, all but the one that writes it (`shared`).
     """
     path = sqlite_file(url)
     if path is None:
-        with _session_lock(engine, url):
+        with _session_lock(engine, url, shared):
             yield
     else:
         with _file_lock(path, url):
@@ -67,7 +69,7 @@ def _said_by(holder: Path) -> tuple[str, str]:
 
 
 @contextmanager
-def _session_lock(engine: sa.Engine, url: sa.URL) -> Iterator[None]:
+def _session_lock(engine: sa.Engine, url: sa.URL, shared: str | None) -> Iterator[None]:
     with named_failures(url):
         # Without a transaction, which would keep old rows from being cleaned up for as long as a refresh takes.
         connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
@@ -77,6 +79,8 @@ def _session_lock(engine: sa.Engine, url: sa.URL) -> Iterator[None]:
             _call(connection, "set_config('application_name', :text, false)", text=f"gpuplan refresh {_ourselves()}")
             if not _call(connection, "pg_try_advisory_lock(:number)", number=ADVISORY_LOCK):
                 raise _running(_holder_of_session(connection))
+            if (other := shared_refresh(connection, shared)) is not None:
+                raise _running((f"{other.id}, by the queue", other.created_at.isoformat(timespec="seconds")))
         yield
     finally:
         connection.close()

@@ -148,8 +148,14 @@ class Store:
             _put(connection, snapshot, source)
         return snapshot.id
 
-    def record_refresh(self, record: RefreshRecord, snapshot: Snapshot | None) -> None:
-        """Writes what a refresh did and the snapshot that it made, if any, in one transaction.
+    def record_refresh(
+        self,
+        record: RefreshRecord,
+        snapshot: Snapshot | None,
+        *,
+        then: Callable[[sa.Connection], None] = lambda connection: None,
+    ) -> None:
+        """Writes what a refresh did, the snapshot that it made, if any, and what `then` writes, in one transaction.
 
         Raises `ValueError` if an offer names an instance type that the snapshot does not have.
         """
@@ -159,6 +165,7 @@ class Store:
             if snapshot is not None:
                 _put(connection, snapshot, "refresh")
             write_refresh(connection, record)
+            then(connection)
 
     def rewrite_report(self, refresh_id: str, report: dict[str, Any]) -> None:
         """Puts what became known after the prices were written into the report of a refresh."""
@@ -191,11 +198,14 @@ class Store:
             return last_whole(connection)
 
     @contextmanager
-    def refreshing(self) -> Iterator[None]:
-        """Keeps every other refresh of this database out. Raises `RefreshRunning` at once if one runs already."""
+    def refreshing(self, *, shared: str | None = None) -> Iterator[None]:
+        """Keeps every other refresh of this database out. Raises `RefreshRunning` at once if one runs already.
+
+        `shared` is the run of a refresh that several processes share, for the one that writes it.
+        """
         from catalog.refresh_lock import refresh_lock
 
-        with refresh_lock(self.engine, self.url):
+        with refresh_lock(self.engine, self.url, shared=shared):
             yield
 
     def price_points(self, instance_type: str, snapshot_id: str) -> list[PricePoint]:

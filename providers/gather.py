@@ -91,7 +91,7 @@ def gather(
     finally:
         stop.set()
     for each in found.values():
-        _give_up(each, limit_seconds)
+        late(each, limit_seconds)
     return found
 
 
@@ -111,7 +111,7 @@ def _ask(name: str, make: MakeProvider, heard: _Heards, stop: threading.Event) -
         listed = tuple(dict.fromkeys(provider.regions()))
         parallel = max(1, min(provider.parallel, len(listed)))
     except Exception as error:  # noqa: BLE001 (whatever one cloud's code does, the others go on)
-        heard.put(_Heard(provider=name, failure=_why(error)))
+        heard.put(_Heard(provider=name, failure=why(error)))
         return
     if not listed:
         heard.put(_Heard(provider=name, failure="the provider lists no regions"))
@@ -135,12 +135,12 @@ def _fetch_all(
         try:
             rows = provider.fetch(region)
         except Exception as error:  # noqa: BLE001 (one region's bug must not lose the others)
-            heard.put(_Heard(provider=name, region=region, failure=_why(error)))
+            heard.put(_Heard(provider=name, region=region, failure=why(error)))
         else:
             heard.put(_Heard(provider=name, region=region, rows=rows))
 
 
-def _why(error: Exception) -> str:
+def why(error: Exception) -> str:
     """The failure as one line; what is no failure of the provider is a bug of ours and says so."""
     if isinstance(error, (ProviderFailure, UnusableInput)):
         return said(error)
@@ -166,17 +166,17 @@ def _tell(progress: Progress, found: Gathered) -> None:
     progress(found.provider, len(found.rows) + len(found.failed), total)
 
 
-def _give_up(found: Gathered, limit_seconds: float) -> None:
+def late(found: Gathered, limit_seconds: float) -> None:
     """What has not answered by now has failed."""
     if found.done:
         return
-    late = f"not read within {_span(limit_seconds)}"
+    reason = f"not read within {_span(limit_seconds)}"
     if found.listed is None:
-        found.failure = f"the regions were {late}"
+        found.failure = f"the regions were {reason}"
         return
     for region in found.listed:
         if region not in found.rows and region not in found.failed:
-            found.failed[region] = late
+            found.failed[region] = reason
 
 
 def _span(seconds: float) -> str:

@@ -20,7 +20,7 @@ from api.http.problems import Refused
 from api.http.runs import POLL_SECONDS, OurPool, wait_for
 from api.questions.opened import Document
 from api.runs.failures import faults_of
-from api.runs.pool import Busy, Pool
+from api.runs.pool import Busy, RunPool
 from api.runs.shown import shown
 from catalog.runs import Run
 
@@ -85,7 +85,7 @@ def saved_portfolio(request: Request, portfolio_id: str, gpuplan: OurGpuplan) ->
     return json_with_etag(request, gpuplan.run_answer(portfolio_id, "portfolio"))
 
 
-def _run_of(key: Idempotency, gpuplan: Gpuplan, pool: Pool, document: Document, query: PortfolioQuery) -> str:
+def _run_of(key: Idempotency, gpuplan: Gpuplan, pool: RunPool, document: Document, query: PortfolioQuery) -> str:
     """The id of the run that answers this request: one for all requests that carry the same key."""
     begun: list[str] = []
 
@@ -94,12 +94,12 @@ def _run_of(key: Idempotency, gpuplan: Gpuplan, pool: Pool, document: Document, 
         return {"run": begun[0]}
 
     counts: str = key.once(gpuplan, begin)["run"]
-    if begun and begun[0] != counts and (ours := pool.pulse(begun[0])) is not None:
-        ours.cancel("the same request came twice at once, and the other run answers it")
+    if begun and begun[0] != counts:
+        pool.cancel(begun[0], "the same request came twice at once, and the other run answers it")
     return counts
 
 
-def _begin(gpuplan: Gpuplan, pool: Pool, document: Document, query: PortfolioQuery) -> str:
+def _begin(gpuplan: Gpuplan, pool: RunPool, document: Document, query: PortfolioQuery) -> str:
     """The id of a run that has been started; a document that cannot be read starts none."""
     now = datetime.now(UTC)
     asked: Document = {

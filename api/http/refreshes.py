@@ -14,7 +14,8 @@ from api.http.bodies import read_body
 from api.http.describe import REFRESH_OPERATION, document_responses
 from api.http.idempotency import Idempotency
 from api.http.plans import OurGpuplan, OurWorkers, to_json
-from api.http.problems import Refused
+from api.http.problems import RETRY_AFTER_SECONDS, Refused
+from api.runs.pool import Busy
 from catalog.refresh_lock import RefreshRunning
 
 router = APIRouter()
@@ -25,8 +26,11 @@ def start(gpuplan: Gpuplan, document: Document) -> Document:
     """Begin a refresh, and say its id once nothing but the clouds and the store can fail it.
 
     The thread is a daemon: a service that is stopped does not wait for the clouds, and what was not written by then
-    leaves the snapshot before as it was. Raises `RefreshRunning`, `UnusableInput` or `StoreFailure` if it cannot begin.
+    leaves the snapshot before as it was. On PostgreSQL the queue's workers do it instead, and nothing is lost then.
+    Raises `RefreshRunning`, `UnusableInput`, `Busy` or `StoreFailure` if it cannot begin.
     """
+    if gpuplan.has_queue:
+        return gpuplan.begin_shared_refresh(document)
     begun: queue.SimpleQueue[Document | Exception] = queue.SimpleQueue()
     threading.Thread(target=_refresh, args=(gpuplan, document, begun), name="refresh", daemon=True).start()
     answer = begun.get()
@@ -77,6 +81,8 @@ async def start_refresh(
         begun = await workers.run(key.once, gpuplan, answer)
     except RefreshRunning as error:
         raise Refused(409, str(error)) from error
+    except Busy as error:
+        raise Refused(503, str(error), headers={"Retry-After": str(RETRY_AFTER_SECONDS)}) from error
     headers = {"Location": f"/v1/refreshes/{begun['id']}"}
     return Response(to_json(begun), status_code=202, media_type="application/json", headers=headers)
 

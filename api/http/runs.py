@@ -3,6 +3,7 @@
 import asyncio
 from typing import Annotated
 
+import anyio.to_thread
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
@@ -12,7 +13,7 @@ from api.http.plans import OurGpuplan, to_json
 from api.http.problems import Refused
 from api.questions.opened import Document
 from api.questions.runs import Cancellation
-from api.runs.pool import Pool
+from api.runs.pool import RunPool
 from catalog.runs import LIVE
 
 router = APIRouter()
@@ -20,19 +21,19 @@ router = APIRouter()
 POLL_SECONDS = 2
 
 
-async def the_pool(request: Request) -> Pool:
+async def the_pool(request: Request) -> RunPool:
     """What executes runs."""
-    pool: Pool = request.app.state.pool
+    pool: RunPool = request.app.state.pool
     return pool
 
 
-OurPool = Annotated[Pool, Depends(the_pool)]
+OurPool = Annotated[RunPool, Depends(the_pool)]
 
 
-async def wait_for(pool: Pool, run_id: str, seconds: float) -> None:
-    """Until the run has ended, or so many seconds; at once for a run of another process."""
-    ended = pool.ended(run_id)
-    if ended is not None and seconds > 0:
+async def wait_for(pool: RunPool, run_id: str, seconds: float) -> None:
+    """Until the run has ended, or so many seconds; at once for a run of another process that nobody can watch."""
+    ended = await anyio.to_thread.run_sync(pool.ended, run_id) if seconds > 0 else None
+    if ended is not None:
         # Not `wait_for`, which would cancel the future that others may be waiting for too.
         await asyncio.wait([asyncio.wrap_future(ended)], timeout=seconds)
 
@@ -62,8 +63,7 @@ def cancel_run(run_id: str, gpuplan: OurGpuplan, pool: OurPool) -> Response:
         found = gpuplan.cancel_run(run_id)
     except Cancellation as error:
         raise Refused(409, error.faults[0].message) from error
-    if (pulse := pool.pulse(run_id)) is not None:
-        pulse.cancel()
+    pool.cancel(run_id)
     return Response(to_json(found), media_type="application/json", headers=_again(found))
 
 

@@ -12,6 +12,7 @@ from api.own_machines import owned_machines
 from api.settings import Environment, planner_settings, settings_file
 from api.version import gpuplan_version
 from catalog.columns import Columns
+from catalog.database import database_url
 from catalog.owned import OwnedMachine
 from catalog.snapshot_list import NotStored
 from catalog.store import Store
@@ -45,6 +46,11 @@ class Opened:
                 store.ensure_embedded()
                 self._store = store
             return self._store
+
+    @cached_property
+    def has_queue(self) -> bool:
+        """Whether long work is handed out by a queue, which PostgreSQL carries; else this process does it in threads."""
+        return database_url(self._environment.database_url).get_backend_name() == "postgresql"
 
     @cached_property
     def settings(self) -> PlannerSettings:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from api.questions.opened import Document, an_id, days_between
@@ -13,6 +14,7 @@ from catalog.runs import LIVE
 from catalog.snapshot_list import NotStored
 
 if TYPE_CHECKING:
+    from api.tasks.refreshing import SharedRefreshes
     from providers.gather import Progress
 
 
@@ -29,7 +31,6 @@ class Upkeep(Watches):
         """
         from api.documents.refresh import parse_refresh
         from api.refresh import Watching, run_refresh
-        from api.refresh_report import stored, with_watches
         from api.runs.refreshes import RecordedRefresh
         from providers.clouds import installed_clouds
 
@@ -44,14 +45,42 @@ class Upkeep(Watches):
                 retain=self.retain,
                 watching=Watching(began=recorded.began, progress=recorded.progress),
             )
-            try:
-                answer = with_watches(answer, self.check_watches())
-                self.store.rewrite_report(answer["id"], stored(answer))
-            except StoreFailure as error:
-                unkept = answer["watches"] is not None
-                what = "the report does not keep its watches" if unkept else "watches were not checked"
-                answer = with_watches(answer, answer["watches"], f"{what}: {error}")
+            return self._with_watches(answer)
+
+    def _with_watches(self, answer: Document) -> Document:
+        """The report of a refresh with what became of watched jobs on its prices, kept so."""
+        from api.refresh_report import stored, with_watches
+
+        try:
+            answer = with_watches(answer, self.check_watches())
+            self.store.rewrite_report(answer["id"], stored(answer))
+        except StoreFailure as error:
+            unkept = answer["watches"] is not None
+            what = "the report does not keep its watches" if unkept else "watches were not checked"
+            answer = with_watches(answer, answer["watches"], f"{what}: {error}")
         return answer
+
+    @cached_property
+    def shared_refreshes(self) -> "SharedRefreshes":
+        """Refreshes that the queue's workers share, on PostgreSQL."""
+        from api.tasks.refreshing import SharedRefreshes
+        from providers.clouds import installed_clouds
+
+        return SharedRefreshes(
+            self.store,
+            installed_clouds() if self._clouds is None else self._clouds,
+            self._environment.sources(),
+            retain=self.retain,
+            tell=self._with_watches,
+        )
+
+    def begin_shared_refresh(self, document: Document) -> Document:
+        """Queue a refresh: its id and start. Raises `RefreshRunning` if another is running, `NoWorker` if nobody would."""
+        from api.documents.refresh import parse_refresh
+
+        wanted = parse_refresh(document)
+        _ = self.channels  # a settings file that cannot be read is said before anything is asked
+        return self.shared_refreshes.begin(wanted)
 
     def refreshes(self) -> Document:
         """What the last refreshes did, the newest first, in short."""

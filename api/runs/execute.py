@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from api.runs.failures import failure_of
 from api.runs.pulse import Pulse
+from catalog.errors import StoreFailure
 from catalog.money import usd_text
 from catalog.runs import Run, Status
 
@@ -22,22 +23,39 @@ log = logging.getLogger("gpuplan.runs")
 def execute(gpuplan: "Gpuplan", pulse: Pulse) -> None:
     """Do what the pulse's run asks for and write how that ended; nothing but a broken store gets past this.
 
-    One that is cancelled keeps the best that it found until then.
+    One that is cancelled keeps the best that it found until then. One whose process ends is put back for another.
     """
     runs, run_id = gpuplan.store.runs, pulse.run_id
     status: Status = "cancelled"
     answer = error = None
-    if not pulse.cancelled() and runs.begin(run_id, datetime.now(UTC)):
+    begun = pulse.attempt is not None  # whoever hands it out has taken it
+    if not pulse.cancelled() and (begun or runs.begin(run_id, datetime.now(UTC))):
         try:
             run = runs.one(run_id, datetime.now(UTC))
             answer = KINDS[run.kind](gpuplan, run, pulse)
             status = "cancelled" if pulse.cancelled() else "done"
+        except StoreFailure as failed:
+            if pulse.attempt is not None:
+                raise  # the queue tries again, when the store may be back
+            log.exception("run %s failed", run_id)
+            status, error = "failed", failure_of(failed, run_id)
         except Exception as failed:  # the edge of a thread: nobody else would hear of it
             log.exception("run %s failed", run_id)
             status, error = "failed", failure_of(failed, run_id)
+    if status == "cancelled" and pulse.attempt is not None and pulse.to_put_back():
+        runs.put_back(run_id, pulse.attempt, datetime.now(UTC))
+        return
     if status == "cancelled" and pulse.reason:
         error = {"detail": pulse.reason}
-    runs.end(run_id, status, datetime.now(UTC), progress=pulse.progress, answer=answer, error=error)
+    runs.end(
+        run_id,
+        status,
+        datetime.now(UTC),
+        progress=pulse.progress,
+        answer=answer,
+        error=error,
+        attempt=pulse.attempt,
+    )
 
 
 def _portfolio(gpuplan: "Gpuplan", run: Run, pulse: Pulse) -> Document:

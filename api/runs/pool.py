@@ -1,7 +1,7 @@
-"""Runs in threads of this process, a bounded number at once: the one place to change for a queue of its own.
+"""Runs in threads of this process, a bounded number at once: for one machine, and a store that only it can reach.
 
 Whoever executes a run needs its id and nothing else, since the store holds the rest; progress, cancelling and the
-answer go through the store too. So a worker in another process can take over without the doors noticing.
+answer go through the store too. On PostgreSQL `api.runs.queued` has the same methods, and workers take the runs.
 """
 
 import logging
@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
+from typing import Protocol
 
 from api.runs.pulse import Pulse
 from catalog.errors import StoreFailure
@@ -29,6 +30,25 @@ _LOOK_SECONDS = 0.2
 
 class Busy(Exception):
     """As many runs wait as may."""
+
+
+class RunPool(Protocol):
+    """What a service asks of whatever executes its runs."""
+
+    def start(self, runs: RunStore, run: Run) -> None:
+        """Keep the run and execute it in its turn. Raises `Busy`, or `StoreFailure` if it cannot be kept."""
+
+    def ended(self, run_id: str) -> Future[None] | None:
+        """Is done when the run has ended; None if it has, or if nobody here can tell."""
+
+    def pulse(self, run_id: str) -> Pulse | None:
+        """The pulse of a run of this process, while it goes on."""
+
+    def cancel(self, run_id: str, reason: str | None = None) -> None:
+        """Ask whoever is at the run to end it."""
+
+    def stop(self) -> None:
+        """The service stops."""
 
 
 class Pool:
@@ -66,6 +86,11 @@ class Pool:
         """The pulse of a run of this process, while it goes on."""
         found = self._open.get(run_id)
         return found and found[0]
+
+    def cancel(self, run_id: str, reason: str | None = None) -> None:
+        """Ask a run of this process to end; the wish of others is heard in the store."""
+        if (found := self.pulse(run_id)) is not None:
+            found.cancel(reason)
 
     def stop(self, seconds: float = STOP_SECONDS) -> None:
         """Ask all runs to end, and wait so long for them to write what they found."""

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
@@ -19,9 +20,21 @@ BEAT_SECONDS = 2.0
 class Pulse:
     """Of one run, inside `with`. Beats that the store does not take are logged and tried again."""
 
-    def __init__(self, runs: RunStore, run_id: str, *, beat_seconds: float = BEAT_SECONDS) -> None:
-        """Of the run with this id, which is in the store."""
+    def __init__(
+        self,
+        runs: RunStore,
+        run_id: str,
+        *,
+        beat_seconds: float = BEAT_SECONDS,
+        attempt: int | None = None,
+        interrupted: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Of the run with this id, which is in the store; of this `attempt` at it, if a queue hands it out.
+
+        `interrupted` says whether the process has to end: then the work ends too, and another process begins anew.
+        """
         self._runs, self.run_id, self._every = runs, run_id, beat_seconds
+        self.attempt, self._interrupted = attempt, interrupted
         self._progress: dict[str, Any] = {}
         self._cancel, self._over = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._beat, name=f"pulse of {run_id}", daemon=True)
@@ -44,7 +57,11 @@ class Pulse:
 
     def cancelled(self) -> bool:
         """Whether to end soon."""
-        return self._cancel.is_set()
+        return self._cancel.is_set() or self._interrupted()
+
+    def to_put_back(self) -> bool:
+        """Whether nobody but the process wants the work to end."""
+        return self.attempt is not None and self._interrupted() and not self._cancel.is_set()
 
     def __enter__(self) -> Self:
         self._logged = bind(run_id=self.run_id)
@@ -60,7 +77,7 @@ class Pulse:
     def _beat(self) -> None:
         while not self._over.wait(self._every):
             try:
-                heard = self._runs.beat(self.run_id, self._progress, datetime.now(UTC))
+                heard = self._runs.beat(self.run_id, self._progress, datetime.now(UTC), self.attempt)
             except StoreFailure as error:
                 log.warning("run %s: its progress could not be written: %s", self.run_id, error)
                 continue

@@ -171,7 +171,7 @@ def test_a_store_that_fails_at_the_end_leaves_the_snapshot_before(opened: Any, m
     gpuplan = opened(aws())
     before = gpuplan.store.current_snapshot_id()
 
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise StoreFailure("database: disk is full; nothing was written")
 
     monkeypatch.setattr(Store, "record_refresh", full)

@@ -126,7 +126,7 @@ def test_a_refresh_that_nobody_knows_is_not_found(client: httpx.Client) -> None:
 def test_a_store_that_fails_at_the_end_is_said_where_the_report_would_be(
     gate: Gate, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise StoreFailure("database: disk is full; nothing was written")
 
     monkeypatch.setattr(Store, "record_refresh", full)

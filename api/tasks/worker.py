@@ -1,0 +1,172 @@
+"""A worker: takes tasks until it is told to stop, and finds the database again when that was gone."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import psycopg
+from procrastinate import App, PsycopgConnector
+from procrastinate.exceptions import ConnectorException
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential_jitter
+
+from api.tasks.app import tasks_of
+from api.tasks.names import KEEPING, QUEUES
+from api.tasks.queue_schema import SCHEMA, upgrade_queue
+from catalog.errors import StoreFailure, UnusableInput
+
+if TYPE_CHECKING:
+    from api.app import Gpuplan
+
+log = logging.getLogger("gpuplan.tasks")
+
+#: Tasks wait for clouds more than they compute.
+CONCURRENCY = 4
+#: A worker that is not heard of for three beats is taken for dead.
+BEATS_UNTIL_STALLED = 3
+#: How long tasks may still run when the worker is told to stop; then long runs are put back, and others are waited for.
+GRACE_SECONDS = 20.0
+_LONGEST_WAIT_SECONDS = 10.0
+
+
+class _Lost(Exception):
+    """The worker ended by itself: it could not reach the database."""
+
+
+async def work(
+    gpuplan: "Gpuplan",
+    *,
+    queues: Sequence[str] = QUEUES,
+    concurrency: int = CONCURRENCY,
+    refresh_cron: str | None = None,
+    stalled_seconds: float = 30.0,
+    grace_seconds: float = GRACE_SECONDS,
+    wait: bool = True,
+) -> None:
+    """Take tasks of these queues until SIGTERM or SIGINT comes, or nothing is left if not to `wait`.
+
+    Raises `UnusableInput` at `queues` or GPUPLAN_REFRESH_CRON, and `StoreFailure` if the store cannot be used at first.
+    """
+    check_queues(queues)
+    check_cron(refresh_cron)
+    upgrade_queue(gpuplan.store)
+    with _told_to_stop() as stop:
+        await _work_until(
+            stop,
+            gpuplan,
+            list(dict.fromkeys((*queues, KEEPING))),
+            concurrency=concurrency,
+            refresh_cron=refresh_cron,
+            stalled_seconds=stalled_seconds,
+            grace_seconds=grace_seconds,
+            wait=wait,
+        )
+
+
+@contextlib.contextmanager
+def _told_to_stop() -> Iterator[asyncio.Event]:
+    """Is set by SIGTERM and SIGINT, inside."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        yield stop
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+async def _work_until(
+    stop: asyncio.Event,
+    gpuplan: "Gpuplan",
+    queues: list[str],
+    *,
+    concurrency: int,
+    refresh_cron: str | None,
+    stalled_seconds: float,
+    grace_seconds: float,
+    wait: bool,
+) -> None:
+    """Begins anew whenever the database was lost."""
+    again = AsyncRetrying(
+        retry=retry_if_exception_type((ConnectorException, psycopg.Error, StoreFailure, _Lost)),
+        wait=wait_exponential_jitter(multiplier=0.2, max=_LONGEST_WAIT_SECONDS),
+        before_sleep=_say,
+    )
+    async for attempt in again:
+        with attempt:
+            if stop.is_set():
+                return
+            connector = PsycopgConnector(
+                conninfo=conninfo(gpuplan), kwargs={"connect_timeout": 5}, min_size=1, max_size=4, timeout=10.0
+            )
+            app = tasks_of(gpuplan, connector, refresh_cron=refresh_cron, stalled_seconds=stalled_seconds)
+            async with app.open_async():
+                await _take_tasks(
+                    app,
+                    stop,
+                    queues=queues,
+                    concurrency=concurrency,
+                    wait=wait,
+                    update_heartbeat_interval=stalled_seconds / BEATS_UNTIL_STALLED,
+                    stalled_worker_timeout=stalled_seconds,
+                    shutdown_graceful_timeout=grace_seconds,
+                    delete_jobs="successful",
+                    install_signal_handlers=False,
+                )
+
+
+async def _take_tasks(app: App, stop: asyncio.Event, **options: object) -> None:
+    working = asyncio.create_task(app.run_worker_async(**options))  # type: ignore[arg-type]
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if stop.is_set():
+            # Which the worker takes as the wish to end in good order.
+            working.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await working
+            return
+        await working
+    finally:
+        stopping.cancel()
+    if options["wait"]:
+        raise _Lost("the worker lost the database")
+
+
+def conninfo(gpuplan: "Gpuplan") -> str:
+    """How procrastinate reaches the store's database; its tables are in a schema of their own."""
+    url = gpuplan.store.url
+    given = {name: value for name, value in url.query.items() if isinstance(value, str)}
+    options = f"{given.pop('options', '')} -c search_path={SCHEMA}".strip()
+    parts = {"user": url.username, "password": url.password, "host": url.host, "port": url.port, "dbname": url.database}
+    known = {name: str(value) for name, value in parts.items() if value is not None}
+    more = {"options": options, "application_name": "gpuplan worker"}
+    return psycopg.conninfo.make_conninfo("", **{**known, **given, **more})
+
+
+def check_queues(queues: Sequence[str]) -> None:
+    """Raises `UnusableInput` at `queues` for a name that is none of ours."""
+    strange = [each for each in queues if each not in QUEUES]
+    if strange or not queues:
+        said = f"no queue is called {strange[0][:40]!r}" if strange else "names no queue"
+        raise UnusableInput.at("queues", message=f"{said}; accepted: {', '.join(QUEUES)}")
+
+
+def check_cron(cron: str | None) -> None:
+    """Raises `UnusableInput` at GPUPLAN_REFRESH_CRON for what is no schedule."""
+    if cron is None:
+        return
+    from croniter import croniter  # type: ignore[import-untyped]
+
+    if not cron.isprintable() or not croniter.is_valid(cron):
+        message = f"{cron[:80]!r} is no schedule; accepted: five fields as in cron, such as '17 3 * * *' (UTC)"
+        raise UnusableInput.at("GPUPLAN_REFRESH_CRON", message=message)
+
+
+def _say(state: RetryCallState) -> None:
+    error = state.outcome.exception() if state.outcome is not None else None
+    reason = (str(error).strip().splitlines() or ["no reason given"])[0]
+    log.warning("the database does not answer (%s); trying again", reason)
