@@ -12,6 +12,8 @@ LogFormat = Literal["json", "text", "auto"]
 
 LEVELS = ("debug", "info", "warning", "error")
 _FORMATS: dict[str, LogFormat] = {"json": "json", "text": "text", "auto": "auto"}
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+_PROTOCOL = "http/protobuf"
 _YES_NO = {"1": True, "yes": True, "true": True, "0": False, "no": False, "false": False}
 
 #: One missed night is weather, two are a fault: a nightly refresh leaves prices at most a day old.
@@ -63,6 +65,8 @@ def telemetry_settings(environment: Mapping[str, str] | None = None) -> Telemetr
         finish_seconds=read("GPUPLAN_FINISH_SECONDS", USUAL_FINISH_SECONDS, _between(0.1, 86_400), "0.1 to 86400"),
         traces=read("GPUPLAN_OTEL", _exporter_named(given), lambda text: _YES_NO[text.lower()], ", ".join(_YES_NO)),
     )
+    if found.traces:
+        faults += _exporter_faults(given)
     if faults:
         raise UnusableInput(*faults)
     return found
@@ -88,4 +92,19 @@ def _exporter_named(given: Mapping[str, str]) -> bool:
     """As OpenTelemetry's own specification has it."""
     if given.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return False
-    return any(given.get(name) for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"))
+    return any(given.get(name) for name in _ENDPOINTS)
+
+
+def _exporter_faults(given: Mapping[str, str]) -> list[Fault]:
+    """What the exporter would be silent about until its first spans are lost; addresses may hold tokens and are not shown."""
+    no_address = "is no web address; accepted: http://collector:4318 or https://..."
+    faults = [
+        Fault((name,), no_address)
+        for name in _ENDPOINTS
+        if given.get(name) and not given[name].startswith(("http://", "https://"))
+    ]
+    return faults + [
+        Fault((name,), f"{given[name][:40]!r} is not spoken here; accepted: {_PROTOCOL}")
+        for name in ("OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
+        if given.get(name, "") not in {"", _PROTOCOL}
+    ]
