@@ -74,7 +74,7 @@ def test_a_route_answers_nobody_with_one_401_and_too_small_a_scope_with_403(
         body = refused.text.replace(refused.headers["x-request-id"], "")
         assert "no-such-id" not in body
         assert "expired" not in body
-    for lesser in SCOPES[: SCOPES.index(scope)]:  # type: ignore[arg-type]
+    for lesser in SCOPES[: SCOPES.index(scope)]:
         refused = ask(service, method, path, lesser)
         assert refused.status_code == 403
         assert scope in refused.text

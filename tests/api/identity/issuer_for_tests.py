@@ -45,7 +45,7 @@ class Issuer:
         return None
 
     def _shown(self, name: str) -> dict[str, Any]:
-        public = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(KEYS[name].public_key()))
+        public: dict[str, Any] = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(KEYS[name].public_key()))
         return public | {"kid": name, "use": "sig", "alg": "RS256"}
 
 
