@@ -60,15 +60,28 @@ def phase_bill(columns: PhaseColumns, moving: Moves, sequence: Ints, steps: Ints
 
 def priced(columns: PhaseColumns, moving: Moves, sequence: Ints, steps: Ints, *, at_least: bool = False) -> Priced:
     """What each plan costs and takes; with `at_least`, what any plan with at least these shares does."""
+    return priced_together(columns, moving, sequence, [(steps, at_least)])[0]
+
+
+def priced_together(
+    columns: PhaseColumns, moving: Moves, sequence: Ints, shares: list[tuple[Ints, bool]]
+) -> list[Priced]:
+    """The same for several shares (and `at_least`) of the same plans, by one bill."""
     count, length = sequence.shape
-    paid = phase_bill(columns, moving, sequence, steps)
-    kept = paid.hours_kept.reshape(count, length)
-    if at_least and NormalDist().inv_cdf(columns.confidence) > _RISING_UP_TO:
-        floor = columns.fixed_hours[sequence] + columns.slope_hours[sequence] * (steps / STEPS)
-        kept = np.where(columns.run.cluster_rate[sequence] > 0, np.minimum(kept, floor), kept)
-    micros = np.rint(paid.cost_usd.reshape(count, length) * 1e6)
-    hours = elapsed(columns, moving, sequence, kept, at_least=at_least)
-    return Priced(micros=micros.sum(axis=1), hours=hours.sum(axis=1), busy=kept)
+    paid = phase_bill(
+        columns, moving, np.tile(sequence, (len(shares), 1)), np.concatenate([each[0] for each in shares])
+    )
+    kept_hours = paid.hours_kept.reshape(len(shares), count, length)
+    micros = np.rint(paid.cost_usd.reshape(len(shares), count, length) * 1e6).sum(axis=2)
+    found = []
+    for busy, usd, (steps, at_least) in zip(kept_hours, micros, shares, strict=True):
+        kept = busy
+        if at_least and NormalDist().inv_cdf(columns.confidence) > _RISING_UP_TO:
+            floor = columns.fixed_hours[sequence] + columns.slope_hours[sequence] * (steps / STEPS)
+            kept = np.where(columns.run.cluster_rate[sequence] > 0, np.minimum(kept, floor), kept)
+        hours = elapsed(columns, moving, sequence, kept, at_least=at_least)
+        found.append(Priced(micros=usd, hours=hours.sum(axis=1), busy=kept))
+    return found
 
 
 def elapsed(columns: PhaseColumns, moving: Moves, sequence: Ints, busy: Floats, *, at_least: bool = False) -> Floats:
@@ -80,6 +93,8 @@ def elapsed(columns: PhaseColumns, moving: Moves, sequence: Ints, busy: Floats, 
     hours[:, 0] += columns.first_hours[sequence[:, 0]]
     if sequence.shape[1] > 1:
         hours[:, 1:] += moving.hours(sequence[:, :-1], sequence[:, 1:])
+    if not columns.windowed.any():
+        return hours
     restart = 0.0 if at_least else columns.settings.restart_hours
     for position in range(sequence.shape[1]):
         for column in np.unique(sequence[columns.windowed[sequence[:, position]], position]).tolist():

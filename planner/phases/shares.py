@@ -1,9 +1,9 @@
-"""The best shares of many sequences of columns at once: boxes of shares, halved until none can hold a better plan.
+"""The best shares of many sequences of columns at once: boxes of shares, cut up until none can hold a better plan.
 
 A box gives each phase from `low` to `high` steps of the work. Costs and hours of phases rise with their shares, so the
 plan at `low` costs and takes no more than any in the box; and by the straight lines below them, for any price of an
 hour, what is left to share out costs at least the cheapest line's rate. A box that these bounds leave no better plan
-is dropped; of the others one plan inside is priced (what is left goes to the fastest), and they are halved. A box of
+is dropped; of the others one plan inside is priced (what is left goes to the fastest), and they are cut up. A box of
 one plan is priced as it is. Ends with the exact best over all shares in steps; all boxes of a level are one array.
 """
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from catalog.allowed_time import go_on
 from planner.phases.columns import STEPS, PhaseColumns
 from planner.phases.moves import Moves
-from planner.phases.price import Priced, priced
+from planner.phases.price import Priced, priced, priced_together
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -25,6 +25,10 @@ _EXACT = 300_000
 _LONGEST_ROUNDING_HOURS = 1 / 60
 #: Boxes looked at together: enough for arrays to pay, few enough for memory.
 _TOGETHER = 16_384
+#: Parts that a box is cut into: more than two, since a step takes about as long for ten boxes as for one.
+_PARTS = 8
+#: Steps to leave to the faster phase beyond what straight lines ask for, tried before all else.
+_NEARBY = np.array([0, 1, 3, 10, 30, 100, 300, 1_000, 3_000])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +68,9 @@ def best_shares(columns: PhaseColumns, moving: Moves, sequences: Ints, most_micr
         return None
     lines = _lines(columns, moving, sequences)
     high = np.minimum(columns.most_steps[sequences], STEPS - length + 1)
+    best = _first(columns, moving, sequences, high, lines=lines, most_micros=most_micros)
+    least = most_micros if best is None else best.micros
     stack = [(np.arange(count), np.ones_like(high), high)]
-    best, least = None, most_micros
     looked, unsaved = 0, 0.0
     while stack:
         go_on()
@@ -80,32 +85,61 @@ def best_shares(columns: PhaseColumns, moving: Moves, sequences: Ints, most_micr
         which, low, high = which[alive], low[alive], high[alive]
         if not len(which):
             continue
-        inside = _fastest(columns, sequences[which], low, high)
-        tried = priced(columns, moving, sequences[which], inside)
-        good = (tried.hours <= columns.deadline_hours) & (tried.micros < least)
-        if good.any():
-            # Of the cheapest the fastest; of those the first.
-            at = int(np.lexsort((tried.hours, np.where(good, tried.micros, np.inf)))[0])
-            least = float(tried.micros[at])
-            best = Found(
-                sequence=tuple(sequences[which[at]].tolist()),
-                steps=tuple(inside[at].tolist()),
-                micros=least,
-                hours=float(tried.hours[at]),
-            )
-        open_ = (high > low).any(axis=1)
-        which, low, high = which[open_], low[open_], high[open_]
-        if not len(which):
-            continue
-        floor = priced(columns, moving, sequences[which], low, at_least=True)
-        alive = (floor.hours <= columns.deadline_hours) & (floor.micros < least)
+        given, inside = sequences[which], _fastest(columns, sequences[which], low, high)
+        tried, floor, top = priced_together(columns, moving, given, [(inside, False), (low, True), (high, True)])
+        better = _better(tried, columns.deadline_hours, least)
+        if better is not None:
+            best, least = _found(given, inside, tried, better), float(tried.micros[better])
+        alive = (high > low).any(axis=1) & (floor.hours <= columns.deadline_hours) & (floor.micros < least)
         which, low, high = which[alive], low[alive], high[alive]
         if not len(which):
             continue
-        rising = _rising(columns, moving, sequences[which], floor.take(alive), (low, high))
+        rising = _rising(columns, sequences[which], floor.take(alive), top.take(alive), (low, high))
         alive = _may_win(lines, which, low, least, rising)
-        stack += _halved(which[alive], low[alive], high[alive])
+        stack += _parts(which[alive], low[alive], high[alive])
     return None if best is None else replace(best, unsaved=unsaved)
+
+
+def _first(
+    columns: PhaseColumns, moving: Moves, sequences: Ints, high: Ints, *, lines: _Lines, most_micros: float
+) -> Found | None:
+    """The best of some plans of two phases next to where their straight lines are just in time, to begin with."""
+    if sequences.shape[1] != 2 or not np.isfinite(lines.deadline_hours):
+        return None
+    # The more of the cheaper phase the better, up to the deadline; what the lines leave out costs a little of it.
+    cheap = np.argmin(lines.slope_usd, axis=1)[:, None]
+    slow, fast = (np.take_along_axis(lines.slope_hours, at, axis=1)[:, 0] for at in (cheap, 1 - cheap))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(slow > fast, (lines.deadline_hours - lines.hours - fast) / (slow - fast), 1.0)
+    most, least = (
+        np.take_along_axis(each, at, axis=1)[:, 0] for each, at in ((high, cheap), (STEPS - high, 1 - cheap))
+    )
+    at = np.floor(np.clip(share, 0.0, 1.0) * STEPS).astype(np.int64)
+    steps = np.clip(at[:, None] - _NEARBY, np.maximum(least, 1)[:, None], np.minimum(most, STEPS - 1)[:, None])
+    possible = np.repeat(np.maximum(least, 1) <= np.minimum(most, STEPS - 1), len(_NEARBY))
+    of_cheap, given = steps.reshape(-1, 1), np.repeat(sequences, len(_NEARBY), axis=0)
+    tried_steps = np.where(np.arange(2) == np.repeat(cheap, len(_NEARBY), axis=0), of_cheap, STEPS - of_cheap)
+    given, tried_steps = given[possible], tried_steps[possible]
+    if not len(given):
+        return None
+    tried = priced(columns, moving, given, tried_steps)
+    better = _better(tried, columns.deadline_hours, most_micros)
+    return None if better is None else _found(given, tried_steps, tried, better)
+
+
+def _better(tried: Priced, deadline_hours: float, least_micros: float) -> int | None:
+    """The cheapest plan in time that costs less than `least_micros`; of the cheapest the fastest, of those the first."""
+    good = (tried.hours <= deadline_hours) & (tried.micros < least_micros)
+    return int(np.lexsort((tried.hours, np.where(good, tried.micros, np.inf)))[0]) if good.any() else None
+
+
+def _found(sequences: Ints, steps: Ints, tried: Priced, at: int) -> Found:
+    return Found(
+        sequence=tuple(sequences[at].tolist()),
+        steps=tuple(steps[at].tolist()),
+        micros=float(tried.micros[at]),
+        hours=float(tried.hours[at]),
+    )
 
 
 def _lines(columns: PhaseColumns, moving: Moves, sequences: Ints) -> _Lines:
@@ -154,9 +188,11 @@ def _tightened(low: Ints, high: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
 
 
 def _rising(
-    columns: PhaseColumns, moving: Moves, sequences: Ints, floor: Priced, box: tuple[Ints, Ints]
+    columns: PhaseColumns, sequences: Ints, floor: Priced, top: Priced, box: tuple[Ints, Ints]
 ) -> tuple[Floats, Floats]:
     """Hours of the plan at the low end of each box, and by how much each phase's grow with its share, at least.
+
+    `floor` and `top` are what either end of the box costs and takes at least.
 
     Hours of interruptible phases are concave in the share from the first checkpoint interval on, so above the chord of
     their box; before that, their straight line counts. A phase that may wait for its window afterwards adds nothing for
@@ -166,9 +202,8 @@ def _rising(
     slope, hours = columns.slope_hours[sequences], floor.hours
     spot = columns.run.cluster_rate[sequences] > 0
     if spot.any() and np.isfinite(columns.deadline_hours):
-        top = priced(columns, moving, sequences, high, at_least=True).busy
         with np.errstate(divide="ignore", invalid="ignore"):
-            chord = (top - floor.busy) / ((high - low) / STEPS)
+            chord = (top.busy - floor.busy) / ((high - low) / STEPS)
         straight = low / STEPS * columns.run.work_hours[sequences] >= columns.intervals[sequences]
         known = straight & np.isfinite(chord) & columns.concave
         line = columns.fixed_hours[sequences] + slope * (low / STEPS)
@@ -214,17 +249,19 @@ def _fastest(columns: PhaseColumns, sequences: Ints, low: Ints, high: Ints) -> I
     return steps
 
 
-def _halved(which: Ints, low: Ints, high: Ints) -> list[tuple[Ints, Ints, Ints]]:
-    """Each box in two along its widest side, in lots for the stack; the lot that is worked on next comes last."""
+def _parts(which: Ints, low: Ints, high: Ints) -> list[tuple[Ints, Ints, Ints]]:
+    """Each box cut along its widest side, in lots for the stack; the lot that is worked on next comes last."""
     if not len(which):
         return []
-    rows = np.arange(len(which))
     side = np.argmax(high - low, axis=1)
-    middle = (low[rows, side] + high[rows, side]) // 2
-    less, more = high.copy(), low.copy()
-    less[rows, side] = middle
-    more[rows, side] = middle + 1
-    which, low, high = np.concatenate((which, which)), np.concatenate((low, more)), np.concatenate((less, high))
+    rows = np.arange(len(which))
+    begins, wide = low[rows, side], (high - low)[rows, side] + 1
+    cuts = begins[:, None] + wide[:, None] * np.arange(_PARTS + 1) // _PARTS
+    some = (cuts[:, 1:] > cuts[:, :-1]).T
+    part, row = np.nonzero(some)
+    which, low, high, side = which[row], low[row], high[row], side[row]
+    at = np.arange(len(row))
+    low[at, side], high[at, side] = cuts[row, part], cuts[row, part + 1] - 1
     return [
         (which[first : first + _TOGETHER], low[first : first + _TOGETHER], high[first : first + _TOGETHER])
         for first in range(0, len(which), _TOGETHER)
