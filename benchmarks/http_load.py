@@ -1,29 +1,31 @@
-"""How fast the service plans under an open-loop load: requests start on time, whether earlier ones are done or not.
+"""How fast the service answers: plans to saturation and at half of it, pages of the catalogue, many clients for long.
 
-Run from the repository root: python -m benchmarks.http_load [SECONDS]. Starts its own service process on a free
-loopback port; jobs vary in size, deadline and constraints, so that no answer is the one before. First 30
-requests per second, then rising rates until the answers no longer keep up. Prints a table, asserts nothing.
+Run from the repository root: python -m benchmarks.http_load [--only NAME ...]. Starts its own service on a free loopback
+port, pinned to one core, with this generator on another; jobs vary in size, deadline and constraints, so that no answer
+is the one before. Prints tables, asserts nothing.
+
+    plans        saturation by bisection, then p50 to p99 at half of it
+    catalogue    pages per second of /v1/offers, plain and with If-None-Match, and of the accelerators
+    closed       --clients that each wait for their answer, for --seconds (300 for the long run), and memory meanwhile
+    refreshing   plans while new snapshots are written, each held against the prices of the snapshot that it names
+    processes    saturation of --processes that share a database (--database-url: PostgreSQL)
 """
 
+import argparse
 import asyncio
-import os
 import random
-import socket
-import statistics
-import subprocess
-import sys
-import tempfile
-import time
 from typing import Any
 
-import httpx
+from benchmarks.http_client import Client, request
+from benchmarks.http_loops import HEADING, closed_loop, open_loop, saturation
+from benchmarks.http_mixed import while_refreshing
+from benchmarks.http_service import Served, cores, served
 
-RATE = 30
-RISING_RATES = (60, 90, 120, 160, 200)
-#: Answers that keep up do so within this share of the rate asked for.
-KEEPS_UP = 0.95
-MOST_OPEN = 2_000
 MODELS = ("llama-3-8b", "llama-3-70b", "mixtral-8x7b", "bert-large", "gpt3-175b")
+MODES = ("plans", "catalogue", "closed", "refreshing", "processes")
+#: Requests at once that keep a service busy with short answers.
+_PAGE_CLIENTS = 16
+_PAGES = ("/v1/offers?accelerator=H100-80GB-SXM&limit=100", "/v1/offers?limit=1000", "/v1/accelerators")
 
 
 def varied_job(number: int) -> dict[str, Any]:
@@ -39,76 +41,113 @@ def varied_job(number: int) -> dict[str, Any]:
     }
 
 
-async def load(client: httpx.AsyncClient, rate: float, seconds: float) -> tuple[list[float], dict[str, int], float]:
-    """Milliseconds per answer, counts by outcome, and answers per second from the first request to the last answer."""
-    took: list[float] = []
-    outcomes: dict[str, int] = {}
+class Jobs:
+    """Requests to plan a job, each another than all before."""
 
-    async def one(number: int) -> None:
-        began = time.perf_counter()
-        try:
-            response = await client.post("/v1/plans", json=varied_job(number))
-            outcome = response.json().get("outcome") or f"HTTP {response.status_code}"
-        except httpx.HTTPError as error:
-            outcome = type(error).__name__
-        took.append((time.perf_counter() - began) * 1e3)
-        outcomes[outcome] = outcomes.get(outcome, 0) + 1
+    def __init__(self) -> None:
+        self._number = 0
 
-    start = time.perf_counter()
-    pending: set[asyncio.Task[None]] = set()
-    for number in range(int(rate * seconds)):
-        await asyncio.sleep(max(0.0, start + number / rate - time.perf_counter()))
-        if len(pending) >= MOST_OPEN:
-            break
-        task = asyncio.create_task(one(number + int(rate) * 1_000_000))
-        pending.add(task)
-        task.add_done_callback(pending.discard)
-    await asyncio.gather(*pending)
-    return took, outcomes, len(took) / (time.perf_counter() - start)
+    def __call__(self, _: int) -> bytes:
+        self._number += 1
+        return request("POST", "/v1/plans", varied_job(self._number))
 
 
-async def measure(url: str, seconds: float) -> None:
-    """All rates, one after the other."""
-    limits = httpx.Limits(max_connections=256, max_keepalive_connections=256)
-    async with httpx.AsyncClient(base_url=url, timeout=60, limits=limits) as client:
-        await load(client, 10, 3)
-        print(f"{'asked/s':>8} {'got/s':>8} {'p50 ms':>8} {'p90 ms':>8} {'p99 ms':>8}  outcomes")
-        for rate in (RATE, *RISING_RATES):
-            took, outcomes, got = await load(client, rate, seconds)
-            cuts = statistics.quantiles(took, n=100)
-            print(f"{rate:8} {got:8.1f} {cuts[49]:8.1f} {cuts[89]:8.1f} {cuts[98]:8.1f}  {outcomes}")
-            if got < KEEPS_UP * rate:
-                print(f"saturated at about {got:.0f} plans per second")
-                return
+async def plans(at: Served, client: Client, given: argparse.Namespace, jobs: Jobs) -> float:
+    """Saturation, and what answers take at half of it."""
+    print("\nplans, open loop, rising until the answers no longer keep up")
+    most = await saturation(at, client, jobs, given.step_seconds)
+    print(f"keeps up with {most:.0f} plans per second; at half of that:")
+    print(f"{'asked/s':>8} {HEADING}")
+    half = await open_loop(at, client, jobs, most / 2, given.half_seconds)
+    print(f"{most / 2:>8.0f} {half.line()}", flush=True)
+    return most
+
+
+async def catalogue(at: Served, client: Client, given: argparse.Namespace) -> None:
+    """Pages that a client keeps and asks about again, and pages in full."""
+    print(f"\ncatalogue, closed loop of {_PAGE_CLIENTS}\n{'':>58} {HEADING}")
+    for path in _PAGES:
+        first = await client.ask(request("GET", path))
+        for name, headers in (("plain", {}), ("If-None-Match", {"If-None-Match": first.headers.get("etag", "")})):
+            raw = request("GET", path, headers=headers)
+            measured = await closed_loop(
+                at, client, lambda _, raw=raw: raw, clients=_PAGE_CLIENTS, seconds=given.step_seconds
+            )
+            print(f"{path + ' ' + name:>58} {measured.line()}", flush=True)
+
+
+async def closed(at: Served, client: Client, given: argparse.Namespace, jobs: Jobs) -> None:
+    """Many clients that each wait, and the service's memory over time."""
+    print(f"\n{given.clients} clients that each ask again 50 ms after their answer, for {given.seconds:g} s")
+    memory: list[tuple[float, float]] = []
+    measured = await closed_loop(
+        at,
+        client,
+        jobs,
+        clients=given.clients,
+        seconds=given.seconds,
+        pause=0.05,
+        each_second=lambda passed: memory.append((passed, at.rss_mib())),
+    )
+    print(f"{HEADING}\n{measured.line()}")
+    every = max(1, len(memory) // 10)
+    print("RSS MiB: " + ", ".join(f"{passed:.0f} s {mib:.0f}" for passed, mib in memory[::every]), flush=True)
+
+
+async def one_process(given: argparse.Namespace, modes: list[str]) -> None:
+    """The modes of one process, one after the other, on one service."""
+    with served(database_url=given.database_url) as at:
+        client, jobs = Client(at.urls), Jobs()
+        await open_loop(at, client, jobs, 10, 3)
+        most = 2 * given.rate
+        if "plans" in modes:
+            most = await plans(at, client, given, jobs)
+        if "catalogue" in modes:
+            await catalogue(at, client, given)
+        if "closed" in modes:
+            await closed(at, client, given, jobs)
+        if "refreshing" in modes:
+            print("\nplans at half of saturation while snapshots are written")
+            await while_refreshing(at, client, jobs, most / 2, given.seconds)
+        client.close()
+
+
+async def several_processes(given: argparse.Namespace) -> None:
+    """Saturation with one process more at a time."""
+    free, mine = cores()
+    print(
+        f"\nprocesses on one database: {len(free)} core(s) for them, {'one' if mine is not None else 'none'} for the generator"
+    )
+    if len(free) < 2:
+        print("scaling over processes cannot be measured here: each needs a core of its own beside the generator's")
+    for count in range(1, min(given.processes, max(1, len(free))) + 1):
+        with served(count, database_url=given.database_url) as at:
+            client, jobs = Client(at.urls), Jobs()
+            await open_loop(at, client, jobs, 10, 3)
+            most = await saturation(at, client, jobs, given.step_seconds)
+            print(f"{count} process(es): {most:.0f} plans per second", flush=True)
+            client.close()
 
 
 def main() -> None:
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 20.0
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with tempfile.TemporaryDirectory() as folder:
-        environment = os.environ | {"GPUPLAN_DATABASE_URL": f"sqlite:///{folder}/gpuplan.sqlite3"}
-        command = [sys.executable, "-m", "api.cli.main", "serve", "--port", str(port)]
-        with subprocess.Popen(
-            command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        ) as service:
-            try:
-                wait_until_ready(f"http://127.0.0.1:{port}")
-                asyncio.run(measure(f"http://127.0.0.1:{port}", seconds))
-            finally:
-                service.terminate()
-
-
-def wait_until_ready(url: str) -> None:
-    """Until the service answers, at most half a minute."""
-    for _ in range(300):
-        try:
-            httpx.get(f"{url}/readyz", timeout=10).raise_for_status()
-        except httpx.HTTPError:
-            time.sleep(0.1)
-        else:
-            return
-    raise SystemExit("the service did not become ready")
+    """Read the options and measure."""
+    parser = argparse.ArgumentParser(description="Load on the service.")
+    parser.add_argument("--only", nargs="+", choices=MODES, default=["plans", "catalogue", "closed"])
+    parser.add_argument("--step-seconds", type=float, default=5.0, help="of each step of a search, and each page")
+    parser.add_argument("--half-seconds", type=float, default=20.0, help="at half of saturation")
+    parser.add_argument(
+        "--seconds", type=float, default=30.0, help="of the closed loop, and while snapshots are written"
+    )
+    parser.add_argument("--clients", type=int, default=200)
+    parser.add_argument("--rate", type=float, default=30.0, help="plans per second where saturation is not measured")
+    parser.add_argument("--processes", type=int, default=2, help="most processes of the last mode")
+    parser.add_argument("--database-url", help="a database instead of an empty SQLite file")
+    given = parser.parse_args()
+    modes = [each for each in given.only if each != "processes"]
+    if modes:
+        asyncio.run(one_process(given, modes))
+    if "processes" in given.only:
+        asyncio.run(several_processes(given))
 
 
 if __name__ == "__main__":

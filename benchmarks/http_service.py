@@ -1,0 +1,79 @@
+"""Service processes of a benchmark's own, each on a core of its own, and what they take of it."""
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """Running services that share one database."""
+
+    urls: list[str]
+    pids: list[int]
+    database_url: str
+
+    def cpu_seconds(self) -> float:
+        """Processor time that all of them took so far."""
+        fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in self.pids]
+        return sum(int(each[11]) + int(each[12]) for each in fields) / _TICKS
+
+    def rss_mib(self) -> float:
+        """Memory that all of them hold."""
+        return sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in self.pids) * _PAGE_BYTES / 2**20
+
+
+def cores() -> tuple[list[int], int | None]:
+    """Cores for services, and one for the generator: the last; None where there is only one, which both then share."""
+    there = sorted(os.sched_getaffinity(0))
+    return (there[:-1], there[-1]) if len(there) > 1 else (there, None)
+
+
+@contextmanager
+def served(processes: int = 1, *, database_url: str | None = None) -> Iterator[Served]:
+    """Services that are ready, pinned to one core each where there are enough, on an empty SQLite file unless told."""
+    free, mine = cores()
+    if mine is not None:
+        os.sched_setaffinity(0, {mine})
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        url = database_url or f"sqlite:///{folder}/gpuplan.sqlite3"
+        environment = os.environ | {"GPUPLAN_DATABASE_URL": url}
+        urls, pids = [], []
+        for number in range(processes):
+            with socket.create_server(("127.0.0.1", 0)) as listener:
+                port = listener.getsockname()[1]
+            command = [sys.executable, "-m", "api.cli.main", "serve", "--port", str(port)]
+            service = stack.enter_context(
+                subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            )
+            stack.callback(service.terminate)
+            os.sched_setaffinity(service.pid, {free[number % len(free)]})
+            urls.append(f"http://127.0.0.1:{port}")
+            pids.append(service.pid)
+            wait_until_ready(urls[-1])
+        yield Served(urls=urls, pids=pids, database_url=url)
+
+
+def wait_until_ready(url: str) -> None:
+    """Until the service answers, at most half a minute."""
+    for _ in range(300):
+        try:
+            httpx.get(f"{url}/readyz", timeout=10).raise_for_status()
+        except httpx.HTTPError:
+            time.sleep(0.1)
+        else:
+            return
+    raise SystemExit("the service did not become ready")
