@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from api.cli import plan as plan_command
+from api.cli.letting_in import is_loopback
 from api.cli.main import main
-from api.cli.serve import is_loopback, listen
+from api.cli.serve import listen
 from catalog.errors import StoreFailure
 
 Run = Callable[..., Any]
@@ -194,7 +195,7 @@ def test_a_file_that_is_no_document_is_refused_in_one_line(run: Run, tmp_path: P
         (("offers", "--snapshot", "feed"), "snapshot: "),
         (("offers", "--inventory", "absent.yaml"), "inventory: cannot read"),
         (("show", "no-such-plan"), "plan: no plan 'no-such-plan'"),
-        (("serve", "--host", "0.0.0.0"), "host: '0.0.0.0' can be reached from other machines"),
+        (("serve", "--host", "0.0.0.0"), "host: with '0.0.0.0' others can reach this service"),
         (("serve", "--port", "99999"), "65535"),
     ],
 )
