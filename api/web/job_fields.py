@@ -199,6 +199,7 @@ PARTS = (
                 kind="checks",
                 options=_providers,
                 hint="none ticked: all",
+                wide=True,
             ),
             Field(
                 name="accelerators",

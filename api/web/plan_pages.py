@@ -1,6 +1,6 @@
 """The page of a plan: a job is described, planned, looked at, and asked about; every answer has an address to share."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -23,6 +23,10 @@ from catalog.errors import Fault, UnusableInput
 from catalog.quantities import MAX_HOURS
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+#: What a download was asked for with: format and phase, command, image.
+NO_WISHES: Mapping[str, str] = {"to": "", "command": "", "image": ""}
 
 
 class HomeQuery(BaseModel):
@@ -115,14 +119,20 @@ def show(
     sort: str | None = None,
     watching: str | None = None,
     faults: Sequence[Fault] = (),
+    wishes: Mapping[str, str] = NO_WISHES,
 ) -> Response:
-    """The page of a saved answer; with what was wrong in a form of it, if anything was."""
+    """The page of a saved answer; with what was wrong in a form of it, if anything was, and what was typed there."""
     answer = gpuplan.saved_plan(plan_id)
     now, current = datetime.now(UTC), gpuplan.store.current_snapshot_id()
     # The address in the bar is that of the plan, also where it came in place of another page.
     headers = {"HX-Push-Url": f"/plans/{plan_id}"} if "hx-request" in request.headers else {}
     status = 422 if faults else 200
-    shared: Document = {"section": "Plan", "faults": faults, "channels": [each.name for each in gpuplan.channels]}
+    shared: Document = {
+        "section": "Plan",
+        "faults": faults,
+        "wishes": wishes,
+        "channels": [each.name for each in gpuplan.channels],
+    }
     shared |= {"watching": None if watching is None else gpuplan.watch(watching)}
     if answer["outcome"] == "planned":
         context = planned_view(answer, sort=sort, now=now, current_snapshot=current)

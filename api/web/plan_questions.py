@@ -8,6 +8,8 @@ from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict
 
 from api.app import Document, Gpuplan
+from api.export.formats import one_export
+from api.export.launcher import read_wishes
 from api.http.plans import OurGpuplan, OurWorkers
 from api.questions.opened import body_of
 from api.render.estimate import render_estimate
@@ -15,6 +17,7 @@ from api.render.machines import machines
 from api.render.why import render_why
 from api.web.forms import read_form
 from api.web.pages import PageRoute, render
+from api.web.plan_exports import address
 from api.web.plan_pages import show
 from api.web.told import sections
 from catalog.errors import Fault, UnusableInput
@@ -122,3 +125,31 @@ async def watch(request: Request, plan_id: str, gpuplan: OurGpuplan, workers: Ou
 
 def _shown_again(request: Request, gpuplan: Gpuplan, plan_id: str, faults: tuple[Fault, ...]) -> Response:
     return show(request, gpuplan, plan_id, faults=faults)
+
+
+class ExportQuery(BaseModel):
+    """A format with the phase behind a colon, and what is not in the plan."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    to: str
+    command: str = ""
+    image: str = ""
+
+
+@router.get("/plans/{plan_id}/export")
+def export(request: Request, plan_id: str, query: Annotated[ExportQuery, Query()], gpuplan: OurGpuplan) -> Response:
+    """On to the file with the reader's own command and image; back to the plan, where they cannot be used."""
+    name, _, number = query.to.partition(":")
+    if not (number.isascii() and number.isdecimal() and len(number) < 4):
+        message = "is not accepted; it is a format and a phase, such as skypilot:1"
+        raise UnusableInput.at("to", message=message)
+    command, image = query.command.strip() or None, query.image.strip() or None
+    try:
+        wishes = read_wishes(command=command or "python train.py", image=image)
+        one_export(gpuplan.saved_plan(plan_id), to=name, phase=int(number), wishes=wishes)
+    except UnusableInput as error:
+        if any(fault.path[:1] not in {("command",), ("image",)} for fault in error.faults):
+            raise
+        return show(request, gpuplan, plan_id, faults=error.faults, wishes=query.model_dump())
+    return RedirectResponse(address(plan_id, name, phase=number, command=command, image=image), status_code=303)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from api.http.exports import FORMATS
 from api.questions.opened import days_between
 from api.render.infeasible import in_the_way, render_infeasible, shown
 from api.render.machines import machines, place, rented
@@ -13,6 +12,7 @@ from api.render.plan import render_plan
 from api.render.standby import is_standby
 from api.render.text import chance, duration, number, usd, when
 from api.web.plan_charts import frontier_figure, phases_figure, sorted_rows
+from api.web.plan_exports import handovers
 from api.web.told import sections, titled
 from catalog.errors import UnusableInput
 
@@ -65,8 +65,7 @@ def planned_view(answer: Document, *, sort: str | None, now: datetime, current_s
         "what_if": what_if_links(plan, base),
         "alternatives": alternatives(plan, base, sort),
         "sort": sort,
-        "formats": FORMATS,
-        "single": len(plan["phases"]) == 1,
+        "handovers": handovers(answer),
         "proof": proof_sentence(plan),
     } | common(plan, base, now, current_snapshot)
 

@@ -11,6 +11,7 @@ import pytest
 from starlette.types import ASGIApp
 
 from api.app import Gpuplan
+from api.export.formats import PER_PHASE
 from api.http.service import create_service
 from api.settings import Environment
 from api.web.pages import CONTENT_SECURITY_POLICY
@@ -116,13 +117,28 @@ def test_alternatives_are_sorted_on_the_server(client: httpx.Client, planned: st
     assert len(costs("cost")) > 2
 
 
-def test_every_download_of_a_plan_is_there(client: httpx.Client, planned: str) -> None:
-    links = re.findall(r'href="(/v1/plans/[^"]+/export/[^"]+)"', client.get(planned).text)
-    assert len(links) > 10
-    # A plan on TPUs of one cloud is refused by the tools of the others, with the reason; none is missing or broken.
-    statuses = {link: client.get(link.replace("&amp;", "&")).status_code for link in links}
-    assert set(statuses.values()) <= {200, 422}
-    assert all(status == 200 for link, status in statuses.items() if link.endswith(("focus", "json")))
+def test_every_download_that_a_plan_offers_is_there_and_others_say_why_not(client: httpx.Client, planned: str) -> None:
+    text = client.get(planned).text
+    links = [link.replace("&amp;", "&") for link in re.findall(r'href="(/v1/plans/[^"]+/export/[^"]+)"', text)]
+    phases = len(client.get(f"/v1{planned}").json()["plan"]["phases"])
+    assert len(links) >= phases + 2
+    assert {client.get(link).status_code for link in links} == {200}
+    for name in PER_PHASE:
+        assert f"export/{name}" in text or f"<li>{name}: " in text
+
+
+def test_a_download_may_have_a_command_and_an_image(client: httpx.Client) -> None:
+    plan = client.post("/plans", data=FORM | {"providers": "aws"}).headers["location"]
+    asked = {"to": "skypilot:1", "command": "python my.py --lr 1e-3", "image": "a/b:1"}
+    answer = client.get(f"{plan}/export", params=asked, follow_redirects=True)
+    assert answer.status_code == 200
+    assert "my.py --lr 1e-3" in answer.text
+    wrong = client.get(f"{plan}/export", params=asked | {"image": "$(rm -rf /)"})
+    assert wrong.status_code == 422
+    assert 'id="error-export-image"' in wrong.text
+    assert 'value="python my.py --lr 1e-3"' in wrong.text
+    for to in ("skypilot", "skypilot:0", "skypilot:x", "../etc:1", "nonsense:1"):
+        assert client.get(f"{plan}/export", params={"to": to}).status_code == 422
 
 
 def test_names_of_a_stranger_never_become_markup(client: httpx.Client) -> None:
