@@ -1,0 +1,163 @@
+"""Dashboard and alerts name nothing that a service does not tell, parse, and lead to what to do."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import promql_parser
+import pytest
+import yaml
+from markdown.extensions.toc import slugify
+from prometheus_client.parser import text_string_to_metric_families
+from starlette.types import ASGIApp
+
+from api.app import Gpuplan
+from api.http.service import create_service
+from api.settings import Environment
+from api.telemetry.settings import USUAL_STALE_AFTER_HOURS, TelemetrySettings
+from api.telemetry.store_figures import StoreFigures
+from api.telemetry.watching import Watching
+from catalog.refreshes import RefreshRecord
+
+ROOT = Path(__file__).parents[3]
+RULES = yaml.safe_load((ROOT / "deploy/prometheus/rules.yaml").read_text(encoding="utf-8"))
+DASHBOARD = json.loads((ROOT / "deploy/grafana/gpuplan.json").read_text(encoding="utf-8"))
+ALERTS = [rule for group in RULES["groups"] for rule in group["rules"] if "alert" in rule]
+RECORDED = {rule["record"]: rule["expr"] for group in RULES["groups"] for rule in group["rules"] if "record" in rule}
+PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+#: What Prometheus itself knows of a target.
+OF_PROMETHEUS = {"up"}
+#: What Grafana puts in.
+VARIABLES = {"$__rate_interval": "5m", "$job": ".+"}
+
+
+@dataclass(frozen=True)
+class Selector:
+    """One metric as an expression names it, with the labels that it is chosen by."""
+
+    name: str
+    labels: dict[str, str]
+
+
+def selectors(expression: str) -> Iterator[Selector]:
+    """Every metric that an expression names; fails where it cannot be parsed."""
+    for variable, value in VARIABLES.items():
+        expression = expression.replace(variable, value)
+    found: list[Selector] = []
+
+    def visit(node: Any) -> bool:
+        if isinstance(node, promql_parser.VectorSelector):
+            labels = {
+                each.name: each.value for each in node.matchers.matchers if each.op == promql_parser.MatchOp.Equal
+            }
+            found.append(Selector(node.name, labels))
+        return True
+
+    promql_parser.walk(promql_parser.parse(expression), visit)
+    assert found, expression
+    yield from found
+
+
+Told = dict[str, list[dict[str, str]]]
+
+
+@pytest.fixture(scope="module")
+def told(
+    tmp_path_factory: pytest.TempPathFactory, served: Callable[[ASGIApp], AbstractContextManager[httpx.Client]]
+) -> Told:
+    """What a service tells that has planned and refreshed, metric by metric with the labels of each."""
+    gpuplan = Gpuplan(Environment(database_url=f"sqlite:///{tmp_path_factory.mktemp('told') / 'x.sqlite3'}"))
+    at = datetime.now(UTC)
+    whole = RefreshRecord(id="r", started_at=at, finished_at=at, outcome="whole", snapshot_id=None, report={})
+    gpuplan.store.record_refresh(whole, None)
+    watching, service = Watching(TelemetrySettings()), create_service(gpuplan)
+    watching.watch(service)
+    job = {"workload": {"kind": "preset", "model": "resnet-50", "samples": "1M"}, "deadline": "36h"}
+    with pytest.MonkeyPatch.context() as patched, served(service) as client:
+        # A queue needs PostgreSQL; what is told of it has the shape of its own function's answer.
+        patched.setattr(StoreFigures, "queue", lambda _: {"runs": {"todo": 1, "doing": 0, "failed": 0}})
+        client.post("/v1/plans", json=job).raise_for_status()
+        client.post("/v1/plans", json={})
+        client.get("/v1/offers?limit=1")
+        text = client.get("/metrics").text
+    found: Told = {}
+    for family in text_string_to_metric_families(text):
+        found.setdefault(family.name, [])
+        for sample in family.samples:
+            found.setdefault(sample.name, []).append(sample.labels)
+    return found
+
+
+def is_told(told: Told, selector: Selector) -> bool:
+    """Whether there is such a metric, with labels of these names, and bounds of buckets that are its own."""
+    if selector.name in OF_PROMETHEUS | RECORDED.keys():
+        return True
+    if selector.name not in told:
+        return False
+    ours = {name: value for name, value in selector.labels.items() if name != "job"}
+    rows = told[selector.name]
+    names = {name for row in rows for name in row} or set(ours)
+    bounds = {row["le"] for row in rows if "le" in row}
+    return ours.keys() <= names and ("le" not in ours or ours["le"] in bounds)
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
+def test_a_panel_shows_what_a_service_tells(told: Told, panel: dict[str, Any]) -> None:
+    assert panel["targets"]
+    for target in panel["targets"]:
+        for selector in selectors(target["expr"]):
+            assert is_told(told, selector), selector
+
+
+@pytest.mark.parametrize("record", RECORDED)
+def test_a_recorded_figure_rests_on_what_a_service_tells(told: Told, record: str) -> None:
+    for selector in selectors(RECORDED[record]):
+        assert selector.name not in RECORDED
+        assert is_told(told, selector), selector
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])
+def test_an_alert_rests_on_what_a_service_tells_and_leads_to_what_to_do(told: Told, alert: dict[str, Any]) -> None:
+    for selector in selectors(alert["expr"]):
+        assert is_told(told, selector), selector
+    assert alert["labels"]["severity"] in {"critical", "warning"}
+    assert alert["annotations"]["summary"]
+    path, _, anchor = alert["annotations"]["runbook"].partition("#")
+    text = (ROOT / path).read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    assert anchor in {slugify(each, "-") for each in headings}
+
+
+def test_a_metric_that_is_not_told_would_be_noticed(told: Told) -> None:
+    for wrong in ("gpuplan_nothing", 'gpuplan_plan_gap_bucket{le="0.5"}', 'gpuplan_offers{cloud="aws"}'):
+        [selector] = selectors(wrong)
+        assert not is_told(told, selector)
+
+
+def test_every_alert_is_in_the_runbook_and_the_other_way_round() -> None:
+    text = (ROOT / "docs/operations/runbook.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (Gpuplan\w+)$", text, re.MULTILINE) == [alert["alert"] for alert in ALERTS]
+
+
+def test_prices_count_as_old_by_the_same_limit_everywhere() -> None:
+    [alert] = [each for each in ALERTS if each["alert"] == "GpuplanPricesOld"]
+    assert f"> {USUAL_STALE_AFTER_HOURS:g} * 3600" in alert["expr"]
+
+
+def test_the_example_scrapes_by_the_name_that_rules_take_for_granted() -> None:
+    config = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yaml").read_text(encoding="utf-8"))
+    assert [each["job_name"] for each in config["scrape_configs"]] == ["gpuplan"]
+    assert config["rule_files"] == ["rules.yaml"]
+
+
+def test_panels_have_ids_and_places_of_their_own() -> None:
+    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
+    places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in PANELS]
+    assert len(set(places)) == len(places)
+    assert all(panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24 for panel in DASHBOARD["panels"])
