@@ -55,5 +55,6 @@ def moves(columns: PhaseColumns) -> Moves:
 def _between(names: tuple[tuple[str, str], ...], gb: float) -> Floats:
     """What the checkpoint's way costs from each of the places to each other."""
     rates = [[egress_tiers(*a, *b) for b in names] for a in names]
-    usd = {rate: rate.egress_usd(gb) for rate in {each for row in rates for each in row}}
-    return np.array([[usd[rate] for rate in row] for row in rates]).reshape(len(names), len(names))
+    # Few distinct ones, each the same object wherever it stands.
+    usd = {id(rate): rate.egress_usd(gb) for rate in {id(each): each for row in rates for each in row}.values()}
+    return np.array([[usd[id(rate)] for rate in row] for row in rates]).reshape(len(names), len(names))

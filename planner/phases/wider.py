@@ -5,13 +5,13 @@ only sequences of screened columns whose bound without moves lies below the best
 that move between regions: where nothing moves, the screened offers are no dearer at any share.
 """
 
-from itertools import product
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.configurations import Configurations, joined
-from planner.candidates.gather import Candidates, every_offer_of
+from planner.candidates.configurations import Configurations, joined, of_a_share
+from planner.candidates.gather import Candidates
 from planner.phases.bounds import pair_usd, triple_usd
 from planner.phases.columns import PhaseColumns, phase_columns
 
@@ -32,23 +32,14 @@ def wider(
     """
     if not len(sets):
         return None
-    names: dict[int, range] = {}
-    parts: list[Configurations] = []
-    for column in np.unique(sets).tolist():
-        each = _same_machine(found, columns.table.take(np.array([column])))
-        first = sum(len(part) for part in parts)
-        names[column] = range(first, first + len(each))
-        parts.append(each)
-    table = joined(parts)
-    # What is bought is worked out market by market.
-    by_market = np.argsort(table.market, kind="stable")
-    at = np.empty(len(table), np.int64)
-    at[by_market] = np.arange(len(table))
-    more = phase_columns(found, table.take(by_market))
-    chosen = [np.array(list(product(*(names[column] for column in row)))) for row in sets.tolist()]
-    every = at[np.concatenate(chosen)]
-    every = np.unique(every if ordered else np.sort(every, axis=1), axis=0)
-    usd = pair_usd(more.lines, every[:, 0], every[:, 1]) if every.shape[1] == 2 else triple_usd(more.lines, every)
+    used, which = np.unique(sets, return_inverse=True)
+    table, stands_for = _same_machines(found, columns.table.take(used))
+    more = phase_columns(found, table)
+    first = np.searchsorted(stands_for, np.arange(len(used) + 1))
+    every = _every_way(which.reshape(sets.shape), first)
+    every = _distinct(every if ordered else np.sort(every, axis=1), len(table))
+    lines = more.lines
+    usd = pair_usd(lines, every[:, 0], every[:, 1]) if every.shape[1] == 2 else triple_usd(lines, every)
     usd += brought_apart(more, every)
     return more, every[usd < upper_usd], usd[usd < upper_usd]
 
@@ -65,12 +56,64 @@ def brought_apart(columns: PhaseColumns, sets: Ints) -> Floats:
     return np.asarray(np.where(np.stack(earlier, axis=1), 0.0, data).sum(axis=1) - data.max(axis=1))
 
 
-def _same_machine(found: Candidates, one: Configurations) -> Configurations:
-    """A configuration, and the same nodes of the same machine at every other allowed offer of its kind and provider."""
-    market, place = int(one.market[0]), int(one.place[0])
-    snapshot = found.question.markets[market].snapshot
-    if found.question.markets[market].owned or found.question.markets[market].up:
-        return one
-    every = every_offer_of(found, market, place)
-    leads = snapshot.lead[snapshot.group[every.place]] == every.place
-    return every.take((every.nodes == one.nodes[0]) & leads)
+def _same_machines(found: Candidates, columns: Configurations) -> tuple[Configurations, Ints]:
+    """Per configuration the same nodes of the same machine at every allowed offer of its kind and provider, one after the other.
+
+    With the number of the configuration that each stands for, ascending; `columns` are in the order of their markets.
+    """
+    parts, stands_for, before = [], [], 0
+    for number in np.unique(columns.market).tolist():
+        market = found.question.markets[number]
+        mine = columns.take(np.flatnonzero(columns.market == number))
+        if market.owned or market.up:
+            parts.append(mine)
+            stands_for.append(before + np.arange(len(mine)))
+        else:
+            cell = market.snapshot.cell
+            every = _every_lead(found, number, np.unique(cell[mine.place]))
+            many = int(max(every.nodes.max(initial=0), mine.nodes.max())) + 1
+            key = cell[every.place].astype(np.int64) * many + every.nodes
+            order, asked = np.argsort(key, kind="stable"), cell[mine.place].astype(np.int64) * many + mine.nodes
+            first, last = (np.searchsorted(key[order], asked, side) for side in ("left", "right"))
+            rows = [order[low:high] for low, high in zip(first.tolist(), last.tolist(), strict=True)]
+            parts.append(every.take(np.concatenate(rows)))
+            stands_for.append(np.repeat(before + np.arange(len(mine)), last - first))
+        before += len(mine)
+    return joined(parts), np.concatenate(stands_for)
+
+
+def _every_lead(found: Candidates, number: int, cells: NDArray[np.int32]) -> Configurations:
+    """The cheapest of all allowed offers that are alike but for zone and price, in some cells, at every node count."""
+    snapshot, screened = found.question.markets[number].snapshot, found.screened[number]
+    first, last = np.searchsorted(snapshot.cell, cells), np.searchsorted(snapshot.cell, cells, "right")
+    places = np.concatenate([np.arange(low, high) for low, high in zip(first.tolist(), last.tolist(), strict=True)])
+    group = snapshot.group[places]
+    places = places[screened.allowed[group] & (snapshot.lead[group] == places)]
+    there = replace(screened, places=places, broken=np.zeros(len(places), np.uint16))
+    table = of_a_share(found.question, number, there, found.estimated[number], found.costs[number])
+    return table.take(table.broken == 0)
+
+
+def _every_way(sets: Ints, first: Ints) -> Ints:
+    """Each set with every offer in place of each of its columns; those of column k are `first[k]` to `first[k + 1]`."""
+    count = np.diff(first)[sets]
+    ways = count.prod(axis=1)
+    which = np.repeat(np.arange(len(sets)), ways)
+    left = np.arange(len(which)) - np.repeat(np.cumsum(ways) - ways, ways)
+    every = np.empty((len(which), sets.shape[1]), np.int64)
+    for side in reversed(range(sets.shape[1])):
+        every[:, side] = first[sets[which, side]] + left % count[which, side]
+        left //= count[which, side]
+    return every
+
+
+def _distinct(sets: Ints, columns: int) -> Ints:
+    """Every set once, in order: numbers of so many columns."""
+    key = np.zeros(len(sets), np.int64)
+    for side in sets.T:
+        key = key * columns + side
+    key, distinct = np.unique(key), []
+    for _ in range(sets.shape[1]):
+        distinct.append(key % columns)
+        key = key // columns
+    return np.stack(distinct[::-1], axis=1)
