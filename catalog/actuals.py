@@ -53,9 +53,13 @@ def read_actuals(connection: sa.Connection, plan_id: str | None = None) -> tuple
     return tuple(_actual(row) for row in connection.execute(asked))
 
 
+#: Asked before every plan, so it stands as text.
+_IDS = "SELECT id FROM actuals ORDER BY reported_at, id"
+
+
 def read_ids(connection: sa.Connection) -> tuple[str, ...]:
     """The ids of all reports, the oldest first: who has read these reports before need not read them again."""
-    return tuple(connection.execute(sa.select(actuals.c.id).order_by(actuals.c.reported_at, actuals.c.id)).scalars())
+    return tuple(each for (each,) in connection.exec_driver_sql(_IDS).fetchall())
 
 
 def delete_actual(connection: sa.Connection, actual_id: str) -> None:

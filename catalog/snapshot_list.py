@@ -3,6 +3,7 @@
 import difflib
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 import sqlalchemy as sa
 
@@ -48,11 +49,18 @@ _NEWEST = sa.union_all(sa.select(_REFRESHED), sa.select(_EMBEDDED))
 
 def current_snapshot(connection: sa.Connection) -> str | None:
     """The id of the last refresh, unless embedded prices read after it came with a release; None if empty."""
-    newest = {row.source: row for row in connection.execute(_NEWEST)}
+    # As text without parameters, and times as the numbers that are stored: half the time of the same statement built.
+    rows = connection.exec_driver_sql(_newest_text(connection.dialect)).fetchall()
+    newest = {source: (snapshot_id, observed_at) for snapshot_id, source, observed_at in rows}
     refreshed, embedded = newest.get("refresh"), newest.get("embedded")
-    if refreshed is None or (embedded is not None and embedded.observed_at > refreshed.observed_at):
-        return None if embedded is None else str(embedded.id)
-    return str(refreshed.id)
+    if refreshed is None or (embedded is not None and embedded[1] > refreshed[1]):
+        return None if embedded is None else str(embedded[0])
+    return str(refreshed[0])
+
+
+@lru_cache(maxsize=8)
+def _newest_text(dialect: sa.Dialect) -> str:
+    return str(_NEWEST.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
 
 
 def find_snapshot(connection: sa.Connection, text: str) -> StoredSnapshot:

@@ -123,6 +123,14 @@ class Store:
             raise AssertionError("the embedded snapshot was stored, yet no snapshot is there")
         return current
 
+    def at_hand(self) -> tuple[str, tuple[str, ...]]:
+        """`current_snapshot_id` and `actual_ids` in one read: what a plan rests on besides its job."""
+        with self._reading() as connection:
+            current = current_snapshot(connection)
+            if current is not None:
+                return current, read_ids(connection)
+        return self.current_snapshot_id(), self.actual_ids()
+
     def snapshots(self) -> list[StoredSnapshot]:
         """Every snapshot, the one written last first."""
         with self._reading() as connection:

@@ -40,9 +40,9 @@ class OneJob(Opened):
         from planner.inventory_id import inventory_id
         from planner.plan import plan
 
-        columns = self.columns(snapshot)
+        columns, past_runs = self.at_hand(snapshot)
         settings = with_spending(self.settings, columns)
-        outcome = plan(job, columns, owned=self.owned, settings=settings, past_runs=self.past_runs(), frontier=frontier)
+        outcome = plan(job, columns, owned=self.owned, settings=settings, past_runs=past_runs, frontier=frontier)
         echoed = canonical(job)
         own = inventory_id(self.owned)
         answer: Document = as_document(outcome, echoed, version=gpuplan_version(), inventory=own)

@@ -71,6 +71,13 @@ class Opened:
         """The columns of a snapshot, the current one by default."""
         return self.store.columns(self.store.current_snapshot_id() if snapshot_id is None else snapshot_id)
 
+    def at_hand(self, snapshot_id: str | None = None) -> tuple[Columns, tuple[PastRun, ...]]:
+        """`columns` and `past_runs`; of the current snapshot in one read of the store."""
+        if snapshot_id is not None or self.settings.learning == "off":
+            return self.columns(snapshot_id), self.past_runs()
+        current, ids = self.store.at_hand()
+        return self.store.columns(current), self._runs_of(ids)
+
     def past_runs(self, *, besides: str | None = None) -> tuple[PastRun, ...]:
         """What the user's own runs say of estimates; nothing if learning is off, or there is no store yet.
 
@@ -83,7 +90,10 @@ class Opened:
             from planner.actuals import past_runs
 
             return past_runs([each for each in self.store.actuals() if not (each.running and each.plan_id == besides)])
-        ids = self.store.actual_ids()
+        return self._runs_of(self.store.actual_ids())
+
+    def _runs_of(self, ids: tuple[str, ...]) -> tuple[PastRun, ...]:
+        """What the reports with these ids say, read again only where they changed."""
         known, runs = self._read_runs
         if ids != known:
             from planner.actuals import past_runs
