@@ -40,6 +40,7 @@ async def buy(
     key = Idempotency.read(request, body, query.model_dump_json())
 
     def answer() -> Document:
+        gpuplan.count_plan("buy", request.scope.get("request_id", ""))
         return gpuplan.buy(document, snapshot=query.snapshot, save=True)
 
     found = await workers.run(key.once, gpuplan, answer)

@@ -111,6 +111,7 @@ def _begin(gpuplan: Gpuplan, pool: RunPool, document: Document, query: Portfolio
     }
     run_id = f"portfolio-{now:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:12]}"
     run = Run(id=run_id, kind="portfolio", status="queued", request=asked, created_at=now, beat_at=now)
+    gpuplan.count_plan("portfolio", run_id)
     try:
         pool.start(gpuplan.store.runs, run)
     except Busy as error:

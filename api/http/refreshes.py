@@ -3,6 +3,7 @@
 import logging
 import queue
 import threading
+from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -15,6 +16,7 @@ from api.http.describe import REFRESH_OPERATION, document_responses
 from api.http.idempotency import Idempotency
 from api.http.plans import OurGpuplan, OurWorkers, to_json
 from api.http.problems import RETRY_AFTER_SECONDS, Refused
+from api.identity.asking import record
 from api.runs.pool import Busy
 from catalog.refresh_lock import RefreshRunning
 
@@ -75,7 +77,9 @@ async def start_refresh(
     key = Idempotency.read(request, body, "")
 
     def answer() -> Document:
-        return start(gpuplan, document)
+        began = start(gpuplan, document)
+        gpuplan.store.access.record(record("refresh.start", began["id"], datetime.now(UTC)))
+        return began
 
     try:
         begun = await workers.run(key.once, gpuplan, answer)
