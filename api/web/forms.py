@@ -1,15 +1,17 @@
-"""What a browser sends with a form: never more than a job needs, and only from a page of this service."""
+"""What a browser sends with a form: never more than a job needs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from fastapi import Request
 from starlette.datastructures import UploadFile
 from starlette.types import Message
 
+from api.http.access import refuse_other_sites
 from api.http.bodies import BODY_LIMIT_BYTES
 from api.http.problems import Refused
+
+__all__ = ["Sent", "read_form", "refuse_other_sites"]
 
 #: A file of the largest size that a document may have, with the form around it, whose escapes may triple it.
 FORM_LIMIT_BYTES = 3 * BODY_LIMIT_BYTES
@@ -32,10 +34,9 @@ class Sent:
 async def read_form(request: Request) -> Sent:
     """The fields of a form.
 
-    Raises `Refused`: 403 from another site, 413 above the limit, 415 for what is no form, and `HTTPException` (400)
-    for what is called a form and is none.
+    Raises `Refused`: 413 above the limit, 415 for what is no form, and `HTTPException` (400) for what is called a form
+    and is none. That no other site's page sends it is seen to at the door of the service.
     """
-    refuse_other_sites(request)
     if not request.headers.get("content-type", "").lower().startswith(_FORMS):
         raise Refused(415, "the page takes forms alone; documents go to /v1")
     seen = 0
@@ -66,12 +67,3 @@ async def _whole(file: UploadFile) -> bytes:
     if len(body) > BODY_LIMIT_BYTES:
         raise Refused(413, f"the file is larger than {BODY_LIMIT_BYTES // 1024} KiB, and no job is; choose another")
     return body
-
-
-def refuse_other_sites(request: Request) -> None:
-    """Browsers say whose page sends a form; another site's must not plan or watch in the reader's name."""
-    site = request.headers.get("sec-fetch-site", "same-origin")
-    origin = request.headers.get("origin")
-    foreign = origin is not None and urlsplit(origin).netloc.lower() != request.headers.get("host", "").lower()
-    if site not in {"same-origin", "none"} or foreign:
-        raise Refused(403, "this form was sent by a page of another site; open the page here and send it from there")

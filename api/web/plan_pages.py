@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.app import Document, Gpuplan
+from api.http.access import needs
 from api.http.plans import OurGpuplan, OurWorkers
 from api.questions.opened import body_of
 from api.web.examples import EXAMPLES
@@ -155,7 +156,7 @@ class IfQuery(BaseModel):
     now: bool = False
 
 
-@router.get("/plans/{plan_id}/if")
+@router.get("/plans/{plan_id}/if", dependencies=[Depends(needs("plan"))])
 async def what_if(
     plan_id: str, query: Annotated[IfQuery, Query()], gpuplan: OurGpuplan, workers: OurWorkers
 ) -> Response:

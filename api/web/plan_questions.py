@@ -3,13 +3,14 @@
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict
 
 from api.app import Document, Gpuplan
 from api.export.formats import one_export
 from api.export.launcher import read_wishes
+from api.http.access import needs
 from api.http.plans import OurGpuplan, OurWorkers
 from api.questions.opened import body_of
 from api.render.estimate import render_estimate
@@ -33,7 +34,7 @@ class WhyQuery(BaseModel):
     name: str | None = None
 
 
-@router.get("/plans/{plan_id}/why")
+@router.get("/plans/{plan_id}/why", dependencies=[Depends(needs("plan"))])
 async def why(
     request: Request, plan_id: str, query: Annotated[WhyQuery, Query()], gpuplan: OurGpuplan, workers: OurWorkers
 ) -> Response:
@@ -66,7 +67,7 @@ class PhaseQuery(BaseModel):
     phase: int = 1
 
 
-@router.get("/plans/{plan_id}/estimate")
+@router.get("/plans/{plan_id}/estimate", dependencies=[Depends(needs("plan"))])
 async def estimate(
     request: Request, plan_id: str, query: Annotated[PhaseQuery, Query()], gpuplan: OurGpuplan, workers: OurWorkers
 ) -> Response:

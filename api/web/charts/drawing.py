@@ -10,6 +10,8 @@ from api.web.charts.scale import Scale
 
 #: What a hovering or pressing finger finds: 24 px, the least that WCAG 2.2 asks of a target.
 TARGET_RADIUS = 12.0
+#: What a letter of an axis takes on average, in pixels.
+LETTER_WIDTH = 6.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +94,10 @@ def axes(svg: ET.Element, size: Size, *, x: Scale, y: Scale, across: Axis, up: A
         text(group, size.left - 8, y.at(value) + 4, up.write(value), anchor="end")
     for value in _marked(x, across, max(2, int((size.width - size.left) // 90))):
         line(group, (x.at(value), x.at(value)), (bottom, bottom + 5), "axis")
-        text(group, x.at(value), bottom + 19, across.write(value), anchor="middle")
+        words = across.write(value)
+        # The last mark's words lean inwards where they would be cut off.
+        out = x.at(value) + len(words) * LETTER_WIDTH / 2 > size.width
+        text(group, x.at(value), bottom + 19, words, anchor="end" if out else "middle")
     line(group, (size.left, size.width - size.right), (bottom, bottom), "axis")
     text(group, (size.left + size.width - size.right) / 2, size.height - 6, across.title, anchor="middle")
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-from api.web.charts.drawing import Size, both, canvas, line, reachable, text
+from api.web.charts.drawing import LETTER_WIDTH, Size, both, canvas, line, reachable, text
 from api.web.charts.scale import Scale
 
 #: What calendars and clocks go by, in hours: from a minute over days to years.
@@ -16,7 +16,6 @@ STEPS_HOURS = (1 / 60, 1 / 12, 1 / 4, 1, 3, 6, 12, 24, 48, 96, 168, 336, 672, 13
 ROW_HEIGHT = 46.0
 BAR_HEIGHT = 18.0
 FOOT = 30.0
-_LETTER_WIDTH = 6.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +96,7 @@ def _axis(svg: ET.Element, size: Size, scale: Scale, first: datetime, last: date
         line(group, (at, at), (0.0, bottom), "grid")
         words = day_or_hour(moment, _hours(last - first))
         # Words at the edges lean inwards, so that none is cut off.
-        room = len(words) * _LETTER_WIDTH / 2
+        room = len(words) * LETTER_WIDTH / 2
         anchor = "start" if at < room else "end" if at > size.width - room else "middle"
         text(group, at, bottom + 18, words, anchor=anchor)
     line(group, (size.left, size.width - size.right), (bottom, bottom), "axis")
@@ -105,7 +104,7 @@ def _axis(svg: ET.Element, size: Size, scale: Scale, first: datetime, last: date
 
 def _row(svg: ET.Element, size: Size, scale: Scale, row: Row, at: tuple[float, datetime]) -> None:
     top, first = at
-    longest = int((size.width - 8) / _LETTER_WIDTH)
+    longest = int((size.width - 8) / LETTER_WIDTH)
     name = row.name if len(row.name) <= longest else row.name[: longest - 1] + "…"
     text(svg, size.left, top + 14, name, kind="strong")
     for span in row.spans:
