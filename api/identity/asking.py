@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from functools import cache
 
 from api.identity.who import SCOPES, Identity
 from catalog.access_store import Charge
 from catalog.audit import AuditRecord
+from catalog.quota_use import QuotaExceeded
 
 #: Longer than any name or id of ours; what is longer was made up by somebody else.
 _LONGEST = 200
@@ -64,6 +65,33 @@ def record(
         request_id=_clean(found.request_id),
         address=_clean(found.address),
     )
+
+
+#: Identities whose plans of a day are used up, by what this process was told when it wrote the last: so that nothing is
+#: computed that could not be given. The store alone decides.
+_used_up: dict[str, date] = {}
+_MOST_USED_UP = 10_000
+
+
+def refuse_used_up(now: datetime) -> None:
+    """Raises `QuotaExceeded` where today's plans of who is asking are known to be used up."""
+    found = _asking.get()
+    if found is not None and found.plans_per_day is not None and _used_up.get(found.identity.id) == now.date():
+        raise QuotaExceeded(found.plans_per_day)
+
+
+@contextmanager
+def counting(now: datetime) -> Iterator[None]:
+    """Around what writes a `charge`: where the store says that today's plans are used up, that is known from then on."""
+    try:
+        yield
+    except QuotaExceeded:
+        found = _asking.get()
+        if found is not None:
+            if len(_used_up) >= _MOST_USED_UP:
+                _used_up.clear()
+            _used_up[found.identity.id] = now.date()
+        raise
 
 
 def charge(action: str, subject: str, now: datetime, *, outcome: str = "done") -> Charge:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from api.identity.asking import charge, record
+from api.identity.asking import charge, counting, record, refuse_used_up
 from api.questions.opened import Document, Opened, an_id
 from catalog.audit import StoredAudit
 from catalog.errors import UnusableInput
@@ -81,7 +81,10 @@ class AccessQuestions(Opened):
 
     def count_plan(self, action: str, subject: str) -> None:
         """Write down a long question, which counts as a plan. Raises `QuotaExceeded`."""
-        self.store.access.charge(charge(action, subject, datetime.now(UTC), outcome="started"))
+        now = datetime.now(UTC)
+        refuse_used_up(now)
+        with counting(now):
+            self.store.access.charge(charge(action, subject, now, outcome="started"))
 
 
 def shown_key(key: StoredKey, now: datetime) -> Document:

@@ -4,7 +4,7 @@ import time
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from api.identity.asking import charge, record
+from api.identity.asking import charge, counting, record, refuse_used_up
 from api.questions.opened import Document, Opened, an_id, body_of, meta
 from api.telemetry.told import plan_made
 from api.version import gpuplan_version
@@ -31,6 +31,8 @@ class OneJob(Opened):
 
         began = time.perf_counter()
         now = now or datetime.now(UTC)
+        if save:
+            refuse_used_up(datetime.now(UTC))
         with stage("parse"):
             job = parse_job(document, now=now)
         # Only now: a job that cannot be read is refused without waiting for the planner's libraries.
@@ -116,8 +118,10 @@ class OneJob(Opened):
     def save_plan(self, answer: Document, now: datetime) -> None:
         """Save an answer of `plan` under its id, with who asked for it. Raises `QuotaExceeded`, and then saves nothing."""
         body = body_of(answer)
-        counted = charge("plan", body["id"], datetime.now(UTC), outcome=answer["outcome"])
-        self.store.save_plan(body["id"], body["snapshot_id"], body["job"], answer, now, charge=counted)
+        clock = datetime.now(UTC)
+        counted = charge("plan", body["id"], clock, outcome=answer["outcome"])
+        with counting(clock):
+            self.store.save_plan(body["id"], body["snapshot_id"], body["job"], answer, now, charge=counted)
 
     def saved_plan(self, plan_id: str) -> Document:
         """The answer saved under `plan_id`, as it was given. Raises `UnusableInput` if there is none."""

@@ -195,6 +195,9 @@ def test_plans_a_day_are_counted_where_every_process_sees_them(service: Guarded,
             assert refused.status_code == 429
             assert "2 plans a day" in refused.json()["detail"]
             assert 0 < int(refused.headers["retry-after"]) <= 86_400
+    # A process that knows computes nothing any more, and says the same.
+    again = service.ask("POST", "/v1/plans", key, json=job | {"name": "five", "workload": {"kind": "unread"}})
+    assert again.status_code == 429
     names = {each.job["name"] for each in _plans(service)}
     assert {"one", "two"} <= names
     assert not {"three", "four"} & names
