@@ -1,0 +1,163 @@
+"""Catalogue, prices, changes and portfolios as readers use them, in Chromium: by keyboard, without scripts, through axe."""
+
+import re
+from collections.abc import Callable
+
+import httpx
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.api.http.test_portfolios import hard
+from tests.api.web.conftest import Visit
+from tests.api.web.test_portfolio_pages import document, sent, until, written
+
+pytestmark = pytest.mark.xdist_group("browser")
+Visits = Callable[..., Visit]
+
+
+@pytest.fixture(scope="module")
+def planned_jobs(client: httpx.Client) -> str:
+    """The path of a portfolio with names of every kind."""
+    names = ("first", "<b>second</b>", "\u0645\u0631\u062d\u0628\u0627", "x" * 190)
+    path: str = sent(client, document(*names, name="night <script>")).headers["location"]
+    until(client, path, lambda page: "Looking for the cheapest plan" not in page)
+    return path
+
+
+def test_offers_are_filtered_by_keyboard_and_the_reader_stays_where_they_are(visit: Visits) -> None:
+    reader = visit()
+    reader.go("/catalogue?provider=aws")
+    page = reader.page
+    page.evaluate("window.stillThere = true")
+    reader.tab_to("accelerator")
+    page.keyboard.type("H100")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**accelerator=H100**")
+    page.locator("#listing tbody td:nth-of-type(4)").filter(has_not_text="H100").first.wait_for(state="detached")
+    assert set(page.locator("#listing tbody td:nth-of-type(4)").all_inner_texts()) == {"H100-80GB-SXM"}
+    assert (reader.focused(), page.evaluate("window.stillThere")) == ("accelerator", True)
+    # What is chosen is shown at once.
+    page.select_option("#kind", "spot")
+    page.wait_for_url("**kind=spot**")
+    page.locator("#listing tbody td:nth-of-type(8)").filter(has_not_text="spot").first.wait_for(state="detached")
+    assert page.inner_text("#found") == page.inner_text("#listing-title")
+    assert "spot" in (page.get_attribute("#listing a[download]", "href") or "")
+
+
+def test_a_column_is_sorted_by_keyboard_and_turned_round_by_the_same_key(visit: Visits) -> None:
+    reader = visit()
+    reader.go("/catalogue?accelerator=H100&kind=spot")
+    for expected in ("ascending", "descending"):
+        reader.page.locator("th a", has_text="per accelerator").focus()
+        reader.page.keyboard.press("Enter")
+        reader.page.wait_for_selector(f"th[aria-sort={expected}] >> text=per accelerator")
+        shown = reader.page.locator("#listing tbody td:nth-of-type(2)").all_inner_texts()
+        prices = [float(re.sub(r"[$,]", "", text)) for text in shown]
+        assert prices == sorted(prices, reverse=expected == "descending")
+
+
+def test_pages_and_prices_are_reached_without_scripts(visit: Visits) -> None:
+    reader = visit(java_script_enabled=False)
+    reader.go("/catalogue")
+    page = reader.page
+    page.fill("#instance_type", "p4d*")
+    page.click("button.first")
+    page.click("a[rel=next]")
+    assert "51 to" in page.inner_text("#listing")
+    page.click("#listing tbody th a >> nth=0")
+    assert "p4d.24xlarge" in page.inner_text("h2")
+    assert page.is_visible("svg.wide")
+
+
+def test_an_error_of_a_filter_stands_at_its_field(visit: Visits) -> None:
+    reader = visit()
+    reader.go("/catalogue?usd_to=cheap&provider=aws")
+    assert reader.page.is_visible("#usd_to")
+    assert "US dollars" in reader.page.inner_text("#usd_to-error")
+    assert "usd_to-error" in (reader.page.get_attribute("#usd_to", "aria-describedby") or "")
+
+
+def test_each_step_of_a_price_is_reached_by_keyboard(visit: Visits) -> None:
+    reader = visit()
+    reader.go("/prices?instance_type=p5.48xlarge&kind=on_demand")
+    steps = reader.page.locator("svg.wide a")
+    assert steps.count() == 6
+    steps.first.focus()
+    title = reader.page.evaluate("document.activeElement.getAttribute('aria-label')")
+    assert "per hour from" in title
+    reader.page.keyboard.press("Enter")
+    reader.page.wait_for_url("**region=**")
+    assert reader.page.locator("svg.wide a").count() == 1
+
+
+def test_bars_of_jobs_lead_by_keyboard_to_their_lines(visit: Visits, planned_jobs: str) -> None:
+    reader = visit()
+    reader.go(planned_jobs)
+    bars = reader.page.locator("svg.wide a")
+    assert bars.count() == 4
+    for number in range(4):
+        bar = reader.page.locator(f"svg.wide a[href='#job-{number}']")
+        bar.focus()
+        assert "due 2026-11-23 12:00 UTC" in (bar.get_attribute("aria-label") or "")
+    reader.page.keyboard.press("Enter")
+    assert reader.page.evaluate("document.querySelector('tr:target').id") == "job-3"
+    assert reader.overflow() == 0
+
+
+def test_a_search_shows_its_progress_in_place_and_is_ended_by_a_button(visit: Visits, client: httpx.Client) -> None:
+    path = sent(client, written(hard()), seconds="300").headers["location"]
+    reader = visit()
+    reader.go(path)
+    page = reader.page
+    page.evaluate("window.stillThere = true; document.querySelector('.brand').focus()")
+    page.wait_for_selector("text=Best plan so far")
+    assert page.evaluate("window.stillThere && document.activeElement.className") == "brand"
+    page.click("text=End it with the best so far")
+    page.wait_for_selector("svg.wide a")
+    assert "ended early" in page.inner_text("#told")
+
+
+def test_a_portfolio_is_mended_where_it_is_wrong(visit: Visits) -> None:
+    reader = visit()
+    reader.go("/portfolio?example=true")
+    page = reader.page
+    text = page.input_value("#document")
+    page.fill("#document", text.replace("deadline: 3d", "deadline: soon"))
+    page.click("text=Plan these jobs")
+    page.wait_for_selector("#summary")
+    assert reader.focused() == "summary"
+    assert "Job 2, deadline, line 14" in page.inner_text("#summary")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert reader.focused() == "document"
+    assert reader.violations() == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/catalogue?instance_type=p5.48xlarge&kind=spot&region=us-east-1&order=-usd_per_hour",
+        "/prices?instance_type=p5.48xlarge&kind=on_demand&region=us-*",
+        "/changes",
+    ],
+)
+def test_axe_finds_nothing_in_light_in_the_dark_and_on_a_phone(visit: Visits, path: str) -> None:
+    reader = visit()
+    reader.go(path)
+    assert reader.violations() == []
+    assert reader.overflow() == 0
+
+
+def test_axe_finds_nothing_in_the_long_table_of_accelerators(visit: Visits) -> None:
+    reader = visit(viewport={"width": 360, "height": 800})
+    reader.go("/catalogue/accelerators")
+    assert Axe().run(reader.page, options={"resultTypes": ["violations"]}).response["violations"] == []
+    reader.complaints.clear()
+    assert reader.overflow() == 0
+
+
+def test_axe_finds_nothing_in_a_portfolio(visit: Visits, planned_jobs: str) -> None:
+    reader = visit()
+    reader.go(planned_jobs)
+    assert reader.violations() == []
+    assert reader.overflow() == 0
