@@ -69,11 +69,11 @@ def downgrade(engine: sa.Engine, url: sa.URL, revision: str) -> None:
     with writing(engine) as connection:
         _take_turn(connection)
         now = revision_of(connection)
-        accepted = [each for each in _known() if COMPATIBLE_SINCE <= each < (now or "")]
+        accepted = [each for each in known_revisions() if COMPATIBLE_SINCE <= each < (now or "")]
         if revision not in accepted:
             message = f"cannot go from {now} back to {revision[:40]!r}; accepted: {', '.join(accepted) or 'none'}"
             raise UnusableInput.at("revision", message=message)
-        if now not in _known():
+        if now not in known_revisions():
             raise StoreFailure(_newer(url, str(now)))
         from alembic import command
 
@@ -107,14 +107,19 @@ def _create(connection: sa.Connection) -> None:
 
 
 def _upgrade(connection: sa.Connection, revision: str, url: sa.URL) -> None:
+    if revision not in {*known_revisions(), "base"}:
+        raise StoreFailure(_newer(url, revision))
+    at_revision(connection, "head")
+
+
+def at_revision(connection: sa.Connection, revision: str) -> None:
+    """Upgrades to the tables of a revision, in the transaction that is open."""
     from alembic import command
 
-    if revision not in {*_known(), "base"}:
-        raise StoreFailure(_newer(url, revision))
-    command.upgrade(alembic_config(connection), "head")
+    command.upgrade(alembic_config(connection), revision)
 
 
-def _known() -> list[str]:
+def known_revisions() -> list[str]:
     """Every revision of this release, the first one first."""
     from alembic.script import ScriptDirectory
 

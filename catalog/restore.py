@@ -1,0 +1,170 @@
+"""Brings a backup into an empty database of either kind, and holds what came against what the backup says of itself."""
+
+import os
+import shutil
+import sqlite3
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from itertools import batched
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from catalog.backup import sqlite_manifest
+from catalog.backup_file import DATABASE, Manifest, kept_rows, opened_backup
+from catalog.database import VARIABLE, connect, database_url, named_failures, shown, sqlite_file, writing
+from catalog.errors import UnusableInput
+from catalog.migrate import at_revision, known_revisions
+from catalog.runs import LIVE
+from catalog.table_rows import rows_of, sums, tables_there
+
+_AT_ONCE = 1000
+Rows = tuple[Sequence[str], Iterator[Sequence[Any]]]
+
+
+def restore(path: Path, url: str | None) -> Manifest:
+    """Restores the backup at `path` into the database at `url`, whole and verified or not at all; gives its manifest.
+
+    Raises `UnusableInput` at FILE for what is no backup or does not hold what it says, at the database's setting if it
+    is not empty; `StoreFailure` if it cannot be written.
+    """
+    target = database_url(url)
+    file = sqlite_file(target)
+    with opened_backup(path) as (archive, manifest), named_failures(target):
+        if manifest.revision not in known_revisions():
+            message = f"it is of a newer gpuplan (revision {manifest.revision[:40]}); upgrade gpuplan first"
+            raise UnusableInput.at("FILE", message=message)
+        folder = tempfile.gettempdir() if file is None else file.parent
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".gpuplan-restore-") as scratch:
+            copy = _extracted(archive, Path(scratch))
+            if copy is not None:
+                _compare(manifest, sqlite_manifest(copy))
+            if file is None:
+                _restore_rows(archive, copy, manifest, target)
+                return manifest
+            if copy is None:
+                copy = Path(scratch) / DATABASE
+                _restore_rows(archive, None, manifest, target.set(database=str(copy)))
+            _put(copy, file)
+    return manifest
+
+
+def _extracted(archive: zipfile.ZipFile, folder: Path) -> Path | None:
+    """The SQLite database of the backup, checked by SQLite itself; None for a backup of rows."""
+    if DATABASE not in archive.namelist():
+        return None
+    copy = folder / DATABASE
+    with archive.open(DATABASE) as packed, copy.open("xb") as unpacked:
+        shutil.copyfileobj(packed, unpacked)
+        unpacked.flush()
+        os.fsync(unpacked.fileno())
+    with closing(sqlite3.connect(copy)) as connection:
+        try:
+            [(said,)] = connection.execute("PRAGMA integrity_check(1)").fetchall()
+        except sqlite3.DatabaseError as error:
+            said = str(error)
+    if said != "ok":
+        raise UnusableInput.at("FILE", message=f"its database is damaged: {said[:200]}; take an earlier backup")
+    return copy
+
+
+def _restore_rows(archive: zipfile.ZipFile, copy: Path | None, manifest: Manifest, target: sa.URL) -> None:
+    engine = connect(target)
+    try:
+        with writing(engine) as connection:
+            if sa.inspect(connection).get_table_names():
+                raise _filled(target)
+            at_revision(connection, manifest.revision)
+            tables = tables_there(connection)
+            for table in reversed(tables):
+                connection.execute(sa.delete(table))  # what the revisions themselves put in is in the backup too
+            for table in tables:
+                with _rows(archive, copy, table) as (columns, rows):
+                    _insert(connection, table, columns, rows)
+            _compare(manifest, sums(connection, tables))
+            _count_on(connection, tables)
+            if engine.dialect.name == "sqlite":
+                _let_go(connection)
+    finally:
+        engine.dispose()
+
+
+def _rows(archive: zipfile.ZipFile, copy: Path | None, table: sa.Table) -> AbstractContextManager[Rows]:
+    return kept_rows(archive, table.name) if copy is None else _copied_rows(copy, table.name)
+
+
+@contextmanager
+def _copied_rows(copy: Path, name: str) -> Iterator[Rows]:
+    engine = sa.create_engine(f"sqlite:///{copy}")
+    try:
+        with engine.connect() as connection:
+            table = sa.Table(name, sa.MetaData(), autoload_with=connection)
+            yield table.columns.keys(), rows_of(connection, table)
+    finally:
+        engine.dispose()
+
+
+def _insert(connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> None:
+    """Inserts the rows. A row may refer to one that comes later, so references within the table are set at the end."""
+    own = [column.name for column in table.columns if any(key.column.table is table for key in column.foreign_keys)]
+    keys = [column.name for column in table.primary_key]
+    later: list[dict[str, Any]] = []
+    for batch in batched(rows, _AT_ONCE):
+        found = [dict(zip(columns, row, strict=True)) for row in batch]
+        if own:
+            later += [{f"_{name}": row[name] for name in (*keys, *own)} for row in found]
+            found = [row | dict.fromkeys(own) for row in found]
+        connection.execute(sa.insert(table), found)
+    if later:
+        one = sa.and_(*(table.c[name] == sa.bindparam(f"_{name}") for name in keys))
+        connection.execute(sa.update(table).where(one).values({name: sa.bindparam(f"_{name}") for name in own}), later)
+
+
+def _count_on(connection: sa.Connection, tables: Sequence[sa.Table]) -> None:
+    """Lets numbers that PostgreSQL gives out go on after those that were restored."""
+    if connection.dialect.name != "postgresql":
+        return
+    for table in tables:
+        for column in table.primary_key:
+            asked = sa.func.pg_get_serial_sequence(table.name, column.name)
+            sequence = connection.execute(sa.select(asked)).scalar()
+            if sequence is not None:
+                most = sa.select(sa.func.coalesce(sa.func.max(column), 0) + 1).scalar_subquery()
+                connection.execute(sa.select(sa.func.setval(sequence, most, False)))
+
+
+def _let_go(connection: sa.Connection) -> None:
+    """Runs that waited for a queue, of which SQLite has none, are those of a process that has ended."""
+    runs = sa.Table("runs", sa.MetaData(), autoload_with=connection)
+    if "attempt" in runs.c:
+        live = sa.update(runs).where(runs.c.status.in_(LIVE))
+        connection.execute(live.values(attempt=None, beat_at=runs.c.created_at))
+
+
+def _compare(manifest: Manifest, found: Any) -> None:
+    tables = found.tables if isinstance(found, Manifest) else found
+    wrong = sorted(name for name in {*manifest.tables, *tables} if manifest.tables.get(name) != tables.get(name))
+    if wrong:
+        message = f"what it holds is not what it says of {', '.join(wrong)}; nothing was restored, take another backup"
+        raise UnusableInput.at("FILE", message=message)
+
+
+def _put(copy: Path, file: Path) -> None:
+    """Gives the database its name, unless something is there, a log of an earlier one among it."""
+    beside = [file, *(file.with_name(file.name + ending) for ending in ("-wal", "-shm", "-journal"))]
+    if any(each.exists() and each.stat().st_size > 0 for each in beside):
+        raise _filled(database_url(f"sqlite:///{file}"))
+    file.unlink(missing_ok=True)
+    try:
+        os.link(copy, file)  # which a file made in the meantime keeps from happening
+    except FileExistsError:
+        raise _filled(database_url(f"sqlite:///{file}")) from None
+
+
+def _filled(target: sa.URL) -> UnusableInput:
+    message = f"{shown(target)} is not empty; a backup is restored into a database that has no tables yet"
+    return UnusableInput.at(VARIABLE, message=message)
