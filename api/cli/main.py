@@ -21,6 +21,7 @@ from api.cli import (
     audit,
     buy,
     calibrate,
+    db,
     doctor,
     estimate,
     export,
@@ -39,6 +40,7 @@ from api.cli import (
     verify,
     watch,
     why,
+    worker,
 )
 from api.render.text import plain
 from catalog.errors import ProviderFailure, StoreFailure, UnusableInput
@@ -80,6 +82,7 @@ def application() -> typer.Typer:
         actuals.actuals,
         profile.profile,
         serve.serve,
+        worker.worker,
         doctor.doctor,
         mcp.mcp,
         audit.audit,
@@ -89,6 +92,7 @@ def application() -> typer.Typer:
     app.add_typer(local.local_commands(), name="local")
     app.add_typer(watch.watch_commands(), name="watch")
     app.add_typer(keys.keys_commands(), name="keys")
+    app.add_typer(db.db_commands(), name="db")
     app.command("version")(print_version)
     return app
 
