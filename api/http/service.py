@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 
 import anyio.to_thread
 from fastapi import Depends, FastAPI
@@ -32,8 +31,7 @@ from api.http.edge import Edge, OnlyHosts
 from api.http.extra_headers import ExtraHeaders
 from api.http.rates import quota_exceeded
 from api.http.workers import Workers, long_workers
-from api.runs.execute import execute
-from api.runs.pool import Pool
+from api.runs.chosen import pool_for
 from api.telemetry.health import Health
 from api.telemetry.settings import telemetry_settings
 from api.telemetry.store_figures import StoreFigures
@@ -66,7 +64,7 @@ def create_service(gpuplan: Gpuplan, *, hosts: frozenset[str] | None = None, acc
     app.state.scopes = None
     app.state.workers = Workers()
     app.state.long_workers = long_workers()
-    app.state.pool = Pool(partial(execute, gpuplan))
+    app.state.pool = pool_for(gpuplan)
     app.state.figures = StoreFigures(gpuplan)
     limit = telemetry_settings().stale_after_hours
     app.state.health = Health(gpuplan, app.state.figures, stale_after_hours=limit)
