@@ -13,7 +13,7 @@ import httpx
 import promql_parser
 import pytest
 import yaml
-from markdown.extensions.toc import slugify
+from markdown.extensions.toc import slugify  # type: ignore[import-untyped]
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.types import ASGIApp
 
@@ -56,7 +56,7 @@ def selectors(expression: str) -> Iterator[Selector]:
             labels = {
                 each.name: each.value for each in node.matchers.matchers if each.op == promql_parser.MatchOp.Equal
             }
-            found.append(Selector(node.name, labels))
+            found.append(Selector(node.name or "", labels))
         return True
 
     promql_parser.walk(promql_parser.parse(expression), visit)

@@ -1,0 +1,34 @@
+"""What the page on agents shows can be pasted, and works."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+from api.app import Gpuplan
+from api.mcp.tools import Tools
+
+TEXT = (Path(__file__).parents[3] / "docs/agents.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.+?)```", TEXT, re.DOTALL)
+
+
+def test_configurations_start_the_command() -> None:
+    documents = [json.loads(each) for each in blocks("json")]
+    [codex] = [tomllib.loads(each)["mcp_servers"] for each in blocks("toml")]
+    servers = [found for each in documents for key in ("mcpServers", "servers") if (found := each.get(key))]
+    for named in (*servers, codex):
+        assert Path(named["gpuplan"]["command"]).name == "gpuplan"
+        assert named["gpuplan"]["args"] == ["mcp"]
+
+
+def test_the_question_on_the_page_has_an_answer(gpuplan: Gpuplan) -> None:
+    [asked] = [found for each in blocks("json") if "job" in (found := json.loads(each))]
+    assert Tools(gpuplan).plan(**asked)["outcome"] in {"planned", "infeasible"}
+
+
+def test_every_tool_is_on_the_page() -> None:
+    for name in ("plan", "why", "estimate", "offers", "history", "replan"):
+        assert f"| `{name}` |" in TEXT
