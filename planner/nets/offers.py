@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.configurations import run_of
 from planner.candidates.gather import Candidates
-from planner.phases.columns import PhaseColumns, some_columns
+from planner.phases.columns import PhaseColumns, columns_of_table
 from planner.phases.moves import Moves, moves
 from planner.spot.net import NetTerms
 from planner.spot.net_exact import NetRun
@@ -145,15 +145,18 @@ class Offers:
         self.any = bool((taken_away & spots).any() and steady.any())
         if not self.any:
             return
-        self.columns = some_columns(found, np.flatnonzero((taken_away & spots) | steady))
-        columns, run = self.columns, self.columns.run
-        endless, rate = ~np.isfinite(run.longest_hours), run.cluster_rate
-        self.spots = np.flatnonzero((rate > 0) & endless)
-        ready = (rate == 0) & endless & (run.term_hours == 0) & ~columns.windowed & ~columns.up
-        self.standbys = _worth_standing_by(columns, np.flatnonzero(ready))
-        self.any = bool(len(self.spots) and len(self.standbys))
+        every, place = columns_of_table(found)
+        endless, ready = ~np.isfinite(every.run.longest_hours), ~every.windowed & ~every.up
+        ready &= endless & (every.run.cluster_rate == 0) & (every.run.term_hours == 0)
+        some, others = place[taken_away & spots], place[steady]
+        some, others = some[endless[some]], _worth_standing_by(every, others[ready[others]])
+        self.any = bool(len(some) and len(others))
         if not self.any:
             return
+        self.columns = every.take(np.sort(np.concatenate((some, others))))
+        columns, run = self.columns, self.columns.run
+        rate = run.cluster_rate
+        self.spots, self.standbys = np.flatnonzero(rate > 0), np.flatnonzero(rate == 0)
         self.moving = moves(columns)
         k, m = self.spots[:, None], self.standbys[None, :]
         self.offered = Offered(

@@ -148,16 +148,16 @@ def every_column(found: Candidates) -> PhaseColumns:
     return phase_columns(found, found.shares)
 
 
-def some_columns(found: Candidates, which: Ints) -> PhaseColumns:
-    """The configurations at these elements of `found.table` as columns."""
+def columns_of_table(found: Candidates) -> tuple[PhaseColumns, Ints]:
+    """Columns among which all configurations of `found.table` are, and which of them these are."""
     every = every_column(found)
     whole = np.flatnonzero(np.isfinite(every.table.bill.hours_kept))
+    names = ("market", "place", "nodes")
     if len(whole) == len(found.table) and all(
-        np.array_equal(getattr(every.table, name)[whole], getattr(found.table, name))
-        for name in ("market", "place", "nodes")
+        np.array_equal(getattr(every.table, name)[whole], getattr(found.table, name)) for name in names
     ):
-        return every.take(whole[which])
-    return phase_columns(found, found.table.take(which))
+        return every, whole
+    return phase_columns(found, found.table), np.arange(len(found.table))
 
 
 def phase_columns(found: Candidates, table: Configurations) -> PhaseColumns:

@@ -188,7 +188,7 @@ class _Search:
             if len(below) > MOST_AGAIN:
                 self.not_again += len(below)
                 continue
-            again = wider(self.candidates, columns, below, self.upper_usd, ordered=ordered)
+            again = wider(self.candidates, columns, below, self.upper_usd, mu=self.mu, ordered=ordered)
             if again is not None:
                 self._compare(*again, ordered=ordered)
 

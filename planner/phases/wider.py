@@ -14,6 +14,7 @@ from planner.candidates.configurations import Configurations, joined, of_a_share
 from planner.candidates.gather import Candidates
 from planner.phases.bounds import pair_usd, triple_usd
 from planner.phases.columns import PhaseColumns, phase_columns
+from planner.phases.straight import Straight
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -24,11 +25,12 @@ MOST_AGAIN = 64
 
 
 def wider(
-    found: Candidates, columns: PhaseColumns, sets: Ints, upper_usd: float, *, ordered: bool
+    found: Candidates, columns: PhaseColumns, sets: Ints, upper_usd: float, *, mu: float, ordered: bool
 ) -> tuple[PhaseColumns, Ints, Floats] | None:
     """The sets with offers in place of those that beat them, and their bounds below `upper_usd`; None if nothing moves.
 
-    `sets` index `columns` and have bounds below `upper_usd` themselves; `ordered` ones stay in their order.
+    `sets` index `columns` and have bounds below `upper_usd` themselves; `ordered` ones stay in their order. `mu` is the
+    price of an hour at the deadline.
     """
     if not len(sets):
         return None
@@ -37,8 +39,9 @@ def wider(
     more = phase_columns(found, table)
     first = np.searchsorted(stands_for, np.arange(len(used) + 1))
     every = _every_way(which.reshape(sets.shape), first)
-    every = _distinct(every if ordered else np.sort(every, axis=1), len(table))
     lines = more.lines
+    every = every[_weighed(lines, every, mu) < upper_usd]
+    every = _distinct(every if ordered else np.sort(every, axis=1), len(table))
     usd = pair_usd(lines, every[:, 0], every[:, 1]) if every.shape[1] == 2 else triple_usd(lines, every)
     usd += brought_apart(more, every)
     return more, every[usd < upper_usd], usd[usd < upper_usd]
@@ -105,6 +108,15 @@ def _every_way(sets: Ints, first: Ints) -> Ints:
         every[:, side] = first[sets[which, side]] + left % count[which, side]
         left //= count[which, side]
     return every
+
+
+def _weighed(lines: Straight, sets: Ints, mu: float) -> Floats:
+    """The least that plans on these sets cost by one price of an hour, in USD: the bound that takes least to work out."""
+    start, whole = lines.fixed_usd + mu * lines.fixed_hours, lines.slope_usd + mu * lines.slope_hours
+    late = mu * lines.deadline_hours if mu else 0.0
+    least = start[sets].sum(axis=1) + whole[sets].min(axis=1) + lines.data_usd[sets].max(axis=1) - late
+    # A little less, so that rounding takes nothing away that the sharper bound allows.
+    return np.asarray(least - 1e-9 * np.abs(least))
 
 
 def _distinct(sets: Ints, columns: int) -> Ints:

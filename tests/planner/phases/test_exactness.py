@@ -11,7 +11,7 @@ from catalog.columns import Columns
 from catalog.owned import OwnedMachine
 from planner.job import TrainingJob
 from planner.phases.bounds import pair_usd, triple_usd
-from planner.phases.columns import STEPS, every_column, phase_columns, some_columns
+from planner.phases.columns import STEPS, columns_of_table, every_column, phase_columns
 from planner.phases.course import Course
 from planner.phases.moves import moves
 from planner.phases.price import priced
@@ -103,7 +103,8 @@ def test_some_of_all_columns_are_what_they_are_by_themselves(case: Case, seed: i
     which = np.flatnonzero(np.random.default_rng(seed).random(len(found.table)) < 0.3)
     if not len(which):
         return
-    alone, taken = phase_columns(found, found.table.take(which)), some_columns(found, which)
+    every, place = columns_of_table(found)
+    alone, taken = phase_columns(found, found.table.take(which)), every.take(place[which])
     assert taken.machine == alone.machine
     for name in ("place", "kin", "fixed_usd", "slope_usd", "fixed_hours", "slope_hours", "caps", "most_steps"):
         np.testing.assert_array_equal(getattr(taken, name), getattr(alone, name))
