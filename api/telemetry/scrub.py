@@ -20,7 +20,7 @@ _MOST_BYTES = 64 * 1024
 #: Each with what it becomes. Ids stay, so that a line still says which key it was.
 _PATTERNS = (
     (re.compile(r"\b(gp[ks]_[0-9a-f]{12})_[A-Za-z0-9_-]+"), rf"\1_{MASK}"),
-    (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}"), rf"\1 {MASK}"),
+    (re.compile(r"(?i)\b(bearer|basic)\s+(?!gp[ks]_[0-9a-f]{12}_\*)[A-Za-z0-9._~+/=-]{6,}"), rf"\1 {MASK}"),
     (re.compile(r"(?i)(authorization[\"']?\s*[:=]\s*[\"']?)(?!bearer|basic)[^\s\"',}]+"), rf"\1{MASK}"),
     (re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"), MASK),
     (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://[^\s:/@'\"]*):[^\s@'\"]+@"), rf"\1:{MASK}@"),
