@@ -169,7 +169,12 @@ class Answers:
         except QuotaExceeded as error:
             said = f"this workspace has had its {error}; the next are there after midnight (UTC)"
             return Told(message=message(said))
-        except (StoreFailure, Refused, NotTold):
+        except Refused as error:
+            # A queue that is full says when to come again; what took too long would do so again.
+            if "Retry-After" in error.headers:
+                raise
+            return Told(message=message(error.detail))
+        except (StoreFailure, NotTold):
             raise
         except Exception:
             log.exception("Slack answer %s could not be worked out", asked.id)

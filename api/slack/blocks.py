@@ -134,7 +134,7 @@ def message(text: str, blocks: Sequence[Block] = (), *, public: bool = False) ->
     """What is told: a line for notifications, and the blocks; for the one who asked alone, unless `public`."""
     shown = list(blocks) or [words(text)]
     return {
-        "text": harmless(text),
+        "text": harmless(text) or "-",
         "blocks": shown[:MOST_BLOCKS],
         "response_type": "in_channel" if public else "ephemeral",
     }

@@ -175,6 +175,9 @@ class Slack:
     # What Slack takes.
 
     def take(self, request: Request) -> Reply:
+        if any(fault.times != 0 and fault.matches(request) for fault in self.server.faults):
+            # What is about to be answered with a failure was not taken either.
+            return Reply(body=b"ok", content_type="text/plain")
         if request.path.startswith("/commands/"):
             return self._take_response(request)
         if request.path.startswith("/upload/"):

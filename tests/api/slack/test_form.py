@@ -1,0 +1,121 @@
+"""The form behind a bare plan: opened after the acknowledgement, refused at its fields, answered where it was asked for."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from tests.api.slack.conftest import Acme
+from tests.clouds.server import answering
+from tests.clouds.slack import CHANNEL, USER, faults_of_form
+
+GOOD = {
+    "model": "llama-3-8b",
+    "amount": "200M",
+    "by": "36h",
+    "max": "5000",
+    "providers": ["aws", "gcp"],
+    "kinds": ["spot"],
+    "on": "H100, A100",
+    "in": "us",
+    "confidence": "0.95",
+    "name": "<!channel> *run*",
+}
+
+
+@pytest.fixture
+def view(acme: Acme) -> dict[str, Any]:
+    assert acme.types("plan") == {}
+    until = time.monotonic() + 20
+    while not acme.slack.views and time.monotonic() < until:
+        time.sleep(0.01)
+    [found] = acme.slack.views
+    return found
+
+
+def submit(acme: Acme, view: dict[str, Any], filled: dict[str, Any]) -> dict[str, Any]:
+    answer = acme.slack.send(acme.service, acme.slack.submission(view, filled), path="/slack/interactions")
+    assert answer.status_code == 200
+    found: dict[str, Any] = answer.json() if answer.content else {}
+    return found
+
+
+def test_the_form_offers_every_known_model_under_its_task(view: dict[str, Any]) -> None:
+    assert faults_of_form(view) == []
+    [model] = [block["element"] for block in view["blocks"] if block["block_id"] == "model"]
+    values = [option["value"] for group in model["option_groups"] for option in group["options"]]
+    assert {"llama-3-8b", "resnet-50", "bert-large"} <= set(values)
+    assert len(values) > 100
+
+
+def test_a_good_form_is_closed_and_answered_with_what_is_done_first(acme: Acme, view: dict[str, Any]) -> None:
+    assert submit(acme, view, GOOD) == {}
+    doing, told = acme.slack.wait_for(2)
+    assert "Planning <!channel> *run*. The answer follows." in doing.text
+    assert (told.how, told.channel, told.only_for) == ("response_url", CHANNEL, USER)
+    plan = acme.gpuplan.saved_plan(told.buttons["share"]["value"])["plan"]
+    assert plan["job"]["constraints"]["providers"] == ["aws", "gcp"]
+    assert (plan["job"]["constraints"]["price_kinds"], plan["job"]["confidence"]) == (["spot"], 0.95)
+    assert (plan["job"]["budget_usd"], plan["job"]["deadline"]) == ("5000.00", 36.0)
+
+
+def test_samples_are_taken_for_models_that_count_in_samples(acme: Acme, view: dict[str, Any]) -> None:
+    assert submit(acme, view, {"model": "resnet-50", "amount": "115M"}) == {}
+    [_, told] = acme.slack.wait_for(2)
+    plan = acme.gpuplan.saved_plan(told.buttons["share"]["value"])["plan"]
+    assert plan["job"]["workload"]["samples"] == 115e6
+
+
+@pytest.mark.parametrize(
+    ("change", "block", "said"),
+    [
+        ({"model": None}, "model", "is missing; choose a model"),
+        ({"amount": None}, "amount", "is missing; write how many tokens"),
+        ({"amount": "many"}, "amount", "many"),
+        ({"by": "yesterday"}, "by", "yesterday"),
+        ({"max": "-5"}, "max", "-5"),
+        ({"providers": ["ibm"]}, "providers", "'ibm' is not accepted"),
+        ({"kinds": ["stolen"]}, "kinds", "'stolen' is not accepted"),
+        ({"on": "H1000"}, "on", "unknown accelerator 'H1000'"),
+        ({"in": "$(id)"}, "in", "not a region glob"),
+        ({"confidence": "7"}, "confidence", "7"),
+    ],
+)
+def test_what_is_wrong_stands_at_its_field(
+    acme: Acme, view: dict[str, Any], change: dict[str, Any], block: str, said: str
+) -> None:
+    answer = submit(acme, view, GOOD | change)
+    assert answer["response_action"] == "errors"
+    assert list(answer["errors"]) == [block]
+    assert said in answer["errors"][block]
+    assert acme.slack.seen == []
+
+
+def test_every_fault_is_said_at_once(acme: Acme, view: dict[str, Any]) -> None:
+    answer = submit(acme, view, GOOD | {"by": "soon", "max": "little", "confidence": "high"})
+    assert set(answer["errors"]) == {"by", "max", "confidence"}
+
+
+def test_a_form_that_was_open_for_too_long_is_answered_in_the_channel(acme: Acme, view: dict[str, Any]) -> None:
+    metadata = json.loads(view["private_metadata"]) | {"asked_at": "2026-01-01T00:00:00+00:00"}
+    submit(acme, view | {"private_metadata": json.dumps(metadata)}, GOOD)
+    told = acme.slack.wait_for(2)
+    assert [(each.how, each.only_for) for each in told] == [("chat.postEphemeral", USER)] * 2
+
+
+@pytest.mark.parametrize("metadata", ["", "[]", "{", '{"response_url": "https://example.org/"}'])
+def test_a_form_of_another_release_is_answered_in_a_direct_message(
+    acme: Acme, view: dict[str, Any], metadata: str
+) -> None:
+    submit(acme, view | {"private_metadata": metadata}, GOOD)
+    told = acme.slack.wait_for(2)
+    assert {(each.how, each.channel) for each in told} == {("chat.postMessage", USER)}
+
+
+def test_a_form_that_cannot_be_opened_is_said(acme: Acme) -> None:
+    acme.slack.server.break_with(
+        answering(200, b'{"ok": false, "error": "expired_trigger_id"}'), when=lambda each: "views.open" in each.path
+    )
+    told = acme.asks("plan")
+    assert "The form could not be opened (expired_trigger_id). In words: /gpuplan plan" in told.text

@@ -1,0 +1,165 @@
+"""What users write is shown as they wrote it: never markup, a mention or a link, and never past Slack's limits."""
+
+import itertools
+import string
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from api.slack.blocks import LONGEST_TEXT, Message, harmless, message, without_table
+from api.slack.commands import read_command
+from api.slack.show_plan import plan_message
+from api.slack.show_rest import history_message, price_message, refusal, watches_message, why_message
+from catalog.errors import Fault, UnusableInput
+from tests.api.slack.conftest import Acme
+from tests.clouds.slack import CHANNEL, USER, Slack, faults_of_blocks, markup
+
+OF_MESSAGES = {"header", "section", "context", "actions", "rich_text", "table"}
+HOSTILE = "<!channel> <@U0123ABCD> <https://evil.example|click> @here *bold* _it_ ~no~ `code` &amp; #general"
+NASTY = st.text(st.sampled_from("<>&*_~`@#!|:/\n\t\u202e\x00" + string.ascii_letters + "é漢🙂"), max_size=400)
+
+
+def held(told: Message) -> None:
+    """Nothing of it is read as markup, and Slack would take it."""
+    assert list(markup(told["blocks"])) == []
+    assert faults_of_blocks(told["blocks"], OF_MESSAGES) == []
+    assert not set("<>*_~`@#") & set(told["text"])
+    assert "://" not in told["text"]
+    assert 0 < len(told["text"]) <= LONGEST_TEXT
+    assert faults_of_blocks(without_table(told)["blocks"], OF_MESSAGES - {"table"}) == []
+
+
+def test_a_name_full_of_markup_is_shown_as_it_is(acme: Acme) -> None:
+    told = acme.asks(
+        f'plan llama-3-8b tokens=200M method=lora name="{HOSTILE.replace("<", "&lt;").replace(">", "&gt;")}"'
+    )
+    held(told.body)
+    [header] = [block for block in told.body["blocks"] if block["type"] == "header"]
+    assert header["text"]["text"].startswith("Cheapest for <!channel> <@U0123ABCD>")
+    assert header["text"]["type"] == "plain_text"
+    watched = acme.clicks(told, "watch")
+    listed = acme.asks("watches")
+    for each in (watched, listed, acme.clicks(told, "share"), acme.asks("why last not H100")):
+        held(each.body)
+        assert "<!channel>" in each.text
+    acme.asks(f"unwatch {watched.text.partition('(')[2].partition(')')[0]}")
+
+
+def test_a_hostile_word_is_refused_as_it_is(acme: Acme) -> None:
+    shown = acme.types("plan &lt;!channel&gt;*x* tokens=3B")
+    held(shown)
+    assert "<!channel>" in shown["blocks"][0]["text"]["text"]
+
+
+@given(NASTY)
+@settings(deadline=None, max_examples=150)
+def test_the_line_beside_the_blocks_has_no_markup_left(text: str) -> None:
+    held(message(text))
+    assert "<" not in harmless(text)
+
+
+@given(NASTY, st.integers(1, 60), st.integers(0, 150))
+@settings(deadline=None, max_examples=60)
+def test_the_longest_names_stay_within_slacks_limits(text: str, repeats: int, count: int) -> None:
+    long = text * repeats
+    held(plan_message(planned(long, count), notes=[long], shared_by=long))
+    held(plan_message(hopeless(long, count)))
+    held(refusal(UnusableInput(*(Fault((long,), long) for _ in range(count + 1)))))
+    row = place(long) | {
+        "usd_per_hour": "1.5",
+        "accelerator_count": 8,
+        "observed_at": long,
+        "from": long,
+        "until": long,
+    }
+    held(price_message(long, [row] * (count + 1), 10**9, long))
+    held(history_message(long, [row | {"vanished": False}] * 25, 10**9))
+    watched = {"id": long, "name": long, "cheaper_by_percent": 10.0, "state": "watching", "checked_at": None}
+    held(watches_message([watched | {"last_told": {"cost_usd": "1", "choice": long}}] * (count + 1)))
+    held(why_message(explained(long, count)))
+
+
+@given(NASTY)
+@settings(deadline=None, max_examples=200)
+def test_whatever_is_typed_is_a_question_or_a_refusal(text: str) -> None:
+    for words in itertools.product(("", "plan ", "price ", "why ", "watch "), (text,)):
+        try:
+            read_command("".join(words))
+        except UnusableInput as error:
+            held(refusal(error))
+
+
+def test_slack_itself_refuses_what_is_too_long() -> None:
+    slack = Slack()
+    slack.server._http.server_close()
+    long = {"type": "header", "text": {"type": "plain_text", "text": "x" * 151}}
+    assert slack._problem({"blocks": [long]})
+    assert slack._problem({"blocks": [{"type": "divider"}] * 51})
+    assert (CHANNEL, USER) == ("C0123ABCD", "U0123ABCD")
+
+
+def place(text: str) -> dict[str, object]:
+    return {
+        "provider": text,
+        "region": text,
+        "zone": text,
+        "instance_type": text,
+        "accelerator": text,
+        "accelerators_per_node": 8,
+        "nodes": 4,
+        "price_kind": text,
+        "usd_per_node_hour": "98.32",
+        "hours": 12.5,
+        "cost_usd": {"expected": "4916.00"},
+    }
+
+
+def planned(text: str, count: int) -> dict[str, object]:
+    plan = {
+        "id": "plan-0123456789abcdef0123",
+        "job": {"name": text},
+        "snapshot_id": text,
+        "cost_usd": {"expected": "4916.00", "p95": "5000.00"},
+        "hours": {"expected": 12.5, "confident": 13.0, "p95": 14.0},
+        "finishes_at": text,
+        "phases": [place(text)] * max(1, count),
+        "certificate": {"offers_considered": 1, "configurations_considered": 1, "gap": 0.01, "solver": text},
+        "sensitivity": {
+            "next_cheaper": {"deadline_hours": 1e6, "saves_usd": "123456789.12"},
+            "next_faster": {"deadline_hours": 1e-3, "costs_usd": "123456789.12"},
+        },
+        "warnings": [text] * count,
+    }
+    return {"outcome": "planned", "plan": plan, "meta": {"price_age_days": 3.0}}
+
+
+def hopeless(text: str, count: int) -> dict[str, object]:
+    body = {
+        "id": "none-0123456789abcdef0123",
+        "job": {"name": text},
+        "snapshot_id": text,
+        "conflicts": [[text] * max(1, count)] * count,
+        "relaxations": [{"requirement": text, "from": text, "to": text, "cost_usd": "1"}] * count,
+        "nearest_plan": place(text) | {"cost_usd": "1.0"},
+        "warnings": [text] * count,
+    }
+    return {"outcome": "infeasible", "infeasible": body}
+
+
+def explained(text: str, count: int) -> dict[str, object]:
+    parts = dict.fromkeys(("compute", "storage", "egress", "power", "setup"), "1.0")
+    plan = {"phases": [place(text)], "cost_usd": "1", "breakdown": parts, "hours_confident": 1.0}
+    about = {
+        "named": {"text": text},
+        "best": {"plan": plan, "extra": {"usd": "1", "breakdown": parts, "hours_confident": 1.0}},
+    }
+    why = {
+        "id": text,
+        "job": {"name": text},
+        "snapshot_id": text,
+        "about": about,
+        "summary": [text] * count,
+        "plan": plan,
+        "warnings": [text] * count,
+    }
+    return {"outcome": "explained", "why": why}

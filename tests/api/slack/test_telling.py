@@ -1,0 +1,281 @@
+"""Answers reach Slack: when it is down, limits, refuses or has closed an address, and when a process dies in between."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+from starlette.types import ASGIApp
+
+from api.app import Gpuplan
+from api.http.problems import Refused
+from api.http.service import create_service
+from api.http.workers import Workers
+from api.slack.answers import Answers
+from api.slack.blocks import message
+from api.slack.settings import SlackSettings
+from catalog.slack_answers import SlackAnswer
+from tests.api.slack.conftest import PLAN, QUICK, Acme
+from tests.clouds.server import Request, answering, html, reset_after
+from tests.clouds.slack import CHANNEL, TEAM, TOKEN, USER
+
+Change = Callable[[Any], Any]
+
+
+def answer_of(acme: Acme) -> SlackAnswer:
+    """The newest question."""
+    with acme.gpuplan.store.engine.connect() as connection:
+        row = connection.exec_driver_sql("SELECT id FROM slack_answers ORDER BY created_at DESC LIMIT 1").one()
+    found = acme.gpuplan.store.slack.answer(row.id)
+    assert found is not None
+    return found
+
+
+def eventually(acme: Acme, holds: Callable[[SlackAnswer], bool], seconds: float = 20.0) -> SlackAnswer:
+    until = time.monotonic() + seconds
+    while not holds(found := answer_of(acme)):
+        assert time.monotonic() < until, found
+        time.sleep(0.01)
+    return found
+
+
+def is_response(request: Request) -> bool:
+    return request.path.startswith("/commands/")
+
+
+def asked(acme: Acme, kind: str = "price", **changes: Any) -> SlackAnswer:
+    """A question as a process has kept it that then died: nobody holds it."""
+    now = datetime.now(UTC)
+    made = SlackAnswer(
+        id=f"ask-{time.time_ns()}",
+        team_id=TEAM,
+        user_id=USER,
+        channel_id=CHANNEL,
+        kind=kind,
+        request={"accelerator": "H100"},
+        response_url=acme.slack.response_url(),
+        created_at=now,
+        held_until=now,
+    )
+    made = replace(made, **changes)
+    assert acme.gpuplan.store.slack.ask(made, most_waiting=1000)
+    return made
+
+
+def left(acme: Acme, one: SlackAnswer) -> SlackAnswer:
+    found = acme.gpuplan.store.slack.answer(one.id)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [answering(503, b"down"), answering(429, b"slow down", Retry_After="0"), html, reset_after(0.0)],
+    ids=["503", "429", "html", "reset"],
+)
+def test_a_failure_that_passes_is_tried_again(acme: Acme, fault: Change) -> None:
+    # HTML with status 200 is no failure of an answer's address: Slack says `ok` there, or an error.
+    times = 0 if fault is html else 2
+    acme.slack.server.break_with(fault, when=is_response, times=times)
+    assert "Prices of H100" in acme.asks("price H100").text
+    settled = eventually(acme, lambda each: each.delivered_at is not None)
+    assert settled.attempts == times + 1
+
+
+def test_what_is_told_is_forgotten_but_for_what_was_asked(acme: Acme) -> None:
+    plan_id = acme.asks(PLAN).buttons["share"]["value"]
+    settled = eventually(acme, lambda each: each.delivered_at is not None)
+    assert (settled.response_url, settled.message) == ("", None)
+    assert settled.plan_id == plan_id
+    assert settled.request["job"]["deadline"] == "36h"
+
+
+def test_slack_that_is_down_for_longer_has_its_answer_when_it_is_back(acme: Acme) -> None:
+    acme.slack.server.break_with(answering(503, b"down"))
+    acme.types(PLAN)
+    waiting = eventually(acme, lambda each: each.last_error != "")
+    assert (waiting.delivered_at, waiting.given_up_at, waiting.attempts) == (None, None, QUICK.attempts)
+    assert waiting.plan_id.startswith("plan-")
+    assert acme.gpuplan.saved_plan(waiting.plan_id)["outcome"] == "planned"
+    acme.slack.server.faults.clear()
+    # Not five seconds later, as it would be, but now.
+    acme.gpuplan.store.slack.settle(waiting.id, attempts=0, again_at=datetime.now(UTC), error=waiting.last_error)
+    [told] = acme.slack.wait_for(1)
+    assert told.buttons["share"]["value"] == waiting.plan_id
+    assert eventually(acme, lambda each: each.delivered_at is not None).attempts == QUICK.attempts + 1
+
+
+def test_slack_is_not_asked_again_before_it_wants_to_be(acme: Acme) -> None:
+    acme.slack.server.break_with(answering(429, b"", Retry_After="1800"))
+    began = datetime.now(UTC)
+    acme.types("price H100")
+    waiting = eventually(acme, lambda each: each.last_error != "")
+    assert waiting.attempts == 1
+    assert waiting.held_until >= began + timedelta(seconds=1800)
+    acme.gpuplan.store.slack.settle(waiting.id, attempts=0, given_up_at=datetime.now(UTC))
+
+
+def test_an_address_that_takes_no_more_is_followed_by_a_message_in_the_channel(acme: Acme) -> None:
+    told = acme.asks("price H100", response_url=acme.slack.response_url(times=0))
+    assert (told.how, told.channel, told.only_for) == ("chat.postEphemeral", CHANNEL, USER)
+
+
+def test_an_old_question_is_answered_in_the_channel_and_not_at_its_address(acme: Acme) -> None:
+    asked(acme, created_at=datetime.now(UTC) - timedelta(minutes=31))
+    [told] = acme.slack.wait_for(1)
+    assert told.how == "chat.postEphemeral"
+
+
+def test_where_gpuplan_is_no_member_it_is_a_direct_message(acme: Acme) -> None:
+    acme.slack.members_of.clear()
+    told = acme.asks("price H100", response_url=acme.slack.response_url(times=0))
+    assert (told.how, told.channel) == ("chat.postMessage", USER)
+
+
+def test_an_address_that_is_not_slacks_is_never_called(acme: Acme, caplog: pytest.LogCaptureFixture) -> None:
+    for url in ("http://169.254.169.254/latest/meta-data", "https://slack.com.example.org/x", "file:///etc/passwd"):
+        assert acme.asks("price H100", response_url=url).how == "chat.postEphemeral"
+        acme.slack.seen.clear()
+
+
+def test_a_slack_that_takes_no_tables_gets_them_as_text(acme: Acme) -> None:
+    acme.slack.takes_tables = False
+    told = acme.asks(PLAN)
+    assert "machines | where | USD per node-hour" in told.text
+
+
+def test_what_slack_will_never_take_is_given_up_logged_and_its_plan_stays(
+    acme: Acme, caplog: pytest.LogCaptureFixture
+) -> None:
+    acme.slack.server.break_with(
+        answering(200, b'{"ok": false, "error": "account_inactive"}'), when=lambda each: not is_response(each)
+    )
+    acme.slack.server.break_with(answering(404, b"expired_url"), when=is_response)
+    acme.types(PLAN)
+    over = eventually(acme, lambda each: each.given_up_at is not None)
+    assert over.last_error == "account_inactive"
+    assert (over.response_url, over.message) == ("", None)
+    assert acme.gpuplan.saved_plan(over.plan_id)["outcome"] == "planned"
+    [line] = [each.getMessage() for each in caplog.records if each.levelno >= logging.ERROR]
+    assert "account_inactive" in line
+    assert f"its plan stays stored as {over.plan_id}" in line
+
+
+def test_what_waits_for_too_long_is_given_up(acme: Acme) -> None:
+    old = asked(acme, created_at=datetime.now(UTC) - timedelta(hours=3), last_error="HTTP 503 down")
+    until = time.monotonic() + 10
+    while (found := left(acme, old)).given_up_at is None:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert found.last_error == "HTTP 503 down"
+    assert acme.slack.seen == []
+
+
+def test_a_question_whose_process_died_is_answered_by_the_next(acme: Acme) -> None:
+    one = asked(acme)
+    [told] = acme.slack.wait_for(1)
+    assert "Prices of H100" in told.text
+    until = time.monotonic() + 10
+    while left(acme, one).delivered_at is None:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_an_answer_that_was_worked_out_is_told_as_it_was(acme: Acme) -> None:
+    one = asked(acme, message=message("worked out before"), held_until=datetime.now(UTC) + timedelta(hours=1))
+    assert acme.slack.seen == []
+    assert acme.gpuplan.store.slack.hold(one.id, one.held_until, datetime.now(UTC))
+    [told] = acme.slack.wait_for(1)
+    assert told.text == "worked out before"
+
+
+def test_of_two_processes_one_tells(
+    acme: Acme, served: Callable[[ASGIApp], AbstractContextManager[httpx.Client]]
+) -> None:
+    with served(create_service(acme.gpuplan, slack=acme.settings)):
+        for _ in range(5):
+            asked(acme)
+        acme.slack.wait_for(5)
+        time.sleep(3 * QUICK.look_seconds)
+    assert len(acme.slack.seen) == 5
+
+
+def test_a_full_queue_of_plans_is_waited_for(acme: Acme, slow: SlackSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+    workers = Workers()
+
+    async def full(*_: Any) -> Any:
+        raise Refused(503, "too many requests are waiting", headers={"Retry-After": "1"})
+
+    monkeypatch.setattr(workers, "run", full)
+    one = asked(acme, held_until=datetime.now(UTC) + timedelta(minutes=1))
+    _alone(acme.gpuplan, workers, slow, one)
+    found = left(acme, one)
+    assert found.last_error == "too many requests are waiting"
+    assert found.held_until > datetime.now(UTC)
+    acme.gpuplan.store.slack.settle(one.id, attempts=0, given_up_at=datetime.now(UTC))
+
+
+def test_a_plan_that_takes_too_long_is_told_so_and_not_tried_again(
+    acme: Acme, slow: SlackSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = asked(acme, kind="plan", request={"job": {}}, held_until=datetime.now(UTC) + timedelta(minutes=1))
+
+    async def stopped(*_: Any) -> Any:
+        raise Refused(503, "this took longer than the 30 s that the service gives a question")
+
+    workers = Workers()
+    monkeypatch.setattr(workers, "run", stopped)
+    _alone(acme.gpuplan, workers, slow, one)
+    assert "took longer than the 30 s" in acme.slack.wait_for(1)[0].text
+    assert left(acme, one).delivered_at is not None
+
+
+def test_a_defect_is_said_with_where_to_look_and_logged(
+    acme: Acme, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("secret inside")
+
+    monkeypatch.setattr(acme.gpuplan, "plan", broken)
+    told = acme.asks(PLAN)
+    assert "gpuplan failed on this question; the service's log says why under ask-" in told.text
+    assert "secret" not in told.text
+    assert "secret inside" in caplog.text
+
+
+def test_more_questions_than_may_wait_are_refused(acme: Acme, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.slack.asking.MOST_WAITING", 2)
+    held = datetime.now(UTC) + timedelta(hours=1)
+    kept = [asked(acme, held_until=held) for _ in range(2)]
+    assert "2 answers for this workspace wait to be told already" in acme.types("price H100")["text"]
+    for one in kept:
+        acme.gpuplan.store.slack.settle(one.id, attempts=0, given_up_at=datetime.now(UTC))
+
+
+def test_no_secret_is_logged_or_told(acme: Acme, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    acme.slack.server.break_with(answering(500, b"no"), times=2)
+    acme.types("price H100", response_url=acme.slack.response_url(times=0))
+    told = acme.slack.wait_for(1)[0]
+    shown = caplog.text + told.text
+    for secret in (TOKEN, acme.settings.signing_secret, "/commands/T0123ABCD"):
+        assert secret not in shown
+    assert TOKEN not in repr(acme.settings)
+    assert acme.settings.signing_secret not in repr(acme.settings)
+
+
+def _alone(gpuplan: Gpuplan, workers: Workers, settings: SlackSettings, one: SlackAnswer) -> None:
+    """One question, taken up by a process of its own."""
+
+    async def run() -> None:
+        answers = Answers(gpuplan, workers, settings)
+        async with answers.running():
+            answers.begin(one)
+
+    asyncio.run(run())

@@ -1,0 +1,98 @@
+"""A watch that was asked for in Slack is told there, by the service, once, and by nobody else."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from api.app import Gpuplan
+from api.http.service import create_service
+from api.settings import Environment
+from api.slack.workspaces import allow
+from catalog.notifications import Notification
+from catalog.snapshot import snapshot_of
+from tests.api.slack.conftest import Acme, Served
+from tests.catalog.snapshots_for_tests import TYPES, offer
+from tests.clouds.server import answering
+from tests.clouds.slack import CHANNEL, TEAM, USER
+
+START = datetime.now(UTC)
+JOB = "plan llama-3-8b tokens=200M sequence=4096 method=lora precision=bf16 by=36h nodes=1 providers=aws name=nightly"
+
+
+@dataclass(slots=True)
+class Nights:
+    """A store of its own, whose prices change."""
+
+    acme: Acme
+
+    def price(self, usd: float) -> None:
+        made = offer(round(usd * 1e6), observed_at=START + timedelta(seconds=usd))
+        self.acme.gpuplan.store.put_snapshot(snapshot_of(TYPES[:1], (made,)), source="refresh")
+
+    def notification(self, watch_id: str) -> Notification:
+        _, [found] = self.acme.gpuplan.store.watching.one(watch_id)
+        return found
+
+
+@pytest.fixture
+def nights(acme: Acme, tmp_path: Path, served: Served) -> Iterator[Nights]:
+    gpuplan = Gpuplan(Environment(database_url=f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}"))
+    allow(gpuplan, TEAM, scope="plan", name=None)
+    with served(create_service(gpuplan, slack=acme.settings)) as service:
+        found = Nights(Acme(acme.slack, service, gpuplan, acme.settings))
+        found.price(98.32)
+        yield found
+    gpuplan.store.close()
+
+
+def watch_id_in(text: str) -> str:
+    return text.partition("(")[2].partition(")")[0]
+
+
+def test_a_watch_tells_its_channel_when_a_plan_gets_cheaper(nights: Nights) -> None:
+    acme = nights.acme
+    acme.asks(JOB)
+    watch_id = watch_id_in(acme.asks("watch last 5%").text)
+    nights.price(49.0)
+    checked = acme.gpuplan.check_watches()
+    # The check sends what settings know; what is told in Slack is left to the service, and is no failure.
+    assert [each["event"] for each in checked["told"]] == ["cheaper"]
+    assert checked["deliveries"] == {"sent": 0, "held_elsewhere": 0, "failed": []}
+    told = acme.slack.wait_for(3)[2]
+    assert (told.how, told.channel, told.only_for) == ("chat.postMessage", CHANNEL, None)
+    assert "nightly is cheaper now" in told.text
+    assert "/gpuplan unwatch ends it" in told.text
+    _settled(nights, watch_id)
+    time.sleep(0.3)
+    assert len(acme.slack.seen) == 3
+
+
+def test_a_watch_that_slack_does_not_take_waits_and_is_told_in_the_end(nights: Nights) -> None:
+    acme = nights.acme
+    acme.asks(JOB)
+    watch_id = watch_id_in(acme.asks("watch last").text)
+    acme.slack.members_of.clear()
+    acme.slack.server.break_with(answering(503, b"down"))
+    nights.price(40.0)
+    acme.gpuplan.check_watches()
+    until = time.monotonic() + 10
+    while not (found := nights.notification(watch_id)).last_error or found.held_until is None:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert found.held_until > datetime.now(UTC) + timedelta(seconds=5)
+    acme.slack.server.faults.clear()
+    acme.gpuplan.store.watching.settle(found.id, attempts=0, error=found.last_error)
+    told = acme.slack.wait_for(3)[2]
+    assert (told.how, told.channel) == ("chat.postMessage", USER)
+    _settled(nights, watch_id)
+
+
+def _settled(nights: Nights, watch_id: str) -> None:
+    until = time.monotonic() + 10
+    while nights.notification(watch_id).delivered_at is None:
+        assert time.monotonic() < until
+        time.sleep(0.01)
