@@ -36,6 +36,7 @@ from api.cli import (
     refresh,
     replan,
     serve,
+    slack,
     spot,
     verify,
     watch,
@@ -82,15 +83,16 @@ def application() -> typer.Typer:
         actuals.actuals,
         profile.profile,
         serve.serve,
-        worker.worker,
         doctor.doctor,
         mcp.mcp,
+        worker.worker,
         audit.audit,
     ):
         app.command()(command)
     app.command()(calibrate.calibrate)
     app.add_typer(local.local_commands(), name="local")
     app.add_typer(watch.watch_commands(), name="watch")
+    app.add_typer(slack.slack_commands(), name="slack")
     app.add_typer(keys.keys_commands(), name="keys")
     app.add_typer(db.db_commands(), name="db")
     app.command("version")(print_version)

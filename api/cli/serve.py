@@ -28,9 +28,10 @@ def serve(
 ) -> None:
     """The HTTP service: plans, estimates and the catalogue. Open on loopback; elsewhere who has a key is let in."""
     names = checked_names(allow_host or ())
+    from api.slack.settings import slack_settings
     from api.telemetry.settings import telemetry_settings
 
-    telemetry = telemetry_settings()
+    telemetry, slack = telemetry_settings(), slack_settings()
     gpuplan = open_gpuplan(inventory=inventory, settings=settings)
     access = access_for(gpuplan, host=host, names=names, insecure=insecure_no_auth)
     listener = listen(host, port)
@@ -44,7 +45,7 @@ def serve(
 
     watching = start_watching(telemetry)
     hosts = hosts_for(host, names, insecure=insecure_no_auth, guarded=access.gate is not None)
-    service = create_service(gpuplan, hosts=hosts, access=access)
+    service = create_service(gpuplan, hosts=hosts, access=access, slack=slack)
     watching.watch(service)
     config = uvicorn.Config(
         service,
