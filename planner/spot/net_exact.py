@@ -208,12 +208,17 @@ def _course(runs: Segments, rate: float, terms: NetTerms) -> Course:
             last = ends[on, block] - 1 - np.where(runs.growth[on] > 0, (count[on] - 1) / 2, 0.0)
             slack = np.maximum(runs.slack[on] + last * runs.growth[on], -lattice[on])
             np.maximum(some, 0.0, out=some)
-            some *= (slack / lattice[on] + 1e-6)[:, None] >= _AT
+            within = np.minimum(np.floor(slack / lattice[on] + 1e-6), POINTS - 1).astype(np.int64) + 1
+            for row, end in enumerate(within.tolist()):
+                some[row, end:] = 0.0
             now[on] = np.minimum(some @ untilt, before[on])
-            alive[on] = some
             if falls:
                 after, fails = runs.slack[on] + ends[on, block] * runs.growth[on], fails.copy()
                 fails[on] = _failing(some * untilt, after / lattice[on], exceeded, on)
+            if len(on) == len(alive):
+                alive = some
+            else:
+                alive[on] = some
         passed += count * before + (now - before) * (count + 1) / 2
         called.append(before - now)
         failing.append(fails)
@@ -237,16 +242,23 @@ class _Powers:
 
     def __init__(self, logarithm: Complex) -> None:
         self.logarithm = logarithm
-        self.known: dict[tuple[int, float], Complex] = {}
+        self.at: dict[tuple[int, float], int] = {}
+        self.known = np.empty((8 * len(logarithm), logarithm.shape[1]), np.complex128)
 
     def of(self, rows: NDArray[np.int64], counts: Floats) -> Complex:
         """The transforms for so many segments in these rows: [rows, points / 2 + 1]."""
         asked = list(zip(rows.tolist(), counts.tolist(), strict=True))
-        new = [each for each in asked if each not in self.known]
+        new = [each for each in asked if each not in self.at]
         if new:
+            first, last = len(self.at), len(self.at) + len(new)
+            if last > len(self.known):
+                more = np.empty((max(2 * len(self.known), last), self.known.shape[1]), np.complex128)
+                more[:first] = self.known[:first]
+                self.known = more
             row, count = np.array([each[0] for each in new]), np.array([each[1] for each in new])
-            self.known.update(zip(new, np.exp(count[:, None] * self.logarithm[row]), strict=True))
-        return np.stack([self.known[each] for each in asked])
+            np.exp(count[:, None] * self.logarithm[row], out=self.known[first:last])
+            self.at.update(zip(new, range(first, last), strict=True))
+        return self.known[[self.at[each] for each in asked]]
 
 
 def _furthest(runs: Segments) -> Floats:

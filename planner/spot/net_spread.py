@@ -62,6 +62,10 @@ class Spread:
         self.fine_weights = density / density.sum() * (1.0 - self.late)
         self.low = np.clip(np.searchsorted(shares, _FINE) - 1, 0, max(len(shares) - 2, 0))
         self.part = (_FINE - shares[self.low]) / (shares[self.low + 1] - shares[self.low])
+        self.clipped = np.clip(self.part, 0.0, 1.0)
+        self.fine_certain, self.fine_lattice = self._fine(self.certain), self._fine(course.lattice)
+        self.fine_early = self._fine(self.early)
+        self.fine_rescued = 1.0 - np.clip(self._fine(course.whole), 0.0, 1.0)
 
     @property
     def mean(self) -> float:
@@ -100,13 +104,13 @@ class Spread:
         if hours >= self.terms.deadline_hours:
             return 1.0 - self.late + self._late_by(hours)
         # Where losses are looked up is interpolated over z, and so is their distribution at equal shares of the lattice.
-        share = (hours - self._fine(self.certain)) / self._fine(self.course.lattice)
-        at = np.clip(np.floor(share + 1e-6).astype(np.int64), 0, POINTS - 1)
-        part = np.clip(self.part, 0.0, 1.0)
+        share = (hours - self.fine_certain) / self.fine_lattice
+        at = np.minimum(np.maximum(np.floor(share + 1e-6).astype(np.int64), 0), POINTS - 1)
+        part = self.clipped
         alone = (1 - part) * self.cumulated[self.low, at] + part * self.cumulated[self.low + 1, at]
         alone = np.where(share >= -1e-6, alone, 0.0)
-        room = (hours - self.terms.deadline_hours) / self._fine(self.early) + 1.0
-        rescued = (1.0 - np.clip(self._fine(self.course.whole), 0.0, 1.0)) * np.clip(room, 0.0, 1.0)
+        room = (hours - self.terms.deadline_hours) / self.fine_early + 1.0
+        rescued = self.fine_rescued * np.minimum(np.maximum(room, 0.0), 1.0)
         return float(self.fine_weights @ np.minimum(alone + rescued, 1.0))
 
     def _fine(self, values: Floats) -> Floats:
