@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 from fastapi import Depends, FastAPI
@@ -30,7 +31,7 @@ from api.http.access import OPEN_TO_ALL, Access, guard
 from api.http.edge import Edge, OnlyHosts
 from api.http.extra_headers import ExtraHeaders
 from api.http.rates import quota_exceeded
-from api.http.workers import Workers, long_workers
+from api.http.workers import Workers, long_workers, most_seconds_per_plan
 from api.runs.chosen import pool_for
 from api.telemetry.health import Health
 from api.telemetry.settings import telemetry_settings
@@ -39,13 +40,22 @@ from api.version import gpuplan_version
 from api.web.router import router as web_router
 from catalog.quota_use import QuotaExceeded
 
+if TYPE_CHECKING:
+    from api.slack.settings import SlackSettings
+
 DESCRIPTION = "The provably cheapest way to run a training job on hardware you own or rent."
 
 
-def create_service(gpuplan: Gpuplan, *, hosts: frozenset[str] | None = None, access: Access = OPEN_TO_ALL) -> FastAPI:
+def create_service(
+    gpuplan: Gpuplan,
+    *,
+    hosts: frozenset[str] | None = None,
+    access: Access = OPEN_TO_ALL,
+    slack: "SlackSettings | None" = None,
+) -> FastAPI:
     """The service, answering from this `gpuplan`, to those whom `access` lets in: everybody who reaches it, unless told.
 
-    With `hosts`, only to those who call it by one of these names.
+    With `hosts`, only to those who call it by one of these names. With `slack`, it takes part in Slack too.
     """
     # FastAPI's own documentation pages load scripts from elsewhere; `/docs` here needs nothing.
     app = FastAPI(
@@ -62,8 +72,9 @@ def create_service(gpuplan: Gpuplan, *, hosts: frozenset[str] | None = None, acc
     app.state.gpuplan = gpuplan
     app.state.access = access
     app.state.scopes = None
-    app.state.workers = Workers()
-    app.state.long_workers = long_workers()
+    most_seconds = most_seconds_per_plan()
+    app.state.workers = Workers(most_seconds=most_seconds)
+    app.state.long_workers = long_workers(most_seconds=most_seconds)
     app.state.pool = pool_for(gpuplan)
     app.state.figures = StoreFigures(gpuplan)
     limit = telemetry_settings().stale_after_hours
@@ -88,6 +99,10 @@ def create_service(gpuplan: Gpuplan, *, hosts: frozenset[str] | None = None, acc
         web_router,
     ):
         app.include_router(router)
+    if slack is not None:
+        from api.slack.door import mount
+
+        mount(app, gpuplan, app.state.workers, slack)
     problems.register(app)
     app.add_exception_handler(QuotaExceeded, quota_exceeded)
     openapi.attach(app)
