@@ -33,11 +33,14 @@ def worker(
 
     from api.settings import Environment
     from api.tasks.worker import check_queues, work
+    from api.telemetry.logs import configure_logs
+    from api.telemetry.settings import telemetry_settings
     from providers.memory import keep_small
 
+    telemetry = telemetry_settings()
     names = [each.strip() for each in queues.split(",")]
     check_queues(names)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    configure_logs(log_format=telemetry.log_format, level=telemetry.log_level)
     # Two lines per task, every ten seconds for those that keep the queue in order, are for whoever looks for a fault.
     logging.getLogger("procrastinate").setLevel(logging.WARNING)
     keep_small()
