@@ -21,7 +21,7 @@ from api.identity.asking import Asking, asked_by, record
 from api.identity.gate import Gate, Unauthenticated
 from api.identity.oidc import IssuerDown
 from api.identity.settings import AccessSettings
-from api.identity.who import LOCAL, Identity, Scope
+from api.identity.who import LOCAL, SCOPES, Identity, Scope
 from catalog.access_store import AccessStore
 from catalog.errors import StoreFailure
 
@@ -93,12 +93,17 @@ def scopes_of_routes(app: FastAPI) -> dict[tuple[object, str], Scope | None]:
         path = getattr(context, "path", None)
         for method in getattr(context, "methods", None) or ():
             declared = [each.dependency for each in getattr(context, "dependencies", ()) or ()]
-            own = next((each for each in declared if isinstance(each, Needs)), None)
-            if own is not None:
-                found[getattr(context, "endpoint", None), method] = own.scope
-            elif path is not None and (inscribed := scope_in_table(method, path)) is not None:
-                found[getattr(context, "endpoint", None), method] = None if inscribed == OPEN else inscribed
+            needed = [each.scope for each in declared if isinstance(each, Needs)]
+            if path is not None and (inscribed := scope_in_table(method, path)) is not None:
+                needed.append(None if inscribed == OPEN else inscribed)
+            if needed:
+                found[getattr(context, "endpoint", None), method] = max(needed, key=_weight)
     return found
+
+
+def _weight(scope: Scope | None) -> int:
+    """Where a route, its router and the table say different things, the strictest counts."""
+    return -1 if scope is None else SCOPES.index(scope)
 
 
 async def admit(request: Request, scope: Scope) -> Identity:
@@ -127,6 +132,14 @@ async def admit(request: Request, scope: Scope) -> Identity:
         detail = f"this needs the scope {scope!r}, which {identity.name!r} does not have; accepted: a key with it"
         raise Refused(403, detail, headers={"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{scope}"'})
     return identity
+
+
+async def whoever_asks(request: Request) -> Identity | None:
+    """Who asks, if they may read; None for anybody else: for what is open, yet says less to those."""
+    try:
+        return await admit(request, "read")
+    except Refused:
+        return None
 
 
 async def _identity(request: Request, access: Access) -> Identity:

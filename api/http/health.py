@@ -6,9 +6,11 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from api.http.access import whoever_asks
 from api.http.describe import document_responses
 from api.http.plans import to_json
 from api.http.problems import PROBLEM_JSON, RETRY_AFTER_SECONDS
+from api.identity.who import Identity
 from api.telemetry.health import Health
 from api.telemetry.metrics import exposition
 from api.telemetry.store_figures import StoreFigures
@@ -43,12 +45,19 @@ async def healthz() -> Response:
     operation_id="readyz",
     responses=document_responses("Health", 503),
 )
-def readyz(request: Request, health: Annotated[Health, Depends(the_health)]) -> Response:
+def readyz(
+    request: Request,
+    health: Annotated[Health, Depends(the_health)],
+    asker: Annotated[Identity | None, Depends(whoever_asks)],
+) -> Response:
     """`ready`, or `degraded` where prices are older than they should be: it answers all the same, and `why` says what.
 
-    503 where the store cannot be read or the service was told to stop. Looked up at most once a second.
+    503 where the store cannot be read or the service was told to stop. Looked up at most once a second. Where keys are
+    needed, whoever shows none is told the status alone.
     """
     said = health.report()
+    if asker is None:
+        said = {"status": said["status"], "why": ["show a key to read why"], "checks": {}}
     if said["status"] not in _UNAVAILABLE:
         return Response(to_json(said), media_type="application/json")
     problem = {

@@ -10,8 +10,11 @@ from fastapi.routing import iter_route_contexts
 from api.app import Gpuplan
 from api.http.access import scopes_of_routes
 from api.http.service import create_service
+from api.http.workers import Workers, most_seconds_per_plan
 from api.identity.who import SCOPES
 from api.settings import Environment
+from catalog.errors import UnusableInput
+from tests.api.conftest import serving
 from tests.api.http.guarded import Guarded, guarded
 
 #: Routes that anybody may ask, and why: liveness and readiness are asked by machines without keys, files of the page
@@ -100,6 +103,10 @@ def test_a_key_of_the_environment_opens_everything(service: Guarded) -> None:
 def test_what_is_open_answers_without_a_key(service: Guarded) -> None:
     assert service.ask("GET", "/healthz").json() == {"status": "alive"}
     assert service.ask("GET", "/readyz").status_code == 200
+    assert set(service.ask("GET", "/readyz").json()) == {"status", "why", "checks"}
+    assert not service.ask("GET", "/readyz").json()["checks"]
+    assert service.ask("GET", "/readyz", "unknown").json()["checks"] == {}
+    assert service.ask("GET", "/readyz", "read").json()["checks"]
     assert service.ask("GET", "/login").status_code == 200
 
 
@@ -176,3 +183,22 @@ def test_a_page_of_another_site_changes_nothing_even_where_nobody_needs_a_key(
     for path in ("/v1/refreshes", "/v1/plans", "/plans"):
         assert client.post(path, headers=headers).status_code == 403
     assert client.get("/v1/offers?limit=1", headers=headers).status_code == 200
+
+
+def test_a_plan_that_takes_too_long_is_stopped_and_its_thread_goes_on(gpuplan: Gpuplan, job: dict[str, Any]) -> None:
+    app = create_service(gpuplan)
+    app.state.workers = Workers(threads=1, most_seconds=1e-6)
+    with serving(app) as client:
+        for _ in range(3):
+            stopped = client.post("/v1/plans", json=job | {"name": "never planned"})
+            assert stopped.status_code == 503
+            assert "GPUPLAN_MOST_SECONDS_PER_PLAN" in stopped.json()["detail"]
+        app.state.workers._most_seconds = 60.0
+        assert client.post("/v1/plans", json=job).status_code == 200
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "1h", "1e9"])
+def test_a_limit_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("GPUPLAN_MOST_SECONDS_PER_PLAN", text)
+    with pytest.raises(UnusableInput, match="GPUPLAN_MOST_SECONDS_PER_PLAN"):
+        most_seconds_per_plan()
