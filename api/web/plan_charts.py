@@ -88,13 +88,14 @@ def short_usd(amount: float) -> str:
     return f"${amount:.3g}"
 
 
-def phases_figure(plan: Document) -> Figure | None:
-    """What runs when; what only stands by is faint, and stands from the moment at which it may be called."""
-    rows = [_row(number, phase) for number, phase in enumerate(plan["phases"])]
-    if not rows:
-        return None
-    start = plan.get("start")
-    hours = (plan.get("job") or {}).get("deadline")
+def phases_figure(plan: Document) -> Figure:
+    """What runs when; what only stands by, or is fallen back to, is faint and begins when it may be called."""
+    switches = [phase for phase in plan["phases"] if is_standby(phase)]
+    switches += [plan["fallback"]] if plan.get("fallback") else []
+    planned = [phase for phase in plan["phases"] if not is_standby(phase)]
+    rows = [_planned_row(number, phase) for number, phase in enumerate(planned)]
+    rows += [_switch_row(number, phase) for number, phase in enumerate(switches, start=len(planned))]
+    start, hours = plan.get("start"), (plan.get("job") or {}).get("deadline")
     deadline = datetime.fromisoformat(start) + timedelta(hours=hours) if start and hours else None
     drawing = timeline("What runs when", [row for row, _ in rows], rules=(deadline,) if deadline else ())
     columns = (("machines", False), ("from", False), ("to", False), ("costs", True))
@@ -102,22 +103,33 @@ def phases_figure(plan: Document) -> Figure | None:
     return Figure(title=title, drawing=drawing, columns=columns, rows=tuple(cells for _, cells in rows))
 
 
-def _row(number: int, phase: Document) -> tuple[Row, tuple[str, ...]]:
+def _planned_row(number: int, phase: Document) -> tuple[Row, tuple[str, ...]]:
+    """A phase that surely runs, for as long as it takes on average."""
+    began = datetime.fromisoformat(phase["starts_at"])
     name = f"{rented(phase)}, {place(phase)}"
-    standby = is_standby(phase)
-    began = datetime.fromisoformat(phase["switch_by"] if standby else phase["starts_at"])
-    # What is called takes all the time that it would need; what is planned, what it takes on average.
-    ended = began + timedelta(hours=phase["hours_with_goodput"] if standby else phase["hours"])
-    called = f", if called ({chance(phase['probability'])} of runs)" if standby else ""
-    said = f"{name}: {when(began.isoformat())} to {when(ended.isoformat())}{called}"
-    span = Span(starts=began, ends=ended, title=said, style=f"s{number % 6 + 1}", faint=standby)
     cost = (phase.get("cost_usd") or {}).get("expected")
-    return Row(name=f"{name}{' (stands by)' if standby else ''}", spans=(span,)), (
-        f"{name}{called}",
-        when(began.isoformat()),
-        when(ended.isoformat()),
-        usd(cost),
-    )
+    return _spanned(number, name, (began, began + timedelta(hours=phase["hours"])), usd(cost), faint=False)
+
+
+def _switch_row(number: int, switch: Document) -> tuple[Row, tuple[str, ...]]:
+    """Machines that are called if the run falls behind: from the last moment, for what may be left of the work then."""
+    began = datetime.fromisoformat(switch["switch_by"])
+    left = 1.0 - (switch.get("switch_share") or 0.0)
+    hours = (switch.get("ready_hours") or 0.0) + left * switch["hours_with_goodput"]
+    name = f"{rented(switch)}, {place(switch)}: if called ({chance(switch['probability'])} of runs)"
+    cost = (switch.get("cost_usd") or {}).get("expected") or switch.get("extra_usd")
+    costs = f"{usd(cost)} on average"
+    return _spanned(number, name, (began, began + timedelta(hours=hours)), costs, faint=True)
+
+
+def _spanned(
+    number: int, name: str, span: tuple[datetime, datetime], cost: str, *, faint: bool
+) -> tuple[Row, tuple[str, ...]]:
+    began, ended = span
+    style = f"s{number % 6 + 1}"
+    cells = name, when(began.isoformat()), when(ended.isoformat()), cost
+    said = f"{name}: {cells[1]} to {cells[2]}, {cost}"
+    return Row(name=name, spans=(Span(starts=began, ends=ended, title=said, style=style, faint=faint),)), cells
 
 
 def sorted_rows(rows: Sequence[Document], by: str) -> list[Document]:

@@ -34,10 +34,10 @@ def from_now(answer: Document) -> Document:
 
 
 def at_point(answer: Document, number: int) -> Document:
-    """The job with the deadline that a point of the frontier keeps, and no budget in its way."""
+    """The job for least cost with the deadline that a point of the frontier keeps, and no budget in its way."""
     point = _picked(body_of(answer).get("frontier") or (), number, "point")
     job = by_deadline(answer, rounded_up(point["hours_confident"]))
-    return _within_budget(job, point)
+    return _within_budget(job, point) | {"objective": "cost"}
 
 
 def as_alternative(answer: Document, number: int) -> Document:

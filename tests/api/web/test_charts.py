@@ -11,7 +11,7 @@ from api.web.charts.drawing import Axis
 from api.web.charts.lines import Point, Series, chart
 from api.web.charts.scale import Scale
 from api.web.charts.spans import Row, Span, marks, timeline
-from api.web.plan_charts import HOURS, short_usd
+from api.web.plan_charts import HOURS, phases_figure, short_usd
 
 FIGURES = st.lists(st.floats(1e-6, 1e12, allow_nan=False), min_size=1, max_size=20)
 START = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -90,3 +90,24 @@ def test_an_axis_of_time_is_marked_a_few_times_at_round_moments(hours: float, mo
 def test_sums_on_an_axis_are_short() -> None:
     assert [short_usd(each) for each in (0.5, 800, 12_000, 1_500_000, 2e9)] == ["$0.5", "$800", "$12k", "$1.5M", "$2B"]
     assert list(HOURS) == sorted(HOURS)
+
+
+def test_what_may_be_called_is_faint_and_lasts_as_long_as_what_is_left_then() -> None:
+    where = {"provider": "aws", "region": "us-east-1", "zone": "", "instance_type": "p5", "nodes": 2}
+    spot = where | {"price_kind": "spot", "starts_at": "2026-11-22T00:00:00Z", "hours": 100.0, "role": "planned"}
+    back = where | {
+        "price_kind": "on_demand",
+        "switch_by": "2026-11-25T00:00:00Z",
+        "switch_share": 0.6,
+        "hours_with_goodput": 50.0,
+        "ready_hours": 4.0,
+        "probability": 0.05,
+        "extra_usd": "12.00",
+    }
+    plan = {"start": "2026-11-22T00:00:00Z", "job": {"deadline": 96.0}, "phases": [spot], "fallback": back}
+    figure = phases_figure(plan)
+    assert figure.rows[1][1:] == ("2026-11-25 00:00 UTC", "2026-11-26 00:00 UTC", "$12.00 on average")
+    wide, _ = ET.fromstring(f"<both>{figure.drawing}</both>")
+    assert len(wide.findall(".//rect")) == 2
+    assert len(wide.findall(".//g[@class='point s2 faint']")) == 1
+    assert "5.0 %" in figure.rows[1][0]

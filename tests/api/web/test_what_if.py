@@ -64,6 +64,7 @@ def test_an_alternative_is_asked_for_with_the_time_and_the_money_that_it_takes()
 def test_a_point_keeps_what_was_asked_besides_its_time() -> None:
     job = at_point(planned(), 0)
     assert job["deadline"] == 123.5
+    assert job["objective"] == "cost"
     assert job["constraints"] == JOB["constraints"]
 
 
