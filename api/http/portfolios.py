@@ -90,7 +90,7 @@ def _run_of(key: Idempotency, gpuplan: Gpuplan, pool: RunPool, document: Documen
     begun: list[str] = []
 
     def begin() -> Document:
-        begun.append(_begin(gpuplan, pool, document, query))
+        begun.append(begin_portfolio(gpuplan, pool, document, query))
         return {"run": begun[0]}
 
     counts: str = key.once(gpuplan, begin)["run"]
@@ -99,7 +99,7 @@ def _run_of(key: Idempotency, gpuplan: Gpuplan, pool: RunPool, document: Documen
     return counts
 
 
-def _begin(gpuplan: Gpuplan, pool: RunPool, document: Document, query: PortfolioQuery) -> str:
+def begin_portfolio(gpuplan: Gpuplan, pool: RunPool, document: Document, query: PortfolioQuery) -> str:
     """The id of a run that has been started; a document that cannot be read starts none."""
     now = datetime.now(UTC)
     asked: Document = {

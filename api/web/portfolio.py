@@ -14,8 +14,7 @@ from api.app import Document
 from api.documents.portfolio import parse_portfolio
 from api.http.access import needs
 from api.http.plans import OurGpuplan, OurWorkers
-from api.http.portfolios import LONGEST_SEARCH_SECONDS, PortfolioQuery
-from api.http.portfolios import _begin as begin
+from api.http.portfolios import LONGEST_SEARCH_SECONDS, PortfolioQuery, begin_portfolio
 from api.http.problems import Refused
 from api.http.runs import POLL_SECONDS, OurPool
 from api.render.portfolio import render_portfolio
@@ -60,7 +59,7 @@ async def start(request: Request, gpuplan: OurGpuplan, workers: OurWorkers, pool
     try:
         document = _document(form, text)
         query = PortfolioQuery.model_validate({"time_limit": _seconds(seconds)})
-        run_id = await workers.run(begin, gpuplan, pool, document, query)
+        run_id = await workers.run(begin_portfolio, gpuplan, pool, document, query)
     except (UnusableInput, StoreFailure, Refused) as error:
         return _form(request, text, seconds, error)
     return RedirectResponse(f"/portfolio/{run_id}", status_code=303)
