@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException
 
 from api.http.problems import RETRY_AFTER_SECONDS, Refused
 from api.http.rates import quota_refused
+from api.identity.who import Identity
 from api.version import gpuplan_version
 from api.web.assets import asset_url, takes_gzip
 from api.web.words import FILTERS
@@ -85,13 +86,23 @@ def render(
     headers: dict[str, str] | None = None,
 ) -> Response:
     """The page that `template` makes of `context`; `section`, the name in the navigation, may be among it."""
-    text = templates().get_template(template).render({"section": None, "path": request.url.path} | context)
+    text = (
+        templates()
+        .get_template(template)
+        .render({"section": None, "path": request.url.path, "session_of": _session_of(request)} | context)
+    )
     body = text.encode()
     sent = HEADERS | (headers or {})
     if len(body) >= _WORTH_COMPRESSING_BYTES and takes_gzip(request):
         body = gzip.compress(body, 5, mtime=0)
         sent["Content-Encoding"] = "gzip"
     return HTMLResponse(body, status_code=status, headers=sent)
+
+
+def _session_of(request: Request) -> str | None:
+    """Whose session the page is shown in; None for a service that nobody logs in to, and for keys."""
+    identity: Identity | None = getattr(request.state, "identity", None)
+    return identity.name if identity is not None and identity.via == "session" else None
 
 
 class PageRoute(APIRoute):

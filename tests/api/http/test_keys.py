@@ -277,3 +277,10 @@ def test_tokens_of_an_issuer_are_taken_beside_keys_and_its_absence_is_said(servi
             assert ask("/v1/presets", issuer.token(scope="openid")).status_code == 403
             assert ask("/v1/presets", issuer.token(aud="others")).status_code == 401
             assert ask("/v1/presets", "x" * 20_000 + ".e30.e30").status_code == 401
+
+
+def test_a_page_shows_whose_session_it_is_and_how_to_leave(service: Guarded) -> None:
+    with_cookie = {"Cookie": f"gpuplan={session(log_in(service, service.keys['read']))}"}
+    assert "Log out read" in service.ask("GET", "/catalogue", headers=with_cookie).text
+    assert "Log out" not in service.ask("GET", "/catalogue", "read").text
+    assert "Log out" not in service.ask("GET", "/login").text
