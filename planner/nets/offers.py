@@ -157,7 +157,7 @@ class Offers:
         columns, run = self.columns, self.columns.run
         rate = run.cluster_rate
         self.spots, self.standbys = np.flatnonzero(rate > 0), np.flatnonzero(rate == 0)
-        self.moving = moves(columns)
+        self.moving = moves(columns, self.spots)
         k, m = self.spots[:, None], self.standbys[None, :]
         self.offered = Offered(
             spots=Spots(
@@ -210,6 +210,8 @@ def _worth_standing_by(columns: PhaseColumns, standbys: Ints) -> Ints:
         each[standbys]
         for each in (columns.place, columns.kin, run.log_sigma, run.billing_step_hours, run.billing_minimum_hours)
     ]
+    # Most of these are the same for all.
+    alike = [each for each in alike if (each != each[0]).any()]
     order = np.lexsort((by_the_hour, usd, work, *alike))
     usd, by_the_hour = usd[order], by_the_hour[order]
     begins = np.zeros(len(order), np.bool_)

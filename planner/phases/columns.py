@@ -23,7 +23,7 @@ one interval, what the least of R^2 / v + R + v / 3 over v = w + d gives. A wind
 import math
 from dataclasses import dataclass, fields
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
@@ -35,6 +35,7 @@ from catalog.owned import OwnedMachine
 from planner.candidates.configurations import Configurations, run_of
 from planner.candidates.gather import Candidates
 from planner.candidates.market import Market
+from planner.candidates.shapes import Shapes
 from planner.cost.bill import RUN_ARRAYS, Run, TakeOver
 from planner.cost.checkpoints import checkpoint_gb
 from planner.estimate.chips import PRECISIONS
@@ -237,7 +238,7 @@ def _growth(run: Run, run_hours: Floats, restart_hours: float) -> tuple[Floats, 
     y = np.minimum(np.sqrt(2 * lost), 1.0)
     for _ in range(_NEWTON):
         tail = np.exp(-y - lost)
-        y = np.clip(y - (1 - y - tail) / np.minimum(tail - 1, -1e-300), 0.0, 1.0)
+        y = np.minimum(np.maximum(y - (1 - y - tail) / np.minimum(tail - 1, -1e-300), 0.0), 1.0)
     with np.errstate(over="ignore", divide="ignore"):
         # A little less than the root is on the safe side.
         least = np.exp(np.minimum(rate * restart_hours, 700.0)) / (1 - y * (1 - 1e-9))
@@ -295,19 +296,19 @@ def _kin(found: Candidates, table: Configurations) -> Ints:
         mine = np.flatnonzero(table.market == number)
         snapshot, estimates = market.snapshot, found.estimated[number].estimates
         shapes = snapshot.shapes
-        stack = np.array([_stacks().index(each.stack) for each in shapes.accelerators], np.int64)
         chip = shapes.accelerator[shapes.of_type[snapshot.type_index[table.place[mine]]]]
         kin[mine] = (
-            stack[chip] * len(PRECISIONS)
+            _stack_of(shapes)[chip] * len(PRECISIONS)
             + np.array([PRECISIONS.index(name) for name in estimates.precisions])[estimates.precision[table.row[mine]]]
         )
     return kin
 
 
-@cache
-def _stacks() -> tuple[str, ...]:
-    """The software stacks that there are, in alphabetical order."""
-    return tuple(sorted({each.stack for each in accelerators().values()}))
+@lru_cache(maxsize=8)
+def _stack_of(shapes: Shapes) -> Ints:
+    """The number of the software stack of each of the accelerators of these shapes, in alphabetical order of all there are."""
+    stacks = sorted({each.stack for each in accelerators().values()})
+    return np.array([stacks.index(each.stack) for each in shapes.accelerators], np.int64)
 
 
 def _windowed(found: Candidates, table: Configurations) -> tuple[OwnedMachine | None, ...]:

@@ -39,22 +39,23 @@ class Moves:
         return np.asarray(self.usd[self.at[before], self.at[after]])
 
 
-def moves(columns: PhaseColumns) -> Moves:
-    """The moves between these columns."""
+def moves(columns: PhaseColumns, origins: Ints | None = None) -> Moves:
+    """The moves between these columns; with `origins` from these of them only, the ways from others being nan."""
     gb = columns.checkpoint_gb
     here, at = np.unique(columns.place, return_inverse=True)
-    return Moves(
-        at=at.reshape(-1).astype(np.int64),
-        usd=_between(tuple(columns.places[place] for place in here.tolist()), gb),
-        far_hours=gb / columns.settings.move_gbs / 3600.0,
-    )
+    at = at.reshape(-1).astype(np.int64)
+    names = tuple(columns.places[place] for place in here.tolist())
+    usd = np.full((len(here), len(here)), np.nan)
+    for origin in range(len(here)) if origins is None else np.unique(at[origins]).tolist():
+        usd[origin] = _from(names[origin], names, gb)
+    return Moves(at=at, usd=usd, far_hours=gb / columns.settings.move_gbs / 3600.0)
 
 
-#: Jobs of one model, wherever they may run, ask about the same places; an entry is some tens of KB.
-@lru_cache(maxsize=64)
-def _between(names: tuple[tuple[str, str], ...], gb: float) -> Floats:
-    """What the checkpoint's way costs from each of the places to each other."""
-    rates = [[egress_tiers(*a, *b) for b in names] for a in names]
+#: Jobs of one model, wherever they may run, ask about the same places; an entry is a KB or two.
+@lru_cache(maxsize=4096)
+def _from(origin: tuple[str, str], names: tuple[tuple[str, str], ...], gb: float) -> Floats:
+    """What the checkpoint's way costs from a place to each of these."""
+    rates = [egress_tiers(*origin, *each) for each in names]
     # Few distinct ones, each the same object wherever it stands.
-    usd = {id(rate): rate.egress_usd(gb) for rate in {id(each): each for row in rates for each in row}.values()}
-    return np.array([[usd[id(rate)] for rate in row] for row in rates]).reshape(len(names), len(names))
+    usd = {id(rate): rate.egress_usd(gb) for rate in {id(each): each for each in rates}.values()}
+    return np.array([usd[id(rate)] for rate in rates])

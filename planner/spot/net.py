@@ -154,10 +154,10 @@ def _outcomes(pairs: Pairs, terms: NetTerms, nodes: Floats = NODES, weights: Flo
     passed, whole = passed_by_moments(runs)
     legs = legs_of(pairs, terms, runs, estimate, passed=passed, whole=whole, failed=_failed(runs, 1.0 - whole))
     usd = np.where(estimate.in_time >= terms.confidence, legs.usd, np.inf)
-    best = np.argmin(usd, axis=1)[:, None]
+    best, every = np.argmin(usd, axis=1), np.arange(len(usd))
 
     def chosen(values: Floats) -> Floats:
-        return np.take_along_axis(values, best, axis=1)[:, 0]
+        return np.asarray(values[every, best])
 
     return Outcomes(
         usd=chosen(usd),
