@@ -14,6 +14,7 @@ is the one before. Prints tables, asserts nothing.
 import argparse
 import asyncio
 import random
+from functools import partial
 from typing import Any
 
 from benchmarks.http_client import Client, request
@@ -71,9 +72,13 @@ async def catalogue(at: Served, client: Client, given: argparse.Namespace) -> No
         for name, headers in (("plain", {}), ("If-None-Match", {"If-None-Match": first.headers.get("etag", "")})):
             raw = request("GET", path, headers=headers)
             measured = await closed_loop(
-                at, client, lambda _, raw=raw: raw, clients=_PAGE_CLIENTS, seconds=given.step_seconds
+                at, client, partial(_same, raw), clients=_PAGE_CLIENTS, seconds=given.step_seconds
             )
             print(f"{path + ' ' + name:>58} {measured.line()}", flush=True)
+
+
+def _same(raw: bytes, _: int) -> bytes:
+    return raw
 
 
 async def closed(at: Served, client: Client, given: argparse.Namespace, jobs: Jobs) -> None:

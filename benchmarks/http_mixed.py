@@ -68,7 +68,9 @@ def _held_against(url: str, answers: list[dict[str, Any]]) -> tuple[Counter[str]
         if snapshot_id not in there:
             counts["name no snapshot that was written"] += len(bodies)
             continue
-        prices = {offer.key: offer.usd_micros_per_hour for offer in store.snapshot(snapshot_id).offers}
+        prices: dict[tuple[str, ...], int] = {
+            offer.key: offer.usd_micros_per_hour for offer in store.snapshot(snapshot_id).offers
+        }
         for body in bodies:
             counts["whole" if _whole(body, prices) else "MIXED"] += 1
     return counts, len(by_snapshot)

@@ -2,6 +2,7 @@
 
 import gc
 import socket
+import sys
 from typing import Annotated
 
 import typer
@@ -10,6 +11,9 @@ from api.cli.documents import open_gpuplan
 from api.cli.letting_in import access_for, checked_names, hosts_for
 from api.cli.plan import InventoryFile, SettingsFile
 from catalog.errors import UnusableInput
+
+#: A fifth of Python's own: short questions then pass by plans under way, at a hundredth of a core.
+SWITCH_SECONDS = 0.001
 
 
 def serve(
@@ -55,6 +59,8 @@ def serve(
         server_header=False,
         timeout_graceful_shutdown=round(telemetry.finish_seconds) or 1,
     )
+    # The event loop waits this long for a thread that plans to hand the interpreter over, at every step of a request.
+    sys.setswitchinterval(SWITCH_SECONDS)
     # What is loaded by now stays for good: looking through it again at each full collection stops every request 50 ms.
     gc.collect()
     gc.freeze()

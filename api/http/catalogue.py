@@ -8,13 +8,18 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.app import OfferPage
 from api.catalogue import CSV_COLUMNS, OfferFilter
-from api.http.caching import CSV, caching_headers, etag_of, json_or_csv, json_with_etag, not_modified, to_csv
+from api.http.caching import CSV, JSON, etag_of, json_or_csv, json_with_etag, to_csv
 from api.http.describe import document_responses
+from api.http.kept_pages import KeptPages, Page
 from api.http.paging import next_cursor, next_link, read_cursor
 from api.http.plans import OurGpuplan, to_json
+from api.version import gpuplan_version
 from catalog.errors import UnusableInput
 
 router = APIRouter()
+
+#: Pages of every service in this process: an ETag names its snapshot, machines and release.
+_PAGES = KeptPages()
 
 
 class OfferQuery(BaseModel):
@@ -53,15 +58,18 @@ def offers(request: Request, query: Annotated[OfferQuery, Query()], gpuplan: Our
     media_type = json_or_csv(request)
     wanted = query.wanted()
     snapshot, start = _place(query, wanted)
+    # The page is made of the snapshot that its ETag names, also where another becomes the current one meanwhile.
+    snapshot = gpuplan.columns(snapshot).snapshot_id
     version = gpuplan.catalogue_version(snapshot)
-    etag = etag_of(version, query.model_dump_json(), media_type)
-    if (kept := not_modified(request, etag)) is not None:
-        return kept
-    page = gpuplan.offers(wanted, snapshot=snapshot, start=start, limit=query.limit)
-    cursor = next_cursor(page.snapshot_id, wanted.given(), page.next_index)
-    headers = caching_headers(etag) | next_link(request, query, cursor)
-    body = to_csv(CSV_COLUMNS, page.rows) if media_type == CSV else _json(page, cursor)
-    return Response(body, media_type=media_type, headers=headers)
+    etag = etag_of("offers", version, query.model_dump_json(), media_type)
+
+    def page() -> Page:
+        found = gpuplan.offers(wanted, snapshot=snapshot, start=start, limit=query.limit)
+        cursor = next_cursor(found.snapshot_id, wanted.given(), found.next_index)
+        body = to_csv(CSV_COLUMNS, found.rows) if media_type == CSV else _json(found, cursor)
+        return Page(body=body, media_type=media_type, headers=next_link(request, query, cursor))
+
+    return _PAGES.answer(request, etag, page)
 
 
 def _place(query: OfferQuery, wanted: OfferFilter) -> tuple[str | None, int]:
@@ -80,6 +88,10 @@ def _json(page: OfferPage, cursor: str | None) -> bytes:
     return to_json(answer)
 
 
+def _as_page(answer: object) -> Page:
+    return Page(body=to_json(answer), media_type=JSON, headers={})
+
+
 @router.get(
     "/v1/accelerators",
     summary="Every accelerator known, with what it can do",
@@ -88,7 +100,8 @@ def _json(page: OfferPage, cursor: str | None) -> bytes:
 )
 def accelerators(request: Request, gpuplan: OurGpuplan) -> Response:
     """One row per device as a training framework sees it; unknown figures are null."""
-    return json_with_etag(request, {"accelerators": gpuplan.accelerators()})
+    etag = etag_of("accelerators", gpuplan_version())
+    return _PAGES.answer(request, etag, lambda: _as_page({"accelerators": gpuplan.accelerators()}))
 
 
 @router.get(
@@ -99,7 +112,8 @@ def accelerators(request: Request, gpuplan: OurGpuplan) -> Response:
 )
 def presets(request: Request, gpuplan: OurGpuplan) -> Response:
     """What `workload: {kind: preset, model: ...}` understands."""
-    return json_with_etag(request, {"presets": gpuplan.presets()})
+    etag = etag_of("presets", gpuplan_version())
+    return _PAGES.answer(request, etag, lambda: _as_page({"presets": gpuplan.presets()}))
 
 
 @router.get(

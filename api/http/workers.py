@@ -14,8 +14,8 @@ from catalog.errors import UnusableInput
 
 #: numpy and HiGHS give the interpreter lock back only in part: more threads than cores just take turns.
 THREADS = max(2, os.cpu_count() or 1)
-#: At the planner's tens of milliseconds each, a longer queue is a wait of several seconds: better said at once.
-MOST_WAITING = 128
+#: At the planner's ten milliseconds each, a longer queue is a wait of several seconds: better said at once.
+MOST_WAITING = 256
 
 #: Thousands of times what a plan usually takes.
 MOST_SECONDS = 30.0

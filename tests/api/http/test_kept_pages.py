@@ -1,0 +1,55 @@
+"""Pages that are kept: made once, within their bytes, and never under the name of another."""
+
+from fastapi.responses import Response
+from starlette.requests import Request
+
+from api.http.kept_pages import KeptPages, Page
+
+
+def asked(**headers: str) -> Request:
+    return Request(
+        {"type": "http", "headers": [(k.replace("_", "-").encode(), v.encode()) for k, v in headers.items()]}
+    )
+
+
+class Making:
+    """Makes pages of so many bytes and counts them."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.made = size, 0
+
+    def __call__(self) -> Page:
+        self.made += 1
+        return Page(body=b"x" * self.size, media_type="application/json", headers={"Link": "<next>"})
+
+
+def ask(pages: KeptPages, etag: str, make: Making) -> Response:
+    return pages.answer(asked(), etag, make)
+
+
+def test_a_page_is_made_once_and_given_again_with_its_headers() -> None:
+    pages, make = KeptPages(), Making(10)
+    first, again = (ask(pages, '"a"', make) for _ in range(2))
+    assert make.made == 1
+    assert first.body == again.body
+    assert (again.headers["etag"], again.headers["link"]) == ('"a"', "<next>")
+
+
+def test_a_client_that_holds_the_page_gets_none_and_none_is_made() -> None:
+    make = Making(10)
+    answer = KeptPages().answer(asked(if_none_match='"b", "a"'), '"a"', make)
+    assert (answer.status_code, make.made) == (304, 0)
+
+
+def test_pages_used_longest_ago_are_forgotten_first() -> None:
+    pages, makes = KeptPages(most_bytes=40), [Making(10) for _ in range(5)]
+    for number in (0, 1, 2, 3, 0, 4, 0, 1):
+        ask(pages, f'"{number}"', makes[number])
+    assert [each.made for each in makes] == [1, 2, 1, 1, 1]
+
+
+def test_a_page_that_would_drive_out_the_others_is_not_kept() -> None:
+    pages, small, large = KeptPages(most_bytes=40), Making(10), Making(11)
+    for etag, make in (('"s"', small), ('"l"', large), ('"l"', large), ('"s"', small)):
+        ask(pages, etag, make)
+    assert (small.made, large.made) == (1, 2)
