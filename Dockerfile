@@ -14,11 +14,17 @@ COPY gpuplan_client gpuplan_client
 RUN /opt/gpuplan/bin/uv pip install --no-cache --python /opt/gpuplan/bin/python --no-deps --no-build-isolation --compile-bytecode . \
  && /opt/gpuplan/bin/uv pip uninstall --python /opt/gpuplan/bin/python uv hatchling editables
 
+# Runs with a read-only file system: it writes to its volume alone, and to /tmp where a form is uploaded:
+#   docker run --read-only --tmpfs /tmp:size=64m,mode=1777 --cap-drop ALL --security-opt no-new-privileges \
+#     -v gpuplan:/var/lib/gpuplan -p 8080:8080 -e GPUPLAN_ADMIN_KEY_FILE=/run/secrets/admin-key \
+#     -v "$PWD/admin-key:/run/secrets/admin-key:ro" gpuplan serve --host 0.0.0.0
+# With PostgreSQL (GPUPLAN_DATABASE_URL_FILE) it needs no volume either.
 FROM python:3.12-slim
 RUN useradd --system --uid 10001 --create-home --home-dir /var/lib/gpuplan --shell /usr/sbin/nologin gpuplan
 COPY --from=build /opt/gpuplan /opt/gpuplan
 ENV PATH=/opt/gpuplan/bin:$PATH \
     PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
     GPUPLAN_DATABASE_URL=sqlite:////var/lib/gpuplan/gpuplan.sqlite3
 USER gpuplan
 WORKDIR /var/lib/gpuplan
