@@ -198,10 +198,12 @@ def proof_sentence(plan: Document) -> str | None:
         f"{number(proof['offers_considered'])} offers make {number(proof['configurations_considered'])} configurations"
         " of machine, node count, place and price kind that could run this job."
     )
+    # What was compared beyond single configurations, and what was not, is listed below the sentence.
+    those = "no plan of those compared" if proof.get("over") else "none of them"
     if float(proof["gap"]) == 0:
-        return f"{looked} An exact search proves that none of them, and no move between them, costs less than {usd(proof['objective_usd'])}."
+        return f"{looked} An exact search proves that {those} costs less than {usd(proof['objective_usd'])}."
     return (
-        f"{looked} None of them, and no move between them, can cost less than {usd(proof['bound_usd'])};"
+        f"{looked} {those.capitalize()} can cost less than {usd(proof['bound_usd'])};"
         f" this plan costs {usd(proof['objective_usd'])}."
     )
 
