@@ -1,5 +1,6 @@
 """The outermost layer of the service: a request id for every answer, and no traceback for any client."""
 
+import ipaddress
 import logging
 import re
 import time
@@ -97,7 +98,8 @@ class OnlyHosts:
     """ASGI middleware: refuses requests that call this service by any other name than one of `hosts`.
 
     A service without authentication that listens on loopback must not answer a web page whose name was
-    made to point here: the browser would let that page read the answers.
+    made to point here: the browser would let that page read the answers. Who calls it by an address, as probes do, was
+    led here by no name.
     """
 
     def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
@@ -109,8 +111,16 @@ class OnlyHosts:
         """Pass one request on, or answer 421."""
         if scope["type"] == "http":
             host = re.sub(r":\d*$", "", Headers(scope=scope).get("host", "").lower())
-            if host not in self.hosts:
+            if host not in self.hosts and not _is_address(host):
                 refused = Refused(421, f"this service is not {host[:80]!r}; accepted: {', '.join(sorted(self.hosts))}")
                 await problem(refused, scope.get("request_id", ""))(scope, receive, send)
                 return
         await self.app(scope, receive, send)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return False
+    return True

@@ -297,7 +297,9 @@ def test_a_page_elsewhere_cannot_ask_by_its_own_name(gpuplan: Gpuplan, served: S
     with served(create_service(gpuplan, hosts=LOOPBACK_HOSTS)) as client:
         assert client.get("/healthz").status_code == 200
         assert client.get("/healthz", headers={"host": "LOCALHOST:1"}).status_code == 200
-        for other in ("example.org", "127.0.0.1.example.org", "localhost@example.org:80"):
+        for address in ("10.2.3.4:8080", "[2001:db8::1]:8080"):
+            assert client.get("/healthz", headers={"host": address}).status_code == 200
+        for other in ("example.org", "127.0.0.1.example.org", "localhost@example.org:80", "", "[::1", "10.2.3"):
             problem(client.get("/healthz", headers={"host": other}), 421)
 
 
