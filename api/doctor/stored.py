@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from api.doctor.finding import Finding, broken, ok, warning
 from catalog.database import connect, database_url, named_failures, shown
 from catalog.figures import activity, database_bytes, provider_prices
-from catalog.migrate import HEAD, revision_of
+from catalog.migrate import HEAD, revision_of, suits
 from catalog.snapshot_list import current_snapshot
 from catalog.store import Store
 
@@ -25,14 +25,18 @@ def database(url: str | None, *, stale_after_hours: float) -> list[Finding]:
             with engine.connect() as connection:
                 revision = revision_of(connection)
                 size = database_bytes(connection, parsed)
+                fits = revision == HEAD or suits(connection, revision)
             found = f"{shown(parsed)}, {size / 1e6:.1f} MB"
             if revision is None:
                 return [ok("database", f"{found}: {_NOT_YET}")]
-            if revision != HEAD:
+            if not fits:
                 return [_other_release(found, revision)]
             _try_to_write(engine)
             with engine.connect() as connection:
-                return [ok("database", f"{found}, writable, revision {HEAD}"), *_prices(connection, stale_after_hours)]
+                return [
+                    ok("database", f"{found}, writable, revision {revision}"),
+                    *_prices(connection, stale_after_hours),
+                ]
         finally:
             engine.dispose()
 

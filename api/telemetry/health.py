@@ -9,11 +9,13 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
+import sqlalchemy as sa
+
 from api.app import Gpuplan
-from api.telemetry.store_figures import QueueDepth, StoreFigures
+from api.telemetry.store_figures import StoreFigures
 from catalog.errors import StoreFailure
 from catalog.figures import Activity, ProviderPrices
-from catalog.migrate import HEAD, revision_of
+from catalog.migrate import HEAD, revision_of, suits
 
 Document = dict[str, Any]
 
@@ -51,11 +53,11 @@ class Health:
 
     def _look(self) -> Document:
         try:
-            revision = self._gpuplan.store.read(revision_of)
+            revision, fits = self._gpuplan.store.read(_tables)
         except StoreFailure as error:
             return _said({"database": _check("broken", str(error))})
         checks = {"database": _check("ok")}
-        if revision != HEAD:
+        if not fits:
             why = f"the database is at revision {revision}, this gpuplan needs {HEAD}: run `gpuplan db upgrade`"
             return _said(checks | {"migrations": _check("broken", why, revision=revision)})
         checks["migrations"] = _check("ok", revision=revision)
@@ -65,7 +67,7 @@ class Health:
             checks["snapshot"] = _check("ok", id=ready["snapshot_id"], offers=ready["offers"])
             checks["prices"] = self._prices(prices)
             checks["refreshes"] = _refreshes(activity)
-            checks["queue"] = _queue(self._figures.queue())
+            checks["queue"] = _queue(self._figures)
         except StoreFailure as error:
             return _said(checks | {"database": _check("broken", str(error))})
         return {key: value for key, value in ready.items() if key != "status"} | _said(checks)
@@ -91,6 +93,12 @@ class Health:
         return _check("stale" if why else "ok", *why, limit_hours=self._limit, providers=providers)
 
 
+def _tables(connection: sa.Connection) -> tuple[str | None, bool]:
+    """The revision of the tables, and whether this release works on them: while releases change, they may be newer."""
+    revision = revision_of(connection)
+    return revision, revision == HEAD or suits(connection, revision)
+
+
 def _refreshes(activity: Activity) -> Document:
     """One night that left something out is told by the age of its prices; two in a row are a fault."""
     count = activity.refreshes_not_whole
@@ -98,11 +106,17 @@ def _refreshes(activity: Activity) -> Document:
     return _check("stale", why, not_whole_in_a_row=count) if count > 1 else _check("ok", not_whole_in_a_row=count)
 
 
-def _queue(depth: QueueDepth | None) -> Document:
-    """Without PostgreSQL there is none: runs are threads of this process."""
+def _queue(figures: StoreFigures) -> Document:
+    """Without PostgreSQL there is none: runs are threads of this process. Where work waits, somebody should live to do it."""
+    depth = figures.queue()
     if depth is None:
         return _check("ok", kind="threads")
-    return _check("ok", kind="postgresql", jobs=depth)
+    workers = figures.workers()
+    waiting = sum(each.get("todo", 0) for each in depth.values())
+    said = {"kind": "postgresql", "workers": workers, "jobs": depth}
+    if waiting and not workers:
+        return _check("stale", f"{waiting} tasks wait and no worker lives: start `gpuplan worker`", **said)
+    return _check("ok", **said)
 
 
 def _check(status: str, *why: str, **more: object) -> Document:

@@ -31,7 +31,7 @@ MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 
 REGISTRY = CollectorRegistry()
 # When a figure was first counted interests nobody, and would be one line in fifteen of each scrape.
-disable_created_metrics()
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 #: From a cached page to the longest plan that anybody waits for.
 _REQUEST_BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 5.12, 30.0)

@@ -62,6 +62,12 @@ class StoreFigures(Collector):
 
         return queue_depth(store)
 
+    def workers(self) -> int:
+        """How many workers of the queue have said lately that they live. Raises `StoreFailure`."""
+        from api.tasks.queue import Queue
+
+        return Queue(self._gpuplan.store).workers()
+
     def collect(self) -> Iterator[Metric]:
         """All figures, or only that the store is down."""
         with self._looking:
@@ -74,11 +80,22 @@ class StoreFigures(Collector):
     def _look(self) -> list[Metric]:
         try:
             store = self._gpuplan.store
-            found = [*_prices(self.prices()), *_activity(self.activity()), *_queue(self.queue())]
+            found = [*_prices(self.prices()), *_activity(self.activity()), *self._work()]
             found += [_gauge("gpuplan_store_up", "1 if the store can be read", 1), *_room(store), *_connections(store)]
         except StoreFailure:
             return [_gauge("gpuplan_store_up", "1 if the store can be read", 0)]
         return found
+
+    def _work(self) -> Iterator[Metric]:
+        depth = self.queue()
+        if depth is None:
+            return
+        jobs = _gauge("gpuplan_queue_jobs", "Jobs in the queue", labels=("queue", "status"))
+        for queue, counts in depth.items():
+            for status, count in counts.items():
+                jobs.add_metric((queue, status), count)
+        yield jobs
+        yield _gauge("gpuplan_queue_workers", "Workers of the queue that live", self.workers())
 
 
 def _gauge(name: str, text: str, value: float | None = None, labels: tuple[str, ...] = ()) -> GaugeMetricFamily:
@@ -122,16 +139,6 @@ def _activity(now: Activity) -> Iterator[Metric]:
     notifications.add_metric(("waiting",), now.notifications_waiting)
     notifications.add_metric(("given_up",), now.notifications_given_up)
     yield notifications
-
-
-def _queue(depth: QueueDepth | None) -> Iterator[Metric]:
-    if depth is None:
-        return
-    jobs = _gauge("gpuplan_queue_jobs", "Jobs in the queue", labels=("queue", "status"))
-    for queue, counts in depth.items():
-        for status, count in counts.items():
-            jobs.add_metric((queue, status), count)
-    yield jobs
 
 
 def _connections(store: Store) -> Iterator[Metric]:

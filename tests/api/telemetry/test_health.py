@@ -83,12 +83,32 @@ def test_two_nights_that_left_something_out_are_a_fault_and_one_is_not(own: Gpup
         assert health_of(own).report()["checks"]["refreshes"]["status"] == status
 
 
+@pytest.mark.parametrize(("waiting", "workers", "status"), [(0, 0, "ok"), (3, 1, "ok"), (3, 0, "stale")])
+def test_work_that_waits_for_nobody_is_told(
+    gpuplan: Gpuplan, monkeypatch: pytest.MonkeyPatch, waiting: int, workers: int, status: str
+) -> None:
+    monkeypatch.setattr(StoreFigures, "queue", lambda _: {"runs": {"todo": waiting, "doing": 0}})
+    monkeypatch.setattr(StoreFigures, "workers", lambda _: workers)
+    said = health_of(gpuplan).report()
+    assert said["checks"]["queue"]["status"] == status
+    assert ("gpuplan worker" in " ".join(said["why"])) == (status == "stale")
+
+
 def test_tables_of_another_release_are_broken(own: Gpuplan) -> None:
     with own.store.engine.begin() as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '0001'"))
     said = health_of(own).report()
     assert said["status"] == "broken"
     assert "revision 0001" in said["why"][0]
+
+
+def test_tables_of_a_release_that_takes_over_are_good_as_long_as_this_one_works_on_them(own: Gpuplan) -> None:
+    with own.store.engine.begin() as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+    assert health_of(own).report()["status"] != "broken"
+    with own.store.engine.begin() as connection:
+        connection.execute(sa.text("UPDATE compatible_since SET revision = '9998'"))
+    assert health_of(own).report()["status"] == "broken"
 
 
 def test_a_store_that_goes_and_comes_back_is_told_both_times(own: Gpuplan, tmp_path: Path, served: Served) -> None:

@@ -82,6 +82,7 @@ def told(
     with pytest.MonkeyPatch.context() as patched, served(service) as client:
         # A queue needs PostgreSQL; what is told of it has the shape of its own function's answer.
         patched.setattr(StoreFigures, "queue", lambda _: {"runs": {"todo": 1, "doing": 0, "failed": 0}})
+        patched.setattr(StoreFigures, "workers", lambda _: 1)
         client.post("/v1/plans", json=job).raise_for_status()
         client.post("/v1/plans", json={})
         client.get("/v1/offers?limit=1")
