@@ -8,7 +8,7 @@ process died, and those that Slack would not take.
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -65,21 +65,23 @@ class Answers:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Looks for what was left behind, until the service stops; then what is being told has some seconds left."""
-        looking = asyncio.create_task(self._look_again())
+        loops = [asyncio.create_task(self._again_and_again(each)) for each in (self._left_behind, self._watches)]
         try:
             yield
         finally:
-            looking.cancel()
+            for loop in loops:
+                loop.cancel()
             left = list(self._tasks.values())
             if left:
                 await asyncio.wait(left, timeout=self.patience.stop_seconds)
             for task in left:
                 task.cancel()
-            await asyncio.gather(looking, *left, return_exceptions=True)
+            await asyncio.gather(*loops, *left, return_exceptions=True)
 
-    def held_until(self) -> datetime:
-        """Up to when a question that this process takes up now is its own."""
-        return datetime.now(UTC) + timedelta(seconds=self.patience.lease_seconds)
+    def held_until(self, *, telling: bool = False) -> datetime:
+        """Up to when a question that this process takes up now, to work it out or to tell it, is its own."""
+        seconds = self.patience.lease_seconds + (self.patience.telling_seconds if telling else 0.0)
+        return datetime.now(UTC) + timedelta(seconds=seconds)
 
     def begin(self, asked: SlackAnswer) -> None:
         """Goes on with a question that this process holds, without waiting for it."""
@@ -87,22 +89,30 @@ class Answers:
         self._tasks[asked.id] = task
         task.add_done_callback(lambda _: self._tasks.pop(asked.id, None))
 
-    async def _look_again(self) -> None:
-        store = self.gpuplan.store
+    async def _again_and_again(self, look: Callable[[], Awaitable[None]]) -> None:
+        """Looks every few seconds, whatever came of the last time."""
         while True:
             await asyncio.sleep(self.patience.look_seconds)
             try:
-                due = await anyio.to_thread.run_sync(lambda: store.slack.due(datetime.now(UTC), most=_MOST_AT_ONCE))
-                for each in due:
-                    # One that this process is still at has only outlived its lease.
-                    if each.id not in self._tasks:
-                        await self._take_up(each)
-                await tell_watches(self.gpuplan, self.settings)
+                await look()
             except StoreFailure as error:
                 log.warning("Slack: what waits to be told cannot be read: %s", error)
+            except Exception:  # the edge of a task: nobody else would hear of it, and the next look may go well
+                log.exception("Slack: what waits to be told could not be looked at")
+
+    async def _left_behind(self) -> None:
+        """Takes up the questions that nobody holds."""
+        store = self.gpuplan.store.slack
+        for each in await anyio.to_thread.run_sync(lambda: store.due(datetime.now(UTC), most=_MOST_AT_ONCE)):
+            # One that this process is still at has only outlived its lease.
+            if each.id not in self._tasks:
+                await self._take_up(each)
+
+    async def _watches(self) -> None:
+        await tell_watches(self.gpuplan, self.settings)
 
     async def _take_up(self, asked: SlackAnswer) -> None:
-        until = self.held_until()
+        until = self.held_until(telling=asked.message is not None)
         if await anyio.to_thread.run_sync(self.gpuplan.store.slack.hold, asked.id, asked.held_until, until):
             self.begin(replace(asked, held_until=until))
 
@@ -198,7 +208,7 @@ class Answers:
 
     async def _kept(self, asked: SlackAnswer, found: Told) -> SlackAnswer:
         """The question with its answer, kept before it is told; the lease begins anew."""
-        store, until = self.gpuplan.store.slack, self.held_until()
+        store, until = self.gpuplan.store.slack, self.held_until(telling=True)
 
         def keep() -> bool:
             if not store.hold(asked.id, asked.held_until, until):

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs
 import anyio.to_thread
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.responses import JSONResponse, Response
-from slack_bolt.adapter.starlette.async_handler import AsyncSlackRequestHandler
+from slack_bolt.adapter.starlette.async_handler import to_async_bolt_request, to_starlette_response
 from slack_sdk.signature import SignatureVerifier
 
 from api.http.access import needs
@@ -46,7 +46,7 @@ def mount(app: FastAPI, gpuplan: "Gpuplan", workers: Workers, settings: SlackSet
     limits = app.state.access.settings
     plans_per_day = limits.variables.plans_per_day if limits is not None else None
     answers = Answers(gpuplan, workers, settings, plans_per_day=plans_per_day)
-    handler = AsyncSlackRequestHandler(bolt_app(settings, answers))
+    bolt = bolt_app(settings, answers)
     verifier = SignatureVerifier(settings.signing_secret)
     # Slack shows no key: what it signs is its proof, and workspaces have scopes of their own.
     router = APIRouter(include_in_schema=False, dependencies=[Depends(needs(None))])
@@ -60,7 +60,7 @@ def mount(app: FastAPI, gpuplan: "Gpuplan", workers: Workers, settings: SlackSet
             return _store_failed(request, error)
         if not first:
             return _again(request)
-        return await handler.handle(request)
+        return to_starlette_response(await bolt.async_dispatch(to_async_bolt_request(request, body)))
 
     for path in ("/slack/events", "/slack/interactions", "/slack/commands"):
         router.add_api_route(path, receive, methods=["POST"])
@@ -95,9 +95,7 @@ async def _verified(request: Request, verifier: SignatureVerifier) -> bytes:
     if not shaped or not verifier.is_valid(bytes(body), timestamp, signature):
         message_ = "the request is not signed by Slack within the last five minutes; only Slack may call this address"
         raise Refused(401, message_)
-    # Bolt reads the request once more.
-    request._body = bytes(body)
-    return request._body
+    return bytes(body)
 
 
 def _is_text(body: bytes | bytearray) -> bool:

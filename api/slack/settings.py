@@ -27,8 +27,8 @@ class Patience:
     attempt_seconds: float = 10.0
     first_wait_seconds: float = 1.0
     longest_wait_seconds: float = 30.0
-    #: A process that holds an answer for longer than this has died.
-    lease_seconds: float = 120.0
+    #: A process that has worked on an answer for longer than this has died: longer than a plan may take.
+    lease_seconds: float = 45.0
     #: How often to look for what another process has left behind.
     look_seconds: float = 5.0
     #: What waits longer after failures than this is given up.
@@ -37,6 +37,11 @@ class Patience:
     store_seconds: float = 1.2
     #: What a service that stops grants to answers that are being told.
     stop_seconds: float = 5.0
+
+    @property
+    def telling_seconds(self) -> float:
+        """No message is being told for longer than this, whatever Slack does."""
+        return self.attempts * (self.attempt_seconds + self.longest_wait_seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

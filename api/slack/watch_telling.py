@@ -32,8 +32,10 @@ async def tell_watches(gpuplan: "Gpuplan", settings: SlackSettings) -> int:
     mine = [each for each in waiting if each.channel.startswith(TOLD_IN_SLACK) and _free(each, now)]
     told = 0
     for each in mine[:_MOST_AT_ONCE]:
-        lease = now + timedelta(seconds=settings.patience.lease_seconds)
-        if await anyio.to_thread.run_sync(gpuplan.store.watching.hold, each.id, now, lease):
+        lease = datetime.now(UTC) + timedelta(
+            seconds=settings.patience.lease_seconds + settings.patience.telling_seconds
+        )
+        if await anyio.to_thread.run_sync(gpuplan.store.watching.hold, each.id, datetime.now(UTC), lease):
             told += await _tell(gpuplan, settings, each)
     return told
 
@@ -44,7 +46,11 @@ def _free(each: Notification, now: datetime) -> bool:
 
 async def _tell(gpuplan: "Gpuplan", settings: SlackSettings, each: Notification) -> bool:
     now = datetime.now(UTC)
-    team, channel, user = place_of(each.channel)
+    try:
+        team, channel, user = place_of(each.channel)
+    except ValueError as error:
+        await anyio.to_thread.run_sync(_note, gpuplan, each, NotTold(str(error), final=True, attempts=0), True)
+        return False
     teller = Teller(settings, await anyio.to_thread.run_sync(token_of, gpuplan, settings, team))
     try:
         await teller.post(To(channel_id=channel, user_id=user), watch_message(each))

@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -161,3 +162,15 @@ def test_a_database_that_is_gone_is_said_in_the_acknowledgement(
         assert click.headers["retry-after"]
         assert "gpuplan.sqlite3" in refused(click, 503)
     gpuplan.store.close()
+
+
+def test_a_database_that_is_locked_is_not_waited_for(acme: Acme, settings: SlackSettings, served: Served) -> None:
+    hurried = replace(settings, patience=replace(settings.patience, store_seconds=0.1))
+    with served(create_service(acme.gpuplan, slack=hurried)) as service, acme.gpuplan.store.engine.connect() as locking:
+        locking.exec_driver_sql("ROLLBACK")
+        locking.exec_driver_sql("BEGIN IMMEDIATE")
+        answer = acme.slack.send(service, acme.slack.command("price H100"))
+        click = acme.slack.send(service, acme.slack.command("price H100"), path="/slack/interactions")
+        locking.exec_driver_sql("ROLLBACK")
+    assert "database does not answer at once" in answer.json()["text"]
+    refused(click, 503)
