@@ -89,6 +89,9 @@ def _job_file(sent: Sent) -> Document:
 
 
 def _text(sent: Sent) -> str:
+    """The job file as text: the uploaded one, so that it can be mended where it is wrong, else what was pasted."""
+    if "file" in sent.files:
+        return sent.files["file"][1].decode("utf-8", "replace")
     return sent.texts.get("document", [""])[0]
 
 

@@ -200,6 +200,13 @@ def test_a_pasted_file_that_is_no_job_comes_back_with_what_is_wrong(client: http
     assert 'aria-invalid="true"' in answer.text
 
 
+def test_an_uploaded_file_that_is_no_job_comes_back_to_be_mended(client: httpx.Client) -> None:
+    file = {"file": ("my job.json", b'{"deadlin": "3d"}')}
+    answer = client.post("/plans", data={"document": ""}, files=file)
+    assert answer.status_code == 422
+    assert "{&#34;deadlin&#34;: &#34;3d&#34;}</textarea>" in answer.text
+
+
 def test_an_edited_plan_fills_the_form_in(client: httpx.Client, planned: str) -> None:
     text = client.get(f"/?plan={planned.rpartition('/')[2]}").text
     for value in ("llama-3-8b", "300B", "30d", "2026-11-22T12:00:00Z", "aws:us-east-1"):
