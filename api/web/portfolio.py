@@ -15,19 +15,17 @@ from api.documents.portfolio import parse_portfolio
 from api.http.access import needs
 from api.http.plans import OurGpuplan, OurWorkers
 from api.http.portfolios import LONGEST_SEARCH_SECONDS, PortfolioQuery, begin_portfolio
-from api.http.problems import Refused
 from api.http.runs import POLL_SECONDS, OurPool
 from api.render.portfolio import render_portfolio
 from api.web.charts.drawing import Figure
 from api.web.charts.gantt import gantt
-from api.web.document_lines import line_of
-from api.web.forms import Sent, read_form
-from api.web.pages import PageRoute, render
+from api.web.forms import read_form
+from api.web.pages import EXPECTED, PageRoute, render
+from api.web.pasted import refusal, sent_document, sent_text
 from api.web.portfolio_example import EXAMPLE
 from api.web.portfolio_view import MOST_BARS, Dates, in_order, job_lines, lanes, sureness
 from api.web.told import sections, titled
-from catalog.documents import read_document
-from catalog.errors import Fault, StoreFailure, UnusableInput
+from catalog.errors import UnusableInput
 from catalog.runs import LIVE, Run
 from catalog.snapshot_list import NotStored
 
@@ -55,12 +53,12 @@ def portfolio_form(request: Request, query: Annotated[FormQuery, Query()]) -> Re
 async def start(request: Request, gpuplan: OurGpuplan, workers: OurWorkers, pool: OurPool) -> Response:
     """Begin to plan and go to the run's own address; a document that cannot be used comes back as it was sent."""
     form = await read_form(request)
-    seconds, text = form.texts.get("time_limit", [USUAL_SECONDS])[0], _text(form)
+    seconds, text = form.texts.get("time_limit", [USUAL_SECONDS])[0], sent_text(form)
     try:
-        document = _document(form, text)
+        document = sent_document(form, name="the portfolio")
         query = PortfolioQuery.model_validate({"time_limit": _seconds(seconds)})
         run_id = await workers.run(begin_portfolio, gpuplan, pool, document, query)
-    except (UnusableInput, StoreFailure, Refused) as error:
+    except EXPECTED as error:
         return _form(request, text, seconds, error)
     return RedirectResponse(f"/portfolio/{run_id}", status_code=303)
 
@@ -97,23 +95,6 @@ def cancel(run_id: RunId, gpuplan: OurGpuplan, pool: OurPool) -> Response:
     return RedirectResponse(f"/portfolio/{run_id}", status_code=303)
 
 
-def _text(form: Sent) -> str:
-    """The text that was sent: that of a file, if one was chosen, before what was pasted."""
-    if "file" in form.files:
-        return form.files["file"][1].decode("utf-8-sig", "replace")
-    return form.texts.get("document", [""])[0]
-
-
-def _document(form: Sent, text: str) -> Document:
-    """The portfolio in it."""
-    if "file" in form.files:
-        name, body = form.files["file"]
-        return read_document(body, name=name[:80])
-    if not text:
-        raise UnusableInput.at(message="paste the jobs here, choose a file, or begin with the example")
-    return read_document(text, name="the portfolio")
-
-
 def _seconds(text: str) -> float:
     try:
         value = float(text)
@@ -126,41 +107,19 @@ def _seconds(text: str) -> float:
 
 
 def _form(request: Request, text: str, seconds: str, error: Exception | None = None) -> Response:
-    status, faults, headers = _refusal(error)
-    found = [] if error is None else [_shown(fault, text) for fault in faults]
+    refused = None if error is None else refusal(error, text)
+    found = [] if refused is None else refused.mending
     context = {
         "section": "Portfolio",
         "document": text,
         "seconds": seconds,
-        "of_document": [each for each in found if each["field"] != "time_limit"],
-        "of_seconds": [each["message"] for each in found if each["field"] == "time_limit"],
+        "of_document": [each for each in found if each.field != "time_limit"],
+        "of_seconds": [each.message for each in found if each.field == "time_limit"],
         "most_seconds": LONGEST_SEARCH_SECONDS,
     }
-    return render(request, "portfolio.html", context, status=status, headers=headers)
-
-
-def _refusal(error: Exception | None) -> tuple[int, tuple[Fault, ...], dict[str, str]]:
-    match error:
-        case None:
-            return 200, (), {}
-        case UnusableInput():
-            return 422, tuple(error.faults), {}
-        case Refused():
-            return error.status, tuple(error.faults) or (Fault((), error.detail),), error.headers
-        case _:
-            return 503, (Fault((), str(error)),), {"Retry-After": "5"}
-
-
-def _shown(fault: Fault, text: str) -> dict[str, Any]:
-    """A fault with the job that it is in, the field there, its line, and that line's text."""
-    path = fault.path
-    job, inside = None, fault
-    if len(path) > 1 and path[0] == "jobs" and isinstance(path[1], int):
-        job, inside = path[1] + 1, Fault(path[2:], fault.message)
-    line = line_of(text, path) if path and text else None
-    lines = text.splitlines()
-    excerpt = lines[line - 1][:200] if line is not None and line <= len(lines) else None
-    return {"job": job, "field": inside.field, "message": fault.message, "line": line, "excerpt": excerpt}
+    if refused is None:
+        return render(request, "portfolio.html", context)
+    return render(request, "portfolio.html", context, status=refused.status, headers=refused.headers)
 
 
 def _kept_faults(run: Run) -> list[str]:

@@ -88,7 +88,7 @@ def test_a_search_is_followed_without_scripts_and_ended_with_its_best(client: ht
 @pytest.mark.parametrize(
     ("text", "seconds", "told"),
     [
-        ("", "5", "paste the jobs here"),
+        ("", "5", "paste it here"),
         ("jobs: [", "5", "not valid YAML"),
         ("- a list", "5", "its top level must be a mapping"),
         ("jobs: []", "5", "jobs"),

@@ -1,0 +1,62 @@
+"""Own, commit or rent on the page: decided, kept under its address, refused at the line."""
+
+import html
+import json
+import re
+
+import httpx
+
+from tests.api.http.test_buy import FORECAST, JOB
+
+#: Few choices, soon weighed.
+SMALL = FORECAST | {
+    "horizon_years": 1,
+    "jobs": [
+        {
+            "job": JOB
+            | {
+                "constraints": {
+                    "price_kinds": ["on_demand"],
+                    "accelerators": ["A10G", "RTX 4090"],
+                    "providers": ["aws"],
+                    "max_nodes": 1,
+                }
+            },
+            "per_month": 2,
+        }
+    ],
+}
+
+
+def words(page: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
+
+
+def sent(client: httpx.Client, given: object) -> httpx.Response:
+    return client.post("/buy", data={"document": json.dumps(given, indent=1)})
+
+
+def test_a_forecast_is_decided_and_its_decision_has_an_address(client: httpx.Client) -> None:
+    answer = sent(client, SMALL | {"name": "<b>lab</b>"})
+    assert answer.status_code == 303, answer.text
+    page = client.get(answer.headers["location"])
+    said = words(page.text)
+    for told in ("<b>lab</b>", "Cheapest for", "What it costs", "How sure that is"):
+        assert told in said, told
+    assert "<b>lab" not in page.text
+
+
+def test_a_forecast_that_no_hardware_meets_is_told_at_once(client: httpx.Client) -> None:
+    answer = sent(client, FORECAST | {"jobs": [{"job": JOB | {"deadline": "1min"}, "per_month": 1}], "machines": []})
+    assert answer.status_code == 200
+    assert "No hardware can run this" in words(answer.text)
+
+
+def test_what_is_no_forecast_comes_back_with_the_line_to_mend(client: httpx.Client) -> None:
+    answer = sent(client, FORECAST | {"pue": 0.5})
+    line = json.dumps(FORECAST | {"pue": 0.5}, indent=1).splitlines().index(' "pue": 0.5') + 1
+    assert answer.status_code == 422
+    assert f"pue, line {line}" in words(answer.text)
+    assert client.post("/buy", data={"document": ""}).status_code == 422
+    assert client.get("/buy/none").status_code == 404
+    assert client.get("/buy?example=true").status_code == 200
