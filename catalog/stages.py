@@ -11,15 +11,14 @@ _watchers: list[Watcher] = []
 
 def stage(name: str) -> AbstractContextManager[object]:
     """Around one stage; costs a tenth of a microsecond where nobody watches."""
-    return _watchers[0](name) if _watchers else _UNWATCHED
+    return _watchers[-1](name) if _watchers else _UNWATCHED
 
 
 def watch_stages(watcher: Watcher) -> Callable[[], None]:
     """Lets `watcher` make a context manager around each stage from now on, in place of whoever did; ends it when called."""
-    before = list(_watchers)
-    _watchers[:] = [watcher]
+    _watchers.append(watcher)
 
     def end() -> None:
-        _watchers[:] = before
+        _watchers.remove(watcher)
 
     return end

@@ -66,8 +66,9 @@ _CANDIDATES = Histogram(
 
 
 def request_answered(method: str, route: str, status: int, seconds: float) -> None:
-    """One request was answered; `route` is a template such as `/v1/plans/{plan_id}`."""
-    _request_child(method if method in METHODS else "other", route, f"{status // 100}xx").observe(seconds)
+    """One request was answered; `route` is a template such as `/v1/plans/{plan_id}`, status 0 a client that left before."""
+    said = f"{status // 100}xx" if status else "none"
+    _request_child(method if method in METHODS else "other", route, said).observe(seconds)
 
 
 @cache
