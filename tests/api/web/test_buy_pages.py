@@ -41,7 +41,7 @@ def test_a_forecast_is_decided_and_its_decision_has_an_address(client: httpx.Cli
     assert answer.status_code == 303, answer.text
     page = client.get(answer.headers["location"])
     said = words(page.text)
-    for told in ("<b>lab</b>", "Cheapest for", "What it costs", "How sure that is"):
+    for told in ("<b>lab</b>", "Cheapest for", "What it costs", "If something moved"):
         assert told in said, told
     assert "<b>lab" not in page.text
 
