@@ -151,10 +151,15 @@ def _begin(connection: sa.Connection) -> None:
     connection.connection.cursor().execute("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
+def writer(engine: sa.Engine) -> sa.Engine:
+    """The engine on the same connections whose transactions write; made once by whoever writes often."""
+    return engine if engine.get_execution_options().get("writes") else engine.execution_options(writes=True)
+
+
 @contextmanager
 def writing(engine: sa.Engine, *, alone: bool = False) -> Iterator[sa.Connection]:
     """One transaction that writes, committed at the end or rolled back whole; `alone`: one such writer at a time."""
-    with engine.connect().execution_options(writes=True) as connection, connection.begin():
+    with writer(engine).begin() as connection:
         lock = DIALECTS[engine.dialect.name].write_lock
         if alone and lock is not None:
             connection.exec_driver_sql(lock)

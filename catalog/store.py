@@ -15,7 +15,7 @@ from catalog.access_store import AccessStore, Charge
 from catalog.actuals import Actual, delete_actual, delete_actuals, read_actuals, read_ids, write_actual
 from catalog.columns import Columns
 from catalog.data_tables import data_table
-from catalog.database import connect, database_url, named_failures, shown, sqlite_file, writing
+from catalog.database import connect, database_url, named_failures, shown, sqlite_file, writer, writing
 from catalog.diff import SnapshotDiff, stored_diff
 from catalog.errors import StoreFailure
 from catalog.history import PricePoint, line_to, price_points, priced_types
@@ -55,6 +55,7 @@ class Store:
     def __init__(self, engine: sa.Engine, url: sa.URL) -> None:
         """Use `Store.open`, which also brings the database up to date."""
         self.engine = engine
+        self._writer = writer(engine)
         self.url = url
         self.watching = WatchStore(reading=self._reading, writing=self._writing)
         self.runs = RunStore(reading=self._reading, writing=self._writing)
@@ -373,7 +374,7 @@ class Store:
     def _writing(self, *, alone: bool = False) -> Iterator[sa.Connection]:
         with named_failures(self.url):
             self._refuse_removed_file()
-            with writing(self.engine, alone=alone) as connection:
+            with writing(self._writer, alone=alone) as connection:
                 yield connection
 
     def _refuse_removed_file(self) -> None:

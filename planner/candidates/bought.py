@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from planner.candidates.estimated import Estimated
 from planner.candidates.machine_rows import MachineRows
 from planner.candidates.market import Market
-from planner.candidates.screen import RegionCosts, Screened
+from planner.candidates.screen import RegionCosts, Screened, known_rates
 from planner.cost.bill import Run, TakeOver, billing_tables
 from planner.cost.checkpoints import checkpoint_gb
 from planner.estimate.corrected import PerStep
@@ -108,7 +108,7 @@ def _bought(market: Market, pairs: Pairs, costs: RegionCosts, terms: Terms) -> R
     snapshot, place, nodes = market.snapshot, pairs.place, pairs.nodes
     kinds = billing_tables(market.columns.kinds)
     kind, region, type_ = snapshot.kind_index[place], snapshot.region_index[place], snapshot.type_index[place]
-    levels = np.nan_to_num(snapshot.rate_levels, nan=terms.default_interruptions_per_hour)
+    levels = known_rates(snapshot.rate_levels, terms.default_interruptions_per_hour)
     rate = np.where(kinds.interruptible[kind], levels[snapshot.rate_level[place]], 0.0)
     zeros = np.zeros(len(place))
     return Run(

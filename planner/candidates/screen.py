@@ -83,7 +83,7 @@ def screen(
 @lru_cache(maxsize=8)
 def _kept_of(snapshot: Arranged) -> tuple[Callable[..., "_Allowed"], Callable[..., Screened]]:
     """What is kept of one snapshot goes with it: offers by constraints, and those left by costs of places."""
-    return lru_cache(maxsize=16)(partial(_allowed, snapshot)), lru_cache(maxsize=32)(partial(_screened, snapshot))
+    return lru_cache(maxsize=16)(partial(_allowed, snapshot)), lru_cache(maxsize=128)(partial(_screened, snapshot))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -177,13 +177,18 @@ def _decided_by_place(
     decisive: list[tuple[Floats, Places | NDArray[np.int32]]] = [
         (costs.egress_usd, region),
         (costs.storage_usd_per_hour, region),
-        (np.nan_to_num(snapshot.rate_levels, nan=default_rate), snapshot.rate_level[places]),
+        (known_rates(snapshot.rate_levels, default_rate), snapshot.rate_level[places]),
     ]
     decisive += [(each, region) for each in (costs.fetch_usd, costs.delay_hours) if each is not None]
     if carbon:
         # Machines of a cell draw the same power. What is unknown beats nothing that is known.
-        decisive.append((np.nan_to_num(costs.kg_per_kwh, nan=np.inf), region))
+        decisive.append((np.where(np.isnan(costs.kg_per_kwh), np.inf, costs.kg_per_kwh), region))
     return decisive
+
+
+def known_rates(levels: Floats, default: float) -> Floats:
+    """Interruptions per hour by level, unknown ones (nan) taken for the default."""
+    return np.where(np.isnan(levels), default, levels)
 
 
 def _undominated(
