@@ -53,9 +53,10 @@ def listing(*, as_json: AsJson = False) -> None:
 
 def remove(workspace: Workspace, *, as_json: AsJson = False) -> None:
     """Let a workspace ask no longer, and forget its token."""
-    workspace_id = workspace.strip().upper()
-    open_gpuplan().store.slack.remove(workspace_id)
+    from api.slack.workspaces import remove as remove_workspace
+
+    answer = remove_workspace(open_gpuplan(), workspace)
     if as_json:
-        print_json({"removed": workspace_id})
+        print_json(answer)
         return
-    console().print(f"{workspace_id} may no longer ask")
+    console().print(f"{answer['removed']} may no longer ask")

@@ -133,9 +133,9 @@ class Answers:
         if _age_hours(asked) > self.patience.longest_hours:
             await self._give_up(asked, 0, asked.last_error or "nobody was there to tell it in time")
             return
-        teller = Teller(
-            self.settings, await anyio.to_thread.run_sync(token_of, self.gpuplan, self.settings, asked.team_id)
-        )
+        enterprise_id = str(asked.request.get("enterprise_id") or "")
+        token = await anyio.to_thread.run_sync(token_of, self.gpuplan, self.settings, asked.team_id, enterprise_id)
+        teller = Teller(self.settings, token)
         try:
             if asked.message is None:
                 await self._announced(asked, teller.token)

@@ -47,13 +47,15 @@ def _free(each: Notification, now: datetime) -> bool:
 async def _tell(gpuplan: "Gpuplan", settings: SlackSettings, each: Notification) -> bool:
     now = datetime.now(UTC)
     try:
-        team, channel, user = place_of(each.channel)
+        place = place_of(each.channel)
     except ValueError as error:
         await anyio.to_thread.run_sync(_note, gpuplan, each, NotTold(str(error), final=True, attempts=0), True)
         return False
-    teller = Teller(settings, await anyio.to_thread.run_sync(token_of, gpuplan, settings, team))
+    teller = Teller(
+        settings, await anyio.to_thread.run_sync(token_of, gpuplan, settings, place.team_id, place.enterprise_id)
+    )
     try:
-        await teller.post(To(channel_id=channel, user_id=user), watch_message(each))
+        await teller.post(To(channel_id=place.channel_id, user_id=place.user_id), watch_message(each))
     except NotTold as error:
         over = error.final or now - each.created_at > LONGEST_WAIT
         log.warning("watch %s could not be told in Slack: %s", each.watch_id, error)

@@ -3,11 +3,13 @@
 import hashlib
 import json
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from api.documents.job import JobDocument
 from api.documents.watch import job_at, refuse_too_many, watched_job
+from api.identity.asking import record
 from api.watches.delivery import TOLD_IN_SLACK
 from api.watches.keeping import MOST_WATCHES, shown
 from api.watches.told import told_of
@@ -24,18 +26,27 @@ Document = dict[str, Any]
 _ID = re.compile(r"[A-Z0-9]{2,40}")
 
 
-def channel_name(team_id: str, channel_id: str, user_id: str) -> str:
-    """A Slack channel as watches name it: where to tell, and whom if that fails."""
-    return f"{TOLD_IN_SLACK}{team_id}:{channel_id}:{user_id}"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a watch is told, and whom if that fails; the enterprise is empty where there is none."""
+
+    team_id: str
+    channel_id: str
+    user_id: str
+    enterprise_id: str = ""
+
+    @property
+    def name(self) -> str:
+        """The place as watches name it."""
+        return TOLD_IN_SLACK + ":".join((self.team_id, self.channel_id, self.user_id, self.enterprise_id)).rstrip(":")
 
 
-def place_of(name: str) -> tuple[str, str, str]:
-    """(team, channel, user) of such a name. Raises `ValueError` for another."""
+def place_of(name: str) -> Place:
+    """The place of such a name. Raises `ValueError` for another."""
     parts = name.removeprefix(TOLD_IN_SLACK).split(":")
-    if len(parts) != 3 or not all(_ID.fullmatch(each) for each in parts):
+    if not 3 <= len(parts) <= 4 or not all(_ID.fullmatch(each) for each in parts):
         raise ValueError(f"{name[:80]!r} is no place in Slack")
-    team, channel, user = parts
-    return team, channel, user
+    return Place(**dict(zip(("team_id", "channel_id", "user_id", "enterprise_id"), parts, strict=False)))
 
 
 def watch(gpuplan: "Gpuplan", asked: SlackAnswer, document: Document, percent: float) -> Document:
@@ -49,7 +60,13 @@ def watch(gpuplan: "Gpuplan", asked: SlackAnswer, document: Document, percent: f
     refuse_too_many(gpuplan.store.watching.count(), MOST_WATCHES)
     kept_job = watched_job(given, job)
     answer = gpuplan.plan(job_at(kept_job, now), now=now)
-    channels = (channel_name(asked.team_id, asked.channel_id, asked.user_id),)
+    place = Place(
+        team_id=asked.team_id,
+        channel_id=asked.channel_id,
+        user_id=asked.user_id,
+        enterprise_id=str(asked.request.get("enterprise_id") or ""),
+    )
+    channels = (place.name,)
     what = (job.name, kept_job, channels, percent)
     digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
     kept = Watch(
@@ -61,7 +78,9 @@ def watch(gpuplan: "Gpuplan", asked: SlackAnswer, document: Document, percent: f
         created_at=now,
         last_told=told_of(answer, now),
     )
-    return shown(gpuplan.store.watching.save(kept))
+    found = shown(gpuplan.store.watching.save(kept))
+    gpuplan.store.access.record(record("watch.add", found["id"], now))
+    return found
 
 
 def watches_of(gpuplan: "Gpuplan", team_id: str) -> list[Document]:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from api.identity.asking import Asking
+from api.identity.asking import Asking, record
 from api.identity.who import SCOPES, Identity, Scope, with_lesser
 from api.slack.settings import SlackSettings
 from catalog.errors import UnusableInput
@@ -38,7 +38,16 @@ def allow(
         raise UnusableInput.at("name", message=message)
     kept = SlackWorkspace(id=checked, identity=identity, scope=scope, created_at=now or datetime.now(UTC))
     gpuplan.store.slack.allow(kept)
+    gpuplan.store.access.record(record("slack.allow", kept.id, kept.created_at, outcome=kept.scope))
     return row(kept)
+
+
+def remove(gpuplan: "Gpuplan", workspace_id: str, *, now: datetime | None = None) -> Document:
+    """Lets a workspace ask no longer, and forgets its token. Raises `NotStored` if it was not allowed."""
+    checked = workspace_id.strip().upper()
+    gpuplan.store.slack.remove(checked)
+    gpuplan.store.access.record(record("slack.remove", checked, now or datetime.now(UTC)))
+    return {"removed": checked}
 
 
 def row(workspace: SlackWorkspace) -> Document:

@@ -113,6 +113,16 @@ def test_workspaces_are_allowed_listed_and_removed(run: Callable[..., Ended]) ->
     assert "T0OTHER" not in run("slack", "list", "--json").out
 
 
+def test_who_allowed_a_workspace_is_in_the_audit_log(run: Callable[..., Ended], gpuplan: Gpuplan) -> None:
+    run("slack", "allow", "T0AUDIT", "--scope", "read")
+    run("slack", "remove", "T0AUDIT")
+    found = [each.record for each in gpuplan.store.access.audit(limit=20) if each.record.subject == "T0AUDIT"]
+    assert [(each.action, each.outcome, each.via) for each in found] == [
+        ("slack.remove", "done", "command"),
+        ("slack.allow", "read", "command"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [

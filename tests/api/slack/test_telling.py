@@ -20,6 +20,7 @@ from api.http.workers import Workers
 from api.slack.answers import Answers
 from api.slack.blocks import message
 from api.slack.settings import SlackSettings
+from catalog.quota_use import QuotaExceeded
 from catalog.slack_answers import SlackAnswer
 from tests.api.slack.conftest import PLAN, QUICK, Acme
 from tests.clouds.server import Request, answering, html, reset_after
@@ -234,6 +235,14 @@ def test_a_plan_that_takes_too_long_is_told_so_and_not_tried_again(
     _alone(acme.gpuplan, workers, slow, one)
     assert "took longer than the 30 s" in acme.slack.wait_for(1)[0].text
     assert left(acme, one).delivered_at is not None
+
+
+def test_a_workspace_that_had_its_plans_of_the_day_is_told_so(acme: Acme, monkeypatch: pytest.MonkeyPatch) -> None:
+    def used_up(*_: Any, **__: Any) -> Any:
+        raise QuotaExceeded(50)
+
+    monkeypatch.setattr(acme.gpuplan, "plan", used_up)
+    assert "this workspace has had its 50 plans a day" in acme.asks(PLAN).text
 
 
 def test_a_defect_is_said_with_where_to_look_and_logged(

@@ -11,6 +11,7 @@ import pytest
 from api.app import Gpuplan
 from api.http.service import create_service
 from api.settings import Environment
+from api.slack.watching import Place, place_of
 from api.slack.workspaces import allow
 from catalog.notifications import Notification
 from catalog.snapshot import snapshot_of
@@ -89,6 +90,15 @@ def test_a_watch_that_slack_does_not_take_waits_and_is_told_in_the_end(nights: N
     told = acme.slack.wait_for(3)[2]
     assert (told.how, told.channel) == ("chat.postMessage", USER)
     _settled(nights, watch_id)
+
+
+def test_a_place_is_read_back_as_it_was_written() -> None:
+    for enterprise in ("", "E0ACME"):
+        place = Place(team_id=TEAM, channel_id=CHANNEL, user_id=USER, enterprise_id=enterprise)
+        assert place_of(place.name) == place
+    for wrong in ("slack:", "slack:T1:C1", "slack:T1:C1:U1:E1:X1", "slack:T1:../x:U1", "team"):
+        with pytest.raises(ValueError, match="no place in Slack"):
+            place_of(wrong)
 
 
 def _settled(nights: Nights, watch_id: str) -> None:
