@@ -40,7 +40,13 @@ class OldRelease:
             self.tables.reflect(connection)
 
     def write(self, number: int) -> None:
-        run = {"id": f"old-{number}", "kind": "portfolio", "status": "queued", "request": "{}", "progress": "{}"}
+        run: dict[str, object] = {
+            "id": f"old-{number}",
+            "kind": "portfolio",
+            "status": "queued",
+            "request": "{}",
+            "progress": "{}",
+        }
         run |= {"created_at": number, "beat_at": number, "cancel_asked": False}
         plan = {"id": f"old-{number}", "snapshot_id": "s", "job": "{}", "outcome": "{}", "created_at": number}
         with self.engine.connect().execution_options(writes=True) as connection, connection.begin():
@@ -55,7 +61,9 @@ class OldRelease:
 
 
 def test_old_readers_and_writers_go_on_while_the_tables_are_upgraded_and_taken_back(url: str, old: sa.Engine) -> None:
-    release, failures, written = OldRelease(old), [], []
+    release = OldRelease(old)
+    failures: list[BaseException] = []
+    written: list[int] = []
     done = threading.Event()
 
     def go_on() -> None:

@@ -39,6 +39,6 @@ def gated(_: object, run: Run, pulse: Pulse) -> dict[str, Any]:
 
 if __name__ == "__main__":
     catalog.store.embedded_snapshot_id = lambda: SHIPPED.id
-    catalog.embedded.embedded_snapshot = lambda: SHIPPED
+    catalog.embedded.embedded_snapshot = lambda: SHIPPED  # type: ignore[assignment]
     KINDS["gated"] = gated
     sys.exit(main(sys.argv[1:]))

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-import kubernetes_validate
+import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
 import yaml
 from typer.core import TyperGroup

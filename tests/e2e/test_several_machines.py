@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -84,15 +85,15 @@ def doors(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory)
             stack.enter_context(process(environment, folder, "serve", "--port", str(port)))
             clients.append(stack.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30)))
         for each in clients:
-            until(lambda each=each: answers(each, "/readyz") == 200, seconds=60)
+            until(partial(says, each, "/readyz", 200), seconds=60)
         yield clients
 
 
-def answers(client: httpx.Client, path: str) -> int:
+def says(client: httpx.Client, path: str, status: int) -> bool:
     try:
-        return client.get(path).status_code
+        return client.get(path).status_code == status
     except httpx.HTTPError:
-        return 0
+        return False
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +218,7 @@ def test_a_database_that_is_gone_is_said_and_comes_back_by_itself(
             time.sleep(1.5)
             for client in doors:
                 assert client.get("/healthz").status_code == 200
-                until(lambda client=client: answers(client, "/readyz") == 503)
+                until(partial(says, client, "/readyz", 503))
                 for _ in range(12):  # more than there are connections: none may be left waiting
                     gone = client.post("/v1/plans", json=JOB)
                     assert gone.status_code == 503
@@ -227,7 +228,7 @@ def test_a_database_that_is_gone_is_said_and_comes_back_by_itself(
         finally:
             server.ensure_postgres_running()
         for client in doors:
-            until(lambda client=client: answers(client, "/readyz") == 200)
+            until(partial(says, client, "/readyz", 200))
             assert client.post("/v1/plans", json=JOB).json()["outcome"] == "planned"
         run.gate.touch()
         until(lambda: run.stands().status == "done")
