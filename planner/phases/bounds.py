@@ -10,11 +10,13 @@ programme of both, which has a closed form; without fixed costs the columns wort
 (hours, cost), and mu is its slope at the deadline.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from catalog.allowed_time import go_on
 from planner.phases.columns import STEPS
 from planner.phases.straight import Straight
 
@@ -24,6 +26,8 @@ Flags = NDArray[np.bool_]
 
 #: Halvings of the price of an hour: as many as a float has bits.
 _HALVINGS = 52
+#: Triples bounded at once, but for those of one pair: some tens of MB.
+_TRIPLES_TOGETHER = 250_000
 
 
 def hour_price(columns: Straight) -> float | None:
@@ -111,6 +115,7 @@ def pairs_below(columns: Straight, upper_usd: float) -> tuple[Ints, Floats]:
     rows = max(1, 500_000 // max(len(columns), 1))
     found, bounds = [np.zeros((0, 2), np.int64)], [np.zeros(0)]
     for first in range(0, len(quick), rows):
+        go_on()
         block = quick[first : first + rows]
         one, other = np.nonzero(np.equal.outer(columns.kin[block], columns.kin))
         one = block[one]
@@ -128,12 +133,23 @@ def triples_below(columns: Straight, mu: float, upper_usd: float) -> tuple[Ints,
     """Triples of columns between which a run can move and which may cost less than `upper_usd`; their bounds in USD.
 
     The linear programme of three lines has two rows, so its best point either uses two of them, or holds one at its cap
-    (windows, the longest run of a kind) and shares the rest of the work between the two others.
+    (windows, the longest run of a kind) and shares the rest of the work between the two others. Worked through a lot of
+    triples at a time, so that memory stays within some tens of MB beside what is found.
     """
     third = float(columns.fixed_usd.min())
     shorter = replace(columns, deadline_hours=columns.deadline_hours - float(columns.fixed_hours.min()))
     pairs, bounds = pairs_below(shorter, upper_usd - third)
-    found = [_with_third(columns, pairs, upper_usd - bounds)]
+    found, usd = [np.zeros((0, 3), np.int64)], [np.zeros(0)]
+
+    def keep(some: Ints) -> None:
+        go_on()
+        triples = np.unique(np.sort(some, axis=1), axis=0)
+        least = triple_usd(columns, triples)
+        found.append(triples[least < upper_usd])
+        usd.append(least[least < upper_usd])
+
+    for some in _with_third(columns, pairs, upper_usd - bounds):
+        keep(some)
     for capped in np.flatnonzero(columns.caps < 1.0).tolist():
         rest = _beside(columns, capped)
         below = upper_usd - columns.fixed_usd[capped] - columns.slope_usd[capped] * columns.caps[capped]
@@ -144,21 +160,23 @@ def triples_below(columns: Straight, mu: float, upper_usd: float) -> tuple[Ints,
         some = np.flatnonzero(kept)
         pairs = some[pairs_below(rest.take(some), below)[0]]
         pairs = pairs[(pairs != capped).all(axis=1)]
-        found.append(np.concatenate((pairs, np.full((len(pairs), 1), capped)), axis=1))
-    triples = np.unique(np.sort(np.concatenate(found), axis=1), axis=0)
-    usd = triple_usd(columns, triples)
-    return triples[usd < upper_usd], usd[usd < upper_usd]
+        keep(np.concatenate((pairs, np.full((len(pairs), 1), capped)), axis=1))
+    triples, first = np.unique(np.concatenate(found), axis=0, return_index=True)
+    return triples, np.concatenate(usd)[first]
 
 
-def _with_third(columns: Straight, pairs: Ints, room_usd: Floats) -> Ints:
-    """Each pair with every further column whose start fits into what is left below the best plan."""
+def _with_third(columns: Straight, pairs: Ints, room_usd: Floats) -> Iterator[Ints]:
+    """Each pair with every further column whose start fits into what is left below the best plan, in lots."""
     by_start = np.argsort(columns.fixed_usd, kind="stable")
     count = np.searchsorted(columns.fixed_usd[by_start], room_usd)
-    pair = np.repeat(np.arange(len(pairs)), count)
-    third = by_start[np.arange(len(pair)) - np.repeat(np.cumsum(count) - count, count)]
-    triples = np.concatenate((pairs[pair], third[:, None]), axis=1)
-    fits = (third != triples[:, 0]) & (third != triples[:, 1]) & (columns.kin[third] == columns.kin[triples[:, 0]])
-    return np.asarray(triples[fits])
+    lots = np.cumsum(count) // _TRIPLES_TOGETHER
+    for mine in np.split(np.arange(len(pairs)), np.flatnonzero(np.diff(lots)) + 1):
+        some = count[mine]
+        pair = np.repeat(mine, some)
+        third = by_start[np.arange(len(pair)) - np.repeat(np.cumsum(some) - some, some)]
+        triples = np.concatenate((pairs[pair], third[:, None]), axis=1)
+        fits = (third != triples[:, 0]) & (third != triples[:, 1]) & (columns.kin[third] == columns.kin[triples[:, 0]])
+        yield np.asarray(triples[fits])
 
 
 def _beside(columns: Straight, capped: int) -> Straight:

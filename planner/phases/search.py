@@ -110,6 +110,7 @@ class _Search:
     compared: int = 0
     not_again: int = 0
     open_: list[tuple[PhaseColumns, Ints, Floats, bool]] = field(default_factory=list)
+    known: set[tuple[int, ...]] = field(default_factory=set)
 
     @property
     def upper_usd(self) -> float:
@@ -199,6 +200,7 @@ class _Search:
         used, which = np.unique(sets, return_inverse=True)
         columns = columns.take(used)
         rank, moving = ranks(self.candidates, columns), moves(columns)
+        names = (columns.table.market << 52) + (columns.table.place << 20) + columns.table.nodes
         sets = which.reshape(sets.shape)
         self.open_.append((columns, sets, bounds, ordered))
         bounds = bounds + brought_apart(columns, sets)
@@ -211,10 +213,15 @@ class _Search:
             sequences = sets[now] if ordered else in_order(columns, rank, sets[now])
             sequences = sequences[~columns.up[sequences[:, 1:]].any(axis=1)]
             self.compared += len(sequences)
+            # What has been compared is not compared again: nothing better than the best was left there.
+            again = [each in self.known for each in map(tuple, names[sequences].tolist())]
+            sequences = sequences[~np.array(again, np.bool_)]
             before = None if self.best is None else self.best.found.micros
             better = best_shares(columns, moving, sequences, self.most_micros if before is None else before)
             if better is not None:
                 self.best = Phased(columns=columns, moving=moving, found=better)
+            if better is None or not better.unsaved:
+                self.known.update(map(tuple, names[sequences].tolist()))
 
 
 def _keys(columns: PhaseColumns, which: Ints) -> Ints:

@@ -25,8 +25,8 @@ _EXACT = 300_000
 _LONGEST_ROUNDING_HOURS = 1 / 60
 #: Boxes looked at together: enough for arrays to pay, few enough for memory.
 _TOGETHER = 16_384
-#: Parts that a box is cut into: more than two, since a step takes about as long for ten boxes as for one.
-_PARTS = 8
+#: Parts that a box is cut into: more than two, since a step takes about as long for twenty boxes as for one.
+_PARTS = 16
 #: Steps to leave to the faster phase beyond what straight lines ask for, tried before all else.
 _NEARBY = np.array([0, 1, 3, 10, 30, 100, 300, 1_000, 3_000])
 
