@@ -51,7 +51,10 @@ class Configurations:
 
     def take(self, which: NDArray[np.int64] | NDArray[np.bool_]) -> "Configurations":
         """The configurations at these elements."""
-        return _mapped([self], lambda arrays: arrays[0][which])
+        if which.dtype == np.bool_ and which.all():
+            return self
+        bill_ = Bill(**{name: getattr(self.bill, name)[which] for name in _BILL_ARRAYS})
+        return Configurations(bill=bill_, **{name: getattr(self, name)[which] for name in _OWN_ARRAYS})
 
 
 def joined(parts: list[Configurations]) -> Configurations:

@@ -43,16 +43,21 @@ class _Table:
     nbytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Key:
-    """All that a step rests on but its machine row."""
+    """All that a step rests on but its machine row; one object for one set of it, so that it is compared in no time."""
 
     shapes: Shapes
     most_nodes: int
-    layers: int
     step: Work
     training: Training
     learned: Learned
+
+
+#: More keys than tables: a key that is forgotten takes its table's use with it, not what it says.
+@lru_cache(maxsize=256)
+def _key(shapes: Shapes, most_nodes: int, step: Work, training: Training, learned: Learned) -> _Key:
+    return _Key(shapes=shapes, most_nodes=most_nodes, step=step, training=training, learned=learned)
 
 
 _tables: OrderedDict[_Key, _Table] = OrderedDict()
@@ -79,12 +84,14 @@ def kept_estimates(
     rows, used = _rows_in(shapes, wanted, max_nodes, most, layers)
     # What a step rests on: neither the length of the job nor what is said of it.
     step = replace(work, units_total=work.units_per_step, assumptions=())
-    key = _Key(shapes=shapes, most_nodes=most, layers=layers, step=step, training=training, learned=learned)
+    key = _key(shapes, most, step, training, learned)
     table = _tables.get(key)
     missing = used if table is None else used[~table.done[used]]
     if table is None or len(missing):
         table = _grown(key, table, missing, rows)
-    _keep(key, table)
+        _keep(key, table)
+    else:
+        _used(key)
     return rows, _of_job(table.found, work.steps, goodput), table.found
 
 
@@ -152,6 +159,13 @@ def _scattered(before: PerStep | None, found: PerStep, at: Ints, count: int) -> 
         plain_seconds=put(None if before is None else before.plain_seconds, found.plain_seconds),
         factor=None if found.factor is None else put(None if before is None else before.factor, found.factor),
     )
+
+
+def _used(key: _Key) -> None:
+    """Note that the table was used, unless it has been forgotten meanwhile."""
+    with _changing:
+        if key in _tables:
+            _tables.move_to_end(key)
 
 
 def _keep(key: _Key, table: _Table) -> None:

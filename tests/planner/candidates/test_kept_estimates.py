@@ -68,5 +68,5 @@ def test_what_is_kept_is_bounded_in_tables_and_in_bytes(monkeypatch: pytest.Monk
         kept.kept_estimates(SHAPES, (0, 1), 4, work, training, goodput=1.0, learned=NOTHING)
     assert [key.training.rank for key in kept._tables] == [3, 4, 5]
     monkeypatch.setattr(kept, "MOST_BYTES", 1)
-    kept.kept_estimates(SHAPES, (0, 1), 4, work, training, goodput=1.0, learned=NOTHING)
+    kept.kept_estimates(SHAPES, (0, 1, 2), 4, work, training, goodput=1.0, learned=NOTHING)
     assert [key.training.rank for key in kept._tables] == [5]
