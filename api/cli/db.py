@@ -1,6 +1,7 @@
 """`gpuplan db`: the database's tables, backups of it, and whether it can be used."""
 
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +10,8 @@ import typer
 if TYPE_CHECKING:
     from catalog.store import Store
 
+#: Earlier releases know of no queue.
+_FIRST_WITH_QUEUE = "0007"
 BackupFile = Annotated[Path, typer.Argument(metavar="FILE", help="The backup, one file.")]
 
 
@@ -22,14 +25,14 @@ def db_commands() -> typer.Typer:
 
 def upgrade() -> None:
     """Bring the tables to this release; others may go on using them. Any number of processes may do so at once."""
-    store = _store()
-    said = [f"tables at revision {_revision(store)}"]
-    if _has_queue(store):
-        from api.tasks.queue_schema import upgrade_queue
+    with closing(_store()) as store:
+        said = [f"tables at revision {_revision(store)}"]
+        if _has_queue(store):
+            from api.tasks.queue_schema import upgrade_queue
 
-        applied = upgrade_queue(store)
-        said.append("queue made up to date" if applied else "queue up to date")
-    _say(f"{store.name}: {', '.join(said)}")
+            applied = upgrade_queue(store)
+            said.append("queue made up to date" if applied else "queue up to date")
+        _say(f"{store.name}: {', '.join(said)}")
 
 
 def downgrade(
@@ -41,16 +44,12 @@ def downgrade(
     from catalog.store import Store
 
     url = database_url(_url())
-    with named_failures(url):
-        engine = connect(url)
-        try:
-            go_back(engine, url, revision)
-        finally:
-            engine.dispose()
-    if url.get_backend_name() == "postgresql" and revision < "0007":
-        from api.tasks.queue_schema import drop_queue
+    with named_failures(url), closing(Store(connect(url), url)) as store:
+        go_back(store.engine, url, revision)
+        if _has_queue(store) and revision < _FIRST_WITH_QUEUE:
+            from api.tasks.queue_schema import drop_queue
 
-        drop_queue(Store(connect(url), url))
+            drop_queue(store)
     _say(f"tables at revision {revision}; start the earlier release now, since this one would upgrade them again")
 
 
@@ -77,16 +76,14 @@ def check() -> None:
     from catalog.table_rows import sums, tables_there
 
     url = database_url(_url())
-    with named_failures(url):
-        store = Store(connect(url), url)
+    with named_failures(url), closing(Store(connect(url), url)) as store:
         store.ping()
         with store.engine.connect() as connection:
             found = sums(connection, tables_there(connection))
-    if _has_queue(store):
-        from api.tasks.queue_schema import require_queue
+        if _has_queue(store):
+            from api.tasks.queue_schema import require_queue
 
-        require_queue(store)
-    store.close()
+            require_queue(store)
     for name, each in sorted(found.items()):
         _say(f"{name:20} {each.rows:>10,} rows  {each.sha256_sum[:16]}")
     _say(f"{store.name}: usable")
@@ -96,8 +93,8 @@ def backup(file: BackupFile) -> None:
     """Write everything that the database holds at this moment into one file, while it is in use."""
     from catalog.backup import back_up
 
-    store = _store()
-    manifest = back_up(store, file)
+    with closing(_store()) as store:
+        manifest = back_up(store, file)
     rows = sum(each.rows for each in manifest.tables.values())
     _say(f"{file}: {rows:,} rows of {len(manifest.tables)} tables at revision {manifest.revision}")
 
@@ -107,9 +104,9 @@ def restore(file: BackupFile) -> None:
     from catalog.restore import restore as bring_back
 
     manifest = bring_back(file, _url())
-    store = _store()
     rows = sum(each.rows for each in manifest.tables.values())
-    _say(f"{store.name}: {rows:,} rows of {len(manifest.tables)} tables as of {manifest.taken_at}, verified")
+    with closing(_store()) as store:
+        _say(f"{store.name}: {rows:,} rows of {len(manifest.tables)} tables as of {manifest.taken_at}, verified")
 
 
 def _store() -> "Store":

@@ -1,0 +1,66 @@
+"""`gpuplan db`: upgrade, check, back up, restore and go back, as people type it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from catalog.migrate import HEAD
+from catalog.store import Store
+from tests.catalog.snapshots_for_tests import many
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Any) -> str:
+    """The URL of an empty database of either kind, which the command line uses."""
+    sqlite = f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}"
+    url: str = sqlite if request.param == "sqlite" else request.getfixturevalue("postgresql_url")
+    monkeypatch.setenv("GPUPLAN_DATABASE_URL", url)
+    return url
+
+
+@pytest.fixture
+def store(database: str) -> Iterator[Store]:
+    opened = Store.open(database)
+    opened.put_snapshot(many(20), source="refresh")
+    yield opened
+    opened.close()
+
+
+def test_tables_are_made_looked_at_and_taken_back(database: str, run: Callable[..., Any]) -> None:
+    assert f"no tables yet; this release has {HEAD}" in run("db", "current").out
+    assert run("db", "upgrade").out.endswith("queue made up to date\n" if "postgresql" in database else f"{HEAD}\n")
+    assert run("db", "upgrade").code == 0
+    assert f"revision {HEAD}; this release has {HEAD}" in run("db", "current").out
+    refused = run("db", "downgrade", "0001")
+    assert (refused.code, "accepted: 0004" in refused.err) == (2, True)
+    assert run("db", "downgrade", "0004").code == 0
+    assert f"revision 0004; this release has {HEAD}" in run("db", "current").out
+    assert run("db", "check").code == 3
+    assert run("db", "upgrade").code == 0
+    assert run("db", "check").out.endswith(": usable\n")
+
+
+def test_a_backup_is_restored_where_nothing_is(
+    store: Store, run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "backup.zip"
+    done = run("db", "backup", file)
+    assert (done.code, done.err) == (0, "")
+    assert f"at revision {HEAD}" in done.out
+    again = run("db", "backup", file)
+    assert (again.code, again.err.count("\n")) == (2, 1)
+    over = run("db", "restore", file)
+    assert (over.code, "is not empty" in over.err) == (2, True)
+    monkeypatch.setenv("GPUPLAN_DATABASE_URL", f"sqlite:///{tmp_path / 'new' / 'gpuplan.sqlite3'}")
+    restored = run("db", "restore", file)
+    assert (restored.code, "verified" in restored.out) == (0, True)
+    (tmp_path / "text").write_text("no backup")
+    bad = run("db", "restore", tmp_path / "text")
+    assert (bad.code, bad.err.startswith("gpuplan: FILE: ")) == (2, True)
+
+
+def test_a_worker_needs_postgresql(run: Callable[..., Any]) -> None:
+    refused = run("worker")
+    assert (refused.code, "accepted: postgresql://" in refused.err) == (2, True)
