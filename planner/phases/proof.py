@@ -2,11 +2,9 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from catalog.money import usd_display
 from planner.nets.offers import NetSearch
-from planner.optimise.phases import Lines, relaxed
+from planner.optimise.phases import relaxed
 from planner.optimise.single import Certificate, NotProvenError
 from planner.phases.search import Searched
 
@@ -31,17 +29,17 @@ def over_phases(
             "their costs and hours leave none open"
         )
     else:
-        model, columns = relaxed(undominated(searched.open_)), len(searched.open_)
+        model = relaxed(searched.open_)
         best = searched.best
         if best is not None and model.usd > best.found.micros / 1e6 * (1 + _AGREEMENT):
             raise NotProvenError(f"HiGHS allows no less than {model.usd} USD where {best.found} was found")
         said.append(
             f"of plans of up to {phases} phases on the {configurations:,} configurations, straight lines under their costs "
-            f"and hours leave {columns} open; their {searched.sequences:,} sequences were compared at every share"
+            f"and hours leave {model.columns} open; their {searched.sequences:,} sequences were compared at every share"
         )
         if model.usd < float("inf"):
             said.append(
-                f"a linear model of those {columns}, without moves, minimum bills and rounding, allows no less than "
+                f"a linear model of those {model.columns}, without moves, minimum bills and rounding, allows no less than "
                 f"{usd_display(round(model.usd * 1e6))} ({model.solver}){_beside_a_standby(nets, model.usd, certificate)}"
             )
         certificate = replace(certificate, milliseconds=certificate.milliseconds + model.milliseconds)
@@ -56,26 +54,6 @@ def over_phases(
             f"standby dearer; proven is that none of them costs less than {usd_display(round(nets.left_open_usd * 1e6))}"
         )
     return replace(_less(certificate, searched, nets), over=tuple(said))
-
-
-def undominated(lines: Lines) -> Lines:
-    """The lines without those that are never needed for the optimum of the model: another of the kin is below in everything.
-
-    Work goes from the one to the other where that has room for all of it, and less is paid and waited for, provided that
-    leaving out a column never costs: its start is worth nothing less than nothing, in money or in time.
-    """
-    figures = np.stack((lines.slope_usd, lines.slope_hours, lines.fixed_usd, lines.fixed_hours, lines.data_usd), axis=1)
-    harmless, roomy = (lines.fixed_usd >= 0) & (lines.fixed_hours >= 0), lines.caps >= 1.0
-    left, kept = np.lexsort((*figures.T[::-1], lines.kin)), []
-    while len(left):
-        first, left = left[0], left[1:]
-        kept.append(first)
-        if roomy[first]:
-            below = (figures[first] <= figures[left]).all(axis=1) & (lines.kin[left] == lines.kin[first])
-            left = left[~(below & harmless[left])]
-    few = np.sort(np.array(kept, np.int64))
-    names = ("fixed_usd", "slope_usd", "fixed_hours", "slope_hours", "data_usd", "caps", "kin")
-    return replace(lines, **{name: getattr(lines, name)[few] for name in names})
 
 
 def _beside_a_standby(nets: NetSearch, usd: float, certificate: Certificate) -> str:
