@@ -27,6 +27,9 @@ def serve(
         list[str] | None,
         typer.Option("--allow-host", metavar="NAME", help="A name by which a proxy makes it known; may be repeated."),
     ] = None,
+    share_port: Annotated[
+        bool, typer.Option("--share-port", help="Let further processes with this option listen on the same port.")
+    ] = False,
     inventory: InventoryFile = None,
     settings: SettingsFile = None,
 ) -> None:
@@ -38,7 +41,7 @@ def serve(
     telemetry, slack = telemetry_settings(), slack_settings()
     gpuplan = open_gpuplan(inventory=inventory, settings=settings)
     access = access_for(gpuplan, host=host, names=names, insecure=insecure_no_auth)
-    listener = listen(host, port)
+    listener = listen(host, port, share=share_port)
     gpuplan.warm_up()
 
     import uvicorn
@@ -68,13 +71,16 @@ def serve(
     server.run(sockets=[listener])
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A bound socket, or `UnusableInput` that says why there is none (port in use, unknown host ...)."""
+def listen(host: str, port: int, *, share: bool = False) -> socket.socket:
+    """A bound socket, or `UnusableInput` that says why there is none (port in use, unknown host ...).
+
+    Of processes that `share` a port each has its own queue of connections, and the kernel spreads them.
+    """
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.create_server(address[:2], family=family)
-    except OSError as error:
-        reason = error.strerror or str(error)
+        listener = socket.create_server(address[:2], family=family, reuse_port=share)
+    except (OSError, ValueError) as error:  # ValueError: the system cannot share ports
+        reason = getattr(error, "strerror", None) or str(error)
         message = f"cannot listen on {host[:80]!r} port {port}: {reason}; accepted: a free port of this machine"
         raise UnusableInput.at("port", message=message) from error
     # Accepted connections inherit this; without it Nagle's algorithm holds back each answer's last packet until
