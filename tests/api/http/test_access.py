@@ -13,6 +13,7 @@ from api.http.service import create_service
 from api.http.workers import Workers, most_seconds_per_plan
 from api.identity.who import SCOPES
 from api.settings import Environment
+from api.slack.settings import SlackSettings
 from catalog.errors import UnusableInput
 from tests.api.conftest import serving
 from tests.api.http.guarded import Guarded, guarded
@@ -33,7 +34,8 @@ NOBODY = (None, "unknown", "malformed", "expired", "revoked", "of another secret
 
 def routes() -> list[Any]:
     """Every route of the service by method, path and scope (None: open)."""
-    app = create_service(Gpuplan(Environment()))
+    slack = SlackSettings(signing_secret="s" * 32, bot_token="xoxb-1", client_id="1.2", client_secret="s" * 32)
+    app = create_service(Gpuplan(Environment()), slack=slack)
     scopes = scopes_of_routes(app)
     found = []
     for context in iter_route_contexts(app.routes):
