@@ -78,7 +78,7 @@ def test_it_is_said_nothing_is_kept_by_half_and_it_heals(full: Any, served: Serv
     gpuplan, filling = full
     store = gpuplan.store
     # Long enough to need a page of its own.
-    asked = {"json": job | {"name": "x" * 200}, "headers": {"Idempotency-Key": "k"}}
+    asked: dict[str, Any] = {"json": job | {"name": "x" * 200}, "headers": {"Idempotency-Key": "k"}}
     with served(create_service(gpuplan)) as client:
         before = held(store)
         with filling(store):
