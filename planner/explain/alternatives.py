@@ -1,8 +1,11 @@
 """What else could be rented: the best of each provider and price kind, the fastest, the cheapest at any speed, the owned."""
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
+from catalog.columns import Columns
 from catalog.price_kinds import price_kinds
 from planner.answer import Alternative, Choice, Commitment
 from planner.candidates.configurations import Configurations
@@ -68,16 +71,24 @@ def _groups(found: Candidates, table: Configurations) -> list[tuple[str, NDArray
     return groups + [(f"best {kinds[i]}", kind == i) for i in np.unique(kind).tolist()]
 
 
+@lru_cache(maxsize=8)
+def _type_numbers(columns: Columns) -> dict[tuple[str, str], int]:
+    """Instance types by provider and name, which tell them apart."""
+    return {(each.provider, each.name): number for number, each in enumerate(columns.instance_types)}
+
+
 def commitments(market: Market, chosen: Choice) -> tuple[Commitment, ...]:
     """The chosen machine in the chosen place under each kind with a term, cheapest obligation first."""
     columns, snapshot = market.columns, market.snapshot
-    if chosen.instance_type not in columns.instance_types:
+    kind = chosen.instance_type
+    number = _type_numbers(columns).get((kind.provider, kind.name))
+    if number is None or columns.instance_types[number] != kind:
         return ()
     region = (chosen.offer.provider, chosen.offer.region)
     if region not in columns.regions:
         return ()
     terms = np.array([price_kinds()[name].term_hours for name in columns.kinds])
-    places = np.flatnonzero(snapshot.type_index == columns.instance_types.index(chosen.instance_type))
+    places = np.flatnonzero(snapshot.type_index == number)
     here = snapshot.region_index[places] == columns.regions.index(region)
     places = places[here & (terms[snapshot.kind_index[places]] > 0)]
     found = []
