@@ -129,7 +129,7 @@ def test_a_refresh_that_another_keeps_out_ends_with_three_and_says_who(
 def test_a_full_disk_ends_with_three_and_the_line_for_alerting(
     refresh: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise StoreFailure("database x: database or disk is full; nothing was written; free some space and run again")
 
     monkeypatch.setattr(Store, "record_refresh", full)
