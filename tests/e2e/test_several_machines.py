@@ -24,6 +24,8 @@ from catalog.runs import Run
 from catalog.store import Store
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+#: A worker that is not heard of for so long is dead; on a busy machine one that lives is heard of late.
+STALLED_SECONDS = 4
 PROCESS = Path(__file__).with_name("small_process.py")
 JOB: dict[str, Any] = {
     "name": "llama-3-8b-lora",
@@ -70,7 +72,7 @@ def process(environment: dict[str, str], folder: Path, *arguments: str) -> Itera
 
 
 def worker(environment: dict[str, str], folder: Path) -> Any:
-    return process(environment, folder, "worker", "--stalled-after", "1", "--grace", "1")
+    return process(environment, folder, "worker", "--stalled-after", str(STALLED_SECONDS), "--grace", "1")
 
 
 @pytest.fixture(scope="module")
@@ -179,9 +181,9 @@ def test_the_work_of_a_worker_that_is_killed_is_done_by_another_once(
         first.kill()
         first.wait()
     assert run.stands().status == "running"
-    time.sleep(1.2)  # after a second without a sign it is taken for dead
+    time.sleep(STALLED_SECONDS + 0.2)
     with worker(environment, tmp_path) as second:
-        until(lambda: len(run.begun_by()) == 2)
+        until(lambda: len(run.begun_by()) >= 2)
         run.gate.touch()
         until(lambda: run.stands().status == "done")
         stands = run.stands()
@@ -194,7 +196,7 @@ def test_the_work_of_a_worker_that_is_killed_is_done_by_another_once(
         assert second.wait(15) == 0
         assert put_back.stands().status == "queued"
     with worker(environment, tmp_path) as third:
-        until(lambda: len(put_back.begun_by()) == 2)
+        until(lambda: len(put_back.begun_by()) >= 2)
         put_back.gate.touch()
         until(lambda: put_back.stands().status == "done")
         assert put_back.begun_by() == [second.pid, third.pid]
