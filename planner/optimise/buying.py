@@ -58,9 +58,13 @@ def useful(given: Expansion) -> NDArray[np.bool_]:
 
 
 def _beaten(given: Expansion, source: int, rivals: NDArray[np.int64]) -> bool:
-    """Whether one of the rivals, of which any number can be had, is no worse than `source` in everything."""
+    """Whether one of the rivals, of which any number can be had, is no worse than `source` in everything.
+
+    A rival that comes whole alone does not beat what a fraction can be had of.
+    """
     no_worse = (
         np.isinf(given.most_units[rivals])
+        & (~given.whole[rivals] | given.whole[source])
         & (given.fixed_usd[rivals] <= given.fixed_usd[source])
         & (given.machine_hours[rivals] <= given.machine_hours[source]).all(axis=1)
         & (given.running_usd[rivals] <= given.running_usd[source]).all(axis=1)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pulp
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from planner.buying.load import busy_hours, duration_levels
@@ -154,6 +154,7 @@ def wide(seed: int) -> Expansion:
     )
 
 
+@example(seed=512)  # a third of a percent of a source pays, which whole ones seem to beat in everything
 @given(seed=SEEDS)
 @settings(max_examples=40, deadline=None)
 def test_pricing_sources_in_finds_what_the_model_with_all_of_them_does(seed: int) -> None:
