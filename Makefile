@@ -10,10 +10,10 @@ TORCH_STAMP := .venv-torch/.stamp
 TORCH_PYTHONS := $(TORCH_PYTHON) python3.11 python3.12 python3.13 python3
 JOB ?= examples/llama-3-8b.yaml
 
-.PHONY: help plan test chromium check lock catalogue bench readme fit accuracy clean
+.PHONY: help plan test chromium check lock catalogue bench bench-service docs audit readme fit accuracy clean
 
 help:  ## what can be made
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
 
 $(BIN)/uv: requirements-build.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12))' || { echo "gpuplan needs Python 3.12 or newer; $(PYTHON) is older: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
@@ -63,7 +63,7 @@ lock: $(BIN)/uv  ## resolve the dependencies again and write the hash-locked req
 catalogue: $(DEV_STAMP)  ## build the embedded catalogue from the fact tables in ../shared/data
 	$(BIN)/python -m catalog.build
 
-bench: $(DEV_STAMP)  ## speed: planning, phases, explanations, portfolios, cold start, HTTP load, a full refresh, a year of them
+bench: $(DEV_STAMP)  ## speed: planning, phases, explanations, portfolios, cold start, a full refresh, a year of them
 	$(BIN)/python -m benchmarks.plan_speed
 	$(BIN)/python -m benchmarks.phases
 	$(BIN)/python -m benchmarks.explanations
@@ -71,9 +71,23 @@ bench: $(DEV_STAMP)  ## speed: planning, phases, explanations, portfolios, cold 
 	$(BIN)/python -m benchmarks.buying
 	$(BIN)/python -m benchmarks.portfolio 1
 	$(BIN)/python -m benchmarks.cold_start
-	$(BIN)/python -m benchmarks.http_load
 	$(BIN)/python -m benchmarks.refresh_speed
 	$(BIN)/python -m benchmarks.year_of_refreshes
+
+bench-service: $(DEV_STAMP)  ## the service: HTTP load, what access and telemetry cost, the page, fuzzed jobs, the longest plans
+	$(BIN)/python -m benchmarks.http_load
+	$(BIN)/python -m benchmarks.access_cost
+	$(BIN)/python -m benchmarks.telemetry
+	$(BIN)/python -m benchmarks.page
+	$(BIN)/python -m benchmarks.catalogue_pages
+	$(BIN)/python -m benchmarks.longest_plans
+	$(BIN)/python -m benchmarks.fuzz
+
+docs: $(DEV_STAMP)  ## build the documentation into build-output/docs
+	$(BIN)/mkdocs build --quiet --strict --site-dir build-output/docs
+
+audit: $(DEV_STAMP)  ## look the locked dependencies up among known vulnerabilities
+	$(BIN)/pip-audit --require-hashes --disable-pip -r requirements.txt
 
 readme: $(DEV_STAMP)  ## put the real output of its example into the README
 	$(BIN)/python -m benchmarks.readme
