@@ -9,7 +9,7 @@ from fastapi import Request
 USUAL_WAIT_SECONDS = 1.0
 #: Proxies give up on an answer after a minute.
 LONGEST_WAIT_SECONDS = 50.0
-_PREFERENCE = re.compile(r'\s*([!#$%&\'*+.^_`|~0-9A-Za-z-]+)\s*(?:=\s*("?)([^";,]*)\2\s*)?(?:;[^,]*)?')
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +24,9 @@ class Prefer:
         """From the request's headers; a preference that nobody knows, or without sense, is passed over (section 2)."""
         wishes: dict[str, str] = {}
         for part in ",".join(request.headers.getlist("prefer")).split(","):
-            if found := _PREFERENCE.fullmatch(part):
-                wishes.setdefault(found[1].lower(), (found[3] or "").strip())
+            name, value = _preference(part)
+            if _TOKEN.fullmatch(name):
+                wishes.setdefault(name.lower(), value)
         wait = wishes.get("wait", "")
         if wait.isdecimal() and wait.isascii() and len(wait) <= 9:
             seconds = min(float(wait), LONGEST_WAIT_SECONDS)
@@ -38,3 +39,12 @@ class Prefer:
     def headers(self) -> dict[str, str]:
         """What was heeded, for the answer."""
         return {"Vary": "Prefer"} | ({"Preference-Applied": self.applied} if self.applied else {})
+
+
+def _preference(part: str) -> tuple[str, str]:
+    """The name and the value of one preference, without its parameters; each character is looked at once."""
+    name, _, value = part.partition(";")[0].partition("=")
+    value = value.strip()
+    if len(value) >= 2 and value[0] == value[-1] == '"':
+        value = value[1:-1].strip()
+    return name.strip(), value

@@ -44,3 +44,9 @@ def test_a_preference_is_heeded_and_said(headers: tuple[str, ...], seconds: floa
 @given(st.lists(st.text(st.characters(max_codepoint=255, exclude_characters="\r\n\x00"), max_size=60), max_size=3))
 def test_no_header_makes_anyone_wait_for_longer_than_a_proxy_does(headers: list[str]) -> None:
     assert 0 <= preferred(*headers).wait_seconds <= LONGEST_WAIT_SECONDS
+
+
+def test_a_header_as_long_as_may_come_is_read_in_no_time_that_grows_faster_than_it() -> None:
+    # A reader that tries every way to share these blanks out would be at it for days.
+    assert preferred('wait="' + " " * 60_000 + '"x').applied is None
+    assert preferred('a="' + " " * 60_000 + '"x, wait=3').applied == "wait=3"
