@@ -1,27 +1,17 @@
-"""Catalogue, prices, changes and portfolios as readers use them, in Chromium: by keyboard, without scripts, through axe."""
+"""Catalogue, prices, changes and portfolios as readers use them, in Chromium: by keyboard, and without scripts."""
 
 import re
 from collections.abc import Callable
 
 import httpx
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 from tests.api.http.test_portfolios import hard
 from tests.api.web.conftest import Visit
-from tests.api.web.test_portfolio_pages import document, sent, until, written
+from tests.api.web.test_portfolio_pages import sent, written
 
 pytestmark = pytest.mark.xdist_group("browser")
 Visits = Callable[..., Visit]
-
-
-@pytest.fixture(scope="module")
-def planned_jobs(client: httpx.Client) -> str:
-    """The path of a portfolio with names of every kind."""
-    names = ("first", "<b>second</b>", "\u0645\u0631\u062d\u0628\u0627", "x" * 190)
-    path: str = sent(client, document(*names, name="night <script>")).headers["location"]
-    until(client, path, lambda page: "Looking for the cheapest plan" not in page)
-    return path
 
 
 def test_offers_are_filtered_by_keyboard_and_the_reader_stays_where_they_are(visit: Visits) -> None:
@@ -131,35 +121,3 @@ def test_a_portfolio_is_mended_where_it_is_wrong(visit: Visits) -> None:
     page.keyboard.press("Enter")
     assert reader.focused() == "document"
     assert reader.violations() == []
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/catalogue?instance_type=p5.48xlarge&kind=spot&region=us-east-1&order=-usd_per_hour",
-        "/prices?instance_type=p5.48xlarge&kind=on_demand&region=us-*",
-        "/changes",
-    ],
-)
-def test_axe_finds_nothing_in_light_in_the_dark_and_on_a_phone(visit: Visits, path: str) -> None:
-    reader = visit()
-    reader.go(path)
-    assert reader.violations() == []
-    assert reader.overflow() == 0
-
-
-def test_axe_finds_nothing_in_the_long_table_of_accelerators(visit: Visits) -> None:
-    reader = visit(viewport={"width": 360, "height": 800})
-    reader.go("/catalogue/accelerators")
-    assert reader.overflow() == 0
-    # Rows are alike; axe takes seconds for all of them.
-    reader.page.evaluate("document.querySelectorAll('tbody tr:nth-child(n+16)').forEach(row => row.remove())")
-    assert Axe().run(reader.page, options={"resultTypes": ["violations"]}).response["violations"] == []
-    reader.complaints.clear()
-
-
-def test_axe_finds_nothing_in_a_portfolio(visit: Visits, planned_jobs: str) -> None:
-    reader = visit()
-    reader.go(planned_jobs)
-    assert reader.violations() == []
-    assert reader.overflow() == 0
