@@ -1,0 +1,51 @@
+"""What the pages link to outside docs/ (examples, files to deploy) becomes part of the site; a missing target ends the build."""
+
+import posixpath
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+#: A link that climbs: its text, and where it goes.
+_CLIMBING = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)#\s]+)\)")
+#: Where these files lie on the site.
+_FOLDER = "files"
+
+
+def _outside(target: str, page: str) -> str | None:
+    """The path below the repository's root of what a page links to; None where it is inside docs/."""
+    found = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page), target))
+    return None if found.startswith("docs/") else found
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Every file that some page links to outside docs/ is copied into the site."""
+    root = Path(config.docs_dir).parent
+    for each in list(files.documentation_pages()):
+        for _, target in _CLIMBING.findall(each.content_string):
+            path = _outside(target, each.src_uri)
+            if path is None:
+                continue
+            if not (root / path).exists():
+                raise PluginError(f"{each.src_uri} links to {target}, which is not there")
+            uri = f"{_FOLDER}/{path}"
+            if (root / path).is_file() and files.get_file_from_path(uri) is None:
+                files.append(File.generated(config, uri, abs_src_path=str(root / path)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Links to those files lead to their copies; folders are named and not linked."""
+
+    def there(match: re.Match[str]) -> str:
+        path = _outside(match[2], page.file.src_uri)
+        if path is None:
+            return match[0]
+        if files.get_file_from_path(f"{_FOLDER}/{path}") is None:
+            return match[1]
+        return f"[{match[1]}]({posixpath.relpath(f'{_FOLDER}/{path}', posixpath.dirname(page.file.src_uri) or '.')})"
+
+    return _CLIMBING.sub(there, markdown)

@@ -1,0 +1,160 @@
+"""A scratch folder with a store of its own, in which the commands and programs of one page run in their order."""
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, OutputChecker
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from api.app import Gpuplan
+from api.cli.main import application, main
+from api.http.service import create_service
+from api.settings import Environment
+from tests.api.conftest import serving
+from tests.docs.pages import ROOT, Block, Command, commands
+
+#: Where the pages say that the service is; here it listens on a port of its own.
+SERVICE = "http://127.0.0.1:8080"
+#: They last until somebody stops them, so here only their options are read. The service runs in this process.
+LASTING = {"serve", "worker", "mcp"}
+#: Ids in the pages stand for the last of their kind that was printed.
+_ID = re.compile(r"\b(plan|run|portfolio|decision|actual|watch)-[0-9a-f]{6,40}\b")
+#: A key as it is shown once, with its id; the rest is anything.
+_KEY = re.compile(r"\bgpk_([0-9a-f]{12})_[\w-]{20,}")
+_KEY_ID = re.compile(r"(?<![\w-])[0-9a-f]{12}(?![\w-])")
+#: Folders that the pages name are in the scratch folder; a PostgreSQL that they name is a file there: the commands are the
+#: same, and tests of their own have a real one.
+_FOLDER = re.compile(r"(?<![\w.])/backups/")
+_POSTGRESQL = re.compile(r"postgresql://[\w@:.]+/(\w+)")
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
+_OPERATORS = set("|&;<>()")
+
+
+@dataclass(slots=True)
+class Shell:
+    """Runs what one page shows, in `folder`."""
+
+    folder: Path
+    patch: pytest.MonkeyPatch
+    opened: ExitStack
+    make_store: Callable[[Path], str]
+    seen: dict[str, str] = field(default_factory=dict)
+    names: dict[str, Any] = field(default_factory=dict)
+    url: str = ""
+
+    def __post_init__(self) -> None:
+        (self.folder / "examples").symlink_to(ROOT / "examples")
+        self.patch.chdir(self.folder)
+        for name in list(os.environ):
+            if name.startswith(("GPUPLAN_", "AWS_", "AZURE_", "GOOGLE_")):
+                self.patch.delenv(name)
+        self.patch.setenv("GPUPLAN_DATABASE_URL", self.make_store(self.folder))
+        self.patch.setenv("COLUMNS", "120")
+        self.patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+
+    def run(self, block: Block) -> None:
+        """The commands of a block; what they print is held against what the page shows."""
+        for each in commands(block):
+            where = f"{block.page}:{block.line}: {each.text}"
+            code, out = self._ended(each)
+            assert code == each.code, f"{where}\nended with {code}\n{out}"
+            checker = OutputChecker()
+            shown = self._here(each.shown)
+            if shown and not checker.check_output(shown, out, ELLIPSIS | NORMALIZE_WHITESPACE):
+                raise AssertionError(f"{where}\nshown:\n{shown}\nprinted:\n{out}")
+
+    def write(self, block: Block) -> None:
+        """A block with a title is the file of that name."""
+        path = self.folder / block.title
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(block.text, encoding="utf-8")
+
+    def execute(self, block: Block) -> str:
+        """A program; what it prints. The blocks of a page share their names."""
+        self._serve()
+        told = io.StringIO()
+        with contextlib.redirect_stdout(told):
+            exec(compile(self._here(block.text), f"{block.page}:{block.line}", "exec"), self.names)
+        return told.getvalue()
+
+    def _ended(self, command: Command) -> tuple[int, str]:
+        words = shlex.split(command.text)
+        if command.text.startswith("export ") or (len(words) == 1 and _ASSIGNED.match(words[0])):
+            self._assign(self._here(command.text).removeprefix("export "))
+            return 0, ""
+        text = self._here(command.text)
+        if SERVICE in command.text:
+            self._serve()
+            text = self._here(command.text)
+        operators = set(shlex.shlex(text, posix=True, punctuation_chars=True)) & (
+            _OPERATORS | {"&&", "||", ">>", "<<", "$("}
+        )
+        if text.startswith("gpuplan ") and operators <= {">"} and "$(" not in text:
+            code, out = self._gpuplan(shlex.split(os.path.expandvars(text)))
+        else:
+            done = subprocess.run(["bash", "-c", text], capture_output=True, text=True, timeout=60, check=False)
+            code, out = done.returncode, done.stdout + done.stderr
+        for match in _ID.finditer(out):
+            self.seen[match[1]] = match[0]
+        for match in _KEY.finditer(out):
+            self.seen["key"], self.seen["secret"] = match[1], match[0]
+        return code, out
+
+    def _gpuplan(self, words: list[str]) -> tuple[int, str]:
+        target = None
+        if ">" in words:
+            words, target = words[: words.index(">")], words[words.index(">") + 1]
+        if words[1] in LASTING:
+            options_of(words[1:])
+            return 0, ""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main(words[1:])
+        if target is not None:
+            Path(target).write_text(out.getvalue(), encoding="utf-8")
+        return code, out.getvalue() + err.getvalue()
+
+    def _assign(self, text: str) -> None:
+        for word in shlex.split(os.path.expandvars(text)):
+            name, _, value = word.partition("=")
+            self.patch.setenv(name, value)
+
+    def _here(self, text: str) -> str:
+        """With ids of this run in place of those of the page, and the service where it is here."""
+        found = _ID.sub(lambda match: self.seen.get(match[1], match[0]), text)
+        found = _KEY.sub(lambda match: self.seen.get("secret", match[0]), found)
+        found = _KEY_ID.sub(lambda match: self.seen.get("key", match[0]), found)
+        found = _FOLDER.sub(f"{self.folder}/", found)
+        found = _POSTGRESQL.sub(lambda match: f"sqlite:///{self.folder}/postgresql-{match[1]}.sqlite3", found)
+        return found.replace(SERVICE, self.url) if self.url else found
+
+    def _serve(self) -> None:
+        if not self.url:
+            gpuplan = Gpuplan(Environment(database_url=os.environ["GPUPLAN_DATABASE_URL"]))
+            self.opened.callback(gpuplan.store.close)
+            client = self.opened.enter_context(serving(create_service(gpuplan)))
+            self.url = str(client.base_url).rstrip("/")
+            self.patch.setenv("GPUPLAN_URL", self.url)
+
+
+def options_of(words: list[str]) -> None:
+    """Reads a command's options without running it; raises what typer says of those that it has not."""
+    command: Any = get_command(application())
+    while hasattr(command, "commands"):
+        if words[0] == "--help":
+            return
+        assert words[0] in command.commands, f"gpuplan has no command {words[0]!r}"
+        command, words = command.commands[words[0]], words[1:]
+    if "--help" not in words:
+        command.make_context("gpuplan", list(words))
