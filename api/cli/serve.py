@@ -1,6 +1,7 @@
 """`gpuplan serve`: the HTTP service on this machine."""
 
 import gc
+import os
 import socket
 import sys
 from typing import Annotated
@@ -46,6 +47,7 @@ def serve(
 
     import uvicorn
 
+    from api.http.protocol import BoundedProtocol
     from api.http.server import GracefulServer
     from api.http.service import create_service
     from api.telemetry.watching import start_watching
@@ -56,6 +58,9 @@ def serve(
     watching.watch(service)
     config = uvicorn.Config(
         service,
+        http=BoundedProtocol,
+        # uvicorn trusts whoever asks from this machine; who may say where a request comes from is said, or nobody may.
+        forwarded_allow_ips=os.environ.get("FORWARDED_ALLOW_IPS", ""),
         log_config=None,
         log_level=None,
         access_log=False,
