@@ -37,6 +37,7 @@ from api.telemetry.health import Health
 from api.telemetry.settings import telemetry_settings
 from api.telemetry.store_figures import StoreFigures
 from api.version import gpuplan_version
+from api.web import strays
 from api.web.router import router as web_router
 from catalog.quota_use import QuotaExceeded
 
@@ -64,6 +65,8 @@ def create_service(
         description=DESCRIPTION,
         docs_url=None,
         redoc_url=None,
+        # A redirect would name the scheme that this process hears, and send a key over plain HTTP behind a proxy.
+        redirect_slashes=False,
         # Given by a route of ours, which needs a scope like any other.
         openapi_url=None,
         dependencies=[Depends(guard), Depends(problems.refuse_repeated_parameters)],
@@ -104,6 +107,7 @@ def create_service(
 
         mount(app, gpuplan, app.state.workers, slack)
     problems.register(app)
+    strays.register(app)
     app.add_exception_handler(QuotaExceeded, quota_exceeded)
     openapi.attach(app)
     if hosts is not None:

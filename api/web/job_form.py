@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from api.documents.job import canonical, parse_job
+from api.web.document_lines import line_of
 from api.web.job_fields import DIMENSIONS, FIELDS, Field
 from catalog.errors import Fault, UnusableInput
 
@@ -104,7 +105,7 @@ def _written(field: Field, value: Any) -> str:
             if value >= size and float(f"{value / size:.6g}") * size == value:
                 return f"{value / size:.6g}{unit}"
     if field.name == "deadline" and isinstance(value, int | float):
-        return f"{value / 24:g}d" if value % 24 == 0 else f"{value!r}h"
+        return f"{value / 24:g}d" if value % 24 == 0 else f"{repr(float(value)).removesuffix('.0')}h"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return str(value)
@@ -125,8 +126,10 @@ def with_faults(faults: Sequence[Fault], typed: Typed) -> Shown:
 
 
 def with_pasted_faults(faults: Sequence[Fault], pasted: str) -> Shown:
-    """The pasted job file as it was sent, every fault named by its place in the file."""
-    said = [str(fault) for fault in faults]
+    """The pasted job file as it was sent, every fault named by its line and its place in the file, from the top down."""
+    lines = [line_of(pasted, fault.path) if fault.path and pasted else None for fault in faults]
+    found = sorted(zip(lines, map(str, faults), strict=True), key=lambda each: each[0] or 0)
+    said = [told if line is None else f"Line {line}: {told}" for line, told in found]
     return Shown(typed={}, pasted=pasted, errors={"document": said}, summary=tuple(("document", each) for each in said))
 
 

@@ -57,6 +57,12 @@ _WORTH_COMPRESSING_BYTES = 1024
 #: What ends a request without an answer and is no fault of the service.
 EXPECTED = (UnusableInput, StoreFailure, Refused, QuotaExceeded, RequestValidationError, HTTPException)
 
+#: What the title alone would say twice.
+_STRAYED = {
+    404: "there is no page at this address; it may have been cut short on its way",
+    405: "this address is no page to open; it only takes what a form sends",
+}
+
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
@@ -151,5 +157,10 @@ def refusal_of(error: Exception) -> tuple[int, list[Fault], dict[str, str]]:
             ]
             return 422, faults, {}
         case HTTPException():
-            return error.status_code, [Fault((), str(error.detail))], dict(error.headers or {})
+            said = (
+                _STRAYED.get(error.status_code, error.detail)
+                if error.detail == HTTPStatus(error.status_code).phrase
+                else error.detail
+            )
+            return error.status_code, [Fault((), str(said))], dict(error.headers or {})
     raise error

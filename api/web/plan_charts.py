@@ -67,8 +67,9 @@ def frontier_figure(plan: Document, links: str) -> Figure | None:
         for point in shown
     )
     legend = (("best trades on one configuration", "s1"), ("this plan", "s2"))
+    said = f"; dashed: the deadline, {duration(deadline)}" if deadline else ""
     return Figure(
-        title="Expected cost against time at the asked confidence",
+        title=f"Expected cost against time at the asked confidence{said}",
         drawing=drawing,
         columns=columns,
         rows=rows,
@@ -95,12 +96,17 @@ def phases_figure(plan: Document) -> Figure:
     planned = [phase for phase in plan["phases"] if not is_standby(phase)]
     rows = [_planned_row(number, phase) for number, phase in enumerate(planned)]
     rows += [_switch_row(number, phase) for number, phase in enumerate(switches, start=len(planned))]
-    start, hours = plan.get("start"), (plan.get("job") or {}).get("deadline")
-    deadline = datetime.fromisoformat(start) + timedelta(hours=hours) if start and hours else None
+    deadline = deadline_at(plan)
     drawing = timeline("What runs when", [row for row, _ in rows], rules=(deadline,) if deadline else ())
     columns = (("machines", False), ("from", False), ("to", False), ("costs", True))
     title = "What runs when (UTC)" + (f"; dashed: the deadline, {when(deadline.isoformat())}" if deadline else "")
     return Figure(title=title, drawing=drawing, columns=columns, rows=tuple(cells for _, cells in rows))
+
+
+def deadline_at(plan: Document) -> datetime | None:
+    """When the job of a plan has to be done; None without a deadline."""
+    start, hours = plan.get("start"), (plan.get("job") or {}).get("deadline")
+    return datetime.fromisoformat(start) + timedelta(hours=hours) if start and hours else None
 
 
 def _planned_row(number: int, phase: Document) -> tuple[Row, tuple[str, ...]]:

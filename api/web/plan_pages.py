@@ -78,6 +78,12 @@ async def plan(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Re
     return to_plan(answer)
 
 
+@router.get("/plans")
+def plans() -> Response:
+    """Where a form without scripts was sent to is no page to come back to; the form is."""
+    return RedirectResponse("/", status_code=303)
+
+
 def _job_file(sent: Sent) -> Document:
     """The job in the uploaded file, else in the pasted text."""
     if "file" in sent.files:

@@ -11,7 +11,8 @@ from api.render.machines import machines, place, rented
 from api.render.plan import render_plan
 from api.render.standby import is_standby
 from api.render.text import chance, duration, number, usd, when
-from api.web.plan_charts import frontier_figure, phases_figure, sorted_rows
+from api.web.job_fields import label_of
+from api.web.plan_charts import deadline_at, frontier_figure, phases_figure, sorted_rows
 from api.web.plan_exports import handovers
 from api.web.told import sections, titled
 from catalog.errors import UnusableInput
@@ -79,7 +80,7 @@ def infeasible_view(answer: Document, *, now: datetime, current_snapshot: str) -
         "plan": found,
         "name": (found.get("job") or {}).get("name") or "this job",
         "lead": [row[0] for block in told[0].blocks for row in block.rows] if not told[0].title else [],
-        "conflicts": [in_the_way(conflict) for conflict in found.get("conflicts") or ()],
+        "conflicts": [in_the_way([label_of(name) for name in names]) for names in found.get("conflicts") or ()],
         "ways_out": ways_out(found, base),
         "others": [
             each
@@ -106,14 +107,14 @@ def glance(plan: Document) -> list[tuple[str, str, str]]:
     """The answer at one glance: what, its figure, and a word beside it."""
     cost, hours = plan["cost_usd"], plan["hours"]
     probability = plan.get("deadline_probability")
-    deadline = (plan.get("job") or {}).get("deadline")
     rows = [
         ("Expected cost", usd(cost["expected"]), f"95 % of runs: {usd(cost['p95'])} at most"),
         ("Expected time", duration(hours["expected"]), f"95 % of runs: {duration(hours['p95'])} at most"),
         ("Done", when(plan.get("finishes_at"))[:10], when(plan.get("finishes_at"))[11:]),
     ]
     if probability is not None:
-        within = f"of {duration(deadline)}" if deadline else ""
+        due = deadline_at(plan)
+        within = f"by {when(due.isoformat())}" if due else ""
         rows.append(("In time for the deadline", chance(probability), within))
     if plan.get("carbon_kg") is not None:
         rows.append(("Carbon", f"{number(plan['carbon_kg'])} kg", "CO2e"))
@@ -212,7 +213,7 @@ def ways_out(found: Document, base: str) -> list[Document]:
     """Each way out: what gives way from what to what, what the plan then costs, and a link that plans so."""
     rows = []
     for index, each in enumerate(found.get("relaxations") or ()):
-        names = str(each["requirement"]).split(" + ")
+        names = [label_of(name) for name in str(each["requirement"]).split(" + ")]
         asked, needed = (shown(each.get(end)).split("; ") for end in ("from", "to"))
         rows.append(
             {

@@ -102,9 +102,19 @@ def _line(svg: ET.Element, each: StepLine, style: str, at: tuple[Scale, Scale, d
 
 
 def _apart(heights: list[float]) -> list[float]:
-    """The heights, moved down where one would lie on another."""
-    placed = dict.fromkeys(range(len(heights)), 0.0)
-    lowest = float("-inf")
-    for number in sorted(placed, key=lambda number: (heights[number], number)):
-        lowest = placed[number] = max(heights[number], lowest + _LETTER_HEIGHT)
+    """The heights, moved apart evenly up and down where they would lie on each other, in the order that they had."""
+    order = sorted(range(len(heights)), key=lambda number: (heights[number], number))
+    crowds: list[list[int]] = []
+    centres: list[float] = []
+    for number in order:
+        crowds.append([number])
+        centres.append(heights[number])
+        while len(crowds) > 1 and centres[-1] - centres[-2] < (len(crowds[-1]) + len(crowds[-2])) / 2 * _LETTER_HEIGHT:
+            crowds[-2:] = [crowds[-2] + crowds[-1]]
+            centres[-2:] = [sum(heights[each] for each in crowds[-1]) / len(crowds[-1])]
+    placed = {
+        number: centre + (place - (len(crowd) - 1) / 2) * _LETTER_HEIGHT
+        for crowd, centre in zip(crowds, centres, strict=True)
+        for place, number in enumerate(crowd)
+    }
     return [placed[number] for number in range(len(heights))]

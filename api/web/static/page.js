@@ -25,6 +25,12 @@
     notice().textContent = "The service does not answer. Is it running?";
   });
 
+  // Whoever goes back from a plan finds the form with its job, not an empty one.
+  document.addEventListener("htmx:before:history:update", (event) => {
+    const plan = /^\/plans\/([\w-]+)$/.exec(event.detail.history.path);
+    if (plan && location.pathname === "/") history.replaceState(history.state, "", `/?plan=${plan[1]}`);
+  });
+
   // Where the reader goes on: at the errors if there are any, else at the heading.
   // What says that it is quiet (a filter, progress) leaves the reader where they are.
   document.addEventListener("htmx:after:swap", (event) => {

@@ -34,8 +34,14 @@ def test_a_job_is_planned_by_keyboard_alone(visit: Visits) -> None:
     assert reader.focused() == "h1"
     assert "Plan for llama-3-8b" in reader.page.title()
     assert reader.page.evaluate("window.stillThere") is True
+    # Whoever goes back finds what they typed.
     reader.page.go_back()
     reader.page.wait_for_selector("#model")
+    assert [reader.page.input_value(f"#{name}") for name in ("model", "tokens", "deadline")] == [
+        "llama-3-8b",
+        "200M",
+        "36h",
+    ]
 
 
 def test_an_error_stands_at_its_field_and_what_was_typed_stays(visit: Visits) -> None:
@@ -121,10 +127,12 @@ def test_a_job_file_is_pasted_or_uploaded(visit: Visits, job_on_disk: Path) -> N
     reader.go("/")
     page = reader.page
     page.click("text=Paste or upload a job file")
-    page.fill("#document", "workload: {kind: preset, model: resnet-50, samples: 115M}\ndeadlin: 3d\n")
+    page.fill("#document", "workload: {kind: preset, model: resnet-50, samples: 115M}\nbudget_usd: x\ndeadlin: 3d\n")
     page.click("text=Plan this file")
     page.wait_for_selector("#error-document")
-    assert "deadlin" in page.inner_text("#error-document")
+    said = page.locator("#summary li").all_inner_texts()
+    assert [each.partition(": ")[0] for each in said] == ["Line 2", "Line 3"]
+    assert "did you mean deadline" in page.inner_text("#error-document")
     assert "deadlin: 3d" in page.input_value("#document")
     page.fill("#document", "")
     page.set_input_files("#file", job_on_disk)
@@ -186,6 +194,20 @@ def test_the_dark_is_dark_and_light_is_light(visit: Visits) -> None:
     assert max(levels()) < 60
     reader.page.emulate_media(color_scheme="light")
     assert min(levels()) > 240
+
+
+def test_paper_is_white_also_for_who_reads_in_the_dark(visit: Visits, planned: str) -> None:
+    reader = visit()
+    reader.go(planned)
+    for scheme in ("light", "dark"):
+        reader.page.emulate_media(media="print", color_scheme="dark" if scheme == "dark" else "light")
+        ground, warned = reader.page.evaluate(
+            "[document.documentElement, document.querySelector('.warnings')].map(e => getComputedStyle(e).backgroundColor)"
+        )
+        assert ground == "rgb(255, 255, 255)"
+        assert min(int(level) for level in warned.removeprefix("rgb(").removesuffix(")").split(",")) > 200
+    assert not reader.page.is_visible("nav")
+    reader.page.emulate_media(media="screen")
 
 
 def test_a_page_that_is_no_page_is_said_and_not_swapped_in(visit: Visits) -> None:

@@ -1,10 +1,12 @@
 """The pages of a plan over HTTP: headers, refusals, and nothing of a stranger's text that becomes markup."""
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import httpx
 import pytest
@@ -47,6 +49,63 @@ def test_what_is_not_there_or_not_understood_is_a_page(client: httpx.Client, pat
     assert answer.status_code == status
     assert said in answer.text
     assert 'id="main"' in answer.text
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_who_opens_an_address_that_is_no_page_gets_one_and_programs_a_problem(
+    client: httpx.Client, method: str
+) -> None:
+    browsers = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    path, status = ("/plan/abc", 404) if method == "GET" else ("/catalogue", 405)
+    page = client.request(method, path, headers=browsers)
+    assert page.status_code == status
+    assert 'id="main"' in page.text
+    assert page.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+    for asked, headers in ((path, {}), (f"/v1{path}x", browsers)):
+        answer = client.request(method, asked, headers=headers)
+        assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_a_form_without_scripts_leaves_no_dead_address_behind(client: httpx.Client) -> None:
+    answer = client.get("/plans")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+
+
+def test_what_stands_in_the_way_is_called_as_the_form_calls_it(client: httpx.Client, unplanned: str) -> None:
+    text = client.get(unplanned).text
+    conflicts = client.get(f"/v1{unplanned}").json()["infeasible"]["conflicts"]
+    assert conflicts[0] == ["budget_usd"]
+    assert "Budget in US dollars: nothing meets it" in text
+    assert "<strong>Budget in US dollars</strong>: from $1.00" in text
+
+
+def test_a_plan_says_until_when_it_has_to_be_done(client: httpx.Client, planned: str) -> None:
+    text = client.get(planned).text
+    assert "by 2026-12-22 12:00 UTC" in text.partition("</dl>")[0]
+    assert "dashed: the deadline, 30 d" in text
+
+
+def test_points_lie_where_the_figures_of_the_plan_are(client: httpx.Client, planned: str) -> None:
+    plan = client.get(f"/v1{planned}").json()["plan"]
+    drawn = re.search(r'<svg class="wide".*?</svg>', client.get(planned).text, re.DOTALL)
+    assert drawn is not None
+    places = []
+    for link in ET.fromstring(drawn[0]).findall("a"):
+        index = int((link.get("href") or "").partition("point=")[2])
+        mark = link.find("circle[@class='mark']")
+        assert mark is not None
+        point = plan["frontier"][index]
+        assert (link.get("aria-label") or "").startswith(f"${float(point['cost_usd']):,.2f} in ")
+        at = float(mark.get("cx", "")), float(mark.get("cy", ""))
+        places.append((math.log(point["hours_confident"]), math.log(float(point["cost_usd"])), *at))
+    assert len(places) > 10
+    first, last = places[0], places[-1]
+    # Both axes go by the logarithm here: between two points the others lie in proportion, to the tenth of a pixel.
+    for hours, cost, x, y in places:
+        across = (hours - first[0]) / (last[0] - first[0])
+        up = (cost - first[1]) / (last[1] - first[1])
+        assert x == pytest.approx(first[2] + across * (last[2] - first[2]), abs=0.15)
+        assert y == pytest.approx(first[3] + up * (last[3] - first[3]), abs=0.15)
 
 
 @pytest.mark.parametrize(
@@ -95,6 +154,8 @@ def test_a_plan_says_what_to_rent_what_it_costs_and_why(client: httpx.Client, pl
     for phase in plan["phases"]:
         assert phase["instance_type"] in text
     assert f"${float(plan['cost_usd']['expected']):,.2f}" in text
+    for part in ("compute", "egress", "total expected"):
+        assert f'<th scope="row" class="named">{part}</th>' in text
     for said in ("Why nothing is cheaper", "Alternatives", "What is assumed", "Prices observed", *plan["warnings"]):
         assert said in text
     for reason in plan["certificate"]["rejected"]:

@@ -63,6 +63,15 @@ def test_lines_are_told_apart_by_letters_that_never_lie_on_each_other() -> None:
     assert len({path.attrib["class"] for path in wide.findall("path")}) == MOST_LINES
 
 
+def test_letters_are_moved_apart_evenly_so_that_none_stands_at_the_line_of_another() -> None:
+    wide, _ = drawn(*(a_line(str(price), step(0, 9, price)) for price in (10.2, 11.2, 11.5, 11.9, 12.6, 12.9)))
+    letters = [float(each.attrib["y"]) - 4 for each in wide.findall("text") if each.get("class") == "strong"]
+    ends = [float(path.attrib["d"].split("H")[0].rpartition(" ")[2]) for path in wide.findall("path")]
+    assert letters == sorted(letters, reverse=True)
+    assert sum(letters) == pytest.approx(sum(ends), abs=1)
+    assert min(first - second for first, second in pairwise(letters)) >= 12
+
+
 def test_one_moment_and_one_price_can_be_drawn() -> None:
     assert len(drawn(a_line("a", step(0, 0, 0.0)))) == 2
 
