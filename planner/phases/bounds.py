@@ -7,7 +7,8 @@ For any price mu >= 0 of an hour, a plan on columns S costs at least
 with phi = A + mu a what a column costs to start and rho = B + mu b what all the work costs on it. Bringing the data
 counts once, for the dearest of the places. Moves only add. For two columns and the best mu this is the linear
 programme of both, which has a closed form; without fixed costs the columns worth mixing are those on the lower hull of
-(hours, cost), and mu is its slope at the deadline.
+(hours, cost), and mu is its slope at the deadline. All of this holds for either line of a column: the first is the closer
+one for large shares, the early one for small ones, where the first may say less than nothing.
 """
 
 from collections.abc import Iterator
@@ -85,7 +86,13 @@ def worthwhile(columns: Straight, mu: float, upper_usd: float, *, phases: int) -
 
 
 def pair_usd(columns: Straight, one: Ints, other: Ints) -> Floats:
-    """The least that a plan on both columns costs, in USD, by the linear programme of their lines; inf if too slow."""
+    """The least that a plan on both columns costs, in USD, by the linear programmes of their lines; inf if too slow."""
+    usd = _pair_usd(columns, one, other)
+    return np.maximum(usd, _pair_usd(columns.early, one, other)) if columns.bent else usd
+
+
+def _pair_usd(columns: Straight, one: Ints, other: Ints) -> Floats:
+    """The same by one line of each column."""
     a, b = columns.slope_hours, columns.slope_usd
     room = columns.deadline_hours - columns.fixed_hours[one] - columns.fixed_hours[other]
     low = np.maximum(1 - columns.most_steps[other] / STEPS, 0.0)
@@ -109,6 +116,15 @@ def pairs_below(columns: Straight, upper_usd: float) -> tuple[Ints, Floats]:
 
     One of a pair is fast. Worked through a block of rows at a time, so that memory stays within some tens of MB.
     """
+    pairs, usd = _pairs_below(columns, upper_usd)
+    if columns.bent:
+        usd = np.maximum(usd, _pair_usd(columns.early, pairs[:, 0], pairs[:, 1]))
+        pairs, usd = pairs[usd < upper_usd], usd[usd < upper_usd]
+    return pairs, usd
+
+
+def _pairs_below(columns: Straight, upper_usd: float) -> tuple[Ints, Floats]:
+    """The same by one line of each column."""
     quick = np.flatnonzero(fast(columns))
     first_of = np.full(len(columns), -1)
     first_of[quick] = quick
@@ -122,7 +138,7 @@ def pairs_below(columns: Straight, upper_usd: float) -> tuple[Ints, Floats]:
         # Of two fast ones the pair stands once.
         once = (first_of[other] < 0) | (other > one)
         one, other = one[once], other[once]
-        usd = pair_usd(columns, one, other)
+        usd = _pair_usd(columns, one, other)
         below = usd < upper_usd
         found.append(np.stack((one[below], other[below]), axis=1))
         bounds.append(usd[below])
@@ -136,9 +152,12 @@ def triples_below(columns: Straight, mu: float, upper_usd: float) -> tuple[Ints,
     (windows, the longest run of a kind) and shares the rest of the work between the two others. Worked through a lot of
     triples at a time, so that memory stays within some tens of MB beside what is found.
     """
-    third = float(columns.fixed_usd.min())
-    shorter = replace(columns, deadline_hours=columns.deadline_hours - float(columns.fixed_hours.min()))
-    pairs, bounds = pairs_below(shorter, upper_usd - third)
+    lines, (pairs, bounds) = columns, _pairs_of_triples(columns, upper_usd)
+    if columns.bent and len(pairs):
+        # Any line of a column will do to find them: that which leaves fewer.
+        early = _pairs_of_triples(columns.early, upper_usd)
+        if _thirds(columns.early, upper_usd - early[1]).sum() < _thirds(columns, upper_usd - bounds).sum():
+            lines, (pairs, bounds) = columns.early, early
     found, usd = [np.zeros((0, 3), np.int64)], [np.zeros(0)]
 
     def keep(some: Ints) -> None:
@@ -148,27 +167,38 @@ def triples_below(columns: Straight, mu: float, upper_usd: float) -> tuple[Ints,
         found.append(triples[least < upper_usd])
         usd.append(least[least < upper_usd])
 
-    for some in _with_third(columns, pairs, upper_usd - bounds):
+    for some in _with_third(lines, pairs, upper_usd - bounds):
         keep(some)
     for capped in np.flatnonzero(columns.caps < 1.0).tolist():
-        rest = _beside(columns, capped)
-        below = upper_usd - columns.fixed_usd[capped] - columns.slope_usd[capped] * columns.caps[capped]
+        rest = _beside(lines, capped)
+        below = upper_usd - lines.fixed_usd[capped] - lines.slope_usd[capped] * lines.caps[capped]
         prices = hour_prices(rest, mu, max(below, 0.0))
         kept = columns.kin == columns.kin[capped]
         for price in prices:
             kept &= worthwhile(rest, price, below, phases=2)
         some = np.flatnonzero(kept)
-        pairs = some[pairs_below(rest.take(some), below)[0]]
+        pairs = some[_pairs_below(rest.take(some), below)[0]]
         pairs = pairs[(pairs != capped).all(axis=1)]
         keep(np.concatenate((pairs, np.full((len(pairs), 1), capped)), axis=1))
     triples, first = np.unique(np.concatenate(found), axis=0, return_index=True)
     return triples, np.concatenate(usd)[first]
 
 
+def _pairs_of_triples(columns: Straight, upper_usd: float) -> tuple[Ints, Floats]:
+    """Pairs that may cost less than `upper_usd` with the least start of a third column, by one line of each; their bounds."""
+    shorter = replace(columns, deadline_hours=columns.deadline_hours - float(columns.fixed_hours.min()))
+    return _pairs_below(shorter, upper_usd - float(columns.fixed_usd.min()))
+
+
+def _thirds(columns: Straight, room_usd: Floats) -> Ints:
+    """Into how much room, in USD, the start of how many columns fits."""
+    return np.searchsorted(np.sort(columns.fixed_usd), room_usd)
+
+
 def _with_third(columns: Straight, pairs: Ints, room_usd: Floats) -> Iterator[Ints]:
     """Each pair with every further column whose start fits into what is left below the best plan, in lots."""
     by_start = np.argsort(columns.fixed_usd, kind="stable")
-    count = np.searchsorted(columns.fixed_usd[by_start], room_usd)
+    count = _thirds(columns, room_usd)
     lots = np.cumsum(count) // _TRIPLES_TOGETHER
     for mine in np.split(np.arange(len(pairs)), np.flatnonzero(np.diff(lots)) + 1):
         some = count[mine]
@@ -193,7 +223,16 @@ def _beside(columns: Straight, capped: int) -> Straight:
 
 
 def triple_usd(columns: Straight, triples: Ints) -> Floats:
-    """The least that a plan on all three costs, in USD, by the linear programme of their lines and caps.
+    """The least that a plan on all three costs, in USD, by the linear programmes of their lines and caps."""
+    usd = _triple_usd(columns, triples)
+    if columns.bent:
+        below = np.flatnonzero(np.isfinite(usd))
+        usd[below] = np.maximum(usd[below], _triple_usd(columns.early, triples[below]))
+    return usd
+
+
+def _triple_usd(columns: Straight, triples: Ints) -> Floats:
+    """The same by one line of each column.
 
     Its dual in the price of an hour is concave and piecewise linear, with kinks where two lines tie: the best kink is
     the optimum. Inf where no shares are in time.

@@ -16,7 +16,8 @@ rise by r per hour of work from the first full checkpoint interval tau on; of le
 
     r_0 = e^(lambda R) min_t (e^(lambda (t + d)) - 1) / (lambda t) = e^(lambda R) / (1 - y),  e^(-y - lambda d) = 1 - y
 
-(Daly 2006), so E[T] >= r w - (r - r_0) tau throughout. The spread of a share is at least that of the whole run, or, within
+(Daly 2006), so E[T] >= r w - (r - r_0) tau throughout, and E[T] >= r_0 w, the closer of the two lines below tau (`early_`):
+the first may lie far below nothing there, where many machines are hit often. The spread of a share is at least that of the whole run, or, within
 one interval, what the least of R^2 / v + R + v / 3 over v = w + d gives. A window can only add to the hours.
 """
 
@@ -76,6 +77,10 @@ class PhaseColumns:
     slope_usd: Floats
     fixed_hours: Floats
     slope_hours: Floats
+    early_fixed_usd: Floats
+    early_slope_usd: Floats
+    early_fixed_hours: Floats
+    early_slope_hours: Floats
     data_usd: Floats
     caps: Floats
     most_steps: Ints
@@ -129,6 +134,7 @@ class PhaseColumns:
 #: The fields that are arrays of one element per column.
 _BY_COLUMN = (
     *("place", "kin", "windowed", "fixed_usd", "slope_usd", "fixed_hours", "slope_hours", "data_usd", "caps"),
+    *("early_fixed_usd", "early_slope_usd", "early_fixed_hours", "early_slope_hours"),
     *("most_steps", "up", "first_usd", "first_hours"),
 )
 
@@ -167,7 +173,7 @@ def phase_columns(found: Candidates, table: Configurations) -> PhaseColumns:
     job, settings = question.job, question.settings
     run = run_of(question, table, found.estimated, found.costs)
     deadline = np.inf if job.deadline_hours is None else job.deadline_hours
-    growth, spared = _growth(run, table.bill.run_hours, settings.restart_hours)
+    growth, spared, least = _growth(run, table.bill.run_hours, settings.restart_hours)
     z = NormalDist().inv_cdf(job.confidence)
     # Below the median more spread means fewer hours: then only the set-up is certain.
     certain = (run.cluster_rate == 0) | (z >= 0)
@@ -184,6 +190,7 @@ def phase_columns(found: Candidates, table: Configurations) -> PhaseColumns:
     # What machines that are up have been billed beyond their hours is the most that a bill from now may fall short.
     paid_ahead = zeros if takeover is None else _paid_ahead(run, takeover)
     per_hour = by_hour + np.where(term, 0.0, compute)
+    once = np.where(term, compute * run.term_hours, 0.0) - compute * paid_ahead
     place, places = _places(found, table)
     machine = _windowed(found, table)
     lines = _Lines(wall_hours=run.work_hours * growth, kept_hours=slope_hours, spared_hours=spared)
@@ -204,10 +211,14 @@ def phase_columns(found: Candidates, table: Configurations) -> PhaseColumns:
         kin=_kin(found, table),
         machine=machine,
         windowed=np.array([each is not None for each in machine], np.bool_),
-        fixed_usd=per_hour * (setup - spared) + np.where(term, compute * run.term_hours, 0.0) - compute * paid_ahead,
+        fixed_usd=per_hour * (setup - spared) + once,
         slope_usd=per_hour * run.work_hours * growth,
         fixed_hours=setup - spared * longer,
         slope_hours=slope_hours,
+        early_fixed_usd=per_hour * setup + once,
+        early_slope_usd=per_hour * run.work_hours * least,
+        early_fixed_hours=setup,
+        early_slope_hours=run.work_hours * least * longer,
         data_usd=run.egress_usd,
         caps=caps,
         most_steps=np.asarray(np.floor(np.minimum(caps, in_time) * STEPS + 1e-6), np.int64),
@@ -229,9 +240,9 @@ def _paid_ahead(run: Run, takeover: TakeOver) -> Floats:
 _NEWTON = 12
 
 
-def _growth(run: Run, run_hours: Floats, restart_hours: float) -> tuple[Floats, Floats]:
-    """Wall hours per hour of work, and the hours to take off so that the line lies below every share of the work."""
-    growth, spared = np.ones(len(run_hours)), np.zeros(len(run_hours))
+def _growth(run: Run, run_hours: Floats, restart_hours: float) -> tuple[Floats, Floats, Floats]:
+    """Wall hours per hour of work, the hours to take off so that the line lies below every share, and the least per hour."""
+    growth, spared, never_less = np.ones(len(run_hours)), np.zeros(len(run_hours)), np.ones(len(run_hours))
     hit = np.flatnonzero((run.cluster_rate > 0) & (run.work_hours > 0))
     rate, work, write = run.cluster_rate[hit], run.work_hours[hit], run.checkpoint_hours[hit]
     lost = rate * write
@@ -247,7 +258,8 @@ def _growth(run: Run, run_hours: Floats, restart_hours: float) -> tuple[Floats, 
     saves = (work >= interval) & (whole > least)
     growth[hit] = np.where(saves, whole, least)
     spared[hit] = np.where(saves, (growth[hit] - least) * interval, 0.0)
-    return growth, spared
+    never_less[hit] = least
+    return growth, spared, never_less
 
 
 def _least_sigma(whole: Floats, run: Run, settings: PlannerSettings) -> Floats:

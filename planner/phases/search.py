@@ -156,6 +156,12 @@ class _Search:
             kept, left = kept[some], left.take(some)
             if len(kept) < count - 1:
                 return kept[:0]
+        if left.bent:
+            for price in prices:
+                some = worthwhile(left.early, price, upper, phases=count)
+                kept, left = kept[some], left.take(some)
+                if len(kept) < count - 1:
+                    return kept[:0]
         # Then among those between which a run can move alone.
         some = np.zeros(len(kept), np.bool_)
         for kin in np.unique(left.kin).tolist():

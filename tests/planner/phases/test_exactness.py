@@ -70,10 +70,11 @@ def test_straight_lines_lie_below_cost_and_hours_of_every_share(seed: int, wait_
     steps = np.exp(draw.uniform(0, np.log(STEPS), len(at))).astype(np.int64)
     exact = priced(lines, moves(lines), at[:, None], steps[:, None])
     share = steps / STEPS
-    usd = lines.fixed_usd[at] + lines.slope_usd[at] * share + lines.data_usd[at]
-    hours = lines.fixed_hours[at] + lines.slope_hours[at] * share
-    assert (usd <= exact.micros / 1e6 * (1 + 1e-12) + 1e-6).all()
-    assert (hours <= exact.hours * (1 + 1e-12)).all()
+    for below in (lines.lines, lines.lines.early):
+        usd = below.fixed_usd[at] + below.slope_usd[at] * share + below.data_usd[at]
+        hours = below.fixed_hours[at] + below.slope_hours[at] * share
+        assert (usd <= exact.micros / 1e6 * (1 + 1e-12) + 1e-6).all()
+        assert (hours <= exact.hours * (1 + 1e-12)).all()
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -106,7 +107,8 @@ def test_some_of_all_columns_are_what_they_are_by_themselves(case: Case, seed: i
     every, place = columns_of_table(found)
     alone, taken = phase_columns(found, found.table.take(which)), every.take(place[which])
     assert taken.machine == alone.machine
-    for name in ("place", "kin", "fixed_usd", "slope_usd", "fixed_hours", "slope_hours", "caps", "most_steps"):
+    lines = ("fixed_usd", "slope_usd", "fixed_hours", "slope_hours", "early_fixed_usd", "early_slope_hours")
+    for name in ("place", "kin", *lines, "caps", "most_steps"):
         np.testing.assert_array_equal(getattr(taken, name), getattr(alone, name))
     np.testing.assert_array_equal(taken.run.usd_per_node_hour, alone.run.usd_per_node_hour)
     assert every_column(found) is every_column(found)

@@ -1,0 +1,79 @@
+"""Jobs that may run on thousands of machines at once end in few sequences, not in pairs and triples of all of them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from catalog.columns import columns_of
+from catalog.embedded import embedded_snapshot
+from planner.candidates.gather import over
+from planner.choice import cheapest
+from planner.job import Constraints, DataSource, Preset, TrainingJob
+from planner.phases import search
+from planner.phases.cheapest import limit_micros
+from planner.phases.straight import Straight
+from planner.settings import PlannerSettings
+from tests.planner.phases.cases import found_for
+from tests.planner.small_catalogues import START
+
+Sets = tuple[NDArray[np.int64], NDArray[np.float64]]
+
+#: So many columns may be left to be paired, and so many pairs and triples to be compared.
+FEW = 1_000
+
+LARGE = TrainingJob(
+    name="large",
+    workload=Preset(model="llama-3-8b", tokens=3.6e8),
+    start=START,
+    deadline_hours=61.0,
+    confidence=0.5,
+    constraints=Constraints(max_nodes=4096, max_phases=3),
+)
+JOBS = {
+    "small beside the machines it may have": LARGE,
+    "within a budget that is not felt": replace(
+        LARGE, workload=Preset(model="mixtral-8x7b", tokens=3.2e8), deadline_hours=6.6, budget_usd=2.4e6
+    ),
+    "too dear for its budget": replace(
+        LARGE,
+        workload=Preset(model="llama-3-8b", tokens=1e10),
+        deadline_hours=5040.0,
+        budget_usd=174.0,
+        confidence=0.9999,
+        data=DataSource(provider="aws", region="us-east-1", dataset_gb=690.0),
+    ),
+    "just too dear for its budget": replace(
+        LARGE,
+        workload=Preset(model="gpt3-175b", tokens=5.3e10),
+        deadline_hours=815.0,
+        budget_usd=22_400.0,
+        confidence=0.99,
+        data=DataSource(provider="aws", region="us-east-1", dataset_gb=85_600.0),
+    ),
+}
+
+
+@pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
+def test_machines_that_are_taken_away_often_are_ruled_out_before_they_are_paired(
+    job: TrainingJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def counted(find: Callable[..., Sets]) -> Callable[..., Sets]:
+        def found(lines: Straight, *given: float) -> Sets:
+            assert len(lines) <= FEW
+            sets, bounds = find(lines, *given)
+            assert len(sets) <= FEW
+            return sets, bounds
+
+        return found
+
+    for name in ("pairs_below", "triples_below"):
+        monkeypatch.setattr(search, name, counted(getattr(search, name)))
+    snapshot = embedded_snapshot()
+    columns = columns_of(snapshot.id, snapshot.observed_at, snapshot.instance_types, snapshot.offers)
+    found = found_for(job, columns, (), PlannerSettings())
+    assert len(found.shares) > 2 * FEW
+    chosen = cheapest(found.table, over(found.table, job.deadline_hours, job.budget_usd) == 0)
+    assert search.search_phases(found, limit_micros(found, chosen)).sequences <= FEW
