@@ -157,6 +157,13 @@ PAGES = (
 )
 
 
+#: Names that two things have, and fields whose list of suggestions is not there: of both the browser says nothing.
+_LOST = """() => [
+  ...[...document.querySelectorAll("[id]")].map(each => each.id).filter((id, at, all) => all.indexOf(id) !== at),
+  ...[...document.querySelectorAll("input[list]")].filter(each => !each.list?.options.length).map(each => each.id),
+]"""
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_is_small_fits_the_narrowest_phone_and_satisfies_axe(
     visit: Visits, planned: str, unplanned: str, planned_jobs: str, page: str
@@ -172,6 +179,7 @@ def test_every_page_is_small_fits_the_narrowest_phone_and_satisfies_axe(
     assert sizes
     assert sum(sizes) <= MOST_BYTES
     assert reader.complaints == []
+    assert reader.page.evaluate(_LOST) == []
     reader.page.set_viewport_size({"width": 320, "height": 640})
     assert reader.overflow() <= 0
     assert reader.violations() == []
