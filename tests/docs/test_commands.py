@@ -36,6 +36,7 @@ NOT_RUN = {
     "docs/operations/backup.md": 1,
     "docs/operations/deployment.md": 2,
     "docs/providers.md": 4,
+    "docs/recipes.md": 1,
 }
 
 
