@@ -105,10 +105,11 @@ class AccessStore:
         with self._reading() as connection:
             return find_session(connection, session_id)
 
-    def end_session(self, session_id: str) -> None:
-        """Ends a session; one that is not there has ended already."""
+    def end_session(self, session_id: str, record: AuditRecord) -> None:
+        """Ends a session, with the record of it; one that is not there has ended already."""
         with self._writing() as connection:
             delete_session(connection, session_id)
+            write_audit(connection, record)
 
     def used(self, identity: str, day: date) -> int:
         """How many plans the identity had on this day (UTC)."""

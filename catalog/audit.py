@@ -1,4 +1,6 @@
-"""Who did what: one row per plan, refresh, key, watch and run, and per login that was refused. Rows are only added.
+"""Who did what: one row per plan, refresh, key, watch and run, and per login, and what was refused.
+
+Rows are only added.
 
 What retention lets go is deleted whole days at a time; nothing changes a row that is there.
 """

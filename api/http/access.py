@@ -23,6 +23,7 @@ from api.identity.oidc import IssuerDown
 from api.identity.settings import AccessSettings
 from api.identity.who import LOCAL, SCOPES, Identity, Scope
 from catalog.access_store import AccessStore
+from catalog.audit import AuditRecord
 from catalog.errors import StoreFailure
 
 log = logging.getLogger("gpuplan.access")
@@ -129,6 +130,7 @@ async def admit(request: Request, scope: Scope) -> Identity:
         if access.rates is not None and not identity.unlimited:
             await access.rates.count(request, identity)
     if scope not in identity.scopes:
+        await _note_denied(request, access, identity)
         detail = f"this needs the scope {scope!r}, which {identity.name!r} does not have; accepted: a key with it"
         raise Refused(403, detail, headers={"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{scope}"'})
     return identity
@@ -154,7 +156,7 @@ async def _identity(request: Request, access: Access) -> Identity:
             await failed_login(request, access, "no bearer")
             raise unauthenticated(request)
         return await _found(request, access, access.gate, text.strip(), session=False)
-    cookie = request.cookies.get(SECURE_COOKIE) or request.cookies.get(PLAIN_COOKIE)
+    cookie = session_cookie(request)
     if cookie is None:
         raise unauthenticated(request, shown=False)
     return await _found(request, access, access.gate, cookie, session=True)
@@ -164,7 +166,7 @@ async def _found(request: Request, access: Access, gate: Gate, text: str, *, ses
     known = gate.known(text, session=session)
     if known is not None:
         return known
-    await refuse_who_fails(request, access)
+    # Looked at before others' failures are: behind one address, as of a proxy, nobody is locked out by somebody else.
     try:
         return await anyio.to_thread.run_sync(gate.identify_session if session else gate.identify, text)
     except IssuerDown as error:
@@ -176,10 +178,11 @@ async def _found(request: Request, access: Access, gate: Gate, text: str, *, ses
         raise unauthenticated(request) from error
 
 
-async def refuse_who_fails(request: Request, access: Access) -> None:
-    """Raises `Refused` (429) where too many logins from there have failed within a minute."""
-    if access.rates is not None:
-        await access.rates.refuse_who_fails(address_of(request))
+def session_cookie(request: Request) -> str | None:
+    """The session that a browser shows. Over https only in the cookie that no other host and no plain page can set."""
+    if request.url.scheme == "https":
+        return request.cookies.get(SECURE_COOKIE)
+    return request.cookies.get(PLAIN_COOKIE)
 
 
 async def failed_login(request: Request, access: Access, why: str) -> None:
@@ -188,18 +191,28 @@ async def failed_login(request: Request, access: Access, why: str) -> None:
     if access.rates is not None:
         await access.rates.count_failure(address)
     log.info("refused %s: %s", address, why)
-    if access.store is None:
-        return
     nobody = Asking(
         identity=Identity(id="nobody", name="nobody", scopes=frozenset(), via="none"),
         request_id=request.scope.get("request_id", ""),
         address=address,
     )
-    noted = record("login", why, datetime.now(UTC), outcome="refused", asking=nobody)
+    await _note(access, record("login", why, datetime.now(UTC), outcome="refused", asking=nobody))
+
+
+async def _note_denied(request: Request, access: Access, identity: Identity) -> None:
+    """Who tries what they may not is written down, as often in a minute as an address may fail to log in."""
+    if access.rates is not None and await access.rates.notes_denied(identity):
+        tried = f"{request.method} {request.url.path}"
+        await _note(access, record("denied", tried, datetime.now(UTC), outcome="refused"))
+
+
+async def _note(access: Access, noted: AuditRecord) -> None:
+    if access.store is None:
+        return
     try:
         await anyio.to_thread.run_sync(partial(access.store.record, noted))
     except StoreFailure as error:
-        log.warning("a refused login could not be recorded: %s", error)
+        log.warning("%s of %s could not be recorded: %s", noted.action, noted.identity, error)
 
 
 def unauthenticated(request: Request, *, shown: bool = True) -> Refused:

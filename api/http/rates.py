@@ -5,6 +5,7 @@ times it. What a key may have in a day is counted in the store, and there holds 
 Answers say the limit and what is left of it (draft-ietf-httpapi-ratelimit-headers, structured fields).
 """
 
+import ipaddress
 import math
 import time
 from datetime import UTC, datetime, timedelta
@@ -51,20 +52,29 @@ class Rates:
             detail = f"more than {quota} requests a minute; wait {wait} s"
             raise Refused(429, detail, headers={"Retry-After": str(wait)})
 
-    async def refuse_who_fails(self, address: str) -> None:
-        """Raises `Refused` (429) where too many logins from this address have failed within a minute."""
-        if not await self._limiter.test(self._failures, address):
-            await self._too_many(address)
-
     async def count_failure(self, address: str) -> None:
-        """Counts a login that failed. Raises `Refused` (429) for one too many."""
-        if not await self._limiter.hit(self._failures, address):
-            await self._too_many(address)
-
-    async def _too_many(self, address: str) -> None:
-        reset_at, _ = await self._limiter.get_window_stats(self._failures, address)
+        """Counts a login that failed. Raises `Refused` (429) for one too many within a minute."""
+        place = place_of(address)
+        if await self._limiter.hit(self._failures, place):
+            return
+        reset_at, _ = await self._limiter.get_window_stats(self._failures, place)
         wait = str(max(1, math.ceil(reset_at - time.time())))
         raise Refused(429, "too many logins from this address have failed; wait", headers={"Retry-After": wait})
+
+    async def notes_denied(self, identity: Identity) -> bool:
+        """Whether another try of theirs at what they may not is worth a record; a thousand of one minute are not."""
+        return await self._limiter.hit(self._failures, "denied", identity.id)
+
+
+def place_of(address: str) -> str:
+    """What counts as one address: whoever has an IPv6 address has the 2^64 others of its network, too."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if found.version == 4:
+        return address
+    return str(found.ipv4_mapped or ipaddress.IPv6Network((found.packed, 64), strict=False))
 
 
 async def quota_exceeded(request: Request, error: Exception) -> Response:

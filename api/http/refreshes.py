@@ -16,8 +16,9 @@ from api.http.describe import REFRESH_OPERATION, document_responses
 from api.http.idempotency import Idempotency
 from api.http.plans import OurGpuplan, OurWorkers, to_json
 from api.http.problems import RETRY_AFTER_SECONDS, Refused
-from api.identity.asking import record
+from api.identity.asking import Asking, asked_by, record, uncounted
 from api.runs.pool import Busy
+from catalog.errors import StoreFailure
 from catalog.refresh_lock import RefreshRunning
 
 router = APIRouter()
@@ -32,16 +33,26 @@ def start(gpuplan: Gpuplan, document: Document) -> Document:
     Raises `RefreshRunning`, `UnusableInput`, `Busy` or `StoreFailure` if it cannot begin.
     """
     if gpuplan.has_queue:
-        return gpuplan.begin_shared_refresh(document)
+        # A worker writes down what came of it, and knows nobody who asked.
+        answer = gpuplan.begin_shared_refresh(document)
+        gpuplan.store.access.record(record("refresh.start", answer["id"], datetime.now(UTC)))
+        return answer
     begun: queue.SimpleQueue[Document | Exception] = queue.SimpleQueue()
-    threading.Thread(target=_refresh, args=(gpuplan, document, begun), name="refresh", daemon=True).start()
-    answer = begun.get()
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
+    # What comes of it is recorded as theirs who ask. Of the rest of this call's context nothing goes along: its time
+    # limit is one for answers.
+    args = (gpuplan, document, begun, uncounted())
+    threading.Thread(target=_refresh, args=args, name="refresh", daemon=True).start()
+    said = begun.get()
+    if isinstance(said, Exception):
+        raise said
+    return said
 
 
-def _refresh(gpuplan: Gpuplan, document: Document, begun: "queue.SimpleQueue[Document | Exception]") -> None:
+def _refresh(
+    gpuplan: Gpuplan, document: Document, begun: "queue.SimpleQueue[Document | Exception]", asking: Asking | None
+) -> None:
+    if asking is not None:
+        asked_by(asking)
     ids: list[str] = []
 
     def began(said: Document) -> None:
@@ -51,10 +62,14 @@ def _refresh(gpuplan: Gpuplan, document: Document, begun: "queue.SimpleQueue[Doc
     try:
         gpuplan.refresh(document, began=began)
     except Exception as error:  # the edge of a thread: nobody else would hear of it
-        if ids:
-            log.exception("refresh %s failed", ids[0])
-        else:
+        if not ids:
             begun.put(error)
+            return
+        log.exception("refresh %s failed", ids[0])
+        try:
+            gpuplan.store.access.record(record("refresh", ids[0], datetime.now(UTC), outcome="failed"))
+        except StoreFailure as failure:
+            log.warning("that refresh %s failed could not be recorded: %s", ids[0], failure)
 
 
 _STARTED = document_responses("Refresh", 400, 409, 413, 415, 422, 503)
@@ -77,9 +92,7 @@ async def start_refresh(
     key = Idempotency.read(request, body, "")
 
     def answer() -> Document:
-        began = start(gpuplan, document)
-        gpuplan.store.access.record(record("refresh.start", began["id"], datetime.now(UTC)))
-        return began
+        return start(gpuplan, document)
 
     try:
         begun = await workers.run(key.once, gpuplan, answer)

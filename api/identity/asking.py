@@ -7,7 +7,7 @@ user of this machine.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cache
 
@@ -46,6 +46,14 @@ def acting_as(asking: Asking) -> Iterator[None]:
         yield
     finally:
         _asking.reset(token)
+
+
+def uncounted() -> Asking | None:
+    """Who is asking, for work in another thread that counts against nobody's plans of a day; None for no door."""
+    found = _asking.get()
+    return (
+        None if found is None else replace(found, identity=replace(found.identity, unlimited=True), plans_per_day=None)
+    )
 
 
 def record(

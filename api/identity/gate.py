@@ -28,6 +28,7 @@ TOKEN_KNOWN_SECONDS = 60.0
 #: Identities kept; more at once means that somebody makes them up.
 MOST_KNOWN = 4_096
 ADMIN = "admin"
+_ADMIN_ID = f"key:{ADMIN}"
 
 
 class Unauthenticated(Exception):
@@ -64,7 +65,8 @@ class Gate:
             return None
         # A key in use is written down once a minute, by the way that waits.
         due = time.monotonic() - self._noted.get(found.identity.id, 0.0) >= USE_IS_NOTED_EVERY.total_seconds()
-        return None if due and found.identity.via == "key" else found.identity
+        noted = found.identity.via == "key" and found.identity.id != _ADMIN_ID
+        return None if due and noted else found.identity
 
     def identify(self, text: str) -> Identity:
         """Who shows this key or token. Raises `Unauthenticated`, `IssuerDown` or `StoreFailure`."""
@@ -126,12 +128,16 @@ class Gate:
         self._store.open_session(session, record("login", kept.id, now, asking=by))
         return shown, until
 
-    def log_out(self, text: str) -> None:
+    def log_out(self, text: str, asking: Asking) -> None:
         """End the session that this shows, if it is one."""
         shown = presented(text, SESSION_PREFIX)
         session = self._store.find_session(shown.id) if shown is not None else None
-        if shown is not None and session is not None and shown.opens(session.secret_hash):
-            self._store.end_session(session.id)
+        if shown is None or session is None or not shown.opens(session.secret_hash):
+            return
+        key = self._store.find_key(session.key_id)
+        who = identity_of(key, via="session") if key is not None else _admin("session")
+        by = Asking(identity=who, request_id=asking.request_id, address=asking.address)
+        self._store.end_session(session.id, record("logout", session.id, datetime.now(UTC), asking=by))
         self.forget()
 
     def forget(self) -> None:
@@ -172,7 +178,7 @@ class Gate:
 
 
 def _admin(via: str) -> Identity:
-    return Identity(id="key:admin", name="admin", scopes=frozenset(SCOPES), via=via)
+    return Identity(id=_ADMIN_ID, name="admin", scopes=frozenset(SCOPES), via=via)
 
 
 def _name(text: str, session: bool) -> str:

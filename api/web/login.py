@@ -18,7 +18,7 @@ from api.http.access import (
     address_of,
     failed_login,
     refuse_other_sites,
-    refuse_who_fails,
+    session_cookie,
 )
 from api.http.bodies import limited_body
 from api.http.problems import Refused
@@ -53,13 +53,13 @@ async def log_in(request: Request) -> Response:
     back = _back(form.get("next", "/"))
     if access.gate is None:
         return RedirectResponse(back, status_code=303, headers=_NO_STORE)
-    await refuse_who_fails(request, access)
     asking = Asking(identity=LOCAL, request_id=request.scope.get("request_id", ""), address=address_of(request))
     try:
         text, until = await anyio.to_thread.run_sync(access.gate.log_in, form.get("key", "").strip(), asking)
     except Unauthenticated as error:
         await failed_login(request, access, str(error))
         return _page(request, back, refused=True)
+    await _end_session(request, access, asking)
     answer = RedirectResponse(back, status_code=303, headers=_NO_STORE)
     secure = request.url.scheme == "https"
     name = SECURE_COOKIE if secure else PLAIN_COOKIE
@@ -72,14 +72,20 @@ async def log_out(request: Request) -> Response:
     """The session ends here and in the store."""
     refuse_other_sites(request)
     access: Access = request.app.state.access
-    cookie = request.cookies.get(SECURE_COOKIE) or request.cookies.get(PLAIN_COOKIE)
-    if access.gate is not None and cookie is not None:
-        await anyio.to_thread.run_sync(access.gate.log_out, cookie)
+    asking = Asking(identity=LOCAL, request_id=request.scope.get("request_id", ""), address=address_of(request))
+    await _end_session(request, access, asking)
     headers = _NO_STORE | {"Clear-Site-Data": '"cookies", "storage"'}
     answer = RedirectResponse("/login", status_code=303, headers=headers)
     for name in (SECURE_COOKIE, PLAIN_COOKIE):
         answer.delete_cookie(name, path="/", secure=name == SECURE_COOKIE, httponly=True, samesite="strict")
     return answer
+
+
+async def _end_session(request: Request, access: Access, asking: Asking) -> None:
+    """What the browser shows is of no use from now on, neither to it nor to whoever has copied it."""
+    cookie = session_cookie(request)
+    if access.gate is not None and cookie is not None:
+        await anyio.to_thread.run_sync(access.gate.log_out, cookie, asking)
 
 
 def _page(request: Request, back: str, *, refused: bool = False) -> Response:

@@ -74,7 +74,7 @@ def test_sessions_that_have_expired_go_with_the_next_one(store: Store) -> None:
     assert store.access.find_session("first") == first
     store.access.open_session(later, recorded("login"))
     assert store.access.find_session("first") is None
-    store.access.end_session("later")
+    store.access.end_session("later", recorded("logout"))
     assert store.access.find_session("later") is None
 
 

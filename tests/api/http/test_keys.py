@@ -8,8 +8,10 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.requests import Request
 
-from api.http.access import access_by
+from api.http.access import access_by, session_cookie
+from api.http.rates import place_of
 from api.http.service import create_service
 from api.identity.settings import AccessSettings, OidcSettings, Variables
 from tests.api.conftest import serving
@@ -284,3 +286,58 @@ def test_a_page_shows_whose_session_it_is_and_how_to_leave(service: Guarded) -> 
     assert "Log out read" in service.ask("GET", "/catalogue", headers=with_cookie).text
     assert "Log out" not in service.ask("GET", "/catalogue", "read").text
     assert "Log out" not in service.ask("GET", "/login").text
+
+
+def test_who_fails_behind_a_shared_address_locks_nobody_else_out(tmp_path: Path) -> None:
+    with guarded(tmp_path, failed_logins_per_minute=2) as service:
+        assert [service.ask("GET", "/v1/presets", "unknown").status_code for _ in range(3)] == [401, 401, 429]
+        # Neither key was shown before, so nothing is known of them yet.
+        assert service.ask("GET", "/v1/presets", "read").status_code == 200
+        assert log_in(service, service.keys["plan"]).status_code == 303
+
+
+@pytest.mark.parametrize(
+    ("one", "another", "same"),
+    [
+        ("192.0.2.1", "192.0.2.2", False),
+        ("::ffff:192.0.2.1", "192.0.2.1", True),
+        ("2001:db8::1", "2001:db8::ffff:2", True),
+        ("2001:db8::1", "2001:db8:0:1::1", False),
+        ("", "", True),
+    ],
+)
+def test_addresses_of_one_network_are_counted_as_one(one: str, another: str, same: bool) -> None:
+    assert (place_of(one) == place_of(another)) is same
+
+
+def test_over_https_no_cookie_that_another_host_could_set_is_taken() -> None:
+    def shown(scheme: str, cookies: str) -> str | None:
+        headers = [(b"host", b"plan.example"), (b"cookie", cookies.encode())]
+        scope = {"type": "http", "scheme": scheme, "path": "/", "query_string": b"", "headers": headers}
+        return session_cookie(Request(scope | {"server": ("plan.example", 443)}))
+
+    both = "gpuplan=planted; __Host-gpuplan=own"
+    assert (shown("https", both), shown("http", both)) == ("own", "planted")
+    assert shown("https", "gpuplan=planted") is None
+
+
+def test_logging_in_again_ends_the_session_before_and_leaving_is_recorded(service: Guarded) -> None:
+    first = {"Cookie": f"gpuplan={session(log_in(service, service.keys['plan']))}"}
+    assert service.ask("GET", "/v1/presets", headers=first).status_code == 200
+    again = service.ask("POST", "/login", data={"key": service.keys["read"]}, headers=first)
+    assert service.ask("GET", "/v1/presets", headers=first).status_code == 401
+    second = {"Cookie": f"gpuplan={session(again)}"}
+    service.ask("POST", "/logout", headers=second)
+    assert service.ask("GET", "/v1/presets", headers=second).status_code == 401
+    left = [each["name"] for each in service.gpuplan.audit().records if each["action"] == "logout"]
+    assert left[:2] == ["read", "plan"]
+
+
+def test_who_tries_what_they_may_not_is_recorded_but_not_without_end(tmp_path: Path) -> None:
+    with guarded(tmp_path, failed_logins_per_minute=3) as service:
+        said = [service.ask("POST", "/v1/keys", "read", json={"name": "mine"}).status_code for _ in range(6)]
+        assert said == [403] * 6
+        denied = [each for each in service.gpuplan.audit().records if each["action"] == "denied"]
+        assert [(each["name"], each["subject"], each["outcome"]) for each in denied] == [
+            ("read", "POST /v1/keys", "refused")
+        ] * 3

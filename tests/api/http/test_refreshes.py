@@ -13,7 +13,9 @@ import pytest
 from starlette.types import ASGIApp
 
 from api.app import Gpuplan
+from api.http.access import access_by
 from api.http.service import create_service
+from api.identity.settings import AccessSettings, Variables
 from api.settings import Environment
 from catalog.errors import StoreFailure
 from catalog.runs import SILENCE, Run
@@ -187,3 +189,33 @@ def test_a_refresh_that_was_slow_to_say_so_has_ended_as_its_report_says(
     assert client.get(f"/v1/runs/{begun['id']}").json()["status"] == "done"
     assert client.get(f"/v1/refreshes/{begun['id']}").json() == report
     store.close()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_refresh_is_recorded_once_as_theirs_who_asked_for_it(
+    gate: Gate, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    environment = Environment(database_url=f"sqlite:///{tmp_path / 'asked.sqlite3'}", **NOWHERE)  # type: ignore[arg-type]
+    gpuplan = Gpuplan(environment, clouds={"aws": making(gate.cloud)})
+    key = gpuplan.make_key({"name": "nightly", "scope": "refresh", "plans_per_day": 1})["key"]
+    settings = AccessSettings(variables=Variables(), oidc=None, admin_key=None)
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise StoreFailure("the disk is full")
+
+    if fails:
+        monkeypatch.setattr(Store, "record_refresh", broken)
+    with served(create_service(gpuplan, access=access_by(gpuplan.store.access, settings))) as client:
+        client.headers["Authorization"] = f"Bearer {key}"
+        begun = client.post("/v1/refreshes", json={}).json()
+        gate.go_on.set()
+        ended(client, f"/v1/refreshes/{begun['id']}")
+        for _ in range(600):
+            found = [each for each in gpuplan.audit(who="nightly").records if each["subject"] == begun["id"]]
+            if found:
+                break
+            time.sleep(0.01)
+    assert [each["action"] for each in gpuplan.audit().records if each["subject"] == begun["id"]] == ["refresh"]
+    assert found[0]["via"] == "key"
+    assert (found[0]["outcome"] == "failed") is fails
+    gpuplan.store.close()
