@@ -45,10 +45,8 @@ def caching_headers(etag: str) -> dict[str, str]:
 
 def not_modified(request: Request, etag: str) -> Response | None:
     """The 304 answer if the client already holds this one (RFC 9110, If-None-Match: weak comparison)."""
-    held = request.headers.get("if-none-match")
-    if held is None:
-        return None
-    tags = {tag.strip().removeprefix("W/") for tag in held.split(",")}
+    held = request.headers.getlist("if-none-match")
+    tags = {tag.strip().removeprefix("W/") for line in held for tag in line.split(",")}
     if etag in tags or "*" in tags:
         return Response(status_code=304, headers=caching_headers(etag))
     return None
@@ -56,7 +54,7 @@ def not_modified(request: Request, etag: str) -> Response | None:
 
 def json_or_csv(request: Request) -> str:
     """The media type that the client prefers, JSON where it does not mind. Raises `Refused` (406) for neither."""
-    wishes = _accepted(request.headers.get("accept") or "*/*")
+    wishes = _accepted(",".join(request.headers.getlist("accept")))
     best = max((JSON, CSV), key=lambda kind: _quality(kind, wishes))
     if _quality(best, wishes) <= 0:
         raise Refused(406, f"only {JSON} and {CSV} can be given here")
@@ -73,13 +71,18 @@ def to_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
 
 
 def _accepted(header: str) -> dict[str, float]:
-    """Media ranges of an Accept header with their quality; a quality that is no number counts as 1."""
+    """Media ranges of an Accept header with their quality; a quality that is no number counts as 1.
+
+    Whoever names none takes any.
+    """
     wishes: dict[str, float] = {}
     for part in header.split(","):
         kind, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        if not kind:
+            continue
         quality = next((text[2:] for text in parameters if text.startswith("q=")), "1")
         wishes[kind] = float(quality) if quality.replace(".", "", 1).isdecimal() else 1.0
-    return wishes
+    return wishes or {"*/*": 1.0}
 
 
 def _quality(kind: str, wishes: dict[str, float]) -> float:

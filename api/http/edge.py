@@ -10,6 +10,7 @@ from collections.abc import Callable
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.http.methods import head_as_get
 from api.http.problems import Refused, problem
 from api.telemetry.context import bind, restore
 from api.telemetry.metrics import IN_FLIGHT, request_answered
@@ -60,10 +61,11 @@ class Edge:
                     headers["Connection"] = "close"
             await send(message)
 
+        inside = head_as_get(scope)
         before = bind(request_id=request_id)
         IN_FLIGHT.inc()
         try:
-            await self.app(scope, receive, send_with_id)
+            await self.app(inside, receive, send_with_id)
         except Exception:
             log.exception("request %s: %s %s failed", request_id, scope["method"], scope["path"])
             if status:
@@ -72,19 +74,19 @@ class Edge:
             await problem(Refused(500, detail), request_id)(scope, receive, send_with_id)
         finally:
             IN_FLIGHT.dec()
-            _note(scope, status, time.perf_counter() - began)
+            _note(inside, scope["method"], status, time.perf_counter() - began)
             restore(before)
 
 
-def _note(scope: Scope, status: int, seconds: float) -> None:
-    """Log and count a request; `status` 0 is one whose client left before an answer."""
+def _note(scope: Scope, method: str, status: int, seconds: float) -> None:
+    """Log and count a request by its own method; `status` 0 is one whose client left before an answer."""
     route = route_of(scope)
-    request_answered(scope["method"], route, status, seconds)
+    request_answered(method, route, status, seconds)
     level = logging.DEBUG if route in _PROBES and status < 400 else logging.INFO
     if log.isEnabledFor(level):
         identity = scope.get("state", {}).get("identity")
         said = {
-            "method": scope["method"],
+            "method": method,
             "path": scope["path"],
             "route": route,
             "status": status,

@@ -34,13 +34,15 @@ class KeptPages:
 
     def answer(self, request: Request, etag: str, make: Callable[[], Page]) -> Response:
         """304 where the client holds the page, else the page, made where it is not kept."""
-        if (held := not_modified(request, etag)) is not None:
+        held = not_modified(request, etag)
+        # `*` is held by whoever never asked before too: whether there is such a page is not known yet.
+        if held is not None and request.headers["if-none-match"].strip() != "*":
             return held
         page = self._pages.get(etag)
         if page is None:
             page = make()
         self._keep(etag, page)
-        return Response(page.body, media_type=page.media_type, headers=caching_headers(etag) | page.headers)
+        return held or Response(page.body, media_type=page.media_type, headers=caching_headers(etag) | page.headers)
 
     def _keep(self, etag: str, page: Page) -> None:
         """A page that would drive out most others is not kept."""

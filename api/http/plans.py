@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from api.app import Document, Gpuplan
 from api.http.bodies import read_body
-from api.http.caching import to_json
+from api.http.caching import json_with_etag, to_json
 from api.http.describe import ESTIMATE_OPERATION, PLAN_OPERATION, document_responses
 from api.http.idempotency import Idempotency
 from api.http.workers import Workers
@@ -74,11 +74,11 @@ async def plan(
     "/v1/plans/{plan_id}",
     summary="A plan made before",
     operation_id="saved_plan",
-    responses=document_responses("PlanAnswer", 404, 422, 503),
+    responses=document_responses("PlanAnswer", 404, 422, 503) | {304: {"description": "Not Modified"}},
 )
-def saved_plan(plan_id: str, gpuplan: OurGpuplan) -> Response:
-    """The answer as it was given, `meta` included."""
-    return Response(to_json(gpuplan.saved_plan(plan_id)), media_type="application/json")
+def saved_plan(request: Request, plan_id: str, gpuplan: OurGpuplan) -> Response:
+    """The answer as it was given, `meta` included; its ETag stays as it does."""
+    return json_with_etag(request, gpuplan.saved_plan(plan_id))
 
 
 @router.post(

@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
+from api.http.methods import methods_at
 from catalog.errors import Fault, StoreFailure, UnusableInput
 from catalog.snapshot_list import NotStored
 
@@ -102,7 +103,15 @@ async def _unusable(request: Request, error: Exception) -> Response:
     raised = _as(UnusableInput, error)
     if isinstance(raised, NotStored):
         return _answer(request, unusable(raised, status=404, within="path" if request.path_params else "query"))
-    return _answer(request, unusable(raised, status=422, within="query" if request.method == "GET" else "body"))
+    return _answer(request, unusable(raised, status=422, within=_place_of(request, raised)))
+
+
+def _place_of(request: Request, error: UnusableInput) -> str:
+    """Where the first field at fault stands: in the query of what has no body, in the path, or in the body."""
+    if request.method == "GET":
+        return "query"
+    first = error.faults[0].path
+    return "path" if len(first) == 1 and f"{first[0]}_id" in request.path_params else "body"
 
 
 async def _store_failed(request: Request, error: Exception) -> Response:
@@ -112,18 +121,26 @@ async def _store_failed(request: Request, error: Exception) -> Response:
 
 async def _invalid_parameters(request: Request, error: Exception) -> Response:
     """FastAPI's own checks of query and path, in the shape of every other problem."""
-    faults = []
+    faults, within = [], "query"
     for each in _as(RequestValidationError, error).errors():
-        _, *path = each["loc"]
+        within, *path = each["loc"]
         unknown = each["type"] == "extra_forbidden"
         faults.append(Fault(tuple(path), "unknown parameter" if unknown else str(each["msg"])))
-    return _answer(request, unusable(UnusableInput(*faults), within="query"))
+    return _answer(request, unusable(UnusableInput(*faults), within=within))
 
 
 async def _http(request: Request, error: Exception) -> Response:
-    """No such path or method."""
+    """No such path or method: said with what there is."""
     raised = _as(HTTPException, error)
-    return _answer(request, Refused(raised.status_code, str(raised.detail), headers=raised.headers))
+    detail, headers = str(raised.detail), dict(raised.headers or {})
+    shown = repr(request.url.path[:80])
+    if raised.status_code == 405 and (methods := methods_at(request.app, request.scope["path"])):
+        headers["Allow"] = ", ".join(methods)
+        detail = f"{request.method} is not accepted at {shown}; accepted: {headers['Allow']}"
+    elif raised.status_code == 404 and detail == HTTPStatus.NOT_FOUND.phrase:
+        near = "leave out the slash at its end" if request.url.path.endswith("/") else "/docs lists what there is"
+        detail = f"there is nothing at {shown}; {near}"
+    return _answer(request, Refused(raised.status_code, detail, headers=headers))
 
 
 def _as[Error: Exception](kind: type[Error], error: Exception) -> Error:

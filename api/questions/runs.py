@@ -20,8 +20,9 @@ class Runs(Opened):
 
     def stored_run(self, run_id: str) -> Run:
         """The run as it stands now; a refresh that has a report has ended as the report says. Raises `NotStored`."""
+        run_id = an_id(run_id, "run")
         try:
-            run = self.store.runs.one(an_id(run_id, "run"), datetime.now(UTC))
+            run = self.store.runs.one(run_id, datetime.now(UTC))
         except NotStored as nowhere:
             return self._refreshed(run_id, nowhere)
         return self._refreshed(run_id, run) if run.kind == "refresh" and run.status == "failed" else run

@@ -92,8 +92,9 @@ class Upkeep(Watches):
         """What one refresh did, or how far it is, whichever process is at it. Raises `NotStored` if there is none."""
         from api.runs.refreshes import under_way
 
+        refresh_id = an_id(refresh_id, "refresh")
         try:
-            run = self.store.runs.one(an_id(refresh_id, "refresh"), datetime.now(UTC))
+            run = self.store.runs.one(refresh_id, datetime.now(UTC))
         except NotStored:
             run = None
         if run is not None and run.kind == "refresh" and run.status in LIVE:
