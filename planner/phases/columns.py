@@ -116,19 +116,28 @@ class PhaseColumns:
         rate = np.where(hit, self.run.cluster_rate, 1.0)
         return np.where(hit, np.maximum(np.sqrt(2 * self.run.checkpoint_hours / rate), 1e-9), 0.0)
 
-    @property
-    def concave(self) -> bool:
-        """Whether confident hours T = r exp(z sigma), sigma^2 = L + ln(1 + q / r), are concave in the run hours r.
-
-        With h = q / (r + q), the second derivative is h^2 z T / (4 r^2 sigma^2) times z - 2 sigma - 1 / sigma, and
-        2 sigma + 1 / sigma is at least the root of 8 (a confidence of 99.7 %).
-        """
-        return 0.0 <= NormalDist().inv_cdf(self.confidence) <= math.sqrt(8.0)
+    def saves(self, which: Ints, steps: Ints) -> NDArray[np.bool_]:
+        """Whether so many steps of the work fill an interval between checkpoints."""
+        return np.asarray(steps / STEPS * self.run.work_hours[which] >= self.intervals[which])
 
     @property
     def write_hours(self) -> Floats:
         """Time to write one checkpoint, per configuration."""
         return self.run.checkpoint_hours
+
+
+def concave_below_sigma(confidence: float) -> float:
+    """The sigma up to which confident hours T = r exp(z sigma) rise with the run hours r and are concave in them.
+
+    With sigma^2 = L + ln(1 + q / r) and h = q / (r + q), T'' is h^2 z T / (4 r^2 sigma^2) times z - 2 sigma - 1 / sigma.
+    As 2 sigma + 1 / sigma is at least the root of 8, that is never positive up to a confidence of 99.7 %, and above it
+    where sigma, which falls as r grows, is below the lesser root. There T rises too, by 1 - z h / (2 sigma) of itself per
+    part of r, since z h / (2 sigma) <= h + h / (2 sigma^2), and h <= sigma^2 <= 1 / 2. Below the median it never is.
+    """
+    z = NormalDist().inv_cdf(confidence)
+    if z < 0:
+        return -math.inf
+    return math.inf if z * z <= 8.0 else (z - math.sqrt(z * z - 8.0)) / 4.0
 
 
 #: The fields that are arrays of one element per column.

@@ -4,7 +4,7 @@ A plan is a row of columns (`sequence`, the earliest first) with a row of shares
 shares that do not add up to the whole, what the phases cost and take at least: costs and hours rise with each share.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from statistics import NormalDist
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from catalog.free_time import elapsed_many
 from planner.cost.bill import Bill, bill, part
-from planner.phases.columns import STEPS, PhaseColumns
+from planner.phases.columns import STEPS, PhaseColumns, concave_below_sigma
 from planner.phases.moves import Moves
 
 Floats = NDArray[np.float64]
@@ -25,15 +25,20 @@ _RISING_UP_TO = 3.1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Priced:
-    """Micro-dollars and confident hours of each plan; `busy` are the hours of each phase without waits and moves."""
+    """Micro-dollars and confident hours of each plan; `busy` are the hours of each phase without waits and moves.
+
+    `concave` marks phases whose hours rise from here on, the less the longer they are.
+    """
 
     micros: Floats
     hours: Floats
     busy: Floats
+    concave: NDArray[np.bool_]
 
     def take(self, which: NDArray[np.bool_]) -> "Priced":
         """Some of the plans."""
-        return Priced(micros=self.micros[which], hours=self.hours[which], busy=self.busy[which])
+        each = {one.name: getattr(self, one.name)[which] for one in fields(Priced)}
+        return Priced(**each)
 
 
 def phase_bill(columns: PhaseColumns, moving: Moves, sequence: Ints, steps: Ints) -> Bill:
@@ -73,14 +78,15 @@ def priced_together(
     )
     kept_hours = paid.hours_kept.reshape(len(shares), count, length)
     micros = np.rint(paid.cost_usd.reshape(len(shares), count, length) * 1e6).sum(axis=2)
+    sigma = paid.sigma.reshape(len(shares), count, length) <= concave_below_sigma(columns.confidence)
     found = []
-    for busy, usd, (steps, at_least) in zip(kept_hours, micros, shares, strict=True):
-        kept = busy
+    for busy, usd, calm, (steps, at_least) in zip(kept_hours, micros, sigma, shares, strict=True):
+        kept, concave = busy, calm & columns.saves(sequence, steps)
         if at_least and NormalDist().inv_cdf(columns.confidence) > _RISING_UP_TO:
             floor = columns.fixed_hours[sequence] + columns.slope_hours[sequence] * (steps / STEPS)
-            kept = np.where(columns.run.cluster_rate[sequence] > 0, np.minimum(kept, floor), kept)
+            kept = np.where((columns.run.cluster_rate[sequence] > 0) & ~concave, np.minimum(kept, floor), kept)
         hours = elapsed(columns, moving, sequence, kept, at_least=at_least)
-        found.append(Priced(micros=usd, hours=hours.sum(axis=1), busy=kept))
+        found.append(Priced(micros=usd, hours=hours.sum(axis=1), busy=kept, concave=concave))
     return found
 
 

@@ -204,8 +204,7 @@ def _rising(
     if spot.any() and np.isfinite(columns.deadline_hours):
         with np.errstate(divide="ignore", invalid="ignore"):
             chord = (top.busy - floor.busy) / ((high - low) / STEPS)
-        straight = low / STEPS * columns.run.work_hours[sequences] >= columns.intervals[sequences]
-        known = straight & np.isfinite(chord) & columns.concave
+        known = floor.concave & np.isfinite(chord)
         line = columns.fixed_hours[sequences] + slope * (low / STEPS)
         hours = hours - np.where(spot & ~known, np.maximum(floor.busy - line, 0.0), 0.0).sum(axis=1)
         slope = np.where(spot & known, chord, slope)

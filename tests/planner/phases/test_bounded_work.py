@@ -9,20 +9,23 @@ from numpy.typing import NDArray
 
 from catalog.columns import columns_of
 from catalog.embedded import embedded_snapshot
-from planner.candidates.gather import over
+from planner.candidates.gather import Candidates, over
 from planner.choice import cheapest
 from planner.job import Constraints, DataSource, Preset, TrainingJob
-from planner.phases import search
+from planner.phases import search, shares
 from planner.phases.cheapest import limit_micros
 from planner.phases.straight import Straight
 from planner.settings import PlannerSettings
 from tests.planner.phases.cases import found_for
 from tests.planner.small_catalogues import START
 
-Sets = tuple[NDArray[np.int64], NDArray[np.float64]]
+Ints = NDArray[np.int64]
+Sets = tuple[Ints, NDArray[np.float64]]
 
 #: So many columns may be left to be paired, and so many pairs and triples to be compared.
 FEW = 1_000
+#: Boxes of shares that a job may be cut into: 256 of its sequences took more before.
+MANY_BOXES = 300_000
 
 LARGE = TrainingJob(
     name="large",
@@ -71,9 +74,34 @@ def test_machines_that_are_taken_away_often_are_ruled_out_before_they_are_paired
 
     for name in ("pairs_below", "triples_below"):
         monkeypatch.setattr(search, name, counted(getattr(search, name)))
+    found, limit = _searched(job)
+    assert len(found.shares) > 2 * FEW
+    assert search.search_phases(found, limit).sequences <= FEW
+
+
+def test_shares_of_machines_that_are_taken_away_often_are_cut_a_few_times_however_sure_hours_must_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    boxes, tightened = 0, shares._tightened
+
+    def counted(low: Ints, high: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+        nonlocal boxes
+        boxes += len(low)
+        assert boxes <= MANY_BOXES
+        return tightened(low, high)
+
+    monkeypatch.setattr(shares, "_tightened", counted)
+    sure = replace(
+        LARGE, workload=Preset(model="mixtral-8x7b", tokens=1.17e12), deadline_hours=198.0, confidence=0.9999
+    )
+    assert search.search_phases(*_searched(sure)).best is not None
+    assert boxes > 0
+
+
+def _searched(job: TrainingJob) -> tuple[Candidates, float]:
+    """What the job may run on, and what a plan in phases must cost less than."""
     snapshot = embedded_snapshot()
     columns = columns_of(snapshot.id, snapshot.observed_at, snapshot.instance_types, snapshot.offers)
     found = found_for(job, columns, (), PlannerSettings())
-    assert len(found.shares) > 2 * FEW
     chosen = cheapest(found.table, over(found.table, job.deadline_hours, job.budget_usd) == 0)
-    assert search.search_phases(found, limit_micros(found, chosen)).sequences <= FEW
+    return found, limit_micros(found, chosen)

@@ -3,15 +3,18 @@
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from statistics import NormalDist
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from catalog.columns import Columns
 from catalog.owned import OwnedMachine
 from planner.job import TrainingJob
 from planner.phases.bounds import pair_usd, triple_usd
-from planner.phases.columns import STEPS, columns_of_table, every_column, phase_columns
+from planner.phases.columns import STEPS, columns_of_table, concave_below_sigma, every_column, phase_columns
 from planner.phases.course import Course
 from planner.phases.moves import moves
 from planner.phases.price import priced
@@ -55,6 +58,34 @@ def test_no_order_of_offers_and_no_share_on_a_grid_is_cheaper_than_the_plan(case
     for near in neighbours(random.Random(seed), steps, 40 if len(steps) > 1 else 0):
         other = search.priced(used, near)
         assert not search.allowed(other) or course.cost.expected <= other.micros + 3
+
+
+@pytest.mark.parametrize("seed", [*MOVES[rented_case][:8], 0, 2])
+def test_no_plan_is_cheaper_where_hours_are_asked_for_with_a_confidence_at_which_they_need_not_rise(seed: int) -> None:
+    job, columns, owned = rented_case(seed)
+    sure = replace(job, confidence=0.9999, deadline_hours=(job.deadline_hours or 1.0) * 1.5)
+    search = Search(sure, columns, SETTINGS, owned)
+    course, rival = best_course(found_for(sure, columns, owned)), search.best(pair_points=16, triple_points=0)
+    assert (course is None) <= (rival is None)
+    assert course is None or rival is None or course.cost.expected <= rival.micros + 3
+    if course is not None:
+        _, used, steps = again(search, course)
+        for near in neighbours(random.Random(seed), steps, 40 if len(steps) > 1 else 0):
+            other = search.priced(used, near)
+            assert not search.allowed(other) or course.cost.expected <= other.micros + 3
+
+
+@settings(deadline=None)
+@given(st.floats(0.5, 0.999999), st.floats(0.0, 1.5), st.floats(-4.0, 4.0), st.floats(0.01, 2.0))
+def test_confident_hours_rise_and_are_concave_below_the_sigma_that_is_told(
+    confidence: float, estimate: float, log_losses: float, step: float
+) -> None:
+    hours = np.array([1.0, 1.0 + step, 1.0 + 2 * step])
+    sigma = np.sqrt(estimate**2 + np.log1p(np.exp(log_losses) / hours))
+    kept = hours * np.exp(NormalDist().inv_cdf(confidence) * sigma)
+    if sigma[0] <= concave_below_sigma(confidence):
+        assert kept[0] <= kept[1] <= kept[2]
+        assert kept[0] + kept[2] <= 2 * kept[1] * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("seed", range(12))
