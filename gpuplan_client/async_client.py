@@ -57,7 +57,7 @@ class AsyncClient:
     async def send[Answer](self, call: Call[Answer]) -> Answer:
         """The answer of any `Call`, also of one that has no method here."""
         request = call.sent_by(self._http)
-        async for attempt in AsyncRetrying(retry=MayPass(), wait=AsAsked(), stop=self._stop, reraise=True):
+        async for attempt in AsyncRetrying(retry=MayPass(), wait=AsAsked(), stop=call.tries(self._stop), reraise=True):
             with attempt:
                 try:
                     response = await self._http.send(request)
@@ -283,3 +283,44 @@ class AsyncClient:
     async def refresh(self, refresh_id: str) -> answers.Refresh:
         """How far a refresh is, and its report."""
         return await self.send(calls.refresh(refresh_id))
+
+    async def keys(self) -> answers.Keys:
+        """Every key without its secret, the oldest first."""
+        return await self.send(calls.keys())
+
+    async def make_key(
+        self,
+        name: str,
+        *,
+        scope: str = "plan",
+        expires: str | None = None,
+        requests_per_minute: int | None = None,
+        plans_per_day: int | None = None,
+    ) -> answers.NewKey:
+        """A new key, `expires` a time or so long from now (`90d`). Its secret is in this answer and in no other.
+
+        Tried once: one whose answer got lost is among `keys`, and is to be revoked.
+        """
+        limits = {"requests_per_minute": requests_per_minute, "plans_per_day": plans_per_day}
+        given = {"name": name, "scope": scope, "expires": expires} | limits
+        return await self.send(calls.make_key({key: value for key, value in given.items() if value is not None}))
+
+    async def rotate_key(self, key_id: str) -> answers.NewKey:
+        """The same key with another secret; the one before opens nothing any more. Tried once."""
+        return await self.send(calls.rotate_key(key_id))
+
+    async def revoke_key(self, key_id: str) -> answers.Key:
+        """Nobody can use the key from now on."""
+        return await self.send(calls.revoke_key(key_id))
+
+    async def audit(
+        self, *, since: str | None = None, who: str | None = None, limit: int = 1_000
+    ) -> AsyncIterator[answers.AuditEntry]:
+        """Who did what, the newest first, `limit` to a request."""
+        cursor: str | None = None
+        while True:
+            page = await self.send(calls.audit(cursor=cursor, since=since, who=who, limit=limit))
+            for each in page["entries"]:
+                yield each
+            if (cursor := page["next_cursor"]) is None:
+                return

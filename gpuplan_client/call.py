@@ -30,6 +30,12 @@ class Call[Answer]:
     headers: Mapping[str, str] = field(default_factory=dict)
     text: bool = False
     """Whether the answer is a file rather than JSON."""
+    once: bool = False
+    """Whether a second try would do it a second time: what answers with a secret is kept under no `Idempotency-Key`."""
+
+    def tries(self, usual: stop_base) -> stop_base:
+        """When to give up: as usual, or after one try."""
+        return stop_after_attempt(1) if self.once else usual
 
     def sent_by(self, client: httpx.Client | httpx.AsyncClient) -> httpx.Request:
         """The request. Its `Idempotency-Key` is made here once, so that every try carries the same."""
@@ -81,7 +87,8 @@ def retry_after_seconds(response: httpx.Response) -> float | None:
 class MayPass(retry_base):
     """Another try for what passes by itself: no connection, a rate limit, a service that restarts.
 
-    Every call may be sent twice: reading changes nothing, and what changes something carries an `Idempotency-Key`.
+    A call may be sent twice: reading changes nothing, and what changes something carries an `Idempotency-Key`; what may
+    not is tried `once`.
     """
 
     def __call__(self, retry_state: RetryCallState) -> bool:

@@ -187,3 +187,28 @@ def refreshes() -> Call[answers.Refreshes]:
 def refresh(refresh_id: str) -> Call[answers.Refresh]:
     """`GET /v1/refreshes/{id}`."""
     return _get(answers.Refresh, "refreshes", refresh_id)
+
+
+def keys() -> Call[answers.Keys]:
+    """`GET /v1/keys`."""
+    return _get(answers.Keys, "keys")
+
+
+def make_key(key: Document) -> Call[answers.NewKey]:
+    """`POST /v1/keys`."""
+    return Call(method="POST", path="/v1/keys", body=key, once=True)
+
+
+def rotate_key(key_id: str) -> Call[answers.NewKey]:
+    """`POST /v1/keys/{id}/rotate`."""
+    return Call(method="POST", path=_at("keys", key_id, "rotate"), once=True)
+
+
+def revoke_key(key_id: str) -> Call[answers.Key]:
+    """`DELETE /v1/keys/{id}`."""
+    return _delete(answers.Key, "keys", key_id)
+
+
+def audit(*, cursor: str | None, **filters: Any) -> Call[answers.Audit]:
+    """One page of `GET /v1/audit`."""
+    return _get(answers.Audit, "audit", cursor=cursor, **filters)

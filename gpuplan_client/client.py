@@ -57,7 +57,7 @@ class Client:
     def send[Answer](self, call: Call[Answer]) -> Answer:
         """The answer of any `Call`, also of one that has no method here."""
         request = call.sent_by(self._http)
-        for attempt in Retrying(retry=MayPass(), wait=AsAsked(), stop=self._stop, reraise=True):
+        for attempt in Retrying(retry=MayPass(), wait=AsAsked(), stop=call.tries(self._stop), reraise=True):
             with attempt:
                 try:
                     response = self._http.send(request)
@@ -279,3 +279,43 @@ class Client:
     def refresh(self, refresh_id: str) -> answers.Refresh:
         """How far a refresh is, and its report."""
         return self.send(calls.refresh(refresh_id))
+
+    def keys(self) -> answers.Keys:
+        """Every key without its secret, the oldest first."""
+        return self.send(calls.keys())
+
+    def make_key(
+        self,
+        name: str,
+        *,
+        scope: str = "plan",
+        expires: str | None = None,
+        requests_per_minute: int | None = None,
+        plans_per_day: int | None = None,
+    ) -> answers.NewKey:
+        """A new key, `expires` a time or so long from now (`90d`). Its secret is in this answer and in no other.
+
+        Tried once: one whose answer got lost is among `keys`, and is to be revoked.
+        """
+        limits = {"requests_per_minute": requests_per_minute, "plans_per_day": plans_per_day}
+        given = {"name": name, "scope": scope, "expires": expires} | limits
+        return self.send(calls.make_key({key: value for key, value in given.items() if value is not None}))
+
+    def rotate_key(self, key_id: str) -> answers.NewKey:
+        """The same key with another secret; the one before opens nothing any more. Tried once."""
+        return self.send(calls.rotate_key(key_id))
+
+    def revoke_key(self, key_id: str) -> answers.Key:
+        """Nobody can use the key from now on."""
+        return self.send(calls.revoke_key(key_id))
+
+    def audit(
+        self, *, since: str | None = None, who: str | None = None, limit: int = 1_000
+    ) -> Iterator[answers.AuditEntry]:
+        """Who did what, the newest first, `limit` to a request."""
+        cursor: str | None = None
+        while True:
+            page = self.send(calls.audit(cursor=cursor, since=since, who=who, limit=limit))
+            yield from page["entries"]
+            if (cursor := page["next_cursor"]) is None:
+                return

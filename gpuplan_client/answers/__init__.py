@@ -5,7 +5,7 @@ Money is a decimal string of US dollars, a time ISO 8601 with its zone, hours a 
 releases; what is here stays.
 """
 
-from gpuplan_client.answers.access import Audit, Key, Keys, NewKey
+from gpuplan_client.answers.access import Audit, AuditEntry, Key, Keys, NewKey
 from gpuplan_client.answers.actuals import Actual, Actuals, Forgotten
 from gpuplan_client.answers.catalogue import Accelerators, Offer, Offers, Presets, Snapshots
 from gpuplan_client.answers.estimate import Estimate
@@ -27,6 +27,7 @@ __all__ = [
     "Actual",
     "Actuals",
     "Audit",
+    "AuditEntry",
     "DecisionAnswer",
     "Estimate",
     "Forgotten",

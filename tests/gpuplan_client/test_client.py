@@ -5,6 +5,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -22,6 +23,7 @@ from gpuplan_client import (
     Unavailable,
     Unreachable,
     Unusable,
+    calls,
 )
 from gpuplan_client.call import retry_after_seconds
 
@@ -157,10 +159,8 @@ def test_every_operation_of_the_service_has_a_method(url: str) -> None:
         for operation in methods.values()
         if path.startswith("/v1/")
     }
-    # What administers the service is the command line's.
-    administers = {name for name in operations if "key" in name or "audit" in name}
     another_name = {"all_actuals": "actuals", "plan_actuals": "actuals", "snapshot_diff": "diff"}
-    missing = {name for name in operations - administers if not hasattr(Client, another_name.get(name, name))}
+    missing = {name for name in operations if not hasattr(Client, another_name.get(name, name))}
     assert not missing
 
 
@@ -171,6 +171,39 @@ def test_importing_it_loads_nothing_of_the_service() -> None:
         "sys.exit(repr(bad & set(sys.modules)) if bad & set(sys.modules) else 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_keys_are_made_used_rotated_and_revoked_and_the_log_says_so(tmp_path: Path) -> None:
+    from tests.api.http.guarded import ADMIN_KEY, guarded
+
+    async def listed(url: str) -> list[str]:
+        async with AsyncClient(url, key=ADMIN_KEY) as admin:
+            return [each["action"] async for each in admin.audit(limit=2)]
+
+    with guarded(tmp_path) as service, Client(str(service.client.base_url), key=ADMIN_KEY) as admin:
+        made = admin.make_key("ci", scope="read", expires="90d", requests_per_minute=100)
+        assert (made["scope"], made["requests_per_minute"]) == ("read", 100)
+        with Client(str(service.client.base_url), key=made["key"]) as reader:
+            assert reader.presets()["presets"]
+            with pytest.raises(Forbidden):
+                reader.keys()
+            rotated = admin.rotate_key(made["id"])
+            with pytest.raises(Unauthorized):
+                reader.presets()
+        assert rotated["key"] != made["key"]
+        assert admin.revoke_key(made["id"])["state"] == "revoked"
+        assert made["id"] in {each["id"] for each in admin.keys()["keys"]}
+        done = [each["action"] for each in admin.audit(limit=2) if each["subject"] == made["id"]]
+        assert done == ["key.revoke", "key.rotate", "key.create"]
+        assert asyncio.run(listed(str(service.client.base_url))) == [each["action"] for each in admin.audit()]
+
+
+def test_what_would_be_done_twice_is_tried_once() -> None:
+    for call in (calls.make_key({"name": "ci"}), calls.rotate_key("0a1b2c3d4e5f")):
+        transport, asked = answering(httpx.ReadError("cut"), httpx.Response(200, json={}))
+        with Client("http://gpuplan.test", transport=transport) as client, pytest.raises(Unreachable):
+            client.send(call)
+        assert len(asked) == 1
 
 
 def test_what_passes_is_tried_again_with_the_same_key_for_the_request() -> None:
