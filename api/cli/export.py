@@ -1,17 +1,15 @@
 """`gpuplan export`: a plan as a file that another tool runs."""
 
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from api.plan_ids import SAVED
+
 if TYPE_CHECKING:
     from api.export.formats import Exported
-
-#: What saved plans are called.
-_ID = re.compile(r"(?:plan|none)-[0-9a-f]{20}")
 
 
 def export(
@@ -64,7 +62,7 @@ def _plan(given: str) -> dict[str, Any]:
     from api.cli.documents import open_gpuplan
     from api.cli.verify import read_plan
 
-    if _ID.fullmatch(given) and not Path(given).exists():
+    if SAVED.fullmatch(given) and not Path(given).exists():
         return open_gpuplan().saved_plan(given)
     return read_plan(given)
 

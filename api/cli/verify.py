@@ -1,6 +1,5 @@
 """`gpuplan verify`: a plan recomputed from its snapshot by independent code, and every figure named that is wrong."""
 
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,13 +8,12 @@ import typer
 
 from api.cli.documents import console, print_json
 from api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile
+from api.plan_ids import SAVED
 
 if TYPE_CHECKING:
     from api.app import Gpuplan
 
 EXIT_NOT_VERIFIED = EXIT_INFEASIBLE
-#: What saved answers are called.
-_ID = re.compile(r"(?:plan|none)-[0-9a-f]{20}")
 
 PlanFile = Annotated[
     str,
@@ -37,7 +35,7 @@ def verify(
 ) -> None:
     """Whether a plan is right: prices, hours, costs, requirements, and that nothing is cheaper."""
     gpuplan = _opened(database, inventory)
-    document = gpuplan.saved_plan(plan) if _ID.fullmatch(plan) and not Path(plan).exists() else read_plan(plan)
+    document = gpuplan.saved_plan(plan) if SAVED.fullmatch(plan) and not Path(plan).exists() else read_plan(plan)
     answer = gpuplan.verify(document)
     if as_json:
         print_json(answer)

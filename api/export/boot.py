@@ -6,7 +6,7 @@ first one stands is said by lines that come before, `NODE_RANK` and `MASTER_ADDR
 
 from api.export.handover import Handover, Phase, Wishes
 from api.export.launcher import environment, launch
-from api.export.machines import image, stack
+from api.export.machines import arm, image, stack
 from api.export.shell import Expanded, command
 from catalog.errors import UnusableInput
 
@@ -25,7 +25,9 @@ AZURE_IMAGE = ("microsoft-dsvm", "ubuntu-hpc", "2204", "latest")
 
 
 def usual_image(phase: Phase) -> bool:
-    """Whether the cloud's own image for NVIDIA's devices fits the machine."""
+    """Whether the cloud's own image for NVIDIA's devices fits the machine; Amazon alone has one for Arm under its name."""
+    if arm(phase) and phase.provider != "aws":
+        return False
     return phase.accelerator.stack == "cuda" and phase.accelerator.architecture not in WITHOUT_OPEN_DRIVER
 
 

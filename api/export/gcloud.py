@@ -4,13 +4,17 @@ All machines start by one command; each knows its rank by the end of its name an
 is a queued resource: https://cloud.google.com/sdk/gcloud/reference/compute/tpus/queued-resources/create
 """
 
+from functools import cache
+
 from api.export.boot import GCP_IMAGE, boot_lines, usual_image
 from api.export.handover import Handover, Phase, Wishes
 from api.export.launcher import environment
+from api.export.machines import machine_and_cards
 from api.export.names import labels, run_name
 from api.export.notes import again, commented, heading
 from api.export.refusal import BOOKED, booked, need_cloud, need_nothing, refuse
 from api.export.shell import Expanded, command, exports, here_document, words
+from api.export.tpu import RUNTIMES, accelerator_type
 from catalog.data_tables import data_table
 
 TOOL = "gcloud"
@@ -18,15 +22,6 @@ TOOL = "gcloud"
 PLAIN_FABRICS = ("gVNIC", "tcp", "")
 #: The rank is what the short host name ends in.
 RANK = ('HOST="${HOSTNAME%%.*}"', 'NODE_RANK="${HOST##*-}"')
-#: https://cloud.google.com/tpu/docs/runtimes: the software of a TPU host, by generation.
-TPU_RUNTIMES = {
-    "TPU-v2": "tpu-ubuntu2204-base",
-    "TPU-v3": "tpu-ubuntu2204-base",
-    "TPU-v4": "tpu-ubuntu2204-base",
-    "TPU-v5e": "v2-alpha-tpuv5-lite",
-    "TPU-v5p": "v2-alpha-tpuv5",
-    "TPU-v6e": "v2-alpha-tpuv6e",
-}
 
 
 def gcloud(handover: Handover, phase: Phase, wishes: Wishes) -> str:
@@ -39,13 +34,18 @@ def gcloud(handover: Handover, phase: Phase, wishes: Wishes) -> str:
 
 def fabric(phase: Phase) -> list[str]:
     """What the file leaves to whoever owns the networks, where the plan's time between nodes rests on it."""
-    rows = (row for row in data_table("instance_types.csv") if row["provider"] == "gcp")
-    found = next((row["fabric"] for row in rows if row["name"] == phase.instance_type), "")
+    found = _fabrics().get(phase.instance_type, "")
     if phase.nodes == 1 or found in PLAIN_FABRICS:
         return []
     return [
         f"The plan's times rest on {found} between the nodes: create its networks first; this file uses one network"
     ]
+
+
+@cache
+def _fabrics() -> dict[str, str]:
+    """The fabric of each machine type of Google Cloud."""
+    return {row["name"]: row["fabric"] for row in data_table("instance_types.csv") if row["provider"] == "gcp"}
 
 
 def _newer(phase: Phase) -> list[str]:
@@ -77,13 +77,13 @@ def _zone(phase: Phase) -> list[str]:
 
 def _machines(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
     name = run_name(handover, phase)
-    machine, _, cards = phase.instance_type.partition("+")
+    machine, cards = machine_and_cards(phase)
     boot = ["#!/bin/bash", *RANK, f"MASTER_ADDR={name}-0", *boot_lines(handover, phase, wishes)]
     options: list[tuple[str, ...]] = [
         (Expanded('"${NAMES[@]}"'),),
         ("--zone", Expanded('"$ZONE"')),
         ("--machine-type", machine),
-        *([("--accelerator", _card(cards))] if cards else []),
+        *([("--accelerator", f"type={cards.resource},count={cards.count}")] if cards else []),
         *_image(phase),
         ("--boot-disk-size=200GB", "--maintenance-policy=TERMINATE"),
         *scheduling(phase, booked(phase, wishes)),
@@ -99,12 +99,6 @@ def _machines(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
         f'for ((node = 0; node < {phase.nodes}; node++)); do NAMES+=("{name}-$node"); done',
         command("gcloud", "compute", "instances", "create", options=options),
     ]
-
-
-def _card(cards: str) -> str:
-    """`2xV100` of an N1 machine as Compute Engine names it: https://cloud.google.com/compute/docs/gpus/add-gpus"""
-    count, _, card = cards.partition("x")
-    return f"type=nvidia-tesla-{card.lower()},count={count}"
 
 
 def _image(phase: Phase) -> list[tuple[str, ...]]:
@@ -124,13 +118,12 @@ def _slice(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
     if phase.kind.name in BOOKED or phase.kind.max_run_hours is not None:
         raise refuse(phase, f"gcloud has no word for {phase.kind.name} of a TPU slice")
     name = run_name(handover, phase)
-    runtime = TPU_RUNTIMES.get(phase.accelerator.name)
+    runtime = RUNTIMES.get(phase.accelerator.name)
     needed = f'RUNTIME="${{RUNTIME:?name the TPU software version of {phase.accelerator.name}}}"'
     created: list[tuple[str, ...]] = [
         (name, "--node-id", name),
         ("--zone", Expanded('"$ZONE"')),
-        # `tpu-v5litepod-16` is `v5litepod-16` to Cloud TPU.
-        ("--accelerator-type", phase.instance_type.removeprefix("tpu-")),
+        ("--accelerator-type", accelerator_type(phase)),
         ("--runtime-version", Expanded('"$RUNTIME"')),
         *([("--spot",)] if phase.kind.interruptible else []),
         ("--labels", ",".join(f"{key}={value}" for key, value in labels(handover, phase).items())),

@@ -14,6 +14,8 @@ from api.export.refusal import booked
 from api.export.yaml_text import yaml_text
 
 WORKERS = "node"
+#: A slice is the hosts of one node pool: https://cloud.google.com/kubernetes-engine/docs/how-to/tpu-multislice
+ONE_POOL = {"alpha.jobset.sigs.k8s.io/exclusive-topology": "cloud.google.com/gke-nodepool"}
 #: Both are served by their newest releases: https://kueue.sigs.k8s.io/docs/reference/ , https://jobset.sigs.k8s.io
 KUEUE = "kueue.x-k8s.io/v1beta2"
 JOBSET = "jobset.x-k8s.io/v1alpha2"
@@ -32,10 +34,11 @@ def jobset(handover: Handover, phase: Phase, wishes: Wishes) -> str:
 def _set(handover: Handover, phase: Phase, wishes: Wishes, name: str) -> Yaml:
     template = pod_template(handover, phase, wishes, address=f"{name}-{WORKERS}-0-0.{name}", subdomain=None)
     job = {"completions": phase.nodes, "parallelism": phase.nodes, "completionMode": "Indexed", "backoffLimit": 0}
+    metadata: Yaml = {"name": name, "labels": labels(handover, phase) | {"kueue.x-k8s.io/queue-name": name}}
     return {
         "apiVersion": JOBSET,
         "kind": "JobSet",
-        "metadata": {"name": name, "labels": labels(handover, phase) | {"kueue.x-k8s.io/queue-name": name}},
+        "metadata": metadata | ({"annotations": ONE_POOL} if phase.is_slice else {}),
         "spec": {
             "network": {"enableDNSHostnames": True, "subdomain": name},
             "failurePolicy": {"maxRestarts": _restarts(phase)},

@@ -60,7 +60,12 @@ def together(phase: Phase) -> list[str]:
     """What a plain Job does not do."""
     if phase.nodes == 1:
         return []
-    return ["A Job starts its pods one by one and restarts them one by one: a JobSet starts and restarts all together"]
+    alone = ["A Job starts its pods one by one and restarts them one by one: a JobSet starts and restarts all together"]
+    if phase.is_slice:
+        alone.append(
+            "Its pods belong on one slice: have one node pool of that topology, or use a JobSet, which sees to it"
+        )
+    return alone
 
 
 def own_machines(phase: Phase) -> list[str]:

@@ -1,5 +1,6 @@
-"""How the machines of each stack are given to a container, and with which image they start."""
+"""How the machines of each stack are given to a container, with which image they start, and their cards by name."""
 
+import re
 from dataclasses import dataclass
 
 from api.export.handover import Phase, Wishes
@@ -19,6 +20,13 @@ class Stack:
     image: str | None = None
 
 
+#: PyTorch's images with CUDA 12.8 leave these out, those with 12.6 have them; neither has Kepler:
+#: https://github.com/pytorch/pytorch/releases/tag/v2.8.0
+OLDER = dict.fromkeys(("Maxwell", "Pascal", "Volta"), "pytorch/pytorch:2.8.0-cuda12.6-cudnn9-runtime") | {
+    "Kepler": None
+}
+#: What follows the plus of `n1-standard-16+2xT4`, whose cards are asked for apart.
+_CARDS = re.compile(r"([1-9]\d?)x([A-Z]\d+)")
 STACKS = {
     # https://github.com/NVIDIA/k8s-device-plugin, https://hub.docker.com/r/pytorch/pytorch
     "cuda": Stack(
@@ -30,6 +38,8 @@ STACKS = {
     ),
     # https://awsdocs-neuron.readthedocs-hosted.com/en/latest/containers/ : each device is mapped by its number
     "neuron": Stack(resource="aws.amazon.com/neuron", docker=("--privileged",)),
+    # https://cloud.google.com/kubernetes-engine/docs/how-to/tpus
+    "xla": Stack(resource="google.com/tpu", docker=("--privileged",)),
     # https://docs.habana.ai/en/latest/Installation_Guide/Additional_Installation/Docker_Installation.html
     "habana": Stack(resource="habana.ai/gaudi", docker=("--runtime", "habana", "--env", "HABANA_VISIBLE_DEVICES=all")),
 }
@@ -45,11 +55,42 @@ def stack(phase: Phase) -> Stack:
 
 def image(phase: Phase, wishes: Wishes) -> str:
     """The container image: the user's, else the usual one of the stack."""
-    found = wishes.image or stack(phase).image
+    found = wishes.image or _usual(phase)
     if found is None:
         message = f"is missing: there is no usual image for {phase.accelerator.name}; name the one with your code"
         raise UnusableInput.at("image", message=message)
     return found
+
+
+def _usual(phase: Phase) -> str | None:
+    """PyTorch's images with CUDA are for x86 alone: https://hub.docker.com/r/pytorch/pytorch/tags"""
+    if phase.accelerator.stack != "cuda":
+        return stack(phase).image
+    return None if arm(phase) else OLDER.get(phase.accelerator.architecture, stack(phase).image)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cards:
+    """The cards that a machine of N1 gets: `count` of `name`, such as `T4`."""
+
+    count: int
+    name: str
+
+    @property
+    def resource(self) -> str:
+        """As Google names them: https://cloud.google.com/compute/docs/gpus/add-gpus"""
+        return f"nvidia-tesla-{self.name.lower()}"
+
+
+def machine_and_cards(phase: Phase) -> tuple[str, Cards | None]:
+    """The machine type by itself, and the cards where they are asked for apart. Raises `UnusableInput` for odd ones."""
+    machine, plus, cards = phase.instance_type.partition("+")
+    if not plus or phase.provider == "local":
+        return phase.instance_type, None
+    found = _CARDS.fullmatch(cards)
+    if found is None or phase.provider != "gcp":
+        raise refuse(phase, f"{phase.instance_type} is no machine with cards such as n1-standard-16+2xT4")
+    return machine, Cards(count=int(found[1]), name=found[2])
 
 
 def arm(phase: Phase) -> bool:

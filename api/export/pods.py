@@ -8,10 +8,11 @@ from typing import Any
 
 from api.export.handover import Handover, Phase, Wishes
 from api.export.launcher import PORT, environment, launch
-from api.export.machines import image, stack
+from api.export.machines import image, machine_and_cards, stack
 from api.export.names import labels
-from api.export.refusal import booked, need_cloud, need_no_slice
+from api.export.refusal import booked, need_cloud
 from api.export.shell import Expanded
+from api.export.tpu import gke_labels
 
 Yaml = dict[str, Any]
 
@@ -29,6 +30,8 @@ GKE_SPOT, GKE_FLEX, GKE_RESERVATION = (
     "cloud.google.com/gke-flex-start",
     "cloud.google.com/reservation-name",
 )
+#: Machines of N1 are had with any card: https://cloud.google.com/kubernetes-engine/docs/how-to/gpus
+GKE_CARD = "cloud.google.com/gke-accelerator"
 #: https://learn.microsoft.com/azure/aks/spot-node-pool : such nodes are tainted with the same key and value.
 AKS_SPOT = "kubernetes.azure.com/scalesetpriority"
 #: All of a node's memory is not to be asked for; the shared memory of a pod is what its processes exchange data through.
@@ -37,7 +40,6 @@ SHARED_MEMORY = "/dev/shm"  # noqa: S108
 
 def pod_template(handover: Handover, phase: Phase, wishes: Wishes, *, address: str, subdomain: str | None) -> Yaml:
     """The template of a pod that finds the first one at `address`. Raises `UnusableInput` for what no pod can be."""
-    need_no_slice(phase, "Kubernetes")
     need_cloud(phase, "Kubernetes", "aws", "gcp", "azure", "local")
     reservation = booked(phase, wishes)
     words = launch(phase, wishes, rank=Expanded("$(JOB_COMPLETION_INDEX)"), address=address)
@@ -70,7 +72,10 @@ def node_labels(phase: Phase, reservation: str | None = None) -> dict[str, str]:
     """What the nodes of a phase are labelled with by their cloud, but for what differs by who starts them."""
     if phase.provider == "local":
         return {}
-    found = {INSTANCE: phase.instance_type.partition("+")[0], REGION: phase.region}
+    machine, cards = machine_and_cards(phase)
+    found = (gke_labels(phase) if phase.is_slice else {INSTANCE: machine}) | {REGION: phase.region}
+    if cards:
+        found[GKE_CARD] = cards.resource
     if phase.zone:
         # Azure numbers its zones; its nodes carry the region in front.
         name = f"{phase.region}-{phase.zone}" if phase.provider == "azure" else phase.zone

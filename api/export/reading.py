@@ -13,6 +13,7 @@ from decimal import InvalidOperation
 from typing import Any
 
 from api.export.handover import CLOUDS, Handover, Phase
+from api.plan_ids import PLANNED
 from api.render.text import plain
 from catalog.accelerators import Accelerator, accelerators
 from catalog.errors import UnusableInput
@@ -26,7 +27,6 @@ PARTS = ("compute", "storage", "egress", "power", "setup")
 DEGREES = ("data", "tensor", "pipeline", "context", "expert", "interleave", "zero_stage", "micro_batch")
 #: Regions, zones and machine types of the clouds, among them `n1-standard-16+1xT4` and Azure's with underscores.
 _CLOUD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}")
-_ID = re.compile(r"plan-[0-9a-f]{20}")
 _HASH = re.compile(r"[0-9a-f]{8,64}")
 _VERSION = re.compile(r"[0-9A-Za-z.+-]{1,40}")
 _WORD = re.compile(r"[a-z0-9_]{1,20}")
@@ -49,7 +49,7 @@ def read_handover(document: Mapping[str, Any]) -> Handover:
     late = p95_hours / expected if expected else 1.0
     job = _mapping(plan.get("job"), (*at, "job")).get("name")
     return Handover(
-        plan_id=_text(plan, "id", at, _ID, "the id of a plan, plan- and 20 hexadecimal digits"),
+        plan_id=_text(plan, "id", at, PLANNED, "the id of a plan, plan- and 20 hexadecimal digits"),
         job=plain(job if isinstance(job, str) else "", limit=200) or "job",
         snapshot_id=_text(plan, "snapshot_id", at, _HASH, "the id of a snapshot, hexadecimal digits"),
         version=_text(plan, "version", at, _VERSION, "a version of gpuplan"),
@@ -123,6 +123,7 @@ def _phase(row: dict[str, Any], at: Where, *, whole: dict[str, Any], starts: dat
         message = f"{kind.name} is not accepted on {provider}; own machines alone are owned"
         raise UnusableInput.at(*at, "price_kind", message=message)
     share = _number(row, "share", at, low=0.0, high=1.0, default=1.0)
+    nodes, hosts = _hosts(row, at)
     return Phase(
         number=int(at[-1]) + 1,
         role=role,
@@ -132,8 +133,8 @@ def _phase(row: dict[str, Any], at: Where, *, whole: dict[str, Any], starts: dat
         instance_type=_name(row, "instance_type", at, provider),
         accelerator=_accelerator(row, at),
         accelerators_per_node=_number(row, "accelerators_per_node", at, low=1e-3, high=1024),
-        nodes=int(_number(row, "nodes", at, low=1, high=MOST_NODES, whole=True)),
-        slice_hosts=_hosts(row, at),
+        nodes=nodes,
+        slice_hosts=hosts,
         kind=kind,
         usd_per_node_hour=_usd(row, "usd_per_node_hour", at)[1],
         starts_at=starts,
@@ -179,10 +180,16 @@ def _name(row: dict[str, Any], field: str, at: Where, provider: str) -> str:
     return _text(row, field, at, _CLOUD_NAME, "a name in letters, digits, dots, dashes and underscores")
 
 
-def _hosts(row: dict[str, Any], at: Where) -> int | None:
+def _hosts(row: dict[str, Any], at: Where) -> tuple[int, int | None]:
+    """Nodes, and how many of them are a slice: one slice is a phase's, since every tool is asked for one."""
+    nodes = int(_number(row, "nodes", at, low=1, high=MOST_NODES, whole=True))
     if row.get("slice_hosts") is None:
-        return None
-    return int(_number(row, "slice_hosts", at, low=1, high=MOST_NODES, whole=True))
+        return nodes, None
+    hosts = int(_number(row, "slice_hosts", at, low=1, high=MOST_NODES, whole=True))
+    if nodes != hosts:
+        message = f"{nodes} is not accepted; a slice has {hosts}, and is had as a whole"
+        raise UnusableInput.at(*at, "nodes", message=message)
+    return nodes, hosts
 
 
 def _layout(row: dict[str, Any], at: Where) -> dict[str, int | str]:

@@ -36,7 +36,8 @@ def need_no_slice(phase: Phase, tool: str) -> None:
     """Refuse TPU slices, which are started as a whole and run no torchrun."""
     if phase.is_slice:
         raise refuse(
-            phase, f"it is a slice of {phase.accelerator.name}, which {tool} is not given; export it to gcloud"
+            phase,
+            f"it is a slice of {phase.accelerator.name}, which {tool} is not given; export it to gcloud, skypilot or jobset",
         )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from api.export.boot import GCP_IMAGE, boot_lines, usual_image
 from api.export.gcloud import RANK, fabric
 from api.export.handover import Handover, Phase, Wishes
+from api.export.machines import machine_and_cards
 from api.export.names import labels, run_name
 from api.export.refusal import booked
 from api.export.terraform_text import script, variable
@@ -15,7 +16,7 @@ Block = dict[str, Any]
 def gcp_resources(handover: Handover, phase: Phase, wishes: Wishes) -> Block:
     """Provider, inputs, look-ups and machines of one phase on Google Cloud."""
     name = run_name(handover, phase)
-    machine, _, cards = phase.instance_type.partition("+")
+    machine, cards = machine_and_cards(phase)
     boot = ["#!/bin/bash", *RANK, f"MASTER_ADDR={name}-0", *boot_lines(handover, phase, wishes)]
     node: Block = {
         "count": phase.nodes,
@@ -35,8 +36,7 @@ def gcp_resources(handover: Handover, phase: Phase, wishes: Wishes) -> Block:
     elif phase.kind.max_run_hours is not None:
         node["reservation_affinity"] = {"type": "NO_RESERVATION"}
     if cards:
-        count, _, card = cards.partition("x")
-        node["guest_accelerator"] = [{"type": f"nvidia-tesla-{card.lower()}", "count": int(count)}]
+        node["guest_accelerator"] = [{"type": cards.resource, "count": cards.count}]
     return {
         "terraform": {"required_providers": {"google": {"source": "hashicorp/google", "version": ">= 6.40"}}},
         "provider": {"google": {"region": phase.region}},

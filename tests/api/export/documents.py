@@ -22,8 +22,14 @@ MACHINES: dict[str, Document] = {
     | {"accelerator": "T4", "accelerators_per_node": 2},
     "gcp-tpu": {"provider": "gcp", "region": "us-east5", "zone": "us-east5-a", "instance_type": "tpu-v5p-16"}
     | {"accelerator": "TPU-v5p", "accelerators_per_node": 4, "slice_hosts": 2},
+    "gcp-tpu-host": {"provider": "gcp", "region": "us-central1", "zone": "us-central1-b", "instance_type": "tpu-v6e-8"}
+    | {"accelerator": "TPU-v6e", "accelerators_per_node": 8, "slice_hosts": 1},
+    "gcp-arm": {"provider": "gcp", "region": "us-central1", "zone": "us-central1-a"}
+    | {"instance_type": "a4x-highgpu-4g", "accelerator": "GB200", "accelerators_per_node": 4},
     "azure": {"provider": "azure", "region": "eastus", "zone": "", "instance_type": "Standard_ND96isr_H100_v5"}
     | {"accelerator": "H100-80GB-SXM", "accelerators_per_node": 8},
+    "azure-a100": {"provider": "azure", "region": "eastus", "zone": "", "instance_type": "Standard_ND96asr_v4"}
+    | {"accelerator": "A100-40GB-SXM", "accelerators_per_node": 8},
     "azure-amd": {"provider": "azure", "region": "swedencentral", "zone": ""}
     | {"instance_type": "Standard_ND96isr_MI300X_v5", "accelerator": "MI300X", "accelerators_per_node": 8},
     "local": {"provider": "local", "region": "rack 7", "zone": "", "instance_type": "node; rm -rf /"}
@@ -68,7 +74,9 @@ def phase(machine: str = "aws", *, kind: str = "on_demand", nodes: int = 2, **ch
         "checkpoint_interval_hours": 0.25 if spot else None,
         "expected_preemptions": 4.2 if spot else 0.0,
     }
-    return row | {"slice_hosts": row.get("slice_hosts")} | changed
+    # A slice is had as a whole, whatever number of nodes is asked for.
+    hosts = changed.get("slice_hosts", row.get("slice_hosts"))
+    return row | {"slice_hosts": hosts, "nodes": hosts or nodes} | changed
 
 
 def answer(*phases: Document, name: str = "llama-3-8b") -> Document:
@@ -94,7 +102,7 @@ def in_phases(name: str = "llama-3-8b") -> Document:
     moved = {"from": {name: MACHINES["aws"][name] for name in ("provider", "region", "zone", "instance_type")}}
     return answer(
         phase("aws", kind="spot", share=0.75, hours=60.0),
-        phase("azure", starts_at="2026-12-01T00:00:00Z", share=0.25, hours=20.25, moved=moved),
+        phase("azure-a100", starts_at="2026-12-01T00:00:00Z", share=0.25, hours=20.25, moved=moved),
         phase(
             "gcp",
             role="standby",

@@ -154,7 +154,8 @@ def test_every_command_of_the_documentation_runs(
 ) -> None:
     text = (Path(__file__).parents[3] / "docs" / "exports.md").read_text(encoding="utf-8")
     assert all(f"| `{to}` |" in text for to in FORMATS)
-    commands = [shlex.split(line) for line in text.splitlines() if line.startswith("gpuplan export ")]
+    lines = text.replace("\\\n", " ").splitlines()
+    commands = [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("$ gpuplan export ")]
     assert len(commands) == 4
     plan_file(in_phases())
     monkeypatch.chdir(tmp_path)
