@@ -167,7 +167,7 @@ def test_the_file_has_the_rows_of_the_page_with_the_columns_of_the_command_line(
         ("/changes?colour=red", 422, "unknown field"),
         ("/changes?provider=nix", 422, "unknown provider"),
         ("/changes/refreshes/none", 404, "none"),
-        ("/changes/refreshes/%0a", 404, "no refresh"),
+        ("/changes/refreshes/%0a", 404, "accepted: the id of a"),
     ],
 )
 def test_what_cannot_be_shown_is_said_in_words(nights: httpx.Client, path: str, status: int, words: str) -> None:

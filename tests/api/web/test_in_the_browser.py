@@ -186,13 +186,15 @@ def test_every_page_is_small_fits_the_narrowest_phone_and_satisfies_axe(
 
 
 def test_the_long_page_of_operations_fits_the_narrowest_phone(visit: Visits) -> None:
-    reader = visit(viewport={"width": 320, "height": 640})
+    reader = visit()
+    reader.page.set_viewport_size({"width": 320, "height": 640})
     reader.go("/docs")
     assert reader.overflow() <= 0
 
 
 def test_the_dark_is_dark_and_light_is_light(visit: Visits) -> None:
-    reader = visit(color_scheme="dark")
+    reader = visit()
+    reader.page.emulate_media(color_scheme="dark")
     reader.go("/")
 
     def levels() -> list[int]:
