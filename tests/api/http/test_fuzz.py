@@ -1,0 +1,83 @@
+"""A sample of what `benchmarks.fuzz` sends: whatever a document holds, the answer is a plan or a problem that names a field."""
+
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from api.app import Gpuplan
+from api.http.describe import ESTIMATE_EXAMPLE, EXPLICIT_EXAMPLE, JOB_EXAMPLE
+from api.http.service import create_service
+from benchmarks.fuzz import Route, faults_of
+from benchmarks.fuzz_bodies import body
+from benchmarks.http_client import Answer
+
+SEED, PER_ROUTE = 11, 40
+JOBS = [JOB_EXAMPLE, EXPLICIT_EXAMPLE, yaml.safe_load(Path("examples/mixtral-8x7b.yaml").read_text())]
+ROUTES = [
+    Route(path="/v1/plans", real=JOBS),
+    Route(path="/v1/estimates", real=[ESTIMATE_EXAMPLE]),
+    Route(path="/v1/why", real=[{"job": JOB_EXAMPLE, "not": "H100"}]),
+    Route(path="/v1/keys", real=[{"name": "ci", "scope": "plan", "expires": "90d"}]),
+]
+
+
+def found(answer: httpx.Response, route: Route) -> str | None:
+    return faults_of(route, Answer(status=answer.status_code, headers=dict(answer.headers), body=answer.content))
+
+
+@pytest.fixture(scope="module")
+def fuzzed(gpuplan: Gpuplan, served: Callable[[Any], AbstractContextManager[httpx.Client]]) -> Any:
+    with served(create_service(gpuplan)) as client:
+        yield client
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.path)
+def test_a_spoilt_document_is_answered_or_refused_in_full(fuzzed: httpx.Client, route: Route) -> None:
+    for number in range(PER_ROUTE):
+        sent = body(SEED, number, route.real)
+        answer = fuzzed.post(route.path, content=sent.content, headers={"Content-Type": sent.content_type})
+        assert found(answer, route) is None, f"body {number} of seed {SEED}"
+
+
+def test_the_same_seed_makes_the_same_bodies_and_another_makes_others() -> None:
+    made = [[body(seed, number, JOBS) for number in range(50)] for seed in (1, 1, 2)]
+    assert made[0] == made[1]
+    assert made[0] != made[2]
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+        max_leaves=12,
+    )
+)
+@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+def test_any_tree_at_all_is_refused_with_a_problem(fuzzed: httpx.Client, tree: Any) -> None:
+    answer = fuzzed.post("/v1/plans", content=json.dumps(tree), headers={"Content-Type": "application/json"})
+    assert found(answer, ROUTES[0]) is None
+    assert answer.status_code in {400, 422}
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "text", "said"),
+    [
+        (500, "application/problem+json", "{}", "500"),
+        (200, "application/json", "Traceback", "inside"),
+        (404, "text/html", "", "text/html"),
+        (422, "application/problem+json", '{"status": 422, "detail": "x"}', "no pointer"),
+        (422, "application/problem+json", '{"status": 422, "detail": "x", "errors": [{"pointer": "x"}]}', "none"),
+        (400, "application/problem+json", '{"status": 400, "detail": " "}', "little"),
+    ],
+)
+def test_what_should_not_be_is_found(status: int, kind: str, text: str, said: str) -> None:
+    fault = faults_of(ROUTES[0], Answer(status=status, headers={"content-type": kind}, body=text.encode()))
+    assert said in (fault or "")
