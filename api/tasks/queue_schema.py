@@ -29,6 +29,7 @@ JOBS = sa.table(
     sa.column("queue_name", sa.Text),
     sa.column("status", sa.Text),
     sa.column("args", sa.JSON),
+    sa.column("scheduled_at", sa.DateTime(timezone=True)),
     schema=SCHEMA,
 )
 WORKERS = sa.table("procrastinate_workers", sa.column("last_heartbeat", sa.DateTime(timezone=True)), schema=SCHEMA)

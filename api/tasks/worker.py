@@ -14,6 +14,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wai
 
 from api.tasks.app import tasks_of
 from api.tasks.names import KEEPING, QUEUES
+from api.tasks.queue import ALIVE_SECONDS
 from api.tasks.queue_schema import SCHEMA, upgrade_queue
 from catalog.errors import StoreFailure, UnusableInput
 
@@ -110,12 +111,17 @@ async def _work_until(
                     queues=queues,
                     concurrency=concurrency,
                     wait=wait,
-                    update_heartbeat_interval=stalled_seconds / BEATS_UNTIL_STALLED,
+                    update_heartbeat_interval=beat_seconds(stalled_seconds),
                     stalled_worker_timeout=stalled_seconds,
                     shutdown_graceful_timeout=grace_seconds,
                     delete_jobs="successful",
                     install_signal_handlers=False,
                 )
+
+
+def beat_seconds(stalled_seconds: float) -> float:
+    """How often a worker tells that it lives: three times before it is taken for dead, or for none by the service."""
+    return min(stalled_seconds, ALIVE_SECONDS) / BEATS_UNTIL_STALLED
 
 
 async def _take_tasks(app: App, stop: asyncio.Event, **options: object) -> None:

@@ -17,10 +17,10 @@ from api.runs.shown import ANSWERS_AT
 from api.tasks.app import rescue_cron, tasks_of
 from api.tasks.keeping import give_tasks
 from api.tasks.names import NIGHTLY
-from api.tasks.queue import Queue, job, queue_depth
+from api.tasks.queue import ALIVE_SECONDS, Queue, job, queue_depth
 from api.tasks.queue_schema import drop_queue, migration_names, missing, require_queue, upgrade_queue
 from api.tasks.running import MOST_ATTEMPTS, execute_queued
-from api.tasks.worker import check_cron, check_queues
+from api.tasks.worker import beat_seconds, check_cron, check_queues
 from catalog.errors import StoreFailure, UnusableInput
 from catalog.runs import Run
 from tests.api.clouds_for_tests import aws
@@ -201,6 +201,11 @@ def test_a_schedule_and_queues_that_are_known_are_taken() -> None:
 @pytest.mark.parametrize(("stalled", "every"), [(1, 1), (4, 1), (12, 4), (30, 10), (3600, 10)])
 def test_dead_workers_are_looked_for_as_often_as_they_are_to_be_found(stalled: float, every: int) -> None:
     assert rescue_cron(stalled) == f"* * * * * */{every}"
+
+
+@pytest.mark.parametrize(("stalled", "every"), [(3, 1), (30, 10), (3600, 20)])
+def test_a_worker_that_may_be_silent_for_long_is_still_known_to_live(stalled: float, every: float) -> None:
+    assert beat_seconds(stalled) == every < ALIVE_SECONDS
 
 
 def test_a_refresh_is_begun_at_its_hour_and_not_while_another_goes_on(opened: Opens) -> None:

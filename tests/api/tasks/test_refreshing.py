@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from api.app import Gpuplan
 from api.runs.queued import NoWorker
+from api.tasks.queue import queue_depth
 from catalog.errors import ProviderFailure, StoreFailure, UnusableInput
 from catalog.refresh_lock import RefreshRunning
 from catalog.snapshot import Snapshot
@@ -54,6 +55,8 @@ def test_it_writes_what_one_process_writes(opened: Opens) -> None:
     }
     assert report["watches"]["checked"] == 0
     assert (parts_left(shared), shared.run(begun["id"])["status"]) == (0, "done")
+    assert tasks(shared) == ["gpuplan.refresh.write"]  # would have ended it when time is up: nobody has to be at it now
+    assert queue_depth(shared.store)["refreshes"] == {"todo": 0, "doing": 0, "failed": 0}
 
 
 def test_a_region_that_fails_keeps_its_last_rows_marked_stale(opened: Opens) -> None:
