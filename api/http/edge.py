@@ -1,5 +1,6 @@
 """The outermost layer of the service: a request id for every answer, and no traceback for any client."""
 
+import asyncio
 import ipaddress
 import logging
 import re
@@ -24,6 +25,9 @@ log = logging.getLogger("gpuplan.http")
 #: Asked every few seconds: their answers are worth a line only where they are bad.
 _PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 
+#: Until another process has taken over.
+_RETRY_ELSEWHERE_SECONDS = "1"
+
 #: What may be echoed into a header and a log line; anything else gets a fresh id.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:=+/-]{1,128}")
 
@@ -31,7 +35,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._:=+/-]{1,128}")
 class Edge:
     """ASGI middleware: echoes or makes `X-Request-ID`, logs and counts each request, answers 500 for what nobody foresaw.
 
-    While `stopping` says so, each answer asks its client to connect anew, which a balancer then does elsewhere.
+    A request that the end of the process cuts off is told so (503) rather than failed. While `stopping` says so, each answer asks its client to connect anew, which a balancer then does elsewhere.
     """
 
     def __init__(self, app: ASGIApp, stopping: Callable[[], bool] = lambda: False) -> None:
@@ -66,6 +70,13 @@ class Edge:
         IN_FLIGHT.inc()
         try:
             await self.app(inside, receive, send_with_id)
+        except asyncio.CancelledError:
+            # The server waits for it no longer (GPUPLAN_FINISH_SECONDS).
+            if status or not self.stopping():
+                raise
+            detail = "gpuplan stops and could not finish this request in time; ask again, with the same Idempotency-Key"
+            away = Refused(503, detail, headers={"Retry-After": _RETRY_ELSEWHERE_SECONDS})
+            await problem(away, request_id)(scope, receive, send_with_id)
         except Exception:
             log.exception("request %s: %s %s failed", request_id, scope["method"], scope["path"])
             if status:

@@ -53,6 +53,7 @@ async def work(
     check_queues(queues)
     check_cron(refresh_cron)
     upgrade_queue(gpuplan.store)
+    log.info("the worker takes tasks: %s; %d at once", ", ".join(queues), concurrency)
     with _told_to_stop() as stop:
         await _work_until(
             stop,
@@ -64,6 +65,7 @@ async def work(
             grace_seconds=grace_seconds,
             wait=wait,
         )
+    log.info("the worker has stopped")
 
 
 @contextlib.contextmanager
