@@ -5,6 +5,7 @@ import io
 import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from api.http.service import create_service
 from api.settings import Environment
 from tests.api.conftest import serving
 from tests.docs.pages import ROOT, Block, Command, commands
+from tests.docs.stand_ins import put_into
 
 #: Where the pages say that the service is; here it listens on a port of its own.
 SERVICE = "http://127.0.0.1:8080"
@@ -63,7 +65,9 @@ class Shell:
                 self.patch.delenv(name)
         self.patch.setenv("GPUPLAN_DATABASE_URL", self.make_store(self.folder))
         self.patch.setenv("COLUMNS", "120")
-        self.patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        put_into(self.folder / "bin", ROOT)
+        programs = (str(Path(sys.executable).parent), str(self.folder / "bin"), os.environ["PATH"])
+        self.patch.setenv("PATH", os.pathsep.join(programs))
 
     def run(self, block: Block) -> None:
         """The commands of a block; what they print is held against what the page shows."""
@@ -123,6 +127,8 @@ class Shell:
         if words[1] in LASTING:
             options_of(words[1:])
             return 0, ""
+        if words[1] == "doctor":  # the usual port may be somebody's on this machine
+            words = [*words, "--port", str(free_port())]
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = main(words[1:])
@@ -131,9 +137,12 @@ class Shell:
         return code, out.getvalue() + err.getvalue()
 
     def _assign(self, text: str) -> None:
-        for word in shlex.split(os.path.expandvars(text)):
-            name, _, value = word.partition("=")
-            self.patch.setenv(name, value)
+        """As the shell does it, for the commands that follow."""
+        done = subprocess.run(["bash", "-ec", f"export {text}; env -0"], capture_output=True, text=True, check=True)
+        for each in done.stdout.split("\0"):
+            name, _, value = each.partition("=")
+            if name and name not in {"_", "SHLVL", "PWD", "OLDPWD"} and os.environ.get(name) != value:
+                self.patch.setenv(name, value)
 
     def _here(self, text: str) -> str:
         """With ids of this run in place of those of the page, and the service where it is here."""
@@ -151,6 +160,13 @@ class Shell:
             client = self.opened.enter_context(serving(create_service(gpuplan)))
             self.url = str(client.base_url).rstrip("/")
             self.patch.setenv("GPUPLAN_URL", self.url)
+
+
+def free_port() -> int:
+    """One that nobody listens on right now."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+    return port
 
 
 def figureless(text: str) -> str:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import Block, blocks, commands
+from tests.docs.pages import ROOT, Block, blocks, commands
 from tests.docs.shell import Shell, options_of
+from tests.docs.stand_ins import write
 
 PAGE = """
 <!-- not run: needs a cluster -->
@@ -58,6 +59,21 @@ def test_what_a_page_says_wrongly_is_told_with_the_place(make_shell: Callable[[]
 def test_options_that_a_command_has_not_are_told_without_running_it(command: str) -> None:
     with pytest.raises(Exception, match=r"prot|requires an argument|no command"):
         options_of(command.split())
+
+
+def test_a_variable_is_what_the_shell_makes_of_it(make_shell: Callable[[], Shell]) -> None:
+    shell = make_shell()
+    shell.run(
+        block("$ export SECRET=$(openssl rand -base64 32) PLACE=us-east-1\n$ echo $PLACE ${#SECRET}\nus-east-1 44\n")
+    )
+
+
+def test_stand_ins_do_what_the_programs_do(make_shell: Callable[[], Shell], tmp_path: Path) -> None:
+    shell = make_shell()
+    for name in ("curl", "openssl"):
+        write(tmp_path / "bin", ROOT, name)
+    shell.run(block("$ bin/openssl rand -hex 4 | wc -c\n9\n"))
+    shell.run(block("$ bin/curl -s http://127.0.0.1:8080/v1/plans -H 'Content-Type: text/plain' -d x\n{...415...\n"))
 
 
 def test_ids_of_a_page_stand_for_those_of_this_run(make_shell: Callable[[], Shell]) -> None:
