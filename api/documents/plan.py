@@ -5,7 +5,7 @@ the verification to say which of them are wrong.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from api.documents.job import parse_job
 from api.settings import SettingsFile, as_assumed
 from catalog.document_fields import read_as
-from catalog.errors import UnusableInput
+from catalog.errors import Fault, UnusableInput
 from catalog.quantities import shown
 from planner.estimate.learned import NOTHING, Correction, Learned, Shift
 from planner.settings import PlannerSettings
@@ -34,6 +34,10 @@ def parse_answer(document: Mapping[str, Any]) -> Claim:
     settings that nobody could have asked for.
     """
     part, body = _body(document)
+    if infinite := [*_not_finite(body, (part,))]:
+        raise UnusableInput(
+            *(Fault(at, "is no number that can be; every figure of a plan is finite") for at in infinite)
+        )
     release = body.get("version")
     for name in COMMON:
         if name not in body:
@@ -71,6 +75,18 @@ def _body(document: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         message = f"{shown(body)} is not accepted; an answer that is {outcome} has a mapping here"
         raise UnusableInput.at(part, message=message)
     return part, body
+
+
+def _not_finite(value: object, at: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    """Where figures stand that JSON has no word for, and so no answer could repeat."""
+    if isinstance(value, float) and not math.isfinite(value):
+        yield at
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from _not_finite(each, (*at, key))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _not_finite(each, (*at, index))
 
 
 def _mapping(body: dict[str, Any], name: str, part: str) -> dict[str, Any]:

@@ -47,6 +47,15 @@ def test_a_spoilt_document_is_answered_or_refused_in_full(fuzzed: httpx.Client, 
         assert found(answer, route) is None, f"body {number} of seed {SEED}"
 
 
+@pytest.mark.parametrize("figure", ["Infinity", "-Infinity", "NaN", "1e999", "9" * 400])
+def test_a_claim_with_a_figure_that_cannot_be_is_refused_at_that_figure(fuzzed: httpx.Client, figure: str) -> None:
+    claimed = fuzzed.post("/v1/plans", json=JOB_EXAMPLE).json()
+    claimed["plan"]["phases"][0]["mfu"] = "HERE"
+    text = json.dumps(claimed).replace('"HERE"', figure)
+    answer = fuzzed.post("/v1/verify", content=text, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, [each["pointer"] for each in answer.json()["errors"]]) == (422, ["/plan/phases/0/mfu"])
+
+
 def test_the_same_seed_makes_the_same_bodies_and_another_makes_others() -> None:
     made = [[body(seed, number, JOBS) for number in range(50)] for seed in (1, 1, 2)]
     assert made[0] == made[1]
