@@ -67,7 +67,7 @@ class Issuer:
                 leeway=LEEWAY_SECONDS,
                 options={"require": ["exp", "iss", "aud", "sub"]},
             )
-        except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
+        except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError) as error:
             raise NotAccepted(f"{type(error).__name__}: {error}") from error
         return self._who(claims), float(claims["exp"])
 
@@ -87,6 +87,9 @@ class Issuer:
 
     def _key(self, kid: str) -> jwt.PyJWK:
         """The key of this id (the only one, for a token that names none); asks the issuer where it is not known."""
+        if (known := self._named(kid)) is not None and time.monotonic() - self._read_at < KEYS_LAST_SECONDS:
+            # Waits for nobody: tokens with made-up keys must not hold up the others while a slow issuer is asked.
+            return known
         with self._lock:
             now = time.monotonic()
             found = self._named(kid)
@@ -102,9 +105,10 @@ class Issuer:
             return found
 
     def _named(self, kid: str) -> jwt.PyJWK | None:
+        keys = self._keys
         if kid:
-            return self._keys.get(kid)
-        return next(iter(self._keys.values())) if len(self._keys) == 1 else None
+            return keys.get(kid)
+        return next(iter(keys.values())) if len(keys) == 1 else None
 
     def _read(self, now: float, *, needed: bool) -> None:
         """The issuer's keys as it shows them now. One that does not answer leaves those known in use."""

@@ -1,6 +1,7 @@
 """Every route asks who is there: nobody, an unknown, expired or revoked key gets one answer, too small a scope another."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import httpx
@@ -16,7 +17,7 @@ from api.settings import Environment
 from api.slack.settings import SlackSettings
 from catalog.errors import UnusableInput
 from tests.api.conftest import serving
-from tests.api.http.guarded import Guarded, guarded
+from tests.api.http.guarded import Guarded, guarded, limited
 
 #: Routes that anybody may ask, and why: liveness and readiness are asked by machines without keys, files of the page
 #: hold nothing of a team, and without a form there is no way in. Slack signs what it sends.
@@ -32,6 +33,7 @@ OPEN = {
 NOBODY = (None, "unknown", "malformed", "expired", "revoked", "of another secret", "a b", "gpk_" + "x" * 9_000)
 
 
+@cache
 def routes() -> list[Any]:
     """Every route of the service by method, path and scope (None: open)."""
     slack = SlackSettings(signing_secret="s" * 32, bot_token="xoxb-1", client_id="1.2", client_secret="s" * 32)
@@ -162,10 +164,10 @@ def test_the_document_says_the_scope_of_each_operation(service: Guarded) -> None
         assert ({"401", "403", "429"} <= set(operation["responses"])) is bool(scope)
 
 
-def test_figures_need_a_key_unless_they_are_open(service: Guarded, tmp_path: Any) -> None:
+def test_figures_need_a_key_unless_they_are_open(service: Guarded) -> None:
     assert service.ask("GET", "/metrics").status_code == 401
     assert service.ask("GET", "/metrics", "read").status_code == 200
-    with guarded(tmp_path, metrics_open=True) as opened:
+    with limited(service, metrics_open=True) as opened:
         assert opened.ask("GET", "/metrics").status_code == 200
         assert opened.ask("GET", "/v1/offers").status_code == 401
 

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import json
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -186,3 +187,17 @@ def test_settings_that_cannot_be_used_are_refused_by_name(
     assert named in {fault.field for fault in refused.value.faults}
     assert "with blanks with" not in str(refused.value)
     assert "pw@" not in str(refused.value)
+
+
+def test_a_known_key_waits_for_nobody_who_makes_the_service_ask_a_slow_issuer(
+    issuer: Issuer, door: oidc.Issuer
+) -> None:
+    token = issuer.token()
+    assert door.identity(token)[0].id == "oidc:ada"
+    # Somebody with a token whose key nobody knows has the issuer asked, which takes its time.
+    with door._lock:
+        found: list[Any] = []
+        thread = threading.Thread(target=lambda: found.append(door.identity(token)), daemon=True)
+        thread.start()
+        thread.join(10)
+        assert found
