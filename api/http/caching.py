@@ -10,6 +10,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
+from api.csv_cells import plain_rows
 from api.http.problems import Refused
 
 JSON = "application/json"
@@ -66,7 +67,7 @@ def to_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\r\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(plain_rows(rows))
     return text.getvalue().encode()
 
 

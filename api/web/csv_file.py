@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi.responses import StreamingResponse
 
+from api.csv_cells import plain_rows
 from api.web.pages import HEADERS
 
 _ROWS_PER_CHUNK = 1_000
@@ -22,7 +23,7 @@ def _chunks(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterat
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\r\n")
     writer.writeheader()
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(plain_rows(rows), 1):
         writer.writerow(row)
         if number % _ROWS_PER_CHUNK == 0:
             yield text.getvalue().encode()

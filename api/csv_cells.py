@@ -1,0 +1,20 @@
+"""Cells of CSV that no spreadsheet takes for a formula: names come from price lists and inventories that others write."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+#: What spreadsheets begin a formula with, also behind a tab or a line's end.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NUMBER = re.compile(r"[-+]?[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?%?")
+
+
+def plain_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The rows, with an apostrophe before texts that would be formulas; numbers stay what they are."""
+    for row in rows:
+        risky = [name for name, cell in row.items() if _is_formula(cell)]
+        yield {**row, **{name: f"'{row[name]}" for name in risky}} if risky else row
+
+
+def _is_formula(cell: object) -> bool:
+    return isinstance(cell, str) and cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell)
