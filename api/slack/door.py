@@ -132,7 +132,7 @@ def _payload(body: bytes, content_type: str) -> dict[str, Any]:
         else:
             form = {name: values[0] for name, values in parse_qs(text).items()}
             found = json.loads(form["payload"]) if "payload" in form else form
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Refused(400, "the body is neither a form nor JSON, as Slack sends them") from None
     if not isinstance(found, dict):
         raise Refused(400, "the body holds no object, and all that Slack sends does")

@@ -99,7 +99,14 @@ def test_a_body_without_end_is_refused(acme: Acme) -> None:
 
 @pytest.mark.parametrize(
     ("content_type", "body"),
-    [("application/json", b"{"), ("application/json", b"[]"), (FORM["Content-Type"], b"payload=%7B")],
+    [
+        ("application/json", b"{"),
+        ("application/json", b"[]"),
+        ("application/json", b"[" * 200_000),
+        (FORM["Content-Type"], b"payload=%7B"),
+        (FORM["Content-Type"], b"payload=" + b"[" * 200_000),
+    ],
+    ids=["broken", "no object", "deep", "broken form", "deep form"],
 )
 def test_what_is_signed_and_is_no_request_is_refused(acme: Acme, content_type: str, body: bytes) -> None:
     answer = acme.service.post("/slack/events", content=body, headers=signed(body) | {"Content-Type": content_type})
