@@ -91,7 +91,11 @@ class ForecastDocument(Document):
     held_until: Annotated[datetime, Reads(moment, {"type": "string", "format": "date-time"})] | None = None
     jobs_wait: Annotated[bool, YesNo] = False
     scenarios: dict[str, Annotated[float, quantity(share_or_none, "probability", "30%")]] | None = None
-    jobs: Annotated[tuple[ForecastJobDocument, ...], BeforeValidator(lambda value: listed(value, most=MAX_JOBS))]
+    jobs: Annotated[
+        tuple[ForecastJobDocument, ...],
+        BeforeValidator(lambda value: listed(value, most=MAX_JOBS)),
+        Field(json_schema_extra={"minItems": 1}),
+    ]
 
 
 def parse_forecast(document: dict[str, Any], *, now: datetime) -> Forecast:

@@ -40,6 +40,12 @@ Release = Annotated[
 ]
 
 
+def _jobs_listed(value: object) -> object:
+    if isinstance(value, list) and not value:
+        raise ValueError("is empty; list at least one job")
+    return listed(value, most=MOST_JOBS)
+
+
 class PortfolioJobDocument(JobDocument):
     """A job of a portfolio: a job document, and when it may start, how much it matters and what it is worth."""
 
@@ -60,9 +66,7 @@ class PortfolioDocument(Document):
     slot: Annotated[float, quantity(hours, "hours as a number, or 30m, 1h", "1h", 1)] | None = None
     budget_usd: Annotated[float, quantity(usd, "US dollars over all jobs", 250_000, "$250k")] | None = None
     quotas: Annotated[tuple[QuotaDocument, ...], BeforeValidator(lambda value: listed(value, most=MOST_QUOTAS))] = ()
-    jobs: Annotated[
-        tuple[dict[str, Any], ...], BeforeValidator(lambda value: listed(value, most=MOST_JOBS)), Field(min_length=1)
-    ]
+    jobs: Annotated[tuple[dict[str, Any], ...], BeforeValidator(_jobs_listed), Field(json_schema_extra={"minItems": 1})]
 
 
 def parse_portfolio(document: dict[str, Any], *, now: datetime, quotas: tuple[QuotaDocument, ...] = ()) -> Portfolio:

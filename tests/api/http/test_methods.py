@@ -114,3 +114,8 @@ def test_an_id_with_a_nul_is_not_found_on_postgresql_either(postgresql_url: str)
             assert answer.json()["errors"][0]["in"] == "path", path
         for query in ("offers?snapshot=a%00b", "prices?instance_type=a%00b", "offers?region=a%00b", "audit?who=a%00b"):
             assert client.get(f"/v1/{query}").status_code < 500, query
+
+
+def test_a_portfolio_of_no_jobs_is_told_what_to_list(client: httpx.Client) -> None:
+    answer = client.post("/v1/portfolios", json={"jobs": []})
+    assert answer.json()["errors"] == [{"pointer": "/jobs", "in": "body", "detail": "is empty; list at least one job"}]
