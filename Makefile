@@ -84,7 +84,7 @@ bench-service: $(DEV_STAMP)  ## the service: HTTP load, what access and telemetr
 	$(BIN)/python -m benchmarks.fuzz
 
 docs: $(DEV_STAMP)  ## build the documentation into build-output/docs
-	$(BIN)/mkdocs build --quiet --strict --site-dir build-output/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir build-output/docs
 
 audit: $(DEV_STAMP)  ## look the locked dependencies up among known vulnerabilities
 	$(BIN)/pip-audit --require-hashes --disable-pip -r requirements.txt
