@@ -1,6 +1,5 @@
 """A question at the desk: may they ask, is it understood, is there room; then it is kept, and only then acknowledged."""
 
-import re
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from api.documents.watch import DEFAULT_PERCENT
 from api.identity.who import MEANING, Scope
+from api.plan_ids import SAVED
 from api.slack.blocks import Message, message
 from api.slack.commands import COMMANDS, LAST, Question
 from api.slack.show_plan import CHEAPER, EXPORT, FASTER, SHARE, WATCH
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 #: More answers than this that wait for one workspace mean that Slack, or somebody, is stuck.
 MOST_WAITING = 50
-_PLAN = re.compile(r"(?:plan|none)-[0-9a-f]{20}")
 _LONGEST_ID = 64
 
 
@@ -91,7 +90,7 @@ def read_click(action: Mapping[str, Any], user_name: str) -> Question:
     name = str(action.get("action_id") or "")
     value = str(action.get("value") or (action.get("selected_option") or {}).get("value") or "")
     to, _, plan_id = value.rpartition(":")
-    if not _PLAN.fullmatch(plan_id) or name not in _CLICKS or bool(to) != (name == EXPORT):
+    if not SAVED.fullmatch(plan_id) or name not in _CLICKS or bool(to) != (name == EXPORT):
         raise UnusableInput.at(message="that button is not one that gpuplan knows; ask again with /gpuplan plan")
     beside: dict[str, dict[str, Any]] = {
         SHARE: {"by": user_name or "somebody"},
