@@ -43,6 +43,8 @@ def worker(
     configure_logs(log_format=telemetry.log_format, level=telemetry.log_level)
     # Two lines per task, every ten seconds for those that keep the queue in order, are for whoever looks for a fault.
     logging.getLogger("procrastinate").setLevel(logging.WARNING)
+    # It speaks at each of its own attempts; that the database is gone is said once per attempt of the worker.
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     keep_small()
     gpuplan.warm_up()
     asyncio.run(

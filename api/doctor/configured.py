@@ -46,6 +46,20 @@ def sources(environment: Environment) -> list[Finding]:
     return [ok("sources", said)]
 
 
+def schedule(environment: Environment) -> list[Finding]:
+    """When workers begin a refresh. Raises `UnusableInput` at GPUPLAN_REFRESH_CRON for what is no schedule."""
+    from api.tasks.worker import check_cron
+
+    cron = environment.refresh_cron
+    check_cron(cron)
+    if cron is None:
+        return [ok("schedule", "workers begin no refresh by themselves (GPUPLAN_REFRESH_CRON is not set)")]
+    if not (environment.database_url or "").startswith("postgresql"):
+        advice = "run gpuplan refresh by cron or a timer (docs/nightly.md), or use PostgreSQL and gpuplan worker"
+        return [warning("schedule", "GPUPLAN_REFRESH_CRON is for workers, which need PostgreSQL", advice)]
+    return [ok("schedule", f"a worker begins a refresh at {cron!r} (UTC)")]
+
+
 def telemetry() -> list[Finding]:
     """Logs, drain and traces. Raises `UnusableInput` at each variable that cannot be used."""
     found = telemetry_settings()

@@ -22,6 +22,7 @@ def examine(environment: Environment, *, online: bool, host: str, port: int) -> 
         ("room", lambda: machine.room(url)),
         ("settings", lambda: configured.files(environment)),
         ("sources", lambda: configured.sources(environment)),
+        ("schedule", lambda: configured.schedule(environment)),
         ("credentials", clouds.credentials),
         ("access", configured.access),
         ("slack", configured.slack),

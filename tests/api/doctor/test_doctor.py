@@ -95,6 +95,7 @@ def test_examining_makes_and_writes_nothing(doctor: Doctor, tmp_path: Path) -> N
         ({"GPUPLAN_ADMIN_KEY": "hunter2"}, "access", "GPUPLAN_ADMIN_KEY"),
         ({"GPUPLAN_OIDC_ISSUER": "https://id.example"}, "access", "GPUPLAN_OIDC_AUDIENCE"),
         ({"GPUPLAN_SLACK_SIGNING_SECRET": "hunter2"}, "slack", "GPUPLAN_SLACK_"),
+        ({"GPUPLAN_REFRESH_CRON": "61 * * * *"}, "schedule", "GPUPLAN_REFRESH_CRON"),
     ],
 )
 def test_what_is_wrong_is_named_without_its_secrets(
@@ -189,3 +190,8 @@ def test_a_cloud_that_is_away_and_a_wrong_clock_are_told(
     assert code == 3
     assert "does not answer" in found["price server of aws"]["found"]
     assert "off by -120.0 minutes" in found["price server of azure"]["found"]
+
+
+def test_a_schedule_that_no_worker_can_keep_is_said(doctor: Doctor) -> None:
+    _, found, _ = doctor(GPUPLAN_REFRESH_CRON="17 3 * * *")
+    assert (found["schedule"]["status"], "gpuplan refresh" in found["schedule"]["advice"]) == ("warning", True)
