@@ -33,6 +33,8 @@ class Asker:
     user_id: str
     channel_id: str
     enterprise_id: str = ""
+    home_team_id: str = ""
+    """The workspace of whoever asks, where Slack tells it: another one in a channel that several share."""
     response_url: str = field(repr=False, default="")
 
 
@@ -57,9 +59,10 @@ def accept(
     Raises `StoreFailure`.
     """
     store = gpuplan.store.slack
-    workspace = store.workspace(asker.team_id, asker.enterprise_id)
+    judged = asker.home_team_id or asker.team_id
+    workspace = store.workspace(judged, asker.enterprise_id)
     if workspace is None:
-        return _refused(UnusableInput.at(message=_unknown(asker)))
+        return _refused(UnusableInput.at(message=_unknown(judged or asker.enterprise_id)))
     try:
         question = read()
         _refuse_scope(question.scope, scopes_of(workspace))
@@ -139,12 +142,9 @@ def _refuse_scope(needed: Scope, granted: frozenset[Scope]) -> None:
         )
 
 
-def _unknown(asker: Asker) -> str:
-    known = asker.team_id or asker.enterprise_id
-    return (
-        f"this workspace ({known[:_LONGEST_ID]}) may not ask gpuplan; whoever runs it can allow it: "
-        f"gpuplan slack allow {known[:_LONGEST_ID]} --scope plan"
-    )
+def _unknown(workspace_id: str) -> str:
+    known = workspace_id[:_LONGEST_ID]
+    return f"this workspace ({known}) may not ask gpuplan; whoever runs it can allow it: gpuplan slack allow {known} --scope plan"
 
 
 def _refused(error: UnusableInput) -> Accepted:

@@ -70,7 +70,7 @@ class Listeners:
 
     async def command(self, ack: AsyncAck, body: dict[str, Any], context: AsyncBoltContext) -> None:
         """`/gpuplan ...`: refused or promised in the acknowledgement itself, which only its author sees."""
-        asker = _asker(context)
+        asker = _asker(context, body)
         try:
             found = await self._accepted(asker, lambda: read_command(str(body.get("text") or "")))
         except (StoreFailure, TimeoutError) as error:
@@ -88,7 +88,7 @@ class Listeners:
 
     async def click(self, ack: AsyncAck, body: dict[str, Any], context: AsyncBoltContext) -> None:
         """A button or the menu below a plan. What is wrong with it is told as an answer."""
-        asker, user = _asker(context), body.get("user") or {}
+        asker, user = _asker(context, body), body.get("user") or {}
         [action, *_] = body.get("actions") or [{}]
         name = str(user.get("username") or user.get("name") or "")
         found = await self._accepted(asker, lambda: read_click(action, name))
@@ -102,7 +102,7 @@ class Listeners:
     async def submitted(self, ack: AsyncAck, body: dict[str, Any], context: AsyncBoltContext) -> None:
         """The form: refused at its fields, or closed, and answered where it was asked for."""
         view = body.get("view") or {}
-        asker = _from_form(_asker(context), metadata_of(view))
+        asker = _from_form(_asker(context, body), metadata_of(view))
         try:
             found = await self._accepted(asker, lambda: read_form(view), announce=True)
         except (StoreFailure, TimeoutError) as error:
@@ -147,8 +147,11 @@ class Listeners:
                 await teller.answer(_to(asker), note(said))
 
 
-def _asker(context: AsyncBoltContext) -> Asker:
+def _asker(context: AsyncBoltContext, body: Mapping[str, Any]) -> Asker:
+    """Who asks. A click in a channel that workspaces share may be that of a member of another one."""
+    user = body.get("user")
     return Asker(
+        home_team_id=str(user.get("team_id") or "") if isinstance(user, dict) else "",
         team_id=context.team_id or "",
         enterprise_id=context.enterprise_id or "",
         user_id=context.user_id or "",

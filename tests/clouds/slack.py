@@ -118,8 +118,8 @@ class Slack:
         }
         return urlencode(fields | more).encode()
 
-    def click(self, message: Seen, action: str, *, choice: str = "", value: str = "") -> bytes:
-        """The body of a click on a button of a message, or of a choice in its menu."""
+    def click(self, message: Seen, action: str, *, choice: str = "", value: str = "", home: str = TEAM) -> bytes:
+        """The body of a click on a button of a message, or of a choice in its menu, by a member of `home`."""
         element = message.buttons[action]
         chosen: dict[str, Any] = {"type": element["type"], "action_id": action, "block_id": "b"}
         if choice:
@@ -129,7 +129,7 @@ class Slack:
             chosen["value"] = value or element["value"]
         payload = {
             "type": "block_actions",
-            "user": {"id": USER, "username": "ann", "team_id": TEAM},
+            "user": {"id": USER, "username": "ann", "team_id": home},
             "team": {"id": TEAM, "domain": "acme"},
             "channel": {"id": CHANNEL, "name": "ml"},
             "response_url": self.response_url(),

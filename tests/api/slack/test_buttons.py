@@ -45,6 +45,12 @@ def test_cheaper_says_so_where_nothing_is(acme: Acme, told: Seen) -> None:
     assert "Nothing is cheaper at any deadline" in acme.clicks(told, "cheaper").text
 
 
+def test_a_click_from_another_workspace_in_a_shared_channel_counts_as_that_workspace(acme: Acme, told: Seen) -> None:
+    refused = acme.clicks(told, "faster", home="T0OTHER")
+    assert "this workspace (T0OTHER) may not ask gpuplan" in refused.text
+    assert not refused.buttons
+
+
 def test_share_shows_the_plan_to_everybody_and_who_shared_it(acme: Acme, told: Seen) -> None:
     shared = acme.clicks(told, "share")
     assert (shared.channel, shared.only_for) == (CHANNEL, None)
