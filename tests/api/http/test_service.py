@@ -178,7 +178,7 @@ def test_what_is_not_there_is_a_problem(client: httpx.Client) -> None:
     problem(client.get("/nowhere"), 404)
     allowed = client.delete("/v1/offers")
     problem(allowed, 405)
-    assert allowed.headers["allow"] == "GET"
+    assert allowed.headers["allow"] == "GET, HEAD"
 
 
 def test_pages_fit_together_to_the_whole_listing(client: httpx.Client) -> None:
