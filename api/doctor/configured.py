@@ -6,6 +6,7 @@ from api.doctor.finding import Finding, ok, warning
 from api.own_machines import owned_machines
 from api.settings import Environment, planner_settings, settings_file
 from api.telemetry.settings import telemetry_settings
+from catalog.errors import UnusableInput
 
 
 def files(environment: Environment) -> list[Finding]:
@@ -27,6 +28,18 @@ def files(environment: Environment) -> list[Finding]:
             ok("own machines", f"{_there(environment.inventory)} reads well: {len(machines)} kinds of machine")
         )
     return found
+
+
+def named_by_channels(environment: Environment) -> frozenset[str]:
+    """The variables, and those of files, that channels take their addresses and secrets from. Whatever is wrong with
+    the file is a finding of its own.
+    """
+    try:
+        channels = settings_file(environment.settings).channels
+    except UnusableInput:
+        return frozenset()
+    names = {name for each in channels for name in (each.url_from, each.secret_from) if name is not None}
+    return frozenset(names | {f"{name}_FILE" for name in names})
 
 
 def _there(path: Path) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 from api.doctor import clouds, configured, machine, stored
 from api.doctor.finding import Finding, looked_at
+from api.doctor.variables import variables
 from api.settings import Environment
 from api.telemetry.settings import USUAL_STALE_AFTER_HOURS, telemetry_settings
 from catalog.errors import UnusableInput
@@ -20,6 +21,7 @@ def examine(environment: Environment, *, online: bool, host: str, port: int) -> 
         ("solver", machine.solver),
         ("database", lambda: stored.database(url, stale_after_hours=_limit())),
         ("room", lambda: machine.room(url)),
+        ("variables", lambda: variables(besides=configured.named_by_channels(environment))),
         ("settings", lambda: configured.files(environment)),
         ("sources", lambda: configured.sources(environment)),
         ("schedule", lambda: configured.schedule(environment)),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from api.doctor import machine
+from api.doctor.variables import known
 from catalog.store import Store
 from tests.clouds.aws import ADVISOR_PATH, AwsCloud
 from tests.clouds.aws_catalogue import aws_catalogue, smaller
@@ -195,3 +197,28 @@ def test_a_cloud_that_is_away_and_a_wrong_clock_are_told(
 def test_a_schedule_that_no_worker_can_keep_is_said(doctor: Doctor) -> None:
     _, found, _ = doctor(GPUPLAN_REFRESH_CRON="17 3 * * *")
     assert (found["schedule"]["status"], "gpuplan refresh" in found["schedule"]["advice"]) == ("warning", True)
+
+
+def test_a_misspelt_variable_is_named_with_the_one_that_was_meant(doctor: Doctor) -> None:
+    code, found, _ = doctor(GPUPLAN_DATABSE_URL="sqlite:///secret.db")
+    assert code == 0
+    assert found["variables"]["status"] == "warning"
+    assert "GPUPLAN_DATABSE_URL" in found["variables"]["found"]
+    assert "GPUPLAN_DATABASE_URL" in found["variables"]["advice"]
+    assert "secret.db" not in json.dumps(found["variables"])
+
+
+def test_every_variable_that_the_docs_name_is_known() -> None:
+    docs = Path(__file__).parents[3] / "docs"
+    named = {page: set(re.findall(r"\bGPUPLAN_[A-Z_]*[A-Z]\b", page.read_text())) for page in docs.rglob("*.md")}
+    handed_to_jobs = named.pop(docs / "exports.md")
+    settings = set().union(*named.values()) - handed_to_jobs
+    assert len(settings) > 40
+    assert settings - known() == set()
+
+
+def test_variables_that_channels_name_are_read(doctor: Doctor, tmp_path: Path) -> None:
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("channels: [{name: team, kind: slack, url_from: GPUPLAN_TEAM_WEBHOOK}]")
+    variables = {"GPUPLAN_SETTINGS": str(settings), "GPUPLAN_TEAM_WEBHOOK": "https://hooks.slack.com/services/x"}
+    assert doctor(**variables)[1]["variables"]["status"] == "ok"
