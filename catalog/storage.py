@@ -5,7 +5,7 @@ the standard class. Prices are per GB (10^9 bytes) and month.
 """
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from catalog.data_tables import data_table
 from catalog.regions import nearest_with
@@ -39,7 +39,7 @@ OWN_DISKS = StorageRate(
 )
 
 
-@cache
+@lru_cache(maxsize=4096)
 def storage_usd_per_gb_month(provider: str, region: str) -> StorageRate:
     """The storage prices of a region; of the nearest region, or the provider's first, where it has none, and said.
 

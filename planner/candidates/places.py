@@ -13,6 +13,7 @@ from planner.answer import Choice
 from planner.candidates.carbon import kg_per_kwh
 from planner.candidates.screen import RegionCosts
 from planner.job import DataSource, TrainingJob
+from planner.kept import kept_per_snapshot
 from planner.origin import Origin
 
 Floats = NDArray[np.float64]
@@ -21,7 +22,7 @@ Floats = NDArray[np.float64]
 HOURS_PER_MONTH = 730.5
 
 
-@lru_cache(maxsize=256)
+@kept_per_snapshot(256)
 def region_costs(columns: Columns, data: DataSource, checkpoints_gb: float) -> RegionCosts:
     """Egress and storage of every region of the snapshot for this data and this much checkpoint.
 
@@ -68,7 +69,7 @@ def _egress(columns: Columns, data: DataSource) -> Floats:
     return np.array([usd[rate] for rate in rates])
 
 
-@lru_cache(maxsize=64)
+@kept_per_snapshot(64)
 def _egress_rates(columns: Columns, provider: str, region: str) -> tuple[EgressRate, ...]:
     return tuple(egress_tiers(provider, region, *place) for place in columns.regions)
 

@@ -4,7 +4,6 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from catalog.price_kinds import price_kinds
 from catalog.regions import regions
 from planner.candidates.shapes import Shapes
 from planner.job import REQUIREMENTS, Constraints, TrainingJob
+from planner.kept import kept_per_snapshot
 
 Bits = NDArray[np.uint16]
 
@@ -33,7 +33,7 @@ class Broken:
     by_kind: Bits
 
 
-@lru_cache(maxsize=64)
+@kept_per_snapshot(64)
 def broken(
     columns: Columns, shapes: Shapes, constraints: Constraints, *, own: bool = False, paid: bool = False
 ) -> Broken:
@@ -117,7 +117,7 @@ def _matches(name: str, globs: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name.lower(), glob.lower()) for glob in globs)
 
 
-@lru_cache(maxsize=64)
+@kept_per_snapshot(64)
 def refuse_what_matches_nothing(markets: tuple[Columns, ...], constraints: Constraints) -> None:
     """Raise `UnusableInput` for globs that match nothing in any market, the user's own included, and unknown geographies."""
     faults = []

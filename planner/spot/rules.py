@@ -9,7 +9,7 @@ rule, in which spot that comes up is not taken either before the line is passed.
 """
 
 from abc import ABC, abstractmethod
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +28,7 @@ _WAITING = -1
 _TOLERANCE = 1e-9
 
 
-@cache
+@lru_cache(maxsize=64)
 def _hours_and_speeds(terms: SpotTerms) -> tuple[Floats, Floats]:
     """Changeover hours from place to place, and speeds, on-demand last."""
     places = range(len(terms.places) + 1)

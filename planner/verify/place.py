@@ -1,7 +1,7 @@
 """What a place adds: data brought there, data and checkpoints kept there, and the carbon of its grid."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 from catalog.accelerators import accelerators
 from catalog.carbon import carbon
@@ -36,7 +36,7 @@ class PlaceCost:
     storage_per_hour: float
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _rates(place: Place) -> tuple[float, float]:
     found = storage_usd_per_gb_month(*place)
     return found.block_usd_per_gb_month, found.object_usd_per_gb_month
