@@ -5,11 +5,12 @@ The file never holds a secret: it names environment variables, which are read wh
 
 import ipaddress
 import re
-from typing import Literal
+from typing import Annotated, Literal
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from api.public_addresses import is_public, literal_address
 from catalog.document_fields import Document
 
 #: What secrets of the Standard Webhooks scheme begin with.
@@ -19,11 +20,11 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _LONGEST_URL = 2_000
 
 
-def checked_url(text: str, *, query: bool) -> str:
-    """An address that messages may go to; with `query`, it may have one.
+def checked_url(text: str, *, query: bool, private: bool) -> str:
+    """An address that messages may go to; with `query`, it may have one; if `private`, it may be of this network.
 
     Raises `ValueError`, which never repeats the address, for anything but https (or http to this machine itself),
-    for a user or password in it, and for what is no address.
+    for a user or password in it, and for what is no address. Where a name leads is looked at when it is connected to.
     """
     accepted = "write https://host/path, or http:// for this machine itself"
     try:
@@ -48,6 +49,9 @@ def checked_url(text: str, *, query: bool) -> str:
             "has a query (?), where secrets travel; put the whole address into an environment variable "
             "and name that in url_from"
         )
+    address = literal_address(parts.hostname)
+    if not private and (_is_this_machine(parts) or (address is not None and not is_public(address))):
+        raise ValueError("leads to this machine or its network; write private: true beside it if that is meant")
     return text
 
 
@@ -72,6 +76,9 @@ class ChannelDocument(Document):
 
     name: str
     kind: Literal["slack", "webhook"]
+    #: Whether it may be this machine or one of its network, which is refused otherwise. Stands before the address,
+    #: which is looked at by it.
+    private: Annotated[bool, Field(strict=True)] = False
     url: str | None = None
     url_from: str | None = None
     secret_from: str | None = None
@@ -85,8 +92,9 @@ class ChannelDocument(Document):
 
     @field_validator("url")
     @classmethod
-    def _an_address(cls, url: str | None) -> str | None:
-        return None if url is None else checked_url(url, query=False)
+    def _an_address(cls, url: str | None, info: ValidationInfo) -> str | None:
+        # `private` that is no yes or no is a fault of its own, and the address then none.
+        return None if url is None else checked_url(url, query=False, private=info.data.get("private", True))
 
     @field_validator("url_from", "secret_from")
     @classmethod

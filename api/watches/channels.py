@@ -19,12 +19,14 @@ class Receiver:
     """Where messages of one channel go.
 
     `secret` is never shown, nor is `url` if it came from the environment; `secrets` is what to mask in any text.
+    `private`: it may be this machine or one of its network.
     """
 
     name: str
     kind: str
     url: str = field(repr=False)
     url_is_secret: bool
+    private: bool = False
     secret: str = field(repr=False, default="")
 
     @property
@@ -57,12 +59,17 @@ def receiver(channel: ChannelDocument) -> Receiver:
     if url is None:
         url = _value(channel, "url_from")
         try:
-            checked_url(url, query=True)
+            checked_url(url, query=True, private=channel.private)
         except ValueError as error:
             raise _unusable(channel, "url_from", f"the address in it {error}") from None
     secret = "" if channel.secret_from is None else _secret(channel)
     return Receiver(
-        name=channel.name, kind=channel.kind, url=url, url_is_secret=channel.url_from is not None, secret=secret
+        name=channel.name,
+        kind=channel.kind,
+        url=url,
+        url_is_secret=channel.url_from is not None,
+        private=channel.private,
+        secret=secret,
     )
 
 

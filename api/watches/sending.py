@@ -1,7 +1,7 @@
 """One message to one receiver: signed, tried again while the failure may pass, and never shown with a secret.
 
-Nothing is followed and nothing is believed but a status of the 2xx: redirects are refused, and every attempt
-ends within its time, whatever the receiver does.
+Nothing is followed and nothing is believed but a status of the 2xx: redirects are refused, so are names that lead into
+the network of this machine, and every attempt ends within its time, whatever the receiver does.
 """
 
 import asyncio
@@ -20,6 +20,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, sto
 from api.render.text import plain
 from api.version import gpuplan_version
 from api.watches.channels import Receiver
+from api.watches.reaching import PRIVATE, NotPublic, Reaching
 from api.watches.slack import slack_message
 from providers.said import said
 
@@ -83,8 +84,8 @@ logging.getLogger("httpx").addFilter(_Quiet())
 
 
 def web_client(patience: Patience) -> httpx.AsyncClient:
-    """A client that follows nothing and waits for nobody longer than one attempt may take."""
-    return httpx.AsyncClient(timeout=patience.attempt_seconds, follow_redirects=False)
+    """A client that follows nothing, goes where it may, and waits for nobody longer than one attempt may take."""
+    return httpx.AsyncClient(timeout=patience.attempt_seconds, follow_redirects=False, transport=Reaching())
 
 
 async def send(
@@ -122,10 +123,17 @@ async def _once(client: httpx.AsyncClient, to: Receiver, message_id: str, body: 
     try:
         async with asyncio.timeout(patience.attempt_seconds):
             asked = client.stream(
-                "POST", to.url, content=body.encode(), headers=headers | _signature(to, message_id, body)
+                "POST",
+                to.url,
+                content=body.encode(),
+                headers=headers | _signature(to, message_id, body),
+                extensions={PRIVATE: to.private},
             )
             async with asked as response:
                 heard = "" if response.is_success else await _beginning(response)
+    except NotPublic as error:
+        # Whoever mends the name or the settings finds the message still waiting.
+        raise _Later(str(error)) from None
     except (TimeoutError, httpx.TimeoutException):
         raise _Again(f"no answer within {patience.attempt_seconds:g} s") from None
     except httpx.TransportError as error:

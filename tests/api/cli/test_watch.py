@@ -37,15 +37,19 @@ def database_url(tmp_path: Path) -> str:
 def watch(run: Run, receiver: CloudServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run `gpuplan watch ...` with a channel of each kind."""
     settings = tmp_path / "settings.yaml"
-    channels = [
-        {"name": "ops", "kind": "webhook", "url": f"{receiver.url}/hook", "secret_from": "OPS_SECRET"},
-        {"name": "team", "kind": "slack", "url_from": "TEAM_SLACK"},
-    ]
+    ops = {"name": "ops", "kind": "webhook", "url": f"{receiver.url}/hook", "secret_from": "OPS_SECRET"}
+    channels = [ops | {"private": True}, {"name": "team", "kind": "slack", "url_from": "TEAM_SLACK", "private": True}]
     settings.write_text(json.dumps({"channels": channels}))
     monkeypatch.setenv("OPS_SECRET", "whsec_" + base64.b64encode(b"k" * 24).decode())
     monkeypatch.setenv("TEAM_SLACK", f"{receiver.url}/slack")
     monkeypatch.setenv("GPUPLAN_SETTINGS", str(settings))
     return lambda *arguments: run("watch", *arguments)
+
+
+@pytest.fixture
+def job(job: dict[str, Any]) -> dict[str, Any]:
+    """From now on, whenever that is: what is watched runs by the clock."""
+    return {name: value for name, value in job.items() if name != "start"}
 
 
 def test_a_watch_is_added_listed_shown_and_removed(watch: Run, job_file: Write, job: dict[str, Any]) -> None:

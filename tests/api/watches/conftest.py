@@ -116,10 +116,8 @@ def nights(inbox: Inbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     monkeypatch.setenv("OPS_SECRET", SECRET)
     monkeypatch.setenv("TEAM_SLACK", f"{inbox.server.url}/slack")
     settings = tmp_path / "settings.yaml"
-    channels = [
-        {"name": "ops", "kind": "webhook", "url": f"{inbox.server.url}/hook", "secret_from": "OPS_SECRET"},
-        {"name": "team", "kind": "slack", "url_from": "TEAM_SLACK"},
-    ]
+    ops = {"name": "ops", "kind": "webhook", "url": f"{inbox.server.url}/hook", "secret_from": "OPS_SECRET"}
+    channels = [ops | {"private": True}, {"name": "team", "kind": "slack", "url_from": "TEAM_SLACK", "private": True}]
     settings.write_text(json.dumps({"channels": channels}))
     url = f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}"
     gpuplan = Gpuplan(Environment(database_url=url, settings=settings))

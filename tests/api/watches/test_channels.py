@@ -13,7 +13,7 @@ from catalog.errors import UnusableInput
 GOOD = "whsec_" + base64.b64encode(b"k" * 32).decode()
 
 
-def channel(**given: str) -> ChannelDocument:
+def channel(**given: object) -> ChannelDocument:
     return ChannelDocument(**{"name": "ops", "kind": "webhook"} | given)  # type: ignore[arg-type]
 
 
@@ -45,6 +45,11 @@ def refused(tmp_path: Path, text: str) -> str:
         ("{name: a, kind: webhook, url: https://h/x, secret_from: whsec_TOKEN}", "is a secret itself"),
         ("{name: a, kind: webhook, url: https://h/x, secret_from: 'a b'}", "is no name of an environment variable"),
         ("{name: a, kind: webhook, url: https://h/x, secret: TOKEN}", "did you mean secret_from"),
+        ("{name: a, kind: webhook, url: https://h/x, secret_from: B, private: 1}", "channels[0].private"),
+        (
+            "{name: a, kind: webhook, url: 'https://10.0.0.1/x', secret_from: B}",
+            "channels[0].url: leads to this machine",
+        ),
         ("{name: 'a b', kind: slack, url_from: A}", "channels[0].name: is no name of a channel"),
         ("{name: a, kind: slack, url_from: A}, {name: a, kind: slack, url_from: B}", "a: named more than once"),
     ],
@@ -59,7 +64,42 @@ def test_a_channel_that_cannot_work_is_refused_by_field_and_shows_no_secret(
 
 @pytest.mark.parametrize("url", ["https://h/x", "http://127.0.0.1:8000/x", "http://[::1]/x", "http://localhost/x"])
 def test_https_is_taken_anywhere_and_plain_http_on_this_machine_alone(url: str) -> None:
-    assert checked_url(url, query=False) == url
+    assert checked_url(url, query=False, private=True) == url
+
+
+THIS_NETWORK = (
+    "http://127.0.0.1/x",
+    "http://localhost/x",
+    "http://[::1]/x",
+    "https://10.1.2.3/x",
+    "https://169.254.169.254/x",
+    "https://100.100.100.200/x",
+    "https://168.63.129.16/x",
+    "https://0/x",
+    "https://2130706433/x",
+    "https://0x7f000001/x",
+    "https://0177.0.0.1/x",
+    "https://127.1/x",
+    "https://[::]/x",
+    "https://[::ffff:10.0.0.1]/x",
+    "https://[64:ff9b::a9fe:a9fe]/x",
+    "https://[2002:7f00:1::]/x",
+    "https://[fd00:ec2::254]/x",
+    "https://[fe80::1]/x",
+    "https://[ff02::1]/x",
+)
+
+
+@pytest.mark.parametrize("url", THIS_NETWORK)
+def test_an_address_of_this_network_is_refused_in_any_notation_unless_it_is_meant(url: str) -> None:
+    with pytest.raises(ValueError, match="write private: true"):
+        checked_url(url, query=False, private=False)
+    assert checked_url(url, query=False, private=True) == url
+
+
+@pytest.mark.parametrize("url", ["https://192.0.0.9/x", "https://8.8.8.8/x", "https://[64:ff9b::808:808]/x"])
+def test_an_address_of_the_internet_needs_no_word_more(url: str) -> None:
+    assert checked_url(url, query=False, private=False) == url
 
 
 @pytest.mark.parametrize(
@@ -89,7 +129,12 @@ def test_a_malformed_secret_is_refused_by_the_name_of_its_variable(
 
 @pytest.mark.parametrize(
     ("url", "said"),
-    [("http://h/TOKEN", "plain http"), ("https://u:TOKEN@h/", "user or password"), ("TOKEN", "no address")],
+    [
+        ("http://h/TOKEN", "plain http"),
+        ("https://u:TOKEN@h/", "user or password"),
+        ("TOKEN", "no address"),
+        ("https://127.0.0.1/TOKEN", "private: true"),
+    ],
 )
 def test_an_address_from_the_environment_is_held_to_the_same(
     monkeypatch: pytest.MonkeyPatch, url: str, said: str
