@@ -15,21 +15,24 @@ Model
 The arrays have already found the cheapest feasible column by enumeration; this model, handed to
 another piece of software, must agree, and its bound is what the plan quotes.
 
-How it is solved: one configuration is all that runs, so x_k = 0 for every k that is over a limit by itself. With these
-fixed, t_k <= D and c_k <= B for all that is left, every convex combination of columns keeps the limits too, and the
-polytope of the linear relaxation has the columns themselves as its vertices: its optimum is that of the integers, found
-without branching in a fifth of the time. The bound is that of weak duality from the solver's multipliers u (choose_one)
-and w <= 0 (limits), which holds for any of them: u + sum_i w_i + sum_k min(0, c_k - u - sum_i w_i a_ik).
+How it is solved: one configuration is all that runs, so x_k = 0 for every k that is over a limit by itself: such columns
+are left out of what the solver is given. Of all that is left t_k <= D and c_k <= B, every convex combination of columns
+keeps the limits too, and the polytope of the linear relaxation has the columns themselves as its vertices: its optimum
+is that of the integers, found without branching in a fifth of the time. The bound is that of weak duality from the
+solver's multipliers u (choose_one) and w <= 0 (limits), which holds for any of them:
+u + sum_i w_i + sum_k min(0, c_k - u - sum_i w_i a_ik).
 
 Where time or carbon is what should be least, v_k (hours or kg) stands for c_k in the objective, and a second solve
 settles what is left open: the least cost with sum_k v_k x_k <= v*, the optimum of the first (row `objective`).
 """
 
 import math
+import threading
 import time
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
+from typing import Any, override
 
 import numpy as np
 import pulp
@@ -43,13 +46,6 @@ Rows = dict[str, tuple[Floats, float]]
 
 #: Each row is divided by its right-hand side, so HiGHS' feasibility tolerance (1e-7 absolute) is relative.
 FEASIBILITY_TOLERANCE = 1e-9
-
-#: A column above a limit stands above it by at least this share in the model, so that no tolerance lets it
-#: through: HiGHS takes rows of integer columns as met within its mip_feasibility_tolerance of 1e-6, whatever the above.
-CLEARLY_ABOVE = 1e-5
-
-#: A column this many times over a limit is out like one further over, and HiGHS refuses coefficients of 1e15.
-MOST_TIMES_OVER = 1e6
 
 #: The bound comes back as a float: this much of a micro-dollar is rounding, not proof.
 BOUND_TOLERANCE_MICROS = 1e-2
@@ -131,17 +127,14 @@ def _rows(cost_usd: Floats, hours: Floats, deadline_hours: float | None, budget_
 def _solved(objective: Floats, rows: Rows) -> Certificate | None:
     """The column of least objective (whole millionths) within the rows, its figures in the objective's own unit."""
     began = time.perf_counter()
-    model = formulate(objective, rows)
-    # One thread, set nowhere else: HiGHS keeps its thread count per OS thread.
-    solver = pulp.HiGHS(
-        mip=False, msg=False, threads=1, timeLimit=seconds_left(), primal_feasibility_tolerance=FEASIBILITY_TOLERANCE
-    )
-    stats = model.problem.solve(solver)
-    go_on()
-    if stats.status == pulp.LpSolveStatus.Infeasible:
+    open_ = np.flatnonzero(_within(len(objective), rows))
+    if not len(open_):
         return None
+    model = formulate(objective[open_], {name: (values[open_], limit) for name, (values, limit) in rows.items()})
+    stats = model.problem.solve(_KeptHighs(seconds_left()))
+    go_on()
     if stats.status != pulp.LpSolveStatus.Optimal or stats.objective is None:
-        raise NotProvenError(f"HiGHS ended with status {stats.status.name} on a model of {len(objective)} columns")
+        raise NotProvenError(f"HiGHS ended with status {stats.status.name} on a model of {len(open_)} columns")
     values = [variable.varValue or 0.0 for variable in model.x]
     chosen = int(np.argmax(values))
     if values[chosen] < 1.0 - FEASIBILITY_TOLERANCE:
@@ -149,7 +142,7 @@ def _solved(objective: Floats, rows: Rows) -> Certificate | None:
     least = float(stats.objective)
     bound = min(_whole_micros(_dual_bound(model)), least)
     return Certificate(
-        chosen=chosen,
+        chosen=int(open_[chosen]),
         objective_usd=least,
         bound_usd=bound,
         gap=(least - bound) / max(abs(least), 1e-9),
@@ -159,12 +152,45 @@ def _solved(objective: Floats, rows: Rows) -> Certificate | None:
     )
 
 
+class _KeptHighs(pulp.HiGHS):
+    """HiGHS with one solver object per thread for all these models: to make one takes as long as to solve one of them."""
+
+    _of_thread = threading.local()
+
+    def __init__(self, seconds: float | None) -> None:
+        """With what one solve may take; None is any time."""
+        # One thread, set nowhere else: HiGHS keeps its thread count per OS thread. A model of a few rows is solved
+        # sooner than presolved.
+        super().__init__(msg=False, threads=1, primal_feasibility_tolerance=FEASIBILITY_TOLERANCE, presolve="off")
+        self._seconds = math.inf if seconds is None else seconds
+
+    @override
+    def createAndConfigureSolver(self, lp: pulp.LpProblem) -> None:
+        """The solver object of this thread without a model, its options as they were."""
+        kept: Any = getattr(self._of_thread, "highs", None)
+        if kept is None:
+            super().createAndConfigureSolver(lp)
+            self._of_thread.highs = kept = lp.solverModel
+        kept.clearModel()
+        # Its clock runs on from one solve to the next, and the limit is held against it.
+        kept.setOptionValue("time_limit", kept.getRunTime() + self._seconds)
+        lp.solverModel = kept
+
+
+def _within(count: int, rows: Rows) -> NDArray[np.bool_]:
+    """The columns that no limit fixes at 0, by exact comparison: a deadline copied from an answer is closer than any tolerance."""
+    within = np.ones(count, np.bool_)
+    for values, limit in rows.values():
+        within &= values <= limit
+    return within
+
+
 def _dual_bound(model: "Model") -> float:
     """What no column within the limits undercuts, by the solver's multipliers of the rows."""
     prices = [float(row.pi or 0.0) for row in model.rows]
     one, limits = prices[0], np.minimum(0.0, prices[1:])
     reduced = model.objective - one - limits @ model.shares
-    return one + float(limits.sum()) + float(np.minimum(0.0, reduced[model.open_]).sum())
+    return one + float(limits.sum()) + float(np.minimum(0.0, reduced).sum())
 
 
 def _whole_micros(bound_usd: float) -> float:
@@ -174,9 +200,9 @@ def _whole_micros(bound_usd: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Model:
-    """The model of the module's docstring: `x` and `objective` in the order of the columns, `rows` with choose_one first.
+    """The model of the module's docstring, relaxed: `x` and `objective` in the order of the columns, `rows` with choose_one first.
 
-    `shares` are the coefficients of the limits, one row each; `open_` marks columns that no limit fixes at 0.
+    `shares` are the coefficients of the limits, one row each.
     """
 
     problem: pulp.LpProblem
@@ -184,37 +210,28 @@ class Model:
     rows: list[pulp.LpConstraint]
     objective: Floats
     shares: Floats
-    open_: NDArray[np.bool_]
 
 
 def formulate(objective: Floats, rows: Rows) -> Model:
-    """The model with every row named."""
+    """The relaxed model of columns that keep every limit by themselves, with every row named.
+
+    A limit's row is divided by it, so that HiGHS' absolute tolerance is relative. Shares of the limit are at most 1 by
+    exact comparison, and stay so whatever the division rounds.
+    """
     problem = pulp.LpProblem("cheapest_configuration", pulp.LpMinimize)
     width, count = len(str(len(objective))), len(objective)
-    shares = np.array([_scaled(values, limit) for values, limit in rows.values()]).reshape(len(rows), count)
-    open_ = (shares <= 1.0).all(axis=0)
-    most = open_.astype(np.int64).tolist()
-    x = [problem.add_variable(f"x_{k:0{width}d}", 0, most[k], "Integer") for k in range(count)]
+    shares = np.array([np.minimum(values / limit, 1.0) for values, limit in rows.values()]).reshape(len(rows), count)
+    x = [problem.add_variable(f"x_{k:0{width}d}", 0) for k in range(count)]
     problem.setObjective(_total(x, objective.tolist()))
     named = [problem.addConstraint(_total(x, [1.0] * count) == 1, "choose_one")]
     for name, each in zip(rows, shares.tolist(), strict=True):
         named.append(problem.addConstraint(_total(x, each) <= 1, name))
-    return Model(problem=problem, x=x, rows=named, objective=objective, shares=shares, open_=open_)
+    return Model(problem=problem, x=x, rows=named, objective=objective, shares=shares)
 
 
 def _total(x: list[pulp.LpVariable], coefficients: list[float]) -> pulp.LpAffineExpression:
     """sum_k a_k x_k by PuLP's bulk builder, several times faster than a sum of products."""
     return pulp.lpSum_vars_coefs(zip(x, coefficients, strict=True))
-
-
-def _scaled(values: Floats, limit: float) -> Floats:
-    """Each column's share of a limit: the row's coefficients, its right-hand side being 1.
-
-    Shares are kept on the side of 1 on which exact comparison puts them: a deadline copied from an answer is a
-    time rounded to a few digits, closer to the time itself than the solver's tolerance and perhaps below it.
-    """
-    shares = np.minimum(values / limit, MOST_TIMES_OVER)
-    return np.where(values <= limit, np.minimum(shares, 1.0), np.maximum(shares, 1.0 + CLEARLY_ABOVE))
 
 
 @cache

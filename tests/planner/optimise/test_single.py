@@ -1,5 +1,7 @@
 """The choice of one configuration: the relaxation's proof against plain enumeration."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -39,3 +41,18 @@ def test_of_equal_times_the_cheaper_is_chosen_and_its_bound_is_of_time() -> None
 @pytest.mark.parametrize("short_by", [1e-12, 3e-10, 1e-7])
 def test_a_limit_below_every_column_leaves_none(short_by: float) -> None:
     assert choose_one(np.array([1.0, 2.0]), np.array([10.0, 20.0]), deadline_hours=10.0 * (1 - short_by)) is None
+
+
+def test_threads_that_solve_at_the_same_time_and_again_do_not_share_a_model() -> None:
+    draw = np.random.default_rng(7)
+    models = [(np.sort(draw.integers(1, 10**9, size))[::-1] / 1e6, np.arange(1.0, size + 1)) for size in range(2, 60)]
+
+    def proven(model: tuple[np.ndarray, np.ndarray]) -> float:
+        cost, hours = model
+        found = choose_one(cost, hours, deadline_hours=len(cost) / 2)
+        assert found is not None
+        return found.objective_usd
+
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(proven, models * 3))
+    assert found == [float(cost[len(cost) // 2 - 1]) for cost, _ in models] * 3
