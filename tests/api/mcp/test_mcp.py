@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -127,8 +128,9 @@ def test_prices_over_time_are_told(agent: Agent) -> None:
 
 
 def test_a_job_under_way_is_advised(agent: Agent, job: dict[str, Any]) -> None:
+    began = (datetime.now(UTC) - timedelta(hours=9)).isoformat()
     on = {"instance_type": "p4d.24xlarge", "nodes": 1, "region": "us-east-1"}
-    answer = agent.answer("replan", job=job, running={"on": on, "done": "40%"}, since=job["start"])
+    answer = agent.answer("replan", job=job | {"start": began}, running={"on": on, "done": "40%"}, since=began)
     assert answer["outcome"] == "replanned"
 
 
