@@ -1,6 +1,6 @@
 """Every (offer, node count) worth evaluating, with its hours and its bill: one array element each."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -17,7 +17,6 @@ from planner.cost.bill import LONGEST_RUN_HOURS, RUN_ARRAYS, Bill, Run, TakeOver
 from planner.job import TrainingJob
 from planner.question import Question
 
-Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -28,7 +27,8 @@ class Configurations:
 
     `market` indexes the markets, `place` the arranged offers of that market, `row` its estimates.
     `broken` are the bits of requirements that a configuration does not meet (time and money apart). `carbon_kg` is nan
-    where power or grid is unknown.
+    where power or grid is unknown. What is bought in a configuration is the element `which` of `bought`, which tables have
+    in common, since few of those that are made of one another ask for it.
     """
 
     market: Ints
@@ -40,6 +40,8 @@ class Configurations:
     checkpoint_hours: Floats
     carbon_kg: Floats
     bill: Bill
+    bought: Run
+    which: Ints
 
     def __len__(self) -> int:
         """How many configurations there are."""
@@ -54,23 +56,38 @@ class Configurations:
         if which.dtype == np.bool_ and which.all():
             return self
         bill_ = Bill(**{name: getattr(self.bill, name)[which] for name in _BILL_ARRAYS})
-        return Configurations(bill=bill_, **{name: getattr(self, name)[which] for name in _OWN_ARRAYS})
+        own = {name: getattr(self, name)[which] for name in _OWN_ARRAYS}
+        return Configurations(bill=bill_, bought=self.bought, **own)
+
+    def run(self) -> Run:
+        """What is bought, one element per configuration."""
+        whole = len(self.which) == len(self.bought) and bool((self.which == np.arange(len(self.which))).all())
+        return self.bought if whole else self.bought.take(self.which)
 
 
 def joined(parts: list[Configurations]) -> Configurations:
     """Configurations of several markets, one after the other."""
-    return parts[0] if len(parts) == 1 else _mapped(parts, np.concatenate)
+    if len(parts) == 1:
+        return parts[0]
+    bills = {name: np.concatenate([getattr(part.bill, name) for part in parts]) for name in _BILL_ARRAYS}
+    own = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _OWN_ARRAYS}
+    before = np.cumsum([0, *(len(part.bought) for part in parts)])
+    own["which"] = np.concatenate([part.which + first for part, first in zip(parts, before, strict=False)])
+    return Configurations(bill=Bill(**bills), bought=_one_run([part.bought for part in parts]), **own)
 
 
-def _mapped(parts: list[Configurations], how: Callable[[list[Array]], Array]) -> Configurations:
-    """One table from several by the same operation on every array."""
-    bills = {name: how([getattr(part.bill, name) for part in parts]) for name in _BILL_ARRAYS}
-    own = {name: how([getattr(part, name) for part in parts]) for name in _OWN_ARRAYS}
-    return Configurations(bill=Bill(**bills), **own)
+def _one_run(runs: list[Run]) -> Run:
+    """What is bought in several tables, one after the other; a job is under way in all of them or in none."""
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(run, name) for run in runs]) for name in RUN_ARRAYS}
+    takeovers = [run.takeover for run in runs if run.takeover is not None]
+    if not takeovers:
+        return Run(**arrays)
+    over = {each.name: np.concatenate([getattr(ahead, each.name) for ahead in takeovers]) for each in fields(TakeOver)}
+    return Run(**arrays, takeover=TakeOver(**over))
 
 
 _BILL_ARRAYS = tuple(each.name for each in fields(Bill))
-_OWN_ARRAYS = tuple(each.name for each in fields(Configurations) if each.name != "bill")
+_OWN_ARRAYS = tuple(each.name for each in fields(Configurations) if each.name not in {"bill", "bought"})
 
 
 def configurations(
@@ -116,6 +133,8 @@ def of_a_share(
         checkpoint_hours=run.checkpoint_hours,
         carbon_kg=kg,
         bill=paid,
+        bought=run,
+        which=np.arange(len(pairs.place)),
     )
     delay = None if run.takeover is None else run.takeover.delay_hours
     if any(machine.windows for machine in market.owned):
@@ -135,20 +154,18 @@ def _size_bits(job: TrainingJob, nodes: Ints, devices: Ints) -> NDArray[np.uint1
 
 
 def run_of(question: Question, table: Configurations, ready: Sequence[Estimated], costs: Sequence[RegionCosts]) -> Run:
-    """What is bought in the configurations of a table, which are in order of their markets."""
+    """What is bought in the configurations of a table, which are in order of their markets.
+
+    Where a job is under way it is worked out again: a table may be held against machines left at other costs than its own.
+    """
+    if question.origin is None:
+        return table.run()
     parts = []
     for number in np.unique(table.market).tolist():
         mine = np.flatnonzero(table.market == number)
         pairs = Pairs(offer=mine, place=table.place[mine], nodes=table.nodes[mine], row=table.row[mine])
         parts.append(run_on(question, question.markets[number], pairs, ready[number], costs[number]))
-    arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in RUN_ARRAYS}
-    takeovers = [part.takeover for part in parts if part.takeover is not None]
-    if not takeovers:
-        return Run(**arrays)
-    over = {
-        each.name: np.concatenate([getattr(takeover, each.name) for takeover in takeovers]) for each in fields(TakeOver)
-    }
-    return Run(**arrays, takeover=TakeOver(**over))
+    return _one_run(parts)
 
 
 def before_work(found_run: Run, index: int, setup_hours: float) -> float:

@@ -43,6 +43,10 @@ class TakeOver:
     lead_usd: Floats
     delay_hours: Floats
 
+    def only(self, which: NDArray[np.int64]) -> "TakeOver":
+        """Some elements."""
+        return TakeOver(**{each.name: getattr(self, each.name)[which] for each in fields(TakeOver)})
+
     def take(self, which: NDArray[np.int64], first: NDArray[np.bool_]) -> "TakeOver":
         """Some elements; those that are not `first` of a plan take over from its earlier machines, at no cost of these."""
         return TakeOver(
@@ -80,10 +84,19 @@ class Run:
     longest_hours: Floats
     takeover: TakeOver | None = None
 
+    def __len__(self) -> int:
+        """How many configurations there are."""
+        return len(self.nodes)
+
+    def take(self, which: NDArray[np.int64]) -> "Run":
+        """What is bought in some of them."""
+        arrays = {name: getattr(self, name)[which] for name in RUN_ARRAYS}
+        return Run(**arrays, takeover=None if self.takeover is None else self.takeover.only(which))
+
     def setup_hours(self, settings: PlannerSettings) -> Floats:
         """Hours before the first step of work, per configuration."""
         spared = 0.0 if self.takeover is None else self.takeover.ready_hours
-        return np.asarray(settings.setup_hours - spared + np.zeros(len(self.nodes)))
+        return np.asarray(settings.setup_hours - spared + np.zeros(len(self)))
 
 
 #: The fields of a run that have one element per configuration.
@@ -155,9 +168,9 @@ def bill(run: Run, confidence: float, settings: PlannerSettings) -> Bill:
         fixed_hours = fixed_hours - taking_over.ready_hours
         longest_hours = longest_hours - taking_over.up_hours
     hours = fixed_hours + wall_hours
-    kept = fixed_hours + wall_hours * np.exp(_z(confidence) * sigma)
+    kept = fixed_hours + wall_hours * np.exp(z_score(confidence) * sigma)
     kept = np.where(hours > np.minimum(longest_hours, LONGEST_RUN_HOURS), np.inf, kept)
-    p95 = fixed_hours + wall_hours * np.exp(_z(P95) * sigma)
+    p95 = fixed_hours + wall_hours * np.exp(z_score(P95) * sigma)
     # Of the hours after set-up, waits take the same share whenever the run ends.
     waits = 1.0 + run.cluster_rate * settings.spot_wait_hours
     compute, power, storage = _running_costs(run, hours, fixed_hours + run_hours)
@@ -253,5 +266,6 @@ def deadline_probability(
 
 
 @lru_cache(maxsize=256)
-def _z(probability: float) -> float:
+def z_score(probability: float) -> float:
+    """The standard normal quantile of a probability."""
     return NormalDist().inv_cdf(probability)

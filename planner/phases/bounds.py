@@ -18,15 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalog.allowed_time import go_on
-from planner.phases.columns import STEPS
-from planner.phases.straight import Straight
+from planner.phases.straight import STEPS, Straight
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-#: Halvings of the price of an hour: as many as a float has bits.
-_HALVINGS = 52
+#: Multiples of the slope of the hull, and of the cost per hour of deadline, that are tried as prices of an hour.
+_AROUND_HULL, _AROUND_MEAN = 2.0 ** np.arange(-4, 5), 2.0 ** np.arange(-7, 3)
+#: Edges of the hull that are gone along at most: each is below the one before, and few are met.
+_MOST_EDGES = 52
 #: Triples bounded at once, but for those of one pair: some tens of MB.
 _TRIPLES_TOGETHER = 250_000
 
@@ -40,14 +41,20 @@ def hour_price(columns: Straight) -> float | None:
     usd = columns.fixed_usd + columns.slope_usd + columns.data_usd
     if hours.min() > deadline:
         return None
-    if hours[np.argmin(usd)] <= deadline:
+    # From the edge between the cheapest and the fastest down to the one that crosses the deadline: what lies farthest
+    # below an edge is a corner of the hull, and takes the place of the end on its side of the deadline.
+    late, in_time = int(usd.argmin()), int(hours.argmin())
+    if hours[late] <= deadline:
         return 0.0
-    low, high = 0.0, float((usd.max() - usd.min() + 1.0) / max(deadline - hours.min(), 1e-9 * deadline))
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        late = hours[np.argmin(usd + middle * hours)] > deadline
-        low, high = (middle, high) if late else (low, middle)
-    return high
+    price = 0.0
+    for _ in range(_MOST_EDGES):
+        price = float((usd[in_time] - usd[late]) / (hours[late] - hours[in_time]))
+        weighed = usd + price * hours
+        corner = int(weighed.argmin())
+        if not weighed[corner] < min(weighed[late], weighed[in_time]):
+            break
+        late, in_time = (corner, in_time) if hours[corner] > deadline else (late, corner)
+    return price
 
 
 def fast(columns: Straight) -> Flags:
@@ -57,32 +64,41 @@ def fast(columns: Straight) -> Flags:
     )
 
 
-def hour_prices(columns: Straight, mu: float, upper_usd: float) -> list[float]:
+def hour_prices(columns: Straight, mu: float, upper_usd: float) -> Floats:
     """Prices of an hour to try as multipliers: around the slope of the hull, and around the cost per hour of deadline."""
     if not np.isfinite(columns.deadline_hours):
-        return [0.0]
+        return np.zeros(1)
     per_hour = min(upper_usd, float(columns.slope_usd.max())) / columns.deadline_hours
-    around = [mu * 2.0**power for power in range(-4, 5)] + [per_hour * 2.0**power for power in range(-7, 3)]
-    return sorted({0.0, *around})
+    return np.concatenate(([0.0], mu * _AROUND_HULL, per_hour * _AROUND_MEAN))
 
 
-def worthwhile(columns: Straight, mu: float, upper_usd: float, *, phases: int) -> Flags:
-    """Columns that some plan of so many phases below `upper_usd` may use, by the price `mu` of an hour."""
-    start, whole = columns.fixed_usd + mu * columns.fixed_hours, columns.slope_usd + mu * columns.slope_hours
-    most = upper_usd + (mu * columns.deadline_hours if mu else 0.0)
+def worthwhile(columns: Straight, prices: Floats, upper_usd: float, *, phases: int) -> Flags:
+    """Columns that some plan of so many phases below `upper_usd` may use, by each of these prices of an hour."""
+    mu, data_usd = prices[:, None], columns.data_usd
+    start = columns.fixed_usd + mu * columns.fixed_hours
+    whole = columns.slope_usd + mu * columns.slope_hours
+    most = upper_usd + (mu * columns.deadline_hours if prices.any() else 0.0)
     quick = fast(columns)
     if not quick.any():
         return quick
     # Besides the column itself: a fast one, if it is slow, and the cheapest starts for the rest. The work is done at
     # its own rate or at that of another.
-    rest = (phases - 2) * start.min()
-    with_any = np.minimum(start.min() + whole, (start + whole).min())
-    with_fast = np.minimum(start[quick].min() + whole, (start + whole)[quick].min())
-    if phases > 2:
-        with_any = np.minimum(with_any, start.min() + whole.min())
-        with_fast = np.minimum(with_fast, start[quick].min() + whole.min())
-    least = start + columns.data_usd + np.where(quick, with_any, with_fast) + rest
-    return np.asarray((least < most) & (columns.most_steps > 0))
+    least, both = start.min(axis=1, keepdims=True), start + whole
+    with_any = np.minimum(least + whole, both.min(axis=1, keepdims=True))
+    if quick.all():
+        beside = with_any
+        if phases > 2:
+            beside = np.minimum(beside, least + whole.min(axis=1, keepdims=True))
+    else:
+        fastest = start[:, quick].min(axis=1, keepdims=True)
+        with_fast = np.minimum(fastest + whole, both[:, quick].min(axis=1, keepdims=True))
+        if phases > 2:
+            cheapest = whole.min(axis=1, keepdims=True)
+            with_any = np.minimum(with_any, least + cheapest)
+            with_fast = np.minimum(with_fast, fastest + cheapest)
+        beside = np.where(quick, with_any, with_fast)
+    below = start + data_usd + beside + (phases - 2) * least < most
+    return np.asarray(below.all(axis=0) & (columns.most_steps > 0))
 
 
 def pair_usd(columns: Straight, one: Ints, other: Ints) -> Floats:
@@ -172,10 +188,8 @@ def triples_below(columns: Straight, mu: float, upper_usd: float) -> tuple[Ints,
     for capped in np.flatnonzero(columns.caps < 1.0).tolist():
         rest = _beside(lines, capped)
         below = upper_usd - lines.fixed_usd[capped] - lines.slope_usd[capped] * lines.caps[capped]
-        prices = hour_prices(rest, mu, max(below, 0.0))
         kept = columns.kin == columns.kin[capped]
-        for price in prices:
-            kept &= worthwhile(rest, price, below, phases=2)
+        kept &= worthwhile(rest, hour_prices(rest, mu, max(below, 0.0)), below, phases=2)
         some = np.flatnonzero(kept)
         pairs = some[_pairs_below(rest.take(some), below)[0]]
         pairs = pairs[(pairs != capped).all(axis=1)]
@@ -213,13 +227,12 @@ def _beside(columns: Straight, capped: int) -> Straight:
     """The columns for the work and the time that one column at its cap leaves."""
     left = 1.0 - columns.caps[capped]
     spent = columns.fixed_hours[capped] + columns.slope_hours[capped] * columns.caps[capped]
-    return replace(
-        columns,
-        deadline_hours=columns.deadline_hours - spent,
-        slope_usd=columns.slope_usd * left,
-        slope_hours=columns.slope_hours * left,
-        most_steps=np.minimum(np.ceil(columns.most_steps / left).astype(np.int64), STEPS),
-    )
+    values, whole = columns.values.copy(), columns.whole.copy()
+    rest = Straight(values=values, whole=whole, deadline_hours=columns.deadline_hours - spent)
+    rest.slope_usd[:] *= left
+    rest.slope_hours[:] *= left
+    rest.most_steps[:] = np.minimum(np.ceil(columns.most_steps / left), STEPS)
+    return rest
 
 
 def triple_usd(columns: Straight, triples: Ints) -> Floats:

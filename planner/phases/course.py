@@ -16,9 +16,9 @@ from planner.candidates.gather import Candidates
 from planner.candidates.places import copied
 from planner.cost.bill import deadline_probability
 from planner.phase import phase
-from planner.phases.columns import STEPS
 from planner.phases.price import elapsed, phase_bill
 from planner.phases.search import Phased
+from planner.phases.straight import STEPS
 
 Floats = NDArray[np.float64]
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from catalog.free_time import elapsed_many
 from planner.cost.bill import Bill, bill, part
-from planner.phases.columns import STEPS, PhaseColumns, concave_below_sigma
+from planner.phases.columns import PhaseColumns, concave_below_sigma
 from planner.phases.moves import Moves
+from planner.phases.straight import STEPS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

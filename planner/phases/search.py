@@ -1,8 +1,9 @@
 """The cheapest plan of two or three phases, exactly: bounds leave few sequences of columns, and halving their shares.
 
-1. Straight lines under cost and time and the price of an hour at the deadline leave the columns that can matter at all.
+1. By straight lines under cost and time and the price of an hour at the deadline, most jobs have nothing to gain.
 2. A few promising pairs are priced first: a good plan makes every later bound sharp.
-3. All pairs, then all triples, whose bound lies below the best plan so far get their best shares.
+3. The lines at other prices of an hour leave the columns that can matter at all. All pairs, then all triples of these
+   whose bound lies below the best plan so far get their best shares.
 
 The order within a plan is fixed by rule: interruptible phases first, then the slowest; so it is cheap and slow before
 dear and fast, and what may be taken away is tried while there is time. Own machines with free windows are tried in
@@ -25,9 +26,11 @@ from numpy.typing import NDArray
 from planner.candidates.gather import Candidates
 from planner.optimise.phases import Lines
 from planner.phases.bounds import fast, hour_price, hour_prices, pairs_below, triples_below, worthwhile
-from planner.phases.columns import PhaseColumns, every_column, ranks
+from planner.phases.columns import PhaseColumns, columns_on, ranks
+from planner.phases.lines import Lined, every_line, windowed_machines
 from planner.phases.moves import Moves, moves
 from planner.phases.shares import Found, best_shares
+from planner.phases.straight import Straight
 from planner.phases.wider import MOST_AGAIN, brought_apart, that_move, wider
 
 Floats = NDArray[np.float64]
@@ -35,8 +38,6 @@ Ints = NDArray[np.int64]
 
 #: Columns of least Lagrangian cost among the fast and among all, from which the first pairs are made.
 _FIRST = 6
-#: Prices of an hour, those next to that at the deadline, that are tried again among columns of one kin.
-_MOST_TELLING = 5
 #: Sequences whose shares are looked for together, the most promising first.
 _TOGETHER = 256
 #: What rounding to whole micro-dollars may take from each phase, in USD.
@@ -82,18 +83,17 @@ def search_phases(found: Candidates, most_micros: float) -> Searched:
         most_micros = min(most_micros, np.floor(job.budget_usd * 1e6 * (1 + 1e-15)) + 1)
     if phases < 2 or len(found.shares) < 2:
         return NOTHING_TO_SEARCH
-    every = every_column(found)
-    lines = every.lines
-    mu = hour_price(lines)
-    if mu is None or not (fast(lines) & (every.most_steps > 0)).any():
+    every = every_line(found)
+    mu = hour_price(every.lines)
+    if mu is None:
         return NOTHING_TO_SEARCH
-    search = _Search(candidates=found, mu=mu, most_micros=most_micros)
-    # Most jobs end here: no column is worth a second phase, whatever that is.
-    if search.worthwhile(every, 2).any():
-        search.try_first(every)
-        search.try_all(every, 2)
-    for count in range(3, phases + 1):
-        search.try_all(every, count)
+    search = _Search(candidates=found, every=every, mu=mu, most_micros=most_micros)
+    # Most jobs end here.
+    if search.one_phase_is_best():
+        return NOTHING_TO_SEARCH
+    search.try_first()
+    for count in range(2, phases + 1):
+        search.try_all(count)
     left = search.open_lines(phases)
     search.try_left_out()
     return Searched(best=search.best, sequences=search.compared, not_again=search.not_again, open_=left)
@@ -104,6 +104,7 @@ class _Search:
     """The best plan so far, how many sequences were compared for it, and how many not again with offers left out."""
 
     candidates: Candidates
+    every: Lined
     mu: float
     most_micros: float
     best: Phased | None = None
@@ -118,60 +119,60 @@ class _Search:
         micros = self.most_micros if self.best is None else self.best.found.micros
         return micros / 1e6 + 3 * _ROUNDING
 
-    def try_first(self, every: PhaseColumns) -> None:
+    def one_phase_is_best(self) -> bool:
+        """Whether no second phase pays on any column, whatever it is, by the price of an hour at the deadline alone.
+
+        Then no third pays either, where no start gains money or time: of three columns leave out one, but neither that
+        which does all the work for least nor the last fast one, and the bound of the other two is no higher.
+        """
+        lines = self.every.lines
+        starts_usd = lines.fixed_usd + self.mu * lines.fixed_hours
+        if starts_usd.min() < 0.0 or lines.fixed_hours.min() < 0.0:
+            return False
+        return not worthwhile(lines, np.array([self.mu]), self.upper_usd, phases=2).any()
+
+    def try_first(self) -> None:
         """Pairs of the columns that are best at the price of an hour."""
-        usd = every.fixed_usd + every.slope_usd + every.data_usd
-        weighed = usd + self.mu * (every.fixed_hours + every.slope_hours)
-        in_time, some = fast(every.lines), every.most_steps > 0
+        lines = self.every.lines
+        usd = lines.fixed_usd + lines.slope_usd + lines.data_usd
+        weighed = usd + self.mu * (lines.fixed_hours + lines.slope_hours)
+        in_time, some = fast(lines), lines.most_steps > 0
         quick, others = np.flatnonzero(in_time & some), np.flatnonzero(~in_time & some)
         few = [each[np.argsort(weighed[each], kind="stable")[:_FIRST]] for each in (quick, others)]
-        columns = every.take(np.sort(np.concatenate(few)))
-        self._compare(columns, *pairs_below(columns.lines, self.upper_usd))
+        kept = np.sort(np.concatenate(few))
+        self._among(kept, *pairs_below(lines.take(kept), self.upper_usd))
 
-    def try_all(self, every: PhaseColumns, count: int) -> None:
+    def try_all(self, count: int) -> None:
         """Every sequence of so many columns whose bound lies below the best plan so far."""
-        kept = self.worthwhile(every, count)
+        kept = self.worthwhile(count)
         if len(kept) < count - 1:
             return
-        columns = every.take(kept)
+        lines = self.every.lines.take(kept)
         if count == 2:
-            self._compare(columns, *pairs_below(columns.lines, self.upper_usd))
+            self._among(kept, *pairs_below(lines, self.upper_usd))
             return
-        self._compare(columns, *triples_below(columns.lines, self.mu, self.upper_usd))
+        self._among(kept, *triples_below(lines, self.mu, self.upper_usd))
         # Own machines may work in one window, and again in a later one.
-        pairs, bounds = pairs_below(columns.lines, self.upper_usd)
+        windowed = np.isin(kept, list(windowed_machines(self.candidates, self.every.table)))
+        if not windowed.any():
+            return
+        pairs, bounds = pairs_below(lines, self.upper_usd)
         for again in (0, 1):
-            twice = columns.windowed[pairs[:, again]]
+            twice = windowed[pairs[:, again]]
             there_and_back = np.stack((pairs[twice, again], pairs[twice, 1 - again], pairs[twice, again]), axis=1)
-            self._compare(columns, there_and_back, bounds[twice], ordered=True)
+            self._among(kept, there_and_back, bounds[twice], ordered=True)
 
-    def worthwhile(self, every: PhaseColumns, count: int) -> Ints:
+    def worthwhile(self, count: int) -> Ints:
         """The columns that some plan of so many phases below the best so far may use; fewer than such plans need: none."""
-        upper, kept = self.upper_usd, np.arange(len(every))
-        # The price at the deadline tells most; the others are tried on what it leaves.
-        left = every.lines
-        prices = sorted(hour_prices(left, self.mu, upper), key=lambda price: abs(price - self.mu))
-        for price in prices:
-            some = worthwhile(left, price, upper, phases=count)
-            kept, left = kept[some], left.take(some)
-            if len(kept) < count - 1:
-                return kept[:0]
-        if left.bent:
-            for price in prices:
-                some = worthwhile(left.early, price, upper, phases=count)
-                kept, left = kept[some], left.take(some)
-                if len(kept) < count - 1:
-                    return kept[:0]
-        # Then among those between which a run can move alone.
-        some = np.zeros(len(kept), np.bool_)
-        for kin in np.unique(left.kin).tolist():
-            mine = np.flatnonzero(left.kin == kin)
-            among = left.take(mine)
-            for price in prices[:_MOST_TELLING]:
-                good = worthwhile(among, price, upper, phases=count)
-                mine, among = mine[good], among.take(good)
-            some[mine] = len(mine) >= count - 1
-        return kept[some]
+        upper = self.upper_usd
+        # The price at the deadline tells most; the others are tried on what it leaves, until they leave all.
+        kept = np.flatnonzero(worthwhile(self.every.lines, np.array([self.mu]), upper, phases=count))
+        prices = hour_prices(self.every.lines, self.mu, upper)
+        before = len(kept) + 1
+        while count - 1 <= len(kept) < before:
+            before, left = len(kept), self.every.lines.take(kept)
+            kept = kept[_by_kin(left, prices, upper, phases=count)]
+        return kept if len(kept) >= count - 1 else kept[:0]
 
     def open_lines(self, phases: int) -> Lines | None:
         """The lines of every column in a set whose bound lies below the best plan, each once."""
@@ -196,18 +197,20 @@ class _Search:
                 self.not_again += len(below)
                 continue
             again = wider(self.candidates, columns, below, self.upper_usd, mu=self.mu, ordered=ordered)
-            if again is not None:
-                self._compare(*again, ordered=ordered)
+            if again is not None and len(again[1]):
+                used, swapped = _used(again[1])
+                self._compare(again[0].take(used), swapped, again[2], ordered=ordered)
 
-    def _compare(self, columns: PhaseColumns, sets: Ints, bounds: Floats, *, ordered: bool = False) -> None:
+    def _among(self, kept: Ints, sets: Ints, bounds: Floats, *, ordered: bool = False) -> None:
+        """The best shares of these sets of the configurations `kept`."""
+        if len(sets):
+            used, sets = _used(sets)
+            self._compare(columns_on(self.candidates, self.every.take(kept[used])), sets, bounds, ordered=ordered)
+
+    def _compare(self, columns: PhaseColumns, sets: Ints, bounds: Floats, *, ordered: bool) -> None:
         """The best shares of these sets of columns, in every order that they may come in; the least bounds first."""
-        if not len(sets):
-            return
-        used, which = np.unique(sets, return_inverse=True)
-        columns = columns.take(used)
         rank, moving = ranks(self.candidates, columns), moves(columns)
         names = (columns.table.market << 52) + (columns.table.place << 20) + columns.table.nodes
-        sets = which.reshape(sets.shape)
         self.open_.append((columns, sets, bounds, ordered))
         bounds = bounds + brought_apart(columns, sets)
         order = np.argsort(bounds, kind="stable")
@@ -228,6 +231,25 @@ class _Search:
                 self.best = Phased(columns=columns, moving=moving, found=better)
             if better is None or not better.unsaved:
                 self.known.update(map(tuple, names[sequences].tolist()))
+
+
+def _by_kin(lines: Straight, prices: Floats, upper_usd: float, *, phases: int) -> Ints:
+    """Which columns some plan of so many phases may use, by either line of each, beside others of their kin."""
+    kept = []
+    for kin in sorted(set(lines.kin.tolist())):
+        mine = np.flatnonzero(lines.kin == kin)
+        mine = mine[worthwhile(lines.take(mine), prices, upper_usd, phases=phases)]
+        among = lines.take(mine)
+        if len(mine) and among.bent:
+            mine = mine[worthwhile(among.early, prices, upper_usd, phases=phases)]
+        kept.append(mine if len(mine) >= phases - 1 else mine[:0])
+    return np.sort(np.concatenate(kept))
+
+
+def _used(sets: Ints) -> tuple[Ints, Ints]:
+    """The columns that are in any of these sets, and the sets as numbers of those."""
+    used, which = np.unique(sets, return_inverse=True)
+    return used, which.reshape(sets.shape)
 
 
 def _keys(columns: PhaseColumns, which: Ints) -> Ints:

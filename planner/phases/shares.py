@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalog.allowed_time import go_on
-from planner.phases.columns import STEPS, PhaseColumns
+from planner.phases.columns import PhaseColumns
 from planner.phases.moves import Moves
 from planner.phases.price import Priced, priced, priced_together
+from planner.phases.straight import STEPS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

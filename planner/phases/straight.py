@@ -1,6 +1,6 @@
 """The straight lines that lie below cost and time of columns: all that bounds on plans in phases rest on."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,48 +8,102 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: What is told of either of the two lines of a column.
-_OF_A_LINE = ("fixed_usd", "slope_usd", "fixed_hours", "slope_hours")
-_BY_COLUMN = (*_OF_A_LINE, *(f"early_{name}" for name in _OF_A_LINE), "kin", "data_usd", "caps", "most_steps")
+#: Shares are whole numbers of this part of the work: finer than any estimate, and a finite set to prove over.
+STEPS = 100_000
+
+#: The rows of `Straight.values`: the line of large shares, that of small ones, and what either is told with.
+_LATE = range(4)
+_EARLY = range(4, 8)
+_DATA, _CAPS = 8, 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Straight:
-    """One element per column, the fields as in `planner.phases.columns.PhaseColumns`.
+    """One element per column, told as in `planner.phases.columns.PhaseColumns`.
 
-    Either of the two lines of a column lies below its cost and time, so that every bound holds with any of them.
+    Either of the two lines of a column lies below its cost and time, so that every bound holds with any of them. All
+    figures are the rows of one array (`values`; whole numbers in `whole`), so that some columns are taken at once.
     """
 
-    kin: Ints
-    fixed_usd: Floats
-    slope_usd: Floats
-    fixed_hours: Floats
-    slope_hours: Floats
-    early_fixed_usd: Floats
-    early_slope_usd: Floats
-    early_fixed_hours: Floats
-    early_slope_hours: Floats
-    data_usd: Floats
-    caps: Floats
-    most_steps: Ints
+    values: Floats
+    whole: Ints
     deadline_hours: float
+
+    @classmethod
+    def of(
+        cls,
+        late: tuple[Floats, Floats, Floats, Floats],
+        early: tuple[Floats, Floats, Floats, Floats],
+        *,
+        data_usd: Floats,
+        caps: Floats,
+        kin: Ints,
+        most_steps: Ints,
+        deadline_hours: float,
+    ) -> "Straight":
+        """Lines by fixed and sloping USD and fixed and sloping hours: those of large shares, and those of small ones."""
+        values = np.array((*late, *early, data_usd, caps))
+        return cls(values=values, whole=np.array((kin, most_steps)), deadline_hours=deadline_hours)
 
     def __len__(self) -> int:
         """How many columns there are."""
-        return len(self.kin)
+        return int(self.values.shape[1])
 
-    def take(self, which: Ints | NDArray[np.bool_]) -> "Straight":
+    def take(self, which: Ints) -> "Straight":
         """The lines of some of the columns."""
-        return replace(self, **{name: getattr(self, name)[which] for name in _BY_COLUMN})
+        return Straight(
+            values=self.values.take(which, axis=1),
+            whole=self.whole.take(which, axis=1),
+            deadline_hours=self.deadline_hours,
+        )
+
+    @property
+    def fixed_usd(self) -> Floats:
+        """What a column costs at least to start, in USD."""
+        return np.asarray(self.values[0])
+
+    @property
+    def slope_usd(self) -> Floats:
+        """What all the work costs on a column beside that, at least."""
+        return np.asarray(self.values[1])
+
+    @property
+    def fixed_hours(self) -> Floats:
+        """The hours that a column takes at least to start."""
+        return np.asarray(self.values[2])
+
+    @property
+    def slope_hours(self) -> Floats:
+        """The hours of all the work on a column beside those, at least."""
+        return np.asarray(self.values[3])
+
+    @property
+    def data_usd(self) -> Floats:
+        """Bringing the data to the place of a column."""
+        return np.asarray(self.values[_DATA])
+
+    @property
+    def caps(self) -> Floats:
+        """The largest share of the work that price kind and windows leave room for."""
+        return np.asarray(self.values[_CAPS])
+
+    @property
+    def kin(self) -> Ints:
+        """Software stack and precision."""
+        return np.asarray(self.whole[0])
+
+    @property
+    def most_steps(self) -> Ints:
+        """The largest share that the deadline leaves room for too, in steps."""
+        return np.asarray(self.whole[1])
 
     @property
     def bent(self) -> bool:
         """Whether the two lines of any column differ."""
-        return bool(
-            (self.fixed_hours != self.early_fixed_hours).any() or (self.fixed_usd != self.early_fixed_usd).any()
-        )
+        return bool((self.values[_LATE] != self.values[_EARLY]).any())
 
     @property
     def early(self) -> "Straight":
         """The same columns with the lines that are the closer ones where shares are small."""
-        return replace(self, **{name: getattr(self, f"early_{name}") for name in _OF_A_LINE})
+        values = self.values.take((*_EARLY, *_EARLY, _DATA, _CAPS), axis=0)
+        return Straight(values=values, whole=self.whole, deadline_hours=self.deadline_hours)

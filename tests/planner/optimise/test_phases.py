@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from planner.job import Constraints, DataSource
 from planner.optimise.phases import Lines, formulate, irreplaceable, relaxed
-from planner.phases.columns import STEPS, PhaseColumns, phase_columns
+from planner.phases.columns import PhaseColumns, phase_columns
+from planner.phases.straight import STEPS
 from tests.planner.phases.cases import SETTINGS, best_course, found_for
 from tests.planner.small_catalogues import random_columns, random_job
 

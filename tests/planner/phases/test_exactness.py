@@ -14,10 +14,11 @@ from catalog.columns import Columns
 from catalog.owned import OwnedMachine
 from planner.job import TrainingJob
 from planner.phases.bounds import pair_usd, triple_usd
-from planner.phases.columns import STEPS, columns_of_table, concave_below_sigma, every_column, phase_columns
+from planner.phases.columns import columns_of_table, concave_below_sigma, every_column, phase_columns
 from planner.phases.course import Course
 from planner.phases.moves import moves
 from planner.phases.price import priced
+from planner.phases.straight import STEPS
 from tests.planner.phases.cases import SETTINGS, best_course, booked_case, found_for, rented_case
 from tests.planner.phases.plain import Column, Plain, Search, neighbours
 
@@ -138,8 +139,8 @@ def test_some_of_all_columns_are_what_they_are_by_themselves(case: Case, seed: i
     every, place = columns_of_table(found)
     alone, taken = phase_columns(found, found.table.take(which)), every.take(place[which])
     assert taken.machine == alone.machine
-    lines = ("fixed_usd", "slope_usd", "fixed_hours", "slope_hours", "early_fixed_usd", "early_slope_hours")
-    for name in ("place", "kin", *lines, "caps", "most_steps"):
-        np.testing.assert_array_equal(getattr(taken, name), getattr(alone, name))
+    np.testing.assert_array_equal(taken.place, alone.place)
+    np.testing.assert_array_equal(taken.lines.values, alone.lines.values)
+    np.testing.assert_array_equal(taken.lines.whole, alone.lines.whole)
     np.testing.assert_array_equal(taken.run.usd_per_node_hour, alone.run.usd_per_node_hour)
     assert every_column(found) is every_column(found)
