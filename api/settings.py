@@ -4,13 +4,13 @@ The environment names a database, an inventory and a settings file; the settings
 assumptions. A key that nobody knows is refused by name, so that a misspelt assumption is never ignored.
 """
 
+import os
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from api.documents.channel import ChannelDocument
 from api.documents.negotiated import CreditDocument, DiscountDocument, HeldSpendDocument
@@ -39,14 +39,13 @@ _MOST_DISCOUNTS = 500
 _MOST_PLANS = 20
 
 
-class Environment(BaseSettings):
+class Environment(BaseModel):
     """Where the database, the own machines, what was measured on them, the settings and the clouds are; all may be
-    left out.
+    left out. What is not given is what the environment says, read here: pydantic-settings would load asyncio and a
+    parser of command lines with each command.
     """
 
-    model_config = SettingsConfigDict(
-        env_prefix="GPUPLAN_", frozen=True, env_ignore_empty=True, extra="ignore", populate_by_name=True
-    )
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
     database_url: str | None = None
     inventory: Path | None = None
@@ -67,8 +66,10 @@ class Environment(BaseSettings):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_files(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """What is a secret, or holds one, may stand in a file that the variable with `_FILE` names."""
+    def _from_variables(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """What is a secret, or holds one, may stand in a file that the variable with `_FILE` names; empty is unset."""
+        variables = {name: str(field.validation_alias or _variable(name)) for name, field in cls.model_fields.items()}
+        given = {name: text for name, variable in variables.items() if (text := os.environ.get(variable))} | given
         read = {name: secret(_variable(name)) for name in ("database_url", "gcp_api_key") if not given.get(name)}
         return given | {name: value for name, value in read.items() if value is not None}
 

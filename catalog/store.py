@@ -2,44 +2,38 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
-from errno import ENOENT
-from os import strerror
-from typing import Any, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
 
 import sqlalchemy as sa
 
-from catalog.access_store import AccessStore, Charge
-from catalog.actuals import Actual, delete_actual, delete_actuals, read_actuals, read_ids, write_actual
+from catalog.access_store import AccessStore
+from catalog.actuals import read_ids
 from catalog.columns import Columns
 from catalog.data_tables import data_table
-from catalog.database import connect, database_url, named_failures, shown, sqlite_file, writer, writing
-from catalog.diff import SnapshotDiff, stored_diff
+from catalog.database import connect, database_url, named_failures
 from catalog.errors import StoreFailure
-from catalog.history import PricePoint, line_to, price_points, priced_types
-from catalog.migrate import HEAD, revision_of, suits, to_head
+from catalog.migrate import to_head
 from catalog.offer import InstanceType
+from catalog.plan_store import PlanStore
 from catalog.price_points import instance_types_at, price_rows_at, readings_at, write_contents
-from catalog.refreshes import (
-    RefreshRecord,
-    last_whole,
-    read_refresh,
-    read_refreshes,
-    refresh_times,
-    rewrite_report,
-    write_refresh,
-)
-from catalog.retention import Forgotten, RetentionPolicy, retain
-from catalog.run_store import RunStore
-from catalog.saved import SavedPlan, read_plan, read_response, write_plan, write_response
+from catalog.refresh_store import RefreshStore
+from catalog.refreshes import RefreshRecord, write_refresh
+from catalog.saved import SavedPlan
 from catalog.schema import snapshots
-from catalog.slack_store import SlackStore
 from catalog.snapshot import Snapshot
 from catalog.snapshot_list import NotStored, StoredSnapshot, all_snapshots, current_snapshot, find_snapshot, is_stored
 from catalog.stored_columns import StoredOffers, stored_columns
-from catalog.watch_store import WatchStore
+
+if TYPE_CHECKING:
+    from catalog.diff import SnapshotDiff
+    from catalog.history import PricePoint
+    from catalog.retention import Forgotten, RetentionPolicy
+    from catalog.run_store import RunStore
+    from catalog.slack_store import SlackStore
+    from catalog.watch_store import WatchStore
 
 __all__ = ["NotStored", "SavedPlan", "Source", "Store", "StoredSnapshot"]
 
@@ -49,20 +43,38 @@ Source = Literal["embedded", "refresh"]
 CACHED_SNAPSHOTS = 4
 
 
-class Store:
+class Store(RefreshStore, PlanStore):
     """One database, for any number of threads. Every method raises `StoreFailure` if it cannot be used."""
 
     def __init__(self, engine: sa.Engine, url: sa.URL) -> None:
         """Use `Store.open`, which also brings the database up to date."""
-        self.engine = engine
-        self._writer = writer(engine)
-        self.url = url
-        self.watching = WatchStore(reading=self._reading, writing=self._writing)
-        self.runs = RunStore(reading=self._reading, writing=self._writing)
+        super().__init__(engine, url)
         self.access = AccessStore(reading=self._reading, writing=self._writing)
-        self.slack = SlackStore(reading=self._reading, writing=self._writing)
         self._loading = threading.Lock()
         self._columns: OrderedDict[str, Columns] = OrderedDict()
+
+    # What plans do without is loaded where it is first asked for: each costs every command some milliseconds.
+
+    @cached_property
+    def watching(self) -> "WatchStore":
+        """The watches and what they have to say."""
+        from catalog.watch_store import WatchStore
+
+        return WatchStore(reading=self._reading, writing=self._writing)
+
+    @cached_property
+    def runs(self) -> "RunStore":
+        """Work that outlives its request."""
+        from catalog.run_store import RunStore
+
+        return RunStore(reading=self._reading, writing=self._writing)
+
+    @cached_property
+    def slack(self) -> "SlackStore":
+        """What Slack asked, and who may ask there."""
+        from catalog.slack_store import SlackStore
+
+        return SlackStore(reading=self._reading, writing=self._writing)
 
     @classmethod
     def open(cls, url: str | None = None) -> "Store":
@@ -80,34 +92,6 @@ class Store:
                 engine.dispose()
                 raise
         return cls(engine, parsed)
-
-    @staticmethod
-    def is_there(url: str | None = None) -> bool:
-        """Whether there may be anything to read at `url`: False only for a SQLite file that nobody has made yet.
-
-        Raises `UnusableInput` at GPUPLAN_DATABASE_URL for an unusable URL.
-        """
-        path = sqlite_file(database_url(url))
-        return path is None or path.exists()
-
-    @property
-    def name(self) -> str:
-        """The database as people may see it, without password."""
-        return shown(self.url)
-
-    def close(self) -> None:
-        """Gives back every connection; the store may be used again and then opens new ones."""
-        self.engine.dispose()
-
-    def ping(self) -> None:
-        """Raises `StoreFailure` unless the database is there and has this release's tables."""
-        with self._reading() as connection:
-            revision = revision_of(connection)
-            usable = revision == HEAD or suits(connection, revision)
-        if not usable:
-            raise StoreFailure(
-                f"database {self.name}: its tables are not those of this gpuplan (revision {revision}); start again"
-            )
 
     def current_snapshot_id(self) -> str:
         """The snapshot to plan on; an empty store first loads the embedded one.
@@ -176,66 +160,31 @@ class Store:
             write_refresh(connection, record)
             then(connection)
 
-    def rewrite_report(self, refresh_id: str, report: dict[str, Any]) -> None:
-        """Puts what became known after the prices were written into the report of a refresh."""
-        with self._writing() as connection:
-            rewrite_report(connection, refresh_id, report)
-
-    def refresh_times(self) -> frozenset[datetime]:
-        """The times that the rows of refreshes carry: a row of another time came with a release."""
-        with self._reading() as connection:
-            return refresh_times(connection)
-
-    def refreshes(self) -> tuple[RefreshRecord, ...]:
-        """What the last refreshes did, the newest first."""
-        with self._reading() as connection:
-            return read_refreshes(connection)
-
-    def refresh(self, refresh_id: str) -> RefreshRecord:
-        """What one refresh did. Raises `NotStored` at `refresh` if there is none."""
-        with self._reading() as connection:
-            return read_refresh(connection, refresh_id)
-
-    def last_refresh(self) -> RefreshRecord | None:
-        """What the last refresh did, None before the first."""
-        with self._reading() as connection:
-            return next(iter(read_refreshes(connection, limit=1)), None)
-
-    def last_whole_refresh_at(self) -> datetime | None:
-        """When the last refresh ended that left nothing out, None if there never was one."""
-        with self._reading() as connection:
-            return last_whole(connection)
-
-    @contextmanager
-    def refreshing(self, *, shared: str | None = None) -> Iterator[None]:
-        """Keeps every other refresh of this database out. Raises `RefreshRunning` at once if one runs already.
-
-        `shared` is the run of a refresh that several processes share, for the one that writes it.
-        """
-        from catalog.refresh_lock import refresh_lock
-
-        with refresh_lock(self.engine, self.url, shared=shared):
-            yield
-
-    def price_points(self, instance_type: str, snapshot_id: str) -> list[PricePoint]:
+    def price_points(self, instance_type: str, snapshot_id: str) -> "list[PricePoint]":
         """Every price the instance type had up to a snapshot and in it, by offer and time; empty if it had none.
 
         Raises `NotStored` at `snapshot` with the nearest ids if there is no such snapshot.
         """
+        from catalog.history import line_to, price_points
+
         with self._reading() as connection:
             exact = snapshot_id if is_stored(connection, snapshot_id) else find_snapshot(connection, snapshot_id).id
             return price_points(connection, line_to(connection, exact), instance_type)
 
     def priced_types(self) -> list[str]:
         """The names of all instance types that have, or had, a price."""
+        from catalog.history import priced_types
+
         with self._reading() as connection:
             return priced_types(connection)
 
-    def diff(self, before: str, after: str) -> SnapshotDiff:
+    def diff(self, before: str, after: str) -> "SnapshotDiff":
         """What one snapshot changes against another, by ids or unambiguous beginnings of them.
 
         Raises `NotStored` at `snapshot` with the nearest ids if there is none.
         """
+        from catalog.diff import stored_diff
+
         with self._reading() as connection:
             old, new = (find_snapshot(connection, each) for each in (before, after))
             return stored_diff(connection, old.seq, new.seq)
@@ -248,8 +197,10 @@ class Store:
         with self._reading() as connection:
             return find_snapshot(connection, snapshot_id)
 
-    def retain(self, policy: RetentionPolicy, now: datetime) -> Forgotten:
+    def retain(self, policy: "RetentionPolicy", now: datetime) -> "Forgotten":
         """Deletes what the policy lets go, as seen at `now`, in one transaction; kept snapshots read as before."""
+        from catalog.retention import retain
+
         with self._writing(alone=True) as connection:
             forgotten = retain(connection, policy, now, shipped=embedded_snapshot_id())
             stored = {each.id for each in all_snapshots(connection)}
@@ -287,101 +238,6 @@ class Store:
             while len(self._columns) > CACHED_SNAPSHOTS:
                 self._columns.popitem(last=False)
             return columns
-
-    def save_plan(
-        self,
-        plan_id: str,
-        snapshot_id: str,
-        job: Mapping[str, Any],
-        outcome: Mapping[str, Any],
-        created_at: datetime,
-        *,
-        charge: Charge | None = None,
-    ) -> None:
-        """Saves a plan; one that is there already stays as it is. Raises `ValueError` for what is not JSON.
-
-        `charge` is counted and recorded in the same transaction; it raises `QuotaExceeded`, and then nothing is saved.
-        """
-        plan = SavedPlan(
-            id=plan_id, snapshot_id=snapshot_id, job=dict(job), outcome=dict(outcome), created_at=created_at
-        )
-        with self._writing() as connection:
-            write_plan(connection, plan)
-            if charge is not None:
-                charge.write(connection)
-
-    def plan(self, plan_id: str) -> SavedPlan:
-        """The saved plan. Raises `NotStored` at `plan` if there is none."""
-        with self._reading() as connection:
-            return read_plan(connection, plan_id)
-
-    def save_actual(self, actual: Actual) -> Actual:
-        """Keeps a report on a run of a saved plan, and gives the one kept before under the same id, if any."""
-        with self._writing() as connection:
-            return write_actual(connection, actual)
-
-    def actuals(self, plan_id: str | None = None) -> tuple[Actual, ...]:
-        """Every report, or those on one plan, the oldest first."""
-        with self._reading() as connection:
-            return read_actuals(connection, plan_id)
-
-    def actual_ids(self) -> tuple[str, ...]:
-        """The ids of all reports, the oldest first; a report under an id never changes."""
-        with self._reading() as connection:
-            return read_ids(connection)
-
-    def forget_actual(self, actual_id: str) -> None:
-        """Forgets one report. Raises `NotStored` at `actual` if there is none."""
-        with self._writing() as connection:
-            delete_actual(connection, actual_id)
-
-    def forget_actuals(self) -> int:
-        """Forgets every report, and says how many there were."""
-        with self._writing() as connection:
-            return delete_actuals(connection)
-
-    def remember(self, key: str, scope: str, request_hash: str, response: object) -> object:
-        """Keeps the response to a request that carries `key`, and returns the one that counts.
-
-        That is the first, if the same request was answered twice at once. Raises `UnusableInput`
-        if the key stands for another request.
-        """
-        with self._writing() as connection:
-            write_response(connection, key, scope, request_hash, response)
-            return read_response(connection, key, scope, request_hash)
-
-    def recall(self, key: str, scope: str, request_hash: str) -> object | None:
-        """The response to the same request with the same key within the last day, or None.
-
-        Raises `UnusableInput` at Idempotency-Key if the key stands for another request.
-        """
-        with self._reading() as connection:
-            return read_response(connection, key, scope, request_hash)
-
-    def read[Found](self, look: Callable[[sa.Connection], Found]) -> Found:
-        """What `look` finds, in one transaction that reads."""
-        with self._reading() as connection:
-            return look(connection)
-
-    @contextmanager
-    def _reading(self) -> Iterator[sa.Connection]:
-        with named_failures(self.url):
-            self._refuse_removed_file()
-            with self.engine.connect() as connection:
-                yield connection
-
-    @contextmanager
-    def _writing(self, *, alone: bool = False) -> Iterator[sa.Connection]:
-        with named_failures(self.url):
-            self._refuse_removed_file()
-            with writing(self._writer, alone=alone) as connection:
-                yield connection
-
-    def _refuse_removed_file(self) -> None:
-        """An open connection would go on reading and writing a removed file that nobody else can see."""
-        path = sqlite_file(self.url)
-        if path is not None and not path.exists():
-            raise FileNotFoundError(ENOENT, strerror(ENOENT))
 
 
 def embedded_snapshot_id() -> str:

@@ -43,6 +43,7 @@ from api.cli import (
     why,
     worker,
 )
+from api.cli.quick_start import start_quickly
 from api.render.text import plain
 from catalog.errors import ProviderFailure, StoreFailure, UnusableInput
 
@@ -108,6 +109,8 @@ def print_version() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code; nothing but a bug gets past this function."""
+    if arguments is None:
+        start_quickly()
     code = _ended(list(sys.argv[1:] if arguments is None else arguments))
     if arguments is None:
         _leave_what_hangs(code)

@@ -1,0 +1,84 @@
+"""The part of the store that keeps what a service gave out: plans, reports on them, answers that may be asked for again."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from catalog.access_store import Charge
+from catalog.actuals import Actual, delete_actual, delete_actuals, read_actuals, read_ids, write_actual
+from catalog.open_database import OpenDatabase
+from catalog.saved import SavedPlan, read_plan, read_response, write_plan, write_response
+
+
+class PlanStore(OpenDatabase):
+    """Plans that were given out, and what became of them."""
+
+    def save_plan(
+        self,
+        plan_id: str,
+        snapshot_id: str,
+        job: Mapping[str, Any],
+        outcome: Mapping[str, Any],
+        created_at: datetime,
+        *,
+        charge: Charge | None = None,
+    ) -> None:
+        """Saves a plan; one that is there already stays as it is. Raises `ValueError` for what is not JSON.
+
+        `charge` is counted and recorded in the same transaction; it raises `QuotaExceeded`, and then nothing is saved.
+        """
+        plan = SavedPlan(
+            id=plan_id, snapshot_id=snapshot_id, job=dict(job), outcome=dict(outcome), created_at=created_at
+        )
+        with self._writing() as connection:
+            write_plan(connection, plan)
+            if charge is not None:
+                charge.write(connection)
+
+    def plan(self, plan_id: str) -> SavedPlan:
+        """The saved plan. Raises `NotStored` at `plan` if there is none."""
+        with self._reading() as connection:
+            return read_plan(connection, plan_id)
+
+    def save_actual(self, actual: Actual) -> Actual:
+        """Keeps a report on a run of a saved plan, and gives the one kept before under the same id, if any."""
+        with self._writing() as connection:
+            return write_actual(connection, actual)
+
+    def actuals(self, plan_id: str | None = None) -> tuple[Actual, ...]:
+        """Every report, or those on one plan, the oldest first."""
+        with self._reading() as connection:
+            return read_actuals(connection, plan_id)
+
+    def actual_ids(self) -> tuple[str, ...]:
+        """The ids of all reports, the oldest first; a report under an id never changes."""
+        with self._reading() as connection:
+            return read_ids(connection)
+
+    def forget_actual(self, actual_id: str) -> None:
+        """Forgets one report. Raises `NotStored` at `actual` if there is none."""
+        with self._writing() as connection:
+            delete_actual(connection, actual_id)
+
+    def forget_actuals(self) -> int:
+        """Forgets every report, and says how many there were."""
+        with self._writing() as connection:
+            return delete_actuals(connection)
+
+    def remember(self, key: str, scope: str, request_hash: str, response: object) -> object:
+        """Keeps the response to a request that carries `key`, and returns the one that counts.
+
+        That is the first, if the same request was answered twice at once. Raises `UnusableInput`
+        if the key stands for another request.
+        """
+        with self._writing() as connection:
+            write_response(connection, key, scope, request_hash, response)
+            return read_response(connection, key, scope, request_hash)
+
+    def recall(self, key: str, scope: str, request_hash: str) -> object | None:
+        """The response to the same request with the same key within the last day, or None.
+
+        Raises `UnusableInput` at Idempotency-Key if the key stands for another request.
+        """
+        with self._reading() as connection:
+            return read_response(connection, key, scope, request_hash)
