@@ -1,20 +1,33 @@
 """Picking elements out of a table of configurations, always by the same rule, and putting them into words."""
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
+from catalog.columns import Columns
+from catalog.offer import Offer
 from planner.answer import Choice, Cost, Hours
 from planner.candidates.configurations import Configurations
 from planner.candidates.gather import Candidates
 from planner.cost.bill import Bill
+from planner.kept import kept_per_snapshot
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
 def cost_micros(table: Configurations) -> NDArray[np.float64]:
-    """Expected cost in whole micro-dollars: below that, costs are equal and time decides."""
-    return np.rint(table.bill.cost_usd * 1e6)
+    """Expected cost in whole micro-dollars: below that, costs are equal and time decides. Not to be written to."""
+    return _cost_micros(table)
+
+
+#: One plan asks a dozen times, of the one table or the other.
+@lru_cache(maxsize=4)
+def _cost_micros(table: Configurations) -> NDArray[np.float64]:
+    found = np.rint(table.bill.cost_usd * 1e6)
+    found.flags.writeable = False
+    return found
 
 
 def cheapest(table: Configurations, among: Flags) -> int | None:
@@ -53,23 +66,43 @@ BEST = {"cost": cheapest, "time": soonest, "carbon": cleanest}
 
 def _least(among: Flags, *keys: NDArray[np.float64]) -> int | None:
     left = np.flatnonzero(among)
-    if not len(left):
-        return None
+    return first_least(left, *keys) if len(left) else None
+
+
+def first_least(left: Ints, *keys: NDArray[np.float64]) -> int:
+    """Of these elements, at least one, that of the least first key; of equal ones by the next key, then the first."""
     for key in keys:
         values = key[left]
         left = left[values == values.min()]
+        if len(left) == 1:
+            break
     return int(left[0])
 
 
 def pareto(table: Configurations, among: Flags) -> Ints:
     """Elements that no other beats in both cost and confident hours, fastest first."""
+    cost, hours = cost_micros(table), table.bill.hours_kept
     left = np.flatnonzero(among)
-    cost = cost_micros(table)[left]
+    left = left[_no_dearer_than_faster_ones(cost[left], hours[left])]
     # lexsort is stable: among equals the first in catalogue order stands first, as in `cheapest`.
-    order = np.lexsort((cost, table.bill.hours_kept[left]))
-    left, cost = left[order], cost[order]
-    best_before = np.concatenate(([np.inf], np.minimum.accumulate(cost)[:-1]))
-    return left[cost < best_before]
+    left = left[np.lexsort((cost[left], hours[left]))]
+    best_before = np.concatenate(([np.inf], np.minimum.accumulate(cost[left])[:-1]))
+    return left[cost[left] < best_before]
+
+
+def _no_dearer_than_faster_ones(cost: NDArray[np.float64], hours: NDArray[np.float64]) -> Ints:
+    """Few elements, in their order, with all of the frontier among them: what one sort by time alone does not rule out.
+
+    Those before an element in any order by hours are as fast, so that one of the frontier costs no more than each of them.
+    """
+    order = np.argsort(hours)
+    return np.sort(order[cost[order] <= np.minimum.accumulate(cost[order])])
+
+
+@kept_per_snapshot(2048)
+def _offer(columns: Columns, index: int) -> Offer:
+    """A row of the snapshot as an object: plans and what stands beside them name the same few hundred again and again."""
+    return columns.offer(index)
 
 
 def in_words(found: Candidates, table: Configurations, index: int) -> Choice:
@@ -78,7 +111,7 @@ def in_words(found: Candidates, table: Configurations, index: int) -> Choice:
     snapshot, place, bill = market.snapshot, int(table.place[index]), table.bill
     instance_type = market.columns.instance_types[int(snapshot.type_index[place])]
     return Choice(
-        offer=market.columns.offer(int(snapshot.original[place])),
+        offer=_offer(market.columns, int(snapshot.original[place])),
         instance_type=instance_type,
         accelerator=instance_type.accelerator,
         accelerators_per_node=float(instance_type.accelerator_count),

@@ -11,7 +11,7 @@ from catalog.owned import OwnedMachine
 from catalog.stages import stage
 from planner.answer import Commitment, Infeasible, Phase, Planned, Proof, Sensitivity
 from planner.candidates.configurations import Configurations
-from planner.candidates.gather import Candidates, candidates, of_the_same_machine, over, with_late_and_dear
+from planner.candidates.gather import Candidates, candidates, over, with_late_and_dear
 from planner.candidates.market import Market, markets
 from planner.candidates.places import place_notes
 from planner.choice import BEST, carbon_mg, cost_micros, in_words, pareto, whole_hours
@@ -19,6 +19,7 @@ from planner.estimate.learned import learned_from
 from planner.explain.alternatives import alternatives, commitments
 from planner.explain.infeasible import explain
 from planner.explain.objectives import objective_notes, plans_one_configuration, unknown_carbon
+from planner.explain.rivals import cheapest_rival
 from planner.explain.sensitivity import NOT_OF_COST, around, break_even_price, sensitivity
 from planner.explain.statements import assumptions, region_notes, warnings
 from planner.job import TrainingJob
@@ -136,7 +137,7 @@ def _sensitivity(found: Candidates, broken: Marks, front: Places, chosen: int | 
         return NOT_OF_COST
     if chosen is None or len(course.phases) > 1:
         return around(table, front, (float(course.cost.expected), course.hours.confident), job.deadline_hours)
-    price = break_even_price(course.phases[0].choice, _rivals(found, broken, chosen))
+    price = break_even_price(course.phases[0].choice, cheapest_rival(found, broken, chosen))
     return sensitivity(table, front, chosen, job.deadline_hours, price)
 
 
@@ -189,17 +190,6 @@ def _agree(certificate: Certificate | None, proven: float | None, expected: floa
     if certificate is None or proven is None or abs(proven - expected) > AGREEMENT * max(1.0, expected):
         raise NotProvenError(f"HiGHS found {certificate} where the enumeration found {expected}")
     return certificate
-
-
-def _rivals(found: Candidates, broken: Marks, chosen: int) -> list[float]:
-    """The cheapest feasible cost on any other offer, in micro-dollars: of other machines, and of the same elsewhere."""
-    job, table = found.question.job, found.table
-    market, place = int(table.market[chosen]), int(table.place[chosen])
-    same = of_the_same_machine(found, market, place)
-    elsewhere = (over(same, job.deadline_hours, job.budget_usd) == 0) & (same.place != place)
-    others = (broken == 0) & ~((table.place == place) & (table.market == market))
-    costs = np.concatenate((cost_micros(same)[elsewhere], cost_micros(table)[others]))
-    return [float(costs.min())] if len(costs) else []
 
 
 def _market_of(found: Candidates, phase: Phase) -> Market:

@@ -201,18 +201,25 @@ def _least_devices(market: Market, ready: Estimated, shape: int) -> int:
     return int(nodes.min()) * int(market.snapshot.shapes.devices[shape])
 
 
-def of_the_same_machine(found: Candidates, market: int, place: int) -> Configurations:
-    """Every allowed offer of the cell in which `place` stands, dominated ones too, at every node count."""
-    return every_offer_of(found, market, place).whole()
-
-
 def every_offer_of(found: Candidates, market: int, place: int) -> Configurations:
-    """The same, with configurations that have room for a share of the work only."""
+    """Every allowed offer of the cell in which `place` stands, dominated ones too, at every node count.
+
+    With configurations that have room for a share of the work only.
+    """
+    return on_offers(found, market, allowed_in_the_cell(found, market, place))
+
+
+def allowed_in_the_cell(found: Candidates, market: int, place: int) -> NDArray[np.int64]:
+    """The places of every allowed offer of the cell in which `place` stands, dominated ones too."""
     snapshot, screened = found.question.markets[market].snapshot, found.screened[market]
     first, last = np.searchsorted(snapshot.cell, [snapshot.cell[place], snapshot.cell[place] + 1])
-    places = first + np.flatnonzero(screened.allowed[snapshot.group[first:last]])
-    whole = replace(screened, places=places, broken=np.zeros(len(places), np.uint16))
-    table = of_a_share(found.question, market, whole, found.estimated[market], found.costs[market])
+    return np.asarray(first + np.flatnonzero(screened.allowed[snapshot.group[first:last]]), np.int64)
+
+
+def on_offers(found: Candidates, market: int, places: NDArray[np.int64]) -> Configurations:
+    """What runs on the offers at these places of a market, at every node count, be it for a share of the work only."""
+    screened = replace(found.screened[market], places=places, broken=np.zeros(len(places), np.uint16))
+    table = of_a_share(found.question, market, screened, found.estimated[market], found.costs[market])
     return table.take(table.broken == 0)
 
 

@@ -12,7 +12,11 @@ from planner.candidates.configurations import Configurations
 from planner.candidates.gather import Candidates
 from planner.candidates.market import Market
 from planner.candidates.requirements import BIT
-from planner.choice import cheapest, fastest, in_words
+from planner.choice import cheapest, cost_micros, fastest, first_least, in_words
+from planner.kept import kept_per_snapshot
+
+Flags = NDArray[np.bool_]
+Ints = NDArray[np.int64]
 
 
 def alternatives(
@@ -30,19 +34,25 @@ def alternatives(
         ("fastest within the requirements", fastest(table, feasible)),
         ("cheapest at any speed", cheapest(table, every)),
     ]
-    labelled = _groups(found, table)
     if moves:
-        labelled = [("without a move", every), *labelled]
-    for label, group in labelled:
-        best = cheapest(table, feasible & group)
-        picks.append((label, fastest(table, group) if best is None else best))
-    result = []
-    for label, index in picks:
-        if index is not None:
-            choice = in_words(found, table, index)
-            bits = int(late_or_dear[index])
-            result.append(_compared(label, choice, micros, bits))
-    return tuple(sorted(result, key=lambda each: each.label != "without a move"))
+        picks.insert(0, ("without a move", _best_of(table, np.arange(len(table)), feasible)))
+    picks += [(label, _best_of(table, group, feasible)) for label, group in _groups(found, table)]
+    choices = {index: in_words(found, table, index) for index in {index for _, index in picks if index is not None}}
+    return tuple(
+        _compared(label, choices[index], micros, int(late_or_dear[index]))
+        for label, index in picks
+        if index is not None
+    )
+
+
+def _best_of(table: Configurations, group: Ints, feasible: Flags) -> int | None:
+    """The cheapest feasible configuration of a group; where none is feasible, the fastest."""
+    if not len(group):
+        return None
+    left, micros, hours = group[feasible[group]], cost_micros(table), table.bill.hours_kept
+    if len(left):
+        return first_least(left, micros, hours)
+    return first_least(group, hours, micros)
 
 
 def _compared(label: str, choice: Choice, micros: int, bits: int) -> Alternative:
@@ -55,20 +65,30 @@ def _compared(label: str, choice: Choice, micros: int, bits: int) -> Alternative
     )
 
 
-def _groups(found: Candidates, table: Configurations) -> list[tuple[str, NDArray[np.bool_]]]:
+def _groups(found: Candidates, table: Configurations) -> list[tuple[str, Ints]]:
     """Per provider and per price kind that occurs: its label and its configurations."""
-    names = sorted({provider for market in found.question.markets for provider, _ in market.columns.regions})
-    provider = np.empty(len(table), np.int64)
-    kind = np.empty(len(table), np.int64)
-    for number, market in enumerate(found.question.markets):
-        mine = table.market == number
+    markets = found.question.markets
+    names = tuple(sorted({provider for market in markets for provider, _ in market.columns.regions}))
+    provider, kind = np.empty((2, len(table)), np.int32)
+    for number, market in enumerate(markets):
+        mine = slice(None) if len(markets) == 1 else np.flatnonzero(table.market == number)
         place = table.place[mine]
-        owner = np.array([names.index(name) for name, _ in market.columns.regions], np.int64)
-        provider[mine] = owner[market.snapshot.region_index[place]]
+        provider[mine] = _owners(market.columns, names)[market.snapshot.region_index[place]]
         kind[mine] = market.snapshot.kind_index[place]
-    groups = [(f"best on {names[i]}", provider == i) for i in np.unique(provider).tolist()]
-    kinds = found.question.markets[0].columns.kinds
-    return groups + [(f"best {kinds[i]}", kind == i) for i in np.unique(kind).tolist()]
+    kinds = markets[0].columns.kinds
+    groups = [(f"best on {names[i]}", np.flatnonzero(provider == i)) for i in _occurring(provider)]
+    return groups + [(f"best {kinds[i]}", np.flatnonzero(kind == i)) for i in _occurring(kind)]
+
+
+def _occurring(values: NDArray[np.int32]) -> list[int]:
+    """The values that occur, rising; none is negative."""
+    return [int(each) for each in np.flatnonzero(np.bincount(values))]
+
+
+@kept_per_snapshot(4)
+def _owners(columns: Columns, names: tuple[str, ...]) -> NDArray[np.int32]:
+    """The provider of each region of a snapshot, as its place among the names."""
+    return np.array([names.index(name) for name, _ in columns.regions], np.int32)
 
 
 @lru_cache(maxsize=8)

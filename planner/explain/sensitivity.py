@@ -59,15 +59,15 @@ def deadline_for(hours: float) -> float:
     return rounded if rounded >= hours else float(f"{rounded + step:.9g}")
 
 
-def break_even_price(words: Choice, rivals_micros: list[float]) -> int | None:
+def break_even_price(words: Choice, rival_micros: float | None) -> int | None:
     """The price per node-hour, in micro-dollars, at which the cheapest rival ties with the choice.
 
     None without a rival, or where nothing is paid by the hour.
     """
     paid = words.cost.compute + words.cost.setup
-    if not rivals_micros or paid == 0:
+    if rival_micros is None or paid == 0:
         return None
-    room = max(0.0, min(rivals_micros) - words.cost.expected)
+    room = max(0.0, rival_micros - words.cost.expected)
     return round(words.offer.usd_micros_per_hour * (1 + room / paid))
 
 
