@@ -12,6 +12,7 @@ from api.http.plans import OurGpuplan, OurLongWorkers
 from api.render.buy import render_decision
 from api.web.forecast_example import EXAMPLE
 from api.web.forms import read_form
+from api.web.once import new_number, once
 from api.web.pages import EXPECTED, PageRoute, render
 from api.web.pasted import refusal, sent_document, sent_text
 from api.web.told import sections
@@ -44,7 +45,9 @@ async def decide(request: Request, gpuplan: OurGpuplan, workers: OurLongWorkers)
         return gpuplan.buy(document, save=True)
 
     try:
-        found = await workers.run(answer, sent_document(form, name="the forecast"))
+        document = sent_document(form, name="the forecast")
+        key = once(form, scope="POST /buy")
+        found = await workers.run(key.once, gpuplan, lambda: answer(document))
     except EXPECTED as error:
         return _form(request, text, error)
     if "decision" not in found:
@@ -71,7 +74,8 @@ def _result(request: Request, answer: Document) -> Response:
 
 def _form(request: Request, text: str, error: Exception | None = None) -> Response:
     refused = None if error is None else refusal(error, text)
-    context = {"section": "Portfolio", "document": text, "faults": [] if refused is None else refused.mending}
+    context: Document = {"section": "Portfolio", "document": text, "once": new_number()}
+    context |= {"faults": [] if refused is None else refused.mending}
     if refused is None:
         return render(request, "buy.html", context)
     return render(request, "buy.html", context, status=refused.status, headers=refused.headers)

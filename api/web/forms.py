@@ -16,14 +16,16 @@ __all__ = ["Sent", "read_form", "refuse_other_sites"]
 #: A file of the largest size that a document may have, with the form around it, whose escapes may triple it.
 FORM_LIMIT_BYTES = 3 * BODY_LIMIT_BYTES
 MOST_FIELDS = 200
+#: Fields that hold a whole file, in which the blanks before the first word are part of what it says.
+_FILES = frozenset({"document"})
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """What was sent: texts by field, stripped and without empty ones, and files by field as name and bytes.
+    """What was sent: texts by field without blank ones, and files by field as name and bytes.
 
-    `fields` are the names of all, empty or not.
+    Texts are stripped, but for a pasted file, which stays as it is. `fields` are the names of all, empty or not.
     """
 
     texts: Mapping[str, Sequence[str]]
@@ -58,7 +60,7 @@ async def read_form(request: Request) -> Sent:
                 if value.filename:
                     files[name] = value.filename, await _whole(value)
             elif value.strip():
-                texts.setdefault(name, []).append(value.strip())
+                texts.setdefault(name, []).append(value if name in _FILES else value.strip())
         return Sent(texts=texts, files=files, fields=frozenset(form))
 
 

@@ -1,5 +1,6 @@
 """What a plan can be handed over to: each tool that takes a phase of it, and why the others do not."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -10,13 +11,20 @@ from catalog.errors import UnusableInput
 
 Document = dict[str, Any]
 
+#: What some formats need that no plan holds: in words, and one such to try them with.
+ASKED = {"image": ("a container image", "registry.example/team/train:1.0"), "reservation": ("a reservation", "booked")}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offered:
-    """What can be had of one phase, or of the whole plan (`phase` is None), and the reasons for what cannot."""
+    """What can be had of one phase, or of the whole plan (`phase` is None), and the reasons for what cannot.
+
+    `asking` are formats that need what is not in the plan: by name, with what has to be filled in.
+    """
 
     phase: int | None
     formats: tuple[tuple[str, str], ...]
+    asking: tuple[tuple[str, str], ...] = ()
     refused: tuple[tuple[str, str], ...] = ()
 
 
@@ -32,18 +40,40 @@ def handovers(answer: Document) -> list[Offered]:
     return [*found, Offered(phase=None, formats=whole)]
 
 
+def wishable(found: Sequence[Offered], wishes: Mapping[str, str]) -> tuple[tuple[str, str, str], ...]:
+    """What may be filled in for a download: field, label and an example; a reservation only where one is needed or given."""
+    booked = bool(wishes["reservation"]) or any("reservation" in needed for each in found for _, needed in each.asking)
+    fields = (("command", "Command", "python train.py"), ("image", "Container image", ASKED["image"][1]))
+    return (*fields, ("reservation", "Reservation", "cr-0123456789abcdef0")) if booked else fields
+
+
 def _phase(answer: Document, number: int, *, several: bool) -> Offered:
-    formats, refused = [], []
-    wishes = read_wishes(command="python train.py")
+    formats, asking, refused = [], [], []
     for name in PER_PHASE:
         try:
-            one_export(answer, to=name, phase=number, wishes=wishes)
+            needed = _needed(answer, name, number)
         except UnusableInput as error:
             reason = error.faults[0].message.removeprefix(f"phase {number} cannot be exported: ")
             refused.append((name, reason))
+            continue
+        if needed:
+            asking.append((name, " and ".join(ASKED[field][0] for field in needed)))
         else:
             formats.append((name, address(answer["plan"]["id"], name, phase=number if several else None)))
-    return Offered(phase=number, formats=tuple(formats), refused=tuple(refused))
+    return Offered(phase=number, formats=tuple(formats), asking=tuple(asking), refused=tuple(refused))
+
+
+def _needed(answer: Document, name: str, number: int, given: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """What has to be filled in beside `given` for a phase to be had in a format. Raises `UnusableInput` if nothing helps."""
+    wishes = read_wishes(command="python train.py", **{field: ASKED[field][1] for field in given})
+    try:
+        one_export(answer, to=name, phase=number, wishes=wishes)
+    except UnusableInput as error:
+        field = str(error.faults[0].path[0]) if error.faults[0].path else ""
+        if field not in ASKED or field in given:
+            raise
+        return _needed(answer, name, number, (*given, field))
+    return given
 
 
 def address(plan_id: str, name: str, **query: object) -> str:

@@ -17,6 +17,8 @@ from api.web.forms import Sent, read_form
 from api.web.job_fields import PARTS, suggestions
 from api.web.job_form import Shown, document_of, filled, with_faults, with_pasted_faults
 from api.web.pages import EXPECTED, PageRoute, refusal_of, render
+from api.web.pasted import sent_text
+from api.web.plan_exports import wishable
 from api.web.plan_view import infeasible_view, planned_view
 from api.web.what_if import any_speed, as_alternative, at_point, by_deadline, by_way_out, from_now
 from catalog.documents import read_document
@@ -26,8 +28,8 @@ from catalog.quantities import MAX_HOURS
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
-#: What a download was asked for with: format and phase, command, image.
-NO_WISHES: Mapping[str, str] = {"to": "", "command": "", "image": ""}
+#: What a download was asked for with: format and phase, and what no plan holds.
+NO_WISHES: Mapping[str, str] = {"to": "", "command": "", "image": "", "reservation": ""}
 
 
 class HomeQuery(BaseModel):
@@ -73,7 +75,7 @@ async def plan(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Re
         answer = await workers.run(gpuplan.plan, _job_file(sent) if pasted else document_of(sent.texts), frontier=True)
     except EXPECTED as error:
         status, faults, headers = refusal_of(error)
-        shown = with_pasted_faults(faults, _text(sent)) if pasted else with_faults(faults, sent.texts)
+        shown = with_pasted_faults(faults, sent_text(sent)) if pasted else with_faults(faults, sent.texts)
         return job_page(request, shown, status=status, headers=headers)
     return to_plan(answer)
 
@@ -89,16 +91,9 @@ def _job_file(sent: Sent) -> Document:
     if "file" in sent.files:
         name, body = sent.files["file"]
         return read_document(body, name=name[:80])
-    if not _text(sent):
+    if not sent_text(sent):
         raise UnusableInput.at(message="paste a job file here, or choose one to upload")
-    return read_document(_text(sent), name="the job file")
-
-
-def _text(sent: Sent) -> str:
-    """The job file as text: the uploaded one, so that it can be mended where it is wrong, else what was pasted."""
-    if "file" in sent.files:
-        return sent.files["file"][1].decode("utf-8", "replace")
-    return sent.texts.get("document", [""])[0]
+    return read_document(sent_text(sent), name="the job file")
 
 
 def to_plan(answer: Document) -> Response:
@@ -146,6 +141,7 @@ def show(
     shared |= {"watching": None if watching is None else gpuplan.watch(watching)}
     if answer["outcome"] == "planned":
         context = planned_view(answer, sort=sort, now=now, current_snapshot=current)
+        context["wishable"] = wishable(context["handovers"], wishes)
         return render(request, "plan.html", shared | context, status=status, headers=headers)
     context = infeasible_view(answer, now=now, current_snapshot=current)
     return render(request, "infeasible.html", shared | context, status=status, headers=headers)

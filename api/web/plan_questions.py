@@ -18,7 +18,7 @@ from api.render.machines import machines
 from api.render.why import render_why
 from api.web.forms import read_form
 from api.web.pages import PageRoute, render
-from api.web.plan_exports import address
+from api.web.plan_exports import ASKED, address
 from api.web.plan_pages import show
 from api.web.told import sections
 from catalog.errors import Fault, UnusableInput
@@ -136,6 +136,7 @@ class ExportQuery(BaseModel):
     to: str
     command: str = ""
     image: str = ""
+    reservation: str = ""
 
 
 @router.get("/plans/{plan_id}/export")
@@ -145,12 +146,13 @@ def export(request: Request, plan_id: str, query: Annotated[ExportQuery, Query()
     if not (number.isascii() and number.isdecimal() and len(number) < 4):
         message = "is not accepted; it is a format and a phase, such as skypilot:1"
         raise UnusableInput.at("to", message=message)
-    command, image = query.command.strip() or None, query.image.strip() or None
+    command = query.command.strip() or None
+    named = {field: getattr(query, field).strip() or None for field in ASKED}
     try:
-        wishes = read_wishes(command=command or "python train.py", image=image)
+        wishes = read_wishes(command=command or "python train.py", **named)
         one_export(gpuplan.saved_plan(plan_id), to=name, phase=int(number), wishes=wishes)
     except UnusableInput as error:
-        if any(fault.path[:1] not in {("command",), ("image",)} for fault in error.faults):
+        if any(not fault.path or fault.path[0] not in {"command", *ASKED} for fault in error.faults):
             raise
         return show(request, gpuplan, plan_id, faults=error.faults, wishes=query.model_dump())
-    return RedirectResponse(address(plan_id, name, phase=number, command=command, image=image), status_code=303)
+    return RedirectResponse(address(plan_id, name, phase=number, command=command, **named), status_code=303)

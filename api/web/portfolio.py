@@ -20,6 +20,7 @@ from api.render.portfolio import render_portfolio
 from api.web.charts.drawing import Figure
 from api.web.charts.gantt import gantt
 from api.web.forms import read_form
+from api.web.once import new_number, once
 from api.web.pages import EXPECTED, PageRoute, render
 from api.web.pasted import refusal, sent_document, sent_text
 from api.web.portfolio_example import EXAMPLE
@@ -57,10 +58,11 @@ async def start(request: Request, gpuplan: OurGpuplan, workers: OurWorkers, pool
     try:
         document = sent_document(form, name="the portfolio")
         query = PortfolioQuery.model_validate({"time_limit": _seconds(seconds)})
-        run_id = await workers.run(begin_portfolio, gpuplan, pool, document, query)
+        key = once(form, scope="POST /portfolio")
+        begun = await workers.run(key.once, gpuplan, lambda: {"run": begin_portfolio(gpuplan, pool, document, query)})
     except EXPECTED as error:
         return _form(request, text, seconds, error)
-    return RedirectResponse(f"/portfolio/{run_id}", status_code=303)
+    return RedirectResponse(f"/portfolio/{begun['run']}", status_code=303)
 
 
 @router.get("/portfolio/{run_id}")
@@ -112,6 +114,7 @@ def _form(request: Request, text: str, seconds: str, error: Exception | None = N
     context = {
         "section": "Portfolio",
         "document": text,
+        "once": new_number(),
         "seconds": seconds,
         "of_document": [each for each in found if each.field != "time_limit"],
         "of_seconds": [each.message for each in found if each.field == "time_limit"],

@@ -13,6 +13,8 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, ViewportSize, sync_playwright
 
+from tests.api.web.test_buy_pages import SMALL
+from tests.api.web.test_buy_pages import sent as forecast_sent
 from tests.api.web.test_portfolio_pages import document, sent, until
 
 #: Each process of Chromium takes half a second of the processor; nobody here has to be kept from others.
@@ -194,6 +196,13 @@ def planned_jobs(client: httpx.Client) -> str:
     names = ("first", "<b>second</b>", "\u0645\u0631\u062d\u0628\u0627", "x" * 190)
     path: str = sent(client, document(*names, name="night <script>")).headers["location"]
     until(client, path, lambda page: "Looking for the cheapest plan" not in page)
+    return path
+
+
+@pytest.fixture(scope="session")
+def decided(client: httpx.Client) -> str:
+    """The path of a decision on what to own, commit to and rent."""
+    path: str = forecast_sent(client, SMALL).headers["location"]
     return path
 
 

@@ -46,6 +46,27 @@ def test_a_forecast_is_decided_and_its_decision_has_an_address(client: httpx.Cli
     assert "<b>lab" not in page.text
 
 
+def test_a_forecast_that_is_sent_twice_from_one_form_is_decided_once(client: httpx.Client) -> None:
+    def number() -> str:
+        found = re.search(r'name="once" value="([0-9a-f]{32})"', client.get("/buy").text)
+        assert found is not None
+        return found[1]
+
+    # Without a start a forecast begins now, so that asked again it would be another decision.
+    asked = {name: value for name, value in SMALL.items() if name != "start"}
+
+    def decided(once: str, **changes: object) -> str:
+        answer = client.post("/buy", data={"document": json.dumps(asked | changes), "once": once})
+        assert answer.status_code == 303, answer.text
+        path: str = answer.headers["location"]
+        return path
+
+    first = number()
+    assert decided(first) == decided(first)
+    # Who goes back and changes the forecast asks something else, as does who opens the form anew.
+    assert len({decided(first), decided(first, name="other"), decided(number())}) == 3
+
+
 def test_a_forecast_that_no_hardware_meets_is_told_at_once(client: httpx.Client) -> None:
     answer = sent(client, FORECAST | {"jobs": [{"job": JOB | {"deadline": "1min"}, "per_month": 1}], "machines": []})
     assert answer.status_code == 200

@@ -66,6 +66,35 @@ def test_an_error_stands_at_its_field_and_what_was_typed_stays(visit: Visits) ->
     assert reader.violations() == []
 
 
+def test_loading_the_page_again_after_an_error_keeps_what_was_typed(visit: Visits) -> None:
+    reader = visit()
+    reader.go("/")
+    page = reader.page
+    page.fill("#model", "llama-3-8b")
+    page.fill("#deadline", "7 dogs")
+    page.click("text=How to train it")
+    page.select_option("#precision", "fp16")
+    page.click("text=Where, at which kinds of price")
+    page.check("input[name=geography][value=eu]")
+    page.click("text=Paste or upload a job file")
+    page.fill("#document", "  name: half\n  written: yes")
+    page.click("button.first >> nth=0")
+    page.wait_for_selector("#summary")
+    page.fill("#tokens", "2B")
+    page.reload()
+    assert [page.input_value(f"#{name}") for name in ("model", "tokens", "deadline", "precision")] == [
+        "llama-3-8b",
+        "2B",
+        "7 dogs",
+        "fp16",
+    ]
+    assert page.is_visible("#precision")
+    assert page.is_checked("input[name=geography][value=eu]")
+    # A page that is opened anew is empty.
+    reader.go("/")
+    assert page.input_value("#model") == ""
+
+
 def test_a_field_that_is_folded_away_is_opened_where_it_is_wrong(visit: Visits) -> None:
     reader = visit()
     reader.go("/")
@@ -114,6 +143,40 @@ def test_a_point_of_the_frontier_is_planned_with_its_deadline(visit: Visits, pla
     assert machines in reader.page.inner_text("ol.rent")
 
 
+def test_a_chart_is_one_stop_of_tab_whose_points_are_reached_by_arrows(visit: Visits, planned: str) -> None:
+    reader = visit()
+    reader.go(planned)
+    page, keys = reader.page, reader.page.keyboard
+    named = "document.activeElement.getAttribute('aria-label')"
+    titles = page.eval_on_selector_all(
+        "svg.wide[aria-label^='Cost against time'] :is(a, [role=img])",
+        "all => all.map(e => e.getAttribute('aria-label'))",
+    )
+    assert len(titles) > 10
+    # Scripts show how it is gone through.
+    assert page.locator("p.keys:visible").count() >= 1
+    for _ in range(80):
+        keys.press("Tab")
+        if page.evaluate(named) in titles:
+            break
+    assert page.evaluate(named) == titles[0]
+    for key, at in (
+        ("ArrowRight", 1),
+        ("ArrowDown", 2),
+        ("ArrowLeft", 1),
+        ("End", -1),
+        ("ArrowRight", 0),
+        ("ArrowUp", -1),
+    ):
+        keys.press(key)
+        assert page.evaluate(named) == titles[at], key
+    keys.press("Tab")
+    assert page.evaluate(named) not in titles
+    # Who comes back goes on where they were.
+    keys.press("Shift+Tab")
+    assert page.evaluate(named) == titles[-1]
+
+
 def test_a_way_out_is_planned(visit: Visits, unplanned: str) -> None:
     reader = visit()
     reader.go(unplanned)
@@ -141,7 +204,7 @@ def test_a_job_file_is_pasted_or_uploaded(visit: Visits, job_on_disk: Path) -> N
     assert "Plan for from-a-file" in page.inner_text("h1")
 
 
-#: Every page and state that has an address: `plan`, `none` and `jobs` stand for a plan, an answer without, a portfolio.
+#: Every page and state that has an address: `plan`, `none`, `jobs` and `decided` stand for a plan, none, a portfolio, a purchase.
 PAGES = (
     "/?example=gpt3-175b",
     "plan",
@@ -153,7 +216,10 @@ PAGES = (
     "/catalogue/accelerators",
     "/prices?instance_type=p5.48xlarge&kind=on_demand&region=us-*",
     "/changes",
+    "/portfolio?example=true",
     "jobs",
+    "/buy?example=true",
+    "decided",
 )
 
 
@@ -166,7 +232,7 @@ _LOST = """() => [
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_is_small_fits_the_narrowest_phone_and_satisfies_axe(
-    visit: Visits, planned: str, unplanned: str, planned_jobs: str, page: str
+    visit: Visits, planned: str, unplanned: str, planned_jobs: str, decided: str, page: str
 ) -> None:
     reader = visit()
     network = reader.page.context.new_cdp_session(reader.page)
@@ -174,7 +240,9 @@ def test_every_page_is_small_fits_the_narrowest_phone_and_satisfies_axe(
     network.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
     network.send("Network.enable")
     name, slash, rest = page.partition("/")
-    reader.go({"plan": planned, "none": unplanned, "jobs": planned_jobs}.get(name, name) + slash + rest)
+    reader.go(
+        {"plan": planned, "none": unplanned, "jobs": planned_jobs, "decided": decided}.get(name, name) + slash + rest
+    )
     reader.page.wait_for_load_state("networkidle")
     assert sizes
     assert sum(sizes) <= MOST_BYTES

@@ -17,6 +17,7 @@ from api.export.formats import PER_PHASE
 from api.http.service import create_service
 from api.settings import Environment
 from api.web.pages import CONTENT_SECURITY_POLICY
+from api.web.plan_exports import handovers, wishable
 
 Served = Callable[[ASGIApp], AbstractContextManager[httpx.Client]]
 FORM = {"model": "resnet-50", "samples": "115M", "deadline": "36h"}
@@ -185,7 +186,7 @@ def test_every_download_that_a_plan_offers_is_there_and_others_say_why_not(clien
     assert len(links) >= phases + 2
     assert {client.get(link).status_code for link in links} == {200}
     for name in PER_PHASE:
-        assert f"export/{name}" in text or f"<li>{name}: " in text
+        assert f"export/{name}" in text or f"<li>{name}: " in text or f"{name} needs a container image" in text
 
 
 def test_a_download_may_have_a_command_and_an_image(client: httpx.Client) -> None:
@@ -200,6 +201,37 @@ def test_a_download_may_have_a_command_and_an_image(client: httpx.Client) -> Non
     assert 'value="python my.py --lr 1e-3"' in wrong.text
     for to in ("skypilot", "skypilot:0", "skypilot:x", "../etc:1", "nonsense:1"):
         assert client.get(f"{plan}/export", params={"to": to}).status_code == 422
+
+
+def test_a_tpu_slice_is_handed_to_kubernetes_with_the_readers_image(client: httpx.Client) -> None:
+    form = {"model": "llama-3-8b", "tokens": "1B", "deadline": "10d", "accelerators": "TPU-v6e"}
+    plan = client.post("/plans", data=form).headers["location"]
+    text = client.get(plan).text
+    assert '<option value="kubernetes:1">kubernetes (needs a container image)</option>' in text
+    assert 'id="export-reservation"' not in text
+    assert f"/v1{plan}/export/kubernetes" not in text
+    without = client.get(f"{plan}/export", params={"to": "kubernetes:1"})
+    assert without.status_code == 422
+    assert 'id="error-export-image"' in without.text
+    for to in ("kubernetes", "jobset", "dstack"):
+        answer = client.get(f"{plan}/export", params={"to": f"{to}:1", "image": "a/b:1"}, follow_redirects=True)
+        assert answer.status_code == 200
+        assert "a/b:1" in answer.text
+
+
+def test_what_was_booked_is_asked_for_where_machines_are(client: httpx.Client) -> None:
+    plan = client.post("/plans", data=FORM | {"providers": "aws"}).headers["location"]
+    answer = client.get(f"/v1{plan}").json()
+    nothing = {"reservation": ""}
+    assert [name for name, _, _ in wishable(handovers(answer), nothing)] == ["command", "image"]
+    answer["plan"]["phases"][0]["price_kind"] = "capacity_block"
+    offered = handovers(answer)
+    assert ("kubernetes", "a reservation") in offered[0].asking
+    assert [name for name, _, _ in wishable(offered, nothing)] == ["command", "image", "reservation"]
+    # What was typed is shown with what is wrong about it, also where it has no place.
+    wrong = client.get(f"{plan}/export", params={"to": "kubernetes:1", "reservation": "cr-1"})
+    assert wrong.status_code == 422
+    assert 'id="error-export-reservation"' in wrong.text
 
 
 def test_names_of_a_stranger_never_become_markup(client: httpx.Client) -> None:
@@ -259,6 +291,14 @@ def test_a_pasted_file_that_is_no_job_comes_back_with_what_is_wrong(client: http
     assert answer.status_code == 422
     assert said in answer.text
     assert 'aria-invalid="true"' in answer.text
+
+
+def test_a_pasted_file_keeps_its_first_indent(client: httpx.Client) -> None:
+    text = "  name: indented\n  workload: {kind: preset, model: resnet-50, samples: 115M}\n  deadline: 36h\n"
+    assert client.post("/plans", data={"document": text}).status_code == 303
+    wrong = client.post("/plans", data={"document": "\n" + text.replace("36h", "whenever")})
+    assert "Line 4: deadline" in wrong.text
+    assert ">\n\n  name: indented\n" in wrong.text
 
 
 def test_an_uploaded_file_that_is_no_job_comes_back_to_be_mended(client: httpx.Client) -> None:

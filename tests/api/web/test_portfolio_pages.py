@@ -61,6 +61,30 @@ def test_jobs_are_planned_and_drawn_with_a_line_for_each(client: httpx.Client) -
     assert "hx-trigger" not in page
 
 
+def test_jobs_that_are_sent_twice_from_one_form_are_planned_once(client: httpx.Client) -> None:
+    found = re.search(r'name="once" value="([0-9a-f]{32})"', client.get("/portfolio").text)
+    assert found is not None
+
+    def begun(text: str) -> str:
+        data = {"document": text, "time_limit": "5", "once": found[1]}
+        path: str = client.post("/portfolio", data=data).headers["location"]
+        return path
+
+    assert begun(document("a")) == begun(document("a"))
+    assert begun(document("a")) != begun(document("b"))
+
+
+def test_an_evenly_indented_document_is_read_as_it_stands(client: httpx.Client) -> None:
+    text = "\n\n" + "".join(f"    {line}\n" for line in document("a").splitlines())
+    assert sent(client, text).status_code == 303
+    answer = sent(client, text.replace("deadline: 48h", "deadline: whenever"))
+    assert f"line {text.splitlines().index('      deadline: 48h') + 1}" in words(answer.text)
+    kept = re.search(r"<textarea[^>]*>(.*?)</textarea>", answer.text, re.DOTALL)
+    assert kept is not None
+    # A browser drops the line's end that follows the tag.
+    assert html.unescape(kept[1]).replace("whenever", "48h") == "\n" + text
+
+
 def test_names_that_are_markup_stay_names(client: httpx.Client) -> None:
     begun = sent(client, document(*HOSTILE, name=HOSTILE[0]))
     page = until(client, begun.headers["location"], lambda page: "Looking for the cheapest plan" not in page)
