@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalog.price_kinds import price_kinds
-from planner.cost.preemption import expected_hours, spread_hours, waiting_hours
+from planner.cost.preemption import interrupted
 from planner.settings import PlannerSettings
 
 Floats = NDArray[np.float64]
@@ -146,35 +146,86 @@ def part(
     return Run(**taken | {"beside_hours": beside_hours, "egress_usd": egress_usd}, takeover=takeover)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Clock:
+    """One element per configuration: hours of a run by what they are for; `hours` are all of them, expected."""
+
+    fixed_hours: Floats
+    run_hours: Floats
+    waiting_hours: Floats
+    wall_hours: Floats
+    hours: Floats
+    sigma: Floats
+
+    def kept(self, run: Run, confidence: float) -> Floats:
+        """Hours that are not exceeded with this confidence; inf where the run never ends or its kind does not allow it."""
+        longest = run.longest_hours if run.takeover is None else run.longest_hours - run.takeover.up_hours
+        kept = self.at(confidence)
+        kept[self.hours > np.minimum(longest, LONGEST_RUN_HOURS)] = np.inf
+        return kept
+
+    def at(self, probability: float) -> Floats:
+        """This quantile of the hours."""
+        return np.asarray(self.fixed_hours + self.wall_hours * np.exp(z_score(probability) * self.sigma))
+
+
+def _clock(run: Run, settings: PlannerSettings) -> _Clock:
+    """The hours of every configuration; preemption is worked out where there is any."""
+    run_hours, waiting, sigma = run.work_hours, np.zeros(len(run)), run.log_sigma
+    hit = np.flatnonzero((run.cluster_rate > 0) & (run_hours > 0) & (run_hours < np.inf))
+    if len(hit):
+        ran = interrupted(
+            run_hours[hit],
+            run.checkpoint_hours[hit],
+            settings.restart_hours,
+            run.cluster_rate[hit],
+            wait_hours=settings.spot_wait_hours,
+        )
+        run_hours, sigma = run_hours.copy(), sigma.copy()
+        run_hours[hit], waiting[hit] = ran.run_hours, ran.waiting_hours
+        sigma[hit] = np.sqrt(sigma[hit] ** 2 + ran.log_variance)
+    fixed_hours = settings.setup_hours + run.beside_hours
+    if run.takeover is not None:
+        fixed_hours = fixed_hours - run.takeover.ready_hours
+    wall_hours = run_hours + waiting
+    return _Clock(
+        fixed_hours=fixed_hours,
+        run_hours=run_hours,
+        waiting_hours=waiting,
+        wall_hours=wall_hours,
+        hours=fixed_hours + wall_hours,
+        sigma=sigma,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Outline:
+    """What plans are compared by, as a `Bill` has it."""
+
+    hours_kept: Floats
+    sigma: Floats
+    cost_usd: Floats
+
+
+def outline(run: Run, confidence: float, settings: PlannerSettings) -> Outline:
+    """Hours and money of every configuration in all, as `bill` has them: for many that are compared by these alone."""
+    clock, once = _clock(run, settings), run.egress_usd
+    if run.takeover is not None:
+        once = once + run.takeover.fetch_usd + run.takeover.lead_usd
+    compute, power, storage = _running_costs(run, clock.hours, clock.fixed_hours + clock.run_hours)
+    return Outline(hours_kept=clock.kept(run, confidence), sigma=clock.sigma, cost_usd=compute + power + storage + once)
+
+
 def bill(run: Run, confidence: float, settings: PlannerSettings) -> Bill:
     """Hours and money of every configuration."""
-    run_hours = expected_hours(run.work_hours, run.checkpoint_hours, settings.restart_hours, run.cluster_rate)
-    waiting = waiting_hours(run_hours, run.cluster_rate, settings.spot_wait_hours)
-    wall_hours = run_hours + waiting
-    noise = spread_hours(
-        run_hours,
-        run.work_hours,
-        run.checkpoint_hours,
-        settings.restart_hours,
-        run.cluster_rate,
-        wait_hours=settings.spot_wait_hours,
-    )
-    with np.errstate(invalid="ignore"):
-        variation = np.where(np.isfinite(wall_hours), noise / wall_hours, 0.0)
-    sigma = np.sqrt(run.log_sigma**2 + np.log1p(variation**2))
-    fixed_hours = settings.setup_hours + run.beside_hours
-    longest_hours, taking_over = run.longest_hours, run.takeover
-    if taking_over is not None:
-        fixed_hours = fixed_hours - taking_over.ready_hours
-        longest_hours = longest_hours - taking_over.up_hours
-    hours = fixed_hours + wall_hours
-    kept = fixed_hours + wall_hours * np.exp(z_score(confidence) * sigma)
-    kept = np.where(hours > np.minimum(longest_hours, LONGEST_RUN_HOURS), np.inf, kept)
-    p95 = fixed_hours + wall_hours * np.exp(z_score(P95) * sigma)
+    clock = _clock(run, settings)
+    hours, fixed_hours, taking_over = clock.hours, clock.fixed_hours, run.takeover
+    p95 = clock.at(P95)
     # Of the hours after set-up, waits take the same share whenever the run ends.
     waits = 1.0 + run.cluster_rate * settings.spot_wait_hours
-    compute, power, storage = _running_costs(run, hours, fixed_hours + run_hours)
-    setup = np.where(run.term_hours > 0, 0.0, run.nodes * run.usd_per_node_hour * fixed_hours)
+    compute, power, storage = _running_costs(run, hours, fixed_hours + clock.run_hours)
+    setup = run.nodes * run.usd_per_node_hour * fixed_hours
+    setup[run.term_hours > 0] = 0.0
     # A run shorter than the billing minimum pays more than its hours; the surplus counts as compute.
     setup = np.minimum(setup, compute)
     egress, once = run.egress_usd, run.egress_usd
@@ -183,20 +234,19 @@ def bill(run: Run, confidence: float, settings: PlannerSettings) -> Bill:
     if taking_over is not None:
         egress = egress + taking_over.fetch_usd
         once, shown = egress + taking_over.lead_usd, setup + taking_over.lead_usd
-    cost = compute + power + storage + once
     return Bill(
         hours=hours,
-        hours_kept=kept,
+        hours_kept=clock.kept(run, confidence),
         hours_p95=p95,
-        run_hours=run_hours,
-        waiting_hours=waiting,
-        sigma=sigma,
+        run_hours=clock.run_hours,
+        waiting_hours=clock.waiting_hours,
+        sigma=clock.sigma,
         compute_usd=compute - setup,
         setup_usd=shown,
         storage_usd=storage,
         egress_usd=egress,
         power_usd=power,
-        cost_usd=cost,
+        cost_usd=compute + power + storage + once,
         cost_p95_usd=sum(_running_costs(run, p95, fixed_hours + (p95 - fixed_hours) / waits), once),
     )
 
@@ -223,10 +273,10 @@ def billed_hours(hours: Floats, run: Run) -> Floats:
 
 
 def _billed_in_all(hours: Floats, run: Run) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        steps = np.ceil(hours / run.billing_step_hours - 1e-9) * run.billing_step_hours
-        terms = np.ceil(hours / run.term_hours - 1e-9) * run.term_hours
-    return np.where(run.term_hours > 0, terms, np.maximum(steps, run.billing_minimum_hours))
+    term = run.term_hours > 0
+    step = np.where(term, run.term_hours, run.billing_step_hours)
+    billed = np.maximum(np.ceil(hours / step - 1e-9) * step, np.where(term, 0.0, run.billing_minimum_hours))
+    return np.asarray(billed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

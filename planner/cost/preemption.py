@@ -10,6 +10,8 @@ Within 0.05 % of Monte Carlo at the rates met here. E[T] is what is paid for. Wh
 of v hours on average, nothing is paid meanwhile, and the clock shows (1 + lambda v) E[T].
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,15 +36,18 @@ def expected_hours(work_hours: Floats, checkpoint_hours: Floats, restart_hours: 
     work, checkpoint, failures = np.broadcast_arrays(work_hours, checkpoint_hours, rate)
     result = work.astype(np.float64, copy=True)
     hit = (failures > 0) & np.isfinite(work) & (work > 0)
-    if not hit.any():
-        return result
-    w, d, lam = work[hit], checkpoint[hit], failures[hit]
-    interval = checkpoint_interval(w, d, lam)
-    exponent = lam * (interval + d)
-    with np.errstate(over="ignore"):
-        hours = (w / interval) * np.exp(np.minimum(lam * restart_hours, _NEVER)) * np.expm1(exponent) / lam
-    result[hit] = np.where(exponent + lam * restart_hours > _NEVER, np.inf, hours)
+    if hit.any():
+        w, d, lam = work[hit], checkpoint[hit], failures[hit]
+        result[hit] = _hit_hours(w, checkpoint_interval(w, d, lam), d, restart_hours, lam)
     return result
+
+
+def _hit_hours(work: Floats, interval: Floats, checkpoint: Floats, restart_hours: float, rate: Floats) -> Floats:
+    """The same of runs that are hit, at this interval."""
+    exponent, restarts = rate * (interval + checkpoint), rate * restart_hours
+    with np.errstate(over="ignore"):
+        hours = (work / interval) * np.exp(np.minimum(restarts, _NEVER)) * np.expm1(exponent) / rate
+    return np.where(exponent + restarts > _NEVER, np.inf, hours)
 
 
 def waiting_hours(paid_hours: Floats, rate: Floats, wait_hours: float) -> Floats:
@@ -65,8 +70,41 @@ def spread_hours(
     Failures during the run are Poisson with mean rate x hours paid for; each loses R, a time uniform on
     [0, tau + d] and an exponential wait, so the variance is rate x hours x E[loss^2] (compound Poisson).
     """
-    interval = checkpoint_interval(work_hours, checkpoint_hours, np.maximum(rate, 1e-12)) + checkpoint_hours
-    loss_squared = restart_hours**2 + restart_hours * interval + interval**2 / 3.0
-    loss_squared = loss_squared + 2.0 * wait_hours * (restart_hours + interval / 2.0 + wait_hours)
+    interval = checkpoint_interval(work_hours, checkpoint_hours, np.maximum(rate, 1e-12))
     with np.errstate(invalid="ignore"):
-        return np.where(rate > 0, np.sqrt(rate * paid_hours * loss_squared), 0.0)
+        variance = rate * paid_hours * _loss_squared(interval + checkpoint_hours, restart_hours, wait_hours)
+        return np.where(rate > 0, np.sqrt(variance), 0.0)
+
+
+def _loss_squared(exposed_hours: Floats, restart_hours: float, wait_hours: float) -> Floats:
+    """The mean square of what one failure costs, with so many hours from one checkpoint to the end of the next."""
+    squared = restart_hours**2 + restart_hours * exposed_hours + exposed_hours**2 / 3.0
+    if wait_hours:
+        squared = squared + 2.0 * wait_hours * (restart_hours + exposed_hours / 2.0 + wait_hours)
+    return squared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Interrupted:
+    """One element per run: hours paid for, unpaid ones of waiting, and the variance of the logarithm of both together.
+
+    That is ln(1 + c^2), with c their standard deviation by their mean: 0 for runs that never end.
+    """
+
+    run_hours: Floats
+    waiting_hours: Floats
+    log_variance: Floats
+
+
+def interrupted(
+    work_hours: Floats, checkpoint_hours: Floats, restart_hours: float, rate: Floats, *, wait_hours: float
+) -> Interrupted:
+    """What becomes of runs with work to do under `rate` failures per hour, each above 0."""
+    interval = checkpoint_interval(work_hours, checkpoint_hours, rate)
+    run_hours = _hit_hours(work_hours, interval, checkpoint_hours, restart_hours, rate)
+    waiting = waiting_hours(run_hours, rate, wait_hours)
+    variance = rate * run_hours * _loss_squared(interval + checkpoint_hours, restart_hours, wait_hours)
+    wall_hours = run_hours + waiting
+    with np.errstate(invalid="ignore"):
+        variation = np.where(np.isfinite(wall_hours), np.sqrt(variance) / wall_hours, 0.0)
+    return Interrupted(run_hours=run_hours, waiting_hours=waiting, log_variance=np.log1p(variation**2))

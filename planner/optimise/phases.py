@@ -1,6 +1,6 @@
 """Several phases as a mixed-integer programme over straight lines: what no plan on these columns can undercut.
 
-Sets and data (one column k per configuration that bounds leave open; `planner.phases.columns` has the lines)
+Sets and data (one column k per configuration that bounds leave open; `planner.phases.lines` has the lines)
     A_k, B_k   least cost of starting on k, and of all the work on k, USD
     a_k, b_k   least hours of starting on k, and of all the work on k
     e_k        bringing the data to the place of k, USD

@@ -19,7 +19,7 @@ from planner.candidates.market import Market
 from planner.cost.bill import Run, z_score
 from planner.cost.checkpoints import checkpoint_gb
 from planner.phases.lines import Lined, every_line, lined, windowed_machines
-from planner.phases.straight import STEPS, Straight
+from planner.phases.straight import Straight
 from planner.settings import PlannerSettings
 
 Floats = NDArray[np.float64]
@@ -34,6 +34,7 @@ class PhaseColumns:
     precision). `machine` is the own machine of a column with windows, else None; `caps` the largest share of the work
     that price kind and windows leave room for, `most_steps` that which the deadline leaves too, in steps. Columns that are
     `up` can only come first; any other that does costs `first_usd` more and waits `first_hours`, where a job is under way.
+    `intervals` are the hours of work between checkpoints where there is more work than that, 0 without preemption.
     """
 
     table: Configurations
@@ -50,6 +51,7 @@ class PhaseColumns:
     up: NDArray[np.bool_]
     first_usd: Floats
     first_hours: Floats
+    intervals: Floats
 
     def __len__(self) -> int:
         """How many configurations there are."""
@@ -123,17 +125,8 @@ class PhaseColumns:
             up=self.up[which],
             first_usd=self.first_usd[which],
             first_hours=self.first_hours[which],
+            intervals=self.intervals[which],
         )
-
-    def intervals(self) -> Floats:
-        """Hours of work between checkpoints where there is more work than that; 0 without preemption."""
-        hit = self.run.cluster_rate > 0
-        rate = np.where(hit, self.run.cluster_rate, 1.0)
-        return np.where(hit, np.maximum(np.sqrt(2 * self.run.checkpoint_hours / rate), 1e-9), 0.0)
-
-    def saves(self, which: Ints, steps: Ints) -> NDArray[np.bool_]:
-        """Whether so many steps of the work fill an interval between checkpoints."""
-        return np.asarray(steps / STEPS * self.run.work_hours[which] >= self.intervals()[which])
 
 
 def concave_below_sigma(confidence: float) -> float:
@@ -196,7 +189,15 @@ def columns_on(found: Candidates, some: Lined) -> PhaseColumns:
         up=np.isin(table.market, up) if up else zeros > 0,
         first_usd=zeros if takeover is None else takeover.fetch_usd + takeover.lead_usd,
         first_hours=zeros if takeover is None else takeover.delay_hours,
+        intervals=_intervals(some.run),
     )
+
+
+def _intervals(run: Run) -> Floats:
+    """Hours of work between checkpoints where there is more work than that; 0 without preemption."""
+    intervals, hit = np.zeros(len(run)), np.flatnonzero(run.cluster_rate > 0)
+    intervals[hit] = np.maximum(np.sqrt(2 * run.checkpoint_hours[hit] / run.cluster_rate[hit]), 1e-9)
+    return intervals
 
 
 def _places(found: Candidates, table: Configurations) -> tuple[Ints, tuple[tuple[str, str], ...]]:

@@ -4,14 +4,13 @@ A plan is a row of columns (`sequence`, the earliest first) with a row of shares
 shares that do not add up to the whole, what the phases cost and take at least: costs and hours rise with each share.
 """
 
-from dataclasses import dataclass, fields
-from statistics import NormalDist
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from catalog.free_time import elapsed_many
-from planner.cost.bill import Bill, bill, part
+from planner.cost.bill import Bill, Run, bill, outline, part, z_score
 from planner.phases.columns import PhaseColumns, concave_below_sigma
 from planner.phases.moves import Moves
 from planner.phases.straight import STEPS
@@ -36,32 +35,37 @@ class Priced:
     busy: Floats
     concave: NDArray[np.bool_]
 
-    def take(self, which: NDArray[np.bool_]) -> "Priced":
+    def take(self, which: NDArray[np.bool_] | slice) -> "Priced":
         """Some of the plans."""
-        each = {one.name: getattr(self, one.name)[which] for one in fields(Priced)}
-        return Priced(**each)
+        return Priced(
+            micros=self.micros[which], hours=self.hours[which], busy=self.busy[which], concave=self.concave[which]
+        )
 
 
 def phase_bill(columns: PhaseColumns, moving: Moves, sequence: Ints, steps: Ints) -> Bill:
     """The bill of every phase of every plan, flattened phase by phase within each plan."""
+    return bill(_phases(columns, moving, sequence, steps), columns.confidence, columns.settings)
+
+
+def _phases(columns: PhaseColumns, moving: Moves, sequence: Ints, steps: Ints) -> Run:
+    """What is bought for every phase of every plan, flattened in the same way."""
     length = sequence.shape[1]
-    flat = sequence.reshape(-1)
-    egress = columns.data_usd[sequence].copy()
+    egress, beside = columns.data_usd[sequence], columns.write_hours[sequence]
     if length > 1:
         before, after = sequence[:, :-1], sequence[:, 1:]
-        stays = moving.near(before, after)
-        egress[:, 1:] = np.where(stays, 0.0, egress[:, 1:] + moving.egress_usd(before, after))
-    last, first = np.arange(length) == length - 1, np.arange(length) == 0
-    beside = np.where(last, 0.0, columns.write_hours[sequence])
-    run = part(
+        moved = egress[:, 1:] + moving.egress_usd(before, after)
+        moved[moving.near(before, after)] = 0.0
+        egress[:, 1:] = moved
+    # The last phase hands over to none.
+    beside[:, -1] = 0.0
+    return part(
         columns.run,
-        flat,
+        sequence.reshape(-1),
         steps.reshape(-1) / STEPS,
-        beside_hours=np.asarray(beside, np.float64).reshape(-1),
+        beside_hours=beside.reshape(-1),
         egress_usd=egress.reshape(-1),
-        first=np.tile(first, len(sequence)),
+        first=np.tile(np.arange(length) == 0, len(sequence)),
     )
-    return bill(run, columns.confidence, columns.settings)
 
 
 def priced(columns: PhaseColumns, moving: Moves, sequence: Ints, steps: Ints, *, at_least: bool = False) -> Priced:
@@ -73,22 +77,33 @@ def priced_together(
     columns: PhaseColumns, moving: Moves, sequence: Ints, shares: list[tuple[Ints, bool]]
 ) -> list[Priced]:
     """The same for several shares (and `at_least`) of the same plans, by one bill."""
-    count, length = sequence.shape
-    paid = phase_bill(
-        columns, moving, np.tile(sequence, (len(shares), 1)), np.concatenate([each[0] for each in shares])
-    )
-    kept_hours = paid.hours_kept.reshape(len(shares), count, length)
-    micros = np.rint(paid.cost_usd.reshape(len(shares), count, length) * 1e6).sum(axis=2)
-    sigma = paid.sigma.reshape(len(shares), count, length) <= concave_below_sigma(columns.confidence)
-    found = []
-    for busy, usd, calm, (steps, at_least) in zip(kept_hours, micros, sigma, shares, strict=True):
-        kept, concave = busy, calm & columns.saves(sequence, steps)
-        if at_least and NormalDist().inv_cdf(columns.confidence) > _RISING_UP_TO:
-            floor = columns.fixed_hours[sequence] + columns.slope_hours[sequence] * (steps / STEPS)
-            kept = np.where((columns.run.cluster_rate[sequence] > 0) & ~concave, np.minimum(kept, floor), kept)
-        hours = elapsed(columns, moving, sequence, kept, at_least=at_least)
-        found.append(Priced(micros=usd, hours=hours.sum(axis=1), busy=kept, concave=concave))
-    return found
+    count, times = len(sequence), len(shares)
+    given, steps = np.tile(sequence, (times, 1)), np.concatenate([each for each, _ in shares])
+    run = _phases(columns, moving, given, steps)
+    paid = outline(run, columns.confidence, columns.settings)
+    busy = paid.hours_kept.reshape(given.shape)
+    concave = (paid.sigma <= concave_below_sigma(columns.confidence)).reshape(given.shape)
+    if columns.intervals.any():
+        concave &= run.work_hours.reshape(given.shape) >= columns.intervals[given]
+    if z_score(columns.confidence) > _RISING_UP_TO:
+        floor = columns.fixed_hours[given] + columns.slope_hours[given] * (steps / STEPS)
+        falls = (
+            (columns.run.cluster_rate[given] > 0) & ~concave & np.repeat([each for _, each in shares], count)[:, None]
+        )
+        busy = np.where(falls, np.minimum(busy, floor), busy)
+    micros = np.rint(paid.cost_usd * 1e6).reshape(given.shape).sum(axis=1)
+    parts = [slice(first, first + count) for first in range(0, count * times, count)]
+    if columns.windowed.any():
+        hours = np.concatenate(
+            [
+                elapsed(columns, moving, sequence, busy[mine], at_least=at_least)
+                for mine, (_, at_least) in zip(parts, shares, strict=True)
+            ]
+        )
+    else:
+        hours = elapsed(columns, moving, given, busy)
+    found = Priced(micros=micros, hours=hours.sum(axis=1), busy=busy, concave=concave)
+    return [found.take(mine) for mine in parts]
 
 
 def elapsed(columns: PhaseColumns, moving: Moves, sequence: Ints, busy: Floats, *, at_least: bool = False) -> Floats:
@@ -97,7 +112,8 @@ def elapsed(columns: PhaseColumns, moving: Moves, sequence: Ints, busy: Floats, 
     With `at_least` nothing is lost between windows: then, and only then, a later begin never means an earlier end.
     """
     hours = busy.copy()
-    hours[:, 0] += columns.first_hours[sequence[:, 0]]
+    if columns.run.takeover is not None:
+        hours[:, 0] += columns.first_hours[sequence[:, 0]]
     if sequence.shape[1] > 1:
         hours[:, 1:] += moving.hours(sequence[:, :-1], sequence[:, 1:])
     if not columns.windowed.any():

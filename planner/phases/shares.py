@@ -223,20 +223,18 @@ def _may_win(
     deadline, share = lines.deadline_hours, low / STEPS
     left = 1.0 - share.sum(axis=1)
     slope_usd, slope_hours = lines.slope_usd[which], lines.slope_hours[which]
-    hours = lines.hours[which] + (slope_hours * share).sum(axis=1)
-    if from_low is not None:
+    if from_low is None:
+        hours = lines.hours[which] + (slope_hours * share).sum(axis=1)
+    else:
         hours, slope_hours = from_low
-    may = hours + left * slope_hours.min(axis=1) <= deadline * (1 + 1e-12)
     usd = lines.usd[which] + (slope_usd * share).sum(axis=1)
-    for price in lines.prices:
-        mu = price[which]
-        rate = (slope_usd + mu[:, None] * slope_hours).min(axis=1)
-        bound = usd + left * rate
-        if np.isfinite(deadline):
-            bound += mu * (hours - deadline)
-        # Half a micro-dollar: plans cost whole ones, up to the rounding of each phase.
-        may &= (bound - 1e-12 * np.abs(bound)) * 1e6 < least_micros + 0.5 * low.shape[1]
-    return np.asarray(may)
+    mu = lines.prices[:, which]
+    bound = usd + left * (slope_usd + mu[:, :, None] * slope_hours).min(axis=2)
+    if np.isfinite(deadline):
+        bound += mu * (hours - deadline)
+    # Half a micro-dollar: plans cost whole ones, up to the rounding of each phase.
+    may = ((bound - 1e-12 * np.abs(bound)) * 1e6 < least_micros + 0.5 * low.shape[1]).all(axis=0)
+    return np.asarray(may & (hours + left * slope_hours.min(axis=1) <= deadline * (1 + 1e-12)))
 
 
 def _fastest(columns: PhaseColumns, sequences: Ints, low: Ints, high: Ints) -> Ints:
