@@ -22,10 +22,9 @@ def usd_micros(usd: Decimal | str | float) -> int:
 
 def usd_text(micros: int) -> str:
     """Micro-dollars as the decimal string used on the wire: at least cents, no trailing zeros."""
-    value = Decimal(micros) / MICROS_PER_USD
-    text = f"{value:.6f}".rstrip("0")
-    whole, _, cents = text.partition(".")
-    return f"{whole}.{cents.ljust(2, '0')}"
+    whole, rest = divmod(abs(micros), MICROS_PER_USD)
+    cents = f"{rest:06d}".rstrip("0").ljust(2, "0")
+    return f"{'-' if micros < 0 else ''}{whole}.{cents}"
 
 
 def usd_display(micros: int) -> str:

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-
 from planner.candidates.kept_estimates import kept_estimates
 from planner.candidates.machine_rows import MachineRows, machine_rows
 from planner.candidates.market import Market
@@ -37,9 +35,9 @@ def estimated(
 ) -> Estimated:
     """Time and memory of at least the shapes that some kept offer has, on up to `max_nodes` nodes."""
     shapes = market.snapshot.shapes
-    types = np.unique(market.snapshot.type_index[screened.places])
     wanted = tuple(sorted(shapes_wanted))
-    most = market.up.nodes if market.up else int(min(max_nodes, market.node_limit[types].max(initial=1.0)))
+    limits = market.node_limit[market.snapshot.type_index[screened.places]]
+    most = market.up.nodes if market.up else int(min(max_nodes, limits.max(initial=1.0)))
     work, training, goodput = question.work, question.job.training, question.settings.goodput
     if not market.owned and market.up is None:
         rows, estimates, step = kept_estimates(

@@ -148,17 +148,25 @@ def _rejections(
     """Offers left out, by reason: constraints, machines that cannot run the job, a cheaper offer of the same machine."""
     rejected = dict(screened.rejected)
     # A carbon budget is the one requirement that parts the node counts and places of a shape.
-    table = table.take(table.broken & ~CARBON == 0)
+    if table.broken.any():
+        table = table.take(table.broken & ~CARBON == 0)
     shapes = market.snapshot.shapes
     ran = np.zeros(len(shapes), np.bool_)
     ran[shapes.of_type[market.snapshot.type_index[table.place]]] = True
     lost = np.flatnonzero(~ran & (screened.allowed_of_shape > 0))
     for reason, offers in zip(_why(job, market, ready, lost), screened.allowed_of_shape[lost].tolist(), strict=True):
         rejected[reason] = rejected.get(reason, 0) + offers
-    dominated = int(screened.allowed_of_shape[ran].sum()) - len(np.unique(table.place))
+    dominated = int(screened.allowed_of_shape[ran].sum()) - _distinct(table.place, len(market.columns))
     if dominated:
         rejected["dearer than another offer of the same machine"] = dominated
-    return rejected | _by_carbon(table, len(market.columns))
+    return rejected | _by_carbon(table, len(market.columns)) if table.broken.any() else rejected
+
+
+def _distinct(values: NDArray[np.int64], below: int) -> int:
+    """How many different values there are, none of them negative or as high as `below`."""
+    occurs = np.zeros(below, np.bool_)
+    occurs[values] = True
+    return int(np.count_nonzero(occurs))
 
 
 def _by_carbon(table: Configurations, places: int) -> dict[str, int]:
@@ -237,9 +245,9 @@ def over(table: Configurations, deadline_hours: float | None, budget_usd: float 
 def with_late_and_dear(found: Candidates, broken: NDArray[np.uint16]) -> dict[str, int]:
     """The rejections, with the evaluated offers that no node count brings within deadline and budget."""
     table, late = found.table, 0
+    feasible = broken == 0
     for number, market in enumerate(found.question.markets):
-        tried, kept = np.zeros((2, len(market.columns)), np.bool_)
-        tried[table.place[table.market == number]] = True
-        kept[table.place[(table.market == number) & (broken == 0)]] = True
-        late += int(tried.sum() - kept.sum())
+        mine = table.market == number
+        places = len(market.columns)
+        late += _distinct(table.place[mine], places) - _distinct(table.place[mine & feasible], places)
     return found.rejected | ({"misses deadline or budget at every node count": late} if late else {})

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from functools import lru_cache
 
 from catalog.errors import Fault, UnusableInput
 from planner.job import Transformer
@@ -25,7 +24,6 @@ _NOT_NEGATIVE = (
 _LARGEST_DIMENSION = 100_000_000
 
 
-@lru_cache(maxsize=256)
 def completed(model: Transformer) -> Transformer:
     """`model` with `kv_heads`, `head_size`, `expert_ffn_size` and `active_experts` filled where left at 0.
 
@@ -47,6 +45,13 @@ def completed(model: Transformer) -> Transformer:
         shared_experts=model.shared_experts if mixture else 0,
         dense_layers=model.dense_layers if mixture else 0,
     )
+
+
+def check_amounts(model: Transformer, tokens: float, global_batch_tokens: float) -> None:
+    """Raise `UnusableInput` as `completed` does for `model` with these amounts, where they are less than a sequence or no number."""
+    least = model.sequence_length
+    if not (1 <= least <= tokens < math.inf and least <= global_batch_tokens < math.inf):
+        completed(replace(model, tokens=tokens, global_batch_tokens=global_batch_tokens))
 
 
 def stated_parameters_fault(stated: float | None, counted: float) -> str | None:

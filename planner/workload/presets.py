@@ -110,7 +110,7 @@ def find_preset(text: str, path: tuple[str | int, ...] = ("workload", "model")) 
 
     Raises `UnusableInput` at `path` with the nearest names if there is none.
     """
-    name = _spellings().get(_fold(text))
+    name = text if text in presets() else _spellings().get(_fold(text))
     if name is not None:
         return presets()[name]
     near = difflib.get_close_matches(_fold(text[:80]), list(_spellings()), n=5, cutoff=0.5)

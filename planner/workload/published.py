@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import lru_cache
 
 from catalog.errors import Fault, UnusableInput
@@ -16,7 +16,7 @@ from planner.workload.methods import method_of
 from planner.workload.presets import PresetRow, find_preset, presets
 from planner.workload.projections import Particulars
 from planner.workload.recurrent import lstm
-from planner.workload.transformer import transformer_work
+from planner.workload.transformer import work_of_amount
 from planner.workload.whole import whole
 from planner.workload.work import Work
 
@@ -61,8 +61,10 @@ def preset_work(preset: Preset, training: Training) -> Work:
     model, particulars = _transformer(row.name, image, length)
     check_positions(model, particulars, row.name)
     positions = model.sequence_length / per_sample
-    return transformer_work(
-        replace(model, tokens=amount.total * positions, global_batch_tokens=amount.per_step * positions),
+    return work_of_amount(
+        model,
+        amount.total * positions,
+        amount.per_step * positions,
         training,
         name=row.name,
         task=row.task,

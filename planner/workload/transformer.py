@@ -5,12 +5,13 @@ plus 6 through adapters; attention adds 12 s h_attn per layer and token, half of
 mask, where h_attn = heads x head size (Narayanan 2021, eq. 3; Hoffmann 2022, app. F); the head 6 V h.
 """
 
+from dataclasses import replace
 from functools import lru_cache
 
 from catalog.errors import UnusableInput
 from planner.job import Training, Transformer
 from planner.workload.activations import transformer_bytes
-from planner.workload.dimensions import completed, stated_parameters_fault
+from planner.workload.dimensions import check_amounts, completed, stated_parameters_fault
 from planner.workload.methods import adapts_everywhere, check_rank, frozen_bytes, keeping_of, method_of
 from planner.workload.projections import Particulars, decoder_length, moe_layers, projections
 from planner.workload.work import TransformerShape, Work
@@ -35,6 +36,49 @@ def transformer_work(
     Raises `UnusableInput` at ("workload", field) for contradictory dimensions and at
     ("training", field) for methods, ranks and software that are not known.
     """
+    once = float(model.sequence_length)
+    return work_of_amount(
+        replace(model, tokens=once, global_batch_tokens=once),
+        model.tokens,
+        model.global_batch_tokens,
+        training,
+        name=name,
+        task=task,
+        unit=unit,
+        particulars=particulars,
+        assumptions=assumptions,
+    )
+
+
+def work_of_amount(
+    one_sample: Transformer,
+    tokens: float,
+    global_batch_tokens: float,
+    training: Training,
+    *,
+    name: str,
+    task: str,
+    unit: str,
+    particulars: Particulars,
+    assumptions: tuple[str, ...],
+) -> Work:
+    """The same for so many tokens, of a model whose own amounts are those of one sample."""
+    check_amounts(one_sample, tokens, global_batch_tokens)
+    work = _of_one_sample(one_sample, training, name=name, task=task, unit=unit, particulars=particulars)
+    samples, batch, said = _amounts(one_sample.sequence_length, tokens, global_batch_tokens)
+    return replace(
+        work,
+        units_total=samples * work.units_per_sample,
+        units_per_step=batch * work.units_per_sample,
+        assumptions=(*assumptions, *said, *work.assumptions),
+    )
+
+
+#: What a model asks for per sample is the same for every amount of it.
+@lru_cache(maxsize=256)
+def _of_one_sample(
+    model: Transformer, training: Training, *, name: str, task: str, unit: str, particulars: Particulars
+) -> Work:
     model = completed(model)
     method = method_of(training)
     everywhere = not method.adapters or adapts_everywhere(training)
@@ -47,7 +91,6 @@ def transformer_work(
         check_rank(training, min(model.hidden_size, model.kv_heads * model.head_size))
     sizes = transformer_bytes(model, particulars, keeping_of(training))
     per_sample = 1 if unit == "samples" else model.sequence_length
-    samples, batch, amounts_said = _amounts(model)
     linear = 2 * method.base_passes * counts.multiply_adds
     if method.adapters:
         linear += 6 * training.rank * counts.adapter_multiply_adds
@@ -55,8 +98,8 @@ def transformer_work(
         task=task or _task(model),
         name=name,
         unit=unit,
-        units_total=samples * per_sample,
-        units_per_step=batch * per_sample,
+        units_total=per_sample,
+        units_per_step=per_sample,
         units_per_sample=per_sample,
         parameters=counts.parameters + adapters,
         active_parameters=counts.active_parameters + adapters * counts.active_adapter_share,
@@ -73,7 +116,7 @@ def transformer_work(
         else 0.0,
         expert_adapter_parameters=training.rank * counts.routed_adapters if method.adapters else 0.0,
         shape=_shape(model),
-        assumptions=(*assumptions, *amounts_said, *_said(model, training, particulars, unit, counts.parameters)),
+        assumptions=tuple(_said(model, training, particulars, unit, counts.parameters)),
     )
 
 
@@ -126,11 +169,11 @@ def _attention_multiply_adds(model: Transformer, particulars: Particulars) -> fl
     return 2.0 * model.attention_heads * model.head_size * visible
 
 
-def _amounts(model: Transformer) -> tuple[float, float, list[str]]:
+def _amounts(sequence_length: int, tokens: float, global_batch_tokens: float) -> tuple[float, float, list[str]]:
     """Samples of the whole job, samples per step, and what to say about them."""
-    samples, batch = model.tokens / model.sequence_length, model.global_batch_tokens / model.sequence_length
+    samples, batch = tokens / sequence_length, global_batch_tokens / sequence_length
     if batch > samples:
-        return samples, samples, [f"the job is smaller than the batch: one step of all {model.tokens:.4g} tokens"]
+        return samples, samples, [f"the job is smaller than the batch: one step of all {tokens:.4g} tokens"]
     return samples, batch, []
 
 
@@ -160,7 +203,6 @@ def _task(model: Transformer) -> str:
     return "mixture-of-experts" if model.experts else "language"
 
 
-@lru_cache(maxsize=256)
 def _shape(model: Transformer) -> TransformerShape:
     return TransformerShape(
         layers=model.layers + model.decoder_layers,

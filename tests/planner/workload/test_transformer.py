@@ -338,3 +338,21 @@ def test_the_shape_repeats_the_dimensions(model: Transformer) -> None:
     assert shape.layers == model.layers
     assert shape.moe_layers == (model.layers - model.dense_layers if model.experts else 0)
     assert shape.head_size * shape.attention_heads == model.hidden_size
+
+
+@pytest.mark.parametrize(
+    ("changed", "fields"),
+    [
+        ({"sequence_length": 0}, ["sequence_length"]),
+        ({"layers": 0, "tokens": float("inf")}, ["layers", "tokens"]),
+        ({"global_batch_tokens": 100.0}, ["global_batch_tokens"]),
+        ({"tokens": 8191.0, "global_batch_tokens": 8191.0}, ["tokens"]),
+    ],
+)
+def test_dimensions_and_amounts_that_are_wrong_are_named_together_and_nothing_else(
+    changed: dict[str, Any], fields: list[str]
+) -> None:
+    work_of(LLAMA_3_8B, FULL)  # what is kept of the model hides nothing
+    with pytest.raises(UnusableInput) as refused:
+        work_of(replace(LLAMA_3_8B, **changed), FULL)
+    assert [fault.path for fault in refused.value.faults] == [("workload", field) for field in fields]
