@@ -9,7 +9,7 @@ from api.render.infeasible import in_the_way
 from api.render.machines import machines, place, price, rented
 from api.render.standby import is_standby, render_fallback, render_standby
 from api.render.tables import bullets, cell, facts, footer, heading, listing
-from api.render.text import duration, number, percent, plain, usd, usd_per_hour, when
+from api.render.text import duration, more_hours, number, percent, plain, usd, usd_per_hour, when
 
 Part = Mapping[str, Any]
 
@@ -84,8 +84,8 @@ def _compared(found: Part) -> list[RenderableType]:
     if compared:
         titles += ["the best", "more by"]
         rows[-5] += [usd(best["cost_usd"]["expected"]), usd(extra["usd"])]
-        rows[-4] += [duration(best["hours"]["expected"]), f"{extra['hours']:+.3g} h"]
-        rows[-3] += [duration(best["hours"]["confident"]), f"{extra['hours_confident']:+.3g} h"]
+        rows[-4] += [duration(best["hours"]["expected"]), more_hours(extra["hours"])]
+        rows[-3] += [duration(best["hours"]["confident"]), more_hours(extra["hours_confident"])]
         rows[-2] += [when(best["finishes_at"]), ""]
         rows[-1] += [_chance(best["deadline_probability"]), ""]
     said: list[RenderableType] = [heading("Going on, and the best" if compared else "Going on")]

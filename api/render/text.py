@@ -8,6 +8,7 @@ from typing import Any
 from catalog.money import usd_display, usd_micros
 
 UNKNOWN = "unknown"
+_SECOND = 1 / 3600
 
 
 def plain(value: object, *, limit: int = 2_000) -> str:
@@ -56,6 +57,20 @@ def duration(hours: float | None) -> str:
         return f"{days:,} d {rest} h" if rest and days < 100 else f"{days:,} d"
     years = f"{hours / (24 * 365):,.3g}"
     return f"{years} {'year' if years == '1' else 'years'}"
+
+
+def more_hours(hours: float | None) -> str:
+    """A difference of hours, signed as one of money is: `13.7 h`, `-24 s`; less than a second is `0 s`."""
+    if hours is None or not math.isfinite(hours):
+        return UNKNOWN
+    if abs(hours) < _SECOND:
+        return "0 s"
+    return f"-{duration(-hours)}" if hours < 0 else duration(hours)
+
+
+def more_or_less(amount: str) -> str:
+    """A difference in words: `$4.74 more`, `24 s less`."""
+    return f"{amount[1:]} less" if amount.startswith("-") else f"{amount} more"
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -1,5 +1,6 @@
 """An explanation as a stranger should read it: the answer in sentences, then the figures behind it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from api.render.frontier import thinned
 from api.render.infeasible import in_the_way
 from api.render.machines import machines, place, price, rented
 from api.render.tables import bullets, cell, facts, footer, heading, listing
-from api.render.text import duration, number, plain, usd, usd_per_hour
+from api.render.text import duration, more_hours, more_or_less, number, plain, usd, usd_per_hour
 
 Part = Mapping[str, Any]
 
@@ -17,7 +18,7 @@ Part = Mapping[str, Any]
 def render_why(answer: Part) -> Group:
     """Every section of an explanation."""
     why = answer["why"]
-    parts: list[RenderableType] = [*_headline(why), *bullets(why["summary"])]
+    parts: list[RenderableType] = [*_headline(why), *bullets(_as_shown(each) for each in why["summary"])]
     parts += _plan(why["plan"])
     if why["infeasible"]:
         parts += _ruled_out("Why there is no plan", why["infeasible"])
@@ -37,6 +38,28 @@ def _headline(why: Part) -> list[RenderableType]:
     if about is None:
         return [cell(f"Why {name} is planned as it is", "bold green")]
     return [cell(f"{name} and {plain(about['named']['text'])}", "bold green")]
+
+
+#: A price in a sentence of the answer, which gives it to the micro-dollar, and the price that it is held against.
+_PRICE = re.compile(r"\b([0-9]+(?:\.[0-9]+)?) USD per node-hour( on \S+ in \S+ \(now )([0-9]+(?:\.[0-9]+)?)\)")
+
+
+#: A difference of hours there.
+_HOURS = re.compile(r"\btakes ([0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]+)?) h\b")
+
+
+def _as_shown(sentence: str) -> str:
+    """A sentence of the answer with its figures as the tables below it have them."""
+    priced = _PRICE.sub(
+        lambda each: f"{usd_per_hour(each[1])} per node-hour{each[2]}{usd_per_hour(each[3])})", sentence
+    )
+    return _HOURS.sub(lambda each: f"takes {duration(float(each[1]))}", priced)
+
+
+def _dollars(value: object) -> str:
+    """A sum with its sign before the dollar, also below a cent."""
+    text = str(value)
+    return f"-{usd(text[1:])}" if text.startswith("-") else usd(text)
 
 
 def _run(phases: Sequence[Part]) -> str:
@@ -95,7 +118,7 @@ def _held_against(title: str, other: Part | None, plan: Part | None) -> list[Ren
             "time at the asked confidence",
             duration(plan["hours_confident"]),
             duration(found["hours_confident"]),
-            f"{extra['hours_confident']:+.3g} h",
+            more_hours(extra["hours_confident"]),
         )
     )
     rows.append(
@@ -208,9 +231,8 @@ def _dual(each: Part) -> str:
 def _asked(each: Part) -> str:
     by = each["by"]
     if by["unit"] == "USD":
-        amount = usd(str(by["value"]).removeprefix("-"))
-        return f"{amount} {'less' if str(by['value']).startswith('-') else 'more'}"
-    return f"{duration(abs(by['value']))} {'less' if by['value'] < 0 else 'more'}"
+        return more_or_less(_dollars(by["value"]))
+    return more_or_less(more_hours(by["value"]))
 
 
 def _changed(each: Part) -> str:
@@ -223,12 +245,11 @@ def _changed(each: Part) -> str:
     on = " then ".join(rented(phase) for phase in each["phases"])
     if float(each["extra_usd"]) == 0 and abs(each["extra_hours"]) < 1e-6:
         return "changes nothing"
-    kg = each["extra_carbon_kg"]
-    carbon = "" if kg is None else f", {kg:+.3g} kg CO2e"
+    kg, longer = each["extra_carbon_kg"], more_hours(each["extra_hours"])
+    carbon = "" if not kg else f", {more_or_less(f'{number(kg)} kg CO2e')}"
+    hours = f", {more_or_less(longer)}" if longer != "0 s" else ""
     needs = f", needs a deadline of {duration(each['deadline_hours'])}" if each["requirement"] == "budget_usd" else ""
-    more = str(each["extra_usd"])
-    cost = f"{usd(more.removeprefix('-'))} {'less' if more.startswith('-') else 'more'}"
-    return f"{cost}, {each['extra_hours']:+.3g} h{carbon}{needs}: {on}"
+    return f"{more_or_less(_dollars(each['extra_usd']))}{hours}{carbon}{needs}: {on}"
 
 
 def _frontier(frontier: Part) -> list[RenderableType]:

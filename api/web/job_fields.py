@@ -279,10 +279,3 @@ PARTS = (
 FIELDS = tuple(field for part in PARTS for field in part.fields)
 #: Fields that only a transformer by its dimensions has, so that one of them filled in says that it is one.
 DIMENSIONS = tuple(field.name for field in PARTS[1].fields)
-
-_LABELS = {".".join(field.path): field.label for field in FIELDS}
-
-
-def label_of(requirement: str) -> str:
-    """What the form calls a requirement such as `budget_usd`; one that it has no field for goes by its own name."""
-    return _LABELS.get(requirement, requirement)

@@ -16,6 +16,7 @@ from api.questions.opened import body_of
 from api.render.estimate import render_estimate
 from api.render.machines import machines
 from api.render.why import render_why
+from api.web.form_words import sections_in_form_words
 from api.web.forms import read_form
 from api.web.pages import PageRoute, render
 from api.web.plan_exports import ASKED, address
@@ -55,7 +56,12 @@ async def why(
         body = body_of(await workers.run(gpuplan.saved_plan, plan_id))
         context: Document = {"plan": body, "found": [], "asked": name, "error": error.faults[0].message}
         return render(request, "why.html", {"section": "Plan"} | context, status=422)
-    context = {"plan": body, "found": sections(render_why(answer)), "asked": name, "error": None}
+    context = {
+        "plan": body,
+        "found": sections_in_form_words(sections(render_why(answer))),
+        "asked": name,
+        "error": None,
+    }
     return render(request, "why.html", {"section": "Plan"} | context)
 
 

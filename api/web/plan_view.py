@@ -11,7 +11,7 @@ from api.render.machines import machines, place, rented
 from api.render.plan import render_plan
 from api.render.standby import is_standby
 from api.render.text import chance, duration, number, usd, when
-from api.web.job_fields import label_of
+from api.web.form_words import in_form_words, label_of, sections_in_form_words
 from api.web.plan_charts import deadline_at, frontier_figure, phases_figure, sorted_rows
 from api.web.plan_exports import handovers
 from api.web.told import sections, titled
@@ -50,7 +50,7 @@ class Link:
 def planned_view(answer: Document, *, sort: str | None, now: datetime, current_snapshot: str) -> Document:
     """Everything that the page of a plan shows. Raises `UnusableInput` at `sort` for an unknown column."""
     plan, meta = answer["plan"], answer.get("meta") or {}
-    told = sections(render_plan(plan, meta))
+    told = sections_in_form_words(sections(render_plan(plan, meta)))
     base = f"/plans/{plan['id']}"
     known = tuple(title for titles in _PLACES.values() for title in titles)
     return {
@@ -74,7 +74,7 @@ def planned_view(answer: Document, *, sort: str | None, now: datetime, current_s
 def infeasible_view(answer: Document, *, now: datetime, current_snapshot: str) -> Document:
     """Everything that the page of a job without a plan shows."""
     found = answer["infeasible"]
-    told = sections(render_infeasible(found))
+    told = sections_in_form_words(sections(render_infeasible(found)))
     base = f"/plans/{found['id']}"
     return {
         "plan": found,
@@ -96,7 +96,7 @@ def common(body: Document, base: str, now: datetime, current_snapshot: str) -> D
     oldest = min(observed, default=None)
     return {
         "base": base,
-        "warnings": body.get("warnings") or [],
+        "warnings": [in_form_words(each) for each in body.get("warnings") or ()],
         "observed": oldest,
         "age_days": None if oldest is None else int(days_between(now, datetime.fromisoformat(oldest))),
         "outdated": body["snapshot_id"] != current_snapshot,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.render.text import duration, layout, number, percent, plain, usd, usd_per_hour, when
+from api.render.text import duration, layout, more_hours, more_or_less, number, percent, plain, usd, usd_per_hour, when
 
 
 @given(st.text())
@@ -73,3 +73,17 @@ def test_a_layout_names_only_what_is_split() -> None:
 def test_a_time_names_its_zone() -> None:
     assert when("2026-11-21T15:14:00+00:00") == "2026-11-21 15:14 UTC"
     assert when("2026-11-21") == "2026-11-21"
+
+
+@pytest.mark.parametrize(
+    ("hours", "signed", "said"),
+    [
+        (13.7, "13.7 h", "13.7 h more"),
+        (-0.00669, "-24.1 s", "24.1 s less"),
+        (-600.0, "-25 d", "25 d less"),
+        (1e-7, "0 s", "0 s more"),
+    ],
+)
+def test_a_difference_of_hours_is_said_as_people_say_hours(hours: float, signed: str, said: str) -> None:
+    assert more_hours(hours) == signed
+    assert more_or_less(more_hours(hours)) == said

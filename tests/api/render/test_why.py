@@ -86,3 +86,23 @@ def test_names_that_a_stranger_chose_stay_text(answers: dict[str, dict[str, Any]
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert "[red]x[/red]" in text
+
+
+def test_hours_and_money_are_told_in_one_way_each(answers: dict[str, dict[str, Any]]) -> None:
+    answer = deepcopy(answers["worse"])
+    why = answer["why"]
+    why["about"]["best"]["extra"]["hours_confident"] = -0.00669
+    change = why["steps"]["changes"][0]
+    change |= {"possible": True, "extra_usd": "-4.742", "extra_hours": -112.0, "extra_carbon_kg": -3.21}
+    change |= {"phases": [why["about"]["best"]["plan"]["phases"][0]]}
+    text = " ".join(shown(answer, width=300).split())
+    assert "-24.1 s" in text
+    assert "$4.74 less, 4 d 16 h less, 3.21 kg CO2e less" in text
+    for each in answers.values():
+        text = shown(each, width=300)
+        assert "e-0" not in text
+        assert " USD per node-hour" not in text
+    won = " ".join(shown(answers["worse"], width=300).split())
+    assert "it would win at $" in won
+    why["summary"] = ["H100 could run the job and costs $3.77 more, takes 0.0196 h less: 1 x p5.48xlarge"]
+    assert "takes 1.18 min less" in shown(answer)

@@ -1,0 +1,39 @@
+"""Fields of a job in the words of the form that it was described in."""
+
+import html
+import re
+
+import httpx
+import pytest
+
+from api.web.form_words import in_form_words
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("budget_usd: nothing meets it", "Budget in US dollars: nothing meets it"),
+        ("not among constraints.max_nodes", "not among “Most nodes”"),
+        ("on_demand, owned, spot", "on demand, owned, spot"),
+        ("reserved_1y_convertible", "reserved 1y convertible"),
+        ("it could if budget_usd were $22.65", "it could if “Budget in US dollars” were $22.65"),
+        # What the form has no field for keeps the name that a job file takes it by.
+        ("opt in with constraints.partitions", "opt in with constraints.partitions"),
+        ("my_budget_usd and max_nodes_of_mine", "my_budget_usd and max_nodes_of_mine"),
+        ("a deadline of 3 d", "a deadline of 3 d"),
+    ],
+)
+def test_names_of_fields_become_labels(text: str, said: str) -> None:
+    assert in_form_words(text) == said
+
+
+def test_no_page_of_an_answer_calls_a_field_of_the_form_by_its_name_in_a_file(
+    client: httpx.Client, planned: str, unplanned: str
+) -> None:
+    names = re.compile(r"budget_usd|max_nodes|price_kinds|on_demand|constraints\.(?:providers|regions|geography)")
+    for path in (planned, unplanned):
+        for suffix in ("", "/why", "/why?name=H100", "/why?name=aws"):
+            page = client.get(path + suffix).text
+            shown = html.unescape(re.sub(r"<[^>]+>", " ", page))
+            assert names.findall(shown) == [], suffix
+    assert "Most nodes" in client.get(f"{unplanned}/why").text
