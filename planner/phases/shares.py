@@ -16,6 +16,7 @@ from catalog.allowed_time import go_on
 from planner.phases.columns import PhaseColumns
 from planner.phases.moves import Moves
 from planner.phases.price import Priced, priced, priced_together
+from planner.phases.sequence_lines import SequenceLines, may_win, sequence_lines, within_lines
 from planner.phases.straight import STEPS
 
 Floats = NDArray[np.float64]
@@ -23,9 +24,10 @@ Ints = NDArray[np.int64]
 
 #: Boxes after which ties within the rounding of bills are left as they are.
 _EXACT = 300_000
-_LONGEST_ROUNDING_HOURS = 1 / 60
 #: Boxes looked at together: enough for arrays to pay, few enough for memory.
 _TOGETHER = 16_384
+#: Plans that are priced one by one rather than by boxes: as many as take about as long as one more cut.
+_FEW_PLANS = 1_024
 #: Parts that a box is cut into: more than two, since a step takes about as long for twenty boxes as for one.
 _PARTS = 16
 #: Steps to leave to the faster phase beyond what straight lines ask for, tried before all else.
@@ -46,32 +48,23 @@ class Found:
     unsaved: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Lines:
-    """Per sequence: what is fixed, the slopes of its columns, and prices of an hour to weigh them by (one per row)."""
-
-    usd: Floats
-    hours: Floats
-    slope_usd: Floats
-    slope_hours: Floats
-    prices: Floats
-    rounding: Floats
-    deadline_hours: float
-
-
 def best_shares(columns: PhaseColumns, moving: Moves, sequences: Ints, most_micros: float) -> Found | None:
     """The cheapest plan in time on any of the sequences, if one costs less than `most_micros`, else None.
 
     All sequences have the same length. Of plans that cost the same the first found stays.
     """
-    count, length = sequences.shape
-    if not count:
+    if not len(sequences):
         return None
-    lines = _lines(columns, moving, sequences)
-    high = np.minimum(columns.most_steps[sequences], STEPS - length + 1)
+    lines = sequence_lines(columns, moving, sequences)
+    low, high = _all_shares(columns, sequences)
+    alive = may_win(lines, np.arange(len(sequences)), low, most_micros)
+    if not alive.all():
+        sequences, lines, low, high = sequences[alive], lines.take(alive), low[alive], high[alive]
+    if not len(sequences):
+        return None
     best = _first(columns, moving, sequences, high, lines=lines, most_micros=most_micros)
     least = most_micros if best is None else best.micros
-    stack = [(np.arange(count), np.ones_like(high), high)]
+    stack = [(np.arange(len(sequences)), *within_lines(lines, low, high, least))]
     looked, unsaved = 0, 0.0
     while stack:
         go_on()
@@ -80,11 +73,18 @@ def best_shares(columns: PhaseColumns, moving: Moves, sequences: Ints, most_micr
         low, high, alive = _tightened(low, high)
         which, low, high = which[alive], low[alive], high[alive]
         tied = lines.rounding[which] if looked > _EXACT and best is not None else None
-        alive = _may_win(lines, which, low, least if tied is None else least - tied)
+        alive = may_win(lines, which, low, least if tied is None else least - tied)
         if tied is not None:
             unsaved = max(unsaved, float(tied.max(initial=0.0)))
         which, low, high = which[alive], low[alive], high[alive]
         if not len(which):
+            continue
+        if _plans(low, high) <= _FEW_PLANS:
+            which, steps = _every_plan(which, low, high)
+            tried = priced(columns, moving, sequences[which], steps)
+            better = _better(tried, columns.deadline_hours, least)
+            if better is not None:
+                best, least = _found(sequences[which], steps, tried, better), float(tried.micros[better])
             continue
         given, inside = sequences[which], _fastest(columns, sequences[which], low, high)
         tried, floor, top = priced_together(columns, moving, given, [(inside, False), (low, True), (high, True)])
@@ -96,13 +96,38 @@ def best_shares(columns: PhaseColumns, moving: Moves, sequences: Ints, most_micr
         if not len(which):
             continue
         rising = _rising(columns, sequences[which], floor.take(alive), top.take(alive), (low, high))
-        alive = _may_win(lines, which, low, least, rising)
+        alive = may_win(lines, which, low, least, rising)
         stack += _parts(which[alive], low[alive], high[alive])
     return None if best is None else replace(best, unsaved=unsaved)
 
 
+def _all_shares(columns: PhaseColumns, sequences: Ints) -> tuple[Ints, Ints]:
+    """The box of all shares of each sequence."""
+    length = sequences.shape[1]
+    return np.ones_like(sequences), np.minimum(columns.most_steps[sequences], STEPS - length + 1)
+
+
+def _plans(low: Ints, high: Ints) -> float:
+    """How many plans these boxes hold at most."""
+    return float((high - low + 1.0)[:, :-1].prod(axis=1).sum())
+
+
+def _every_plan(which: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints]:
+    """Every plan of each box: the sequence that it is of, and its steps."""
+    wide = (high - low + 1)[:, :-1]
+    count = wide.prod(axis=1)
+    row = np.repeat(np.arange(len(which)), count)
+    left, steps = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count), low[row]
+    for phase in range(wide.shape[1]):
+        steps[:, phase] += left % wide[row, phase]
+        left //= wide[row, phase]
+    steps[:, -1] = STEPS - steps[:, :-1].sum(axis=1)
+    fits = (steps[:, -1] >= low[row, -1]) & (steps[:, -1] <= high[row, -1])
+    return which[row[fits]], steps[fits]
+
+
 def _first(
-    columns: PhaseColumns, moving: Moves, sequences: Ints, high: Ints, *, lines: _Lines, most_micros: float
+    columns: PhaseColumns, moving: Moves, sequences: Ints, high: Ints, *, lines: SequenceLines, most_micros: float
 ) -> Found | None:
     """The best of some plans of two phases next to where their straight lines are just in time, to begin with."""
     if sequences.shape[1] != 2 or not np.isfinite(lines.deadline_hours):
@@ -143,42 +168,6 @@ def _found(sequences: Ints, steps: Ints, tried: Priced, at: int) -> Found:
     )
 
 
-def _lines(columns: PhaseColumns, moving: Moves, sequences: Ints) -> _Lines:
-    """The straight lines under each sequence, moves included, and the prices of an hour at which two of its lines tie."""
-    length = sequences.shape[1]
-    before, after = sequences[:, :-1], sequences[:, 1:]
-    usd = columns.fixed_usd[sequences].sum(axis=1) + columns.data_usd[sequences[:, 0]]
-    moved = moving.egress_usd(before, after) + columns.data_usd[after]
-    usd += np.where(moving.near(before, after), 0.0, moved).sum(axis=1)
-    usd += columns.first_usd[sequences[:, 0]]
-    hours = columns.fixed_hours[sequences].sum(axis=1) + moving.hours(before, after).sum(axis=1)
-    hours += columns.first_hours[sequences[:, 0]]
-    hours += columns.write_hours[before].sum(axis=1)
-    slope_usd, slope_hours = columns.slope_usd[sequences], columns.slope_hours[sequences]
-    prices = [np.zeros(len(sequences))]
-    for i in range(length if np.isfinite(columns.deadline_hours) else 0):
-        for j in range(i):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                tie = (slope_usd[:, i] - slope_usd[:, j]) / (slope_hours[:, j] - slope_hours[:, i])
-            prices.append(np.where(np.isfinite(tie) & (tie > 0), tie, 0.0))
-    return _Lines(
-        usd=usd,
-        hours=hours,
-        slope_usd=slope_usd,
-        slope_hours=slope_hours,
-        prices=np.stack(prices),
-        rounding=_rounding(columns)[sequences].sum(axis=1),
-        deadline_hours=columns.deadline_hours,
-    )
-
-
-def _rounding(columns: PhaseColumns) -> Floats:
-    """Micro-dollars that rounding up to a step of the bill may add to a phase, where steps are short."""
-    run = columns.run
-    steps = np.where(run.billing_step_hours <= _LONGEST_ROUNDING_HOURS, run.billing_step_hours, 0.0)
-    return np.ceil(run.nodes * run.usd_per_node_hour * steps * 1e6) + 1.0
-
-
 def _tightened(low: Ints, high: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
     """The same boxes without what cannot add up to the whole, and which of them hold anything."""
     others = high.sum(axis=1, keepdims=True) - high
@@ -211,30 +200,6 @@ def _rising(
         slope = np.where(spot & known, chord, slope)
     later = np.cumsum(columns.windowed[sequences][:, ::-1], axis=1)[:, ::-1] - columns.windowed[sequences]
     return hours, np.where(later > 0, 0.0, slope)
-
-
-def _may_win(
-    lines: _Lines, which: Ints, low: Ints, least_micros: float | Floats, from_low: tuple[Floats, Floats] | None = None
-) -> NDArray[np.bool_]:
-    """Boxes in which, by straight lines, a plan in time may cost less than `least_micros`.
-
-    `from_low` are the hours of the plan at `low` and the slopes from there, where they are known better.
-    """
-    deadline, share = lines.deadline_hours, low / STEPS
-    left = 1.0 - share.sum(axis=1)
-    slope_usd, slope_hours = lines.slope_usd[which], lines.slope_hours[which]
-    if from_low is None:
-        hours = lines.hours[which] + (slope_hours * share).sum(axis=1)
-    else:
-        hours, slope_hours = from_low
-    usd = lines.usd[which] + (slope_usd * share).sum(axis=1)
-    mu = lines.prices[:, which]
-    bound = usd + left * (slope_usd + mu[:, :, None] * slope_hours).min(axis=2)
-    if np.isfinite(deadline):
-        bound += mu * (hours - deadline)
-    # Half a micro-dollar: plans cost whole ones, up to the rounding of each phase.
-    may = ((bound - 1e-12 * np.abs(bound)) * 1e6 < least_micros + 0.5 * low.shape[1]).all(axis=0)
-    return np.asarray(may & (hours + left * slope_hours.min(axis=1) <= deadline * (1 + 1e-12)))
 
 
 def _fastest(columns: PhaseColumns, sequences: Ints, low: Ints, high: Ints) -> Ints:
