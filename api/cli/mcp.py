@@ -21,7 +21,7 @@ def mcp(
     gpuplan = open_gpuplan(inventory=inventory, settings=settings)
     gpuplan.warm_up()
 
-    from api.mcp.server import create_mcp, over_http
+    from api.mcp.server import create_mcp, over_http, over_stdio
     from api.telemetry.logs import configure_logs
     from api.telemetry.settings import telemetry_settings
 
@@ -30,7 +30,7 @@ def mcp(
     # Standard output is the protocol's; logs go to standard error, after the server's library has set up its own.
     configure_logs(log_format=telemetry.log_format, level=telemetry.log_level)
     if not http:
-        server.run("stdio")
+        over_stdio(server)
         return
 
     import uvicorn

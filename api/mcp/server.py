@@ -86,6 +86,18 @@ def create_mcp(gpuplan: Gpuplan) -> MCPServer[Any]:
     return server
 
 
+def over_stdio(server: MCPServer[Any]) -> None:
+    """Answers over standard input and output until the agent closes them. Raises `BrokenPipeError` if it hears no more."""
+    try:
+        server.run("stdio")
+    except ExceptionGroup as errors:
+        # The library's reader and writer are tasks, so that what one of them meets comes in a group.
+        _, others = errors.split(BrokenPipeError)
+        if others is not None:
+            raise
+        raise BrokenPipeError("the agent is gone") from None
+
+
 def over_http(server: MCPServer[Any]) -> Starlette:
     """The server at `/mcp`, for this machine: the library refuses other names in Host and Origin, since nobody logs in."""
     return server.streamable_http_app(json_response=True, stateless_http=True, host="127.0.0.1")

@@ -2,10 +2,12 @@
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
+from subprocess import PIPE
 from typing import Any
 
 import httpx
@@ -17,10 +19,15 @@ from mcp_types import TextResourceContents
 from starlette.types import ASGIApp
 
 from api.app import Gpuplan
+from api.cli.main import EXIT_BROKEN_PIPE
 from api.mcp.server import create_mcp, over_http
 
 Served = Callable[[ASGIApp], AbstractContextManager[httpx.Client]]
 
+HELLO = (
+    b'{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18",'
+    b' "capabilities": {}, "clientInfo": {"name": "gone", "version": "1"}}}\n'
+)
 GPUPLAN = (sys.executable, "-c", "import sys; from api.cli.main import main; sys.exit(main())", "mcp")
 
 pytestmark = pytest.mark.xdist_group("mcp")
@@ -189,3 +196,15 @@ def test_agents_on_this_machine_are_answered_over_http(gpuplan: Gpuplan, served:
             assert Agent(portal, connected).answer("plan", job=job)["outcome"] == "planned"
         for name in ("host", "origin"):
             assert client.post("/mcp", json={}, headers={name: "http://attacker.example"}).status_code in {403, 421}
+
+
+def test_an_agent_that_goes_away_ends_the_server_without_a_traceback(environment: dict[str, str]) -> None:
+    with subprocess.Popen(GPUPLAN, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.close()
+        process.stdin.write(HELLO)
+        process.stdin.close()
+        assert process.wait(30) in {0, EXIT_BROKEN_PIPE}
+        assert process.stderr is not None
+        assert b"Traceback" not in process.stderr.read()
