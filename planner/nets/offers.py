@@ -146,36 +146,35 @@ class Offers:
         if not self.any:
             return
         every, place = columns_of_table(found)
-        endless, ready = ~np.isfinite(every.run.longest_hours), ~every.windowed & ~every.up
-        ready &= endless & (every.run.cluster_rate == 0) & (every.run.term_hours == 0)
-        some, others = place[taken_away & spots], place[steady]
-        some, others = some[endless[some]], _worth_standing_by(every, others[ready[others]])
+        some = place[taken_away & spots]
+        some = some[~np.isfinite(every.run.longest_hours[some])]
+        others = _ready(every, place[steady])
+        # A run moves within its own kin: what no spot can move to need not be compared.
+        others = _worth_standing_by(every, others[np.isin(every.kin[others], every.kin[some])])
         self.any = bool(len(some) and len(others))
         if not self.any:
             return
-        self.columns = every.take(np.sort(np.concatenate((some, others))))
-        columns, run = self.columns, self.columns.run
-        rate = run.cluster_rate
-        self.spots, self.standbys = np.flatnonzero(rate > 0), np.flatnonzero(rate == 0)
+        columns, run = every, every.run
+        self.columns, self.spots, self.standbys = columns, np.sort(some), others
         self.moving = moves(columns, self.spots)
         k, m = self.spots[:, None], self.standbys[None, :]
         self.offered = Offered(
             spots=Spots(
                 work_hours=run.work_hours[self.spots],
                 log_sigma=run.log_sigma[self.spots],
-                rate=rate[self.spots],
+                rate=run.cluster_rate[self.spots],
                 checkpoint_hours=run.checkpoint_hours[self.spots],
-                usd_per_hour=(run.nodes * run.usd_per_node_hour)[self.spots],
+                usd_per_hour=run.nodes[self.spots] * run.usd_per_node_hour[self.spots],
                 storage_usd_per_hour=run.storage_usd_per_hour[self.spots],
-                fixed_usd=(run.egress_usd + columns.first_usd)[self.spots],
+                fixed_usd=run.egress_usd[self.spots] + columns.first_usd[self.spots],
                 step_hours=run.billing_step_hours[self.spots],
                 minimum_hours=run.billing_minimum_hours[self.spots],
             ),
             standbys=Standbys(
                 work_hours=run.work_hours[self.standbys],
                 log_sigma=run.log_sigma[self.standbys],
-                usd_per_hour=(run.nodes * run.usd_per_node_hour)[self.standbys],
-                storage_usd_per_hour=_by_the_hour(columns)[self.standbys],
+                usd_per_hour=run.nodes[self.standbys] * run.usd_per_node_hour[self.standbys],
+                storage_usd_per_hour=_by_the_hour(columns, self.standbys),
                 fixed_usd=np.zeros(len(self.standbys)),
                 step_hours=run.billing_step_hours[self.standbys],
                 minimum_hours=run.billing_minimum_hours[self.standbys],
@@ -193,10 +192,18 @@ class Offers:
         return self.any
 
 
-def _by_the_hour(columns: PhaseColumns) -> Floats:
-    """What each column pays by the hour on the clock, not by billing steps: storage and power."""
+def _ready(columns: PhaseColumns, which: Ints) -> Ints:
+    """Those of these columns that are there at once, without windows, a longest run, preemption or a term to be paid for."""
     run = columns.run
-    return run.storage_usd_per_hour + run.nodes * run.power_usd_per_node_hour
+    endless, steady = ~np.isfinite(run.longest_hours[which]), run.cluster_rate[which] == 0
+    held = columns.windowed[which] | columns.up[which] | (run.term_hours[which] != 0)
+    return np.asarray(which[endless & steady & ~held])
+
+
+def _by_the_hour(columns: PhaseColumns, which: Ints) -> Floats:
+    """What these columns pay by the hour on the clock, not by billing steps: storage and power."""
+    run = columns.run
+    return run.storage_usd_per_hour[which] + run.nodes[which] * run.power_usd_per_node_hour[which]
 
 
 def _worth_standing_by(columns: PhaseColumns, standbys: Ints) -> Ints:
@@ -204,7 +211,8 @@ def _worth_standing_by(columns: PhaseColumns, standbys: Ints) -> Ints:
     if not len(standbys):
         return standbys
     run = columns.run
-    usd, by_the_hour = (run.nodes * run.usd_per_node_hour)[standbys], _by_the_hour(columns)[standbys]
+    usd = run.nodes[standbys] * run.usd_per_node_hour[standbys]
+    by_the_hour = _by_the_hour(columns, standbys)
     work = run.work_hours[standbys]
     alike = [
         each[standbys]
@@ -213,20 +221,24 @@ def _worth_standing_by(columns: PhaseColumns, standbys: Ints) -> Ints:
     # Most of these are the same for all.
     alike = [each for each in alike if (each != each[0]).any()]
     order = np.lexsort((by_the_hour, usd, work, *alike))
-    usd, by_the_hour = usd[order], by_the_hour[order]
     begins = np.zeros(len(order), np.bool_)
     begins[0] = True
     for each in alike:
         begins[1:] |= each[order][1:] != each[order][:-1]
-    group, kept, left = np.cumsum(begins), np.zeros(len(order), np.bool_), np.arange(len(order))
-    while len(left):
-        # In every group the fastest of those left is beaten by none; whatever it alone beats goes.
-        mine = group[left]
-        first = np.concatenate(([True], mine[1:] != mine[:-1]))
-        kept[left[first]] = True
-        leader = left[first][np.cumsum(first) - 1]
-        left = left[(usd[left] < usd[leader]) | (by_the_hour[left] < by_the_hour[leader])]
-    return np.sort(standbys[order[kept]])
+    kept: list[int] = []
+    # Fastest first in every group, so whoever beats another stands before it; few stay.
+    front: list[tuple[float, float]] = []
+    figures = zip(begins.tolist(), usd[order].tolist(), by_the_hour[order].tolist(), strict=True)
+    for i, (first, by_step, by_hour) in enumerate(figures):
+        if first:
+            front = []
+        for least_by_step, least_by_hour in front:
+            if least_by_step <= by_step and least_by_hour <= by_hour:
+                break
+        else:
+            front.append((by_step, by_hour))
+            kept.append(i)
+    return np.asarray(np.sort(standbys[order[kept]]))
 
 
 def _too_much_carbon(found: Candidates, offers: Offers, best: CheapestPair) -> bool:

@@ -11,6 +11,7 @@ Wilson and Hilferty (1931). What that is off by is measured in `benchmarks/spot_
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,37 +40,53 @@ class SegmentLosses:
     pause_hours: Floats
     paid_pause_hours: Floats
 
+    def at(self, which: Any) -> "SegmentLosses":
+        """The losses at these elements."""
+        return SegmentLosses(
+            mean_hours=self.mean_hours[which],
+            variance=self.variance[which],
+            log_lossless=self.log_lossless[which],
+            least_hours=self.least_hours[which],
+            paid_hours=self.paid_hours[which],
+            pause_hours=self.pause_hours[which],
+            paid_pause_hours=self.paid_pause_hours[which],
+        )
+
 
 def segment_losses(length_hours: Floats, rate: Floats, restart_hours: float, wait_hours: float) -> SegmentLosses:
-    """The losses of segments of `length_hours` (work and checkpoint) under `rate` preemptions per hour, all above 0."""
-    length, lam = np.broadcast_arrays(length_hours, rate)
-    failures = np.expm1(np.minimum(lam * length, _NEVER))
-    lost, lost_square = _truncated(length, lam)
-    again = np.expm1(np.minimum(lam * restart_hours, _NEVER))
-    failed, failed_square = _truncated(np.full_like(lam, restart_hours), lam)
-    pause = wait_hours + restart_hours + again * (failed + wait_hours)
+    """The losses of segments of `length_hours` (work and checkpoint) under `rate` preemptions per hour, all above 0.
+
+    What rests on the rate alone keeps the rate's shape; the two broadcast.
+    """
+    exponent = np.minimum(rate * length_hours, _NEVER)
+    failures = np.expm1(exponent)
+    lost, lost_square = _truncated(length_hours, rate, exponent, failures)
+    exponent = np.minimum(rate * restart_hours, _NEVER)
+    again = np.expm1(exponent)
+    failed, failed_square = _truncated(restart_hours, rate, exponent, again)
+    each_again = failed + wait_hours
+    pause = wait_hours + restart_hours + again * each_again
     pause_variance = (
-        wait_hours**2
-        + again * (failed_square - failed**2 + wait_hours**2)
-        + again * (1.0 + again) * (failed + wait_hours) ** 2
+        wait_hours**2 + again * (failed_square - failed**2 + wait_hours**2) + again * (1.0 + again) * each_again**2
     )
-    each = lost + pause
+    each, waits = lost + pause, wait_hours * (1.0 + again)
     return SegmentLosses(
         mean_hours=failures * each,
         variance=failures * (lost_square - lost**2 + pause_variance) + failures * (1.0 + failures) * each**2,
-        log_lossless=-lam * length,
-        least_hours=np.full_like(lam, restart_hours),
-        paid_hours=length + failures * (lost + pause - wait_hours * (1.0 + again)),
+        log_lossless=-rate * length_hours,
+        least_hours=np.full_like(rate, restart_hours),
+        paid_hours=length_hours + failures * (each - waits),
         pause_hours=pause,
-        paid_pause_hours=pause - wait_hours * (1.0 + again),
+        paid_pause_hours=pause - waits,
     )
 
 
-def _truncated(top: Floats, rate: Floats) -> tuple[Floats, Floats]:
-    """Mean and mean square of an exponential of `rate` given that it is below `top`."""
-    exponent = np.minimum(rate * top, _NEVER)
+def _truncated(top: Floats | float, rate: Floats, exponent: Floats, odds: Floats) -> tuple[Floats, Floats]:
+    """Mean and mean square of an exponential of `rate` given that it is below `top`; `odds` are e^(rate top) - 1."""
     brief = exponent < _BRIEF
-    odds = np.where(brief, 1.0, np.expm1(np.where(brief, 1.0, exponent)))
+    if not brief.any():
+        return 1 / rate - top / odds, 2 / rate**2 - (top**2 + 2 * top / rate) / odds
+    odds = np.where(brief, 1.0, odds)
     mean = np.where(brief, top / 2 * (1 - exponent / 6), 1 / rate - top / odds)
     square = np.where(brief, top**2 / 3 * (1 - exponent / 4), 2 / rate**2 - (top**2 + 2 * top / rate) / odds)
     return mean, square

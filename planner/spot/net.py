@@ -21,7 +21,7 @@ With a_i = P(passed segment i), the attempts are stopped by what has happened on
 where a standby is called on a failure if no restart can be waited for any more, and else, only where it is faster than
 spot, between two segments, since each segment saved takes U / n off its work and I off the time left.
 
-a_i = P(L_i <= S_i) by `losses` where the slack does not grow. Where it does (a standby slower than spot), runs may cross
+a_i = P(L_i <= S_i) by `net_segments` where the slack does not grow. Where it does (a standby slower than spot), runs may cross
 S_i and be back within it later, and the least of those so far is taken, which is in the pair's favour: the search
 (`net_search`) prices what is near the best exactly, and leaves open what moments alone rule out. Mixed over z up to the largest at which the standby is in time; beyond, the standby is called after the first interval, to be late. As in
 every bill of a plan, hours of work are stated at the estimate itself: sums over f are divided by its mean. Each leg is
@@ -34,7 +34,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.cost.preemption import checkpoint_interval
-from planner.spot.losses import SegmentLosses, chance_within, normal_cdf, segment_losses
+from planner.spot.losses import normal_cdf
+from planner.spot.net_segments import Segments, failed_by_moments, passed_by_moments
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,16 +46,12 @@ SHORTER = (1.0, 0.5, 0.25, 0.125)
 LEAST_INTERVAL_HOURS = 1 / 120
 #: Deviations of the estimate beyond this are left out: six in a hundred thousand.
 FURTHEST = 4.0
-_GAUSS, _GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(8)
-_LEVEL, _LEVEL_WEIGHTS = np.polynomial.legendre.leggauss(4)
 _LEGENDRE, NODE_WEIGHTS = np.polynomial.legendre.leggauss(9)
 #: Shares of the range of deviations, and their weights.
 NODES = (1.0 + _LEGENDRE) / 2
 #: The same for a pair by itself: whether it calls the standby may turn from never to always within a small part of the range.
 _FINE, FINE_WEIGHTS = np.polynomial.legendre.leggauss(65)
 FINE_NODES = (1.0 + _FINE) / 2
-#: Deviations of the losses within which slack runs out.
-_DEVIATIONS = 3.5
 #: Pairs evaluated at once: so few that arrays over them stay in the cache of a core.
 _CHUNK = 64
 
@@ -152,7 +149,9 @@ def _outcomes(pairs: Pairs, terms: NetTerms, nodes: Floats = NODES, weights: Flo
     estimate = deviations(pairs, terms, tried, nodes, weights)
     runs = Segments.of(pairs, terms, tried, estimate.z)
     passed, whole = passed_by_moments(runs)
-    legs = legs_of(pairs, terms, runs, estimate, passed=passed, whole=whole, failed=_failed(runs, 1.0 - whole))
+    legs = legs_of(
+        pairs, terms, runs, estimate, passed=passed, whole=whole, failed=failed_by_moments(runs, 1.0 - whole)
+    )
     usd = np.where(estimate.in_time >= terms.confidence, legs.usd, np.inf)
     best, every = np.argmin(usd, axis=1), np.arange(len(usd))
 
@@ -193,14 +192,18 @@ def deviations(pairs: Pairs, terms: NetTerms, interval_hours: Floats, nodes: Flo
 def largest_in_time(room_hours: Floats, work_hours: Floats, sigma: Floats) -> Floats:
     """The largest z at which `work_hours` e^(sigma z) fit into the room, within a hundred deviations."""
     excess = np.log(np.maximum(room_hours, 1e-300) / work_hours)
+    unsure = sigma > 0
+    if unsure.all():
+        return np.minimum(np.maximum(excess / sigma, -100.0), 100.0)
     certain = np.where(excess >= -1e-12, 100.0, -100.0)
-    return np.clip(np.where(sigma > 0, excess / np.where(sigma > 0, sigma, 1.0), certain), -100.0, 100.0)
+    return np.clip(np.where(unsure, excess / np.where(unsure, sigma, 1.0), certain), -100.0, 100.0)
 
 
 def cut(largest: Floats, nodes: Floats, weights: Floats) -> Estimate:
     """A standard normal up to `largest` [...] as weighted points [..., z]."""
     in_time = normal_cdf(largest)
-    z = -FURTHEST + (np.clip(largest, -FURTHEST, FURTHEST)[..., None] + FURTHEST) * nodes
+    last = np.minimum(np.maximum(largest, -FURTHEST), FURTHEST)
+    z = -FURTHEST + (last[..., None] + FURTHEST) * nodes
     density = weights * np.exp(-0.5 * z**2)
     weights = density * (in_time / density.sum(axis=-1))[..., None]
     return Estimate(z=z, weights=weights, largest=largest, in_time=in_time)
@@ -220,7 +223,7 @@ class Legs:
 def legs_of(
     pairs: Pairs,
     terms: NetTerms,
-    runs: "Segments",
+    runs: Segments,
     estimate: Estimate,
     *,
     passed: Floats,
@@ -251,88 +254,6 @@ def legs_of(
         switch_probability=probability,
         usd=total_usd(pairs, spot_hours, wall_hours, standby_hours, probability),
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Segments:
-    """Runs cut into equal segments: [pairs, tried, z].
-
-    `count` of them, each of `length` hours (work and checkpoint) and with `losses`; `standby_hours` is all work on the
-    standby; `slack` is S_1, and `growth` what each further segment adds to it.
-    """
-
-    count: Floats
-    length: Floats
-    losses: SegmentLosses
-    standby_hours: Floats
-    slack: Floats
-    growth: Floats
-
-    @staticmethod
-    def of(pairs: Pairs, terms: NetTerms, interval_hours: Floats, z: Floats) -> "Segments":
-        """The segments of every pair at intervals [pairs, tried] and deviations `z` [pairs, tried, z]."""
-
-        def over(values: Floats) -> Floats:
-            return values[:, None, None]
-
-        work = over(pairs.work_hours) * np.exp(over(pairs.log_sigma) * z)
-        count = np.maximum(np.ceil(work / interval_hours[:, :, None] - 1e-9), 1.0)
-        length = work / count + over(pairs.checkpoint_hours)
-        standby = over(pairs.standby_work_hours) * np.exp(over(pairs.standby_log_sigma) * z)
-        room = terms.deadline_hours - terms.setup_hours - over(pairs.changeover_hours)
-        return Segments(
-            count=count,
-            length=length,
-            losses=segment_losses(length, over(pairs.rate), terms.restart_hours, terms.wait_hours),
-            standby_hours=standby,
-            slack=room - length - standby,
-            growth=standby / count - length,
-        )
-
-
-def passed_by_moments(runs: Segments) -> tuple[Floats, Floats]:
-    """The expected number of segments passed, and the probability of passing all."""
-    count = runs.count[..., None]
-    # Sums over many segments are integrals by the midpoint rule, and those are taken by Gauss-Legendre: up to where
-    # slack begins to run out, and from there to where it is surely gone.
-    begins, ends = running_out(runs)
-    falling = begins + (ends - begins) * (1.0 + _GAUSS) / 2
-    level = 0.5 + (begins - 0.5) * (1.0 + _LEVEL) / 2
-    many = np.concatenate((level, falling), axis=-1)
-    weight = np.concatenate(((begins - 0.5) * _LEVEL_WEIGHTS / 2, (ends - begins) * _GAUSS_WEIGHTS / 2), axis=-1)
-    whole = np.arange(1.0, many.shape[-1] + 1)
-    few = count <= len(whole)
-    weight = np.where(few, whole <= count, weight)
-    at = np.concatenate((np.minimum(np.where(few, whole, many), count), count), axis=-1)
-    losses = SegmentLosses(
-        **{each.name: getattr(runs.losses, each.name)[..., None] for each in fields(SegmentLosses)},
-    )
-    start, growth = runs.slack[..., None], runs.growth[..., None]
-    chance = chance_within(losses, at, start + (at - 1.0) * growth)
-    chance = np.minimum.accumulate(chance, axis=-1)
-    return (chance[..., :-1] * weight).sum(axis=-1), chance[..., -1]
-
-
-def _failed(runs: Segments, switch: Floats) -> Floats:
-    """How often the standby is called on a failure, of so many calls.
-
-    Slack that falls by g per segment and by jumps of which there are `mean_hours` is used up by a jump in the share
-    mean / (mean + g) of runs; by none in those that have lost nothing until it is gone.
-    """
-    falls = np.maximum(-runs.growth, 0.0)
-    by_jumps = runs.losses.mean_hours / np.maximum(runs.losses.mean_hours + falls, 1e-300)
-    until = np.floor(np.maximum(runs.slack, 0.0) / np.maximum(falls, 1e-300)) + 1.0
-    lost = np.where(until < runs.count, -np.expm1(runs.losses.log_lossless * np.minimum(until, runs.count)), 1.0)
-    return switch * np.minimum(by_jumps, lost)
-
-
-def running_out(runs: Segments) -> tuple[Floats, Floats]:
-    """Segments after which slack may begin to run out, and those after which it is gone: [pairs, tried, z, 1]."""
-    drift = np.maximum(runs.losses.mean_hours - runs.growth, 1e-12)
-    last = runs.count + 0.5
-    middle = np.clip((runs.slack - runs.growth) / drift, 0.5, last)
-    spread = _DEVIATIONS * np.sqrt(runs.losses.variance * middle) / drift + 1.0
-    return np.clip(middle - spread, 0.5, last)[..., None], np.clip(middle + spread, 0.5, last)[..., None]
 
 
 def total_usd(

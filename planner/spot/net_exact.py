@@ -19,17 +19,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from planner.spot.net import (
-    Estimate,
-    Legs,
-    NetTerms,
-    Pairs,
-    Segments,
-    deviations,
-    legs_of,
-    passed_by_moments,
-    running_out,
-)
+from planner.spot.net import Estimate, Legs, NetTerms, Pairs, deviations, legs_of
+from planner.spot.net_segments import Segments, passed_by_moments, running_out
 from planner.spot.net_spread import P95, POINTS, Course, Spread
 
 Floats = NDArray[np.float64]

@@ -13,6 +13,7 @@ the bounds reach the best found; and exactly (`net_exact`), the cheapest by mome
 the best. The bound is proof, moments are not: they only say whom to look at first.
 """
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
@@ -332,8 +333,11 @@ def _least(
         paid, wall = count * losses.paid_hours, count * (segment + write + losses.mean_hours)
     left = standby_work * np.exp(standby_sigma * estimate.z)
     cut_off = np.maximum(losses.pause_hours - changeover, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(wall > left, np.clip((room + cut_off - left) / (wall - left), 0.0, 1.0), 1.0)
+    # Any divisor will do where spot takes no longer than the standby: all the work may be done there.
+    longer = wall - left
+    slower = longer > 0
+    share = np.minimum(np.maximum((room + cut_off - left) / np.where(slower, longer, 1.0), 0.0), 1.0)
+    share[~slower] = 1.0
     usd = (spots.usd_per_hour + spots.storage_usd_per_hour)[spot][..., None]
     standby_usd = (standbys.usd_per_hour + standbys.storage_usd_per_hour)[standby][..., None]
     called = changeover * standby_usd + (standbys.fixed_usd[standby] + offered.moving_usd[spot, standby])[..., None]
@@ -374,7 +378,7 @@ def _rate_times_interval(cost: float) -> float:
     low, high = 0.0, 1.0
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        if 1.0 - middle > np.exp(-middle - cost):
+        if 1.0 - middle > math.exp(-middle - cost):
             low = middle
         else:
             high = middle

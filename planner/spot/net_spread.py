@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.spot.losses import normal_cdf
-from planner.spot.net import FURTHEST, Estimate, NetTerms, Pairs, Segments, largest_in_time
+from planner.spot.net import FURTHEST, Estimate, NetTerms, Pairs, largest_in_time
+from planner.spot.net_segments import Segments
 
 Floats = NDArray[np.float64]
 

@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -17,7 +18,9 @@ from planner.candidates.market import markets
 from planner.cost.checkpoints import checkpoint_gb
 from planner.document import document
 from planner.job import Constraints, TrainingJob
-from planner.nets.offers import Netted, cheapest_under_net
+from planner.nets.fallback import fallback
+from planner.nets.offers import Netted, Offers, cheapest_under_net, starts
+from planner.phase import phase
 from planner.plan import plan
 from planner.question import Question
 from planner.settings import PlannerSettings
@@ -298,3 +301,22 @@ def test_a_plan_on_spot_that_is_sure_enough_names_its_fallback() -> None:
         assert needed == pytest.approx(left, rel=1e-9) or back.switch_share == 0
         assert back.in_time >= far.confidence
     assert named > 3
+
+
+def test_no_standby_costs_less_beside_a_plan_than_the_one_it_names() -> None:
+    surely_alone = 0
+    for seed, times in product(SEEDS, (1.0, 1.5, 3.0, 30.0)):
+        job, columns, _ = a_case(seed)
+        found = found_for(replace(job, deadline_hours=times * (job.deadline_hours or 1.0)), columns)
+        chosen = int(np.flatnonzero(found.table.cluster_rate > 0)[0])
+        start, marks = starts(found, np.arange(len(found.table)) == chosen)[0]
+        offers, named = Offers(found, marks, start), fallback(found, chosen, 0)
+        if named is None:
+            continue
+        at = [phase(found, offers.columns.table, int(each)) for each in offers.standbys].index(named.standby)
+        pairs = offers.offered.pairs(np.zeros(len(offers.standbys), np.int64), np.arange(len(offers.standbys)))
+        usd = outcomes(pairs, offers.terms).usd
+        # Hours are billed in whole steps, which decide nothing between standbys that are hardly ever called.
+        assert usd[at] <= usd.min() * (1 + 1e-9) + float(pairs.usd_per_hour[0] * pairs.step_hours[0])
+        surely_alone += named.probability == 0
+    assert 5 < surely_alone < 55

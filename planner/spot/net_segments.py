@@ -1,0 +1,126 @@
+"""Runs under the net as segments of work, thousands of runs at once, and by moments how many of these they pass.
+
+The slack that is left for the losses before each segment, and the chance that losses stay within it: see `net`.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.spot.losses import SegmentLosses, chance_within, segment_losses
+
+if TYPE_CHECKING:
+    from planner.spot.net import NetTerms, Pairs
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_GAUSS, _GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(8)
+_LEVEL, _LEVEL_WEIGHTS = np.polynomial.legendre.leggauss(4)
+#: Deviations of the losses within which slack runs out.
+_DEVIATIONS = 3.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Segments:
+    """Runs cut into equal segments: [pairs, tried, z].
+
+    `count` of them, each of `length` hours (work and checkpoint) and with `losses`; `standby_hours` is all work on the
+    standby; `slack` is S_1, and `growth` what each further segment adds to it.
+    """
+
+    count: Floats
+    length: Floats
+    losses: SegmentLosses
+    standby_hours: Floats
+    slack: Floats
+    growth: Floats
+
+    @staticmethod
+    def of(pairs: "Pairs", terms: "NetTerms", interval_hours: Floats, z: Floats) -> "Segments":
+        """The segments of every pair at intervals [pairs, tried] and deviations `z` [pairs, tried, z]."""
+
+        def over(values: Floats) -> Floats:
+            return values[:, None, None]
+
+        work = over(pairs.work_hours) * np.exp(over(pairs.log_sigma) * z)
+        count = np.maximum(np.ceil(work / interval_hours[:, :, None] - 1e-9), 1.0)
+        length = work / count + over(pairs.checkpoint_hours)
+        standby = over(pairs.standby_work_hours) * np.exp(over(pairs.standby_log_sigma) * z)
+        room = terms.deadline_hours - terms.setup_hours - over(pairs.changeover_hours)
+        return Segments(
+            count=count,
+            length=length,
+            losses=segment_losses(length, over(pairs.rate), terms.restart_hours, terms.wait_hours),
+            standby_hours=standby,
+            slack=room - length - standby,
+            growth=standby / count - length,
+        )
+
+    def at(self, which: Ints) -> "Segments":
+        """The runs of these pairs."""
+        return Segments(
+            count=self.count[which],
+            length=self.length[which],
+            losses=self.losses.at(which),
+            standby_hours=self.standby_hours[which],
+            slack=self.slack[which],
+            growth=self.growth[which],
+        )
+
+
+def passed_by_moments(runs: Segments) -> tuple[Floats, Floats]:
+    """The expected number of segments passed, and the probability of passing all.
+
+    Pairs all of whose losses together fit into the least slack that there ever is, to the last digit, pass every segment.
+    """
+    least = runs.slack + np.minimum((runs.count - 1.0) * runs.growth, 0.0)
+    passed, whole = runs.count.copy(), chance_within(runs.losses, runs.count, least)
+    some = np.flatnonzero((whole < 1.0).any(axis=tuple(range(1, whole.ndim))))
+    if len(some):
+        passed[some], whole[some] = _passed(runs.at(some))
+    return passed, whole
+
+
+def _passed(runs: Segments) -> tuple[Floats, Floats]:
+    count = runs.count[..., None]
+    # Sums over many segments are integrals by the midpoint rule, and those are taken by Gauss-Legendre: up to where
+    # slack begins to run out, and from there to where it is surely gone.
+    begins, ends = running_out(runs)
+    falling = begins + (ends - begins) * (1.0 + _GAUSS) / 2
+    level = 0.5 + (begins - 0.5) * (1.0 + _LEVEL) / 2
+    many = np.concatenate((level, falling), axis=-1)
+    weight = np.concatenate(((begins - 0.5) * _LEVEL_WEIGHTS / 2, (ends - begins) * _GAUSS_WEIGHTS / 2), axis=-1)
+    whole = np.arange(1.0, many.shape[-1] + 1)
+    few = count <= len(whole)
+    weight = np.where(few, whole <= count, weight)
+    at = np.concatenate((np.minimum(np.where(few, whole, many), count), count), axis=-1)
+    losses = runs.losses.at((..., None))
+    start, growth = runs.slack[..., None], runs.growth[..., None]
+    chance = chance_within(losses, at, start + (at - 1.0) * growth)
+    chance = np.minimum.accumulate(chance, axis=-1)
+    return (chance[..., :-1] * weight).sum(axis=-1), chance[..., -1]
+
+
+def failed_by_moments(runs: Segments, switch: Floats) -> Floats:
+    """How often the standby is called on a failure, of so many calls.
+
+    Slack that falls by g per segment and by jumps of which there are `mean_hours` is used up by a jump in the share
+    mean / (mean + g) of runs; by none in those that have lost nothing until it is gone.
+    """
+    falls = np.maximum(-runs.growth, 0.0)
+    by_jumps = runs.losses.mean_hours / np.maximum(runs.losses.mean_hours + falls, 1e-300)
+    until = np.floor(np.maximum(runs.slack, 0.0) / np.maximum(falls, 1e-300)) + 1.0
+    lost = np.where(until < runs.count, -np.expm1(runs.losses.log_lossless * np.minimum(until, runs.count)), 1.0)
+    return switch * np.minimum(by_jumps, lost)
+
+
+def running_out(runs: Segments) -> tuple[Floats, Floats]:
+    """Segments after which slack may begin to run out, and those after which it is gone: [pairs, tried, z, 1]."""
+    drift = np.maximum(runs.losses.mean_hours - runs.growth, 1e-12)
+    last = runs.count + 0.5
+    middle = np.clip((runs.slack - runs.growth) / drift, 0.5, last)
+    spread = _DEVIATIONS * np.sqrt(runs.losses.variance * middle) / drift + 1.0
+    return np.clip(middle - spread, 0.5, last)[..., None], np.clip(middle + spread, 0.5, last)[..., None]
