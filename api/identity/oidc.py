@@ -24,6 +24,9 @@ KEYS_LAST_SECONDS = 600.0
 #: Tokens with unknown keys, however many, make the service ask the issuer no more often than this.
 ASK_AGAIN_SECONDS = 10.0
 FETCH_SECONDS = 5.0
+#: Of the forty threads that wait for the store and the network on behalf of all requests, so many wait for the issuer:
+#: tokens with made-up keys must not hold up everybody else while it is slow.
+MOST_WAITING = 8
 MOST_KEY_BYTES = 1024 * 1024
 
 
@@ -43,6 +46,7 @@ class Issuer:
         self._settings = settings
         self._client = httpx.Client(timeout=FETCH_SECONDS, transport=transport, follow_redirects=False)
         self._lock = threading.Lock()
+        self._waiting = threading.BoundedSemaphore(MOST_WAITING)
         self._keys: dict[str, jwt.PyJWK] = {}
         self._read_at = self._asked_at = -float("inf")
 
@@ -87,22 +91,41 @@ class Issuer:
 
     def _key(self, kid: str) -> jwt.PyJWK:
         """The key of this id (the only one, for a token that names none); asks the issuer where it is not known."""
-        if (known := self._named(kid)) is not None and time.monotonic() - self._read_at < KEYS_LAST_SECONDS:
-            # Waits for nobody: tokens with made-up keys must not hold up the others while a slow issuer is asked.
+        known = self._named(kid)
+        if known is None:
+            return self._unknown(kid)
+        # Keys past their time are asked for by one, and go on for the others meanwhile.
+        if time.monotonic() - self._read_at < KEYS_LAST_SECONDS or not self._lock.acquire(blocking=False):
             return known
-        with self._lock:
-            now = time.monotonic()
+        try:
+            return self._asked_for(kid)
+        finally:
+            self._lock.release()
+
+    def _unknown(self, kid: str) -> jwt.PyJWK:
+        """A key that may be there once the issuer was asked. Raises `IssuerDown` where enough wait for that already."""
+        if not self._waiting.acquire(blocking=False):
+            raise IssuerDown(f"{self._settings.issuer} is being asked, and {MOST_WAITING} wait for it")
+        try:
+            with self._lock:
+                return self._asked_for(kid)
+        finally:
+            self._waiting.release()
+
+    def _asked_for(self, kid: str) -> jwt.PyJWK:
+        """The key, from the issuer unless it is known or was asked a moment ago. By the one who holds the lock."""
+        now = time.monotonic()
+        found = self._named(kid)
+        fresh = now - self._read_at < KEYS_LAST_SECONDS
+        if (found is None or not fresh) and now - self._asked_at >= ASK_AGAIN_SECONDS:
+            self._asked_at = now
+            self._read(now, needed=found is None)
             found = self._named(kid)
-            fresh = now - self._read_at < KEYS_LAST_SECONDS
-            if (found is None or not fresh) and now - self._asked_at >= ASK_AGAIN_SECONDS:
-                self._asked_at = now
-                self._read(now, needed=found is None)
-                found = self._named(kid)
-            if found is None and not self._keys:
-                raise IssuerDown(f"{self._settings.issuer} gave no keys yet")
-            if found is None:
-                raise NotAccepted("signed with a key that the issuer does not show")
-            return found
+        if found is None and not self._keys:
+            raise IssuerDown(f"{self._settings.issuer} gave no keys yet")
+        if found is None:
+            raise NotAccepted("signed with a key that the issuer does not show")
+        return found
 
     def _named(self, kid: str) -> jwt.PyJWK | None:
         keys = self._keys

@@ -6,7 +6,8 @@ import hmac
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
@@ -201,3 +202,45 @@ def test_a_known_key_waits_for_nobody_who_makes_the_service_ask_a_slow_issuer(
         thread.start()
         thread.join(10)
         assert found
+
+
+def test_keys_past_their_time_go_on_while_the_issuer_is_asked_for_others(
+    issuer: Issuer, door: oidc.Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = issuer.token()
+    door.identity(token)
+    monkeypatch.setattr(oidc, "KEYS_LAST_SECONDS", 0.0)
+    with door._lock:
+        assert within_seconds(lambda: door.identity(token)[0].id) == "oidc:ada"
+
+
+def test_no_more_than_a_few_threads_wait_for_a_slow_issuer(issuer: Issuer, door: oidc.Issuer) -> None:
+    door.identity(issuer.token())
+    made_up = issuer.token(kid="made-up")
+    with door._lock:
+        waiting = [threading.Thread(target=taken, args=(door, made_up), daemon=True) for _ in range(oidc.MOST_WAITING)]
+        for each in waiting:
+            each.start()
+        while door._waiting.acquire(blocking=False):  # until all of them wait
+            door._waiting.release()
+            time.sleep(0.01)
+        with pytest.raises(IssuerDown, match="is being asked"):
+            within_seconds(lambda: door.identity(made_up))
+        assert within_seconds(lambda: door.identity(issuer.token())[0].id) == "oidc:ada"
+    for each in waiting:
+        each.join(10)
+    assert not taken(door, made_up)
+
+
+def within_seconds[Answer](ask: Callable[[], Answer]) -> Answer:
+    """The answer, or a failure where it does not come: somebody is made to wait."""
+    found: Future[Answer] = Future()
+
+    def answer() -> None:
+        try:
+            found.set_result(ask())
+        except (NotAccepted, IssuerDown) as error:
+            found.set_exception(error)
+
+    threading.Thread(target=answer, daemon=True).start()
+    return found.result(10)
