@@ -35,12 +35,15 @@ class Pairs:
 def runnable(market: Market, screened: Screened, rows: MachineRows, reason: Ints) -> Pairs:
     """The kept offers at every node count at which their machines can run the job, by the estimates' `reason`."""
     snapshot = market.snapshot
-    offer, pair = _expanded(snapshot.shapes.of_type[snapshot.type_index[screened.places]], rows)
-    place, nodes, row = screened.places[offer], rows.nodes[pair], rows.row[pair]
-    runs = (reason[row] == 0) & (nodes <= market.node_limit[snapshot.type_index[place]])
+    offer, pair = _expanded(snapshot.shapes.of_type[snapshot.type_index[screened.places]], rows, reason)
+    place, nodes = screened.places[offer], rows.nodes[pair]
+    pairs = Pairs(offer=offer, place=place, nodes=nodes, row=rows.row[pair])
+    if market.node_limit.min(initial=np.inf) == np.inf and not market.up:
+        return pairs
+    runs = nodes <= market.node_limit[snapshot.type_index[place]]
     if market.up:
         runs &= nodes == market.up.nodes
-    return Pairs(offer=offer[runs], place=place[runs], nodes=nodes[runs], row=row[runs])
+    return Pairs(offer=offer[runs], place=place[runs], nodes=nodes[runs], row=pairs.row[runs])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,11 +86,16 @@ def _offered(
     return pairs, _bought(market, pairs, costs, terms)
 
 
-def _expanded(shape: NDArray[np.int32], rows: MachineRows) -> tuple[Ints, Ints]:
-    """For offers of these shapes: each offer's index once per node count, and the pair it stands for."""
-    first, count = rows.first[shape], rows.first[shape + 1] - rows.first[shape]
+def _expanded(shape: NDArray[np.int32], rows: MachineRows, reason: Ints) -> tuple[Ints, Ints]:
+    """For offers of these shapes: each offer's index once per node count that can run, and the pair it stands for."""
+    able = np.flatnonzero(reason[rows.row] == 0)
+    of_shape = np.bincount(rows.shape[able], minlength=len(rows.first) - 1)
+    before = np.cumsum(of_shape) - of_shape
+    count = of_shape[shape]
     which = np.repeat(np.arange(len(shape)), count)
-    return which, np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+    # Offers follow each other here, pairs of a shape there: per offer one number apart.
+    apart = before[shape] - (np.cumsum(count) - count)
+    return which, able[np.arange(len(which)) + np.repeat(apart, count)]
 
 
 def run_on(question: Question, market: Market, pairs: Pairs, ready: Estimated, costs: RegionCosts) -> Run:
