@@ -65,23 +65,25 @@ class Lines:
 
 #: What of a column is the better the less it is.
 _LESS_IS_BETTER = ("fixed_usd", "slope_usd", "fixed_hours", "slope_hours", "data_usd")
-#: Columns held against all others at once.
-_TOGETHER = 512
 
 
 def irreplaceable(lines: Lines) -> NDArray[np.int64]:
-    """The columns that no other of their kin replaces; of those alike the first."""
+    """The columns that no other of their kin replaces; of those alike the first that may do all of the work.
+
+    What replaces a column comes before it in the order of their values, and is itself replaced by one that replaces both;
+    so each able column that is met is one of those kept, and takes all that it replaces away.
+    """
     values = np.stack([getattr(lines, name) for name in _LESS_IS_BETTER])
-    numbers = np.arange(len(lines))
-    able = np.flatnonzero(lines.caps >= 1.0)
-    parts = []
-    for first in range(0, len(lines), _TOGETHER):
-        these = numbers[first : first + _TOGETHER]
-        mine, theirs = values[:, these, None], values[:, None, able]
-        no_worse = (lines.kin[these, None] == lines.kin[able]) & (theirs <= mine).all(axis=0)
-        alike = (theirs == mine).all(axis=0) & (lines.caps[these, None] >= 1.0)
-        parts.append(these[~(no_worse & (~alike | (able < these[:, None]))).any(axis=1)])
-    return np.concatenate(parts) if parts else numbers
+    unable = lines.caps < 1.0
+    left = np.lexsort((unable, *values[::-1]))
+    kept = []
+    while len(left):
+        first, left = left[0], left[1:]
+        kept.append(first)
+        if not unable[first]:
+            no_worse = (values[:, left] >= values[:, first, None]).all(axis=0) & (lines.kin[left] == lines.kin[first])
+            left = left[~no_worse]
+    return np.sort(np.array(kept, np.int64))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,8 @@ Ints = NDArray[np.int64]
 
 #: Columns of least Lagrangian cost among the fast and among all, from which the first pairs are made.
 _FIRST = 6
+#: Columns are looked at again where at most this part of them stayed, and these are more than a few.
+_MUCH, _FEW = 2 / 3, 32
 #: Sequences whose shares are looked for together, the most promising first.
 _TOGETHER = 256
 #: What rounding to whole micro-dollars may take from each phase, in USD.
@@ -165,13 +167,15 @@ class _Search:
     def worthwhile(self, count: int) -> Ints:
         """The columns that some plan of so many phases below the best so far may use; fewer than such plans need: none."""
         upper = self.upper_usd
-        # The price at the deadline tells most; the others are tried on what it leaves, until they leave all.
+        # The price at the deadline tells most; the others are tried on what it leaves, again while they take much away.
         kept = np.flatnonzero(worthwhile(self.every.lines, np.array([self.mu]), upper, phases=count))
         prices = hour_prices(self.every.lines, self.mu, upper)
-        before = len(kept) + 1
-        while count - 1 <= len(kept) < before:
-            before, left = len(kept), self.every.lines.take(kept)
-            kept = kept[_by_kin(left, prices, upper, phases=count)]
+        while len(kept) >= count - 1:
+            left = self.every.lines.take(kept)
+            some = _by_kin(left, prices, upper, phases=count)
+            much, kept = len(some) <= _MUCH * len(kept), kept[some]
+            if not much or len(kept) <= _FEW:
+                break
         return kept if len(kept) >= count - 1 else kept[:0]
 
     def open_lines(self, phases: int) -> Lines | None:

@@ -38,8 +38,8 @@ def wider(
     table, stands_for = _same_machines(found, columns.table.take(used))
     more = phase_columns(found, table)
     first = np.searchsorted(stands_for, np.arange(len(used) + 1))
-    every = _every_way(which.reshape(sets.shape), first)
-    lines = more.lines
+    lines, sets = more.lines, which.reshape(sets.shape)
+    every = _every_way(sets, *_open(lines, sets, first, upper_usd, mu))
     every = every[_weighed(lines, every, mu) < upper_usd]
     every = _distinct(every if ordered else np.sort(every, axis=1), len(table))
     usd = pair_usd(lines, every[:, 0], every[:, 1]) if every.shape[1] == 2 else triple_usd(lines, every)
@@ -97,26 +97,62 @@ def _every_lead(found: Candidates, number: int, cells: NDArray[np.int32]) -> Con
     return table.take(table.broken == 0)
 
 
-def _every_way(sets: Ints, first: Ints) -> Ints:
-    """Each set with every offer in place of each of its columns; those of column k are `first[k]` to `first[k + 1]`."""
-    count = np.diff(first)[sets]
+def _open(lines: Straight, sets: Ints, first: Ints, upper_usd: float, mu: float) -> tuple[Ints, Ints, Ints]:
+    """The offers that may stand for each column of each set (those of column k are `first[k]` to `first[k + 1]`).
+
+    That is, beside the least that the others of the set can be: an offer that is too dear beside those is so beside any.
+    All of them one after the other, the sets in rows, and where those of each column of each set begin and how many
+    there are.
+    """
+    start, whole, late = _at(lines, mu)
+    # The element more is that of columns for which nothing may stand.
+    starts, wholes, data = (
+        np.minimum.reduceat(np.append(each, np.inf), first[:-1])[sets] for each in (start, whole, lines.data_usd)
+    )
+    count = np.diff(first)[sets].reshape(-1)
+    before = np.cumsum(count) - count
+    place = np.repeat(np.arange(sets.size), count)
+    offer = np.arange(len(place)) + np.repeat(first[sets].reshape(-1) - before, count)
+    others = np.stack([np.delete(wholes, side, axis=1).min(axis=1) for side in range(sets.shape[1])], axis=1)
+    beside_usd, brought = (
+        starts.sum(axis=1, keepdims=True) - starts,
+        data.max(axis=1, keepdims=True) + np.zeros_like(data),
+    )
+    least = start[offer] + beside_usd.reshape(-1)[place] + np.minimum(whole[offer], others.reshape(-1)[place])
+    least += np.maximum(lines.data_usd[offer], brought.reshape(-1)[place]) - late
+    kept = _a_little_less(least) < upper_usd
+    count = np.bincount(place[kept], minlength=sets.size)
+    return offer[kept], (np.cumsum(count) - count).reshape(sets.shape), count.reshape(sets.shape)
+
+
+def _every_way(sets: Ints, offer: Ints, first: Ints, count: Ints) -> Ints:
+    """Each set with every offer in place of each of its columns, which begin at `first` and are `count`."""
     ways = count.prod(axis=1)
     which = np.repeat(np.arange(len(sets)), ways)
     left = np.arange(len(which)) - np.repeat(np.cumsum(ways) - ways, ways)
     every = np.empty((len(which), sets.shape[1]), np.int64)
     for side in reversed(range(sets.shape[1])):
-        every[:, side] = first[sets[which, side]] + left % count[which, side]
+        every[:, side] = offer[first[which, side] + left % count[which, side]]
         left //= count[which, side]
     return every
 
 
 def _weighed(lines: Straight, sets: Ints, mu: float) -> Floats:
     """The least that plans on these sets cost by one price of an hour, in USD: the bound that takes least to work out."""
-    start, whole = lines.fixed_usd + mu * lines.fixed_hours, lines.slope_usd + mu * lines.slope_hours
-    late = mu * lines.deadline_hours if mu else 0.0
+    start, whole, late = _at(lines, mu)
     least = start[sets].sum(axis=1) + whole[sets].min(axis=1) + lines.data_usd[sets].max(axis=1) - late
-    # A little less, so that rounding takes nothing away that the sharper bound allows.
-    return np.asarray(least - 1e-9 * np.abs(least))
+    return _a_little_less(least)
+
+
+def _at(lines: Straight, mu: float) -> tuple[Floats, Floats, float]:
+    """To start and to do all the work on each column at a price of an hour, and what the hours up to the deadline are worth."""
+    start, whole = lines.fixed_usd + mu * lines.fixed_hours, lines.slope_usd + mu * lines.slope_hours
+    return start, whole, mu * lines.deadline_hours if mu else 0.0
+
+
+def _a_little_less(usd: Floats) -> Floats:
+    """So that rounding takes nothing away that the sharper bound allows."""
+    return np.asarray(usd - 1e-9 * np.abs(usd))
 
 
 def _distinct(sets: Ints, columns: int) -> Ints:
