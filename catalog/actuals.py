@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from catalog.database import insert_or_keep
+from catalog.prepared import straight
 from catalog.saved import as_json
 from catalog.schema import actuals
 from catalog.snapshot_list import NotStored
@@ -59,7 +60,7 @@ _IDS = "SELECT id FROM actuals ORDER BY reported_at, id"
 
 def read_ids(connection: sa.Connection) -> tuple[str, ...]:
     """The ids of all reports, the oldest first: who has read these reports before need not read them again."""
-    return tuple(each for (each,) in connection.exec_driver_sql(_IDS).fetchall())
+    return tuple(each for (each,) in straight(connection, _IDS).fetchall())
 
 
 def delete_actual(connection: sa.Connection, actual_id: str) -> None:

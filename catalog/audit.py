@@ -10,6 +10,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
+from catalog.database import insert
 from catalog.schema import audit
 
 #: A page of the log never holds more.
@@ -44,11 +45,7 @@ class StoredAudit:
 
 def write_audit(connection: sa.Connection, record: AuditRecord) -> None:
     """Adds a record."""
-    connection.execute(_INSERT, {name: getattr(record, name) for name in AuditRecord.__slots__})
-
-
-#: Made once: making it costs as much as executing it.
-_INSERT = sa.insert(audit)
+    insert(connection, audit, {name: getattr(record, name) for name in AuditRecord.__slots__})
 
 
 def read_audit(

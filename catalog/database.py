@@ -1,7 +1,7 @@
 """Reaching the database: which URL, which driver, how a transaction begins, and every failure as one line."""
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from platformdirs import user_data_path
 
 from catalog.errors import StoreFailure, UnusableInput
+from catalog.prepared import prepared_insert
 
 VARIABLE = "GPUPLAN_DATABASE_URL"
 FILE_NAME = "gpuplan.sqlite3"
@@ -166,29 +167,42 @@ def writing(engine: sa.Engine, *, alone: bool = False) -> Iterator[sa.Connection
         yield connection
 
 
+def insert(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
+    """Inserts a row."""
+    prepared_insert(_plain, table, tuple(row), connection.dialect).execute(connection, row)
+
+
 def insert_or_keep(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
     """Inserts a row, unless one with the same key is there: that one stays as it is."""
-    connection.execute(_keeping_insert(table, connection.dialect.name), dict(row))
-
-
-@cache
-def _keeping_insert(table: sa.Table, dialect: str) -> Any:
-    """Made once per table: making it costs as much as executing it."""
-    # Imported by name: the dialect that is not in use costs 10 ms of every start.
-    return import_module(f"sqlalchemy.dialects.{dialect}").insert(table).on_conflict_do_nothing()
+    prepared_insert(_keeping, table, tuple(row), connection.dialect).execute(connection, row)
 
 
 def upsert(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any], *, add: str) -> int:
     """Inserts a row, or adds its number in the column `add` to that of the row with the same key; gives the sum."""
-    found: int = connection.execute(_adding_insert(table, connection.dialect.name, add), dict(row)).scalar_one()
-    return found
+    prepared = prepared_insert(_adding(add), table, tuple(row), connection.dialect)
+    (found,) = prepared.execute(connection, row).fetchone()
+    return int(found)
+
+
+def _plain(table: sa.Table, _dialect: str) -> Any:
+    return sa.insert(table)
+
+
+def _keeping(table: sa.Table, dialect: str) -> Any:
+    # Imported by name: the dialect that is not in use costs 10 ms of every start.
+    return import_module(f"sqlalchemy.dialects.{dialect}").insert(table).on_conflict_do_nothing()
 
 
 @cache
-def _adding_insert(table: sa.Table, dialect: str, add: str) -> Any:
-    inserted = import_module(f"sqlalchemy.dialects.{dialect}").insert(table)
-    total = {add: table.c[add] + inserted.excluded[add]}
-    return inserted.on_conflict_do_update(index_elements=list(table.primary_key), set_=total).returning(table.c[add])
+def _adding(add: str) -> Callable[[sa.Table, str], Any]:
+    def adding(table: sa.Table, dialect: str) -> Any:
+        inserted = import_module(f"sqlalchemy.dialects.{dialect}").insert(table)
+        total = {add: table.c[add] + inserted.excluded[add]}
+        return inserted.on_conflict_do_update(index_elements=list(table.primary_key), set_=total).returning(
+            table.c[add]
+        )
+
+    return adding
 
 
 def shown(url: sa.URL) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from catalog.access_store import Charge
 from catalog.actuals import Actual, delete_actual, delete_actuals, read_actuals, read_ids, write_actual
 from catalog.open_database import OpenDatabase
-from catalog.saved import SavedPlan, read_plan, read_response, write_plan, write_response
+from catalog.saved import SavedPlan, WrittenPlan, as_json, read_plan, read_response, write_plan, write_response
 
 
 class PlanStore(OpenDatabase):
@@ -18,17 +18,22 @@ class PlanStore(OpenDatabase):
         plan_id: str,
         snapshot_id: str,
         job: Mapping[str, Any],
-        outcome: Mapping[str, Any],
+        outcome: Mapping[str, Any] | str,
         created_at: datetime,
         *,
         charge: Charge | None = None,
     ) -> None:
         """Saves a plan; one that is there already stays as it is. Raises `ValueError` for what is not JSON.
 
-        `charge` is counted and recorded in the same transaction; it raises `QuotaExceeded`, and then nothing is saved.
+        `outcome` may be the text that `as_json` made of it. `charge` is counted and recorded in the same transaction;
+        it raises `QuotaExceeded`, and then nothing is saved.
         """
-        plan = SavedPlan(
-            id=plan_id, snapshot_id=snapshot_id, job=dict(job), outcome=dict(outcome), created_at=created_at
+        plan = WrittenPlan(
+            id=plan_id,
+            snapshot_id=snapshot_id,
+            job=as_json(job),
+            outcome=outcome if isinstance(outcome, str) else as_json(outcome),
+            created_at=created_at,
         )
         with self._writing() as connection:
             write_plan(connection, plan)

@@ -27,16 +27,20 @@ class SavedPlan:
     created_at: datetime
 
 
-def write_plan(connection: sa.Connection, plan: SavedPlan) -> None:
-    """Saves a plan; one that is there already stays as it is. Raises `ValueError` for what is not JSON."""
-    row = {
-        "id": plan.id,
-        "snapshot_id": plan.snapshot_id,
-        "job": as_json(plan.job),
-        "outcome": as_json(plan.outcome),
-        "created_at": plan.created_at,
-    }
-    insert_or_keep(connection, plans, row)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenPlan:
+    """A plan as it is kept: `job` and `outcome` are JSON text, as `as_json` makes it."""
+
+    id: str
+    snapshot_id: str
+    job: str
+    outcome: str
+    created_at: datetime
+
+
+def write_plan(connection: sa.Connection, plan: WrittenPlan) -> None:
+    """Saves a plan; one that is there already stays as it is."""
+    insert_or_keep(connection, plans, {name: getattr(plan, name) for name in WrittenPlan.__slots__})
 
 
 def read_plan(connection: sa.Connection, plan_id: str) -> SavedPlan:
@@ -80,4 +84,8 @@ def read_response(connection: sa.Connection, key: str, scope: str, request_hash:
 
 def as_json(document: object) -> str:
     """The document as JSON text. Raises `ValueError` for NaN and infinity, `TypeError` for what is no JSON."""
-    return json.dumps(document, ensure_ascii=False, allow_nan=False)
+    return _ENCODER.encode(document)
+
+
+#: Without blanks, as answers are sent: what is kept of a plan is what its client was given.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
