@@ -9,6 +9,7 @@ import typer
 
 from api.cli.documents import open_gpuplan, print_json
 from api.cli.offers import Format
+from api.csv_cells import plain_rows
 
 #: As many moves as a screen shows.
 MOVES_SHOWN = 20
@@ -75,7 +76,7 @@ def _print_lines(lines: Iterable[str]) -> None:
 def _print_csv(columns: tuple[str, ...], rows: Iterable[dict[str, Any]]) -> None:
     writer = csv.DictWriter(sys.stdout, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(plain_rows(rows))
 
 
 def _shows_unicode() -> bool:

@@ -10,6 +10,7 @@ import typer
 
 from api.cli.documents import open_gpuplan, print_json
 from api.cli.plan import AsJson, InventoryFile
+from api.csv_cells import plain_rows
 
 
 class Format(StrEnum):
@@ -43,7 +44,7 @@ def offers(
     if output is Format.csv:
         writer = csv.DictWriter(sys.stdout, CSV_COLUMNS, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
-        writer.writerows(page.rows)
+        writer.writerows(plain_rows(page.rows))
     elif output is Format.json:
         json.dump({"snapshot_id": page.snapshot_id, "offers": list(page.rows)}, sys.stdout, allow_nan=False)
         sys.stdout.write("\n")

@@ -11,7 +11,7 @@ from api.http.caching import json_with_etag
 from api.http.describe import document_responses
 from api.http.describe_long import BUY_OPERATION
 from api.http.idempotency import Idempotency
-from api.http.plans import OurGpuplan, OurLongWorkers, to_json
+from api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers, to_json
 from api.questions.opened import Document
 
 router = APIRouter()
@@ -33,11 +33,17 @@ class BuyQuery(BaseModel):
     openapi_extra=BUY_OPERATION,
 )
 async def buy(
-    request: Request, query: Annotated[BuyQuery, Query()], gpuplan: OurGpuplan, workers: OurLongWorkers
+    request: Request,
+    query: Annotated[BuyQuery, Query()],
+    gpuplan: OurGpuplan,
+    quick: OurWorkers,
+    workers: OurLongWorkers,
 ) -> Response:
     """Also `200` when no hardware can run a job: that is an answer, with the reason."""
     body, document = await read_body(request)
     key = Idempotency.read(request, body, query.model_dump_json())
+    # What cannot be read is refused at once, not after the questions that wait for the same thread.
+    await quick.run(gpuplan.check_buy, document, snapshot=query.snapshot)
 
     def answer() -> Document:
         gpuplan.count_plan("buy", request.scope.get("request_id", ""))

@@ -3,7 +3,6 @@
 import csv
 import hashlib
 import io
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from fastapi.responses import Response
 
 from api.csv_cells import plain_rows
 from api.http.problems import Refused
+from catalog.saved import as_json
 
 JSON = "application/json"
 CSV = "text/csv"
@@ -19,7 +19,7 @@ CSV = "text/csv"
 
 def to_json(answer: object) -> bytes:
     """The answer as JSON; a figure that is not finite is a bug, never `NaN` on the wire."""
-    return json.dumps(answer, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return as_json(answer).encode()
 
 
 def json_with_etag(request: Request, answer: object, *, headers: Mapping[str, str] | None = None) -> Response:
@@ -58,7 +58,7 @@ def json_or_csv(request: Request) -> str:
     wishes = _accepted(",".join(request.headers.getlist("accept")))
     best = max((JSON, CSV), key=lambda kind: _quality(kind, wishes))
     if _quality(best, wishes) <= 0:
-        raise Refused(406, f"only {JSON} and {CSV} can be given here")
+        raise Refused(406, f"only {JSON} and {CSV} can be given here", headers={"Vary": "Accept"})
     return best
 
 

@@ -28,6 +28,9 @@ _PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 #: Until another process has taken over.
 _RETRY_ELSEWHERE_SECONDS = "1"
 
+#: RFC 9112, section 3.2: a proxy in front may have let a request in by the one name, and a check here look at the other.
+_TWO_NAMES = "the request names its host more than once; send one Host header"
+
 #: What may be echoed into a header and a log line; anything else gets a fresh id.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:=+/-]{1,128}")
 
@@ -69,7 +72,10 @@ class Edge:
         before = bind(request_id=request_id)
         IN_FLIGHT.inc()
         try:
-            await self.app(inside, receive, send_with_id)
+            if sum(name == b"host" for name, _ in scope["headers"]) > 1:
+                await problem(Refused(400, _TWO_NAMES), request_id)(scope, receive, send_with_id)
+            else:
+                await self.app(inside, receive, send_with_id)
         except asyncio.CancelledError:
             # The server waits for it no longer (GPUPLAN_FINISH_SECONDS).
             if status or not self.stopping():

@@ -66,8 +66,10 @@ async def replan(
     openapi_extra=VERIFY_OPERATION,
 )
 async def verify(
-    request: Request, _: Annotated[NoQuery, Query()], gpuplan: OurGpuplan, workers: OurLongWorkers
+    request: Request, _: Annotated[NoQuery, Query()], gpuplan: OurGpuplan, quick: OurWorkers, workers: OurLongWorkers
 ) -> Response:
     """An answer of `/v1/plans` worked out anew from its snapshot by independent code; each figure that is wrong is named."""
     document = (await read_body(request))[1]
+    # What cannot be read is refused at once, not after the questions that wait for the same thread.
+    await quick.run(gpuplan.check_verify, document)
     return Response(to_json(await workers.run(gpuplan.verify, document)), media_type="application/json")

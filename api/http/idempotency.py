@@ -9,14 +9,19 @@ from fastapi import Request
 
 from api.app import Document, Gpuplan
 from api.http.problems import Refused, unusable
+from api.identity.who import LOCAL
 from catalog.errors import Fault, UnusableInput
 
+IDEMPOTENCY_KEY = "idempotency-key"
 _KEY = re.compile(r"[!-~]{1,255}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Idempotency:
-    """One request's key (None without the header), what it is for, and the hash of the request."""
+    """One request's key (None without the header), whose it is and what for, and the hash of the request.
+
+    Keys of different identities never meet: what one was answered is not for another, who may have guessed the key.
+    """
 
     key: str | None
     scope: str
@@ -25,15 +30,17 @@ class Idempotency:
     @classmethod
     def read(cls, request: Request, body: bytes, query: str) -> "Idempotency":
         """From the request. Raises `Refused` (400) for a key that is no printable ASCII of 1 to 255 characters."""
-        key = request.headers.get("idempotency-key")
-        if key is not None and not _KEY.fullmatch(key):
+        key = request.headers.get(IDEMPOTENCY_KEY)
+        if key is None:
+            return cls(key=None, scope="", request_hash="")
+        if not _KEY.fullmatch(key):
             message = "is no key; accepted: 1 to 255 printable ASCII characters without blanks"
             faults = (Fault(("Idempotency-Key",), message),)
             raise Refused(400, str(faults[0]), faults=faults, within="header")
         digest = hashlib.sha256()
         for part in (request.headers.get("content-type", "").encode(), query.encode(), body):
             digest.update(len(part).to_bytes(8, "big") + part)
-        return cls(key=key, scope=f"{request.method} {request.url.path}", request_hash=digest.hexdigest())
+        return cls(key=key, scope=_scope(request), request_hash=digest.hexdigest())
 
     def once(self, gpuplan: Gpuplan, answer: Callable[[], Document]) -> Document:
         """The answer given before under this key, else `answer()`, which is then kept.
@@ -51,3 +58,10 @@ class Idempotency:
         if not isinstance(kept, dict):
             raise TypeError("what is kept under an Idempotency-Key is an answer, and so an object")
         return kept
+
+
+def _scope(request: Request) -> str:
+    """What the key is for, and of whom; everybody is one where nobody says who they are."""
+    identity = getattr(request.state, "identity", LOCAL)
+    whose = "" if identity is LOCAL else f" of {identity.id}"
+    return f"{request.method} {request.url.path}{whose}"

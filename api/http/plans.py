@@ -1,16 +1,17 @@
 """Plans and estimates over HTTP: parse, call, answer."""
 
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict
 
-from api.app import Document, Gpuplan
+from api.app import Gpuplan
 from api.http.bodies import read_body
 from api.http.caching import json_with_etag, to_json
 from api.http.describe import ESTIMATE_OPERATION, PLAN_OPERATION, document_responses
-from api.http.idempotency import Idempotency
+from api.http.idempotency import IDEMPOTENCY_KEY, Idempotency
 from api.http.workers import Workers
 
 __all__ = ["OurGpuplan", "OurLongWorkers", "OurWorkers", "router", "to_json"]
@@ -62,12 +63,12 @@ async def plan(
 ) -> Response:
     """Also `200` when no plan is possible: that is an answer, with the conflicts and the least relaxations."""
     body, document = await read_body(request)
+    asked: dict[str, Any] = {"frontier": query.frontier, "snapshot": query.snapshot}
+    if IDEMPOTENCY_KEY not in request.headers:
+        return Response(await workers.run(gpuplan.plan_text, document, **asked), media_type="application/json")
     key = Idempotency.read(request, body, query.model_dump_json())
-
-    def answer() -> Document:
-        return gpuplan.plan(document, frontier=query.frontier, snapshot=query.snapshot)
-
-    return Response(to_json(await workers.run(key.once, gpuplan, answer)), media_type="application/json")
+    answer = await workers.run(key.once, gpuplan, partial(gpuplan.plan, document, **asked))
+    return Response(to_json(answer), media_type="application/json")
 
 
 @router.get(

@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from api.questions.opened import Document, Opened, meta
+from api.questions.counted import Counted
+from api.questions.opened import Document, meta
 from api.settings import settings_file
 from api.version import gpuplan_version
 from catalog.runs import Run
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from planner.portfolio.progress import Progress as SearchProgress
 
 
-class ManyJobs(Opened):
+class ManyJobs(Counted):
     """Questions about many jobs."""
 
     def portfolio(
@@ -53,8 +54,18 @@ class ManyJobs(Opened):
         """
         from api.documents.portfolio import parse_portfolio
 
-        parse_portfolio(document, now=now, quotas=settings_file(self._environment.settings).quotas)
-        return self.store.current_snapshot_id() if snapshot is None else self.store.find_snapshot(snapshot).id
+        with self.refusals_noted("portfolio"):
+            parse_portfolio(document, now=now, quotas=settings_file(self._environment.settings).quotas)
+            return self.store.current_snapshot_id() if snapshot is None else self.store.find_snapshot(snapshot).id
+
+    def check_buy(self, document: Document, *, snapshot: str | None = None, now: datetime | None = None) -> None:
+        """Raises `UnusableInput` for a forecast that `buy` could not read, `NotStored` for no such snapshot."""
+        from api.documents.forecast import parse_forecast
+
+        with self.refusals_noted("buy"):
+            parse_forecast(document, now=now or datetime.now(UTC))
+            if snapshot is not None:
+                self.store.find_snapshot(snapshot)
 
     def buy(
         self, document: Document, *, snapshot: str | None = None, now: datetime | None = None, save: bool = False

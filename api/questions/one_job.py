@@ -4,14 +4,16 @@ import time
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from api.identity.asking import charge, counting, record, refuse_used_up
-from api.questions.opened import Document, Opened, an_id, body_of, meta
+from api.identity.asking import charge, counting, record
+from api.questions.counted import Counted
+from api.questions.opened import Document, an_id, body_of, meta
 from api.telemetry.told import plan_made
 from api.version import gpuplan_version
+from catalog.saved import as_json
 from catalog.stages import stage
 
 
-class OneJob(Opened):
+class OneJob(Counted):
     """Questions about one job."""
 
     def plan(
@@ -27,12 +29,34 @@ class OneJob(Opened):
 
         The answer is `{"outcome": "planned", "plan": ..., "meta": ...}` or `{"outcome": "infeasible", ...}`.
         """
+        now = now or datetime.now(UTC)
+        if not save:
+            answer = self._planned(document, frontier=frontier, snapshot=snapshot, now=now)
+        else:
+            with self.unanswered_noted("plan"):
+                answer = self._planned(document, frontier=frontier, snapshot=snapshot, now=now)
+            with stage("store"):
+                self.save_plan(answer, now)
+        plan_made(answer)
+        return answer
+
+    def plan_text(
+        self, document: Document, *, frontier: bool = False, snapshot: str | None = None, now: datetime | None = None
+    ) -> str:
+        """The answer of `plan` as the JSON text under which it is saved, written out once for both."""
+        now = now or datetime.now(UTC)
+        with self.unanswered_noted("plan"):
+            answer = self._planned(document, frontier=frontier, snapshot=snapshot, now=now)
+        with stage("store"):
+            text = as_json(answer)
+            self.save_plan(answer, now, text=text)
+        plan_made(answer)
+        return text
+
+    def _planned(self, document: Document, *, frontier: bool, snapshot: str | None, now: datetime) -> Document:
         from api.documents.job import canonical, parse_job
 
         began = time.perf_counter()
-        now = now or datetime.now(UTC)
-        if save:
-            refuse_used_up(datetime.now(UTC))
         with stage("parse"):
             job = parse_job(document, now=now)
         # Only now: a job that cannot be read is refused without waiting for the planner's libraries.
@@ -45,27 +69,26 @@ class OneJob(Opened):
         columns, past_runs = self.at_hand(snapshot)
         settings = with_spending(self.settings, columns)
         outcome = plan(job, columns, owned=self.owned, settings=settings, past_runs=past_runs, frontier=frontier)
-        echoed = canonical(job)
         own = inventory_id(self.owned)
-        answer: Document = as_document(outcome, echoed, version=gpuplan_version(), inventory=own)
+        answer: Document = as_document(outcome, canonical(job), version=gpuplan_version(), inventory=own)
         solver = outcome.proof.certificate.milliseconds if isinstance(outcome, Planned) else None
-        answer |= {"meta": meta(answer, columns, now, began) | {"solver_milliseconds": solver}}
-        if save:
-            with stage("store"):
-                self.save_plan(answer, now)
-        plan_made(answer)
-        return answer
+        return answer | {"meta": meta(answer, columns, now, began) | {"solver_milliseconds": solver}}
 
     def why(self, document: Document, *, snapshot: str | None = None, now: datetime | None = None) -> Document:
         """Why the plan of `{"job": ..., "not": ...}` is what it is: `{"outcome": "explained", "why": ..., "meta": ...}`.
 
         With `not` why something was not chosen, with `with` what having it is worth; `infeasible` for a job without a plan.
         """
+        with self.counted("why") as noted:
+            answer = self._why(document, snapshot=snapshot, now=now or datetime.now(UTC))
+            noted.of(answer)
+        return answer
+
+    def _why(self, document: Document, *, snapshot: str | None, now: datetime) -> Document:
         from api.documents.job import canonical
         from api.documents.why import parse_why
 
         began = time.perf_counter()
-        now = now or datetime.now(UTC)
         job, not_, with_ = parse_why(document, now=now)
         from planner.explain.why import why
         from planner.explain.why_document import why_document
@@ -89,11 +112,16 @@ class OneJob(Opened):
 
         The question is `{"job": ... or "plan": id, "running": {...}}`. Raises `NotStored` for no such plan.
         """
+        with self.counted("replan") as noted:
+            answer = self._replan(document, snapshot=snapshot, now=now or datetime.now(UTC))
+            noted.of(answer)
+        return answer
+
+    def _replan(self, document: Document, *, snapshot: str | None, now: datetime) -> Document:
         from api.documents.job import canonical
         from api.documents.replan import read_replan, under_way
 
         began = time.perf_counter()
-        now = now or datetime.now(UTC)
         asked = read_replan(document)
         planned = None if asked.plan is None else self.saved_plan(asked.plan)
         job, running = under_way(asked, planned, now=now)
@@ -115,13 +143,16 @@ class OneJob(Opened):
         answer: Document = replan_document(found, canonical(job), version=gpuplan_version())
         return answer | {"meta": meta(answer, columns, now, began)}
 
-    def save_plan(self, answer: Document, now: datetime) -> None:
-        """Save an answer of `plan` under its id, with who asked for it. Raises `QuotaExceeded`, and then saves nothing."""
+    def save_plan(self, answer: Document, now: datetime, *, text: str | None = None) -> None:
+        """Save an answer of `plan` under its id, with who asked for it. Raises `QuotaExceeded`, and then saves nothing.
+
+        `text` is the answer as JSON, where that is written already.
+        """
         body = body_of(answer)
         clock = datetime.now(UTC)
         counted = charge("plan", body["id"], clock, outcome=answer["outcome"])
         with counting(clock):
-            self.store.save_plan(body["id"], body["snapshot_id"], body["job"], answer, now, charge=counted)
+            self.store.save_plan(body["id"], body["snapshot_id"], body["job"], text or answer, now, charge=counted)
 
     def saved_plan(self, plan_id: str) -> Document:
         """The answer saved under `plan_id`, as it was given. Raises `UnusableInput` if there is none."""
@@ -131,13 +162,29 @@ class OneJob(Opened):
         """An answer of `plan` held against its snapshot: `{"outcome": "verified" | "not_verified", "verification": ...}`."""
         from api.verify import verify_document
 
-        return verify_document(self, document, now=now)
+        with self.counted("verify") as noted:
+            answer = verify_document(self, document, now=now)
+            noted.of(answer, subject=str(body_of(document).get("id", "")))
+        return answer
+
+    def check_verify(self, document: Document) -> None:
+        """Raises `UnusableInput` for what `verify` would refuse to look at; looks up and works out nothing."""
+        from api.documents.plan import parse_answer
+
+        with self.refusals_noted("verify"):
+            parse_answer(document)
 
     def estimate(self, document: Document, *, now: datetime | None = None) -> Document:
         """Time and memory of a job on one given configuration: no prices, and of the store the user's own runs alone."""
+        with self.counted("estimate") as noted:
+            answer = self._estimate(document, now=now or datetime.now(UTC))
+            noted.outcome = "fits" if answer["memory"]["fits"] else "does not fit"
+        return answer
+
+    def _estimate(self, document: Document, *, now: datetime) -> Document:
         from api.documents.estimate_request import parse_estimate_request
 
-        job, on = parse_estimate_request(document, now=now or datetime.now(UTC))
+        job, on = parse_estimate_request(document, now=now)
         from planner.estimate.learned import learned_from
         from planner.estimate.single import On, estimate_on
         from planner.workload import work_of

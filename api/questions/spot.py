@@ -1,6 +1,6 @@
 """What may be asked of a run on interruptible machines: a policy, what to do now, and how it would have gone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from api.documents.spot_questions import PolicyQuestion, SimulationQuestion, SituationDocument
     from api.spot_policy_file import KeptPolicy
     from planner.spot.advice import Situation
+    from planner.spot.traces import Trace
 
 #: Runs times steps times places that a service replays for one request: about ten seconds of one core.
 MOST_REPLAYED_AT_ONCE = 2_000_000
@@ -22,8 +23,24 @@ ASKED = frozenset({"fit", "traces", "starts"})
 class SpotQuestions(OneJob):
     """Questions about runs on interruptible machines."""
 
+    def check_run_policy(self, document: Document) -> None:
+        """Raises `UnusableInput` for a question that `run_policy` could not read."""
+        from api.documents.spot_questions import PolicyQuestion, one_of_run_and_plan, traces_in
+        from catalog.document_fields import read_as
+
+        with self.refusals_noted("run-policy"):
+            asked = read_as(PolicyQuestion, document)
+            one_of_run_and_plan(asked)
+            self._check_run(asked, traces_in(asked.fit, field="fit"))
+
     def run_policy(self, document: Document) -> Document:
         """The policy of a run and what it expects, or with `now` its decision: what `gpuplan run-policy --json` gives."""
+        with self.counted("run-policy") as noted:
+            answer = self._run_policy(document)
+            noted.subject = str(document.get("plan", ""))
+        return answer
+
+    def _run_policy(self, document: Document) -> Document:
         from api.documents.spot_questions import PolicyQuestion, one_of_run_and_plan, traces_in
         from api.documents.spot_run import parse_spot_run
         from api.spot import about, decision, fitting_of, solved
@@ -44,8 +61,25 @@ class SpotQuestions(OneJob):
             answer |= {"as_planned": finish_of_plan(self.saved_plan(asked.plan), run)}
         return answer
 
+    def check_simulation(self, document: Document) -> None:
+        """Raises `UnusableInput` for a question that `simulation` could not read."""
+        from api.documents.spot_questions import SimulationQuestion, one_of_run_and_plan, traces_in
+        from catalog.document_fields import read_as
+
+        with self.refusals_noted("simulation"):
+            asked = read_as(SimulationQuestion, document)
+            one_of_run_and_plan(asked)
+            traces_in(asked.traces, field="traces")
+            self._check_run(asked, traces_in(asked.fit, field="fit"))
+
     def simulation(self, document: Document) -> Document:
         """What a run's policy would have cost over many starts: what `gpuplan simulate --json` gives."""
+        with self.counted("simulation") as noted:
+            answer = self._simulation(document)
+            noted.subject = str(document.get("plan", ""))
+        return answer
+
+    def _simulation(self, document: Document) -> Document:
         from api.documents.spot_questions import SimulationQuestion, one_of_run_and_plan, traces_in
         from api.spot import Replays, simulate
         from catalog.document_fields import read_as
@@ -62,6 +96,15 @@ class SpotQuestions(OneJob):
         run = self._run_asked_about(asked)
         with faults_under("run", but=ASKED):
             return simulate(run, replays)
+
+    def _check_run(self, asked: "PolicyQuestion | SimulationQuestion", fit: "Sequence[Trace]") -> None:
+        """Raises `UnusableInput` for a run that cannot be read."""
+        from api.documents.spot_run import parse_spot_run
+        from api.spot import fitting_of
+
+        run = self._run_asked_about(asked)
+        with faults_under("run", but=ASKED):
+            parse_spot_run(run, fitting=fitting_of(run, fit))
 
     def _run_asked_about(self, asked: "PolicyQuestion | SimulationQuestion") -> dict[str, Any]:
         """The run's document, given or made of the saved plan."""

@@ -1,12 +1,17 @@
 """CSV that is opened in a spreadsheet computes nothing, whatever a machine is called."""
 
 import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from api.cli.history import _print_csv
 from api.csv_cells import plain_rows
 from api.http.caching import to_csv
 from api.web.csv_file import _chunks
+from tests.api.conftest import Ended
 
 
 @pytest.mark.parametrize(
@@ -23,3 +28,18 @@ def test_numbers_and_ordinary_names_stay_as_they_are(cell: object) -> None:
     row = {"name": cell, "more": 1}
     [found] = plain_rows([row])
     assert found is row
+
+
+def test_what_the_command_line_prints_computes_nothing_either(
+    tmp_path: Path, run: Callable[..., Ended], capsys: pytest.CaptureFixture[str]
+) -> None:
+    inventory = tmp_path / "inventory.yaml"
+    inventory.write_text(
+        "electricity_usd_per_kwh: 0.3\nmachines: [{name: '=1+1', accelerator: RTX 4090, usd_per_hour: 1}]",
+        encoding="utf-8",
+    )
+    shown = run("offers", "--provider", "local", "--inventory", inventory, "--format", "csv")
+    [offer] = list(csv.DictReader(io.StringIO(shown.out)))
+    assert offer["instance_type"] == "'=1+1"
+    _print_csv(("instance_type", "usd_per_hour"), [{"instance_type": "@SUM(A1)", "usd_per_hour": "-1"}])
+    assert capsys.readouterr().out == "instance_type,usd_per_hour\n'@SUM(A1),-1\n"

@@ -252,3 +252,9 @@ def test_json_pointers_name_what_was_sent_and_nothing_else(service: Guarded) -> 
     sent = json.dumps({"name": "x", "a~/b": 1}).encode()
     answer = service.ask("POST", "/v1/plans", "plan", content=sent, headers=JSON)
     assert "/a~0~1b" in {each["pointer"] for each in answer.json()["errors"]}
+
+
+def test_a_request_that_names_two_hosts_is_refused(service: Guarded) -> None:
+    answer = request(service, b"Host: elsewhere.example")
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"more than once" in answer

@@ -207,7 +207,9 @@ def test_csv_is_given_to_those_who_ask(client: httpx.Client) -> None:
     lines = response.text.splitlines()
     assert lines[0].startswith("provider,region,zone,instance_type,")
     assert len(lines) == 4
-    problem(client.get("/v1/offers", headers={"accept": "image/png"}), 406)
+    refused = client.get("/v1/offers", headers={"accept": "image/png"})
+    problem(refused, 406)
+    assert refused.headers["vary"] == "Accept"
 
 
 @pytest.mark.parametrize("path", ["/v1/offers?limit=2", "/v1/accelerators", "/v1/presets", "/v1/snapshots"])
@@ -284,7 +286,7 @@ def test_a_bug_is_a_problem_with_the_id_under_which_it_is_logged(
     def bug(*_: object, **__: object) -> dict[str, Any]:
         raise ZeroDivisionError("secret inside")
 
-    monkeypatch.setattr(Gpuplan, "plan", bug)
+    monkeypatch.setattr(Gpuplan, "plan_text", bug)
     with served(create_service(Gpuplan(Environment(database_url=database_url)))) as client:
         response = client.post("/v1/plans", json=job)
     body = problem(response, 500)
