@@ -35,6 +35,23 @@ def few_regions() -> Iterator[Asked]:
         yield cloud, fetched(aws_at(server, environment))
 
 
+@pytest.fixture(scope="module")
+def whole_catalogue() -> Iterator[Asked]:
+    """What a refresh gives of all that we know of AWS, among many ordinary machines, and the server with its calls."""
+    cloud = AwsCloud(aws_catalogue(), ordinary_types=150)
+    with cloud.running() as server, pytest.MonkeyPatch.context() as environment:
+        made_up_keys(environment)
+        yield cloud, fetched(aws_at(server, environment))
+
+
+def of_few_types() -> Snapshot:
+    """Every fourth machine of a few regions: what tests of pages need, of which a walk takes seconds."""
+    few = smaller(aws_catalogue(), *FEW)
+    types = few.instance_types[::4]
+    names = {each.name for each in types}
+    return snapshot_of(types, [each for each in few.offers if each.instance_type in names])
+
+
 def fetched(aws: Provider) -> dict[str, Rows]:
     """Every region's rows, asked for as a refresh does."""
     with ThreadPoolExecutor(aws.parallel) as pool:
@@ -56,9 +73,8 @@ def served(snapshot: Snapshot) -> dict[tuple[str, ...], Offer]:
     return {offer.key: as_read(offer, READ_AT) for offer in snapshot.offers}
 
 
-def test_a_refresh_gives_back_the_aws_catalogue_row_for_row(ask_aws: AskAws) -> None:
-    with AwsCloud(aws_catalogue()).running() as server:
-        rows = fetched(ask_aws(server))
+def test_a_refresh_gives_back_the_aws_catalogue_row_for_row(whole_catalogue: Asked) -> None:
+    _, rows = whole_catalogue
     assert offers_of(rows) == served(aws_catalogue())
     machines = machines_of(aws_catalogue())
     priced = {offer.instance_type for offer in aws_catalogue().offers}
@@ -68,13 +84,14 @@ def test_a_refresh_gives_back_the_aws_catalogue_row_for_row(ask_aws: AskAws) -> 
 
 
 def test_small_pages_give_the_same_rows(ask_aws: AskAws) -> None:
-    few = smaller(aws_catalogue(), *FEW)
+    few = of_few_types()
     with AwsCloud(few, page_size=7).running() as server:
         assert offers_of(fetched(ask_aws(server))) == served(few)
 
 
 def test_a_server_that_knows_no_filters_gives_the_same_rows_and_is_not_asked_a_hundred_times(ask_aws: AskAws) -> None:
-    few = smaller(aws_catalogue(), *FEW)
+    # Every machine, since those that a list does not hold are asked for one by one.
+    few = smaller(aws_catalogue(), "us-east-1", "us-gov-west-1")
     cloud = AwsCloud(few, knows_filters=False)
     with cloud.running() as server:
         assert offers_of(fetched(ask_aws(server))) == served(few)
@@ -211,10 +228,8 @@ def test_the_shared_lists_are_read_once_for_all_regions(few_regions: Asked) -> N
     assert len([each for each in cloud.requests if asks("DescribeRegions")(each)]) == 1
 
 
-def test_each_type_is_described_once_and_not_in_every_region(ask_aws: AskAws) -> None:
-    cloud = AwsCloud(aws_catalogue(), ordinary_types=150)
-    with cloud.running() as server:
-        fetched(ask_aws(server))
+def test_each_type_is_described_once_and_not_in_every_region(whole_catalogue: Asked) -> None:
+    cloud, _ = whole_catalogue
     assert len([each for each in cloud.requests if asks("DescribeInstanceTypes")(each)]) < 20
 
 
