@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalog.allowed_time import go_on
-from planner.phases.straight import STEPS, Straight
+from planner.phases.straight import STEPS, Straight, least_of_few
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -266,8 +266,15 @@ def _triple_usd(columns: Straight, triples: Ints) -> Floats:
 
 def _filled(rate: Floats, caps: Floats) -> Floats:
     """All the work given to the least rates first, each up to its cap; inf where the caps are too small."""
-    order = np.argsort(rate, axis=1, kind="stable")
-    rate, caps = np.take_along_axis(rate, order, axis=1), np.take_along_axis(caps, order, axis=1)
-    done = np.minimum(np.cumsum(caps, axis=1), 1.0)
-    share = np.diff(done, axis=1, prepend=0.0)
-    return np.where(done[:, -1] < 1.0, np.inf, (rate * share).sum(axis=1))
+    least = least_of_few(rate)
+    # Where the cheapest may do all of it, it does.
+    some = np.flatnonzero((caps < 1.0).any(axis=1))
+    if len(some):
+        rate, caps = rate[some], caps[some]
+        order = np.argsort(rate, axis=1, kind="stable")
+        rate, caps = np.take_along_axis(rate, order, axis=1), np.take_along_axis(caps, order, axis=1)
+        done = np.minimum(np.cumsum(caps, axis=1), 1.0)
+        share = np.diff(done, axis=1, prepend=0.0)
+        least = least.copy()
+        least[some] = np.where(done[:, -1] < 1.0, np.inf, (rate * share).sum(axis=1))
+    return least

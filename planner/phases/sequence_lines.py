@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from planner.phases.columns import PhaseColumns
 from planner.phases.moves import Moves
-from planner.phases.straight import STEPS
+from planner.phases.straight import STEPS, least_of_few
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -109,12 +109,12 @@ def may_win(
         hours, slope_hours = from_low
     usd = lines.usd[which] + (slope_usd * share).sum(axis=1)
     mu = lines.prices[:, which]
-    bound = usd + left * (slope_usd + mu[:, :, None] * slope_hours).min(axis=2)
+    bound = usd + left * least_of_few(slope_usd + mu[:, :, None] * slope_hours)
     if np.isfinite(deadline):
         bound += mu * (hours - deadline)
     # Half a micro-dollar: plans cost whole ones, up to the rounding of each phase.
     may = ((bound - 1e-12 * np.abs(bound)) * 1e6 < least_micros + 0.5 * low.shape[1]).all(axis=0)
-    return np.asarray(may & (hours + left * slope_hours.min(axis=1) <= deadline * (1 + 1e-12)))
+    return np.asarray(may & (hours + left * least_of_few(slope_hours) <= deadline * (1 + 1e-12)))
 
 
 def within_lines(lines: SequenceLines, low: Ints, high: Ints, least_micros: float) -> tuple[Ints, Ints]:
@@ -130,7 +130,7 @@ def within_lines(lines: SequenceLines, low: Ints, high: Ints, least_micros: floa
     fixed, slopes = np.concatenate((cost, lines.hours[None])), np.concatenate((slopes, lines.slope_hours[None]))
     low, high = low.copy(), high.copy()
     for phase in range(low.shape[1]):
-        others = np.delete(slopes, phase, axis=2).min(axis=2)
+        others = least_of_few(slopes, phase)
         rise, room = slopes[:, :, phase] - others, limit - fixed - others
         room += _ROUNDING * (np.abs(limit) + np.abs(fixed) + np.abs(others))
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -107,3 +107,12 @@ class Straight:
         """The same columns with the lines that are the closer ones where shares are small."""
         values = self.values.take((*_EARLY, *_EARLY, _DATA, _CAPS), axis=0)
         return Straight(values=values, whole=self.whole, deadline_hours=self.deadline_hours)
+
+
+def least_of_few(values: Floats, but: int | None = None) -> Floats:
+    """The least along the last axis, all but one element where asked: numpy takes long over axes of two or three."""
+    some = [values[..., i] for i in range(values.shape[-1]) if i != but]
+    least = some[0]
+    for each in some[1:]:
+        least = np.minimum(least, each)
+    return least

@@ -14,7 +14,7 @@ from planner.candidates.configurations import Configurations, joined, of_a_share
 from planner.candidates.gather import Candidates
 from planner.phases.bounds import pair_usd, triple_usd
 from planner.phases.columns import PhaseColumns, phase_columns
-from planner.phases.straight import Straight
+from planner.phases.straight import Straight, least_of_few
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -113,7 +113,7 @@ def _open(lines: Straight, sets: Ints, first: Ints, upper_usd: float, mu: float)
     before = np.cumsum(count) - count
     place = np.repeat(np.arange(sets.size), count)
     offer = np.arange(len(place)) + np.repeat(first[sets].reshape(-1) - before, count)
-    others = np.stack([np.delete(wholes, side, axis=1).min(axis=1) for side in range(sets.shape[1])], axis=1)
+    others = np.stack([least_of_few(wholes, side) for side in range(sets.shape[1])], axis=1)
     beside_usd, brought = (
         starts.sum(axis=1, keepdims=True) - starts,
         data.max(axis=1, keepdims=True) + np.zeros_like(data),
@@ -140,7 +140,7 @@ def _every_way(sets: Ints, offer: Ints, first: Ints, count: Ints) -> Ints:
 def _weighed(lines: Straight, sets: Ints, mu: float) -> Floats:
     """The least that plans on these sets cost by one price of an hour, in USD: the bound that takes least to work out."""
     start, whole, late = _at(lines, mu)
-    least = start[sets].sum(axis=1) + whole[sets].min(axis=1) + lines.data_usd[sets].max(axis=1) - late
+    least = start[sets].sum(axis=1) + least_of_few(whole[sets]) + lines.data_usd[sets].max(axis=1) - late
     return _a_little_less(least)
 
 
