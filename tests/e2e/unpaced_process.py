@@ -18,5 +18,5 @@ def _unpaced(environment: Environment) -> Sources:
 
 
 if __name__ == "__main__":
-    Environment.sources = _unpaced  # type: ignore[method-assign]
+    Environment.sources = _unpaced  # type: ignore[assignment, method-assign]
     sys.exit(main(sys.argv[1:]))
