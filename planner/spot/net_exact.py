@@ -13,6 +13,7 @@ the points.
 """
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from planner.spot.net import Estimate, Legs, NetTerms, Pairs, deviations, legs_of
-from planner.spot.net_segments import Segments, passed_by_moments, running_out
+from planner.spot.net_blocks import ends_of_blocks, merged
+from planner.spot.net_segments import Segments, passed_by_moments
 from planner.spot.net_spread import P95, POINTS, Course, Spread
 
 Floats = NDArray[np.float64]
@@ -28,8 +30,6 @@ Complex = NDArray[np.complex128]
 
 _TILT = 18.0
 _AT = np.arange(POINTS)
-#: Blocks whose ends are spread evenly, and others whose ends grow by a constant factor: slack may be gone soon.
-_EVEN, _FACTORS = 16, 16
 #: Points by Gauss and Legendre below, inside and above the range of deviations in which runs may or may not be rescued.
 _PANELS = (7, 9, 5)
 #: So many where segments are few: each that the estimate's error adds to a run, or lets it pass, is a step.
@@ -148,10 +148,17 @@ def _points(pairs: Pairs, terms: NetTerms, tried: Floats) -> tuple[Floats, Float
     shares, weights = [], []
     for count, begins, ends in zip(counts, edges[:-1], edges[1:], strict=True):
         if ends > begins:
-            at, weight = np.polynomial.legendre.leggauss(count)
+            at, weight = _gauss(count)
             shares.append(begins + (ends - begins) * (1.0 + at) / 2)
             weights.append((ends - begins) * weight)
     return np.concatenate(shares), np.concatenate(weights)
+
+
+@cache
+def _gauss(count: int) -> tuple[Floats, Floats]:
+    """Points and weights by Gauss and Legendre: of few counts, and slow to find."""
+    at, weight = np.polynomial.legendre.leggauss(count)
+    return at, weight
 
 
 def _flat(runs: Segments) -> Segments:
@@ -177,15 +184,15 @@ def _course(runs: Segments, rate: float, terms: NetTerms) -> Course:
     largest = np.maximum(np.minimum(largest, _furthest(runs)), 1e-6)
     lattice = largest / (POINTS - 1)
     untilt = np.exp(_TILT * _AT / POINTS)
-    segment = np.log(_segment_transform(runs.length, rate, terms, lattice))
+    segment = _segment_transform(runs.length, rate, terms, lattice)
     powers = _Powers(segment)
-    ends = _ends(runs)
+    ends = merged(ends_of_blocks(runs), runs, rate, terms)
     alive = np.zeros((len(lattice), POINTS))
     alive[:, 0] = 1.0
     before, passed, called = alive[:, 0].copy(), np.zeros(len(lattice)), []
     # Where slack does not fall from segment to segment nothing but a failure uses it up.
     falls = bool((runs.growth < 0).any())
-    exceeded = _exceeded(np.fft.irfft(np.exp(segment), POINTS) * untilt) if falls else np.zeros((0, 0, 0))
+    exceeded = _exceeded(np.fft.irfft(segment, POINTS) * untilt) if falls else np.zeros((0, 0, 0))
     rows = np.arange(len(lattice))
     failing = [_failing(alive, runs.slack / lattice, exceeded, rows) if falls else before]
     for block in range(1, ends.shape[1]):
@@ -229,27 +236,21 @@ def _course(runs: Segments, rate: float, terms: NetTerms) -> Course:
 
 
 class _Powers:
-    """Transforms of the losses of so many segments, by row, from the logarithm of that of one: blocks repeat the same few."""
+    """Transforms of the losses of so many segments, by row, from that of one: products of its squares."""
 
-    def __init__(self, logarithm: Complex) -> None:
-        self.logarithm = logarithm
-        self.at: dict[tuple[int, float], int] = {}
-        self.known = np.empty((8 * len(logarithm), logarithm.shape[1]), np.complex128)
+    def __init__(self, segment: Complex) -> None:
+        self.squares = [segment]
 
     def of(self, rows: NDArray[np.int64], counts: Floats) -> Complex:
-        """The transforms for so many segments in these rows: [rows, points / 2 + 1]."""
-        asked = list(zip(rows.tolist(), counts.tolist(), strict=True))
-        new = [each for each in asked if each not in self.at]
-        if new:
-            first, last = len(self.at), len(self.at) + len(new)
-            if last > len(self.known):
-                more = np.empty((max(2 * len(self.known), last), self.known.shape[1]), np.complex128)
-                more[:first] = self.known[:first]
-                self.known = more
-            row, count = np.array([each[0] for each in new]), np.array([each[1] for each in new])
-            np.exp(count[:, None] * self.logarithm[row], out=self.known[first:last])
-            self.at.update(zip(new, range(first, last), strict=True))
-        return self.known[[self.at[each] for each in asked]]
+        """The transforms for so many segments, one at least, in these rows: [rows, points / 2 + 1]."""
+        whole = np.zeros(len(self.squares[0]), np.int64)
+        whole[rows] = counts
+        power = np.ones_like(self.squares[0])
+        for bit in range(int(whole.max()).bit_length()):
+            if bit == len(self.squares):
+                self.squares.append(self.squares[-1] * self.squares[-1])
+            np.multiply(power, self.squares[bit], out=power, where=(whole >> bit & 1)[:, None] > 0)
+        return power if len(rows) == len(power) else power[rows]
 
 
 def _furthest(runs: Segments) -> Floats:
@@ -271,29 +272,8 @@ def _exceeded(mass: Floats) -> Floats:
 
 def _failing(alive: Floats, slack: Floats, exceeded: Floats, rows: NDArray[np.int64]) -> Floats:
     """The chance, in these rows, that the next segment, whose slack is so many points, loses more than is left of it."""
-    left = np.clip(np.floor(slack + 1e-6), -1, 2 * POINTS - 2).astype(np.int64)
-    chance = exceeded[rows, 2 * POINTS - 2 - left]
-    return np.asarray((alive * chance).sum(axis=1))
-
-
-def _ends(runs: Segments) -> Floats:
-    """Segments at the ends of blocks, ascending: [rows, blocks + 1]. Closest where calls are likely to be.
-
-    Evenly where losses use up the slack, by a factor from the first to the last segment, and, by a factor too, in what is
-    left of slack that falls, or in slack that grows.
-    """
-    count = runs.count[:, None]
-    gone = np.floor(runs.slack / np.maximum(-runs.growth, 1e-300)) + 1.0
-    gone = np.where(runs.growth < 0, np.clip(gone, 0.0, runs.count), runs.count)[:, None]
-    busy = np.minimum(np.ceil(running_out(runs)[1]), gone)
-    by_factor = np.arange(_FACTORS) / _FACTORS
-    growth = np.maximum(runs.growth, 1e-300)[:, None]
-    slack = np.maximum(runs.slack[:, None], growth)
-    grown = slack / growth * np.expm1(np.log1p((count - 1.0) * growth / slack) * by_factor) + 1.0
-    close = np.where(runs.growth[:, None] < 0, gone - gone**by_factor, grown)
-    ends = (busy * np.arange(_EVEN + 1) / _EVEN, gone**by_factor, close, gone, np.minimum(gone + 1.0, count), count)
-    ends_ = np.clip(np.floor(np.concatenate(ends, axis=1) + 1e-9), 0.0, count)
-    return np.sort(ends_, axis=1)
+    left = np.minimum(np.maximum(np.floor(slack + 1e-6), -1.0), 2.0 * POINTS - 2.0).astype(np.int64)
+    return np.asarray(np.einsum("ij,ij->i", alive, exceeded[rows, 2 * POINTS - 2 - left]))
 
 
 def _segment_transform(length: Floats, rate: float, terms: NetTerms, lattice: Floats) -> Complex:

@@ -24,6 +24,7 @@ from catalog.allowed_time import go_on
 from planner.spot.losses import normal_cdf, segment_losses
 from planner.spot.net import NetTerms, Pairs, cut, deviations, intervals, largest_in_time, outcomes
 from planner.spot.net_exact import NetRun, PricedRun
+from planner.spot.net_segments import Segments
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -47,8 +48,9 @@ def _gauss(count: int, within: float) -> _Quadrature:
 
 #: The bound has kinks in the estimate's error where it is wide: all pairs are bounded roughly, those left finely.
 _COARSE, _FINE = _gauss(9, 0.02), _gauss(48, 1e-3)
-#: Runs in blocks of segments may come out below the bound by a part of this, where slack grows within a block.
-_BLOCKS_WITHIN = 0.02
+#: Runs in blocks of segments may come out below the bound by a part of this, where slack grows within a block; else they
+#: are exact but for the lattice of their losses.
+_BLOCKS_WITHIN, _LATTICE_WITHIN = 0.02, 5e-3
 _BATCH = 256
 _CELLS = 100_000
 _BISECTIONS = 40
@@ -224,10 +226,13 @@ def _at_its_best(offered: Offered, spot: int, standby: int, best: PricedRun) -> 
     pair, terms, given = best.pairs, best.terms, best.interval_hours
     at = np.array([spot]), np.array([standby])
     for other in np.unique(intervals(pair)).tolist():
-        chance = deviations(pair, terms, np.array([[other]]), _FINE.nodes, _FINE.weights).in_time[0, 0]
-        if other == given or chance < terms.confidence:
+        tried = np.array([[other]])
+        estimate = deviations(pair, terms, tried, _FINE.nodes, _FINE.weights)
+        if other == given or estimate.in_time[0, 0] < terms.confidence:
             continue
-        if _least(offered, *at, terms, _FINE, interval_hours=other)[0] * (1.0 - _BLOCKS_WITHIN) >= best.usd:
+        grows = bool((Segments.of(pair, terms, tried, estimate.z).growth > 0).any())
+        within = _BLOCKS_WITHIN if grows else _LATTICE_WITHIN
+        if _least(offered, *at, terms, _FINE, interval_hours=other)[0] * (1.0 - within) >= best.usd:
             continue
         now = PricedRun.of(pair, terms, other)
         best = now if now.usd < best.usd else best
