@@ -106,6 +106,10 @@ def restore(file: BackupFile) -> None:
     manifest = bring_back(file, _url())
     rows = sum(each.rows for each in manifest.tables.values())
     with closing(_store()) as store:
+        if _has_queue(store):
+            from api.tasks.queue_schema import upgrade_queue
+
+            upgrade_queue(store)  # no part of a backup, but of what this release needs
         _say(f"{store.name}: {rows:,} rows of {len(manifest.tables)} tables as of {manifest.taken_at}, verified")
 
 

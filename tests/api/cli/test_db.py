@@ -1,11 +1,13 @@
 """`gpuplan db`: upgrade, check, back up, restore and go back, as people type it."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from catalog.backup import back_up
 from catalog.migrate import HEAD
 from catalog.store import Store
 from tests.catalog.snapshots_for_tests import many
@@ -59,6 +61,18 @@ def test_a_backup_is_restored_where_nothing_is(
     (tmp_path / "text").write_text("no backup")
     bad = run("db", "restore", tmp_path / "text")
     assert (bad.code, bad.err.startswith("gpuplan: FILE: ")) == (2, True)
+
+
+@pytest.mark.usefixtures("database")
+def test_what_was_restored_is_usable_at_once(run: Callable[..., Any], tmp_path: Path) -> None:
+    file = tmp_path / "backup.zip"
+    with closing(Store.open(f"sqlite:///{tmp_path / 'elsewhere.sqlite3'}")) as elsewhere:
+        elsewhere.put_snapshot(many(20), source="refresh")
+        back_up(elsewhere, file)
+    assert run("db", "restore", file).code == 0
+    checked = run("db", "check")
+    assert (checked.code, checked.err) == (0, "")
+    assert checked.out.endswith(": usable\n")
 
 
 def test_a_worker_needs_postgresql(run: Callable[..., Any]) -> None:
