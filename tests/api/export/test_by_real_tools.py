@@ -4,9 +4,11 @@ import importlib
 import json
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
@@ -18,22 +20,33 @@ MEANT = "SC2016"
 
 def test_kubernetes_takes_every_object_strictly() -> None:
     validate: Any = importlib.import_module("kubernetes_validate").validate
+    # As one list of each kind: the tool reads all schemas again for each object that it is given.
+    lists: dict[tuple[str, str], list[Any]] = defaultdict(list)
     for text in made("kubernetes")[::7] + made("jobset")[::7]:
         for document in documents(text):
             if document["kind"] == "JobSet":
                 spec = document["spec"]["replicatedJobs"][0]["template"]["spec"]
                 job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": document["metadata"], "spec": spec}
-                validate(job, "1.37", strict=True)
+                lists["batch/v1", "Job"].append(job)
             elif not document["apiVersion"].startswith("kueue"):
-                validate(document, "1.37", strict=True)
+                lists[document["apiVersion"], document["kind"]].append(document)
+    assert len(lists["batch/v1", "Job"]) > 100
+    for (version, kind), items in lists.items():
+        validate({"apiVersion": version, "kind": f"{kind}List", "metadata": {}, "items": items}, "1.37", strict=True)
+    # A list is read as strictly as what it holds would be by itself.
+    wrong = lists["batch/v1", "Job"][-1]
+    wrong["spec"]["template"]["spec"]["containers"][0]["imagee"] = "x"
+    with pytest.raises(jsonschema.ValidationError, match="imagee"):
+        validate({"apiVersion": "batch/v1", "kind": "JobList", "items": [wrong]}, "1.37", strict=True)
 
 
 def test_an_hcl_parser_reads_every_string_of_terraform() -> None:
     loads: Any = importlib.import_module("hcl2").loads
+    found: set[str] = set()
     for text in made("terraform")[::9]:
-        found = set(strings({name: part for name, part in json.loads(text).items() if name != "//"}))
-        lines = (f"a{i} = {json.dumps(each, ensure_ascii=False)}\n" for i, each in enumerate(sorted(found)))
-        assert len(loads("".join(lines))) >= len(found)
+        found |= set(strings({name: part for name, part in json.loads(text).items() if name != "//"}))
+    lines = (f"a{i} = {json.dumps(each, ensure_ascii=False)}\n" for i, each in enumerate(sorted(found)))
+    assert len(loads("".join(lines))) >= len(found)
 
 
 @pytest.mark.parametrize("to", ["slurm", "aws-cli", "gcloud", "az"])
