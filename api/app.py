@@ -28,12 +28,10 @@ class Gpuplan(ManyJobs, SpotQuestions, Upkeep, Runs, AccessQuestions):
     def warm_up(self) -> None:
         """Read settings, inventory and store now, and load the planner.
 
-        So a service refuses to start on a broken one, and its first request waits for nothing.
+        So a service refuses to start on a broken one, and its first request waits for nothing; nor do later ones for the
+        prices of a refresh.
         """
         for module in ("api.documents.estimate_request", "planner.document", "planner.estimate.single", "planner.plan"):
             import_module(module)
         _ = self.owned
-        from planner.candidates.market import held_markets
-        from planner.discounts import discounted
-
-        held_markets(discounted(self.columns(), self.settings.discounts), self.settings.held)
+        self.prepare_current()

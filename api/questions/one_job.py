@@ -1,6 +1,7 @@
 """What may be asked of one job: its plan, an estimate, and what a run of it measured."""
 
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 
@@ -9,12 +10,31 @@ from api.questions.counted import Counted
 from api.questions.opened import Document, an_id, body_of, meta
 from api.telemetry.told import plan_made
 from api.version import gpuplan_version
+from catalog.columns import Columns
+from catalog.errors import UnusableInput
 from catalog.saved import as_json
 from catalog.stages import stage
 
 
 class OneJob(Counted):
     """Questions about one job."""
+
+    _last_planned: Document | None = None
+
+    def arrange(self, columns: Columns) -> None:
+        """As for every question, and the steps of the kind of job that was planned last, which its next one asks about."""
+        super().arrange(columns)
+        if self._last_planned is None:
+            return
+        from api.documents.job import parse_job
+        from planner.held_spend import with_spending
+        from planner.plan import plan
+
+        # What is refused on these prices is refused when it is asked for; here nobody asks.
+        with suppress(UnusableInput):
+            job = parse_job(self._last_planned, now=datetime.now(UTC))
+            settings = with_spending(self.settings, columns)
+            plan(job, columns, owned=self.owned, settings=settings, past_runs=self.past_runs())
 
     def plan(
         self,
@@ -67,6 +87,7 @@ class OneJob(Counted):
         from planner.plan import plan
 
         columns, past_runs = self.at_hand(snapshot)
+        self._last_planned = document
         settings = with_spending(self.settings, columns)
         outcome = plan(job, columns, owned=self.owned, settings=settings, past_runs=past_runs, frontier=frontier)
         own = inventory_id(self.owned)

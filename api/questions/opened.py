@@ -3,16 +3,19 @@
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from api.documents.channel import ChannelDocument
 from api.own_machines import owned_machines
+from api.questions.current import CurrentColumns
 from api.settings import Environment, planner_settings, settings_file
 from api.version import gpuplan_version
 from catalog.columns import Columns
 from catalog.database import database_url
+from catalog.errors import UnusableInput
 from catalog.owned import OwnedMachine
 from catalog.snapshot_list import NotStored
 from catalog.store import Store
@@ -35,6 +38,7 @@ class Opened:
         self._opening = threading.Lock()
         self._store: Store | None = None
         self._with_owned: Columns | None = None
+        self._current = CurrentColumns(self.columns, self.arrange)
         self._read_runs: tuple[tuple[str, ...], tuple[PastRun, ...]] = (), ()
 
     @property
@@ -68,15 +72,32 @@ class Opened:
         return owned_machines(self._environment)
 
     def columns(self, snapshot_id: str | None = None) -> Columns:
-        """The columns of a snapshot, the current one by default."""
-        return self.store.columns(self.store.current_snapshot_id() if snapshot_id is None else snapshot_id)
+        """The columns of a snapshot; by default of the current one, or of the last while a service prepares that."""
+        if snapshot_id is not None:
+            return self.store.columns(snapshot_id)
+        return self._current.of(self.store.current_snapshot_id())
+
+    def prepare_current(self) -> None:
+        """Make the current snapshot ready for questions now; from then on later ones are prepared beside them."""
+        self._current.prepare(self.store.current_snapshot_id())
+
+    def arrange(self, columns: Columns) -> None:
+        """Have the planner make of a snapshot what its first question would wait for, at the user's own prices."""
+        from planner.candidates.market import held_markets, rented
+        from planner.discounts import discounted
+
+        columns = discounted(columns, self.settings.discounts)
+        held_markets(columns, self.settings.held)
+        # Prices that no plan can rest on are still a catalogue; who asks for a plan is told.
+        with suppress(UnusableInput):
+            rented(columns)
 
     def at_hand(self, snapshot_id: str | None = None) -> tuple[Columns, tuple[PastRun, ...]]:
         """`columns` and `past_runs`; of the current snapshot in one read of the store."""
         if snapshot_id is not None or self.settings.learning == "off":
             return self.columns(snapshot_id), self.past_runs()
         current, ids = self.store.at_hand()
-        return self.store.columns(current), self._runs_of(ids)
+        return self._current.of(current), self._runs_of(ids)
 
     def past_runs(self, *, besides: str | None = None) -> tuple[PastRun, ...]:
         """What the user's own runs say of estimates; nothing if learning is off, or there is no store yet.

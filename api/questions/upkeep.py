@@ -45,6 +45,9 @@ class Upkeep(Watches):
                 retain=self.retain,
                 watching=Watching(began=recorded.began, progress=recorded.progress),
             )
+            if self._current.started:
+                # Here, where nobody waits: whoever reads that the refresh is done plans on its prices.
+                self.prepare_current()
             return self._with_watches(answer)
 
     def _with_watches(self, answer: Document) -> Document:

@@ -1,0 +1,128 @@
+"""Prices of a refresh are prepared beside the questions, which meanwhile rest on all of the last and never on a part of each."""
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.app import Gpuplan
+from api.questions.current import CurrentColumns
+from api.settings import Environment
+from catalog.columns import Columns
+from catalog.errors import StoreFailure
+from catalog.store import Store
+from tests.catalog.snapshots_for_tests import many, snapshot
+from tests.providers.fake_clouds import SHIPPED_AT, price
+from tests.providers.fake_clouds import snapshot as priced
+
+OLD, NEW, NEWEST = snapshot(), many(3), many(5)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    found = Store.open(f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}")
+    for each in (OLD, NEW, NEWEST):
+        found.put_snapshot(each, source="refresh")
+    yield found
+    found.close()
+
+
+class Gate:
+    """Lets arranging of a snapshot's columns go on when it is opened."""
+
+    def __init__(self, *held: str) -> None:
+        self.reached = {each: threading.Event() for each in held}
+        self.opened = {each: threading.Event() for each in held}
+
+    def arrange(self, columns: Columns) -> None:
+        if columns.snapshot_id in self.opened:
+            self.reached[columns.snapshot_id].set()
+            assert self.opened[columns.snapshot_id].wait(10)
+
+
+def until_ready(current: CurrentColumns, snapshot_id: str) -> Columns:
+    for _ in range(1_000):
+        found = current.of(snapshot_id)
+        if found.snapshot_id == snapshot_id:
+            return found
+        time.sleep(0.01)
+    raise AssertionError("never ready")
+
+
+def test_questions_go_on_with_the_last_prices_until_the_new_ones_are_whole(store: Store) -> None:
+    gate = Gate(NEW.id)
+    current = CurrentColumns(store.columns, gate.arrange)
+    current.prepare(OLD.id)
+    last = current.of(OLD.id)
+    assert current.of(NEW.id) is last
+    assert gate.reached[NEW.id].wait(10)
+    assert all(current.of(NEW.id) is last for _ in range(5))
+    gate.opened[NEW.id].set()
+    assert len(until_ready(current, NEW.id)) == 3
+
+
+def test_prices_that_were_overtaken_never_come_after_newer_ones(store: Store) -> None:
+    gate = Gate(NEW.id, NEWEST.id)
+    current = CurrentColumns(store.columns, gate.arrange)
+    current.prepare(OLD.id)
+    current.of(NEW.id)
+    assert gate.reached[NEW.id].wait(10)
+    current.of(NEWEST.id)
+    assert gate.reached[NEWEST.id].wait(10)
+    gate.opened[NEWEST.id].set()
+    newest = until_ready(current, NEWEST.id)
+    gate.opened[NEW.id].set()
+    time.sleep(0.05)
+    assert current.of(NEWEST.id) is newest
+
+
+def test_prices_that_cannot_be_prepared_fail_the_question_that_needs_them_and_not_in_silence(store: Store) -> None:
+    broken = [True]
+
+    def load(snapshot_id: str) -> Columns:
+        if snapshot_id == NEW.id and broken:
+            raise StoreFailure("the disk is gone")
+        return store.columns(snapshot_id)
+
+    current = CurrentColumns(load, lambda columns: None)
+    current.prepare(OLD.id)
+    with pytest.raises(StoreFailure, match="the disk is gone"):
+        until_ready(current, NEW.id)
+    broken.clear()
+    assert current.of(NEW.id).snapshot_id == NEW.id
+
+
+def test_without_a_service_each_question_reads_the_prices_it_needs(store: Store) -> None:
+    current = CurrentColumns(store.columns, lambda columns: pytest.fail("arranged for nobody"))
+    assert current.of(OLD.id).snapshot_id == OLD.id
+    assert current.of(NEW.id).snapshot_id == NEW.id
+
+
+def test_a_service_plans_on_the_new_prices_once_they_are_ready(
+    tmp_path: Path, job: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = priced(price("us-east-1", observed_at=SHIPPED_AT, source="shipped"))
+    second = priced(price("us-east-1", usd_micros=9_000_000))
+    monkeypatch.setattr("catalog.store.embedded_snapshot_id", lambda: first.id)
+    monkeypatch.setattr("catalog.embedded.embedded_snapshot", lambda: first)
+    gpuplan = Gpuplan(Environment(database_url=f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}"))
+    gpuplan.warm_up()
+
+    def planned_on() -> str:
+        found: str = gpuplan.plan(job)["plan"]["snapshot_id"]
+        return found
+
+    assert planned_on() == first.id
+    gpuplan.store.put_snapshot(second, source="refresh")
+    seen = [planned_on() for _ in range(3)]
+    for _ in range(1_000):
+        if seen[-1] == second.id:
+            break
+        time.sleep(0.01)
+        seen.append(planned_on())
+    assert seen == sorted(seen, key=[first.id, second.id].index)
+    assert seen[-1] == second.id
+    gpuplan.store.close()
