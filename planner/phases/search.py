@@ -213,10 +213,15 @@ class _Search:
 
     def _compare(self, columns: PhaseColumns, sets: Ints, bounds: Floats, *, ordered: bool) -> None:
         """The best shares of these sets of columns, in every order that they may come in; the least bounds first."""
-        rank, moving = ranks(self.candidates, columns), moves(columns)
-        names = (columns.table.market << 52) + (columns.table.place << 20) + columns.table.nodes
         self.open_.append((columns, sets, bounds, ordered))
         bounds = bounds + brought_apart(columns, sets)
+        below = bounds < self.upper_usd
+        if not below.any():
+            return
+        used, sets = _used(sets[below])
+        columns, bounds = columns.take(used), bounds[below]
+        rank, moving = ranks(self.candidates, columns), moves(columns)
+        names = (columns.table.market << 52) + (columns.table.place << 20) + columns.table.nodes
         order = np.argsort(bounds, kind="stable")
         for first in range(0, len(order), _TOGETHER):
             now = order[first : first + _TOGETHER]
