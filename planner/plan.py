@@ -119,7 +119,7 @@ def _planned(found: Candidates, broken: Marks, chosen: int | None, best: Best, *
             rejected=with_late_and_dear(found, broken),
         ),
         sensitivity=_sensitivity(found, broken, front, chosen, course),
-        alternatives=alternatives(found, table, broken, course.cost.expected, moves=len(course.phases) > 1),
+        alternatives=alternatives(found, front, broken, course.cost.expected, moves=len(course.phases) > 1),
         commitments=_commitments(found, course),
         frontier=tuple(in_words(found, table, int(i)) for i in front) if with_frontier else None,
         assumptions=_assumptions(found, course),

@@ -12,7 +12,7 @@ from planner.candidates.configurations import Configurations
 from planner.candidates.gather import Candidates
 from planner.candidates.market import Market
 from planner.candidates.requirements import BIT
-from planner.choice import cheapest, cost_micros, fastest, first_least, in_words
+from planner.choice import cost_micros, first_least, in_words
 from planner.kept import kept_per_snapshot
 
 Flags = NDArray[np.bool_]
@@ -20,22 +20,25 @@ Ints = NDArray[np.int64]
 
 
 def alternatives(
-    found: Candidates, table: Configurations, late_or_dear: NDArray[np.uint16], micros: int, *, moves: bool
+    found: Candidates, front: Ints, late_or_dear: NDArray[np.uint16], micros: int, *, moves: bool
 ) -> tuple[Alternative, ...]:
     """One configuration per label; where none of a label meets deadline and budget, its fastest, marked so.
 
-    `late_or_dear` has the requirement bits that each configuration breaks, `micros` is what the plan costs. Of a plan
-    that `moves` between configurations the first alternative is the best that stays on one.
+    `front` is the frontier of cost and hours over the table, fastest first, `late_or_dear` has the requirement bits that
+    each configuration breaks, `micros` is what the plan costs. Of a plan that `moves` between configurations the first
+    alternative is the best that stays on one.
     """
-    feasible = late_or_dear == 0
-    every = np.ones(len(table), np.bool_)
-    picks: list[tuple[str, int | None]] = [
-        *([] if found.question.job.objective == "cost" else [("least cost", cheapest(table, feasible))]),
-        ("fastest within the requirements", fastest(table, feasible)),
-        ("cheapest at any speed", cheapest(table, every)),
-    ]
+    table, feasible = found.table, late_or_dear == 0
+    # What is no slower and no dearer than something feasible is feasible too, so that the frontier has the fastest and
+    # the cheapest of the feasible at the ends of its own feasible part.
+    within = front[feasible[front]]
+    picks: list[tuple[str, int | None]] = []
     if moves:
-        picks.insert(0, ("without a move", _best_of(table, np.arange(len(table)), feasible)))
+        picks.append(("without a move", _at(within, -1) if len(within) else _at(front, 0)))
+    if found.question.job.objective != "cost":
+        picks.append(("least cost", _at(within, -1)))
+    picks.append(("fastest within the requirements", _at(within, 0)))
+    picks.append(("cheapest at any speed", _at(front, -1)))
     picks += [(label, _best_of(table, group, feasible)) for label, group in _groups(found, table)]
     choices = {index: in_words(found, table, index) for index in {index for _, index in picks if index is not None}}
     return tuple(
@@ -45,10 +48,12 @@ def alternatives(
     )
 
 
-def _best_of(table: Configurations, group: Ints, feasible: Flags) -> int | None:
-    """The cheapest feasible configuration of a group; where none is feasible, the fastest."""
-    if not len(group):
-        return None
+def _at(elements: Ints, place: int) -> int | None:
+    return int(elements[place]) if len(elements) else None
+
+
+def _best_of(table: Configurations, group: Ints, feasible: Flags) -> int:
+    """The cheapest feasible configuration of a group, which is not empty; where none is feasible, the fastest."""
     left, micros, hours = group[feasible[group]], cost_micros(table), table.bill.hours_kept
     if len(left):
         return first_least(left, micros, hours)
