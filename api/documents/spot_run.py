@@ -30,14 +30,17 @@ from planner.spot.typical import typical_chain
 
 #: A dollar to a million an hour: everything from one small node to the largest cluster.
 _MOST_USD_PER_HOUR = 1e6
+#: What money is counted in; next to less, figures that are shares of the cost are no numbers.
+_LEAST_USD_PER_HOUR = 1e-6
 #: Steps to fall back to when a table would be too large for finer ones.
 _STEPS_HOURS = (1 / 12, 1 / 6, 1 / 4, 1 / 3, 1 / 2, 1.0, 2.0, 3.0, 4.0, 6.0, 12.0)
 
 
 def _usd_per_hour(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MOST_USD_PER_HOUR:
+    number = 0.0 if isinstance(value, bool) or not isinstance(value, int | float) else value
+    if not _LEAST_USD_PER_HOUR <= number <= _MOST_USD_PER_HOUR:
         raise ValueError(f"{shown(value)} is not accepted; write dollars per hour of all nodes, such as 9.83")
-    return float(value)
+    return float(number)
 
 
 def _usd(value: object) -> float:

@@ -138,6 +138,7 @@ def test_a_situation_that_cannot_be_is_refused_by_option(
         ({"places": []}, "places: "),
         ({"places": [RUN["places"][0]] * 2}, "places[1].name: 'a' stands for another place already"),
         ({"places": [{"name": "a", "usd_per_hour": -1}]}, "places[0].usd_per_hour: -1 is not accepted"),
+        ({"places": [{"name": "a", "usd_per_hour": 5e-324}]}, "places[0].usd_per_hour: 5e-324 is not accepted"),
         ({"places": [{"name": "a", "usd_per_hour": 1, "mean_up": "1h"}]}, "places[0].mean_down: is missing"),
         ({"step": "1s", "deadline": "90d", "work": "80d"}, "step_hours: "),
         ({"hours": 3}, "hours: unknown key"),
