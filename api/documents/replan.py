@@ -139,7 +139,7 @@ class ReplanDocument(Document):
     plan: Annotated[str, Label] | None = None
     since: Start | None = None
     now: Start | None = None
-    running: RunningDocument = Field(default_factory=lambda: RunningDocument(done=Amount(value=0.0)))
+    running: RunningDocument = Field(default_factory=lambda: RunningDocument.model_validate({"done": 0}))
 
 
 def read_replan(document: dict[str, Any]) -> ReplanDocument:

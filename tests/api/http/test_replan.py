@@ -29,6 +29,16 @@ def test_the_example_of_a_machine_that_is_gone_is_answered(client: httpx.Client)
     assert (found["outcome"], found["replan"]["continue"]) == ("replanned", None)
 
 
+def test_a_job_of_which_nothing_is_said_has_done_nothing_yet(client: httpx.Client, asked: dict[str, Any]) -> None:
+    said = asked | {"running": {"done": 0}}
+    del asked["running"]
+    answers = [client.post("/v1/replan", json=each) for each in (asked, said)]
+    assert [each.status_code for each in answers] == [200, 200], answers[0].text
+    assert answers[0].json()["replan"] == answers[1].json()["replan"]
+    nothing = client.post("/v1/replan", json={})
+    assert [each["pointer"] for each in nothing.json()["errors"]] == ["/job"]
+
+
 def test_a_plan_that_is_not_stored_is_not_found(client: httpx.Client) -> None:
     response = client.post("/v1/replan", json={"plan": "plan-of-nobody", "running": {"done": 0.3}})
     assert response.status_code == 404
