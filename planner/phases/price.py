@@ -92,7 +92,7 @@ def priced_together(
         )
         busy = np.where(falls, np.minimum(busy, floor), busy)
     micros = np.rint(paid.cost_usd * 1e6).reshape(given.shape).sum(axis=1)
-    parts = [slice(first, first + count) for first in range(0, count * times, count)]
+    parts = [slice(i * count, (i + 1) * count) for i in range(times)]
     if columns.windowed.any():
         hours = np.concatenate(
             [
