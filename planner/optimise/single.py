@@ -127,22 +127,25 @@ def _rows(cost_usd: Floats, hours: Floats, deadline_hours: float | None, budget_
 def _solved(objective: Floats, rows: Rows) -> Certificate | None:
     """The column of least objective (whole millionths) within the rows, its figures in the objective's own unit."""
     began = time.perf_counter()
-    open_ = np.flatnonzero(_within(len(objective), rows))
-    if not len(open_):
+    # A dozen columns: plain numbers are sooner done than arrays.
+    kept = {name: (values.tolist(), limit) for name, (values, limit) in rows.items()}
+    open_ = [k for k in range(len(objective)) if all(values[k] <= limit for values, limit in kept.values())]
+    if not open_:
         return None
-    model = formulate(objective[open_], {name: (values[open_], limit) for name, (values, limit) in rows.items()})
+    shares = {name: [_share(values[k], limit) for k in open_] for name, (values, limit) in kept.items()}
+    model = formulate(objective[open_].tolist(), shares)
     stats = model.problem.solve(_KeptHighs(seconds_left()))
     go_on()
     if stats.status != pulp.LpSolveStatus.Optimal or stats.objective is None:
         raise NotProvenError(f"HiGHS ended with status {stats.status.name} on a model of {len(open_)} columns")
     values = [variable.varValue or 0.0 for variable in model.x]
-    chosen = int(np.argmax(values))
+    chosen = values.index(max(values))
     if values[chosen] < 1.0 - FEASIBILITY_TOLERANCE:
         raise NotProvenError(f"HiGHS mixes columns of a model whose vertices are its columns: {max(values)} of one")
     least = float(stats.objective)
     bound = min(_whole_micros(_dual_bound(model)), least)
     return Certificate(
-        chosen=int(open_[chosen]),
+        chosen=open_[chosen],
         objective_usd=least,
         bound_usd=bound,
         gap=(least - bound) / max(abs(least), 1e-9),
@@ -177,20 +180,20 @@ class _KeptHighs(pulp.HiGHS):
         lp.solverModel = kept
 
 
-def _within(count: int, rows: Rows) -> NDArray[np.bool_]:
-    """The columns that no limit fixes at 0, by exact comparison: a deadline copied from an answer is closer than any tolerance."""
-    within = np.ones(count, np.bool_)
-    for values, limit in rows.values():
-        within &= values <= limit
-    return within
+def _share(value: float, limit: float) -> float:
+    """What a column takes of a limit that it keeps by exact comparison: at most 1, whatever the division rounds."""
+    return min(value / limit, 1.0)
 
 
 def _dual_bound(model: "Model") -> float:
     """What no column within the limits undercuts, by the solver's multipliers of the rows."""
     prices = [float(row.pi or 0.0) for row in model.rows]
-    one, limits = prices[0], np.minimum(0.0, prices[1:])
-    reduced = model.objective - one - limits @ model.shares
-    return one + float(limits.sum()) + float(np.minimum(0.0, reduced).sum())
+    one, limits = prices[0], [min(0.0, price) for price in prices[1:]]
+    bound = one + sum(limits)
+    for k, cost in enumerate(model.objective):
+        taken = sum(price * share[k] for price, share in zip(limits, model.shares.values(), strict=True))
+        bound += min(0.0, cost - one - taken)
+    return bound
 
 
 def _whole_micros(bound_usd: float) -> float:
@@ -202,30 +205,28 @@ def _whole_micros(bound_usd: float) -> float:
 class Model:
     """The model of the module's docstring, relaxed: `x` and `objective` in the order of the columns, `rows` with choose_one first.
 
-    `shares` are the coefficients of the limits, one row each.
+    `shares` are the coefficients of the limits by name.
     """
 
     problem: pulp.LpProblem
     x: list[pulp.LpVariable]
     rows: list[pulp.LpConstraint]
-    objective: Floats
-    shares: Floats
+    objective: list[float]
+    shares: dict[str, list[float]]
 
 
-def formulate(objective: Floats, rows: Rows) -> Model:
+def formulate(objective: list[float], shares: dict[str, list[float]]) -> Model:
     """The relaxed model of columns that keep every limit by themselves, with every row named.
 
-    A limit's row is divided by it, so that HiGHS' absolute tolerance is relative. Shares of the limit are at most 1 by
-    exact comparison, and stay so whatever the division rounds.
+    `shares` are what each column takes of each limit, at most 1: a row divided by its limit, so that HiGHS' absolute
+    tolerance is relative.
     """
     problem = pulp.LpProblem("cheapest_configuration", pulp.LpMinimize)
     width, count = len(str(len(objective))), len(objective)
-    shares = np.array([np.minimum(values / limit, 1.0) for values, limit in rows.values()]).reshape(len(rows), count)
     x = [problem.add_variable(f"x_{k:0{width}d}", 0) for k in range(count)]
-    problem.setObjective(_total(x, objective.tolist()))
+    problem.setObjective(_total(x, objective))
     named = [problem.addConstraint(_total(x, [1.0] * count) == 1, "choose_one")]
-    for name, each in zip(rows, shares.tolist(), strict=True):
-        named.append(problem.addConstraint(_total(x, each) <= 1, name))
+    named += [problem.addConstraint(_total(x, each) <= 1, name) for name, each in shares.items()]
     return Model(problem=problem, x=x, rows=named, objective=objective, shares=shares)
 
 
