@@ -30,6 +30,7 @@ from catalog.stored_columns import StoredOffers, stored_columns
 if TYPE_CHECKING:
     from catalog.diff import SnapshotDiff
     from catalog.history import PricePoint
+    from catalog.kept_diffs import KeptDiffs
     from catalog.retention import Forgotten, RetentionPolicy
     from catalog.run_store import RunStore
     from catalog.slack_store import SlackStore
@@ -75,6 +76,12 @@ class Store(RefreshStore, PlanStore):
         from catalog.slack_store import SlackStore
 
         return SlackStore(reading=self._reading, writing=self._writing)
+
+    @cached_property
+    def _diffs(self) -> "KeptDiffs":
+        from catalog.kept_diffs import KeptDiffs
+
+        return KeptDiffs()
 
     @classmethod
     def open(cls, url: str | None = None) -> "Store":
@@ -183,6 +190,11 @@ class Store(RefreshStore, PlanStore):
 
         Raises `NotStored` at `snapshot` with the nearest ids if there is none.
         """
+        with self._reading() as connection:
+            old, new = (find_snapshot(connection, each).id for each in (before, after))
+        return self._diffs.of((old, new), lambda: self._diff(old, new))
+
+    def _diff(self, before: str, after: str) -> "SnapshotDiff":
         from catalog.diff import stored_diff
 
         with self._reading() as connection:
@@ -207,6 +219,7 @@ class Store(RefreshStore, PlanStore):
         with self._loading:
             for snapshot_id in self._columns.keys() - stored:
                 del self._columns[snapshot_id]
+        self._diffs.keep_only(stored)
         return forgotten
 
     def snapshot(self, snapshot_id: str) -> Snapshot:

@@ -1,0 +1,87 @@
+"""What two snapshots changed is worked out once, kept within bounds, and let go with them."""
+
+import threading
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from catalog.diff import SnapshotDiff, snapshot_diff
+from catalog.kept_diffs import KeptDiffs
+from catalog.snapshot import Snapshot
+from catalog.snapshot_list import NotStored
+from catalog.store import Store
+from tests.catalog.snapshots_for_tests import many
+
+FIRST, SECOND, THIRD = many(10), many(10, {0: 5_000_000}), many(10, {0: 6_000_000, 1: 7_000_000})
+
+
+def test_a_diff_is_read_from_the_tables_once(tmp_path: Path) -> None:
+    store = Store.open(f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}")
+    for each in (FIRST, SECOND, THIRD):
+        store.put_snapshot(each, source="refresh")
+    first = store.diff(FIRST.id, SECOND.id)
+    with store.engine.begin() as connection:
+        connection.execute(sa.text("DELETE FROM prices"))
+    assert store.diff(FIRST.id[:12], SECOND.id) is first
+    assert [each.after.usd_micros_per_hour for each in first.offers if each.after] == [5_000_000]
+    assert store.diff(SECOND.id, THIRD.id).offers == ()  # what is not kept is read, and there is nothing left
+    with pytest.raises(NotStored):
+        store.diff(FIRST.id, "no-such-snapshot")
+    store.close()
+
+
+def test_kept_diffs_have_so_many_changes_together_and_the_oldest_goes_first() -> None:
+    asked: list[str] = []
+    kept = KeptDiffs(most_changes=3)
+
+    def of(before: Snapshot, after: Snapshot) -> SnapshotDiff:
+        def work_out() -> SnapshotDiff:
+            asked.append(f"{len(asked)}")
+            return snapshot_diff(before, after)
+
+        return kept.of((before.id, after.id), work_out)
+
+    one, two = of(FIRST, SECOND), of(FIRST, THIRD)
+    assert (len(one.offers), len(two.offers)) == (1, 2)
+    assert of(FIRST, SECOND) is one
+    assert len(asked) == 2
+    of(SECOND, THIRD)  # two more: the one asked for longest ago goes
+    assert of(FIRST, SECOND) is one
+    assert len(asked) == 3
+    of(FIRST, THIRD)
+    assert len(asked) == 4
+    kept.keep_only({FIRST.id})
+    of(FIRST, THIRD)
+    assert len(asked) == 5
+
+
+def test_a_diff_that_is_larger_than_all_that_is_kept_is_given_and_not_kept() -> None:
+    kept, asked = KeptDiffs(most_changes=1), 0
+
+    def work_out() -> SnapshotDiff:
+        nonlocal asked
+        asked += 1
+        return snapshot_diff(FIRST, THIRD)
+
+    assert [len(kept.of((FIRST.id, THIRD.id), work_out).offers) for _ in range(2)] == [2, 2]
+    assert asked == 2
+
+
+def test_several_that_ask_at_once_have_it_worked_out_once() -> None:
+    kept, asked, begin = KeptDiffs(), [0], threading.Barrier(4)
+
+    def work_out() -> SnapshotDiff:
+        asked[0] += 1
+        return snapshot_diff(FIRST, SECOND)
+
+    def ask() -> None:
+        begin.wait(10)
+        kept.of((FIRST.id, SECOND.id), work_out)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert asked == [1]
