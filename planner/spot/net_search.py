@@ -1,30 +1,20 @@
 """The cheapest pair of a spot configuration and its standby: best first, by a bound that no pair can undercut.
 
-The bound of a pair. Let q be the expected share of the work that is saved on spot, t the hours that an hour of work is
-paid for there at the best checkpoint interval whatever the deadline, u those that pass. By Wald's identity
-
-    usd  >= set-up + q W t p_k + (1 - q) U p_m + P(switch) (c p_m + moving - E[restart] p_k),   P(switch) >= 1 - q,
-    and P(switch) = 1 where set-up + f W + d + c > D, since not even a run without a loss ends on spot
-    time:   set-up + q f W u + (1 - q) f U <= D, since no run ends later          => q <= q(z) where f W u > f U
-
-Both are linear in q, so the least lies at q = 0 or q = q(z), for each z of the quadrature. It costs a few operations
-per pair and leaves few of thousands. These are priced by moments (`net.outcomes`) in the order of their bounds, until
-the bounds reach the best found; and exactly (`net_exact`), the cheapest by moments first, until no bound is left below
-the best. The bound is proof, moments are not: they only say whom to look at first.
+The bound (`net_bound`) costs a few operations per pair and leaves few of thousands. These are priced by moments
+(`net.outcomes`) in the order of their bounds, until the bounds reach the best found; and exactly (`net_exact`), the
+cheapest by moments first, until no bound is left below the best. The bound is proof, moments are not: they only say whom to
+look at first.
 """
 
-import math
 from dataclasses import dataclass, fields, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from catalog.allowed_time import go_on
-from planner.spot.losses import normal_cdf, segment_losses
-from planner.spot.net import NetTerms, Pairs, cut, deviations, intervals, largest_in_time, outcomes
+from planner.spot.net import NetTerms, Pairs, deviations, intervals, outcomes
+from planner.spot.net_bound import COARSE, FINE, least
 from planner.spot.net_exact import NetRun, PricedRun
-from planner.spot.net_segments import Segments
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,29 +23,8 @@ Ints = NDArray[np.int64]
 MOST_EXACT = 24
 
 
-class _Quadrature(NamedTuple):
-    """Shares of the estimate's error and their weights; sums are good to `within`, by which a bound is lowered."""
-
-    nodes: Floats
-    weights: Floats
-    within: float
-
-
-def _gauss(count: int, within: float) -> _Quadrature:
-    at, weights = np.polynomial.legendre.leggauss(count)
-    return _Quadrature((1.0 + at) / 2, weights, within)
-
-
-#: The bound has kinks in the estimate's error where it is wide: all pairs are bounded roughly, those left finely.
-_COARSE, _FINE = _gauss(9, 0.02), _gauss(48, 1e-3)
-#: Runs in blocks of segments may come out below the bound by a part of this, where slack grows within a block; else they
-#: are exact but for the lattice of their losses.
-_BLOCKS_WITHIN, _LATTICE_WITHIN = 0.02, 5e-3
 _BATCH = 256
 _CELLS = 100_000
-_BISECTIONS = 40
-#: So few numbers are halved for one by one.
-_FEW = 6
 #: What makes a pair dearer the more of it there is, and what only compares where it is the same.
 _DEARER = (
     "work_hours",
@@ -184,9 +153,10 @@ def cheapest_pair(offered: Offered, terms: NetTerms, *, below_usd: float = np.in
             break
         go_on()
         which = np.arange(first, min(first + _BATCH, len(bound)))
-        least = np.maximum(bound[which], _least(offered, spot[which], standby[which], terms, _FINE))
-        which, least = which[least < best_usd], least[least < best_usd]
         pairs = offered.pairs(spot[which], standby[which])
+        bounds = np.maximum(bound[which], least(pairs, terms, FINE))
+        some = bounds < best_usd
+        pairs, bounds = pairs.take(some), bounds[some]
         found = outcomes(pairs, terms)
         moments += len(pairs)
         figures = np.stack([getattr(pairs, name) for name in _DEARER + _ALIKE], axis=1)
@@ -194,20 +164,20 @@ def cheapest_pair(offered: Offered, terms: NetTerms, *, below_usd: float = np.in
         for i in np.argsort(found.usd, kind="stable"):
             if not np.isfinite(found.usd[i]) or exactly == MOST_EXACT:
                 break
-            if least[i] >= best_usd:
+            if bounds[i] >= best_usd:
                 continue
             left[i] = False
             if _beaten(figures[i], priced):
                 continue
             go_on()
             pair, interval = pairs.take(np.array([i])), float(found.interval_hours[i])
-            now = PricedRun.of(pair, terms, interval)
+            now = PricedRun.below(pair, terms, interval, best_usd)
             priced, exactly = np.vstack((priced, figures[i])), exactly + 1
-            if now.usd < best_usd:
+            if now is not None and now.usd < best_usd:
                 best_usd, best = now.usd, (int(pairs.spot[i]), int(pairs.standby[i]), now)
         # Those that cannot be in time have no outcome, and no claim to be best.
-        unpriced.append(least[left & np.isfinite(found.usd)])
-    run = None if best is None else _at_its_best(offered, best[0], best[1], best[2])
+        unpriced.append(bounds[left & np.isfinite(found.usd)])
+    run = None if best is None else _at_its_best(best[2])
     most_usd = below_usd if run is None else run.usd
     open_ = np.concatenate(unpriced)
     open_ = open_[open_ < most_usd]
@@ -221,21 +191,15 @@ def cheapest_pair(offered: Offered, terms: NetTerms, *, below_usd: float = np.in
     )
 
 
-def _at_its_best(offered: Offered, spot: int, standby: int, best: PricedRun) -> NetRun:
+def _at_its_best(best: PricedRun) -> NetRun:
     """The pair at the interval that is best exactly, not only by moments, from the one at which it is priced."""
     pair, terms, given = best.pairs, best.terms, best.interval_hours
-    at = np.array([spot]), np.array([standby])
     for other in np.unique(intervals(pair)).tolist():
-        tried = np.array([[other]])
-        estimate = deviations(pair, terms, tried, _FINE.nodes, _FINE.weights)
-        if other == given or estimate.in_time[0, 0] < terms.confidence:
+        chance = deviations(pair, terms, np.array([[other]]), FINE.nodes, FINE.weights).in_time[0, 0]
+        if other == given or chance < terms.confidence:
             continue
-        grows = bool((Segments.of(pair, terms, tried, estimate.z).growth > 0).any())
-        within = _BLOCKS_WITHIN if grows else _LATTICE_WITHIN
-        if _least(offered, *at, terms, _FINE, interval_hours=other)[0] * (1.0 - within) >= best.usd:
-            continue
-        now = PricedRun.of(pair, terms, other)
-        best = now if now.usd < best.usd else best
+        now = PricedRun.below(pair, terms, other, best.usd)
+        best = now if now is not None and now.usd < best.usd else best
     return best.outcome()
 
 
@@ -303,88 +267,5 @@ def _nondominated(figures: Floats, alike: Floats) -> Ints:
 
 def least_usd(offered: Offered, which: Ints, terms: NetTerms) -> Floats:
     """What no pair of these spots undercuts: [spots, standbys]; infinite where it cannot be in time at all."""
-    return _least(offered, which[:, None], np.arange(len(offered.standbys))[None, :], terms, _COARSE)
-
-
-def _least(
-    offered: Offered,
-    spot: Ints,
-    standby: Ints,
-    terms: NetTerms,
-    quadrature: _Quadrature,
-    *,
-    interval_hours: float | None = None,
-) -> Floats:
-    """The bound of pairs [...] of spots and standbys, arrays that broadcast: at the interval given, else at whichever."""
-    spots, standbys = offered.spots, offered.standbys
-    # [..., z] throughout.
-    rate, work, write = (values[spot][..., None] for values in (spots.rate, spots.work_hours, spots.checkpoint_hours))
-    sigma, standby_sigma = spots.log_sigma[spot][..., None], standbys.log_sigma[standby][..., None]
-    standby_work = standbys.work_hours[standby][..., None]
-    changeover = (standbys.changeover_hours[standby] + offered.moving_hours[spot, standby])[..., None]
-    room = terms.deadline_hours - terms.setup_hours
-    largest = largest_in_time((room - write - changeover)[..., 0], standby_work[..., 0], standby_sigma[..., 0])
-    estimate = cut(largest, quadrature.nodes, quadrature.weights)
-    factor = np.exp(sigma * estimate.z)
-    if interval_hours is None:
-        segment = np.minimum(_best_interval(rate, write), work)
-        losses = segment_losses(segment + write, rate, terms.restart_hours, terms.wait_hours)
-        paid = work * losses.paid_hours / segment * factor
-        wall = work * (segment + write + losses.mean_hours) / segment * factor
-    else:
-        count = np.maximum(np.ceil(work * factor / interval_hours - 1e-9), 1.0)
-        segment = work * factor / count
-        losses = segment_losses(segment + write, rate, terms.restart_hours, terms.wait_hours)
-        paid, wall = count * losses.paid_hours, count * (segment + write + losses.mean_hours)
-    left = standby_work * np.exp(standby_sigma * estimate.z)
-    cut_off = np.maximum(losses.pause_hours - changeover, 0.0)
-    # Any divisor will do where spot takes no longer than the standby: all the work may be done there.
-    longer = wall - left
-    slower = longer > 0
-    share = np.minimum(np.maximum((room + cut_off - left) / np.where(slower, longer, 1.0), 0.0), 1.0)
-    share[~slower] = 1.0
-    usd = (spots.usd_per_hour + spots.storage_usd_per_hour)[spot][..., None]
-    standby_usd = (standbys.usd_per_hour + standbys.storage_usd_per_hour)[standby][..., None]
-    called = changeover * standby_usd + (standbys.fixed_usd[standby] + offered.moving_usd[spot, standby])[..., None]
-    called = called - losses.paid_pause_hours * usd
-    standby_mean = np.exp(standby_sigma**2 / 2)
-    # Where even a run without a loss is too slow, every run calls the standby.
-    always = room - changeover < work * factor + write
-    each_call, once = np.where(always, 0.0, np.maximum(called, 0.0)), np.where(always, called, np.minimum(called, 0.0))
-    all_standby = left / standby_mean * standby_usd + each_call
-    mixed = share * paid / np.exp(sigma**2 / 2) * usd + (1.0 - share) * all_standby
-    each = np.minimum(mixed, all_standby) + once
-    # Those too slow for the deadline call the standby at once.
-    beyond = (standby_work * normal_cdf(standby_sigma - largest[..., None]) * standby_usd)[..., 0]
-    start = spots.fixed_usd[spot] + terms.setup_hours * usd[..., 0]
-    bound = (start + beyond + (each * estimate.weights).sum(axis=-1)) * (1.0 - quadrature.within)
-    return np.where(estimate.in_time >= terms.confidence, bound, np.inf)
-
-
-def _best_interval(rate: Floats, write: Floats) -> Floats:
-    """The interval at which an hour of work takes least: 1 - x = e^(-x - rate d) with x = rate tau, by bisection."""
-    distinct, which = np.unique(rate * write, return_inverse=True)
-    roots = np.array([_rate_times_interval(cost) for cost in distinct]) if len(distinct) <= _FEW else None
-    low = (_rates_times_intervals(distinct) if roots is None else roots)[which].reshape(np.shape(rate * write))
-    return np.maximum(low / rate, 1e-9)
-
-
-def _rates_times_intervals(cost: Floats) -> Floats:
-    low, high = np.zeros_like(cost), np.ones_like(cost)
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        rising = 1.0 - middle > np.exp(-middle - cost)
-        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
-    return low
-
-
-def _rate_times_interval(cost: float) -> float:
-    """The same for a single one, some ten times faster: arrays of few elements take their time."""
-    low, high = 0.0, 1.0
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        if 1.0 - middle > math.exp(-middle - cost):
-            low = middle
-        else:
-            high = middle
-    return low
+    every = np.arange(len(offered.standbys))
+    return least(offered.pairs(which[:, None], every[None, :]), terms, COARSE)

@@ -60,7 +60,7 @@ class Segments:
         )
 
     def at(self, which: Ints) -> "Segments":
-        """The runs of these pairs."""
+        """The runs of these pairs, or of whatever comes first in the arrays."""
         return Segments(
             count=self.count[which],
             length=self.length[which],

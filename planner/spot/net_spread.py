@@ -1,6 +1,6 @@
 """When runs under the net end and what they cost: quantiles, from how runs fare at each deviation of the estimate."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from statistics import NormalDist
 
 import numpy as np
@@ -40,6 +40,16 @@ class Course:
     called: Floats
     losses: Floats
     lattice: Floats
+
+
+def joined(one: Course, other: Course, order: NDArray[np.int64]) -> Course:
+    """How runs fare at the deviations of both, in this order."""
+    return Course(
+        **{
+            each.name: np.concatenate((getattr(one, each.name), getattr(other, each.name)))[order]
+            for each in fields(Course)
+        }
+    )
 
 
 class Spread:

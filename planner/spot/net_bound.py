@@ -1,0 +1,129 @@
+"""What no pair of a spot run and its standby undercuts, in a few operations per pair.
+
+The bound of a pair. Let q be the expected share of the work that is saved on spot, t the hours that an hour of work is
+paid for there at the best checkpoint interval whatever the deadline, u those that pass. By Wald's identity
+
+    usd  >= set-up + q W t p_k + (1 - q) U p_m + P(switch) (c p_m + moving - E[restart] p_k),   P(switch) >= 1 - q,
+    and P(switch) = 1 where set-up + f W + d + c > D, since not even a run without a loss ends on spot
+    time:   set-up + q f W u + (1 - q) f U <= D, since no run ends later          => q <= q(z) where f W u > f U
+
+Both are linear in q, so the least lies at q = 0 or q = q(z), for each z of the quadrature.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.spot.losses import normal_cdf, segment_losses
+from planner.spot.net import Estimate, NetTerms, Pairs, cut, largest_in_time
+
+Floats = NDArray[np.float64]
+
+
+class Quadrature(NamedTuple):
+    """Shares of the estimate's error and their weights; sums are good to `within`, by which a bound is lowered."""
+
+    nodes: Floats
+    weights: Floats
+    within: float
+
+
+def _gauss(count: int, within: float) -> Quadrature:
+    at, weights = np.polynomial.legendre.leggauss(count)
+    return Quadrature((1.0 + at) / 2, weights, within)
+
+
+#: The bound has kinks in the estimate's error where it is wide: all pairs are bounded roughly, those left finely.
+COARSE, FINE = _gauss(9, 0.02), _gauss(48, 1e-3)
+_BISECTIONS = 40
+#: So few numbers are halved for one by one.
+_FEW = 6
+
+
+class Bound(NamedTuple):
+    """USD that are paid `once` [...], whatever the estimate's error, and what `each` deviation adds at least [..., z]."""
+
+    once: Floats
+    each: Floats
+
+
+def least(pairs: Pairs, terms: NetTerms, quadrature: Quadrature) -> Floats:
+    """The bound of pairs, arrays that broadcast: [...]; infinite where they cannot be in time at all."""
+    room = terms.deadline_hours - terms.setup_hours - pairs.checkpoint_hours - pairs.changeover_hours
+    largest = largest_in_time(room, pairs.standby_work_hours, pairs.standby_log_sigma)
+    estimate = cut(largest, quadrature.nodes, quadrature.weights)
+    once, each = bound_of(pairs, terms, estimate)
+    usd = (once + (each * estimate.weights).sum(axis=-1)) * (1.0 - quadrature.within)
+    return np.where(estimate.in_time >= terms.confidence, usd, np.inf)
+
+
+def bound_of(pairs: Pairs, terms: NetTerms, estimate: Estimate, interval_hours: float | None = None) -> Bound:
+    """The bound of pairs [...] at deviations [..., z]: at the interval given, else at whichever."""
+    # [..., z] throughout.
+    rate, work, write = (values[..., None] for values in (pairs.rate, pairs.work_hours, pairs.checkpoint_hours))
+    sigma, standby_sigma = pairs.log_sigma[..., None], pairs.standby_log_sigma[..., None]
+    standby_work, changeover = pairs.standby_work_hours[..., None], pairs.changeover_hours[..., None]
+    room = terms.deadline_hours - terms.setup_hours
+    factor = np.exp(sigma * estimate.z)
+    if interval_hours is None:
+        segment = np.minimum(_best_interval(rate, write), work)
+        losses = segment_losses(segment + write, rate, terms.restart_hours, terms.wait_hours)
+        paid = work * losses.paid_hours / segment * factor
+        wall = work * (segment + write + losses.mean_hours) / segment * factor
+    else:
+        count = np.maximum(np.ceil(work * factor / interval_hours - 1e-9), 1.0)
+        segment = work * factor / count
+        losses = segment_losses(segment + write, rate, terms.restart_hours, terms.wait_hours)
+        paid, wall = count * losses.paid_hours, count * (segment + write + losses.mean_hours)
+    left = standby_work * np.exp(standby_sigma * estimate.z)
+    cut_off = np.maximum(losses.pause_hours - changeover, 0.0)
+    # Any divisor will do where spot takes no longer than the standby: all the work may be done there.
+    longer = wall - left
+    slower = longer > 0
+    share = np.minimum(np.maximum((room + cut_off - left) / np.where(slower, longer, 1.0), 0.0), 1.0)
+    share[~slower] = 1.0
+    usd = (pairs.usd_per_hour + pairs.storage_usd_per_hour)[..., None]
+    standby_usd = (pairs.standby_usd_per_hour + pairs.standby_storage_usd_per_hour)[..., None]
+    called = changeover * standby_usd + pairs.standby_fixed_usd[..., None]
+    called = called - losses.paid_pause_hours * usd
+    standby_mean = np.exp(standby_sigma**2 / 2)
+    # Where even a run without a loss is too slow, every run calls the standby.
+    always = room - changeover < work * factor + write
+    each_call, once = np.where(always, 0.0, np.maximum(called, 0.0)), np.where(always, called, np.minimum(called, 0.0))
+    all_standby = left / standby_mean * standby_usd + each_call
+    mixed = share * paid / np.exp(sigma**2 / 2) * usd + (1.0 - share) * all_standby
+    each = np.minimum(mixed, all_standby) + once
+    # Those too slow for the deadline call the standby at once.
+    beyond = (standby_work * normal_cdf(standby_sigma - estimate.largest[..., None]) * standby_usd)[..., 0]
+    return Bound(pairs.fixed_usd + terms.setup_hours * usd[..., 0] + beyond, each)
+
+
+def _best_interval(rate: Floats, write: Floats) -> Floats:
+    """The interval at which an hour of work takes least: 1 - x = e^(-x - rate d) with x = rate tau, by bisection."""
+    distinct, which = np.unique(rate * write, return_inverse=True)
+    roots = np.array([_rate_times_interval(cost) for cost in distinct]) if len(distinct) <= _FEW else None
+    low = (_rates_times_intervals(distinct) if roots is None else roots)[which].reshape(np.shape(rate * write))
+    return np.maximum(low / rate, 1e-9)
+
+
+def _rates_times_intervals(cost: Floats) -> Floats:
+    low, high = np.zeros_like(cost), np.ones_like(cost)
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        rising = 1.0 - middle > np.exp(-middle - cost)
+        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+    return low
+
+
+def _rate_times_interval(cost: float) -> float:
+    """The same for a single one, some ten times faster: arrays of few elements take their time."""
+    low, high = 0.0, 1.0
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        if 1.0 - middle > math.exp(-middle - cost):
+            low = middle
+        else:
+            high = middle
+    return low

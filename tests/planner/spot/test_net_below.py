@@ -1,0 +1,29 @@
+"""Pairs that are too dear are told before all of their run is priced, and only those."""
+
+import numpy as np
+import pytest
+
+from planner.spot.net import outcomes
+from planner.spot.net_exact import PricedRun
+from tests.planner.spot.nets import some_offers, terms
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_pair_is_too_dear_where_its_whole_price_is_and_else_comes_to_that(seed: int) -> None:
+    offered, asked = some_offers(seed, 3, 3), terms(deadline=20.0 + 8 * seed, wait=float(seed % 2))
+    spot, standby = np.nonzero(offered.allowed)
+    pairs = offered.pairs(spot, standby)
+    found = outcomes(pairs, asked)
+    told = 0
+    for i in np.flatnonzero(np.isfinite(found.usd)):
+        pair, interval = pairs.take(np.array([i])), float(found.interval_hours[i])
+        whole = PricedRun.of(pair, asked, interval)
+        for part in (0.8, 0.97, 0.999, 1.001, 1.2):
+            run = PricedRun.below(pair, asked, interval, whole.usd * part)
+            if run is None:
+                assert part < 1
+                told += 1
+                continue
+            assert run.usd == pytest.approx(whole.usd, rel=1e-12)
+            assert run.outcome().usd_p95 == pytest.approx(whole.outcome().usd_p95, rel=1e-9)
+    assert told > 0 or not np.isfinite(found.usd).any()
