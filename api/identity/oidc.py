@@ -19,6 +19,8 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 LEEWAY_SECONDS = 30
 #: Longer than any token with a few dozen groups; checking a signature over more is work for nothing.
 MOST_TOKEN_CHARACTERS = 16_384
+#: What OpenID Connect Core 1.0, section 2 allows a subject.
+MOST_SUBJECT_CHARACTERS = 255
 #: Keys are read anew after this, and kept past it while the issuer does not answer.
 KEYS_LAST_SECONDS = 600.0
 #: Tokens with unknown keys, however many, make the service ask the issuer no more often than this.
@@ -71,9 +73,9 @@ class Issuer:
                 leeway=LEEWAY_SECONDS,
                 options={"require": ["exp", "iss", "aud", "sub"]},
             )
+            return self._who(claims), float(claims["exp"])
         except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError) as error:
             raise NotAccepted(f"{type(error).__name__}: {error}") from error
-        return self._who(claims), float(claims["exp"])
 
     def close(self) -> None:
         """Gives back its connections."""
@@ -81,9 +83,10 @@ class Issuer:
 
     def _who(self, claims: dict[str, Any]) -> Identity:
         subject = str(claims["sub"])
-        name = next(
-            (str(claims[each]) for each in ("email", "preferred_username", "name") if claims.get(each)), subject
-        )
+        if not _shows(subject):
+            raise NotAccepted(f"its subject is not 1 to {MOST_SUBJECT_CHARACTERS} printable characters")
+        named = (claims.get(each) for each in ("email", "preferred_username", "name"))
+        name = next((each for each in named if isinstance(each, str) and _shows(each)), subject)
         granted = [
             self._settings.scopes[each] for each in _values(claims, self._settings) if each in self._settings.scopes
         ]
@@ -174,6 +177,11 @@ def _keys(listed: list[Any]) -> dict[str, jwt.PyJWK]:
         except jwt.PyJWTError:
             continue
     return found
+
+
+def _shows(text: str) -> bool:
+    """Whether it can stand in a database, a log and a message as it is."""
+    return text.isprintable() and 1 <= len(text.strip()) <= len(text) <= MOST_SUBJECT_CHARACTERS
 
 
 def _values(claims: dict[str, Any], settings: OidcSettings) -> list[str]:

@@ -49,6 +49,12 @@ def test_a_token_says_who_asks_and_what_they_may(issuer: Issuer, door: oidc.Issu
     assert 290 < until - time.time() <= 301
 
 
+def test_a_name_that_no_terminal_should_show_is_passed_over(issuer: Issuer, door: oidc.Issuer) -> None:
+    identity, _ = door.identity(issuer.token(email="\x1b[31mroot", preferred_username=["x"], name="Ada"))
+    assert identity.name == "Ada"
+    assert door.identity(issuer.token(name="a" * 10_000))[0].name == "ada"
+
+
 def as_claim(name: str, value: object) -> dict[str, Any]:
     return {name: value}
 
@@ -105,6 +111,12 @@ def test_no_forged_or_foreign_token_is_taken(issuer: Issuer, door: oidc.Issuer) 
         "without an end": issuer.token(exp=None),
         "not yet": issuer.token(nbf=now + 300),
         "of nobody": issuer.token(sub=None),
+        "of an empty subject": issuer.token(sub=""),
+        "of a subject of blanks": issuer.token(sub="  "),
+        "of a subject that no database takes": issuer.token(sub="a\x00b"),
+        "of half a character": issuer.token(sub="\ud800"),
+        "of an endless subject": issuer.token(sub="a" * 256),
+        "for longer than numbers go": issuer.token(exp=10**400),
         "of another algorithm": issuer.token(algorithm="PS256"),
         "changed": good[:-8] + ("AAAAAAAA" if not good.endswith("AAAAAAAA") else "BBBBBBBB"),
         "no token": "a.b.c",
