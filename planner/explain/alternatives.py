@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalog.columns import Columns
+from catalog.offer import Offer
 from catalog.price_kinds import price_kinds
 from planner.answer import Alternative, Choice, Commitment
 from planner.candidates.configurations import Configurations
@@ -104,21 +105,12 @@ def _type_numbers(columns: Columns) -> dict[tuple[str, str], int]:
 
 def commitments(market: Market, chosen: Choice) -> tuple[Commitment, ...]:
     """The chosen machine in the chosen place under each kind with a term, cheapest obligation first."""
-    columns, snapshot = market.columns, market.snapshot
-    kind = chosen.instance_type
+    columns, kind = market.columns, chosen.instance_type
     number = _type_numbers(columns).get((kind.provider, kind.name))
     if number is None or columns.instance_types[number] != kind:
         return ()
-    region = (chosen.offer.provider, chosen.offer.region)
-    if region not in columns.regions:
-        return ()
-    terms = np.array([price_kinds()[name].term_hours for name in columns.kinds])
-    places = np.flatnonzero(snapshot.type_index == number)
-    here = snapshot.region_index[places] == columns.regions.index(region)
-    places = places[here & (terms[snapshot.kind_index[places]] > 0)]
     found = []
-    for place in places:
-        offer = columns.offer(int(snapshot.original[place]))
+    for offer in _with_a_term(columns, number, chosen.offer.region):
         hours = price_kinds()[offer.price_kind].term_hours
         obligation = chosen.nodes * offer.usd_micros_per_hour * hours
         plain = max(1, chosen.nodes * chosen.offer.usd_micros_per_hour)
@@ -126,3 +118,14 @@ def commitments(market: Market, chosen: Choice) -> tuple[Commitment, ...]:
         pays_off = busy if busy <= hours else None
         found.append(Commitment(offer=offer, nodes=chosen.nodes, obligation=obligation, break_even_hours=pays_off))
     return tuple(sorted(found, key=lambda each: (each.obligation, each.offer.key)))
+
+
+@kept_per_snapshot(1024)
+def _with_a_term(columns: Columns, type_number: int, region: str) -> tuple[Offer, ...]:
+    """The offers of an instance type in a region of its provider under kinds with a term."""
+    place = (columns.instance_types[type_number].provider, region)
+    if place not in columns.regions:
+        return ()
+    terms = np.array([price_kinds()[name].term_hours for name in columns.kinds])
+    here = (columns.type_index == type_number) & (columns.region_index == columns.regions.index(place))
+    return tuple(columns.offer(i) for i in np.flatnonzero(here & (terms[columns.kind_index] > 0)).tolist())
