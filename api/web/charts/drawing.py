@@ -12,6 +12,8 @@ from api.web.charts.scale import Scale
 TARGET_RADIUS = 12.0
 #: What a letter of an axis takes on average, in pixels.
 LETTER_WIDTH = 6.2
+#: And one of the names of rows, which are heavier: an x of DejaVu Sans Bold, the widest of the usual fonts.
+STRONG_LETTER_WIDTH = 7.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

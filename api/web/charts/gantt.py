@@ -11,12 +11,11 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-from api.web.charts.drawing import Size, both, canvas, line, reachable, text
+from api.web.charts.drawing import STRONG_LETTER_WIDTH, Size, both, canvas, line, reachable, text
 from api.web.charts.scale import Scale
 from api.web.charts.spans import day_or_hour, marks
 
 ROW_HEIGHT, GROUP_HEIGHT, BAR_HEIGHT, HEAD, FOOT = 42.0, 30.0, 16.0, 4.0, 30.0
-_LETTER_WIDTH = 7.0
 #: As many patterns as styles: none, then lines and dots that the style sheet draws in the colour of the ground.
 PATTERNS = ("plain", "slanted", "dotted", "crossed", "upright", "level")
 #: A deadline so much later than the last end would leave the bars no room; it is marked at the edge.
@@ -100,7 +99,7 @@ class _Frame:
 
     def words(self, words: str, y: float, kind: str) -> None:
         """Words from the left edge on, cut where the drawing ends."""
-        most = int((self.size.width - 8) / _LETTER_WIDTH)
+        most = int((self.size.width - 8) / STRONG_LETTER_WIDTH)
         text(self.svg, self.size.left, y, words if len(words) <= most else words[: most - 1] + "…", kind=kind)
 
     def axis(self, last: datetime) -> None:
@@ -111,7 +110,7 @@ class _Frame:
             at = self.x(moment)
             line(group, (at, at), (0.0, bottom), "grid")
             words = day_or_hour(moment, self.scale.high)
-            room = len(words) * _LETTER_WIDTH / 2
+            room = len(words) * STRONG_LETTER_WIDTH / 2
             anchor = "start" if at < room else "end" if at > self.size.width - room else "middle"
             text(group, at, bottom + 18, words, anchor=anchor)
         line(group, (self.size.left, self.size.width - self.size.right), (bottom, bottom), "axis")

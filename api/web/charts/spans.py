@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-from api.web.charts.drawing import LETTER_WIDTH, Size, both, canvas, line, reachable, text
+from api.web.charts.drawing import LETTER_WIDTH, STRONG_LETTER_WIDTH, Size, both, canvas, line, reachable, text
 from api.web.charts.scale import Scale
 
 #: What calendars and clocks go by, in hours: from a minute over days to years.
@@ -104,7 +104,7 @@ def _axis(svg: ET.Element, size: Size, scale: Scale, first: datetime, last: date
 
 def _row(svg: ET.Element, size: Size, scale: Scale, row: Row, at: tuple[float, datetime]) -> None:
     top, first = at
-    longest = int((size.width - 8) / LETTER_WIDTH)
+    longest = int((size.width - 8) / STRONG_LETTER_WIDTH)
     name = row.name if len(row.name) <= longest else row.name[: longest - 1] + "…"
     text(svg, size.left, top + 14, name, kind="strong")
     for span in row.spans:

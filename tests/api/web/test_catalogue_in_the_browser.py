@@ -121,3 +121,22 @@ def test_a_portfolio_is_mended_where_it_is_wrong(visit: Visits) -> None:
     page.keyboard.press("Enter")
     assert reader.focused() == "document"
     assert reader.violations() == []
+
+
+def test_on_a_slow_network_the_last_of_two_quick_choices_is_what_is_shown(visit: Visits) -> None:
+    reader = visit()
+    reader.go("/catalogue")
+    page = reader.page
+    network = page.context.new_cdp_session(page)
+    network.send("Network.enable")
+    slow = {"offline": False, "latency": 400, "downloadThroughput": 50_000, "uploadThroughput": 50_000}
+    network.send("Network.emulateNetworkConditions", slow)
+    page.select_option("#provider", "aws")
+    page.wait_for_timeout(50)
+    page.select_option("#provider", "azure")
+    page.wait_for_selector(".busy", state="visible")
+    page.wait_for_url("**provider=azure**")
+    page.locator("#listing tbody td:nth-of-type(6)").filter(has_not_text="azure").first.wait_for(state="detached")
+    assert page.input_value("#provider") == "azure"
+    assert "provider=azure" in (page.get_attribute("#listing a[download]", "href") or "")
+    network.detach()

@@ -229,6 +229,12 @@ _LOST = """() => [
   ...[...document.querySelectorAll("input[list]")].filter(each => !each.list?.options.length).map(each => each.id),
 ]"""
 
+#: Words of charts that lie beyond the drawing, where a phone cuts them off.
+_CUT_OFF = """() => [...document.querySelectorAll("svg.narrow")].flatMap(drawing => {
+  const right = drawing.getBoundingClientRect().right + 2;
+  return [...drawing.querySelectorAll("text")].filter(e => e.getBoundingClientRect().right > right).map(e => e.textContent);
+})"""
+
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_is_small_fits_the_narrowest_phone_and_satisfies_axe(
@@ -250,6 +256,7 @@ def test_every_page_is_small_fits_the_narrowest_phone_and_satisfies_axe(
     assert reader.page.evaluate(_LOST) == []
     reader.page.set_viewport_size({"width": 320, "height": 640})
     assert reader.overflow() <= 0
+    assert reader.page.evaluate(_CUT_OFF) == []
     assert reader.violations() == []
 
 
