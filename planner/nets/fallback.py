@@ -69,12 +69,15 @@ def _best(pairs: Pairs, terms: NetTerms) -> tuple[int, Outcomes] | None:
     pays = _may_pay(pairs, terms, float(first.usd[0]))
     if not pays and _never_called(first)[0]:
         return 0, first
-    seen = outcomes(pairs.take(np.arange(min(_FIRST, len(pairs)))), terms)
-    if pays or not _never_called(seen).any():
-        seen = outcomes(pairs, terms)
-    if not np.isfinite(seen.usd).any():
+    usd = np.full(len(pairs), np.inf)
+    for some in (np.arange(len(pairs))[:_FIRST], np.arange(len(pairs))[_FIRST:]):
+        seen = outcomes(pairs.take(some), terms)
+        usd[some] = seen.usd
+        if not pays and _never_called(seen).any():
+            break
+    if not np.isfinite(usd).any():
         return None
-    best = int(np.argmin(seen.usd))
+    best = int(np.argmin(usd))
     return best, first if best == 0 else finely(pairs.take(np.array([best])), terms)
 
 

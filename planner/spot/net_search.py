@@ -19,7 +19,7 @@ from planner.spot.net_exact import NetRun, PricedRun
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Pairs priced exactly at most, some 30 ms each, which bounds the time; the others are left open, counted with their bound.
+#: Pairs priced exactly at most, some 15 ms each, which bounds the time; the others are left open, counted with their bound.
 MOST_EXACT = 24
 
 
