@@ -1,17 +1,30 @@
-"""Pages of the catalogue as bytes, kept for whoever asks next: a listing is worked out once per snapshot and query."""
+"""Pages of the catalogue as bytes, kept for whoever asks next: a listing is worked out once per snapshot and query.
 
+Who reads gzip gets them compressed, once for all who ask: a page of 1,000 offers then has a thirtieth of its bytes, on the
+way and in memory. Other answers are not compressed: what is made for one asker would cost each its own time, and an
+answer that held a secret beside what its asker wrote would tell by its length how alike they are (BREACH). The catalogue
+holds no secrets.
+"""
+
+import gzip
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fastapi import Request
 from fastapi.responses import Response
 
 from api.http.caching import caching_headers, not_modified
+from api.web.assets import takes_gzip
 
 #: All kept pages together; a page of 1,000 offers has 0.4 MB.
 MOST_BYTES = 16 * 1024 * 1024
+#: Shorter pages gain nothing.
+_WORTH_COMPRESSING_BYTES = 1024
+#: The highest (9) would save an eighth more for twice the work.
+_LEVEL = 5
+_VARY = {"Vary": "Accept, Accept-Encoding"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,15 +47,22 @@ class KeptPages:
 
     def answer(self, request: Request, etag: str, make: Callable[[], Page]) -> Response:
         """304 where the client holds the page, else the page, made where it is not kept."""
+        zipped = takes_gzip(request)
+        if zipped:
+            # Other bytes are another representation, and so have a strong ETag of their own (RFC 9110, section 8.8.3).
+            etag = f'{etag.removesuffix(chr(34))}-gzip"'
         held = not_modified(request, etag)
+        if held is not None:
+            held.headers.update(_VARY)
         # `*` is held by whoever never asked before too: whether there is such a page is not known yet.
         if held is not None and request.headers["if-none-match"].strip() != "*":
             return held
         page = self._pages.get(etag)
         if page is None:
-            page = make()
+            page = _compressed(make()) if zipped else make()
         self._keep(etag, page)
-        return held or Response(page.body, media_type=page.media_type, headers=caching_headers(etag) | page.headers)
+        headers = caching_headers(etag) | page.headers | _VARY
+        return held or Response(page.body, media_type=page.media_type, headers=headers)
 
     def _keep(self, etag: str, page: Page) -> None:
         """A page that would drive out most others is not kept."""
@@ -56,3 +76,10 @@ class KeptPages:
             while self._bytes > self._most_bytes:
                 _, oldest = self._pages.popitem(last=False)
                 self._bytes -= len(oldest.body)
+
+
+def _compressed(page: Page) -> Page:
+    if len(page.body) < _WORTH_COMPRESSING_BYTES:
+        return page
+    body = gzip.compress(page.body, _LEVEL, mtime=0)
+    return replace(page, body=body, headers=page.headers | {"Content-Encoding": "gzip"})

@@ -58,10 +58,10 @@ class PlanQuery(BaseModel):
     responses=document_responses("PlanAnswer", 400, 404, 413, 415, 422, 503),
     openapi_extra=PLAN_OPERATION,
 )
-async def plan(
-    request: Request, query: Annotated[PlanQuery, Query()], gpuplan: OurGpuplan, workers: OurWorkers
-) -> Response:
+async def plan(request: Request, query: Annotated[PlanQuery, Query()]) -> Response:
     """Also `200` when no plan is possible: that is an answer, with the conflicts and the least relaxations."""
+    # Asked for here, on the one route where it counts: each `Depends` costs more than what it gives takes.
+    gpuplan, workers = await the_gpuplan(request), await the_workers(request)
     body, document = await read_body(request)
     asked: dict[str, Any] = {"frontier": query.frontier, "snapshot": query.snapshot}
     if IDEMPOTENCY_KEY not in request.headers:

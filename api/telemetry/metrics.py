@@ -7,7 +7,7 @@ No label comes from what a user sent: routes are templates, methods and outcomes
 import os
 import platform
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
@@ -90,11 +90,9 @@ def plan_answered(answer: dict[str, Any]) -> None:
         _CANDIDATES.observe(certificate["configurations_considered"])
 
 
-@contextmanager
-def stage_timed(name: str) -> Iterator[None]:
+def stage_timed(name: str) -> AbstractContextManager[object]:
     """Times one stage, also one that fails."""
-    with _stage_child(name).time():
-        yield
+    return _stage_child(name).time()
 
 
 @cache

@@ -1,7 +1,7 @@
 """Puts logs, metrics and traces of one service process together, from start to end."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from api.telemetry.logs import configure_logs
@@ -25,14 +25,8 @@ class Watching:
         self.traces = _traces() if settings.traces else None
         self._ends: tuple[Callable[[], None], ...] = (watch_plans(plan_answered), watch_stages(self._stage))
 
-    @contextmanager
-    def _stage(self, name: str) -> Iterator[None]:
-        if self.traces is None:
-            with stage_timed(name):
-                yield
-        else:
-            with stage_timed(name), self.traces.stage(name):
-                yield
+    def _stage(self, name: str) -> AbstractContextManager[object]:
+        return stage_timed(name) if self.traces is None else _traced(name, self.traces)
 
     def watch(self, service: "FastAPI") -> None:
         """From now on, and until it ends: a span around each of its requests, where traces are sent."""
@@ -48,6 +42,12 @@ class Watching:
         if self.traces is not None:
             self.traces.end()
         process_ends()
+
+
+@contextmanager
+def _traced(name: str, traces: "Traces") -> Iterator[None]:
+    with stage_timed(name), traces.stage(name):
+        yield
 
 
 def _traces() -> "Traces":

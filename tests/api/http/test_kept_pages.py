@@ -1,5 +1,7 @@
 """Pages that are kept: made once, within their bytes, and never under the name of another."""
 
+import gzip
+
 from fastapi.responses import Response
 from starlette.requests import Request
 
@@ -53,3 +55,26 @@ def test_a_page_that_would_drive_out_the_others_is_not_kept() -> None:
     for etag, make in (('"s"', small), ('"l"', large), ('"l"', large), ('"s"', small)):
         ask(pages, etag, make)
     assert (small.made, large.made) == (1, 2)
+
+
+def test_who_reads_gzip_gets_the_page_compressed_once_and_under_a_name_of_its_own() -> None:
+    pages, make = KeptPages(), Making(5_000)
+    plain = ask(pages, '"a"', make)
+    zipped = [pages.answer(asked(accept_encoding="br, gzip"), '"a"', make) for _ in range(2)]
+    assert make.made == 2
+    assert [each.headers["content-encoding"] for each in zipped] == ["gzip", "gzip"]
+    assert gzip.decompress(bytes(zipped[0].body)) == plain.body
+    assert zipped[0].body == zipped[1].body
+    assert (plain.headers["etag"], zipped[0].headers["etag"]) == ('"a"', '"a-gzip"')
+    assert "content-encoding" not in plain.headers
+    assert {each.headers["vary"] for each in (plain, *zipped)} == {"Accept, Accept-Encoding"}
+    held = pages.answer(asked(accept_encoding="gzip", if_none_match='"a-gzip"'), '"a"', make)
+    assert (held.status_code, held.headers["vary"]) == (304, "Accept, Accept-Encoding")
+    assert pages.answer(asked(accept_encoding="gzip", if_none_match='"a"'), '"a"', make).status_code == 200
+    assert "content-encoding" not in pages.answer(asked(accept_encoding="gzip;q=0"), '"a"', make).headers
+
+
+def test_a_short_page_is_never_compressed() -> None:
+    answer = KeptPages().answer(asked(accept_encoding="gzip"), '"a"', Making(1_000))
+    assert "content-encoding" not in answer.headers
+    assert len(answer.body) == 1_000
