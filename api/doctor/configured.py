@@ -100,6 +100,13 @@ def access() -> list[Finding]:
     return [ok("access", "open to this machine alone; beyond it only with keys (gpuplan keys create)")]
 
 
+def limits() -> list[Finding]:
+    """How long a question may take. Raises `UnusableInput` at the variable that says no time."""
+    from api.http.workers import most_seconds_per_plan
+
+    return [ok("limits", f"a question over HTTP is stopped after {most_seconds_per_plan():g} seconds")]
+
+
 def slack() -> list[Finding]:
     """Whether commands in Slack can be answered. Raises `UnusableInput` at what is missing or wrong."""
     from api.slack.settings import slack_settings

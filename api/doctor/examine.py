@@ -27,6 +27,7 @@ def examine(environment: Environment, *, online: bool, host: str, port: int) -> 
         ("schedule", lambda: configured.schedule(environment)),
         ("credentials", clouds.credentials),
         ("access", configured.access),
+        ("limits", configured.limits),
         ("slack", configured.slack),
         ("telemetry", configured.telemetry),
         ("port", lambda: machine.port(host, port)),

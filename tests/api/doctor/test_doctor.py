@@ -97,6 +97,7 @@ def test_examining_makes_and_writes_nothing(doctor: Doctor, tmp_path: Path) -> N
         ({"GPUPLAN_ADMIN_KEY": "hunter2"}, "access", "GPUPLAN_ADMIN_KEY"),
         ({"GPUPLAN_OIDC_ISSUER": "https://id.example"}, "access", "GPUPLAN_OIDC_AUDIENCE"),
         ({"GPUPLAN_SLACK_SIGNING_SECRET": "hunter2"}, "slack", "GPUPLAN_SLACK_"),
+        ({"GPUPLAN_MOST_SECONDS_PER_PLAN": "nan"}, "limits", "GPUPLAN_MOST_SECONDS_PER_PLAN"),
         ({"GPUPLAN_REFRESH_CRON": "61 * * * *"}, "schedule", "GPUPLAN_REFRESH_CRON"),
     ],
 )
