@@ -10,6 +10,9 @@ TORCH_STAMP := .venv-torch/.stamp
 TORCH_PYTHONS := $(TORCH_PYTHON) python3.11 python3.12 python3.13 python3
 JOB ?= examples/llama-3-8b.yaml
 
+# Our own modules, compiled once: a process where Python may not keep what it compiles would do it again each time.
+COMPILED = $(BIN)/python -m compileall -q api catalog gpuplan_client planner providers
+
 .PHONY: help plan test chromium check lock catalogue bench bench-service docs audit readme fit accuracy clean
 
 help:  ## what can be made
@@ -39,6 +42,7 @@ $(TORCH_STAMP): requirements-torch.txt | $(RUN_STAMP)
 	done; echo "no Python here can install torch; name one: make TORCH_PYTHON=PATH $(MAKECMDGOALS)"; exit 1
 
 plan: $(RUN_STAMP)  ## set up, then plan JOB (an example) on the embedded catalogue
+	@$(COMPILED)
 	$(BIN)/gpuplan plan $(JOB)
 
 # The page is tested in a real browser: Debian's, installed where that is allowed; without it the tests skip and say so.
@@ -48,6 +52,7 @@ chromium:
 	  || echo "NO CHROMIUM HERE and no way to install it: the tests of the page will be skipped; install Debian's package chromium"
 
 test: check $(TORCH_STAMP) chromium  ## set up, check, and run every test
+	@$(COMPILED)
 	GPUPLAN_TORCH_PYTHON=$(CURDIR)/.venv-torch/bin/python $(BIN)/pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
 
 check: $(DEV_STAMP)  ## lint, types, import directions
