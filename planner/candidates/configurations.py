@@ -13,6 +13,7 @@ from planner.candidates.estimated import Estimated
 from planner.candidates.market import Market
 from planner.candidates.requirements import BIT
 from planner.candidates.screen import RegionCosts, Screened
+from planner.candidates.shapes import Arranged
 from planner.cost.bill import LONGEST_RUN_HOURS, RUN_ARRAYS, Bill, Run, TakeOver, bill
 from planner.job import TrainingJob
 from planner.question import Question
@@ -112,17 +113,15 @@ def of_a_share(
     is bought is kept for jobs that differ in length, deadline or budget only.
     """
     market = question.markets[number]
-    snapshot = market.snapshot
     if keep and ready.step is not None and question.origin is None:
         pairs, run = kept_of(market)(screened, ready.rows, ready.step, costs, terms=Terms.of(question))
         run = for_work(run, pairs, ready)
     else:
         pairs = runnable(market, screened, ready.rows, ready.estimates.reason)
         run = run_on(question, market, pairs, ready, costs)
-    devices = snapshot.shapes.devices[snapshot.shapes.of_type[snapshot.type_index[pairs.place]]]
     paid = bill(run, question.job.confidence, question.settings)
     kg = carbon_kg(market, pairs.place, pairs.nodes, paid.run_hours)
-    size = _size_bits(question.job, pairs.nodes, pairs.nodes * devices)
+    size = _size_bits(question.job, market.snapshot, pairs)
     result = Configurations(
         market=np.full(len(pairs.place), number, np.int64),
         place=pairs.place,
@@ -144,12 +143,13 @@ def of_a_share(
     return result.take(result.bill.run_hours <= LONGEST_RUN_HOURS)
 
 
-def _size_bits(job: TrainingJob, nodes: Ints, devices: Ints) -> NDArray[np.uint16]:
-    most = job.constraints.max_accelerators
+def _size_bits(job: TrainingJob, snapshot: Arranged, pairs: Pairs) -> NDArray[np.uint16]:
+    most, nodes = job.constraints.max_accelerators, pairs.nodes
     bits = np.zeros(len(nodes), np.uint16)
     bits[nodes > job.constraints.max_nodes] |= BIT["constraints.max_nodes"]
     if most is not None:
-        bits[devices > most] |= BIT["constraints.max_accelerators"]
+        devices = snapshot.shapes.devices[snapshot.shapes.of_type[snapshot.type_index[pairs.place]]]
+        bits[nodes * devices > most] |= BIT["constraints.max_accelerators"]
     return bits
 
 

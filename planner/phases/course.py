@@ -52,8 +52,10 @@ def on_one_configuration(found: Candidates, chosen: int) -> Course:
     """The whole job on configuration `chosen`."""
     question, table = found.question, found.table
     only, deadline = phase(found, table, chosen), question.job.deadline_hours
-    run = run_of(question, table.take(np.array([chosen])), found.estimated, found.costs)
-    before = before_work(run, 0, question.settings.setup_hours)
+    before = question.settings.setup_hours
+    if question.origin is not None:
+        run = run_of(question, table.take(np.array([chosen])), found.estimated, found.costs)
+        before = before_work(run, 0, before)
     return Course(
         phases=(only,),
         cost=only.choice.cost,
