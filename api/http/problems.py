@@ -76,20 +76,6 @@ def register(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http)
 
 
-async def refuse_repeated_parameters(request: Request) -> None:
-    """A dependency of every route: a parameter given twice would otherwise count once, and nobody would know which.
-
-    It waits for nothing, yet is a coroutine: FastAPI sends plain functions through a thread, twice a request's own cost.
-    """
-    if not request.scope["query_string"]:
-        return
-    names = [name for name, _ in request.query_params.multi_items()]
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        faults = tuple(Fault((name[:80],), "is given more than once; give it once") for name in repeated)
-        raise unusable(UnusableInput(*faults), within="query")
-
-
 def _answer(request: Request, refused: Refused) -> Response:
     return problem(refused, request.scope.get("request_id", ""))
 

@@ -30,6 +30,7 @@ from api.http import (
 from api.http.access import OPEN_TO_ALL, Access, guard
 from api.http.edge import Edge, OnlyHosts
 from api.http.extra_headers import ExtraHeaders
+from api.http.queries import refuse_idle_parameters
 from api.http.rates import quota_exceeded
 from api.http.workers import Workers, long_workers, most_seconds_per_plan
 from api.runs.chosen import pool_for
@@ -121,7 +122,7 @@ def create_service(
 async def _enter(request: Request) -> None:
     """What is asked of every request; in one, since FastAPI takes longer to call a dependency than these take."""
     await guard(request)
-    await problems.refuse_repeated_parameters(request)
+    await refuse_idle_parameters(request)
 
 
 @asynccontextmanager

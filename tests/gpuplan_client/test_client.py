@@ -152,7 +152,7 @@ def test_both_clients_have_the_same_methods_with_the_same_parameters() -> None:
 
 
 def test_every_operation_of_the_service_has_a_method(url: str) -> None:
-    document = httpx.get(f"{url}/openapi.json").json()
+    document = httpx.get(f"{url}/openapi.json", timeout=60).json()
     operations = {
         operation["operationId"]
         for path, methods in document["paths"].items()

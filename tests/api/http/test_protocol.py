@@ -106,7 +106,7 @@ def test_an_answer_that_has_gone_out_is_not_followed_by_another(port: int) -> No
 
 
 def test_what_is_as_it_should_be_is_answered_one_after_the_other(port: int) -> None:
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
         for length in (0, 1, 3_000_000):
             assert client.post("/", content=b"x" * length).text == str(length)
         assert client.post("/", content=(b"x" for _ in range(5_000))).text == "5000"

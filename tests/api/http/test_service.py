@@ -363,5 +363,24 @@ def test_a_parameter_given_twice_is_refused_rather_than_counted_once(client: htt
     ]
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/v1/watches?colour=red", "unknown parameter; nothing is accepted there"),
+        ("/v1/actuals?colour=red", "unknown parameter; nothing is accepted there"),
+        ("/v1/snapshots?colour=red", "unknown parameter; "),
+        ("/v1/prices?instance_type=p5.48xlarge&colour=red", "unknown parameter; accepted: cursor, instance_type, kind"),
+    ],
+)
+def test_a_parameter_that_nobody_knows_is_refused_rather_than_left_out(
+    client: httpx.Client, path: str, said: str
+) -> None:
+    answer = client.get(path)
+    assert answer.status_code == 422, answer.text
+    [fault] = answer.json()["errors"]
+    assert (fault["pointer"], fault["in"]) == ("/colour", "query")
+    assert fault["detail"].startswith(said)
+
+
 def test_an_empty_snapshot_is_no_snapshot(client: httpx.Client, job: dict[str, Any]) -> None:
     assert client.post("/v1/plans", json=job, params={"snapshot": ""}).status_code == 404
