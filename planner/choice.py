@@ -127,16 +127,10 @@ def in_words(found: Candidates, table: Configurations, index: int) -> Choice:
 
 def _cost(bill: Bill, index: int) -> Cost:
     """The bill in micro-dollars: the total is rounded once, and compute takes what rounding the parts would shift."""
-    storage, egress = micros(bill.storage_usd[index]), micros(bill.egress_usd[index])
-    power, setup = micros(bill.power_usd[index]), micros(bill.setup_usd[index])
-    return Cost(
-        compute=micros(bill.cost_usd[index]) - storage - egress - power - setup,
-        storage=storage,
-        egress=egress,
-        power=power,
-        setup=setup,
-        p95=micros(bill.cost_p95_usd[index]),
-    )
+    parts = (bill.cost_usd, bill.storage_usd, bill.egress_usd, bill.power_usd, bill.setup_usd, bill.cost_p95_usd)
+    total, storage, egress, power, setup, p95 = (micros(part[index]) for part in parts)
+    compute = total - storage - egress - power - setup
+    return Cost(compute=compute, storage=storage, egress=egress, power=power, setup=setup, p95=p95)
 
 
 def micros(usd: float) -> int:

@@ -154,7 +154,7 @@ def _rejections(
     ran = np.zeros(len(shapes), np.bool_)
     ran[shapes.of_type[market.snapshot.type_index[table.place]]] = True
     lost = np.flatnonzero(~ran & (screened.allowed_of_shape > 0))
-    for reason, offers in zip(_why(job, market, ready, lost), screened.allowed_of_shape[lost].tolist(), strict=True):
+    for reason, offers in _why(job, market, ready, lost, screened.allowed_of_shape[lost]):
         rejected[reason] = rejected.get(reason, 0) + offers
     dominated = int(screened.allowed_of_shape[ran].sum()) - _distinct(table.place, len(market.columns))
     if dominated:
@@ -182,25 +182,27 @@ def _by_carbon(table: Configurations, places: int) -> dict[str, int]:
     return {reason: count for reason, count in counts.items() if count}
 
 
-def _why(job: TrainingJob, market: Market, ready: Estimated, lost: NDArray[np.int64]) -> list[str]:
-    """The reason that most node counts share, of each of these shapes."""
+def _why(
+    job: TrainingJob, market: Market, ready: Estimated, lost: NDArray[np.int64], offers: NDArray[np.int64]
+) -> list[tuple[str, int]]:
+    """Reasons and offers of these shapes, which have so many: of each the reason that most of its node counts share."""
     rows, kinds = ready.rows, len(REASONS)
     codes = np.maximum(ready.estimates.reason[rows.row], 0)
     counts = np.bincount(rows.shape * kinds + codes, minlength=(len(rows.first) - 1) * kinds).reshape(-1, kinds)[lost]
     counts[:, 0] = 0
-    estimated = np.where(counts.any(axis=1), np.argmax(counts, axis=1), 0).tolist()
-    asked = (rows.first[lost + 1] > rows.first[lost]).tolist()
+    # Where the estimates give no reason, the first code stands, which is none.
+    code, asked = np.argmax(counts, axis=1), rows.first[lost + 1] > rows.first[lost]
+    of_code = np.bincount(code[asked], weights=offers[asked], minlength=kinds)
+    reasons = [(REASONS[each], int(of_code[each])) for each in (1 + np.flatnonzero(of_code[1:])).tolist()]
+    if not asked.all():
+        reasons.append(("not among constraints.max_nodes", int(offers[~asked].sum())))
     most = job.constraints.max_accelerators
-    reasons = []
-    for shape, code, any_count in zip(lost.tolist(), estimated, asked, strict=True):
-        if not any_count:
-            reasons.append("not among constraints.max_nodes")
-        elif code:
-            reasons.append(REASONS[code])
-        elif most is not None and _least_devices(market, ready, shape) > most:
-            reasons.append("not among constraints.max_accelerators")
+    for each in np.flatnonzero(asked & (code == 0)).tolist():
+        if most is not None and _least_devices(market, ready, int(lost[each])) > most:
+            reasons.append(("not among constraints.max_accelerators", int(offers[each])))
         else:
-            reasons.append("longer than its price kind or free windows allow, or than a thousand years")
+            reason = "longer than its price kind or free windows allow, or than a thousand years"
+            reasons.append((reason, int(offers[each])))
     return reasons
 
 

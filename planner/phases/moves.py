@@ -5,13 +5,15 @@ at `move_gbs`, with no machine waiting for it, and the origin charges its egress
 lie, once, as they would be for a run that starts there.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from catalog.egress import egress_tiers
+from catalog.egress import EgressRate, egress_tiers
+from planner.kept import MOST_SNAPSHOTS
 from planner.phases.columns import PhaseColumns
 
 Floats = NDArray[np.float64]
@@ -41,21 +43,35 @@ class Moves:
 
 def moves(columns: PhaseColumns, origins: Ints | None = None) -> Moves:
     """The moves between these columns; with `origins` from these of them only, the ways from others being nan."""
-    gb = columns.checkpoint_gb
-    here, at = np.unique(columns.place, return_inverse=True)
-    at = at.reshape(-1).astype(np.int64)
-    names = tuple(columns.places[place] for place in here.tolist())
-    usd = np.full((len(here), len(here)), np.nan)
-    for origin in range(len(here)) if origins is None else np.unique(at[origins]).tolist():
-        usd[origin] = _from(names[origin], names, gb)
+    gb, place = columns.checkpoint_gb, columns.place
+    here = np.flatnonzero(np.bincount(place))
+    number = np.zeros(len(columns.places), np.int64)
+    number[here] = np.arange(len(here))
+    at, usd = number[place], np.full((len(here), len(here)), np.nan)
+    rates_from = _kept_of(columns.places)
+    for origin in range(len(here)) if origins is None else np.flatnonzero(np.bincount(at[origins])).tolist():
+        rates = rates_from(int(here[origin]))
+        usd[origin] = np.array([rate.egress_usd(gb) for rate in rates.distinct])[rates.to[here]]
     return Moves(at=at, usd=usd, far_hours=gb / columns.settings.move_gbs / 3600.0)
 
 
-#: Jobs of one model, wherever they may run, ask about the same places; an entry is a KB or two.
-@lru_cache(maxsize=4096)
-def _from(origin: tuple[str, str], names: tuple[tuple[str, str], ...], gb: float) -> Floats:
-    """What the checkpoint's way costs from a place to each of these."""
-    rates = [egress_tiers(*origin, *each) for each in names]
-    # Few distinct ones, each the same object wherever it stands.
-    usd = {id(rate): rate.egress_usd(gb) for rate in {id(each): each for each in rates}.values()}
-    return np.array([usd[id(rate)] for rate in rates])
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Rates:
+    """The few `distinct` rates out of a place, and which of them holds for the way `to` each place."""
+
+    distinct: tuple[EgressRate, ...]
+    to: Ints
+
+
+@lru_cache(maxsize=MOST_SNAPSHOTS)
+def _kept_of(places: tuple[tuple[str, str], ...]) -> Callable[[int], _Rates]:
+    """What is kept of the places of one snapshot goes with it."""
+    return lru_cache(maxsize=256)(partial(_rates_from, places))
+
+
+def _rates_from(places: tuple[tuple[str, str], ...], origin: int) -> _Rates:
+    """The rates from one of these places to each."""
+    rates = [egress_tiers(*places[origin], *each) for each in places]
+    distinct = tuple(dict.fromkeys(rates))
+    number = {rate: i for i, rate in enumerate(distinct)}
+    return _Rates(distinct=distinct, to=np.array([number[rate] for rate in rates], np.int64))
