@@ -41,13 +41,15 @@ class Reaching(httpx.AsyncBaseTransport):
         if proxy is not None:
             by_proxy = self._by_proxy.setdefault(proxy, httpx.AsyncHTTPTransport(proxy=proxy, limits=_LIMITS))
             return await by_proxy.handle_async_request(request)
-        *others, last = await _addresses(request)
+        *others, last = addresses = await _addresses(request)
+        # A network that swallows what is sent to the first, as many do with IPv6, must leave time for the next.
+        part = 1 / len(addresses)
         for address in others:
             try:
-                return await self._direct.handle_async_request(_to(request, address))
+                return await self._direct.handle_async_request(_to(request, address, part))
             except (httpx.ConnectError, httpx.ConnectTimeout):
                 continue
-        return await self._direct.handle_async_request(_to(request, last))
+        return await self._direct.handle_async_request(_to(request, last, part))
 
     async def aclose(self) -> None:
         """Gives back what is open."""
@@ -70,14 +72,17 @@ async def _addresses(request: httpx.Request) -> list[Address]:
     return allowed
 
 
-def _to(request: httpx.Request, address: Address) -> httpx.Request:
-    """The same request to this very address; certificates are held against the name still."""
+def _to(request: httpx.Request, address: Address, part: float) -> httpx.Request:
+    """The same request to this very address, to be reached in this part of the time; certificates are held against the name still."""
+    limits = dict(request.extensions.get("timeout", {}))
+    if limits.get("connect") is not None:
+        limits["connect"] *= part
     return httpx.Request(
         request.method,
         request.url.copy_with(host=str(address)),
         headers=request.headers,
         stream=request.stream,
-        extensions=request.extensions | {"sni_hostname": request.url.host},
+        extensions=request.extensions | {"sni_hostname": request.url.host, "timeout": limits},
     )
 
 

@@ -5,7 +5,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -101,6 +101,14 @@ def test_the_next_address_of_a_name_is_tried_where_the_first_is_down(inbox: Inbo
     assert sent(f"http://{NAME}:{inbox.server.url.rpartition(':')[2]}/", private=True) == 1
 
 
+def test_an_address_that_never_answers_leaves_time_for_the_next_one_of_the_name(inbox: Inbox, leading: Leading) -> None:
+    port = int(inbox.server.url.rpartition(":")[2])
+    with swallowing("127.9.9.9", port):
+        leading(["127.9.9.9", "127.0.0.1"])
+        assert sent(f"http://{NAME}:{port}/", private=True) == 1
+    assert len(inbox.server.requests) == 1
+
+
 def test_a_name_that_leads_nowhere_is_tried_again(leading: Leading) -> None:
     resolver = leading([])
     with pytest.raises(NotTaken, match="cannot be resolved") as failed:
@@ -147,6 +155,20 @@ def test_what_could_not_be_told_waits_until_the_settings_say_that_the_address_is
     assert "private: true" in failed["error"]
     assert failed["final"] is False
     assert nights.check()["deliveries"]["sent"] == 1
+
+
+@contextmanager
+def swallowing(address: str, port: int) -> Iterator[None]:
+    """Who connects there hears nothing: those who wait before fill the queue, and nobody is let in."""
+    with ExitStack() as open_:
+        door = open_.enter_context(socket.socket())
+        door.bind((address, port))
+        door.listen(0)
+        for _ in range(4):
+            waiting = open_.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex((address, port))
+        yield
 
 
 @contextmanager
