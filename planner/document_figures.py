@@ -1,6 +1,10 @@
-"""Figures and times as documents write them."""
+"""Figures and times as documents write them, and as sentences tell them."""
 
+import math
 from datetime import UTC, datetime
+from decimal import Decimal
+
+from catalog.money import MICROS_PER_USD, usd_display
 
 
 def moment(time: datetime) -> str:
@@ -27,3 +31,32 @@ def rounded(value: float) -> float:
 def count(value: float) -> float | int:
     """A count as a whole number; of a card of which a node has a part, as a fraction to four places."""
     return int(value) if value == int(value) else round(value, 4)
+
+
+def told_usd(micros: int) -> str:
+    """A sum in a sentence: `$1,234.56`. One below a cent is said to be that."""
+    if 0 < abs(micros) < MICROS_PER_USD // 100:
+        return "<$0.01" if micros > 0 else ">-$0.01"
+    return usd_display(micros)
+
+
+def told_price(micros: int) -> str:
+    """A price per hour in a sentence: four decimals below ten dollars, where cents would hide the difference."""
+    return f"${Decimal(micros) / MICROS_PER_USD:,.4f}" if abs(micros) < 10 * MICROS_PER_USD else told_usd(micros)
+
+
+def told_hours(hours: float) -> str:
+    """Hours as people say them: `40 s`, `12 min`, `5.2 h`, `3 d 4 h`, `2.1 years`; `never` where they never end."""
+    if not math.isfinite(hours):
+        return "never"
+    if hours < 1 / 60:
+        return f"{hours * 3600:.3g} s"
+    if hours < 1:
+        return f"{hours * 60:.3g} min"
+    if hours < 48:
+        return f"{hours:.3g} h"
+    if hours < 24 * 365:
+        days, rest = divmod(round(hours), 24)
+        return f"{days:,} d {rest} h" if rest and days < 100 else f"{days:,} d"
+    years = f"{hours / (24 * 365):,.3g}"
+    return f"{years} {'year' if years == '1' else 'years'}"

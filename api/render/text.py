@@ -5,7 +5,8 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from catalog.money import usd_display, usd_micros
+from catalog.money import usd_micros
+from planner.document_figures import told_hours, told_price, told_usd
 
 UNKNOWN = "unknown"
 _SECOND = 1 / 3600
@@ -29,34 +30,19 @@ def usd(value: object) -> str:
         micros = usd_micros(Decimal(str(value)))
     except (InvalidOperation, ValueError):
         return plain(value)
-    if 0 < abs(micros) < 10_000:
-        return "<$0.01" if micros > 0 else ">-$0.01"
-    return usd_display(micros)
+    return told_usd(micros)
 
 
 def usd_per_hour(value: object) -> str:
     """A price per hour: four decimals below ten dollars, where cents would hide the difference."""
     if value is None:
         return UNKNOWN
-    amount = Decimal(str(value))
-    return f"${amount:,.4f}" if abs(amount) < 10 else usd(value)
+    return told_price(usd_micros(str(value)))
 
 
 def duration(hours: float | None) -> str:
     """Hours as people say them: `40 s`, `12 min`, `5.2 h`, `3 d 4 h`, `2.1 years`."""
-    if hours is None or not math.isfinite(hours):
-        return UNKNOWN if hours is None else "never"
-    if hours < 1 / 60:
-        return f"{hours * 3600:.3g} s"
-    if hours < 1:
-        return f"{hours * 60:.3g} min"
-    if hours < 48:
-        return f"{hours:.3g} h"
-    if hours < 24 * 365:
-        days, rest = divmod(round(hours), 24)
-        return f"{days:,} d {rest} h" if rest and days < 100 else f"{days:,} d"
-    years = f"{hours / (24 * 365):,.3g}"
-    return f"{years} {'year' if years == '1' else 'years'}"
+    return UNKNOWN if hours is None else told_hours(hours)
 
 
 def more_hours(hours: float | None) -> str:

@@ -1,6 +1,5 @@
 """An explanation as a stranger should read it: the answer in sentences, then the figures behind it."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ Part = Mapping[str, Any]
 def render_why(answer: Part) -> Group:
     """Every section of an explanation."""
     why = answer["why"]
-    parts: list[RenderableType] = [*_headline(why), *bullets(_as_shown(each) for each in why["summary"])]
+    parts: list[RenderableType] = [*_headline(why), *bullets(why["summary"])]
     parts += _plan(why["plan"])
     if why["infeasible"]:
         parts += _ruled_out("Why there is no plan", why["infeasible"])
@@ -38,22 +37,6 @@ def _headline(why: Part) -> list[RenderableType]:
     if about is None:
         return [cell(f"Why {name} is planned as it is", "bold green")]
     return [cell(f"{name} and {plain(about['named']['text'])}", "bold green")]
-
-
-#: A price in a sentence of the answer, which gives it to the micro-dollar, and the price that it is held against.
-_PRICE = re.compile(r"\b([0-9]+(?:\.[0-9]+)?) USD per node-hour( on \S+ in \S+ \(now )([0-9]+(?:\.[0-9]+)?)\)")
-
-
-#: A difference of hours there.
-_HOURS = re.compile(r"\btakes ([0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]+)?) h\b")
-
-
-def _as_shown(sentence: str) -> str:
-    """A sentence of the answer with its figures as the tables below it have them."""
-    priced = _PRICE.sub(
-        lambda each: f"{usd_per_hour(each[1])} per node-hour{each[2]}{usd_per_hour(each[3])})", sentence
-    )
-    return _HOURS.sub(lambda each: f"takes {duration(float(each[1]))}", priced)
 
 
 def _dollars(value: object) -> str:

@@ -1,8 +1,8 @@
 """An explanation in sentences, the answer to what was asked first."""
 
-from catalog.money import usd_display, usd_text
 from planner.answer import Choice, Infeasible, Planned, Relaxation
 from planner.candidates.requirements import BIT
+from planner.document_figures import told_hours, told_price, told_usd
 from planner.explain.break_even import BreakEven, Joining
 from planner.explain.steps import carbon_of
 from planner.explain.why import About, Run, Why
@@ -61,8 +61,8 @@ def _against(other: Run, chosen: Planned) -> str:
     hours = other.hours.confident - chosen.hours.confident
     kg = [carbon_of(each.phases) for each in (other, chosen)]
     more = {
-        "cost": f"costs {usd_display(abs(money := other.cost.expected - chosen.cost.expected))} {_more(money)}",
-        "time": f"takes {abs(hours):.3g} h {_more(hours)}" if abs(hours) > _NO_HOURS else "",
+        "cost": f"costs {told_usd(abs(money := other.cost.expected - chosen.cost.expected))} {_more(money)}",
+        "time": f"takes {told_hours(abs(hours))} {_more(hours)}" if abs(hours) > _NO_HOURS else "",
         "carbon": "" if kg[0] is None or kg[1] is None else f"emits {abs(kg[0] - kg[1]):.3g} kg {_more(kg[0] - kg[1])}",
     }
     aim = chosen.job.objective
@@ -108,7 +108,7 @@ def _wins(about: About, chosen: Planned | Infeasible) -> tuple[str, ...]:
 
 def _price(each: BreakEven | Joining, at: int) -> str:
     on = f"{each.choice.offer.instance_type} in {each.choice.offer.provider}:{each.choice.offer.region}"
-    return f"{usd_text(at)} USD per node-hour on {on} (now {usd_text(each.price)})"
+    return f"{told_price(at)} per node-hour on {on} (now {told_price(each.price)})"
 
 
 def _worth(about: About, chosen: Planned | Infeasible) -> tuple[str, ...]:
@@ -143,10 +143,10 @@ def _way(found: Infeasible, chosen: Planned | Infeasible) -> tuple[str, ...]:
     if not found.relaxations:
         return ()
     each = found.relaxations[0]
-    cost = f"{usd_display(each.choice.cost.expected)}"
+    cost = told_usd(each.choice.cost.expected)
     if isinstance(chosen, Planned):
         more = each.choice.cost.expected - chosen.cost.expected
-        cost += f", {usd_display(abs(more))} {'more' if more >= 0 else 'less'} than the plan"
+        cost += f", {told_usd(abs(more))} {'more' if more >= 0 else 'less'} than the plan"
     return (f"it could if {_giving_way(each)}; it would then cost {cost}",)
 
 
@@ -160,5 +160,5 @@ def _giving_way(each: Relaxation) -> str:
 
 def _amount(millionths: int, objective: str) -> str:
     if objective == "cost":
-        return usd_display(millionths)
-    return f"{millionths / 1e6:.3g} {'h' if objective == 'time' else 'kg CO2e'}"
+        return told_usd(millionths)
+    return told_hours(millionths / 1e6) if objective == "time" else f"{millionths / 1e6:.3g} kg CO2e"

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from api.app import Gpuplan
+from api.render.text import more_hours, more_or_less, usd_per_hour
 from api.render.why import render_why
 
 JOB: dict[str, Any] = {
@@ -99,10 +100,15 @@ def test_hours_and_money_are_told_in_one_way_each(answers: dict[str, dict[str, A
     assert "-24.1 s" in text
     assert "$4.74 less, 4 d 16 h less, 3.21 kg CO2e less" in text
     for each in answers.values():
-        text = shown(each, width=300)
+        text = " ".join(shown(each, width=300).split())
         assert "e-0" not in text
         assert " USD per node-hour" not in text
-    won = " ".join(shown(answers["worse"], width=300).split())
-    assert "it would win at $" in won
-    why["summary"] = ["H100 could run the job and costs $3.77 more, takes 0.0196 h less: 1 x p5.48xlarge"]
-    assert "takes 1.18 min less" in shown(answer)
+        # What every door is told is what is shown, word for word.
+        assert all(" ".join(sentence.split()) in text for sentence in each["why"]["summary"])
+    found = answers["worse"]["why"]
+    won = next(each for each in found["summary"] if each.startswith("it would win at "))
+    assert won.startswith(
+        f"it would win at {usd_per_hour(found['about']['wins_at']['usd_per_node_hour'])} per node-hour"
+    )
+    longer = found["about"]["best"]["extra"]["hours_confident"]
+    assert f"takes {more_or_less(more_hours(longer))}" in found["summary"][0]
