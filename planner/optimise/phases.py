@@ -100,7 +100,7 @@ def relaxed(lines: Lines) -> Relaxed:
     """The optimum of the model. Raises `NotProvenError` if HiGHS stops early."""
     began = time.perf_counter()
     problem = formulate(lines.take(irreplaceable(lines)))
-    # The heuristic left out takes four times as long as all the rest of so small a model; what is proven stays.
+    # The heuristics left out take several times as long as all the rest of so small a model; what is proven stays.
     solver = pulp.HiGHS(
         msg=False,
         threads=1,
@@ -109,6 +109,7 @@ def relaxed(lines: Lines) -> Relaxed:
         gapAbs=0.0,
         primal_feasibility_tolerance=FEASIBILITY_TOLERANCE,
         mip_heuristic_run_feasibility_jump=False,
+        mip_heuristic_effort=0.0,
     )
     stats = problem.solve(solver)
     go_on()
