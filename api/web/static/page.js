@@ -48,13 +48,22 @@
   const kept = (field) => !["hidden", "file", "password"].includes(field.type);
   const state = (field) => (field.type === "checkbox" ? field.checked : field.value);
 
+  // A browser that lets sites keep nothing throws where it is asked for the place: then what was typed is lost, no more.
+  const storage = (() => {
+    try {
+      return window.sessionStorage;
+    } catch {
+      return null;
+    }
+  })();
+
   addEventListener("pagehide", () => {
     const typed = fields().filter(kept).map((field) => [field.name, state(field)]);
-    if (typed.length) sessionStorage.setItem(place(), JSON.stringify(typed));
+    if (typed.length) storage?.setItem(place(), JSON.stringify(typed));
   });
 
   const fillIn = () => {
-    const typed = JSON.parse(sessionStorage.getItem(place()) || "[]");
+    const typed = JSON.parse(storage?.getItem(place()) || "[]");
     const found = fields().filter(kept);
     // Another release may have other fields.
     if (typed.length !== found.length || typed.some(([name], n) => name !== found[n].name)) return;

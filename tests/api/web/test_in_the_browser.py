@@ -95,6 +95,17 @@ def test_loading_the_page_again_after_an_error_keeps_what_was_typed(visit: Visit
     assert page.input_value("#model") == ""
 
 
+def test_a_page_loaded_again_works_where_the_browser_keeps_nothing_for_sites(visit: Visits, planned: str) -> None:
+    reader = visit()
+    # As Chromium answers a page for which its user has blocked site data.
+    reader.page.add_init_script(
+        "Object.defineProperty(window, 'sessionStorage', {get() { throw new DOMException('', 'SecurityError'); }})"
+    )
+    reader.go(planned)
+    reader.page.reload()
+    assert reader.page.locator("p.keys:visible").count() >= 1
+
+
 def test_a_field_that_is_folded_away_is_opened_where_it_is_wrong(visit: Visits) -> None:
     reader = visit()
     reader.go("/")
