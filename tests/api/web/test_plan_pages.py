@@ -323,7 +323,12 @@ def with_channel(database_url: str, tmp_path: Path, served: Served) -> Iterator[
         yield found
 
 
-def test_a_plan_is_watched_by_a_channel_of_the_settings(with_channel: httpx.Client, planned: str) -> None:
+def test_a_plan_is_watched_by_a_channel_of_the_settings(with_channel: httpx.Client) -> None:
+    # From now on, whenever that is: what is watched runs by the clock.
+    planned = with_channel.post("/plans", data={"model": "resnet-50", "samples": "115M", "deadline": "7d"}).headers[
+        "location"
+    ]
+
     def post(data: dict[str, Any]) -> httpx.Response:
         return with_channel.post(f"{planned}/watch", data=data)
 
