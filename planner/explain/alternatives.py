@@ -74,7 +74,7 @@ def _compared(label: str, choice: Choice, micros: int, bits: int) -> Alternative
 def _groups(found: Candidates, table: Configurations) -> list[tuple[str, Ints]]:
     """Per provider and per price kind that occurs: its label and its configurations."""
     markets = found.question.markets
-    names = tuple(sorted({provider for market in markets for provider, _ in market.columns.regions}))
+    names = _names(tuple(market.columns for market in markets))
     provider, kind = np.empty((2, len(table)), np.int32)
     for number, market in enumerate(markets):
         mine = slice(None) if len(markets) == 1 else np.flatnonzero(table.market == number)
@@ -84,6 +84,12 @@ def _groups(found: Candidates, table: Configurations) -> list[tuple[str, Ints]]:
     kinds = markets[0].columns.kinds
     groups = [(f"best on {names[i]}", np.flatnonzero(provider == i)) for i in _occurring(provider)]
     return groups + [(f"best {kinds[i]}", np.flatnonzero(kind == i)) for i in _occurring(kind)]
+
+
+@kept_per_snapshot(1)
+def _names(markets: tuple[Columns, ...]) -> tuple[str, ...]:
+    """The providers of all markets, in alphabetical order."""
+    return tuple(sorted({provider for columns in markets for provider, _ in columns.regions}))
 
 
 def _occurring(values: NDArray[np.int32]) -> list[int]:

@@ -153,6 +153,8 @@ def every_column(found: Candidates) -> PhaseColumns:
 def columns_of_table(found: Candidates) -> tuple[PhaseColumns, Ints]:
     """Columns among which all configurations of `found.table` are, and which of them these are."""
     every = every_column(found)
+    if found.table is found.shares:
+        return every, np.arange(len(found.table))
     whole = np.flatnonzero(np.isfinite(every.table.bill.hours_kept))
     names = ("market", "place", "nodes")
     if len(whole) == len(found.table) and all(
@@ -202,9 +204,12 @@ def _intervals(run: Run) -> Floats:
 
 def _places(found: Candidates, table: Configurations) -> tuple[Ints, tuple[tuple[str, str], ...]]:
     """The number of each configuration's (provider, region), the same in all markets, and the names by number."""
-    by_market, names = _numbered(found.question.markets)
+    markets = found.question.markets
+    by_market, names = _numbered(markets)
+    if len(markets) == 1:
+        return by_market[0][markets[0].snapshot.region_index[table.place]], names
     place = np.empty(len(table), np.int64)
-    for number, market in enumerate(found.question.markets):
+    for number, market in enumerate(markets):
         mine = table.market == number
         place[mine] = by_market[number][market.snapshot.region_index[table.place[mine]]]
     return place, names
