@@ -10,7 +10,7 @@ and, given that there is any, by R plus a gamma of the two moments left, whose d
 Wilson and Hilferty (1931). What that is off by is measured in `benchmarks/spot_in_plan.py`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ Floats = NDArray[np.float64]
 _BRIEF = 1e-3
 #: exp() beyond this is a run that never ends.
 _NEVER = 700.0
+#: Deviations from which on a normal variable is smaller, to the last digit of a float.
+CERTAIN = 8.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,6 +53,10 @@ class SegmentLosses:
             pause_hours=self.pause_hours[which],
             paid_pause_hours=self.paid_pause_hours[which],
         )
+
+
+#: What is told of the losses of each run.
+LOSSES = tuple(each.name for each in fields(SegmentLosses))
 
 
 def segment_losses(length_hours: Floats, rate: Floats, restart_hours: float, wait_hours: float) -> SegmentLosses:
@@ -125,15 +131,21 @@ def chance_within(losses: SegmentLosses, segments: Floats, slack_hours: Floats) 
     z += ninth
     z /= np.sqrt(ninth, out=ninth)
     within = normal_cdf(z)
-    within[np.broadcast_to(room <= 0, within.shape)] = 0.0
+    # No slack leaves no room either.
+    scarce = bool(room.min(initial=np.inf) <= 0)
+    if scarce:
+        within[np.broadcast_to(room <= 0, within.shape)] = 0.0
     within *= some
     within += none
-    within[np.broadcast_to(slack_hours < 0, within.shape)] = 0.0
+    if scarce:
+        within[np.broadcast_to(slack_hours < 0, within.shape)] = 0.0
     return within
 
 
 def normal_cdf(z: Floats) -> Floats:
     """The standard normal distribution function, within 7.5e-8 (Abramowitz and Stegun 26.2.17)."""
+    if np.min(z, initial=np.inf) >= CERTAIN:
+        return np.ones_like(z)
     at = np.abs(np.atleast_1d(z))
     t = at * 0.2316419
     t += 1.0

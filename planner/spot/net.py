@@ -100,9 +100,31 @@ class Pairs:
         """How many pairs there are."""
         return len(self.spot)
 
-    def take(self, which: NDArray[np.int64] | NDArray[np.bool_]) -> "Pairs":
+    def take(self, which: NDArray[np.int64] | NDArray[np.bool_] | slice) -> "Pairs":
         """The pairs at these elements."""
-        return Pairs(**{each.name: getattr(self, each.name)[which] for each in fields(Pairs)})
+        return Pairs(**{name: getattr(self, name)[which] for name in _OF_SPOT + _OF_STANDBY})
+
+    def briefly(self) -> "Pairs":
+        """The same as arrays that broadcast: where all are of one spot, what rests on that alone stands there once."""
+        if len(self) < 2 or (self.spot != self.spot[0]).any():
+            return self
+        once = {name: getattr(self, name)[:1] for name in _OF_SPOT}
+        return Pairs(**once, **{name: getattr(self, name) for name in _OF_STANDBY})
+
+
+_OF_SPOT = (
+    "spot",
+    "work_hours",
+    "log_sigma",
+    "rate",
+    "checkpoint_hours",
+    "usd_per_hour",
+    "storage_usd_per_hour",
+    "fixed_usd",
+    "step_hours",
+    "minimum_hours",
+)
+_OF_STANDBY = tuple(each.name for each in fields(Pairs) if each.name not in _OF_SPOT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -122,9 +144,9 @@ class Outcomes:
 
 def outcomes(pairs: Pairs, terms: NetTerms) -> Outcomes:
     """Expected cost of every pair at the best of the intervals tried, by moments."""
-    parts = [
-        _outcomes(pairs.take(np.arange(i, min(i + _CHUNK, len(pairs)))), terms) for i in range(0, len(pairs), _CHUNK)
-    ]
+    parts = [_outcomes(pairs.take(slice(i, i + _CHUNK)), terms) for i in range(0, len(pairs), _CHUNK)]
+    if len(parts) == 1:
+        return parts[0]
     if not parts:
         return Outcomes(**{each.name: np.zeros(0) for each in fields(Outcomes)})
     return Outcomes(
@@ -145,18 +167,18 @@ def finely(pairs: Pairs, terms: NetTerms) -> Outcomes:
 
 
 def _outcomes(pairs: Pairs, terms: NetTerms, nodes: Floats = NODES, weights: Floats = NODE_WEIGHTS) -> Outcomes:
+    pairs = pairs.briefly()
     tried = intervals(pairs)
     estimate = deviations(pairs, terms, tried, nodes, weights)
     runs = Segments.of(pairs, terms, tried, estimate.z)
     passed, whole = passed_by_moments(runs)
-    legs = legs_of(
-        pairs, terms, runs, estimate, passed=passed, whole=whole, failed=failed_by_moments(runs, 1.0 - whole)
-    )
+    failed = failed_by_moments(runs, 1.0 - whole)
+    legs = legs_of(pairs, terms, runs, estimate, passed=passed, whole=whole, failed=failed)
     usd = np.where(estimate.in_time >= terms.confidence, legs.usd, np.inf)
     best, every = np.argmin(usd, axis=1), np.arange(len(usd))
 
     def chosen(values: Floats) -> Floats:
-        return np.asarray(values[every, best])
+        return np.asarray(np.broadcast_to(values, usd.shape)[every, best])
 
     return Outcomes(
         usd=chosen(usd),
@@ -170,9 +192,9 @@ def _outcomes(pairs: Pairs, terms: NetTerms, nodes: Floats = NODES, weights: Flo
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimate:
-    """The estimate's error cut into deviations `z` with `weights` [pairs, tried, z], up to the largest in time.
+    """The estimate's error cut into deviations `z` with `weights`, up to the largest in time.
 
-    `in_time` [pairs, tried], the sum of the weights, is P(set-up + I + c + f U <= D), with `largest` the z of equality.
+    Both broadcast to [pairs, tried, z]. `in_time` [pairs, tried], the sum of the weights, is P(set-up + I + c + f U <= D), with `largest` the z of equality.
     """
 
     z: Floats
@@ -200,12 +222,15 @@ def largest_in_time(room_hours: Floats, work_hours: Floats, sigma: Floats) -> Fl
 
 
 def cut(largest: Floats, nodes: Floats, weights: Floats) -> Estimate:
-    """A standard normal up to `largest` [...] as weighted points [..., z]."""
-    in_time = normal_cdf(largest)
-    last = np.minimum(np.maximum(largest, -FURTHEST), FURTHEST)
+    """A standard normal up to `largest` [...] as weighted points, arrays that broadcast to [..., z]."""
+    in_time, last = normal_cdf(largest), np.minimum(np.maximum(largest, -FURTHEST), FURTHEST)
+    if last.min(initial=FURTHEST) == FURTHEST:
+        # All look at the same range: one row of points does for all.
+        last = np.full((1,) * largest.ndim, FURTHEST)
+    part = in_time if (in_time < 1.0).any() else np.ones_like(last)
     z = -FURTHEST + (last[..., None] + FURTHEST) * nodes
     density = weights * np.exp(-0.5 * z**2)
-    weights = density * (in_time / density.sum(axis=-1))[..., None]
+    weights = density * (part / density.sum(axis=-1))[..., None]
     return Estimate(z=z, weights=weights, largest=largest, in_time=in_time)
 
 
@@ -230,23 +255,27 @@ def legs_of(
     whole: Floats,
     failed: Floats,
 ) -> Legs:
-    """The legs [pairs, tried] of runs that pass so many segments on average, all of them so often, and call the standby on
-    a failure so often: [pairs, tried, z].
+    """The legs of runs that pass so many segments on average, all of them so often, and call the standby on a failure so
+    often: arrays that broadcast to [pairs, tried, z], and the legs to [pairs, tried].
     """
     losses, weights, late = runs.losses, estimate.weights, 1.0 - estimate.in_time
-    sigma, standby_sigma = pairs.log_sigma[:, None], pairs.standby_log_sigma[:, None]
-    mean, standby_mean = np.exp(sigma**2 / 2), np.exp(standby_sigma**2 / 2)
+    paid, wall = passed * losses.paid_hours, passed * (runs.length + losses.mean_hours)
+    probability, standby_hours, first = late, np.zeros_like(late), np.zeros_like(late)
     switch = 1.0 - whole
-    paid = np.maximum(passed * losses.paid_hours - failed * losses.paid_pause_hours, 0.0)
-    wall = np.maximum(passed * (runs.length + losses.mean_hours) - failed * losses.pause_hours, 0.0)
-    left = (1.0 - passed / runs.count) * runs.standby_hours
-    # The standby's work in the tail: E[f; z beyond] / E[f].
-    tail = pairs.standby_work_hours[:, None] * normal_cdf(standby_sigma - estimate.largest)
-    first = runs.length[..., -1] * late
-    probability = np.clip((switch * weights).sum(axis=-1) + late, 0.0, 1.0)
-    spot_hours = terms.setup_hours + (paid * weights).sum(axis=-1) / mean + first
-    wall_hours = terms.setup_hours + (wall * weights).sum(axis=-1) / mean + first
-    standby_hours = probability * pairs.changeover_hours[:, None] + (left * weights).sum(axis=-1) / standby_mean + tail
+    if switch.any():
+        paid = np.maximum(paid - failed * losses.paid_pause_hours, 0.0)
+        wall = np.maximum(wall - failed * losses.pause_hours, 0.0)
+        left = (1.0 - passed / runs.count) * runs.standby_hours
+        probability = np.clip(np.vecdot(switch, weights) + late, 0.0, 1.0)
+        standby_hours = np.vecdot(left, weights) / np.exp(pairs.standby_log_sigma[:, None] ** 2 / 2)
+    if late.any():
+        # The standby's work in the tail: E[f; z beyond] / E[f].
+        tail = pairs.standby_work_hours[:, None] * normal_cdf(pairs.standby_log_sigma[:, None] - estimate.largest)
+        first, standby_hours = runs.length[..., -1] * late, standby_hours + tail
+    mean = np.exp(pairs.log_sigma[:, None] ** 2 / 2)
+    spot_hours = terms.setup_hours + np.vecdot(paid, weights) / mean + first
+    wall_hours = terms.setup_hours + np.vecdot(wall, weights) / mean + first
+    standby_hours = standby_hours + probability * pairs.changeover_hours[:, None]
     return Legs(
         spot_hours=spot_hours,
         wall_hours=wall_hours,
@@ -264,11 +293,16 @@ def total_usd(
     def over(values: Floats) -> Floats:
         return values.reshape(-1, *[1] * (spot_hours.ndim - 1))
 
-    used = np.maximum(probability, 1e-12)
-    return np.asarray(
+    spot_usd = (
         over(pairs.usd_per_hour) * billed(spot_hours, over(pairs.step_hours), over(pairs.minimum_hours))
         + over(pairs.storage_usd_per_hour) * wall_hours
         + over(pairs.fixed_usd)
+    )
+    if not probability.any():
+        return np.asarray(spot_usd)
+    used = np.maximum(probability, 1e-12)
+    return np.asarray(
+        spot_usd
         + over(pairs.standby_usd_per_hour)
         * probability
         * billed(standby_hours / used, over(pairs.standby_step_hours), over(pairs.standby_minimum_hours))

@@ -102,9 +102,12 @@ def bound_of(pairs: Pairs, terms: NetTerms, estimate: Estimate, interval_hours: 
 
 def _best_interval(rate: Floats, write: Floats) -> Floats:
     """The interval at which an hour of work takes least: 1 - x = e^(-x - rate d) with x = rate tau, by bisection."""
-    distinct, which = np.unique(rate * write, return_inverse=True)
+    cost = rate * write
+    if cost.size == 1:
+        return np.maximum(_rate_times_interval(float(cost.item())) / rate, 1e-9)
+    distinct, which = np.unique(cost, return_inverse=True)
     roots = np.array([_rate_times_interval(cost) for cost in distinct]) if len(distinct) <= _FEW else None
-    low = (_rates_times_intervals(distinct) if roots is None else roots)[which].reshape(np.shape(rate * write))
+    low = (_rates_times_intervals(distinct) if roots is None else roots)[which].reshape(cost.shape)
     return np.maximum(low / rate, 1e-9)
 
 

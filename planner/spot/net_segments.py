@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.spot.losses import SegmentLosses, chance_within, segment_losses
+from planner.spot.losses import LOSSES, SegmentLosses, chance_within, segment_losses
 
 if TYPE_CHECKING:
     from planner.spot.net import NetTerms, Pairs
@@ -25,7 +25,7 @@ _DEVIATIONS = 3.5
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Segments:
-    """Runs cut into equal segments: [pairs, tried, z].
+    """Runs cut into equal segments: arrays that broadcast to [pairs, tried, z].
 
     `count` of them, each of `length` hours (work and checkpoint) and with `losses`; `standby_hours` is all work on the
     standby; `slack` is S_1, and `growth` what each further segment adds to it.
@@ -59,6 +59,21 @@ class Segments:
             growth=standby / count - length,
         )
 
+    def each(self, some: NDArray[np.bool_]) -> "Segments":
+        """The runs marked [pairs, tried, z], one after the other."""
+
+        def marked(values: Floats) -> Floats:
+            return np.broadcast_to(values, some.shape)[some]
+
+        return Segments(
+            count=marked(self.count),
+            length=marked(self.length),
+            losses=SegmentLosses(**{name: marked(getattr(self.losses, name)) for name in LOSSES}),
+            standby_hours=marked(self.standby_hours),
+            slack=marked(self.slack),
+            growth=marked(self.growth),
+        )
+
     def at(self, which: Ints) -> "Segments":
         """The runs of these pairs, or of whatever comes first in the arrays."""
         return Segments(
@@ -74,13 +89,14 @@ class Segments:
 def passed_by_moments(runs: Segments) -> tuple[Floats, Floats]:
     """The expected number of segments passed, and the probability of passing all.
 
-    Pairs all of whose losses together fit into the least slack that there ever is, to the last digit, pass every segment.
+    Runs all of whose losses together fit into the least slack that there ever is, to the last digit, pass every segment.
     """
     least = runs.slack + np.minimum((runs.count - 1.0) * runs.growth, 0.0)
-    passed, whole = runs.count.copy(), chance_within(runs.losses, runs.count, least)
-    some = np.flatnonzero((whole < 1.0).any(axis=tuple(range(1, whole.ndim))))
-    if len(some):
-        passed[some], whole[some] = _passed(runs.at(some))
+    passed, whole = runs.count, chance_within(runs.losses, runs.count, least)
+    some = whole < 1.0
+    if some.any():
+        passed = np.broadcast_to(passed, whole.shape).copy()
+        passed[some], whole[some] = _passed(runs.each(some))
     return passed, whole
 
 
