@@ -65,12 +65,12 @@ def _best(pairs: Pairs, terms: NetTerms) -> tuple[int, Outcomes] | None:
     """The cheapest of a spot's pairs, which come in the order of their bounds, and what comes of it; None if none is in time."""
     if not len(pairs):
         return None
-    first = finely(pairs.take(np.zeros(1, np.int64)), terms)
+    first = finely(pairs.take(slice(1)), terms)
     pays = _may_pay(pairs, terms, float(first.usd[0]))
     if not pays and _never_called(first)[0]:
         return 0, first
     usd = np.full(len(pairs), np.inf)
-    for some in (np.arange(len(pairs))[:_FIRST], np.arange(len(pairs))[_FIRST:]):
+    for some in (slice(_FIRST), slice(_FIRST, None)):
         seen = outcomes(pairs.take(some), terms)
         usd[some] = seen.usd
         if not pays and _never_called(seen).any():
@@ -78,7 +78,7 @@ def _best(pairs: Pairs, terms: NetTerms) -> tuple[int, Outcomes] | None:
     if not np.isfinite(usd).any():
         return None
     best = int(np.argmin(usd))
-    return best, first if best == 0 else finely(pairs.take(np.array([best])), terms)
+    return best, first if best == 0 else finely(pairs.take(slice(best, best + 1)), terms)
 
 
 def _never_called(seen: Outcomes) -> NDArray[np.bool_]:

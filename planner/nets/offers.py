@@ -150,7 +150,8 @@ class Offers:
         some = some[~np.isfinite(every.run.longest_hours[some])]
         others = _ready(every, place[steady])
         # A run moves within its own kin: what no spot can move to need not be compared.
-        others = _worth_standing_by(every, others[np.isin(every.kin[others], every.kin[some])])
+        wanted = np.bincount(every.kin[some], minlength=int(every.kin.max()) + 1) > 0
+        others = _worth_standing_by(every, others[wanted[every.kin[others]]])
         self.any = bool(len(some) and len(others))
         if not self.any:
             return
