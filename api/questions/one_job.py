@@ -10,10 +10,14 @@ from api.questions.counted import Counted
 from api.questions.opened import Document, an_id, body_of, meta
 from api.telemetry.told import plan_made
 from api.version import gpuplan_version
+from catalog.allowed_time import OutOfTime, at_most
 from catalog.columns import Columns
 from catalog.errors import UnusableInput
 from catalog.saved import as_json
 from catalog.stages import stage
+
+#: New prices do not wait longer for a plan that nobody asked for.
+_AHEAD_SECONDS = 5.0
 
 
 class OneJob(Counted):
@@ -30,8 +34,8 @@ class OneJob(Counted):
         from planner.held_spend import with_spending
         from planner.plan import plan
 
-        # What is refused on these prices is refused when it is asked for; here nobody asks.
-        with suppress(UnusableInput):
+        # What is refused on these prices, or takes long, is so when it is asked for; here nobody asks.
+        with suppress(UnusableInput, OutOfTime), at_most(_AHEAD_SECONDS):
             job = parse_job(self._last_planned, now=datetime.now(UTC))
             settings = with_spending(self.settings, columns)
             plan(job, columns, owned=self.owned, settings=settings, past_runs=self.past_runs())
@@ -87,9 +91,9 @@ class OneJob(Counted):
         from planner.plan import plan
 
         columns, past_runs = self.at_hand(snapshot)
-        self._last_planned = document
         settings = with_spending(self.settings, columns)
         outcome = plan(job, columns, owned=self.owned, settings=settings, past_runs=past_runs, frontier=frontier)
+        self._last_planned = document
         own = inventory_id(self.owned)
         answer: Document = as_document(outcome, canonical(job), version=gpuplan_version(), inventory=own)
         solver = outcome.proof.certificate.milliseconds if isinstance(outcome, Planned) else None

@@ -101,21 +101,26 @@ def test_without_a_service_each_question_reads_the_prices_it_needs(store: Store)
     assert current.of(NEW.id).snapshot_id == NEW.id
 
 
-def test_a_service_plans_on_the_new_prices_once_they_are_ready(
-    tmp_path: Path, job: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def gpuplan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gpuplan]:
+    """As a service begins, on prices that were shipped."""
     first = priced(price("us-east-1", observed_at=SHIPPED_AT, source="shipped"))
-    second = priced(price("us-east-1", usd_micros=9_000_000))
     monkeypatch.setattr("catalog.store.embedded_snapshot_id", lambda: first.id)
     monkeypatch.setattr("catalog.embedded.embedded_snapshot", lambda: first)
-    gpuplan = Gpuplan(Environment(database_url=f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}"))
-    gpuplan.warm_up()
+    found = Gpuplan(Environment(database_url=f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}"))
+    found.warm_up()
+    yield found
+    found.store.close()
+
+
+def test_a_service_plans_on_the_new_prices_once_they_are_ready(gpuplan: Gpuplan, job: dict[str, Any]) -> None:
+    first, second = gpuplan.store.current_snapshot_id(), priced(price("us-east-1", usd_micros=9_000_000))
 
     def planned_on() -> str:
         found: str = gpuplan.plan(job)["plan"]["snapshot_id"]
         return found
 
-    assert planned_on() == first.id
+    assert planned_on() == first
     gpuplan.store.put_snapshot(second, source="refresh")
     seen = [planned_on() for _ in range(3)]
     for _ in range(1_000):
@@ -123,6 +128,16 @@ def test_a_service_plans_on_the_new_prices_once_they_are_ready(
             break
         time.sleep(0.01)
         seen.append(planned_on())
-    assert seen == sorted(seen, key=[first.id, second.id].index)
+    assert seen == sorted(seen, key=[first, second.id].index)
     assert seen[-1] == second.id
-    gpuplan.store.close()
+
+
+def test_new_prices_do_not_wait_for_a_plan_that_takes_for_ever(
+    gpuplan: Gpuplan, job: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpuplan.plan(job)
+    second = priced(price("us-east-1", usd_micros=9_000_000))
+    gpuplan.store.put_snapshot(second, source="refresh")
+    monkeypatch.setattr("api.questions.one_job._AHEAD_SECONDS", 0.0)
+    gpuplan.prepare_current()
+    assert gpuplan.columns().snapshot_id == second.id
