@@ -102,13 +102,14 @@ class AwsCloud(CloudServer):
             self._documents.get(wanted["instanceType"], []) if "instanceType" in wanted else [*self._all_documents()]
         )
         rows = [
-            json.dumps(each)
+            each
             for each in candidates
             if all(each["product"]["attributes"].get(field) == value for field, value in wanted.items())
         ]
         start = start_of(asked.get("NextToken", ""))
         size = min(self.page_size, asked.get("MaxResults", 100))
-        answer: dict[str, Any] = {"FormatVersion": "aws_v1", "PriceList": rows[start : start + size]}
+        page = [json.dumps(each) for each in rows[start : start + size]]
+        answer: dict[str, Any] = {"FormatVersion": "aws_v1", "PriceList": page}
         if start + size < len(rows):
             answer["NextToken"] = token_for(start + size)
         return json.dumps(answer).encode()
@@ -117,7 +118,7 @@ class AwsCloud(CloudServer):
         """The EC2 Instance plan at the snapshot's rate, the Compute plan a tenth above, and Windows below both."""
         wanted = next((each["values"] for each in asked.get("filters", []) if each["name"] == "instanceType"), None)
         rows = [
-            _plan_rate(offer, plan, micros, windows=windows)
+            (offer, plan, micros, windows)
             for types in self._offers.values()
             for name, offers in types.items()
             if wanted is None or name in wanted or not self.knows_filters
@@ -132,9 +133,11 @@ class AwsCloud(CloudServer):
         start = start_of(asked.get("nextToken", ""))
         size = min(self.page_size * 10, asked.get("maxResults", 1000))
         more = start + size < len(rows)
-        return json.dumps(
-            {"searchResults": rows[start : start + size], "nextToken": token_for(start + size) if more else ""}
-        ).encode()
+        page = [
+            _plan_rate(offer, plan, micros, windows=windows)
+            for offer, plan, micros, windows in rows[start : start + size]
+        ]
+        return json.dumps({"searchResults": page, "nextToken": token_for(start + size) if more else ""}).encode()
 
     def _advice(self) -> dict[str, Any]:
         """Bands by their position among the ranges; a type that AWS has no band for is missing."""
