@@ -72,7 +72,7 @@ def _kept_of(places: tuple[tuple[str, str], ...]) -> Callable[[int], _Rates]:
 def _rates_from(places: tuple[tuple[str, str], ...], origin: int) -> _Rates:
     """The rates from one of these places to each."""
     rates = [egress_tiers(*places[origin], *each) for each in places]
-    # Each distinct one is the same object wherever it stands.
-    distinct = {id(rate): rate for rate in rates}
-    number = {each: i for i, each in enumerate(distinct)}
-    return _Rates(distinct=tuple(distinct.values()), to=np.array([number[id(rate)] for rate in rates], np.int64))
+    # Rates of the same tiers cost the same, whatever is said of them.
+    distinct = {rate.tiers: rate for rate in rates}
+    number = {tiers: i for i, tiers in enumerate(distinct)}
+    return _Rates(distinct=tuple(distinct.values()), to=np.array([number[rate.tiers] for rate in rates], np.int64))
