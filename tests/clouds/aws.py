@@ -131,7 +131,7 @@ class AwsCloud(CloudServer):
             )
         ]
         start = start_of(asked.get("nextToken", ""))
-        size = min(self.page_size * 10, asked.get("maxResults", 1000))
+        size = min(self.page_size * 5, asked.get("maxResults", 1000))
         more = start + size < len(rows)
         page = [
             _plan_rate(offer, plan, micros, windows=windows)

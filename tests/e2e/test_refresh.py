@@ -30,6 +30,8 @@ GPUPLAN = (sys.executable, "-m", "api.cli.main")
 #: The same in a world whose clouds take any number of calls a second.
 UNPACED = (sys.executable, "-m", "tests.e2e.unpaced_process")
 SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+#: What a refresh from the local Azure asks.
+AZURE_CALLS = 67
 #: Longer than anybody would wait for a test.
 HANGS_SECONDS = 120
 FOREIGN = ("GPUPLAN_", "AWS_", "AZURE_", "GOOGLE_", "CLOUDSDK_")
@@ -186,8 +188,9 @@ def test_a_refresh_killed_at_any_moment_leaves_the_last_snapshot_and_no_lock(clo
     environment = clouds.environment(tmp_path)
     before = current(environment)
     command = [*UNPACED, "refresh", "--provider", "azure", "--quiet"]
-    # At the first of 67 calls, in the midst of them, and while what they gave is weighed and written.
-    for calls, then_seconds in ((1, 0.0), (33, 0.0), (67, 0.05), (67, 0.25), (67, 0.5)):
+    # At the first call, in the midst of them, and while what they gave is weighed and written.
+    after_all = [(AZURE_CALLS, seconds) for seconds in (0.05, 0.25, 0.5)]
+    for calls, then_seconds in ((1, 0.0), (AZURE_CALLS // 2, 0.0), *after_all):
         seen = len(clouds.azure.requests)
         with subprocess.Popen(
             command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -201,8 +204,10 @@ def test_a_refresh_killed_at_any_moment_leaves_the_last_snapshot_and_no_lock(clo
             each.observed_at for each in before if each.provider == "azure"
         }
         assert fresh or rows == before
+    seen = len(clouds.azure.requests)
     done = refreshed(environment, "--provider", "azure", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")
+    assert len(clouds.azure.requests) - seen == AZURE_CALLS  # else the last three were killed at another moment
 
 
 @pytest.mark.xdist_group("refresh")

@@ -21,6 +21,13 @@ from tests.providers.aws.conftest import KEY_ID, READ_AT, AskAws, aws_at, made_u
 
 EVERY_KIND = frozenset(offer.price_kind for offer in aws_catalogue().offers)
 FEW = ("us-east-1", "us-west-2", "us-west-2-lax-1", "us-gov-west-1")
+IN_PAGES = (
+    "DescribeInstanceTypeOfferings",
+    "DescribeInstanceTypes",
+    "DescribeSavingsPlansOfferingRates",
+    "DescribeSpotPriceHistory",
+    "GetProducts",
+)
 
 
 type Asked = tuple[AwsCloud, dict[str, Rows]]
@@ -85,8 +92,11 @@ def test_a_refresh_gives_back_the_aws_catalogue_row_for_row(whole_catalogue: Ask
 
 def test_small_pages_give_the_same_rows(ask_aws: AskAws) -> None:
     few = of_few_types()
-    with AwsCloud(few, page_size=7).running() as server:
+    cloud = AwsCloud(few, page_size=3)
+    with cloud.running() as server:
         assert offers_of(fetched(ask_aws(server))) == served(few)
+    turned = [each for each in cloud.requests if b"extToken" in each.body]
+    assert [action for action in IN_PAGES if not any(asks(action)(each) for each in turned)] == []
 
 
 def test_a_server_that_knows_no_filters_gives_the_same_rows_and_is_not_asked_a_hundred_times(ask_aws: AskAws) -> None:
