@@ -188,7 +188,8 @@ def in_windows(
     """The same configurations with the hours of own machines stretched over their free windows.
 
     Work stops when a window closes and restarts from a checkpoint in the next; power is paid for
-    busy hours only. Hours are infinite where the windows never give enough time. Machines can start after `delay_hours`.
+    busy hours only. Hours are infinite where the windows never give enough time, and those kept also where they do not
+    for a run of expected length or for 19 of 20: no plan can then say when it ends. Machines can start after `delay_hours`.
     """
     hours, kept, p95 = (np.array(each) for each in (table.bill.hours, table.bill.hours_kept, table.bill.hours_p95))
     for i, type_index in enumerate(market.snapshot.type_index[table.place]):
@@ -198,4 +199,5 @@ def in_windows(
             after = 0.0 if delay_hours is None else float(delay_hours[i])
             elapsed = machine.elapsed_hours(question.start, busy, restart_hours=restart, after_hours=after)
             times[i] = after + elapsed
+    kept[~np.isfinite(hours + p95)] = np.inf
     return replace(table, bill=replace(table.bill, hours=hours, hours_kept=kept, hours_p95=p95))

@@ -1,5 +1,8 @@
 """Cost and time of plans in phases: every phase by the bill of a run, moves on top, windows from where a phase begins.
 
+A plan that windows leave no time for, at the job's confidence, as it is expected or as 19 of 20 such runs go, takes and
+costs infinitely much: it could not say when it ends.
+
 A plan is a row of columns (`sequence`, the earliest first) with a row of shares in steps. The same function gives, for
 shares that do not add up to the whole, what the phases cost and take at least: costs and hours rise with each share.
 """
@@ -94,16 +97,32 @@ def priced_together(
     micros = np.rint(paid.cost_usd * 1e6).reshape(given.shape).sum(axis=1)
     parts = [slice(i * count, (i + 1) * count) for i in range(times)]
     if columns.windowed.any():
+        lasting = _lasting(columns, run, given.shape)
         hours = np.concatenate(
             [
-                elapsed(columns, moving, sequence, busy[mine], at_least=at_least)
+                _in_windows(columns, moving, sequence, [each[mine] for each in (busy, *lasting)], at_least=at_least)
                 for mine, (_, at_least) in zip(parts, shares, strict=True)
             ]
         )
+        micros[np.isinf(hours).any(axis=1)] = np.inf
     else:
         hours = elapsed(columns, moving, given, busy)
     found = Priced(micros=micros, hours=hours.sum(axis=1), busy=busy, concave=concave)
     return [found.take(mine) for mine in parts]
+
+
+def _lasting(columns: PhaseColumns, run: Run, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+    """Busy hours of each phase of each plan as they are expected, and of 19 of 20 runs."""
+    paid = bill(run, columns.confidence, columns.settings)
+    return paid.hours.reshape(shape), paid.hours_p95.reshape(shape)
+
+
+def _in_windows(columns: PhaseColumns, moving: Moves, sequence: Ints, busy: list[Floats], *, at_least: bool) -> Floats:
+    """What the first of these busy hours take with moves and waits; inf where windows leave no time for any of them."""
+    hours, *others = (elapsed(columns, moving, sequence, each, at_least=at_least) for each in busy)
+    for each in others:
+        hours[np.isinf(each).any(axis=1)] = np.inf
+    return hours
 
 
 def elapsed(columns: PhaseColumns, moving: Moves, sequence: Ints, busy: Floats, *, at_least: bool = False) -> Floats:

@@ -99,9 +99,12 @@ class Rates:
         return Clock(run, sigma, fixed + run, kept, p95, 1 / (1 + rate * wait), fixed)
 
     def in_windows(self, machine: Machine, clock: Clock) -> Clock | None:
-        """The same on an own machine that is free at times only: work stops and restarts with each window."""
+        """The same on an own machine that is free at times only: work stops and restarts with each window.
+
+        None where the windows leave no time for the expected run, for one at the job's confidence, or for 19 of 20.
+        """
         expected, kept, p95 = (self.elapsed(machine, busy, 0.0) for busy in (clock.expected, clock.kept, clock.p95))
-        return clock._replace(expected=expected, kept=kept, p95=p95) if math.isfinite(kept) else None
+        return clock._replace(expected=expected, kept=kept, p95=p95) if math.isfinite(expected + kept + p95) else None
 
     def elapsed(self, machine: Machine, busy: float, begun: float) -> float:
         """Hours from `begun` hours after the start until a machine has been busy for so long in its free windows."""

@@ -236,6 +236,20 @@ def test_an_own_machine_works_in_its_free_windows_only() -> None:
     assert nights > 24 * (always // 2)
 
 
+@pytest.mark.parametrize("confidence", [0.05, 0.9])
+def test_own_machines_whose_windows_close_before_19_of_20_runs_end_are_not_planned_with(confidence: float) -> None:
+    alone = replace(JOB, constraints=Constraints(providers=("local",)), deadline_hours=None, confidence=confidence)
+    hours = planned(market(offer()), alone, owned=(WORKSTATION,)).hours
+    assert hours.confident < hours.p95
+
+    def free_for(hours: float) -> Planned | Infeasible:
+        window = (FreeSpan(start=START, end=START + timedelta(hours=hours)),)
+        return plan(alone, market(offer()), owned=(replace(WORKSTATION, windows=window),), settings=SETTINGS)
+
+    assert isinstance(free_for((hours.confident + hours.p95) / 2), Infeasible)
+    assert isinstance(free_for(hours.p95 + 0.01), Planned)
+
+
 def test_no_job_starts_on_more_own_machines_than_there_are() -> None:
     pair = replace(WORKSTATION, machines=2, instance_type=replace(WORKSTATION.instance_type, clusters=True))
     alone = replace(JOB, constraints=Constraints(providers=("local",)), deadline_hours=None)

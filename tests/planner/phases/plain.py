@@ -28,6 +28,11 @@ from tests.planner.small_catalogues import START, estimated
 STEPS = 100_000
 
 
+_NEVER = (math.inf, math.inf, math.inf)
+#: The 95th percentile of the standard normal.
+_Z95 = NormalDist().inv_cdf(0.95)
+
+
 @dataclass(frozen=True)
 class Column:
     """One configuration, as phases need it; `machine` if it is the user's own and has windows."""
@@ -149,8 +154,8 @@ class Search:
             )
         return found
 
-    def phase(self, column: Column, steps: int, *, last: bool) -> tuple[float, float]:
-        """USD without egress, and busy hours with the confidence asked (inf: not allowed)."""
+    def phase(self, column: Column, steps: int, *, last: bool) -> tuple[float, tuple[float, float, float]]:
+        """USD without egress, and busy hours with the confidence asked (inf: not allowed), expected, and of 19 of 20."""
         settings, work = self.settings, column.work_hours * (steps / STEPS)
         write = self.gb / settings.checkpoint_gbs / 3600 / column.nodes
         fixed = settings.setup_hours + (0.0 if last else write)
@@ -158,15 +163,16 @@ class Search:
         if column.rate:
             tau = min(max(math.sqrt(2 * write / column.rate), 1e-9), work)
             if column.rate * (tau + write + settings.restart_hours) > 700:
-                return math.inf, math.inf
+                return math.inf, _NEVER
             run = work / tau * math.exp(column.rate * settings.restart_hours)
             run *= math.expm1(column.rate * (tau + write)) / column.rate
             lost, length = settings.restart_hours, tau + write
             noise = math.sqrt(column.rate * run * (lost**2 + lost * length + length**2 / 3)) / run
-        kept = fixed + run * math.exp(self.z * math.sqrt(column.log_sigma**2 + math.log1p(noise**2)))
+        sigma = math.sqrt(column.log_sigma**2 + math.log1p(noise**2))
+        kept, late = (fixed + run * math.exp(z * sigma) for z in (self.z, _Z95))
         hours = fixed + run
         if hours > column.longest_hours:
-            return math.inf, math.inf
+            return math.inf, _NEVER
         billed = max(math.ceil(hours / column.step_hours - 1e-9) * column.step_hours, column.minimum_hours)
         if column.term_hours:
             billed = math.ceil(hours / column.term_hours - 1e-9) * column.term_hours
@@ -174,7 +180,7 @@ class Search:
         stored = rates.block_usd_per_gb_month * self._data_gb(column.place)
         stored += rates.object_usd_per_gb_month * settings.checkpoints_kept * self.gb
         by_hour = column.nodes * column.power_usd_per_hour + stored / 730.5
-        return column.nodes * billed * column.usd_per_hour + by_hour * hours, kept
+        return column.nodes * billed * column.usd_per_hour + by_hour * hours, (kept, hours, late)
 
     def _data_gb(self, place: tuple[str, str]) -> float:
         data = self.job.data
@@ -186,24 +192,27 @@ class Search:
 
     def priced(self, columns: tuple[Column, ...], steps: tuple[int, ...]) -> Plain:
         """A plan: each phase's own bill, moves between them, and the wait for windows."""
-        micros, clock, before = 0, 0.0, None
+        micros, clocks, before = 0, [0.0, 0.0, 0.0], None
         for i, (column, share) in enumerate(zip(columns, steps, strict=True)):
             usd, busy = self.phase(column, share, last=i == len(columns) - 1)
             if before is None or before.place != column.place:
                 usd += self._brought(column.place)
             if before is not None and before.place != column.place:
                 usd += egress_tiers(*before.place, *column.place).egress_usd(self.gb)
-                clock += self.gb / self.settings.move_gbs / 3600
-            if math.isinf(busy + clock):
+                clocks = [clock + self.gb / self.settings.move_gbs / 3600 for clock in clocks]
+            if math.isinf(sum(busy) + sum(clocks)):
                 return Plain(0, math.inf, columns, steps)
-            if column.machine is not None:
-                begins = self.start + timedelta(hours=clock)
-                clock += column.machine.elapsed_hours(begins, busy, restart_hours=self.settings.restart_hours)
-            else:
-                clock += busy
+            clocks = [clock + self._elapsed(column, hours, clock) for clock, hours in zip(clocks, busy, strict=True)]
             micros += round(usd * 1e6)
             before = column
-        return Plain(micros, clock, columns, steps)
+        return Plain(micros, math.inf if math.isinf(sum(clocks)) else clocks[0], columns, steps)
+
+    def _elapsed(self, column: Column, busy: float, clock: float) -> float:
+        """Hours from `clock` until a column's machines were busy so long."""
+        if column.machine is None:
+            return busy
+        begins = self.start + timedelta(hours=clock)
+        return column.machine.elapsed_hours(begins, busy, restart_hours=self.settings.restart_hours)
 
     def allowed(self, plan: Plain) -> bool:
         """Whether deadline and budget are kept."""

@@ -110,7 +110,7 @@ class After(Search):
             stays = up and i == 0
             # What runs has been billed for its least time already.
             bought = replace(column, minimum_hours=0.0) if stays else column
-            usd, busy = (self.no_setup if stays else self).phase(bought, share, last=i == len(columns) - 1)
+            usd, (busy, _, _) = (self.no_setup if stays else self).phase(bought, share, last=i == len(columns) - 1)
             if not stays:
                 origin = self.place if before is None else before.place
                 if before is None:
