@@ -11,6 +11,8 @@ from planner.workload.work import Work
 
 __all__ = ["MOST_FLOPS", "PresetRow", "find_preset", "presets", "work_of"]
 
+_ROUNDING = 1e-12
+
 
 def work_of(workload: Workload, training: Training) -> Work:
     """The work of one optimizer step and of the whole job, whatever kind of workload it is.
@@ -19,7 +21,8 @@ def work_of(workload: Workload, training: Training) -> Work:
     itself, is not known, or asks for more than `MOST_FLOPS`.
     """
     work = _counted(workload, training)
-    if not work.total_flops <= MOST_FLOPS:
+    # Work is counted per unit: the most that may be stated must not be refused for what multiplying back rounds.
+    if not work.total_flops <= MOST_FLOPS * (1 + _ROUNDING):
         raise UnusableInput.at(
             "workload",
             "tokens" if work.unit == "tokens" else "samples",

@@ -33,7 +33,7 @@ def test_a_request_is_one_line_with_its_id_route_status_and_time(
         client.get("/v1/%0Anope")
         client.get("/healthz")
     found = [each for each in lines() if each["logger"] == "gpuplan.http"]
-    assert [(each["route"], each["status"]) for each in found] == [("/v1/plans/{plan_id}", 404), ("unmatched", 404)]
+    assert [(each["route"], each["status"]) for each in found] == [("/v1/plans/{plan_id}", 422), ("unmatched", 404)]
     first = found[0]
     assert (first["request_id"], first["method"], first["path"]) == ("mine", "GET", "/v1/plans/plan-0")
     assert first["identity"] == "local"

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from catalog.errors import UnusableInput
@@ -69,6 +69,7 @@ def test_the_bound_on_flops_says_why() -> None:
 
 
 @given(st.floats(1.0, MOST_FLOPS), st.floats(1.0, 1e12))
+@example(MOST_FLOPS, 153.70024490356445)
 def test_steps_divide_the_flops_and_nothing_is_lost(total_flops: float, steps: float) -> None:
     work = work_of(Explicit(total_flops=total_flops, memory_gib=1, steps=steps), FULL)
     assert work.total_flops == pytest.approx(total_flops)
