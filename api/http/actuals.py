@@ -1,10 +1,7 @@
 """What runs of plans measured, over HTTP: reported under the plan, read, forgotten."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict
 
 from api.app import Document
 from api.http.bodies import read_body
@@ -15,22 +12,14 @@ from api.http.plans import OurGpuplan, OurWorkers, to_json
 router = APIRouter()
 
 
-class NoQuery(BaseModel):
-    """Nothing may be said outside the path and the body."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
 @router.post(
     "/v1/plans/{plan_id}/actuals",
     summary="What a run of a plan measured",
     operation_id="report_actuals",
-    responses=document_responses("Actual", 400, 404, 413, 415, 422, 503),
+    responses=document_responses("Actual", 400, 404, 413, 415, 503),
     openapi_extra=ACTUALS_OPERATION,
 )
-async def report_actuals(
-    request: Request, plan_id: str, _: Annotated[NoQuery, Query()], gpuplan: OurGpuplan, workers: OurWorkers
-) -> Response:
+async def report_actuals(request: Request, plan_id: str, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """Kept and shown against the plan; later estimates of such work learn from it. The same report twice is one."""
     body, document = await read_body(request)
     key = Idempotency.read(request, body, "")
@@ -45,7 +34,7 @@ async def report_actuals(
     "/v1/plans/{plan_id}/actuals",
     summary="What the runs of a plan measured",
     operation_id="plan_actuals",
-    responses=document_responses("Actuals", 404, 422, 503),
+    responses=document_responses("Actuals", 404, 503),
 )
 def plan_actuals(plan_id: str, gpuplan: OurGpuplan) -> Response:
     """Oldest first, each against the prediction, and what is learned of that class of work."""
@@ -67,7 +56,7 @@ def all_actuals(gpuplan: OurGpuplan) -> Response:
     "/v1/actuals/{actual_id}",
     summary="Forget one report",
     operation_id="forget_actual",
-    responses=document_responses("Forgotten", 404, 422, 503),
+    responses=document_responses("Forgotten", 404, 503),
 )
 def forget_actual(actual_id: str, gpuplan: OurGpuplan) -> Response:
     """Estimates are then as if it had never been given."""

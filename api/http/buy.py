@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from api.http.bodies import read_body
 from api.http.caching import json_with_etag
@@ -20,8 +20,6 @@ router = APIRouter()
 class BuyQuery(BaseModel):
     """What may be said about a decision outside the forecast."""
 
-    model_config = ConfigDict(extra="forbid")
-
     snapshot: str | None = None
 
 
@@ -29,7 +27,7 @@ class BuyQuery(BaseModel):
     "/v1/buy",
     summary="What to buy, commit to and rent for a forecast of jobs",
     operation_id="buy",
-    responses=document_responses("DecisionAnswer", 400, 404, 413, 415, 422, 503),
+    responses=document_responses("DecisionAnswer", 400, 404, 413, 415, 503),
     openapi_extra=BUY_OPERATION,
 )
 async def buy(
@@ -58,7 +56,7 @@ async def buy(
     "/v1/buy/{decision_id}",
     summary="A decision made before",
     operation_id="saved_decision",
-    responses=document_responses("DecisionAnswer", 404, 422, 503) | {304: {"description": "Not Modified"}},
+    responses=document_responses("DecisionAnswer", 404, 503) | {304: {"description": "Not Modified"}},
 )
 def saved_decision(request: Request, decision_id: str, gpuplan: OurGpuplan) -> Response:
     """The answer as it was given, `meta` included."""

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from api.app import OfferPage
 from api.catalogue import CSV_COLUMNS, OfferFilter
@@ -24,8 +24,6 @@ _PAGES = KeptPages()
 
 class OfferQuery(BaseModel):
     """Filters of a listing, and which page of it."""
-
-    model_config = ConfigDict(extra="forbid")
 
     provider: str | None = Field(None, examples=["aws"])
     region: str | None = Field(None, description="A region or a glob", examples=["us-*"])
@@ -51,7 +49,7 @@ class OfferQuery(BaseModel):
     "/v1/offers",
     summary="The catalogue of prices, filtered",
     operation_id="offers",
-    responses=document_responses("Offers", 404, 406, 422, 503, csv=True) | {304: {"description": "Not Modified"}},
+    responses=document_responses("Offers", 404, 406, 503, csv=True) | {304: {"description": "Not Modified"}},
 )
 def offers(request: Request, query: Annotated[OfferQuery, Query()], gpuplan: OurGpuplan) -> Response:
     """JSON, or CSV with fixed columns when asked for by `Accept`; pages of one listing share one snapshot."""

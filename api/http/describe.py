@@ -41,12 +41,15 @@ def ref(name: str) -> Schema:
 
 
 def document_responses(schema: str, *problems: int, csv: bool = False) -> dict[int | str, dict[str, Any]]:
-    """The responses of an operation: 200 with this schema, and a problem for each status (500 always among them)."""
+    """The responses of an operation: 200 with this schema, and a problem for each status.
+
+    Always among these are 422, for parameters that are not accepted, and 500.
+    """
     content: dict[str, Any] = {"application/json": {"schema": ref(schema)}}
     if csv:
         content["text/csv"] = {"schema": {"type": "string"}}
     found: dict[int | str, dict[str, Any]] = {200: {"description": "The answer", "content": content}}
-    for status in (*problems, 500):
+    for status in (*problems, 422, 500):
         found[status] = {
             "description": HTTPStatus(status).phrase,
             "content": {"application/problem+json": {"schema": ref("Problem")}},

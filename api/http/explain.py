@@ -4,9 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
-from api.http.actuals import NoQuery
 from api.http.bodies import read_body
 from api.http.caching import to_json
 from api.http.describe import document_responses
@@ -19,8 +18,6 @@ router = APIRouter()
 class WhyQuery(BaseModel):
     """What may be said about an explanation or a replan outside the question."""
 
-    model_config = ConfigDict(extra="forbid")
-
     snapshot: str | None = None
 
 
@@ -28,7 +25,7 @@ class WhyQuery(BaseModel):
     "/v1/why",
     summary="Why the plan is what it is, and why not something else",
     operation_id="why",
-    responses=document_responses("WhyAnswer", 400, 404, 413, 415, 422, 503),
+    responses=document_responses("WhyAnswer", 400, 404, 413, 415, 503),
     openapi_extra=WHY_OPERATION,
 )
 async def why(
@@ -45,7 +42,7 @@ async def why(
     "/v1/replan",
     summary="What to do with a job that is under way",
     operation_id="replan",
-    responses=document_responses("ReplanAnswer", 400, 404, 413, 415, 422, 503),
+    responses=document_responses("ReplanAnswer", 400, 404, 413, 415, 503),
     openapi_extra=REPLAN_OPERATION,
 )
 async def replan(
@@ -62,12 +59,10 @@ async def replan(
     "/v1/verify",
     summary="Is a plan right?",
     operation_id="verify",
-    responses=document_responses("VerificationAnswer", 400, 413, 415, 422, 503),
+    responses=document_responses("VerificationAnswer", 400, 413, 415, 503),
     openapi_extra=VERIFY_OPERATION,
 )
-async def verify(
-    request: Request, _: Annotated[NoQuery, Query()], gpuplan: OurGpuplan, quick: OurWorkers, workers: OurLongWorkers
-) -> Response:
+async def verify(request: Request, gpuplan: OurGpuplan, quick: OurWorkers, workers: OurLongWorkers) -> Response:
     """An answer of `/v1/plans` worked out anew from its snapshot by independent code; each figure that is wrong is named."""
     document = (await read_body(request))[1]
     # What cannot be read is refused at once, not after the questions that wait for the same thread.

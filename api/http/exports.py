@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from api.http.plans import OurGpuplan
 from api.http.problems import PROBLEM_JSON, Refused
@@ -41,8 +41,6 @@ def _responses() -> dict[int | str, dict[str, Any]]:
 
 class ExportQuery(BaseModel):
     """What is not in the plan."""
-
-    model_config = ConfigDict(extra="forbid")
 
     phase: int | None = Field(None, description="This phase, counted from 1; needed where there are several")
     command: str = Field("python train.py", description="What starts the training: words, nothing is expanded")

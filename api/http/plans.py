@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from api.app import Gpuplan
 from api.http.bodies import read_body
@@ -45,8 +45,6 @@ OurLongWorkers = Annotated[Workers, Depends(the_long_workers)]
 class PlanQuery(BaseModel):
     """What may be said about a plan outside the job."""
 
-    model_config = ConfigDict(extra="forbid")
-
     frontier: bool = False
     snapshot: str | None = None
 
@@ -55,7 +53,7 @@ class PlanQuery(BaseModel):
     "/v1/plans",
     summary="The cheapest plan for a job",
     operation_id="plan",
-    responses=document_responses("PlanAnswer", 400, 404, 413, 415, 422, 503),
+    responses=document_responses("PlanAnswer", 400, 404, 413, 415, 503),
     openapi_extra=PLAN_OPERATION,
 )
 async def plan(request: Request, query: Annotated[PlanQuery, Query()]) -> Response:
@@ -75,7 +73,7 @@ async def plan(request: Request, query: Annotated[PlanQuery, Query()]) -> Respon
     "/v1/plans/{plan_id}",
     summary="A plan made before",
     operation_id="saved_plan",
-    responses=document_responses("PlanAnswer", 404, 422, 503) | {304: {"description": "Not Modified"}},
+    responses=document_responses("PlanAnswer", 404, 503) | {304: {"description": "Not Modified"}},
 )
 def saved_plan(request: Request, plan_id: str, gpuplan: OurGpuplan) -> Response:
     """The answer as it was given, `meta` included; its ETag stays as it does."""
@@ -86,7 +84,7 @@ def saved_plan(request: Request, plan_id: str, gpuplan: OurGpuplan) -> Response:
     "/v1/estimates",
     summary="Time and memory on one given configuration",
     operation_id="estimate",
-    responses=document_responses("Estimate", 400, 413, 415, 422, 503),
+    responses=document_responses("Estimate", 400, 413, 415, 503),
     openapi_extra=ESTIMATE_OPERATION,
 )
 async def estimate(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:

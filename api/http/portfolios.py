@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from api.app import Gpuplan
 from api.http.bodies import read_body
@@ -36,8 +36,6 @@ RETRY_AFTER_SECONDS = 15
 class PortfolioQuery(BaseModel):
     """What may be said about a portfolio outside its document: as the command line's options."""
 
-    model_config = ConfigDict(extra="forbid")
-
     time_limit: float = Field(
         60.0, gt=0, le=LONGEST_SEARCH_SECONDS, description="Seconds to look for better plans and bounds"
     )
@@ -52,7 +50,7 @@ class PortfolioQuery(BaseModel):
     "/v1/portfolios",
     summary="The cheapest way to run many jobs together",
     operation_id="portfolio",
-    responses=started_or_answered("PortfolioAnswer", 400, 404, 413, 415, 422, 503),
+    responses=started_or_answered("PortfolioAnswer", 400, 404, 413, 415, 503),
     openapi_extra=PORTFOLIO_OPERATION,
 )
 async def portfolio(
@@ -78,7 +76,7 @@ async def portfolio(
     "/v1/portfolios/{portfolio_id}",
     summary="A portfolio planned before",
     operation_id="saved_portfolio",
-    responses=document_responses("PortfolioAnswer", 404, 422, 503) | {304: {"description": "Not Modified"}},
+    responses=document_responses("PortfolioAnswer", 404, 503) | {304: {"description": "Not Modified"}},
 )
 def saved_portfolio(request: Request, portfolio_id: str, gpuplan: OurGpuplan) -> Response:
     """The answer as it was given, under the id of its run, once that has ended."""

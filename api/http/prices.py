@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from api.history import DIFF_COLUMNS, HISTORY_COLUMNS, HistoryFilter, csv_rows, diff_document, read_since
 from api.http.caching import CSV, caching_headers, etag_of, json_or_csv, not_modified, to_csv
@@ -18,8 +18,6 @@ router = APIRouter()
 
 class _Paged(BaseModel):
     """Which page of a listing."""
-
-    model_config = ConfigDict(extra="forbid")
 
     limit: int = Field(1_000, ge=1, le=10_000)
     cursor: str | None = Field(None, max_length=512, description="`next_cursor` of the page before")
@@ -60,7 +58,7 @@ class DiffQuery(_Paged):
     "/v1/prices",
     summary="Prices of one instance type over time",
     operation_id="prices",
-    responses=document_responses("Prices", 404, 406, 422, 503, csv=True) | {304: {"description": "Not Modified"}},
+    responses=document_responses("Prices", 404, 406, 503, csv=True) | {304: {"description": "Not Modified"}},
 )
 def prices(request: Request, query: Annotated[PriceQuery, Query()], gpuplan: OurGpuplan) -> Response:
     """A row per price and offer, from when to when; pages of one listing share one snapshot as their end."""
@@ -85,7 +83,7 @@ def prices(request: Request, query: Annotated[PriceQuery, Query()], gpuplan: Our
     "/v1/snapshots/{snapshot_id}/diff",
     summary="What a snapshot changed against another",
     operation_id="snapshot_diff",
-    responses=document_responses("SnapshotDiff", 404, 406, 422, 503, csv=True) | {304: {"description": "Not Modified"}},
+    responses=document_responses("SnapshotDiff", 404, 406, 503, csv=True) | {304: {"description": "Not Modified"}},
 )
 def diff(request: Request, snapshot_id: str, query: Annotated[DiffQuery, Query()], gpuplan: OurGpuplan) -> Response:
     """The largest moves of a price first; counts and instance types are those of the whole, on every page."""

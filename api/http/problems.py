@@ -110,8 +110,7 @@ async def _invalid_parameters(request: Request, error: Exception) -> Response:
     faults, within = [], "query"
     for each in _as(RequestValidationError, error).errors():
         within, *path = each["loc"]
-        unknown = each["type"] == "extra_forbidden"
-        faults.append(Fault(tuple(path), "unknown parameter" if unknown else str(each["msg"])))
+        faults.append(Fault(tuple(path), str(each["msg"])))
     return _answer(request, unusable(UnusableInput(*faults), within=within))
 
 

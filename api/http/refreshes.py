@@ -4,13 +4,11 @@ import logging
 import queue
 import threading
 from datetime import UTC, datetime
-from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from api.app import Document, Gpuplan
-from api.http.actuals import NoQuery
 from api.http.bodies import read_body
 from api.http.describe import REFRESH_OPERATION, document_responses
 from api.http.idempotency import Idempotency
@@ -72,7 +70,7 @@ def _refresh(
             log.warning("that refresh %s failed could not be recorded: %s", ids[0], failure)
 
 
-_STARTED = document_responses("Refresh", 400, 409, 413, 415, 422, 503)
+_STARTED = document_responses("Refresh", 400, 409, 413, 415, 503)
 _STARTED[202] = _STARTED.pop(200) | {"description": "It has begun; Location says where its report will be"}
 
 
@@ -84,9 +82,7 @@ _STARTED[202] = _STARTED.pop(200) | {"description": "It has begun; Location says
     responses=_STARTED,
     openapi_extra=REFRESH_OPERATION,
 )
-async def start_refresh(
-    request: Request, _: Annotated[NoQuery, Query()], gpuplan: OurGpuplan, workers: OurWorkers
-) -> Response:
+async def start_refresh(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """Begins at once and goes on in the background; `409` while another one runs, whoever started it."""
     body, document = await read_body(request) if _has_body(request) else (b"", {})
     key = Idempotency.read(request, body, "")
@@ -125,7 +121,7 @@ def refreshes(gpuplan: OurGpuplan) -> Response:
     "/v1/refreshes/{refresh_id}",
     summary="What one refresh did, or how far it is",
     operation_id="refresh",
-    responses=document_responses("Refresh", 404, 422, 503),
+    responses=document_responses("Refresh", 404, 503),
 )
 def refresh(refresh_id: str, gpuplan: OurGpuplan) -> Response:
     """`status` is running, done (then with the whole report) or failed. Whichever process refreshes this store."""

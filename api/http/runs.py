@@ -42,7 +42,7 @@ async def wait_for(pool: RunPool, run_id: str, seconds: float) -> None:
     "/v1/runs/{run_id}",
     summary="How far a run is, and what came of it",
     operation_id="run",
-    responses=document_responses("Run", 404, 422, 503) | {304: {"description": "Not Modified"}},
+    responses=document_responses("Run", 404, 503) | {304: {"description": "Not Modified"}},
 )
 def run(request: Request, run_id: str, gpuplan: OurGpuplan, pool: OurPool) -> Response:
     """`status` is queued, running, done, failed or cancelled; the last three stay. Refreshes are runs too."""
@@ -55,7 +55,7 @@ def run(request: Request, run_id: str, gpuplan: OurGpuplan, pool: OurPool) -> Re
     "/v1/runs/{run_id}",
     summary="Cancel a run",
     operation_id="cancel_run",
-    responses=document_responses("Run", 404, 409, 422, 503),
+    responses=document_responses("Run", 404, 409, 503),
 )
 def cancel_run(run_id: str, gpuplan: OurGpuplan, pool: OurPool) -> Response:
     """It ends within seconds as `cancelled`, and keeps the best plan that it found with its gap. One that has ended stays."""

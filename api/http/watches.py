@@ -1,12 +1,9 @@
 """Watched jobs over HTTP: added, listed, read with what was told of them, removed."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from api.app import Document
-from api.http.actuals import NoQuery
 from api.http.bodies import read_body
 from api.http.describe import WATCH_OPERATION, document_responses
 from api.http.idempotency import Idempotency
@@ -19,12 +16,10 @@ router = APIRouter()
     "/v1/watches",
     summary="Watch a job",
     operation_id="add_watch",
-    responses=document_responses("Watch", 400, 413, 415, 422, 503),
+    responses=document_responses("Watch", 400, 413, 415, 503),
     openapi_extra=WATCH_OPERATION,
 )
-async def add_watch(
-    request: Request, _: Annotated[NoQuery, Query()], gpuplan: OurGpuplan, workers: OurWorkers
-) -> Response:
+async def add_watch(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """Planned now and after each refresh; its channels are told what changed. The same watch twice is one."""
     body, document = await read_body(request)
     key = Idempotency.read(request, body, "")
@@ -50,7 +45,7 @@ def watches(gpuplan: OurGpuplan) -> Response:
     "/v1/watches/{watch_id}",
     summary="One watched job and all that was told of it",
     operation_id="watch",
-    responses=document_responses("Watch", 404, 422, 503),
+    responses=document_responses("Watch", 404, 503),
 )
 def watch(watch_id: str, gpuplan: OurGpuplan) -> Response:
     """Its notifications, the newest first, each with whether it has arrived."""
@@ -61,7 +56,7 @@ def watch(watch_id: str, gpuplan: OurGpuplan) -> Response:
     "/v1/watches/{watch_id}",
     summary="Watch a job no longer",
     operation_id="forget_watch",
-    responses=document_responses("Forgotten", 404, 422, 503),
+    responses=document_responses("Forgotten", 404, 503),
 )
 def forget_watch(watch_id: str, gpuplan: OurGpuplan) -> Response:
     """What was not sent yet is not sent."""
