@@ -54,13 +54,9 @@ class OneJob(Counted):
         The answer is `{"outcome": "planned", "plan": ..., "meta": ...}` or `{"outcome": "infeasible", ...}`.
         """
         now = now or datetime.now(UTC)
-        if not save:
-            answer = self._planned(document, frontier=frontier, snapshot=snapshot, now=now)
-        else:
-            with self.unanswered_noted("plan"):
-                answer = self._planned(document, frontier=frontier, snapshot=snapshot, now=now)
-            with stage("store"):
-                self.save_plan(answer, now)
+        if save:
+            return self._planned_and_saved(document, frontier=frontier, snapshot=snapshot, now=now)[0]
+        answer = self._planned(document, frontier=frontier, snapshot=snapshot, now=now)
         plan_made(answer)
         return answer
 
@@ -69,13 +65,18 @@ class OneJob(Counted):
     ) -> str:
         """The answer of `plan` as the JSON text under which it is saved, written out once for both."""
         now = now or datetime.now(UTC)
+        return self._planned_and_saved(document, frontier=frontier, snapshot=snapshot, now=now)[1]
+
+    def _planned_and_saved(
+        self, document: Document, *, frontier: bool, snapshot: str | None, now: datetime
+    ) -> tuple[Document, str]:
         with self.unanswered_noted("plan"):
             answer = self._planned(document, frontier=frontier, snapshot=snapshot, now=now)
         with stage("store"):
             text = as_json(answer)
             self.save_plan(answer, now, text=text)
         plan_made(answer)
-        return text
+        return answer, text
 
     def _planned(self, document: Document, *, frontier: bool, snapshot: str | None, now: datetime) -> Document:
         from api.documents.job import canonical, parse_job
