@@ -68,9 +68,9 @@ _IDEMPOTENCY_KEY: Schema = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "The same key with the same request gets the same answer; with another request, a 422.",
+    "description": "The same key with the same request gets the same answer; with another request, a 422. Make one for each"
+    " request, such as `7c1f0a5e-0d3f-4f0e-9a57-2a6f6c1f3b11`.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
-    "example": "7c1f0a5e-0d3f-4f0e-9a57-2a6f6c1f3b11",
 }
 
 

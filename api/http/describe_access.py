@@ -29,7 +29,11 @@ _HEADERS: dict[int, Schema] = {
 
 
 def describe_access(app: FastAPI, document: dict[str, Any]) -> None:
-    """Puts the scheme, and the scope and the refusals of each operation, into the document."""
+    """Puts the scheme, and the scope and the refusals of each operation, into the document.
+
+    A service that is open to all who reach it says so: it asks for no key, and looks at none that is shown.
+    """
+    open_to_all = app.state.access.gate is None
     document.setdefault("components", {})["securitySchemes"] = SCHEMES
     by_operation = _scopes_by_operation(app)
     for path, operations in document["paths"].items():
@@ -38,7 +42,7 @@ def describe_access(app: FastAPI, document: dict[str, Any]) -> None:
             if scope is None:
                 operation["security"] = []
                 continue
-            operation["security"] = [{"key": [scope]}]
+            operation["security"] = [{}, {"key": [scope]}] if open_to_all else [{"key": [scope]}]
             operation["x-scope"] = scope
             for status, headers in _HEADERS.items():
                 operation["responses"].setdefault(str(status), _refusal(status, headers))

@@ -148,6 +148,13 @@ def test_no_other_site_is_told_that_it_may_read(service: Guarded) -> None:
         assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
+def test_a_service_open_to_all_says_that_a_key_may_be_left_out() -> None:
+    document = create_service(Gpuplan(Environment())).openapi()
+    asked = [operation["security"] for methods in document["paths"].values() for operation in methods.values()]
+    assert document["paths"]["/v1/plans"]["post"]["security"] == [{}, {"key": ["plan"]}]
+    assert all(security == [] or {} in security for security in asked)
+
+
 def test_the_document_says_the_scope_of_each_operation(service: Guarded) -> None:
     document = service.ask("GET", "/openapi.json", "read").json()
     assert document["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
