@@ -26,10 +26,9 @@ def doctor(
 ) -> None:
     """Check the set-up: what works, what is missing, what to do. Ends with 0 unless something is broken (3)."""
     from api.doctor.examine import examine
-    from api.settings import Environment
 
     given = {name: path for name, path in (("inventory", inventory), ("settings", settings)) if path is not None}
-    answer = examine(Environment().model_copy(update=given), online=online, host=host, port=port)
+    answer = examine(given, online=online, host=host, port=port)
     if as_json:
         print_json(answer)
     else:

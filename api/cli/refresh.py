@@ -38,7 +38,9 @@ def refresh(
     from api.refresh_metrics import check_metrics_file, write_metrics
     from api.refresh_report import watches_failed
     from providers.memory import keep_small
+    from providers.proxies import check_proxies
 
+    check_proxies()
     keep_small()
     if metrics_file is not None:
         check_metrics_file(metrics_file)

@@ -38,7 +38,9 @@ def serve(
     names = checked_names(allow_host or ())
     from api.slack.settings import slack_settings
     from api.telemetry.settings import telemetry_settings
+    from providers.proxies import check_proxies
 
+    check_proxies()
     telemetry, slack = telemetry_settings(), slack_settings()
     gpuplan = open_gpuplan(inventory=inventory, settings=settings)
     access = access_for(gpuplan, host=host, names=names, insecure=insecure_no_auth)

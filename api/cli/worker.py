@@ -36,7 +36,9 @@ def worker(
     from api.telemetry.logs import configure_logs
     from api.telemetry.settings import telemetry_settings
     from providers.memory import keep_small
+    from providers.proxies import check_proxies
 
+    check_proxies()
     telemetry = telemetry_settings()
     names = [each.strip() for each in queues.split(",")]
     check_queues(names)

@@ -9,6 +9,7 @@ from api.doctor.finding import Finding, broken, ok, warning
 from catalog.errors import ProviderFailure
 from providers.clock import MOST_OFF, clocks, server_time
 from providers.clouds import cloud_names
+from providers.proxies import check_proxies
 from providers.sources import Sources
 
 #: Where each cloud's libraries look, in their order: variables that suffice, then files below the home directory.
@@ -32,6 +33,12 @@ _FILES = {
     "gcp": (".config/gcloud/application_default_credentials.json",),
     "azure": (".azure/msal_token_cache.json",),
 }
+#: Variables that name a file: one that is not there is no credential, and each cloud's library stops at it.
+_NAMING_FILES = {
+    "aws": ("AWS_WEB_IDENTITY_TOKEN_FILE",),
+    "gcp": ("GOOGLE_APPLICATION_CREDENTIALS",),
+    "azure": ("AZURE_FEDERATED_TOKEN_FILE", "AZURE_CLIENT_CERTIFICATE_PATH"),
+}
 _WITHOUT = {
     "aws": ("public price files are read", "give credentials for spot by zone, savings plans and capacity blocks"),
     "gcp": ("its prices cannot be refreshed", "gcloud auth application-default login, or set GPUPLAN_GCP_API_KEY"),
@@ -46,6 +53,9 @@ def credentials(environment: Mapping[str, str] = os.environ, home: Path | None =
 
 def _credentials(cloud: str, environment: Mapping[str, str], home: Path) -> Finding:
     name = f"credentials of {cloud}"
+    lacking = [each for each in _NAMING_FILES[cloud] if environment.get(each) and not Path(environment[each]).is_file()]
+    if lacking:
+        return broken(name, f"{lacking[0]} names a file that is not there", f"correct or unset {lacking[0]}")
     places = [" and ".join(each) for each in _VARIABLES[cloud] if all(environment.get(part) for part in each)]
     places += [f"~/{each}" for each in _FILES[cloud] if (home / each).is_file()]
     if not places:
@@ -61,7 +71,11 @@ def _credentials(cloud: str, environment: Mapping[str, str], home: Path) -> Find
 
 
 def online(sources: Sources) -> list[Finding]:
-    """Asks each cloud for the time and, with credentials, for its list of regions: nothing that costs anything."""
+    """Asks each cloud for the time and, with credentials, for its list of regions: nothing that costs anything.
+
+    Raises `UnusableInput` at each variable that names a proxy which cannot be used.
+    """
+    check_proxies()
     found = []
     for cloud in cloud_names():
         found += _reached(cloud, sources)
@@ -110,7 +124,7 @@ def _aws(sources: Sources) -> str:
         config = Config(connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 2})
         ec2 = session.client("ec2", region_name=session.region_name or DEFAULT_REGION, config=config)
         regions = ec2.describe_regions()["Regions"]
-    except (BotoCoreError, ClientError) as error:
+    except (BotoCoreError, ClientError, ValueError) as error:  # ValueError: AWS_ENDPOINT_URL_EC2 is no address
         raise ProviderFailure(f"aws: {said(error)}") from error
     return f"ec2:DescribeRegions answers with {len(regions)} regions (credentials by {who.method})"
 

@@ -1,11 +1,10 @@
-"""What the environment and the files say: settings, own machines, who may ask, Slack, traces."""
+"""What the environment and the files say: settings, own machines, who may ask, Slack."""
 
 from pathlib import Path
 
 from api.doctor.finding import Finding, ok, warning
 from api.own_machines import owned_machines
 from api.settings import Environment, planner_settings, settings_file
-from api.telemetry.settings import telemetry_settings
 from catalog.errors import UnusableInput
 
 
@@ -71,15 +70,6 @@ def schedule(environment: Environment) -> list[Finding]:
         advice = "run gpuplan refresh by cron or a timer (docs/nightly.md), or use PostgreSQL and gpuplan worker"
         return [warning("schedule", "GPUPLAN_REFRESH_CRON is for workers, which need PostgreSQL", advice)]
     return [ok("schedule", f"a worker begins a refresh at {cron!r} (UTC)")]
-
-
-def telemetry() -> list[Finding]:
-    """Logs, drain and traces. Raises `UnusableInput` at each variable that cannot be used."""
-    found = telemetry_settings()
-    traces = "traces are sent by OTLP" if found.traces else "no traces (OTEL_EXPORTER_OTLP_ENDPOINT is not set)"
-    return [
-        ok("telemetry", f"logs as {found.log_format}; prices are old after {found.stale_after_hours:g} hours; {traces}")
-    ]
 
 
 def access() -> list[Finding]:

@@ -41,6 +41,16 @@ def libraries() -> list[Finding]:
     return [ok("libraries", f"{release}; {count} libraries as required")]
 
 
+def yaml_reader() -> list[Finding]:
+    """Whether YAML is read and written by libyaml: without it nothing says so, and long files take ten times as long."""
+    import yaml
+
+    if yaml.__with_libyaml__:
+        return [ok("yaml", f"PyYAML {yaml.__version__} with libyaml")]
+    advice = "install PyYAML's wheel for this platform (pip install --force-reinstall --only-binary :all: PyYAML)"
+    return [warning("yaml", f"PyYAML {yaml.__version__} without libyaml: long job files and exports are slow", advice)]
+
+
 def solver() -> list[Finding]:
     """A model of three columns, whose optimum is known."""
     import numpy as np

@@ -77,6 +77,12 @@ class Issuer:
         except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError) as error:
             raise NotAccepted(f"{type(error).__name__}: {error}") from error
 
+    def reach(self) -> int:
+        """How many keys the issuer shows now. Raises `IssuerDown`."""
+        with self._lock:
+            self._read(time.monotonic(), needed=True)
+            return len(self._keys)
+
     def close(self) -> None:
         """Gives back its connections."""
         self._client.close()

@@ -25,9 +25,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 
+from api.telemetry.settings import MULTIPROCESS
 from api.version import gpuplan_version
-
-MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 
 REGISTRY = CollectorRegistry()
 # When a figure was first counted interests nobody, and would be one line in fifteen of each scrape.

@@ -4,7 +4,9 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from catalog.errors import Fault, UnusableInput
 
@@ -14,6 +16,8 @@ LEVELS = ("debug", "info", "warning", "error")
 _FORMATS: dict[str, LogFormat] = {"json": "json", "text": "text", "auto": "auto"}
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 _PROTOCOL = "http/protobuf"
+#: As prometheus_client calls the directory in which processes count together.
+MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 _YES_NO = {"1": True, "yes": True, "true": True, "0": False, "no": False, "false": False}
 
 #: One missed night is weather, two are a fault: a nightly refresh leaves prices at most a day old.
@@ -67,6 +71,7 @@ def telemetry_settings(environment: Mapping[str, str] | None = None) -> Telemetr
     )
     if found.traces:
         faults += _exporter_faults(given)
+    faults += _counting_faults(given)
     if faults:
         raise UnusableInput(*faults)
     return found
@@ -98,13 +103,26 @@ def _exporter_named(given: Mapping[str, str]) -> bool:
 def _exporter_faults(given: Mapping[str, str]) -> list[Fault]:
     """What the exporter would be silent about until its first spans are lost; addresses may hold tokens and are not shown."""
     no_address = "is no web address; accepted: http://collector:4318 or https://..."
-    faults = [
-        Fault((name,), no_address)
-        for name in _ENDPOINTS
-        if given.get(name) and not given[name].startswith(("http://", "https://"))
-    ]
+    faults = [Fault((name,), no_address) for name in _ENDPOINTS if given.get(name) and not _web_address(given[name])]
     return faults + [
         Fault((name,), f"{given[name][:40]!r} is not spoken here; accepted: {_PROTOCOL}")
         for name in ("OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
         if given.get(name, "") not in {"", _PROTOCOL}
     ]
+
+
+def _web_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and port != 0 and " " not in text
+
+
+def _counting_faults(given: Mapping[str, str]) -> list[Fault]:
+    """Figures of several processes are counted in files, which are made when the first of them is named."""
+    folder = given.get(MULTIPROCESS, "")
+    if not folder or (Path(folder).is_dir() and os.access(folder, os.W_OK | os.X_OK)):
+        return []
+    return [Fault((MULTIPROCESS,), f"{folder[:200]!r} is no directory that can be written; accepted: an empty one")]

@@ -14,7 +14,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware
 from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.telemetry.context import bound
@@ -28,6 +28,8 @@ log = logging.getLogger("gpuplan.traces")
 NOT_TRACED = "/healthz,/readyz,/metrics"
 #: What a service that stops grants its last spans.
 FLUSH_SECONDS = 3.0
+#: Long enough for a collector elsewhere, and short enough to wait for.
+_TRY_SECONDS = 5.0
 
 
 class Traces:
@@ -67,6 +69,49 @@ class Traces:
         last.join(FLUSH_SECONDS)
         if last.is_alive():
             log.warning("the last spans could not be sent within %g seconds", FLUSH_SECONDS)
+
+
+def why_not_taken() -> str:
+    """Sends a batch of no spans to where traces go: empty if it is taken, else why not, without the address.
+
+    Waits for a few seconds at most. Raises `ValueError` or `OSError` where the environment describes an exporter that
+    cannot be made.
+    """
+    heard = _Heard()
+    spoken = logging.getLogger(OTLPSpanExporter.__module__)
+    exporter = OTLPSpanExporter(timeout=_TRY_SECONDS)
+    spoken.addHandler(heard)
+    before, spoken.propagate = spoken.propagate, False
+    try:
+        if exporter.export([]) is SpanExportResult.SUCCESS:
+            return ""
+    finally:
+        spoken.removeHandler(heard)
+        spoken.propagate = before
+        exporter.shutdown()  # type: ignore[no-untyped-call]
+    return heard.why or "no answer"
+
+
+class _Heard(logging.Handler):
+    """What the exporter says in its log, and nowhere else: why it could not send."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.why = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keeps the first reason; the next ones are that it gave up."""
+        given = record.args if isinstance(record.args, tuple) else ()
+        errors = [_cause(each) for each in given if isinstance(each, Exception)]
+        self.why = self.why or (errors[0] if errors else record.getMessage())
+
+
+def _cause(error: Exception) -> str:
+    """What lies under an error of a connection; the error itself names the address, which may hold a token."""
+    under = getattr(error.args[0], "reason", None) if error.args else None
+    if under is not None:
+        return str(under).rpartition(": ")[2]
+    return str(error) if type(error) is OSError else type(error).__name__
 
 
 def current_ids() -> dict[str, str]:

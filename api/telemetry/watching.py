@@ -22,7 +22,7 @@ class Watching:
 
     def __init__(self, settings: TelemetrySettings) -> None:
         """Raises `UnusableInput` where the environment describes an exporter that cannot be made."""
-        self.traces = _traces() if settings.traces else None
+        self.traces = new_traces() if settings.traces else None
         self._ends: tuple[Callable[[], None], ...] = (watch_plans(plan_answered), watch_stages(self._stage))
 
     def _stage(self, name: str) -> AbstractContextManager[object]:
@@ -50,7 +50,8 @@ def _traced(name: str, traces: "Traces") -> Iterator[None]:
         yield
 
 
-def _traces() -> "Traces":
+def new_traces() -> "Traces":
+    """Raises `UnusableInput` where the environment describes an exporter that cannot be made."""
     from api.telemetry.traces import Traces
 
     try:

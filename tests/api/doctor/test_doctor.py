@@ -16,14 +16,15 @@ import pytest
 from api.doctor import machine
 from api.doctor.variables import known
 from catalog.store import Store
+from tests.api.identity.issuer_for_tests import issuing
 from tests.clouds.aws import ADVISOR_PATH, AwsCloud
 from tests.clouds.aws_catalogue import aws_catalogue, smaller
 from tests.clouds.azure import SUBSCRIPTION, azure_cloud
 from tests.clouds.gcp import GcpServer, gcp_catalogue
-from tests.clouds.server import CloudServer
+from tests.clouds.server import CloudServer, Reply, answering
 
 SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
-FOREIGN = ("GPUPLAN_", "AWS_", "AZURE_", "GOOGLE_", "CLOUDSDK_", "OTEL_")
+FOREIGN = ("GPUPLAN_", "AWS_", "AZURE_", "GOOGLE_", "CLOUDSDK_", "OTEL_", "PROMETHEUS_", "HTTPS_PROXY", "https_proxy")
 
 Doctor = Callable[..., tuple[int, dict[str, dict[str, Any]], str]]
 
@@ -99,6 +100,12 @@ def test_examining_makes_and_writes_nothing(doctor: Doctor, tmp_path: Path) -> N
         ({"GPUPLAN_SLACK_SIGNING_SECRET": "hunter2"}, "slack", "GPUPLAN_SLACK_"),
         ({"GPUPLAN_MOST_SECONDS_PER_PLAN": "nan"}, "limits", "GPUPLAN_MOST_SECONDS_PER_PLAN"),
         ({"GPUPLAN_REFRESH_CRON": "61 * * * *"}, "schedule", "GPUPLAN_REFRESH_CRON"),
+        ({"GPUPLAN_GCP_API_KEY_FILE": "/nowhere/key"}, "environment", "cannot read"),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://u:hunter2@host:99999"}, "telemetry", "is no web address"),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://h", "OTEL_BSP_MAX_QUEUE_SIZE": "-1"}, "telemetry", "positive"),
+        ({"PROMETHEUS_MULTIPROC_DIR": "/nowhere"}, "telemetry", "PROMETHEUS_MULTIPROC_DIR"),
+        ({"HTTPS_PROXY": "nonsense://u:hunter2@host"}, "network", "HTTPS_PROXY"),
+        ({"GOOGLE_APPLICATION_CREDENTIALS": "/nowhere"}, "credentials of gcp", "GOOGLE_APPLICATION_CREDENTIALS"),
     ],
 )
 def test_what_is_wrong_is_named_without_its_secrets(
@@ -223,3 +230,58 @@ def test_variables_that_channels_name_are_read(doctor: Doctor, tmp_path: Path) -
     settings.write_text("channels: [{name: team, kind: slack, url_from: GPUPLAN_TEAM_WEBHOOK}]")
     variables = {"GPUPLAN_SETTINGS": str(settings), "GPUPLAN_TEAM_WEBHOOK": "https://hooks.slack.com/services/x"}
     assert doctor(**variables)[1]["variables"]["status"] == "ok"
+
+
+def test_a_yaml_library_that_is_slow_is_told(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert doctor()[1]["yaml"]["status"] == "ok"
+    monkeypatch.setattr("yaml.__with_libyaml__", False)
+    code, found, _ = doctor()
+    assert (code, found["yaml"]["status"]) == (0, "warning")
+    assert "PyYAML" in found["yaml"]["advice"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"), [(None, ""), (answering(401, b"hunter2"), "code: 401"), (answering(404, b""), "code: 404")]
+)
+def test_a_collector_is_asked_whether_it_takes_traces(
+    doctor: Doctor, change: Callable[[Reply], Reply] | None, said: str
+) -> None:
+    collector = CloudServer(lambda _: Reply(content_type="application/x-protobuf"))
+    if change is not None:
+        collector.break_with(change)
+    with collector.running():
+        code, found, text = doctor(OTEL_EXPORTER_OTLP_ENDPOINT=f"{collector.url}/hunter2")
+    assert (code, found["traces"]["status"]) == (0, "ok" if change is None else "warning")
+    assert said in found["traces"]["found"]
+    assert collector.requests[0].path == "/hunter2/v1/traces"
+    assert "hunter2" not in text
+
+
+def test_a_collector_that_is_away_is_told_by_what_the_system_says(doctor: Doctor) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        port = gone.getsockname()[1]
+    code, found, text = doctor(OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{port}/hunter2")
+    assert (code, found["traces"]["status"]) == (0, "warning")
+    assert "Connection refused" in found["traces"]["found"]
+    assert "hunter2" not in text
+
+
+def test_a_proxy_that_nobody_would_believe_is_told(doctor: Doctor) -> None:
+    assert "proxy before the service" not in doctor(FORWARDED_ALLOW_IPS="10.0.0.0/8, ::1")[1]
+    found = doctor(FORWARDED_ALLOW_IPS="10.0.0.1/8,::1")[1]["proxy before the service"]
+    assert (found["status"], "10.0.0.1/8 is no" in found["found"]) == ("warning", True)
+
+
+def test_an_issuer_is_asked_for_its_keys(doctor: Doctor, clouds: tuple[CloudServer, dict[str, str]]) -> None:
+    with issuing() as issuer:
+        there = {"GPUPLAN_OIDC_ISSUER": issuer.url, "GPUPLAN_OIDC_AUDIENCE": "gpuplan"}
+        assert doctor("--online", **clouds[1] | there)[1]["issuer"]["status"] == "ok"
+    code, found, _ = doctor("--online", **clouds[1] | there)
+    assert (code, found["issuer"]["status"]) == (3, "broken")
+
+
+def test_an_address_of_aws_that_is_none_is_a_finding(
+    doctor: Doctor, clouds: tuple[CloudServer, dict[str, str]]
+) -> None:
+    found = doctor("--online", **clouds[1] | {"AWS_ENDPOINT_URL_EC2": "nonsense"})[1]
+    assert "Invalid endpoint" in found["account at aws"]["found"]
