@@ -3,7 +3,7 @@
 import csv
 import hashlib
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from fastapi import Request
@@ -15,6 +15,8 @@ from catalog.saved import as_json
 
 JSON = "application/json"
 CSV = "text/csv"
+#: In `If-None-Match`: whatever there is.
+ANY = "*"
 
 
 def to_json(answer: object) -> bytes:
@@ -46,11 +48,31 @@ def caching_headers(etag: str) -> dict[str, str]:
 
 def not_modified(request: Request, etag: str) -> Response | None:
     """The 304 answer if the client already holds this one (RFC 9110, If-None-Match: weak comparison)."""
-    held = request.headers.getlist("if-none-match")
-    tags = {tag.strip().removeprefix("W/") for line in held for tag in line.split(",")}
-    if etag in tags or "*" in tags:
+    if not _tags(request).isdisjoint({etag, ANY}):
         return Response(status_code=304, headers=caching_headers(etag))
     return None
+
+
+def holds_any(request: Request) -> bool:
+    """Whether the client says that it holds whatever there is, which tells nothing of whether there is something."""
+    return ANY in _tags(request)
+
+
+def kept_or(request: Request, etag: str, make: Callable[[], Response]) -> Response:
+    """304 where the client holds the answer of this ETag, else the answer. Raises what `make` raises.
+
+    An answer of which the client only says `*` is made all the same: whether there is one is not known before.
+    """
+    held = not_modified(request, etag)
+    if held is not None and not holds_any(request):
+        return held
+    made = make()
+    return held or made
+
+
+def _tags(request: Request) -> set[str]:
+    lines = request.headers.getlist("if-none-match")
+    return {tag.strip().removeprefix("W/") for line in lines for tag in line.split(",")}
 
 
 def json_or_csv(request: Request) -> str:
@@ -60,6 +82,16 @@ def json_or_csv(request: Request) -> str:
     if _quality(best, wishes) <= 0:
         raise Refused(406, f"only {JSON} and {CSV} can be given here", headers={"Vary": "Accept"})
     return best
+
+
+def takes_gzip(request: Request) -> bool:
+    """Whether the client says that it reads gzip (RFC 9110, section 12.5.3); who says nothing gets what all can read."""
+    given = ",".join(request.headers.getlist("accept-encoding"))
+    if not given.strip(" ,"):
+        return False
+    wishes = _accepted(given)
+    # `x-gzip` is the same by an older name (section 8.4.1.3).
+    return next((wishes[each] for each in ("gzip", "x-gzip", "*") if each in wishes), 0.0) > 0
 
 
 def to_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
@@ -72,7 +104,7 @@ def to_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
 
 
 def _accepted(header: str) -> dict[str, float]:
-    """Media ranges of an Accept header with their quality; a quality that is no number counts as 1.
+    """Media ranges, or codings, of an Accept header with their quality; one that is no number counts as 1.
 
     Whoever names none takes any.
     """

@@ -11,7 +11,7 @@ from api.catalogue import CSV_COLUMNS, OfferFilter
 from api.http.caching import CSV, JSON, etag_of, json_or_csv, json_with_etag, to_csv
 from api.http.describe import document_responses
 from api.http.kept_pages import KeptPages, Page
-from api.http.paging import next_cursor, next_link, read_cursor
+from api.http.paging import Cursor, next_cursor, next_link, read_cursor, told_at_cursor
 from api.http.plans import OurGpuplan, to_json
 from api.version import gpuplan_version
 from catalog.errors import UnusableInput
@@ -20,6 +20,8 @@ router = APIRouter()
 
 #: Pages of every service in this process: an ETag names its snapshot, machines and release.
 _PAGES = KeptPages()
+#: What cursors of this listing say that they are of.
+_OFFERS = "offers"
 
 
 class OfferQuery(BaseModel):
@@ -55,30 +57,32 @@ def offers(request: Request, query: Annotated[OfferQuery, Query()], gpuplan: Our
     """JSON, or CSV with fixed columns when asked for by `Accept`; pages of one listing share one snapshot."""
     media_type = json_or_csv(request)
     wanted = query.wanted()
-    snapshot, start = _place(query, wanted)
+    place = _place(query, wanted)
     # The page is made of the snapshot that its ETag names, also where another becomes the current one meanwhile.
-    snapshot = gpuplan.columns(snapshot).snapshot_id
+    with told_at_cursor(place):
+        snapshot = gpuplan.columns(place.snapshot_id if place else query.snapshot).snapshot_id
+    start = place.index if place else 0
     version = gpuplan.catalogue_version(snapshot)
     etag = etag_of("offers", version, query.model_dump_json(), media_type)
 
     def page() -> Page:
         found = gpuplan.offers(wanted, snapshot=snapshot, start=start, limit=query.limit)
-        cursor = next_cursor(found.snapshot_id, wanted.given(), found.next_index)
+        cursor = next_cursor(found.snapshot_id, _OFFERS, wanted.given(), found.next_index)
         body = to_csv(CSV_COLUMNS, found.rows) if media_type == CSV else _json(found, cursor)
         return Page(body=body, media_type=media_type, headers=next_link(request, query, cursor))
 
     return _PAGES.answer(request, etag, page)
 
 
-def _place(query: OfferQuery, wanted: OfferFilter) -> tuple[str | None, int]:
-    """The snapshot and the first index of the page; a cursor pins both."""
+def _place(query: OfferQuery, wanted: OfferFilter) -> Cursor | None:
+    """What the cursor says, if there is one: it pins the snapshot and the first index of the page."""
     if query.cursor is None:
-        return query.snapshot, 0
-    cursor = read_cursor(query.cursor, wanted.given())
+        return None
+    cursor = read_cursor(query.cursor, _OFFERS, wanted.given())
     if query.snapshot not in {None, cursor.snapshot_id}:
         message = "is not the snapshot of the cursor; leave it as it was on the page before"
         raise UnusableInput.at("snapshot", message=message)
-    return cursor.snapshot_id, cursor.index
+    return cursor
 
 
 def _json(page: OfferPage, cursor: str | None) -> bytes:

@@ -41,20 +41,17 @@ def ref(name: str) -> Schema:
 
 
 def document_responses(schema: str, *problems: int, csv: bool = False) -> dict[int | str, dict[str, Any]]:
-    """The responses of an operation: 200 with this schema, and a problem for each status.
-
-    Always among these are 422, for parameters that are not accepted, and 500.
-    """
+    """The responses of an operation: 200 with this schema, and `problem_responses`."""
     content: dict[str, Any] = {"application/json": {"schema": ref(schema)}}
     if csv:
         content["text/csv"] = {"schema": {"type": "string"}}
-    found: dict[int | str, dict[str, Any]] = {200: {"description": "The answer", "content": content}}
-    for status in (*problems, 422, 500):
-        found[status] = {
-            "description": HTTPStatus(status).phrase,
-            "content": {"application/problem+json": {"schema": ref("Problem")}},
-        }
-    return found
+    return {200: {"description": "The answer", "content": content}} | problem_responses(*problems)
+
+
+def problem_responses(*problems: int) -> dict[int | str, dict[str, Any]]:
+    """A problem for each status; always among these are 422, for parameters that are not accepted, and 500."""
+    content = {"application/problem+json": {"schema": ref("Problem")}}
+    return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in (*problems, 422, 500)}
 
 
 def body_of(schema: Schema, **examples: Schema) -> Schema:

@@ -7,7 +7,7 @@ from fastapi.responses import PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from api.http.access import whoever_asks
-from api.http.describe import document_responses
+from api.http.describe import document_responses, problem_responses
 from api.http.plans import to_json
 from api.http.problems import PROBLEM_JSON, RETRY_AFTER_SECONDS
 from api.identity.who import Identity
@@ -77,7 +77,7 @@ def readyz(
     summary="Figures for Prometheus",
     operation_id="metrics",
     response_class=PlainTextResponse,
-    responses={200: {"description": "In Prometheus' text format"}},
+    responses=problem_responses() | {200: {"description": "In Prometheus' text format"}},
 )
 def metrics(figures: Annotated[StoreFigures, Depends(the_figures)]) -> Response:
     """Requests, plans and their proofs as counted since the start, and what the store holds as of a few seconds ago."""

@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from fastapi import Request
 from fastapi.responses import Response
 
-from api.http.caching import caching_headers, not_modified
-from api.web.assets import takes_gzip
+from api.http.caching import caching_headers, holds_any, not_modified, takes_gzip
 
 #: All kept pages together; a page of 1,000 offers has 0.4 MB.
 MOST_BYTES = 16 * 1024 * 1024
@@ -55,7 +54,7 @@ class KeptPages:
         if held is not None:
             held.headers.update(_VARY)
         # `*` is held by whoever never asked before too: whether there is such a page is not known yet.
-        if held is not None and request.headers["if-none-match"].strip() != "*":
+        if held is not None and not holds_any(request):
             return held
         page = self._pages.get(etag)
         if page is None:

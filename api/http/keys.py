@@ -22,7 +22,7 @@ _KEY_OPERATION: Schema = {
 _MADE = document_responses("NewKey", 400, 413, 415, 503)
 _MADE[201] = _MADE.pop(200) | {"description": "The key, shown this once"}
 #: Cursors name a snapshot; the audit log has none, and pages of it go backwards from a number.
-_NO_SNAPSHOT = "audit"
+_NO_SNAPSHOT = _AUDIT = "audit"
 
 
 @router.post(
@@ -91,9 +91,9 @@ class AuditQuery(BaseModel):
 def audit(request: Request, query: Annotated[AuditQuery, Query()], gpuplan: OurGpuplan) -> Response:
     """Plans, refreshes, keys, watches and runs, and logins that were refused; the newest first."""
     filters = {"since": query.since or "", "who": query.who or ""}
-    before = read_cursor(query.cursor, filters).index if query.cursor is not None else None
+    before = read_cursor(query.cursor, _AUDIT, filters).index if query.cursor is not None else None
     page = gpuplan.audit(since=read_since(query.since), who=query.who, before=before, limit=query.limit)
-    following = next_cursor(_NO_SNAPSHOT, filters, page.before)
+    following = next_cursor(_NO_SNAPSHOT, _AUDIT, filters, page.before)
     answer = {"entries": list(page.records), "next_cursor": following}
     headers = NO_STORE | next_link(request, query, following)
     return Response(to_json(answer), media_type="application/json", headers=headers)

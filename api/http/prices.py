@@ -7,13 +7,14 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from api.history import DIFF_COLUMNS, HISTORY_COLUMNS, HistoryFilter, csv_rows, diff_document, read_since
-from api.http.caching import CSV, caching_headers, etag_of, json_or_csv, not_modified, to_csv
+from api.http.caching import CSV, JSON, caching_headers, etag_of, json_or_csv, kept_or, to_csv
 from api.http.describe import document_responses
-from api.http.paging import next_cursor, next_link, read_cursor
+from api.http.paging import next_cursor, next_link, read_cursor, told_at_cursor
 from api.http.plans import OurGpuplan, to_json
 from api.version import gpuplan_version
 
 router = APIRouter()
+_PRICES, _DIFF = "prices", "diff"
 
 
 class _Paged(BaseModel):
@@ -64,19 +65,23 @@ def prices(request: Request, query: Annotated[PriceQuery, Query()], gpuplan: Our
     """A row per price and offer, from when to when; pages of one listing share one snapshot as their end."""
     media_type = json_or_csv(request)
     wanted = query.wanted()
-    cursor = read_cursor(query.cursor, wanted.given()) if query.cursor is not None else None
-    snapshot = cursor.snapshot_id if cursor else None
+    cursor = read_cursor(query.cursor, _PRICES, wanted.given()) if query.cursor is not None else None
+    # The page ends with the snapshot that its ETag names, also where another becomes the current one meanwhile.
+    with told_at_cursor(cursor):
+        snapshot = gpuplan.end_of_history(cursor.snapshot_id if cursor else None)
     etag = etag_of(gpuplan.history_version(snapshot), query.model_dump_json(), media_type)
-    if (kept := not_modified(request, etag)) is not None:
-        return kept
-    page = gpuplan.prices(wanted, snapshot=snapshot, start=cursor.index if cursor else 0, limit=query.limit)
-    following = next_cursor(page.snapshot_id, wanted.given(), page.next_index)
-    headers = caching_headers(etag) | next_link(request, query, following)
-    if media_type == CSV:
-        return Response(to_csv(HISTORY_COLUMNS, page.rows), media_type=CSV, headers=headers)
-    answer = {"snapshot_id": page.snapshot_id, "instance_type": page.instance_type, "total": page.total}
-    answer |= {"prices": list(page.rows), "next_cursor": following}
-    return Response(to_json(answer), media_type=media_type, headers=headers)
+
+    def make() -> Response:
+        page = gpuplan.prices(wanted, snapshot=snapshot, start=cursor.index if cursor else 0, limit=query.limit)
+        following = next_cursor(page.snapshot_id, _PRICES, wanted.given(), page.next_index)
+        headers = caching_headers(etag) | next_link(request, query, following)
+        if media_type == CSV:
+            return Response(to_csv(HISTORY_COLUMNS, page.rows), media_type=CSV, headers=headers)
+        answer = {"snapshot_id": page.snapshot_id, "instance_type": page.instance_type, "total": page.total}
+        answer |= {"prices": list(page.rows), "next_cursor": following}
+        return Response(to_json(answer), media_type=media_type, headers=headers)
+
+    return kept_or(request, etag, make)
 
 
 @router.get(
@@ -90,15 +95,17 @@ def diff(request: Request, snapshot_id: str, query: Annotated[DiffQuery, Query()
     media_type = json_or_csv(request)
     before, after = gpuplan.compared(query.against, snapshot_id)
     filters = {"before": before.id, "after": after.id, "provider": query.provider or ""}
-    cursor = read_cursor(query.cursor, filters) if query.cursor is not None else None
+    cursor = read_cursor(query.cursor, _DIFF, filters) if query.cursor is not None else None
     # What two snapshots say never changes, so neither does this answer under one release.
     etag = etag_of(before.id, after.id, query.model_dump_json(), gpuplan_version(), media_type)
-    if (kept := not_modified(request, etag)) is not None:
-        return kept
     start = cursor.index if cursor else 0
-    page = gpuplan.diff(before, after, provider=query.provider, start=start, limit=query.limit)
-    following = next_cursor(after.id, filters, page.next_index)
-    headers = caching_headers(etag) | next_link(request, query, following)
-    if media_type == CSV:
-        return Response(to_csv(DIFF_COLUMNS, csv_rows(page.rows)), media_type=CSV, headers=headers)
-    return Response(to_json(diff_document(page) | {"next_cursor": following}), media_type=media_type, headers=headers)
+
+    def make() -> Response:
+        page = gpuplan.diff(before, after, provider=query.provider, start=start, limit=query.limit)
+        following = next_cursor(after.id, _DIFF, filters, page.next_index)
+        headers = caching_headers(etag) | next_link(request, query, following)
+        if media_type == CSV:
+            return Response(to_csv(DIFF_COLUMNS, csv_rows(page.rows)), media_type=CSV, headers=headers)
+        return Response(to_json(diff_document(page) | {"next_cursor": following}), media_type=JSON, headers=headers)
+
+    return kept_or(request, etag, make)

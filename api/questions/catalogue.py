@@ -76,12 +76,15 @@ class Catalogue(Opened):
         """Prices of one instance type over time, up to a snapshot (the current one by default)."""
         from api.history import price_page
 
-        end = self.store.find_snapshot(self.store.current_snapshot_id() if snapshot is None else snapshot).id
+        end = self.end_of_history(snapshot)
         return price_page(self.store, wanted, snapshot_id=end, start=start, limit=limit)
 
-    def history_version(self, snapshot: str | None) -> str:
-        """What a history up to a snapshot rests on: that and all others there are, and this release."""
-        end = self.store.current_snapshot_id() if snapshot is None else snapshot
+    def end_of_history(self, snapshot: str | None) -> str:
+        """The id of the snapshot up to which prices are told: the current one by default."""
+        return self.store.find_snapshot(self.store.current_snapshot_id() if snapshot is None else snapshot).id
+
+    def history_version(self, end: str) -> str:
+        """What a history up to the snapshot `end` rests on: that and all others there are, and this release."""
         return f"{end} {' '.join(each.id for each in self.store.snapshots())} {gpuplan_version()}"
 
     def compared(

@@ -12,6 +12,8 @@ from pathlib import Path
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from api.http.caching import takes_gzip
+
 STATIC = Path(__file__).parent / "static"
 #: A year, the most that HTTP caches are asked to keep anything (RFC 9111 leaves more to custom).
 KEPT_FOR_GOOD = "public, max-age=31536000, immutable"
@@ -68,12 +70,3 @@ async def static(request: Request, digest: str, name: str) -> Response:
     if takes_gzip(request):
         return Response(found.compressed, media_type=found.media_type, headers=headers | {"Content-Encoding": "gzip"})
     return Response(found.body, media_type=found.media_type, headers=headers)
-
-
-def takes_gzip(request: Request) -> bool:
-    """Whether the client reads gzip; `gzip;q=0` says that it does not."""
-    for part in request.headers.get("accept-encoding", "").lower().split(","):
-        coding, _, quality = part.partition(";")
-        if coding.strip() == "gzip":
-            return quality.strip().replace(" ", "") not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}
-    return False

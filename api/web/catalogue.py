@@ -10,7 +10,7 @@ from fastapi.responses import Response
 
 from api.catalogue import CSV_COLUMNS, offer_rows
 from api.cheapest import priced_accelerators
-from api.http.paging import next_cursor, read_cursor
+from api.http.paging import next_cursor, read_cursor, told_at_cursor
 from api.http.plans import OurGpuplan
 from api.selection import FILTERS, Selection, memory_gb, read_selection, selected
 from api.web.csv_file import csv_file
@@ -23,6 +23,8 @@ from catalog.regions import GEOGRAPHIES
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 ROWS_PER_PAGE = 50
+#: Not that of `/v1/offers`, whose order is another.
+_LISTING = "catalogue"
 #: The columns that can be sorted: order, words, whether the figures align right.
 COLUMNS = (
     ("instance_type", "Instance type", False),
@@ -65,8 +67,9 @@ def catalogue(request: Request, gpuplan: OurGpuplan) -> Response:
     columns = gpuplan.columns_with_owned(None)
     try:
         wanted = read_selection(asked)
-        place = None if not cursor else read_cursor(cursor, wanted.given())
-        columns = columns if place is None else gpuplan.columns_with_owned(place.snapshot_id)
+        place = None if not cursor else read_cursor(cursor, _LISTING, wanted.given())
+        with told_at_cursor(place):
+            columns = columns if place is None else gpuplan.columns_with_owned(place.snapshot_id)
         listing = _listing(columns, wanted, 0 if place is None else place.index)
     except UnusableInput as error:
         faults = error.faults
@@ -136,7 +139,7 @@ def _listing(columns: Columns, wanted: Selection, start: int) -> Listing:
     given = wanted.given()
 
     def page(index: int | None) -> str | None:
-        cursor = next_cursor(columns.snapshot_id, given, index)
+        cursor = next_cursor(columns.snapshot_id, _LISTING, given, index)
         return None if cursor is None else _url("/catalogue", given | {"cursor": cursor})
 
     return Listing(

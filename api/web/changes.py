@@ -22,6 +22,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False, dependencies=
 
 FIELDS = ("before", "after", "provider", "what", "instance_type")
 ROWS_PER_PAGE = 50
+_LISTING = "changes"
 #: Snapshots to choose from, and refreshes that are listed: two months of nights, and two weeks.
 MOST_SNAPSHOTS = 60
 MOST_REFRESHES = 14
@@ -86,11 +87,11 @@ def _diff(gpuplan: Gpuplan, asked: dict[str, str]) -> dict[str, Any]:
     page = gpuplan.diff(before, after, provider=given.get("provider"))
     found = changed(page.rows, what=what, instance_type=given.get("instance_type"))
     pinned = given | {"before": before.id, "after": after.id}
-    start = 0 if text is None else read_cursor(text, pinned).index
+    start = 0 if text is None else read_cursor(text, _LISTING, pinned).index
     end = min(len(found.rows), start + ROWS_PER_PAGE)
 
     def at(index: int | None) -> str | None:
-        cursor = next_cursor(after.id, pinned, index)
+        cursor = next_cursor(after.id, _LISTING, pinned, index)
         return None if cursor is None else f"/changes?{urlencode(pinned | {'cursor': cursor})}"
 
     shown = [{**row, "history_url": history_url(row)} for row in found.rows[start:end]]

@@ -17,11 +17,12 @@ from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 
+from api.http.caching import takes_gzip
 from api.http.problems import RETRY_AFTER_SECONDS, Refused
 from api.http.rates import quota_refused
 from api.identity.who import Identity
 from api.version import gpuplan_version
-from api.web.assets import asset_url, takes_gzip
+from api.web.assets import asset_url
 from api.web.words import FILTERS
 from catalog.errors import Fault, StoreFailure, UnusableInput
 from catalog.quota_use import QuotaExceeded

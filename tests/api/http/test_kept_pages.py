@@ -2,6 +2,7 @@
 
 import gzip
 
+import pytest
 from fastapi.responses import Response
 from starlette.requests import Request
 
@@ -78,3 +79,26 @@ def test_a_short_page_is_never_compressed() -> None:
     answer = KeptPages().answer(asked(accept_encoding="gzip"), '"a"', Making(1_000))
     assert "content-encoding" not in answer.headers
     assert len(answer.body) == 1_000
+
+
+@pytest.mark.parametrize(
+    ("lines", "read"),
+    [
+        ([], False),
+        ([""], False),
+        (["gzip"], True),
+        (["br, GZIP ; q=0.5"], True),
+        (["deflate", "gzip"], True),
+        (["x-gzip"], True),
+        (["*"], True),
+        (["*;q=0"], False),
+        (["*;q=0, gzip"], True),
+        (["gzip;q=0, *"], False),
+        (["gzip;q=0.000"], False),
+        (["identity"], False),
+    ],
+)
+def test_gzip_is_given_to_who_reads_it(lines: list[str], read: bool) -> None:
+    headers = [(b"accept-encoding", line.encode()) for line in lines]
+    answer = KeptPages().answer(Request({"type": "http", "headers": headers}), '"a"', Making(9_000))
+    assert (answer.headers.get("content-encoding") == "gzip") is read
