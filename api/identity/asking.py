@@ -127,4 +127,6 @@ def _this_user() -> Asking:
 
 def _clean(text: str) -> str:
     """Text that a database takes and a terminal shows as it is: no control characters, no half characters, not endless."""
-    return "".join(each if each.isprintable() else "?" for each in text[:_LONGEST])
+    kept = text[:_LONGEST]
+    # Nearly always, and told in one step; what is not is rare enough to be looked at letter by letter.
+    return kept if kept.isprintable() else "".join(each if each.isprintable() else "?" for each in kept)

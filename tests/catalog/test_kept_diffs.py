@@ -1,12 +1,14 @@
 """What two snapshots changed is worked out once, kept within bounds, and let go with them."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
 from catalog.diff import SnapshotDiff, snapshot_diff
+from catalog.errors import StoreFailure
 from catalog.kept_diffs import KeptDiffs
 from catalog.snapshot import Snapshot
 from catalog.snapshot_list import NotStored
@@ -85,3 +87,50 @@ def test_several_that_ask_at_once_have_it_worked_out_once() -> None:
     for each in threads:
         each.join()
     assert asked == [1]
+
+
+def test_a_pair_that_takes_long_holds_up_no_other_and_none_that_is_kept() -> None:
+    kept, begun, go_on = KeptDiffs(), threading.Event(), threading.Event()
+    kept.of((FIRST.id, SECOND.id), lambda: snapshot_diff(FIRST, SECOND))
+
+    def slow() -> SnapshotDiff:
+        begun.set()
+        assert go_on.wait(30)
+        return snapshot_diff(FIRST, THIRD)
+
+    with ThreadPoolExecutor(4) as threads:
+        first = threads.submit(kept.of, (FIRST.id, THIRD.id), slow)
+        assert begun.wait(30)
+        waiting = threads.submit(kept.of, (FIRST.id, THIRD.id), slow)
+        other = threads.submit(kept.of, (SECOND.id, THIRD.id), lambda: snapshot_diff(SECOND, THIRD))
+        again = threads.submit(kept.of, (FIRST.id, SECOND.id), slow)
+        kept.keep_only({FIRST.id, SECOND.id, THIRD.id})
+        assert [len(each.result(30).offers) for each in (other, again)] == [2, 1]
+        assert not first.done()
+        go_on.set()
+        assert first.result(30) is waiting.result(30)
+
+
+def test_so_many_are_worked_out_at_once_and_no_more() -> None:
+    kept, at_once, most = KeptDiffs(most_at_once=2), threading.BoundedSemaphore(2), threading.Barrier(2)
+
+    def work_out() -> SnapshotDiff:
+        assert at_once.acquire(blocking=False), "a third"
+        most.wait(30)
+        at_once.release()
+        return snapshot_diff(FIRST, SECOND)
+
+    with ThreadPoolExecutor(6) as threads:
+        pairs = [(FIRST.id, f"{number}") for number in range(6)]
+        assert len(list(threads.map(lambda pair: kept.of(pair, work_out), pairs))) == 6
+
+
+def test_what_fails_is_told_and_tried_again_by_the_next() -> None:
+    kept = KeptDiffs()
+
+    def fails() -> SnapshotDiff:
+        raise StoreFailure("the database is away")
+
+    with pytest.raises(StoreFailure, match="away"):
+        kept.of((FIRST.id, SECOND.id), fails)
+    assert len(kept.of((FIRST.id, SECOND.id), lambda: snapshot_diff(FIRST, SECOND)).offers) == 1
