@@ -66,10 +66,14 @@ class Terms:
         )
 
 
+#: Kinds of job of which a market keeps what they buy: models x places x sizes of cluster, about 100 KiB of each.
+_MOST_KINDS = 128
+
+
 @lru_cache(maxsize=8)
 def kept_of(market: Market) -> Callable[..., tuple[Pairs, Run]]:
     """What is kept of one market goes with it."""
-    return lru_cache(maxsize=32)(partial(_offered, market))
+    return lru_cache(maxsize=_MOST_KINDS)(partial(_offered, market))
 
 
 def _offered(

@@ -1,5 +1,6 @@
 """Time and memory of a market's machines at every node count that a job may run on."""
 
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -11,6 +12,7 @@ from planner.estimate.corrected import PerStep, estimate_learned
 from planner.estimate.learned import Learned
 from planner.estimate.machines import Estimates
 from planner.job import Training
+from planner.kept import kept_per_snapshot
 from planner.own_steps import as_timed
 from planner.question import Question
 from planner.workload.work import Work
@@ -25,19 +27,26 @@ class Estimated:
     step: PerStep | None = None
 
 
-def shapes_left(market: Market, screened: Screened) -> set[int]:
+def shapes_left(market: Market, screened: Screened) -> frozenset[int]:
     """The shapes that some kept offer has."""
-    return set(market.snapshot.shapes.of_type[market.snapshot.type_index[screened.places]].tolist())
+    return _left(market, screened)[0]
+
+
+@kept_per_snapshot(128)
+def _left(market: Market, screened: Screened) -> tuple[frozenset[int], float]:
+    """The shapes that some kept offer has, and the most nodes of which some offer lets one job have; 1 without any offer."""
+    types = market.snapshot.type_index[screened.places]
+    shapes = frozenset(market.snapshot.shapes.of_type[types].tolist())
+    return shapes, float(market.node_limit[types].max(initial=1.0))
 
 
 def estimated(
-    question: Question, market: Market, screened: Screened, max_nodes: int, shapes_wanted: set[int]
+    question: Question, market: Market, screened: Screened, max_nodes: int, shapes_wanted: Set[int]
 ) -> Estimated:
     """Time and memory of at least the shapes that some kept offer has, on up to `max_nodes` nodes."""
     shapes = market.snapshot.shapes
     wanted = tuple(sorted(shapes_wanted))
-    limits = market.node_limit[market.snapshot.type_index[screened.places]]
-    most = market.up.nodes if market.up else int(min(max_nodes, limits.max(initial=1.0)))
+    most = market.up.nodes if market.up else int(min(max_nodes, _left(market, screened)[1]))
     work, training, goodput = question.work, question.job.training, question.settings.goodput
     if not market.owned and market.up is None:
         rows, estimates, step = kept_estimates(

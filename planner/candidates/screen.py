@@ -8,8 +8,9 @@ alone, whatever the job: only the cheapest of such a group is looked at.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,10 +75,22 @@ def screen(
     that are `paid` for need no naming among price kinds.
     """
     allowed_, screened_ = _kept_of(snapshot)
-    # Requirements of the size of a cluster or of a plan bind no offer by itself.
-    binding = replace(job.constraints, max_nodes=1, max_accelerators=None, max_phases=1, carbon_budget_kg=None)
-    allowed = allowed_(binding, own=own, paid=paid, keep_breakers=keep_breakers)
+    allowed = allowed_(_binding(job.constraints), own=own, paid=paid, keep_breakers=keep_breakers)
     return screened_(allowed, costs, default_rate, own=own, carbon=weighs_carbon(job))
+
+
+@lru_cache(maxsize=512)
+def _binding(constraints: Constraints) -> Constraints:
+    """What of the constraints binds an offer by itself, names in one order: jobs alike in that are screened once.
+
+    Names of one kind are a set, of which an offer has to be in; the size of a cluster or of a plan binds no offer.
+    """
+    names: dict[str, Any] = {each.name: tuple(sorted(set(getattr(constraints, each.name)))) for each in _SETS}
+    return replace(constraints, **names, max_nodes=1, max_accelerators=None, max_phases=1, carbon_budget_kg=None)
+
+
+#: The constraints that are sets of names.
+_SETS = tuple(each for each in fields(Constraints) if isinstance(each.default, tuple))
 
 
 @lru_cache(maxsize=8)
