@@ -28,6 +28,8 @@ CONNECT_SECONDS = 5
 #: transactions on power failure, never consistency (sqlite.org/pragma.html#pragma_synchronous).
 _PRAGMAS = (f"busy_timeout={BUSY_MILLISECONDS}", "foreign_keys=ON", "synchronous=NORMAL")
 
+#: Of the whole server, of its ordinary users, or of one of them.
+_NO_MORE_CONNECTIONS = "all connections that it allows are taken; raise max_connections, or end those who hold them"
 #: What to do, by what the database says; the first that occurs in its message counts.
 _ADVICE = (
     ("file is not a database", "it is not a gpuplan database; move it away or point GPUPLAN_DATABASE_URL elsewhere"),
@@ -42,6 +44,13 @@ _ADVICE = (
     ("unable to open", "the file was removed or may not be opened; check it, or point GPUPLAN_DATABASE_URL elsewhere"),
     ("no such table", "it was emptied while in use, or belongs to another program; start again"),
     ("already exists", "it holds tables of another program; point GPUPLAN_DATABASE_URL elsewhere"),
+    ("too many clients", _NO_MORE_CONNECTIONS),
+    ("too many connections", _NO_MORE_CONNECTIONS),
+    ("connection slots", _NO_MORE_CONNECTIONS),
+    ("starting up", "it has just been started; try again in a moment"),
+    ("shutting down", "it is being stopped; try again once it is back"),
+    ("no pg_hba.conf entry", "let this address and user in by the server's pg_hba.conf"),
+    ("permission denied", "its user may not do that; give it the database (ALTER DATABASE ... OWNER TO ...)"),
     ("password authentication failed", "check user and password in GPUPLAN_DATABASE_URL"),
     ("does not exist", "create the database, or correct GPUPLAN_DATABASE_URL"),
     ("invalid connection option", "correct what follows the ? in GPUPLAN_DATABASE_URL"),

@@ -50,11 +50,15 @@ def _other_release(found: str, revision: str) -> Finding:
 
 
 def _try_to_write(engine: sa.Engine) -> None:
-    """A table made and rolled back: reading alone does not show a disk or a server that takes nothing."""
+    """A table made and rolled back: reading alone does not show a disk or a server that takes nothing.
+
+    With a row, which needs a page of its own: names of tables may find room on a full disk.
+    """
     with engine.connect().execution_options(writes=True) as connection:
         transaction = connection.begin()
         try:
             connection.exec_driver_sql("CREATE TABLE gpuplan_doctor_tries_to_write (tried INTEGER)")
+            connection.exec_driver_sql("INSERT INTO gpuplan_doctor_tries_to_write VALUES (1)")
         finally:
             transaction.rollback()
 

@@ -29,7 +29,7 @@ NOT_TRACED = "/healthz,/readyz,/metrics"
 #: What a service that stops grants its last spans.
 FLUSH_SECONDS = 3.0
 #: Long enough for a collector elsewhere, and short enough to wait for.
-_TRY_SECONDS = 5.0
+_TRY_SECONDS = 3.0
 
 
 class Traces:

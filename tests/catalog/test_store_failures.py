@@ -252,3 +252,30 @@ def test_a_server_that_goes_away_is_noticed_and_found_again(
         connection.exec_driver_sql(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
     administration.dispose()
     store.ping()
+
+
+def test_a_server_whose_connections_are_used_up_is_named(
+    postgresql_url: str, open_store: Callable[[str], Store]
+) -> None:
+    store = open_store(postgresql_url)
+    with store.engine.begin() as connection:
+        connection.exec_driver_sql("CREATE ROLE guest LOGIN CONNECTION LIMIT 0")
+        connection.exec_driver_sql("GRANT USAGE ON SCHEMA public TO guest")
+    try:
+        with refused("guest", "raise max_connections"):
+            Store.open(postgresql_url.replace("//postgres:", "//guest:"))
+    finally:
+        with store.engine.begin() as connection:
+            connection.exec_driver_sql("DROP OWNED BY guest; DROP ROLE guest")
+
+
+def test_a_user_who_may_not_make_tables_is_named(postgresql_url: str, open_store: Callable[[str], Store]) -> None:
+    store = open_store(postgresql_url)
+    with store.engine.begin() as connection:
+        connection.exec_driver_sql("CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA public TO reader")
+    try:
+        with refused("permission denied", "give it the database"):
+            Store.open(postgresql_url.replace("//postgres:", "//reader:"))
+    finally:
+        with store.engine.begin() as connection:
+            connection.exec_driver_sql("DROP OWNED BY reader; DROP ROLE reader")
