@@ -1,6 +1,7 @@
 """One store with the embedded prices for all tests of the doors, and ways to knock at both of them."""
 
 import json
+import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -53,8 +54,8 @@ def question(job: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return f"sqlite:///{tmp_path_factory.mktemp('store') / 'gpuplan.sqlite3'}"
+def database_url(embedded_store: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return f"sqlite:///{shutil.copy(embedded_store, tmp_path_factory.mktemp('store'))}"
 
 
 @pytest.fixture(scope="session")

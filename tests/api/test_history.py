@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -62,14 +63,21 @@ def three_nights() -> list[Snapshot]:
     ]
 
 
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    found = f"sqlite:///{tmp_path / 'history.sqlite3'}"
-    store = Store.open(found)
+@pytest.fixture(scope="module")
+def store_of_nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A closed store with three nights and the prices that come with gpuplan."""
+    path = tmp_path_factory.mktemp("nights") / "history.sqlite3"
+    store = Store.open(f"sqlite:///{path}")
     for each in three_nights():
         store.put_snapshot(each, source="refresh")
+    store.ensure_embedded()
     store.close()
-    return found
+    return path
+
+
+@pytest.fixture
+def url(store_of_nights: Path, tmp_path: Path) -> str:
+    return f"sqlite:///{shutil.copy(store_of_nights, tmp_path)}"
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import json
 import threading
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,8 +22,8 @@ from tests.providers.fake_clouds import FakeCloud, machine, price, rows
 
 
 @pytest.fixture
-def store_url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}"
+def store_url(own_store: str) -> str:
+    return own_store
 
 
 @pytest.fixture

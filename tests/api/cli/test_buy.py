@@ -19,8 +19,8 @@ jobs:
 
 
 @pytest.fixture
-def forecast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("GPUPLAN_DATABASE_URL", f"sqlite:///{tmp_path / 'store.db'}")
+def forecast(own_store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GPUPLAN_DATABASE_URL", own_store)
     path = tmp_path / "jobs.yaml"
     path.write_text(FORECAST, encoding="utf-8")
     return path

@@ -24,9 +24,9 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def command(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+def command(own_store: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     """The command line on a store of its own."""
-    monkeypatch.setenv("GPUPLAN_DATABASE_URL", f"sqlite:///{tmp_path / 'keys.sqlite3'}")
+    monkeypatch.setenv("GPUPLAN_DATABASE_URL", own_store)
     return run
 
 
@@ -82,8 +82,8 @@ def test_plans_of_the_command_line_say_which_user_planned(
 
 
 @pytest.fixture
-def gpuplan(tmp_path: Path) -> Gpuplan:
-    return Gpuplan(Environment(database_url=f"sqlite:///{tmp_path / 'serve.sqlite3'}"))
+def gpuplan(own_store: str) -> Gpuplan:
+    return Gpuplan(Environment(database_url=own_store))
 
 
 def test_a_service_on_loopback_is_open_and_elsewhere_needs_a_key(gpuplan: Gpuplan) -> None:

@@ -17,9 +17,9 @@ from tests.providers.fake_clouds import FakeCloud, machine, price
 
 
 @pytest.fixture
-def refresh(run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def refresh(run: Callable[..., Any], own_store: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Runs the command with these clouds in place of the real ones, on a store of its own."""
-    monkeypatch.setenv("GPUPLAN_DATABASE_URL", f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}")
+    monkeypatch.setenv("GPUPLAN_DATABASE_URL", own_store)
     for name, value in NOWHERE.items():
         monkeypatch.setenv(f"GPUPLAN_{name.upper()}", value)
 

@@ -24,8 +24,8 @@ def planned(folder: Path, job: dict[str, Any], capsys: pytest.CaptureFixture[str
 
 
 @pytest.fixture(autouse=True)
-def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GPUPLAN_DATABASE_URL", f"sqlite:///{tmp_path / 'store.sqlite'}")
+def nothing_stored(own_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUPLAN_DATABASE_URL", own_store)
 
 
 def test_a_plan_on_spot_gives_a_policy_and_its_own_finish(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

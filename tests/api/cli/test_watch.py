@@ -28,9 +28,9 @@ def receiver() -> Iterator[CloudServer]:
 
 
 @pytest.fixture
-def database_url(tmp_path: Path) -> str:
+def database_url(own_store: str) -> str:
     """A store of each test's own: watches change it."""
-    return f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}"
+    return own_store
 
 
 @pytest.fixture

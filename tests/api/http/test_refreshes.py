@@ -48,8 +48,8 @@ def gate() -> Iterator[Gate]:
 
 
 @pytest.fixture
-def client(gate: Gate, served: Served, tmp_path: Path) -> Iterator[httpx.Client]:
-    environment = Environment(database_url=f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}", **NOWHERE)  # type: ignore[arg-type]
+def client(gate: Gate, served: Served, own_store: str) -> Iterator[httpx.Client]:
+    environment = Environment(database_url=own_store, **NOWHERE)  # type: ignore[arg-type]
     gpuplan = Gpuplan(environment, clouds={"aws": making(gate.cloud)})
     with served(create_service(gpuplan)) as found:
         yield found
@@ -193,9 +193,9 @@ def test_a_refresh_that_was_slow_to_say_so_has_ended_as_its_report_says(
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_refresh_is_recorded_once_as_theirs_who_asked_for_it(
-    gate: Gate, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+    gate: Gate, served: Served, own_store: str, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
-    environment = Environment(database_url=f"sqlite:///{tmp_path / 'asked.sqlite3'}", **NOWHERE)  # type: ignore[arg-type]
+    environment = Environment(database_url=own_store, **NOWHERE)  # type: ignore[arg-type]
     gpuplan = Gpuplan(environment, clouds={"aws": making(gate.cloud)})
     key = gpuplan.make_key({"name": "nightly", "scope": "refresh", "plans_per_day": 1})["key"]
     settings = AccessSettings(variables=Variables(), oidc=None, admin_key=None)

@@ -18,14 +18,16 @@ from api.settings import Environment
 
 @pytest.fixture
 def asked(
-    tmp_path: Path, served: Callable[[ASGIApp], AbstractContextManager[httpx.Client]], monkeypatch: pytest.MonkeyPatch
+    own_store: str,
+    tmp_path: Path,
+    served: Callable[[ASGIApp], AbstractContextManager[httpx.Client]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[httpx.Client]:
     monkeypatch.setenv("OPS_SECRET", "whsec_" + base64.b64encode(b"k" * 24).decode())
     settings = tmp_path / "settings.yaml"
     channel = {"name": "ops", "kind": "webhook", "url": "https://ops.invalid/hook", "secret_from": "OPS_SECRET"}
     settings.write_text(json.dumps({"channels": [channel]}))
-    url = f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}"
-    gpuplan = Gpuplan(Environment(database_url=url, settings=settings))
+    gpuplan = Gpuplan(Environment(database_url=own_store, settings=settings))
     with served(create_service(gpuplan)) as client:
         yield client
     gpuplan.store.close()

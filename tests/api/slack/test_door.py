@@ -155,10 +155,10 @@ def test_without_settings_there_is_no_slack(client: httpx.Client) -> None:
 
 
 def test_a_database_that_is_gone_is_said_in_the_acknowledgement(
-    tmp_path: Path, acme: Acme, settings: SlackSettings, served: Served
+    own_store: str, tmp_path: Path, acme: Acme, settings: SlackSettings, served: Served
 ) -> None:
     path = tmp_path / "gpuplan.sqlite3"
-    gpuplan = Gpuplan(Environment(database_url=f"sqlite:///{path}"))
+    gpuplan = Gpuplan(Environment(database_url=own_store))
     _ = gpuplan.store
     with served(create_service(gpuplan, slack=settings)) as service:
         path.unlink()

@@ -174,9 +174,9 @@ def test_the_page_on_slack_names_every_scope_setting_and_command() -> None:
 
 # Slack's SDK says so of aiohttp, and there is no newer SDK.
 @pytest.mark.filterwarnings("ignore:BasicAuth is deprecated:DeprecationWarning")
-def test_a_workspace_installs_the_app_is_allowed_and_asks(acme: Acme, tmp_path: Path, served: Served) -> None:
+def test_a_workspace_installs_the_app_is_allowed_and_asks(acme: Acme, own_store: str, served: Served) -> None:
     settings = replace(acme.settings, bot_token="", client_id="1.2", client_secret="shh")
-    gpuplan = Gpuplan(Environment(database_url=f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}"))
+    gpuplan = Gpuplan(Environment(database_url=own_store))
     with served(create_service(gpuplan, slack=settings)) as service:
         begun = service.get(INSTALL)
         assert begun.status_code == 302

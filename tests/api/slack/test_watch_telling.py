@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -40,8 +39,8 @@ class Nights:
 
 
 @pytest.fixture
-def nights(acme: Acme, tmp_path: Path, served: Served) -> Iterator[Nights]:
-    gpuplan = Gpuplan(Environment(database_url=f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}"))
+def nights(acme: Acme, own_store: str, served: Served) -> Iterator[Nights]:
+    gpuplan = Gpuplan(Environment(database_url=own_store))
     allow(gpuplan, TEAM, scope="plan", name=None)
     with served(create_service(gpuplan, slack=acme.settings)) as service:
         found = Nights(Acme(acme.slack, service, gpuplan, acme.settings))

@@ -29,9 +29,9 @@ def health_of(gpuplan: Gpuplan, *, stale_after_hours: float = FOR_EVER) -> Healt
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Gpuplan:
+def own(own_store: str) -> Gpuplan:
     """A store of this test's own."""
-    return Gpuplan(Environment(database_url=f"sqlite:///{tmp_path / 'own.sqlite3'}"))
+    return Gpuplan(Environment(database_url=own_store))
 
 
 def test_everything_fresh_is_ready(gpuplan: Gpuplan) -> None:
@@ -112,7 +112,7 @@ def test_tables_of_a_release_that_takes_over_are_good_as_long_as_this_one_works_
 
 
 def test_a_store_that_goes_and_comes_back_is_told_both_times(own: Gpuplan, tmp_path: Path, served: Served) -> None:
-    path = tmp_path / "own.sqlite3"
+    path = tmp_path / "gpuplan.sqlite3"
     service = create_service(own)
     with served(service) as client:
         assert client.get("/readyz").status_code == 200

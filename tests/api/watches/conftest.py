@@ -2,6 +2,7 @@
 
 import base64
 import json
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from api.watches.check import check_watches
 from api.watches.sending import Patience
 from catalog.offer import Offer
 from catalog.snapshot import snapshot_of
+from catalog.store import Store
 from tests.catalog.snapshots_for_tests import TYPES, offer
 from tests.clouds.server import CloudServer, Fault, Reply, Request
 
@@ -111,17 +113,26 @@ def inbox() -> Iterator[Inbox]:
         yield found
 
 
+@pytest.fixture(scope="session")
+def first_night(embedded_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A closed store in which one machine's price of the first night has come after those of gpuplan."""
+    path = Path(shutil.copy(embedded_store, tmp_path_factory.mktemp("nights")))
+    store = Store.open(f"sqlite:///{path}")
+    store.put_snapshot(snapshot_of(TYPES[:1], [at(98.32)]), source="refresh")
+    store.close()
+    return path
+
+
 @pytest.fixture
-def nights(inbox: Inbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Nights]:
+def nights(inbox: Inbox, first_night: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Nights]:
     monkeypatch.setenv("OPS_SECRET", SECRET)
     monkeypatch.setenv("TEAM_SLACK", f"{inbox.server.url}/slack")
     settings = tmp_path / "settings.yaml"
     ops = {"name": "ops", "kind": "webhook", "url": f"{inbox.server.url}/hook", "secret_from": "OPS_SECRET"}
     channels = [ops | {"private": True}, {"name": "team", "kind": "slack", "url_from": "TEAM_SLACK", "private": True}]
     settings.write_text(json.dumps({"channels": channels}))
-    url = f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}"
+    url = f"sqlite:///{shutil.copy(first_night, tmp_path)}"
     gpuplan = Gpuplan(Environment(database_url=url, settings=settings))
-    found = Nights(gpuplan, inbox, url, settings)
-    found.prices(at(98.32))
+    found = Nights(gpuplan, inbox, url, settings, night=1)
     yield found
     gpuplan.store.close()

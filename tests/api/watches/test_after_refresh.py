@@ -1,5 +1,6 @@
 """A refresh plans watched jobs on the prices that it brought, tells what changed, and says so itself."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,14 +24,14 @@ OpenWith = Callable[[int], Gpuplan]
 
 
 @pytest.fixture
-def at_price(nights: Nights, tmp_path: Path) -> Iterator[OpenWith]:
+def at_price(nights: Nights, embedded_store: Path, tmp_path: Path) -> Iterator[OpenWith]:
     """Makes a gpuplan whose only cloud asks this price for one machine, in micro-dollars per hour."""
     made: list[Gpuplan] = []
+    url = f"sqlite:///{shutil.copy(embedded_store, tmp_path / 'refreshed.sqlite3')}"
 
     def make(usd_micros: int) -> Gpuplan:
         cloud = FakeCloud(answers={"us-east-1": rows(price("us-east-1", usd_micros=usd_micros))})
         environment: dict[str, Any] = NOWHERE | {"settings": nights.settings}
-        url = f"sqlite:///{tmp_path / 'refreshed.sqlite3'}"
         made.append(Gpuplan(Environment(database_url=url, **environment), clouds={"aws": making(cloud)}))
         return made[-1]
 
