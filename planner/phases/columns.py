@@ -7,7 +7,7 @@ columns are made of those that are left.
 import math
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,20 +26,17 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PhaseColumns:
-    """One element per configuration of `table`; `lines` are the straight lines below cost and time.
+    """One element per configuration of `lined`, which has the straight lines below cost and time.
 
     `place` numbers distinct regions, `places` names them; columns move only within the same `kin` (software stack and
     precision). `machine` is the own machine of a column with windows, else None; `caps` the largest share of the work
     that price kind and windows leave room for, `most_steps` that which the deadline leaves too, in steps. Columns that are
     `up` can only come first; any other that does costs `first_usd` more and waits `first_hours`, where a job is under way.
-    `intervals` are the hours of work between checkpoints where there is more work than that, 0 without preemption.
     """
 
-    table: Configurations
-    run: Run
-    lines: Straight
+    lined: Lined
     settings: PlannerSettings
     start: datetime
     confidence: float
@@ -51,11 +48,33 @@ class PhaseColumns:
     up: NDArray[np.bool_]
     first_usd: Floats
     first_hours: Floats
-    intervals: Floats
 
     def __len__(self) -> int:
         """How many configurations there are."""
         return len(self.table)
+
+    @property
+    def table(self) -> Configurations:
+        """The configurations."""
+        return self.lined.table
+
+    @property
+    def run(self) -> Run:
+        """What is bought in each of them."""
+        return self.lined.run
+
+    @property
+    def lines(self) -> Straight:
+        """The straight lines below cost and time."""
+        return self.lined.lines
+
+    @cached_property
+    def intervals(self) -> Floats:
+        """Hours of work between checkpoints where there is more work than that; 0 without preemption."""
+        run = self.run
+        intervals, hit = np.zeros(len(run)), np.flatnonzero(run.cluster_rate > 0)
+        intervals[hit] = np.maximum(np.sqrt(2 * run.checkpoint_hours[hit] / run.cluster_rate[hit]), 1e-9)
+        return intervals
 
     @property
     def deadline_hours(self) -> float:
@@ -85,7 +104,7 @@ class PhaseColumns:
     @property
     def data_usd(self) -> Floats:
         """Bringing the data to the place of a column."""
-        return self.lines.data_usd
+        return self.run.egress_usd
 
     @property
     def caps(self) -> Floats:
@@ -95,7 +114,7 @@ class PhaseColumns:
     @property
     def kin(self) -> Ints:
         """Software stack and precision."""
-        return self.lines.kin
+        return self.lined.kin
 
     @property
     def most_steps(self) -> Ints:
@@ -111,9 +130,7 @@ class PhaseColumns:
         """The columns at these elements; nothing of a column rests on the others."""
         windows = bool(self.windowed.any())
         return PhaseColumns(
-            table=self.table.take(which),
-            run=self.run.take(which),
-            lines=self.lines.take(which),
+            lined=self.lined.take(which),
             settings=self.settings,
             start=self.start,
             confidence=self.confidence,
@@ -125,7 +142,6 @@ class PhaseColumns:
             up=self.up[which],
             first_usd=self.first_usd[which],
             first_hours=self.first_hours[which],
-            intervals=self.intervals[which],
         )
 
 
@@ -170,16 +186,14 @@ def phase_columns(found: Candidates, table: Configurations) -> PhaseColumns:
 
 
 def columns_on(found: Candidates, some: Lined) -> PhaseColumns:
-    """Configurations of which the lines are known as columns."""
+    """Configurations as columns."""
     question, table, takeover = found.question, some.table, some.run.takeover
     up = [i for i, each in enumerate(question.markets) if each.up]
     place, places = _places(found, table)
     machines, zeros = windowed_machines(found, table), np.zeros(len(table))
     machine = tuple(machines.get(i) for i in range(len(table))) if machines else (None,) * len(table)
     return PhaseColumns(
-        table=table,
-        run=some.run,
-        lines=some.lines,
+        lined=some,
         settings=question.settings,
         start=question.start,
         confidence=question.job.confidence,
@@ -191,15 +205,7 @@ def columns_on(found: Candidates, some: Lined) -> PhaseColumns:
         up=np.isin(table.market, up) if up else zeros > 0,
         first_usd=zeros if takeover is None else takeover.fetch_usd + takeover.lead_usd,
         first_hours=zeros if takeover is None else takeover.delay_hours,
-        intervals=_intervals(some.run),
     )
-
-
-def _intervals(run: Run) -> Floats:
-    """Hours of work between checkpoints where there is more work than that; 0 without preemption."""
-    intervals, hit = np.zeros(len(run)), np.flatnonzero(run.cluster_rate > 0)
-    intervals[hit] = np.maximum(np.sqrt(2 * run.checkpoint_hours[hit] / run.cluster_rate[hit]), 1e-9)
-    return intervals
 
 
 def _places(found: Candidates, table: Configurations) -> tuple[Ints, tuple[tuple[str, str], ...]]:

@@ -23,7 +23,7 @@ one interval, what the least of R^2 / v + R + v / 3 over v = w + d gives. A wind
 
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,47 +43,72 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Lined:
-    """Configurations of `table`, what is bought in each of them (`run`), and the straight lines below them (`lines`)."""
+    """Configurations of `table`, what is bought in each of them (`run`), and the straight lines below them (`lines`).
 
+    The lines are worked out when they are first asked for, unless they are `known`: most jobs ask for none.
+    """
+
+    found: Candidates
     table: Configurations
     run: Run
-    lines: Straight
+    known: Straight | None = None
+
+    def __len__(self) -> int:
+        """How many configurations there are."""
+        return len(self.table)
+
+    @cached_property
+    def kin(self) -> Ints:
+        """Configurations between which a run can move: the same software stack, and the same precision as planned."""
+        return _kin(self.found, self.table) if self.known is None else self.known.kin
+
+    @cached_property
+    def lines(self) -> Straight:
+        """The straight lines below cost and time of each configuration."""
+        return _lines(self) if self.known is None else self.known
 
     def take(self, which: Ints) -> "Lined":
         """Some of the configurations; nothing of one rests on the others."""
-        return Lined(table=self.table.take(which), run=self.run.take(which), lines=self.lines.take(which))
+        some = self.lines.take(which)
+        return Lined(found=self.found, table=self.table.take(which), run=self.run.take(which), known=some)
 
 
 #: Searches for phases, for standbys and for a fallback ask in turn; some plans are made at the same time.
 @lru_cache(maxsize=4)
 def every_line(found: Candidates) -> Lined:
-    """All of `found.shares` with their lines, worked out once."""
+    """All of `found.shares`, their lines worked out once."""
     return lined(found, found.shares)
 
 
 def lined(found: Candidates, table: Configurations) -> Lined:
     """The configurations of `table`, which are some of those found, with the lines below them."""
     run = run_of(found.question, table, found.estimated, found.costs)
-    return Lined(table=table, run=run, lines=_lines(found, table, run))
+    return Lined(found=found, table=table, run=run)
 
 
-def _lines(found: Candidates, table: Configurations, run: Run) -> Straight:
-    question = found.question
-    job, settings, takeover = question.job, question.settings, run.takeover
-    deadline = np.inf if job.deadline_hours is None else job.deadline_hours
-    slowed = _slowed(run, table.bill, question)
+def usd_by_the_hour(run: Run) -> tuple[Floats, Floats]:
+    """What each configuration is billed per hour that its machines are up, and once, however short a phase is."""
     by_hour = run.nodes * run.power_usd_per_node_hour + run.storage_usd_per_hour
-    compute, term, setup = run.nodes * run.usd_per_node_hour, run.term_hours > 0, run.setup_hours(settings)
+    compute, term = run.nodes * run.usd_per_node_hour, run.term_hours > 0
     per_hour = by_hour + np.where(term, 0.0, compute)
     once = np.where(term, compute * run.term_hours, 0.0)
-    if takeover is not None:
+    if run.takeover is not None:
         # What machines that are up have been billed beyond their hours is the most that a bill from now may fall short.
-        once = once - compute * _paid_ahead(run, takeover)
+        once = once - compute * _paid_ahead(run, run.takeover)
+    return per_hour, once
+
+
+def _lines(some: Lined) -> Straight:
+    question, table, run = some.found.question, some.table, some.run
+    job, settings = question.job, question.settings
+    deadline = np.inf if job.deadline_hours is None else job.deadline_hours
+    slowed = _slowed(run, table.bill, question)
+    setup, (per_hour, once) = run.setup_hours(settings), usd_by_the_hour(run)
     wall_hours, least_hours = run.work_hours * slowed.growth, run.work_hours * slowed.least
     slope_hours, spared_hours = wall_hours * slowed.longer, slowed.spared_hours * slowed.longer
-    caps = _caps(question, run, windowed_machines(found, table), setup=setup, slowed=slowed)
+    caps = _caps(question, run, windowed_machines(some.found, table), setup=setup, slowed=slowed)
     with np.errstate(divide="ignore", invalid="ignore"):
         room = np.maximum(deadline - setup + spared_hours, 0.0)
         in_time = np.where(slope_hours > 0, room / slope_hours, 1.0)
@@ -97,7 +122,7 @@ def _lines(found: Candidates, table: Configurations, run: Run) -> Straight:
         (per_hour * setup + once, per_hour * least_hours, setup, least_hours * slowed.longer),
         data_usd=run.egress_usd,
         caps=caps,
-        kin=_kin(found, table),
+        kin=some.kin,
         most_steps=np.floor(np.minimum(caps, in_time) * STEPS + 1e-6).astype(np.int64),
         deadline_hours=deadline,
     )
@@ -193,7 +218,6 @@ def _least_sigma(whole: Floats, log_sigma: Floats, risk: _Risk, settings: Planne
 
 
 def _kin(found: Candidates, table: Configurations) -> Ints:
-    """Configurations between which a run can move: the same software stack, and the same precision as planned."""
     if len(found.question.markets) == 1:
         return _kin_of(found, 0, table.place, table.row)
     kin = np.empty(len(table), np.int64)

@@ -1,6 +1,7 @@
 """The cheapest plan of two or three phases, exactly: bounds leave few sequences of columns, and halving their shares.
 
-1. By straight lines under cost and time and the price of an hour at the deadline, most jobs have nothing to gain.
+1. By straight lines under cost alone most jobs have nothing to gain, and by those under cost and time, weighed by the
+   price of an hour at the deadline, most of the others.
 2. A few promising pairs are priced first: a good plan makes every later bound sharp.
 3. The lines at other prices of an hour leave the columns that can matter at all. All pairs, then all triples of these
    whose bound lies below the best plan so far get their best shares.
@@ -31,6 +32,7 @@ from planner.phases.lines import Lined, every_line, windowed_machines
 from planner.phases.moves import Moves, moves
 from planner.phases.shares import Found, best_shares
 from planner.phases.straight import Straight
+from planner.phases.whatever_the_hours import least_usd
 from planner.phases.wider import MOST_AGAIN, brought_apart, that_move, wider
 
 Floats = NDArray[np.float64]
@@ -86,11 +88,13 @@ def search_phases(found: Candidates, most_micros: float) -> Searched:
     if phases < 2 or len(found.shares) < 2:
         return NOTHING_TO_SEARCH
     every = every_line(found)
+    # Most jobs end here.
+    if least_usd(every, phases) >= _below_usd(most_micros):
+        return NOTHING_TO_SEARCH
     mu = hour_price(every.lines)
     if mu is None:
         return NOTHING_TO_SEARCH
     search = _Search(candidates=found, every=every, mu=mu, most_micros=most_micros)
-    # Most jobs end here.
     if search.one_phase_is_best():
         return NOTHING_TO_SEARCH
     search.try_first()
@@ -118,8 +122,7 @@ class _Search:
     @property
     def upper_usd(self) -> float:
         """What a better plan must cost less than, with room for rounding."""
-        micros = self.most_micros if self.best is None else self.best.found.micros
-        return micros / 1e6 + 3 * _ROUNDING
+        return _below_usd(self.most_micros if self.best is None else self.best.found.micros)
 
     def one_phase_is_best(self) -> bool:
         """Whether no second phase pays on any column, whatever it is, by the price of an hour at the deadline alone.
@@ -240,6 +243,11 @@ class _Search:
                 self.best = Phased(columns=columns, moving=moving, found=better)
             if better is None or not better.unsaved:
                 self.known.update(map(tuple, names[sequences].tolist()))
+
+
+def _below_usd(micros: float) -> float:
+    """What a plan must cost less than by lines for its bill to be less than this, with room for rounding."""
+    return micros / 1e6 + 3 * _ROUNDING
 
 
 def _by_kin(lines: Straight, prices: Floats, upper_usd: float, *, phases: int) -> Ints:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -22,6 +22,7 @@ from planner.phases.price import Priced, priced
 from planner.phases.search import NOTHING_TO_SEARCH, search_phases
 from planner.phases.sequence_lines import sequence_lines, within_lines
 from planner.phases.straight import STEPS
+from planner.phases.whatever_the_hours import least_usd
 from tests.planner.phases.cases import booked_case, found_for, rented_case
 
 Ints = NDArray[np.int64]
@@ -111,6 +112,19 @@ def test_the_price_of_an_hour_is_the_slope_of_the_hull_at_the_deadline(case: Cas
             share = (lines.deadline_hours - hours[fast_one]) / (hours[slow] - hours[fast_one])
             mixes.append(usd[fast_one] + share * (usd[slow] - usd[fast_one]))
     assert (usd + mu * hours).min() - mu * lines.deadline_hours == pytest.approx(min(mixes), rel=1e-9)
+
+
+@pytest.mark.parametrize("case", [rented_case, booked_case])
+def test_no_plan_in_time_or_late_costs_less_than_what_is_told_whatever_the_hours(case: Case) -> None:
+    near = []
+    for phases, seed in product((2, 3), range(20)):
+        some = drawn(case, seed, phases)
+        if some is None or not len(some.plans.micros):
+            continue
+        least = least_usd(some.columns.lined, phases)
+        assert (least <= some.plans.micros / 1e6 * (1 + 1e-12) + phases * 1e-6).all()
+        near.append(least > 0.5 * float(some.plans.micros.min()) / 1e6)
+    assert sum(near) > 1
 
 
 @pytest.mark.parametrize("case", [rented_case, booked_case])
