@@ -22,6 +22,7 @@ from api.questions.opened import Document
 from api.runs.failures import faults_of
 from api.runs.pool import Busy, RunPool
 from api.runs.shown import shown
+from api.telemetry.health import Health
 from catalog.runs import Run
 
 router = APIRouter()
@@ -68,7 +69,8 @@ async def portfolio(
     prefer = Prefer.read(request)
 
     run_id = await workers.run(_run_of, key, gpuplan, pool, document, query)
-    await wait_for(pool, run_id, prefer.wait_seconds)
+    health: Health = request.app.state.health
+    await wait_for(pool, run_id, prefer.wait_seconds, stopping=lambda: health.stopping)
     return _answer(await workers.run(gpuplan.stored_run, run_id), prefer)
 
 

@@ -1,6 +1,8 @@
 """Runs over HTTP: how far one is and what came of it, whichever process is at it; and cancelling."""
 
 import asyncio
+import time
+from collections.abc import Callable
 from typing import Annotated
 
 import anyio.to_thread
@@ -19,6 +21,8 @@ from catalog.runs import LIVE
 router = APIRouter()
 #: When to look at a run again.
 POLL_SECONDS = 2
+#: How often one who waits here looks whether the service was told to stop.
+_LOOK_SECONDS = 0.25
 
 
 async def the_pool(request: Request) -> RunPool:
@@ -30,12 +34,18 @@ async def the_pool(request: Request) -> RunPool:
 OurPool = Annotated[RunPool, Depends(the_pool)]
 
 
-async def wait_for(pool: RunPool, run_id: str, seconds: float) -> None:
-    """Until the run has ended, or so many seconds; at once for a run of another process that nobody can watch."""
+async def wait_for(pool: RunPool, run_id: str, seconds: float, *, stopping: Callable[[], bool]) -> None:
+    """Until the run has ended, or so many seconds; at once for a run of another process that nobody can watch.
+
+    A service that is stopping waits for no run: the process could not end while somebody waits here.
+    """
     ended = await anyio.to_thread.run_sync(pool.ended, run_id) if seconds > 0 else None
-    if ended is not None:
+    if ended is None:
+        return
+    future, until = asyncio.wrap_future(ended), time.monotonic() + seconds
+    while not future.done() and not stopping() and (left := until - time.monotonic()) > 0:
         # Not `wait_for`, which would cancel the future that others may be waiting for too.
-        await asyncio.wait([asyncio.wrap_future(ended)], timeout=seconds)
+        await asyncio.wait([future], timeout=min(left, _LOOK_SECONDS))
 
 
 @router.get(

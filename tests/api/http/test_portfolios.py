@@ -112,6 +112,22 @@ def test_a_long_one_answers_within_a_second_or_so_and_a_cancel_keeps_the_best_pl
     assert client.delete(path).json() == found
 
 
+def test_who_waits_for_a_run_does_not_hold_a_service_that_is_told_to_stop(gpuplan: Gpuplan, served: Served) -> None:
+    service = create_service(gpuplan)
+    with served(service) as client, ThreadPoolExecutor(1) as thread:
+        headers = {"Prefer": "wait=50"}
+        waiting = thread.submit(client.post, "/v1/portfolios?time_limit=600", json=hard(), headers=headers)
+        time.sleep(1)  # by then it usually waits; one that comes later waits for nothing either
+        service.state.health.stop()
+        answer = waiting.result(30)
+        assert (answer.status_code, answer.headers["connection"]) == (202, "close")
+        assert answer.json()["status"] in {"queued", "running"}
+        path = answer.headers["location"]
+    # The end of the service has let the run keep the best that it found.
+    found = gpuplan.run(path.rsplit("/", 1)[1])
+    assert (found["status"], found["error"]) == ("cancelled", {"detail": "the service was stopped"})
+
+
 def test_the_same_key_is_one_run(client: httpx.Client) -> None:
     key = {"Idempotency-Key": "portfolio-1"}
     first = client.post("/v1/portfolios", json=document(), headers=LATER | key)
