@@ -7,6 +7,7 @@ from typing import Any
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
+from mcp.server.stdio import stdio_server
 from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import ValidationError, create_model
 from starlette.applications import Starlette
@@ -14,6 +15,7 @@ from starlette.applications import Starlette
 from api.app import Gpuplan
 from api.mcp.schemas import Document, without_titles
 from api.mcp.tools import Tools
+from api.mcp.unreadable import AnsweringUnreadable
 from api.version import gpuplan_version
 from catalog.errors import UnusableInput
 
@@ -39,7 +41,10 @@ _TITLES = {
 
 
 class _Server(MCPServer[Any]):
-    """The library's server, with wrong arguments told as everywhere in gpuplan: the field, and what is accepted."""
+    """The library's server, with wrong arguments told as everywhere in gpuplan: the field, and what is accepted.
+
+    Over standard input and output, a line that cannot be read is answered, too.
+    """
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -53,6 +58,12 @@ class _Server(MCPServer[Any]):
             if isinstance(error.__cause__, ValidationError):
                 raise ToolError(_in_words(error.__cause__, name)) from error.__cause__
             raise
+
+    async def run_stdio_async(self) -> None:
+        """As always, but for lines that are no message."""
+        async with stdio_server() as (heard, said):
+            options = self._lowlevel_server.create_initialization_options()
+            await self._lowlevel_server.run(AnsweringUnreadable(heard, said), said, options)
 
 
 def _in_words(error: ValidationError, name: str) -> str:

@@ -198,6 +198,39 @@ def test_agents_on_this_machine_are_answered_over_http(gpuplan: Gpuplan, served:
             assert client.post("/mcp", json={}, headers={name: "http://attacker.example"}).status_code in {403, 421}
 
 
+#: Lines that are no message, with the error that each gets; nested so deep that no reader of JSON takes them, say.
+UNREADABLE = [
+    (b"hello", -32700),
+    (b'{"jsonrpc": "2.0", "id": 5', -32700),
+    (b"[" * 100_000, -32700),
+    (b'{"jsonrpc": "2.0", "id": 5, "method": "ping", "params": ' + b'{"a":' * 3_000 + b"1" + b"}" * 3_001, -32700),
+    (b'[{"jsonrpc": "2.0", "id": 5, "method": "ping"}]', -32600),
+    (b'{"jsonrpc": "2.0", "id": 5, "method": 7}', -32600),
+    (b'"\xff\xfe"', -32600),
+]
+
+
+def test_lines_that_cannot_be_read_are_answered_and_the_next_ones_too(environment: dict[str, str]) -> None:
+    ping = b'{"jsonrpc": "2.0", "id": 6, "method": "ping"}\n'
+    nothing = b"\n  \n"
+    sent = HELLO + nothing + b"".join(line + b"\n" for line, _ in UNREADABLE) + ping
+    with subprocess.Popen(GPUPLAN, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(sent)
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(len(UNREADABLE) + 2)]
+        process.stdin.close()
+        assert process.stdout.read() == b""
+        assert process.wait(30) == 0
+        assert b"Traceback" not in process.stderr.read()
+    unread = [each for each in answers if each["id"] is None]
+    assert [each["error"]["code"] for each in unread] == [code for _, code in UNREADABLE]
+    assert all(len(each["error"]["message"]) < 200 for each in unread)
+    assert [each["result"] for each in answers if each["id"] == 6] == [{}]
+
+
 def test_an_agent_that_goes_away_ends_the_server_without_a_traceback(environment: dict[str, str]) -> None:
     with subprocess.Popen(GPUPLAN, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment) as process:
         assert process.stdin is not None
