@@ -8,6 +8,7 @@ import difflib
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
@@ -128,6 +129,23 @@ def listed(value: object, *, most: int = _LONGEST_LIST) -> object:
     if isinstance(value, list | tuple) and len(value) > most:
         raise ValueError(f"a list of {len(value)} entries is too long; at most {most} are accepted")
     return value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listed:
+    """Annotation of a tuple: it is read from a list of at most `most` entries, or from one text by itself."""
+
+    most: int = _LONGEST_LIST
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The list first, then each entry as the tuple says."""
+        return core_schema.no_info_before_validator_function(partial(listed, most=self.most), handler(source))
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Entries that are texts may stand by themselves."""
+        several = handler(core) | {"maxItems": self.most}
+        entry = several.get("items", {})
+        return {"anyOf": [entry, several]} if entry.get("type") == "string" or "enum" in entry else several
 
 
 def read_as[D: Document](model: type[D], document: object) -> D:

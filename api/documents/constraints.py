@@ -3,12 +3,10 @@
 import re
 from typing import Annotated
 
-from pydantic import BeforeValidator
-
 from api.documents.words import PARTITIONS, PROVIDER_ALIASES, PROVIDERS
 from catalog.accelerator_names import accelerator_text
 from catalog.accelerators import accelerator_family, accelerators
-from catalog.document_fields import Document, Reads, YesNo, choice, choose, listed, nearest, quantity, whole_number
+from catalog.document_fields import Document, Listed, Reads, YesNo, choice, choose, nearest, quantity, whole_number
 from catalog.price_kinds import price_kinds
 from catalog.quantities import carbon_kg, gb, shown
 from catalog.regions import GEOGRAPHIES, regions
@@ -74,15 +72,14 @@ def _price_kind(value: object) -> str:
 
 
 _Name = {"type": "string"}
-Listed = BeforeValidator(listed)
-Providers = Annotated[tuple[Annotated[str, choice(PROVIDERS, PROVIDER_ALIASES)], ...], Listed]
-Regions = Annotated[tuple[Annotated[str, Reads(region_glob, _Name)], ...], Listed]
-Geographies = Annotated[tuple[Annotated[str, Reads(_geography, _Name)], ...], Listed]
-Kinds = Annotated[tuple[Annotated[str, Reads(_price_kind, _Name)], ...], Listed]
-Accelerators = Annotated[tuple[Annotated[str, Reads(accelerator_text, _Name)], ...], Listed]
-Vendors = Annotated[tuple[Annotated[str, Reads(_vendor, _Name)], ...], Listed]
-Types = Annotated[tuple[Annotated[str, Reads(type_glob, _Name)], ...], Listed]
-Partitions = Annotated[tuple[Annotated[str, choice(PARTITIONS)], ...], Listed]
+Providers = Annotated[tuple[Annotated[str, choice(PROVIDERS, PROVIDER_ALIASES)], ...], Listed()]
+Regions = Annotated[tuple[Annotated[str, Reads(region_glob, _Name)], ...], Listed()]
+Geographies = Annotated[tuple[Annotated[str, Reads(_geography, _Name)], ...], Listed()]
+Kinds = Annotated[tuple[Annotated[str, Reads(_price_kind, _Name)], ...], Listed()]
+Accelerators = Annotated[tuple[Annotated[str, Reads(accelerator_text, _Name)], ...], Listed()]
+Vendors = Annotated[tuple[Annotated[str, Reads(_vendor, _Name)], ...], Listed()]
+Types = Annotated[tuple[Annotated[str, Reads(type_glob, _Name)], ...], Listed()]
+Partitions = Annotated[tuple[Annotated[str, choice(PARTITIONS)], ...], Listed()]
 
 
 class ConstraintsDocument(Document):

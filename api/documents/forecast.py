@@ -5,13 +5,13 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from api.documents.constraints import Kinds, Vendors
 from api.documents.job import COST_ALONE, parse_job
 from api.documents.purchases import PriceDocument, PurchaseRules, machine_life, machines_of
 from api.documents.rates import Rates, change, rates, share, share_or_none
-from catalog.document_fields import Document, Label, Reads, YesNo, choice, listed, quantity, read_as, whole_number
+from catalog.document_fields import Document, Label, Listed, Reads, YesNo, choice, quantity, read_as, whole_number
 from catalog.errors import Fault, UnusableInput
 from catalog.price_kinds import price_kinds
 from catalog.quantities import count, moment, usd
@@ -85,15 +85,15 @@ class ForecastDocument(Document):
     host: Annotated[str, choice(HOSTS)] | None = None
     host_usd: Annotated[float, _Upfront] | None = None
     limits: LimitsDocument = Field(default_factory=LimitsDocument)
-    machines: Annotated[tuple[Annotated[str, Label], ...], BeforeValidator(listed)] | None = None
-    prices: Annotated[tuple[PriceDocument, ...], BeforeValidator(listed)] = ()
+    machines: Annotated[tuple[Annotated[str, Label], ...], Listed()] | None = None
+    prices: Annotated[tuple[PriceDocument, ...], Listed()] = ()
     commitments: Kinds | None = None
     held_until: Annotated[datetime, Reads(moment, {"type": "string", "format": "date-time"})] | None = None
     jobs_wait: Annotated[bool, YesNo] = False
     scenarios: dict[str, Annotated[float, quantity(share_or_none, "probability", "30%")]] | None = None
     jobs: Annotated[
         tuple[ForecastJobDocument, ...],
-        BeforeValidator(lambda value: listed(value, most=MAX_JOBS)),
+        Listed(MAX_JOBS),
         Field(json_schema_extra={"minItems": 1}),
     ]
 

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from api.documents.job import COST_ALONE, JobDocument, Start
 from api.documents.quota import MOST_QUOTAS, QuotaDocument, quotas_of
-from catalog.document_fields import Document, Label, faults_of, listed, quantity, read_as, whole_number
+from catalog.document_fields import Document, Label, Listed, faults_of, listed, quantity, read_as, whole_number
 from catalog.errors import Fault, UnusableInput
 from catalog.quantities import hours, looks_like_time, moment, usd
 from planner.portfolio.request import Portfolio, PortfolioJob
@@ -65,7 +65,7 @@ class PortfolioDocument(Document):
     horizon: Horizon | None = None
     slot: Annotated[float, quantity(hours, "hours as a number, or 30m, 1h", "1h", 1)] | None = None
     budget_usd: Annotated[float, quantity(usd, "US dollars over all jobs", 250_000, "$250k")] | None = None
-    quotas: Annotated[tuple[QuotaDocument, ...], BeforeValidator(lambda value: listed(value, most=MOST_QUOTAS))] = ()
+    quotas: Annotated[tuple[QuotaDocument, ...], Listed(MOST_QUOTAS)] = ()
     jobs: Annotated[tuple[dict[str, Any], ...], BeforeValidator(_jobs_listed), Field(json_schema_extra={"minItems": 1})]
 
 

@@ -8,11 +8,11 @@ now: {time: 3h20min, work_left: 20h, up: [us-east-1a], at: us-east-1a}
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from api.documents.spot_run import HoursOrNone
 from api.documents.traces import distinct, parse_traces
-from catalog.document_fields import Document, Label, listed, whole_number
+from catalog.document_fields import Document, Label, Listed, whole_number
 from catalog.errors import UnusableInput
 from catalog.quantities import shown
 from planner.spot.terms import MOST_ZONES
@@ -22,10 +22,8 @@ MOST_STARTS = 5_000
 #: Documents of traces, each of which may hold several zones.
 MOST_TRACES = 50
 
-TraceDocuments = Annotated[
-    tuple[dict[str, JsonValue], ...], BeforeValidator(lambda value: listed(value, most=MOST_TRACES))
-]
-Places = Annotated[tuple[Annotated[str, Label], ...], BeforeValidator(lambda value: listed(value, most=MOST_ZONES))]
+TraceDocuments = Annotated[tuple[dict[str, JsonValue], ...], Listed(MOST_TRACES)]
+Places = Annotated[tuple[Annotated[str, Label], ...], Listed(MOST_ZONES)]
 
 
 class SituationDocument(Document):

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from catalog.document_fields import Document, Label, Reads, YesNo, label, listed, quantity, whole_number
+from catalog.document_fields import Document, Label, Listed, Reads, YesNo, label, quantity, whole_number
 from catalog.errors import UnusableInput
 from catalog.quantities import MAX_FLOPS, count, gib, shown
 from planner.workload.presets import find_preset
@@ -107,9 +107,7 @@ def _some(description: str, example: float) -> Reads:
 
 #: Far longer than any sequence that a recurrence was trained on.
 Steps = Annotated[int, whole_number(1, 1_000_000_000, "length of a recurrence; 1 if there is none")]
-Notes = Annotated[
-    tuple[Annotated[str, Reads(note, {"type": "string", "maxLength": LONGEST_NOTE})], ...], BeforeValidator(listed)
-]
+Notes = Annotated[tuple[Annotated[str, Reads(note, {"type": "string", "maxLength": LONGEST_NOTE})], ...], Listed()]
 
 
 class ProfileDocument(Document):

@@ -36,6 +36,8 @@ def _takes(schema: dict[str, Any], named: dict[str, Any]) -> str:
     described = next((each["description"] for each in (schema, *plain) if each.get("description")), "")
     if whole and "minimum" in whole[0]:
         return f"whole number, {whole[0]['minimum']} to {whole[0]['maximum']}"
+    if len(plain) == 2 and plain[1].get("items") == plain[0]:
+        return f"list of {_takes(plain[0], named)}; or one"
     one = plain[0] if len(plain) == 1 else {}
     if "anyOf" in one:
         return _takes(one | ({"description": described} if described else {}), named)

@@ -107,3 +107,38 @@ def test_a_generator_of_clients_reads_the_document(document: dict[str, Any], tmp
     scope: dict[str, Any] = {"__name__": "models"}
     exec(compile(made.read_text(), "models.py", "exec"), scope)
     assert {"Plan", "Phase", "Certificate", "JobDocument"} <= set(scope)
+
+
+def test_links_lead_to_operations_that_take_what_the_answer_names(
+    document: dict[str, Any], operations: list[tuple[str, dict[str, Any]]]
+) -> None:
+    takes = {
+        operation["operationId"]: {each["name"] for each in operation.get("parameters", [])}
+        for _, operation in operations
+    }
+    links = [
+        (response, link)
+        for _, operation in operations
+        for response in operation["responses"].values()
+        for link in response.get("links", {}).values()
+    ]
+    assert {link["operationId"] for _, link in links} == {name for name in takes if "_id" in "".join(takes[name])} - {
+        "plan_actuals",
+        "snapshot_diff",
+    }
+    for response, link in links:
+        for parameter, expression in link["parameters"].items():
+            assert parameter in takes[link["operationId"]]
+            schema = response["content"]["application/json"]["schema"]
+            for step in expression.removeprefix("$response.body#/").split("/"):
+                schema = next(
+                    each["properties"][step] for each in variants(document, schema) if step in each["properties"]
+                )
+
+
+def variants(document: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """The objects that a schema allows, references followed."""
+    if "$ref" in schema:
+        return variants(document, document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[-1]])
+    choices = schema.get("anyOf") or schema.get("oneOf")
+    return [found for each in choices for found in variants(document, each)] if choices else [schema]

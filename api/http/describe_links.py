@@ -1,0 +1,34 @@
+"""What the OpenAPI document says about what comes next: whose id an answer gives, and which operations take it."""
+
+from typing import Any
+
+from api.http.describe import Schema
+
+#: By operation, the status of its answer, what names the thing it made (a runtime expression), and what may be asked of
+#: it: operations and the parameter that takes the name.
+_PLAN = ("$response.body#/plan/id", {"saved_plan": "plan_id", "export": "plan_id", "report_actuals": "plan_id"})
+_WATCH = ("$response.body#/id", {"watch": "watch_id", "forget_watch": "watch_id"})
+_RUN = ("$response.body#/id", {"run": "run_id", "cancel_run": "run_id", "saved_portfolio": "portfolio_id"})
+_KEY = ("$response.body#/id", {"rotate_key": "key_id", "revoke_key": "key_id"})
+LINKS: dict[str, tuple[str, tuple[str, dict[str, str]]]] = {
+    "plan": ("200", _PLAN),
+    "buy": ("200", ("$response.body#/decision/id", {"saved_decision": "decision_id"})),
+    "portfolio": ("202", _RUN),
+    "report_actuals": ("200", ("$response.body#/id", {"forget_actual": "actual_id"})),
+    "add_watch": ("200", _WATCH),
+    "start_refresh": ("202", ("$response.body#/id", {"refresh": "refresh_id"})),
+    "make_key": ("201", _KEY),
+}
+
+
+def describe_links(document: dict[str, Any]) -> None:
+    """Puts the links into the document."""
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            if (link := LINKS.get(operation["operationId"])) is not None:
+                status, (name, asked) = link
+                operation["responses"][status]["links"] = _links(name, asked)
+
+
+def _links(name: str, asked: dict[str, str]) -> Schema:
+    return {each: {"operationId": each, "parameters": {parameter: name}} for each, parameter in asked.items()}
