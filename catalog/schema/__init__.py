@@ -1,0 +1,53 @@
+"""The tables: prices as points that hold from one snapshot to another, plans, and what a service must remember."""
+
+from catalog.schema.columns import Ratio, Texts, UtcMicros, metadata
+from catalog.schema.price_tables import OPEN, instance_types, offers, prices, readings, snapshots
+from catalog.schema.service_tables import (
+    actuals,
+    api_keys,
+    audit,
+    compatible_since,
+    idempotency_keys,
+    notifications,
+    plans,
+    quota_use,
+    refresh_parts,
+    refreshes,
+    runs,
+    sessions,
+    slack_answers,
+    slack_installations,
+    slack_once,
+    slack_workspaces,
+    watches,
+)
+
+__all__ = [
+    "OPEN",
+    "Ratio",
+    "Texts",
+    "UtcMicros",
+    "actuals",
+    "api_keys",
+    "audit",
+    "compatible_since",
+    "idempotency_keys",
+    "instance_types",
+    "metadata",
+    "notifications",
+    "offers",
+    "plans",
+    "prices",
+    "quota_use",
+    "readings",
+    "refresh_parts",
+    "refreshes",
+    "runs",
+    "sessions",
+    "slack_answers",
+    "slack_installations",
+    "slack_once",
+    "slack_workspaces",
+    "snapshots",
+    "watches",
+]
