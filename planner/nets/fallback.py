@@ -1,12 +1,16 @@
 """What stands behind a plan on interruptible machines that is sure enough by itself: where to go, and by when.
 
-Priced by moments: it is advice beside a plan whose own figures do not rest on it. A standby that is never called adds
-nothing to the plan's bill, and where every other does the work for more than the whole run costs, and is no cheaper to
-bring up than the pause after a preemption, a call never pays either: the first of the order that is never called is the
-best then, and the others need no price.
+Priced by moments: it is advice beside a plan whose own figures do not rest on it. Named is the standby beside which the run
+is expected to cost least, in whole micro-dollars; of those that cost the same, the one that does all the work for least.
+
+A call that never pays (`_Alone.may_pay`) makes the run by itself the least that it can cost with any standby. So the one
+that does all the work for least of those sure to be in time is priced first: if calls of it add less than is stated, it is
+the one to be named, and the others need no price.
 """
 
 import math
+from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +18,29 @@ from numpy.typing import NDArray
 from planner.answer import Fallback
 from planner.candidates.gather import Candidates
 from planner.nets.course import share_needed
-from planner.nets.offers import Offers, starts
+from planner.nets.offers import Offers, starts, worth_standing_by
 from planner.phase import phase
-from planner.spot.net import FURTHEST, NetTerms, Outcomes, Pairs, finely, outcomes
-from planner.spot.net_search import least_usd
+from planner.spot.net import (
+    EVERY,
+    FURTHEST,
+    NetTerms,
+    Outcomes,
+    Pairs,
+    intervals,
+    largest_in_time,
+    outcomes,
+    priced_finely,
+)
 
-#: Standbys of the least bounds that are priced at most, and of these the ones that are priced first.
-_PROMISING, _FIRST = 32, 8
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Half of the smallest amount that is stated: what is less does not show.
+_UNSEEN_USD = 0.5e-6
+#: What the normal distribution may be off by, in deviations.
+_ROUNDED = 1e-6
+#: By how much sums over the few points of the estimate's error that `outcomes` takes may differ from those that `finely` does.
+_POINTS_WITHIN = 1e-3
 
 
 def fallback(found: Candidates, chosen: int, cost_micros: int) -> Fallback | None:
@@ -32,26 +52,22 @@ def fallback(found: Candidates, chosen: int, cost_micros: int) -> Fallback | Non
     if not ways:
         return None
     start, marks = ways[0]
-    offers = Offers(found, marks, start)
+    offers = Offers(found, marks, start, beaten=True)
     if not offers or len(offers.spots) != 1:
         return None
-    offered = offers.offered
-    bound = least_usd(offered, np.zeros(1, np.int64), offers.terms)[0]
-    # A standby without a bound cannot be in time with the confidence asked.
-    standbys = np.argsort(bound, kind="stable")[: min(_PROMISING, int(np.isfinite(bound).sum()))]
-    pairs = offered.pairs(np.zeros(len(standbys), np.int64), standbys)
-    best = _best(pairs, offers.terms)
+    count = len(offers.standbys)
+    pairs = offers.offered.pairs(np.zeros(count, np.int64), np.arange(count))
+    best = _best(offers, pairs)
     if best is None:
         return None
     at_best, seen = best
-    index = int(offers.standbys[standbys[at_best]])
     length = float(seen.interval_hours[0] + pairs.checkpoint_hours[0])
     ready = length + float(pairs.changeover_hours[at_best])
     last = job.deadline_hours - ready
     work = float(pairs.standby_work_hours[at_best])
     at = max(last - work / 2, 0.0)
     return Fallback(
-        standby=phase(found, offers.columns.table, index),
+        standby=phase(found, offers.columns.table, int(offers.standbys[at_best])),
         ready_hours=ready,
         switch_by_hours=at,
         switch_share=share_needed(at, last, work),
@@ -61,38 +77,96 @@ def fallback(found: Candidates, chosen: int, cost_micros: int) -> Fallback | Non
     )
 
 
-def _best(pairs: Pairs, terms: NetTerms) -> tuple[int, Outcomes] | None:
-    """The cheapest of a spot's pairs, which come in the order of their bounds, and what comes of it; None if none is in time."""
-    if not len(pairs):
-        return None
-    first = finely(pairs.take(slice(1)), terms)
-    pays = _may_pay(pairs, terms, float(first.usd[0]))
-    if not pays and _never_called(first)[0]:
-        return 0, first
-    usd = np.full(len(pairs), np.inf)
-    for some in (slice(_FIRST), slice(_FIRST, None)):
-        seen = outcomes(pairs.take(some), terms)
-        usd[some] = seen.usd
-        if not pays and _never_called(seen).any():
-            break
+def _best(offers: Offers, pairs: Pairs) -> tuple[int, Outcomes] | None:
+    """The pair of a spot run to be named, and what comes of it; None if none is in time."""
+    terms, all_usd, largest = offers.terms, _all_work_usd(pairs), _largest_in_time(pairs, offers.terms)
+    some = np.flatnonzero(largest >= NormalDist().inv_cdf(terms.confidence) - _ROUNDED)
+    sure, first = some[_late_usd(largest, all_usd)[some] < _UNSEEN_USD], -1
+    which: Ints | slice = EVERY
+    if len(sure):
+        first = int(sure[np.argmin(all_usd[sure])])
+        alone = _Alone.of(pairs.take(slice(first, first + 1)), terms, float(all_usd[first]))
+        pays = alone.may_pay(pairs.take(some), terms)
+        if alone.added_usd < _UNSEEN_USD and not pays:
+            return first, alone.seen
+        which = EVERY if pays else alone.worth_trying
+    some = some[np.isin(offers.standbys[some], worth_standing_by(offers.columns, offers.standbys[some]))]
+    usd = outcomes(pairs.take(some), terms, which).usd
     if not np.isfinite(usd).any():
         return None
-    best = int(np.argmin(usd))
-    return best, first if best == 0 else finely(pairs.take(slice(best, best + 1)), terms)
+    best = int(some[np.lexsort((all_usd[some], np.rint(usd * 1e6)))[0]])
+    if best == first:
+        return best, alone.seen
+    return best, priced_finely(pairs.take(slice(best, best + 1)), terms, which).at_best(terms.confidence)
 
 
-def _never_called(seen: Outcomes) -> NDArray[np.bool_]:
-    """The pairs that end on spot, in time, whatever happens: to the last digit."""
-    return np.asarray((seen.switch_probability == 0.0) & (seen.in_time == 1.0))
-
-
-def _may_pay(pairs: Pairs, terms: NetTerms, usd: float) -> bool:
-    """Whether some standby may be called with a gain, by its work or its changeover, where the run by itself costs `usd`."""
+def _all_work_usd(pairs: Pairs) -> Floats:
+    """What all the work comes to on each standby, were it called at once: [pairs]."""
     by_hour = pairs.standby_usd_per_hour + pairs.standby_storage_usd_per_hour
-    # Within the deviations looked at, the error of either estimate may favour the standby by this much.
-    error = FURTHEST * np.abs(pairs.standby_log_sigma - pairs.log_sigma)
-    mean = (pairs.standby_log_sigma**2 - pairs.log_sigma**2) / 2
-    rate = float(pairs.rate[0])
-    pause_usd = math.expm1(rate * terms.restart_hours) / rate * float(pairs.usd_per_hour[0])
-    work_usd = pairs.standby_work_hours * by_hour * np.exp(-error - mean)
-    return bool(((work_usd < usd) | (pairs.changeover_hours * by_hour < pause_usd)).any())
+    return np.asarray((pairs.changeover_hours + pairs.standby_work_hours) * by_hour + pairs.standby_fixed_usd)
+
+
+def _largest_in_time(pairs: Pairs, terms: NetTerms) -> Floats:
+    """The largest deviation of the estimate at which each standby of a spot run is in time, at the shortest interval."""
+    shortest = intervals(pairs.take(slice(1)))[0, -1]
+    room = terms.deadline_hours - terms.setup_hours - shortest - pairs.checkpoint_hours - pairs.changeover_hours
+    return largest_in_time(room, pairs.standby_work_hours, pairs.standby_log_sigma)
+
+
+def _late_usd(largest: Floats, all_usd: Floats) -> Floats:
+    """No more than what runs too late for their standby, those beyond the deviation `largest`, may add to the bill: [pairs].
+
+    The normal distribution's tail is more than phi(z) / (z + 1) above 0.
+    """
+    above = np.maximum(largest, 0.0)
+    return all_usd * np.exp(-0.5 * above * above) / math.sqrt(2 * math.pi) / (above + 1.0)
+
+
+class _Alone(NamedTuple):
+    """A spot run beside a standby that is sure to be in time: what comes of it, and the least by itself.
+
+    `added_usd` is the most that calls add to it; `floors_usd`, at every interval tried, is no more than what the run costs by
+    itself, since a call adds no more than all the work on the standby.
+    """
+
+    pair: Pairs
+    seen: Outcomes
+    added_usd: float
+    interval_hours: Floats
+    floors_usd: Floats
+
+    @staticmethod
+    def of(pair: Pairs, terms: NetTerms, all_usd: float) -> "_Alone":
+        priced = priced_finely(pair, terms)
+        seen, legs = priced.at_best(terms.confidence), priced.legs
+        added = float(seen.switch_probability[0]) * all_usd
+        return _Alone(pair, seen, added, priced.interval_hours[0], (legs.usd - legs.switch_probability * all_usd)[0])
+
+    @property
+    def worth_trying(self) -> Ints:
+        """The intervals at which a run that loses by every call may still cost less than this one."""
+        return np.flatnonzero(self.floors_usd * (1.0 - _POINTS_WITHIN) < self.seen.usd)
+
+    def may_pay(self, pairs: Pairs, terms: NetTerms) -> bool:
+        """Whether calls of some standby may bring the bill below that of this run.
+
+        A call saves a pause, for the changeover and what the rest of the work, an interval at least, costs more on the
+        standby than on spot. It always may where all of the work costs less.
+        """
+        rate, by_hour = float(self.pair.rate[0]), pairs.standby_usd_per_hour + pairs.standby_storage_usd_per_hour
+        spot_usd, storage_usd = float(self.pair.usd_per_hour[0]), float(self.pair.storage_usd_per_hour[0])
+        sigma, work_hours = float(self.pair.log_sigma[0]), float(self.pair.work_hours[0])
+        # Within the deviations looked at, the error of either estimate may favour the standby by this much.
+        favour = FURTHEST * np.abs(pairs.standby_log_sigma - sigma) + (pairs.standby_log_sigma**2 - sigma**2) / 2
+        work_usd = pairs.standby_work_hours * by_hour * np.exp(-favour)
+        dearer = work_usd[:, None] / self.floors_usd - 1.0
+        if (dearer < 0).any():
+            return True
+        restarts = math.exp(rate * terms.restart_hours)
+        pause_usd = (restarts - 1.0) / rate * (spot_usd + storage_usd) + terms.wait_hours * restarts * storage_usd
+        # Runs are cut into equal segments: of half the interval at least, or of the whole run.
+        segment_hours = np.minimum(self.interval_hours / 2, work_hours * math.exp(-FURTHEST * sigma))
+        segment_usd = segment_hours * spot_usd * math.exp(-(sigma**2) / 2)
+        called_usd = pairs.changeover_hours * by_hour + pairs.standby_fixed_usd
+        saved = pause_usd - called_usd[:, None] - segment_usd * dearer
+        return bool(((saved > 0) & (self.floors_usd - saved < float(self.seen.usd[0]) - _UNSEEN_USD)).any())

@@ -127,9 +127,12 @@ def starts(found: Candidates, spots: NDArray[np.bool_]) -> list[tuple[Start, NDA
 
 
 class Offers:
-    """What of the candidates may be paired: `offered`, whose elements are the columns `spots` and `standbys`; false if nothing."""
+    """What of the candidates may be paired: `offered`, whose elements are the columns `spots` and `standbys`; false if nothing.
 
-    def __init__(self, found: Candidates, spots: NDArray[np.bool_], start: Start) -> None:
+    Standbys that another beats (`worth_standing_by`) are left out, unless those `beaten` are asked for too.
+    """
+
+    def __init__(self, found: Candidates, spots: NDArray[np.bool_], start: Start, *, beaten: bool = False) -> None:
         table, job, settings = found.table, found.question.job, found.question.settings
         deadline = float("inf") if job.deadline_hours is None else job.deadline_hours
         self.start = start
@@ -151,7 +154,8 @@ class Offers:
         others = _ready(every, place[steady])
         # A run moves within its own kin: what no spot can move to need not be compared.
         wanted = np.bincount(every.kin[some], minlength=int(every.kin.max()) + 1) > 0
-        others = _worth_standing_by(every, others[wanted[every.kin[others]]])
+        others = others[wanted[every.kin[others]]]
+        others = others if beaten else worth_standing_by(every, others)
         self.any = bool(len(some) and len(others))
         if not self.any:
             return
@@ -207,7 +211,7 @@ def _by_the_hour(columns: PhaseColumns, which: Ints) -> Floats:
     return run.storage_usd_per_hour[which] + run.nodes[which] * run.power_usd_per_node_hour[which]
 
 
-def _worth_standing_by(columns: PhaseColumns, standbys: Ints) -> Ints:
+def worth_standing_by(columns: PhaseColumns, standbys: Ints) -> Ints:
     """Those that no single other in the same place, of the same stack, beats in time, by the step and by the hour."""
     if not len(standbys):
         return standbys

@@ -52,6 +52,8 @@ NODES = (1.0 + _LEGENDRE) / 2
 #: The same for a pair by itself: whether it calls the standby may turn from never to always within a small part of the range.
 _FINE, FINE_WEIGHTS = np.polynomial.legendre.leggauss(65)
 FINE_NODES = (1.0 + _FINE) / 2
+#: All intervals that are tried.
+EVERY = slice(None)
 #: Pairs evaluated at once: so few that arrays over them stay in the cache of a core.
 _CHUNK = 64
 
@@ -142,9 +144,12 @@ class Outcomes:
     interval_hours: Floats
 
 
-def outcomes(pairs: Pairs, terms: NetTerms) -> Outcomes:
-    """Expected cost of every pair at the best of the intervals tried, by moments."""
-    parts = [_outcomes(pairs.take(slice(i, i + _CHUNK)), terms) for i in range(0, len(pairs), _CHUNK)]
+def outcomes(pairs: Pairs, terms: NetTerms, which: Ints | slice = EVERY) -> Outcomes:
+    """Expected cost of every pair at the best of the intervals tried, or of these of them, by moments."""
+    parts = []
+    for i in range(0, len(pairs), _CHUNK):
+        priced = _priced(pairs.take(slice(i, i + _CHUNK)), terms, NODES, NODE_WEIGHTS, which)
+        parts.append(priced.at_best(terms.confidence))
     if len(parts) == 1:
         return parts[0]
     if not parts:
@@ -163,31 +168,53 @@ def intervals(pairs: Pairs) -> Floats:
 
 def finely(pairs: Pairs, terms: NetTerms) -> Outcomes:
     """The same for a few pairs whose chances are to be told: with many more points over the estimate's error."""
-    return _outcomes(pairs, terms, FINE_NODES, FINE_WEIGHTS)
+    return priced_finely(pairs, terms).at_best(terms.confidence)
 
 
-def _outcomes(pairs: Pairs, terms: NetTerms, nodes: Floats = NODES, weights: Floats = NODE_WEIGHTS) -> Outcomes:
+def priced_finely(pairs: Pairs, terms: NetTerms, which: Ints | slice = EVERY) -> "Priced":
+    """The same at every interval tried, or at these of them."""
+    return _priced(pairs, terms, FINE_NODES, FINE_WEIGHTS, which)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Priced:
+    """Pairs at the intervals tried: hours of work, the probability of being in time, what each leg comes to.
+
+    Arrays that broadcast to [pairs, tried], to which the bill has been broadcast.
+    """
+
+    interval_hours: Floats
+    in_time: Floats
+    legs: "Legs"
+
+    def at_best(self, confidence: float) -> Outcomes:
+        """What comes of every pair at its cheapest interval in time with the confidence asked."""
+        legs = self.legs
+        usd = np.where(self.in_time >= confidence, legs.usd, np.inf)
+        best, every = np.argmin(usd, axis=1), np.arange(len(usd))
+
+        def chosen(values: Floats) -> Floats:
+            return np.asarray(np.broadcast_to(values, usd.shape)[every, best])
+
+        return Outcomes(
+            usd=chosen(usd),
+            spot_hours=chosen(legs.spot_hours),
+            standby_hours=chosen(legs.standby_hours),
+            switch_probability=chosen(legs.switch_probability),
+            in_time=chosen(self.in_time),
+            interval_hours=chosen(self.interval_hours),
+        )
+
+
+def _priced(pairs: Pairs, terms: NetTerms, nodes: Floats, weights: Floats, which: Ints | slice) -> Priced:
     pairs = pairs.briefly()
-    tried = intervals(pairs)
+    tried = intervals(pairs)[:, which]
     estimate = deviations(pairs, terms, tried, nodes, weights)
     runs = Segments.of(pairs, terms, tried, estimate.z)
     passed, whole = passed_by_moments(runs)
     failed = failed_by_moments(runs, 1.0 - whole)
     legs = legs_of(pairs, terms, runs, estimate, passed=passed, whole=whole, failed=failed)
-    usd = np.where(estimate.in_time >= terms.confidence, legs.usd, np.inf)
-    best, every = np.argmin(usd, axis=1), np.arange(len(usd))
-
-    def chosen(values: Floats) -> Floats:
-        return np.asarray(np.broadcast_to(values, usd.shape)[every, best])
-
-    return Outcomes(
-        usd=chosen(usd),
-        spot_hours=chosen(legs.spot_hours),
-        standby_hours=chosen(legs.standby_hours),
-        switch_probability=chosen(legs.switch_probability),
-        in_time=chosen(estimate.in_time),
-        interval_hours=chosen(tried),
-    )
+    return Priced(interval_hours=tried, in_time=estimate.in_time, legs=legs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -12,7 +12,7 @@ from catalog.accelerators import accelerators
 from catalog.columns import Columns, columns_of
 from catalog.egress import egress_tiers
 from catalog.offer import Offer
-from planner.answer import Infeasible, Planned
+from planner.answer import Fallback, Infeasible, Planned
 from planner.candidates.gather import Candidates, candidates
 from planner.candidates.market import markets
 from planner.cost.checkpoints import checkpoint_gb
@@ -303,8 +303,10 @@ def test_a_plan_on_spot_that_is_sure_enough_names_its_fallback() -> None:
     assert named > 3
 
 
-def test_no_standby_costs_less_beside_a_plan_than_the_one_it_names() -> None:
-    surely_alone = 0
+@cache
+def named_fallbacks() -> tuple[tuple[Pairs, NetTerms, int, Fallback], ...]:
+    """What is named on small catalogues: all pairs of the spot run, the terms, which of them it is, what is said of it."""
+    all_named = []
     for seed, times in product(SEEDS, (1.0, 1.5, 3.0, 30.0)):
         job, columns, _ = a_case(seed)
         found = found_for(replace(job, deadline_hours=times * (job.deadline_hours or 1.0)), columns)
@@ -315,8 +317,27 @@ def test_no_standby_costs_less_beside_a_plan_than_the_one_it_names() -> None:
             continue
         at = [phase(found, offers.columns.table, int(each)) for each in offers.standbys].index(named.standby)
         pairs = offers.offered.pairs(np.zeros(len(offers.standbys), np.int64), np.arange(len(offers.standbys)))
-        usd = outcomes(pairs, offers.terms).usd
+        all_named.append((pairs, offers.terms, at, named))
+    return tuple(all_named)
+
+
+def test_no_standby_costs_less_beside_a_plan_than_the_one_it_names() -> None:
+    for pairs, asked, at, _ in named_fallbacks():
+        usd = outcomes(pairs, asked).usd
         # Hours are billed in whole steps, which decide nothing between standbys that are hardly ever called.
         assert usd[at] <= usd.min() * (1 + 1e-9) + float(pairs.usd_per_hour[0] * pairs.step_hours[0])
-        surely_alone += named.probability == 0
-    assert 5 < surely_alone < 55
+    assert 5 < sum(named.probability < 1e-9 for _, _, _, named in named_fallbacks()) < 55
+
+
+def test_of_standbys_that_add_nothing_the_one_is_named_that_does_all_the_work_for_least() -> None:
+    tied = 0
+    for pairs, asked, at, _ in named_fallbacks():
+        seen = outcomes(pairs, asked)
+        idle = np.flatnonzero((seen.switch_probability == 0) & (seen.in_time == 1))
+        if not len(idle) or seen.usd[at] < seen.usd[idle].min() - 1e-6:
+            continue
+        by_hour = pairs.standby_usd_per_hour + pairs.standby_storage_usd_per_hour
+        all_usd = (pairs.changeover_hours + pairs.standby_work_hours) * by_hour + pairs.standby_fixed_usd
+        assert all_usd[at] <= all_usd[idle].min() * (1 + 1e-12)
+        tied += bool((all_usd[idle] > all_usd[at]).any())
+    assert tied > 3

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.nets.offers import _worth_standing_by
+from planner.nets.offers import worth_standing_by
 from planner.phases.columns import PhaseColumns
 
 Figures = tuple[int, int, int, int]
@@ -32,7 +32,7 @@ def _columns(figures: list[Figures]) -> PhaseColumns:
 
 def test_a_standby_stays_that_two_faster_ones_beat_each_in_one_thing_alone() -> None:
     one_is_dear_by_the_hour, other_by_the_step, between = (0, 1, 1, 3), (0, 2, 3, 1), (0, 3, 2, 2)
-    kept = _worth_standing_by(_columns([one_is_dear_by_the_hour, other_by_the_step, between]), np.arange(3))
+    kept = worth_standing_by(_columns([one_is_dear_by_the_hour, other_by_the_step, between]), np.arange(3))
     assert kept.tolist() == [0, 1, 2]
 
 
@@ -43,7 +43,7 @@ def test_a_standby_stays_that_two_faster_ones_beat_each_in_one_thing_alone() -> 
     )
 )
 def test_what_is_left_out_is_beaten_by_one_that_is_kept_and_nothing_kept_is_beaten(figures: list[Figures]) -> None:
-    kept = _worth_standing_by(_columns(figures), np.arange(len(figures))).tolist()
+    kept = worth_standing_by(_columns(figures), np.arange(len(figures))).tolist()
 
     def beats(one: int, other: int) -> bool:
         same_place = figures[one][0] == figures[other][0]
