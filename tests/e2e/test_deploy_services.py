@@ -64,6 +64,8 @@ def test_every_pod_runs_as_nobody_on_a_file_system_that_it_cannot_write(workload
     assert "emptyDir" in spec["volumes"][0]
     service_accounts = {each["metadata"]["name"] for each in documents() if each["kind"] == "ServiceAccount"}
     assert spec["serviceAccountName"] in service_accounts
+    assert spec["automountServiceAccountToken"] is False
+    assert "sizeLimit" in spec["volumes"][0]["emptyDir"]
 
 
 def test_what_selects_pods_selects_those_that_are_there() -> None:
@@ -135,6 +137,9 @@ def test_compose_is_hardened_and_names_only_what_it_has() -> None:
     assert COMPOSE["networks"]["inside"] == {"internal": True}
     assert services["postgres"]["networks"] == ["inside"]
     assert all(port.startswith("127.0.0.1:") for port in services["api"]["ports"])
+    told = services["api"]["environment"]
+    ends = float(told["GPUPLAN_DRAIN_SECONDS"]) + float(told["GPUPLAN_FINISH_SECONDS"])
+    assert float(services["api"]["stop_grace_period"].removesuffix("s")) > ends
 
 
 def test_no_secret_is_shipped() -> None:
