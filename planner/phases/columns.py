@@ -233,19 +233,16 @@ def _numbered(markets: tuple[Market, ...]) -> tuple[tuple[Ints, ...], tuple[tupl
 
 
 def ranks(found: Candidates, columns: PhaseColumns) -> Ints:
-    """The rank of each column among phases: interruptible first, then the slowest; names decide between equals.
+    """The rank of each column among phases: interruptible first, then the slowest; the catalogue's order between equals.
 
     Prices decide nothing, so that a dearer offer cannot change the order and make some move cheaper by it.
     """
-    table, markets = columns.table, found.question.markets
-    names = []
-    for number, place in zip(table.market.tolist(), table.place.tolist(), strict=True):
-        market = markets[number]
-        names.append(market.columns.offer(int(market.snapshot.original[place])).key)
-    steady = (columns.run.cluster_rate == 0).tolist()
-    slow_first = (-columns.run.work_hours).tolist()
-    nodes = table.nodes.tolist()
-    order = sorted(range(len(table)), key=lambda i: (steady[i], slow_first[i], names[i], nodes[i]))
+    table, run = columns.table, columns.run
+    offer = np.empty(len(table), np.int64)
+    for number, market in enumerate(found.question.markets):
+        mine = np.flatnonzero(table.market == number)
+        offer[mine] = market.snapshot.original[table.place[mine]]
+    order = np.lexsort((table.nodes, offer, table.market, -run.work_hours, run.cluster_rate == 0))
     rank = np.empty(len(table), np.int64)
     rank[order] = np.arange(len(table))
     # What runs already comes before everything else, whatever it is.

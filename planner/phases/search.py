@@ -24,6 +24,7 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.candidates.configurations import Configurations
 from planner.candidates.gather import Candidates
 from planner.optimise.phases import Lines
 from planner.phases.bounds import fast, hour_price, hour_prices, pairs_below, triples_below, worthwhile
@@ -42,8 +43,10 @@ Ints = NDArray[np.int64]
 _FIRST = 6
 #: Columns are looked at again where at most this part of them stayed, and these are more than a few.
 _MUCH, _FEW = 2 / 3, 32
-#: Sequences whose shares are looked for together, the most promising first.
-_TOGETHER = 256
+#: Of these pairs as many are priced first as take no longer than one; a good plan is all that is wanted of them.
+_FIRST_PAIRS = 2
+#: Sets whose shares are looked for together, the most promising first; each further lot is so many times as large.
+_TOGETHER, _MORE = 256, 4
 #: What rounding to whole micro-dollars may take from each phase, in USD.
 _ROUNDING = 1e-6
 
@@ -117,7 +120,7 @@ class _Search:
     compared: int = 0
     not_again: int = 0
     open_: list[tuple[PhaseColumns, Ints, Floats, bool]] = field(default_factory=list)
-    known: set[tuple[int, ...]] = field(default_factory=set)
+    known: set[bytes] = field(default_factory=set)
 
     @property
     def upper_usd(self) -> float:
@@ -145,7 +148,9 @@ class _Search:
         quick, others = np.flatnonzero(in_time & some), np.flatnonzero(~in_time & some)
         few = [each[np.argsort(weighed[each], kind="stable")[:_FIRST]] for each in (quick, others)]
         kept = np.sort(np.concatenate(few))
-        self._among(kept, *pairs_below(lines.take(kept), self.upper_usd))
+        pairs, bounds = pairs_below(lines.take(kept), self.upper_usd)
+        best = np.argsort(bounds, kind="stable")[:_FIRST_PAIRS]
+        self._among(kept, pairs[best], bounds[best])
 
     def try_all(self, count: int) -> None:
         """Every sequence of so many columns whose bound lies below the best plan so far."""
@@ -198,21 +203,31 @@ class _Search:
     def try_left_out(self) -> None:
         """Offers that the screen left out, in the sequences that without their moves lie below the best plan."""
         left, self.open_ = self.open_, []
-        for columns, sets, bounds, ordered in left:
-            below = that_move(columns, sets[bounds < self.upper_usd])
+        for columns, looked_at, bounds, ordered in left:
+            below = that_move(columns, looked_at[bounds < self.upper_usd])
             if len(below) > MOST_AGAIN:
                 self.not_again += len(below)
                 continue
             again = wider(self.candidates, columns, below, self.upper_usd, mu=self.mu, ordered=ordered)
-            if again is not None and len(again[1]):
-                used, swapped = _used(again[1])
-                self._compare(again[0].take(used), swapped, again[2], ordered=ordered)
+            if again is None:
+                continue
+            more, sets, least = again
+            new = self._new(_names(more.table), sets, ordered=ordered)
+            if new.any():
+                used, which = _used(sets[new])
+                self._compare(more.take(used), which, least[new], ordered=ordered)
 
     def _among(self, kept: Ints, sets: Ints, bounds: Floats, *, ordered: bool = False) -> None:
         """The best shares of these sets of the configurations `kept`."""
-        if len(sets):
-            used, sets = _used(sets)
-            self._compare(columns_on(self.candidates, self.every.take(kept[used])), sets, bounds, ordered=ordered)
+        new = self._new(_names(self.every.table)[kept], sets, ordered=ordered)
+        if new.any():
+            used, which = _used(sets[new])
+            columns = columns_on(self.candidates, self.every.take(kept[used]))
+            self._compare(columns, which, bounds[new], ordered=ordered)
+
+    def _new(self, names: Ints, sets: Ints, *, ordered: bool) -> NDArray[np.bool_]:
+        """The sets that have not been compared: nothing better than the best was left in those that have."""
+        return np.array([each not in self.known for each in _rows(names, sets, ordered=ordered)], np.bool_)
 
     def _compare(self, columns: PhaseColumns, sets: Ints, bounds: Floats, *, ordered: bool) -> None:
         """The best shares of these sets of columns, in every order that they may come in; the least bounds first."""
@@ -221,28 +236,25 @@ class _Search:
         below = bounds < self.upper_usd
         if not below.any():
             return
-        used, sets = _used(sets[below])
-        columns, bounds = columns.take(used), bounds[below]
-        rank, moving = ranks(self.candidates, columns), moves(columns)
-        names = (columns.table.market << 52) + (columns.table.place << 20) + columns.table.nodes
-        order = np.argsort(bounds, kind="stable")
-        for first in range(0, len(order), _TOGETHER):
-            now = order[first : first + _TOGETHER]
+        if not below.all():
+            used, sets = _used(sets[below])
+            columns, bounds = columns.take(used), bounds[below]
+        rank, moving, names = ranks(self.candidates, columns), moves(columns), _names(columns.table)
+        order, together = np.argsort(bounds, kind="stable"), _TOGETHER
+        while len(order):
+            now, order, together = order[:together], order[together:], together * _MORE
             now = now[bounds[now] < self.upper_usd]
             if not len(now):
                 return
             sequences = sets[now] if ordered else in_order(columns, rank, sets[now])
             sequences = sequences[~columns.up[sequences[:, 1:]].any(axis=1)]
             self.compared += len(sequences)
-            # What has been compared is not compared again: nothing better than the best was left there.
-            again = [each in self.known for each in map(tuple, names[sequences].tolist())]
-            sequences = sequences[~np.array(again, np.bool_)]
             before = None if self.best is None else self.best.found.micros
             better = best_shares(columns, moving, sequences, self.most_micros if before is None else before)
             if better is not None:
                 self.best = Phased(columns=columns, moving=moving, found=better)
             if better is None or not better.unsaved:
-                self.known.update(map(tuple, names[sequences].tolist()))
+                self.known.update(_rows(names, sets[now], ordered=ordered))
 
 
 def _below_usd(micros: float) -> float:
@@ -269,6 +281,18 @@ def _used(sets: Ints) -> tuple[Ints, Ints]:
     return used, which.reshape(sets.shape)
 
 
+def _names(table: Configurations) -> Ints:
+    """A number for each configuration, whatever table it is in."""
+    return np.asarray((table.market << 52) + (table.place << 20) + table.nodes)
+
+
+def _rows(names: Ints, sets: Ints, *, ordered: bool) -> list[bytes]:
+    """The names of each set, in its order or in any, as one key."""
+    named = names[sets] if ordered else np.sort(names[sets], axis=1)
+    whole, wide = named.tobytes(), named.itemsize * named.shape[1]
+    return [whole[begin : begin + wide] for begin in range(0, len(whole), wide)]
+
+
 def _keys(columns: PhaseColumns, which: Ints) -> Ints:
     """What tells configurations apart: market, place and nodes."""
     table = columns.table
@@ -280,5 +304,7 @@ def in_order(columns: PhaseColumns, rank: Ints, sets: Ints) -> Ints:
     windows = columns.windowed[sets].any(axis=1)
     fixed = sets[~windows]
     by_rank = np.take_along_axis(fixed, np.argsort(rank[fixed], axis=1), axis=1)
+    if not windows.any():
+        return by_rank
     anyhow = [sets[windows][:, list(order)] for order in permutations(range(sets.shape[1]))]
     return np.concatenate((by_rank, *anyhow))

@@ -54,6 +54,8 @@ def that_move(columns: PhaseColumns, sets: Ints) -> Ints:
 
 def brought_apart(columns: PhaseColumns, sets: Ints) -> Floats:
     """What bringing the data to each distinct region of a set costs beyond the dearest of them, which bounds count."""
+    if not columns.data_usd.any():
+        return np.zeros(len(sets))
     place, data = columns.place[sets], columns.data_usd[sets]
     earlier = [(place[:, :i] == place[:, i : i + 1]).any(axis=1) for i in range(sets.shape[1])]
     return np.asarray(np.where(np.stack(earlier, axis=1), 0.0, data).sum(axis=1) - data.max(axis=1))
