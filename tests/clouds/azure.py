@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -40,11 +41,13 @@ _FAMILY = {
 }
 
 
+@cache
 def azure_machines() -> tuple[InstanceType, ...]:
     """Azure's part of the embedded catalogue."""
     return tuple(machine for machine in embedded_instance_types() if machine.provider == "azure")
 
 
+@cache
 def azure_offers() -> tuple[Offer, ...]:
     """Azure's part of the embedded catalogue, with a spot price, reservations and savings plans for every machine."""
     plain = [o for o in embedded_snapshot().offers if o.provider == "azure" and o.price_kind == "on_demand"]

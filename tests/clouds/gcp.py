@@ -8,6 +8,7 @@ import json
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import ceil, floor
 from typing import Any
 
 from catalog.embedded import embedded_snapshot
@@ -191,8 +192,9 @@ def _tpu_span(row: Offer, each: TpuSlice) -> tuple[Fraction, Fraction]:
 
 def _common(spans: list[tuple[Fraction, Fraction]]) -> int:
     """A whole number in as many spans as possible."""
-    middles = [round((max(a[0], b[0]) + min(a[1], b[1])) / 2) for a in spans for b in spans]
-    return max(middles, key=lambda each: sum(low <= each <= high for low, high in spans))
+    middles = dict.fromkeys(round((max(a[0], b[0]) + min(a[1], b[1])) / 2) for a in spans for b in spans)
+    whole = [(ceil(low), floor(high)) for low, high in spans]
+    return max(middles, key=lambda each: sum(low <= each <= high for low, high in whole))
 
 
 def _fits(row: Offer, nanos: int, slices: dict[str, TpuSlice]) -> bool:

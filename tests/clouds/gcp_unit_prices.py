@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import ceil, floor
 
 from catalog.embedded import embedded_snapshot
 from catalog.offer import InstanceType, Offer
@@ -200,11 +201,12 @@ def _spans_of_free(
 def _best(spans: Iterable[tuple[Fraction, Fraction]]) -> int | None:
     """A whole number that lies in as many spans as possible, in the middle of where they overlap."""
     all_spans = list(spans)
+    whole = [(ceil(low), floor(high)) for low, high in all_spans]
     edges = sorted({edge for span in all_spans for edge in span})
     best, most = None, 0
     for low, high in zip(edges, edges[1:] or edges, strict=False):
         middle = round((low + high) / 2)
-        inside = sum(start <= middle <= end for start, end in all_spans)
+        inside = sum(start <= middle <= end for start, end in whole)
         if inside > most:
             best, most = middle, inside
     return best

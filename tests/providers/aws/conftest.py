@@ -1,21 +1,44 @@
 """An environment with made-up AWS keys and nothing else of AWS, and the adapter pointed at a local server."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 import pytest
+from botocore.loaders import create_loader  # type: ignore[import-untyped]
+from botocore.retries.standard import ExponentialBackoff  # type: ignore[import-untyped]
 
 from providers.aws import calls, provider
 from providers.contract import Provider
 from providers.sources import Sources
 from tests.clouds.aws import ADVISOR_PATH
 from tests.clouds.server import CloudServer
+from tests.providers.conftest import MOST_SECONDS
 
 READ_AT = datetime(2026, 11, 21, 2, 30, tzinfo=UTC)
 KEY_ID = "AKIAIOSFODNN7EXAMPLE"
 SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 type AskAws = Callable[[CloudServer], Provider]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def models_are_read_once() -> Iterator[None]:
+    """boto3 reads what it knows of EC2 for each session again: a fifth of a second, in nearly every test."""
+    models = create_loader()
+    with pytest.MonkeyPatch.context() as shared:
+        shared.setattr("botocore.session.create_loader", lambda _: models)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def short_waits_of_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As between our own attempts, of which the SDK's are part."""
+    waited = ExponentialBackoff.delay_amount
+
+    def shorter(backoff: ExponentialBackoff, context: object) -> float:
+        return min(float(waited(backoff, context)), MOST_SECONDS)
+
+    monkeypatch.setattr(ExponentialBackoff, "delay_amount", shorter)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +19,8 @@ REGION = "us-central1"
 ZONE = "us-central1-a"
 READ_AT = datetime(2026, 11, 21, 3, tzinfo=UTC)
 HURRIED = Patience(seconds=1.0, attempt_seconds=5.0, first_wait_seconds=0.02, longest_wait_seconds=0.1)
+#: For what never comes: nobody need wait for it longer than for a few attempts.
+IN_VAIN = replace(HURRIED, seconds=0.3, longest_wait_seconds=0.02)
 MICROS_PER_NANO = 1000
 
 

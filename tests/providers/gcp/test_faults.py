@@ -8,10 +8,13 @@ import pytest
 
 from catalog.errors import ProviderFailure
 from providers.contract import Rows
+from providers.gcp.calls import Patience
 from tests.clouds.gcp import CLOUD_TPU, COMPUTE_ENGINE, GcpCatalogue, GcpServer, machine_item
 from tests.clouds.gcp_skus import sku
 from tests.clouds.server import Reply, Request, answering, html, reset_after, truncated
 from tests.providers.gcp.reads import (
+    HURRIED,
+    IN_VAIN,
     REGION,
     ZONE,
     asks_machines,
@@ -57,8 +60,8 @@ def asks_compute(request: Request) -> bool:
     return request.path.startswith("/compute/")
 
 
-def read(server: GcpServer, region: str = REGION) -> Rows:
-    return provider_of(server).fetch(region)
+def read(server: GcpServer, region: str = REGION, *, patience: Patience = HURRIED) -> Rows:
+    return provider_of(server, patience=patience).fetch(region)
 
 
 def whole(rows: Rows) -> bool:
@@ -180,7 +183,7 @@ def test_an_empty_sku_list_of_cloud_tpu_alone_is_one_failure() -> None:
 def test_server_errors_for_ever_end_in_one_line_that_names_the_call(status: int) -> None:
     with serving(small_catalogue()) as server:
         server.break_with(answering(status, b"{}"), when=asks_skus)
-        gcp = provider_of(server)
+        gcp = provider_of(server, patience=IN_VAIN)
         assert gcp.regions() == (REGION,)
         for _ in range(2):
             with pytest.raises(
@@ -197,7 +200,7 @@ def test_compute_engine_down_for_ever_has_no_regions() -> None:
     with serving(small_catalogue()) as server:
         server.break_with(answering(503, b"{}"), when=asks_compute)
         with pytest.raises(ProviderFailure, match=r"Regions\.list"):
-            provider_of(server).regions()
+            provider_of(server, patience=IN_VAIN).regions()
 
 
 def test_no_region_at_all_is_a_failure() -> None:
@@ -221,7 +224,7 @@ def test_an_html_page_is_named_as_such_and_not_asked_for_long(when: Callable[[Re
 def test_answers_of_another_shape_are_one_line_and_never_a_crash(status: int, odd: bytes) -> None:
     with serving(small_catalogue()) as server:
         server.break_with(answering(status, odd), when=asks_machines)
-        rows = read(server)
+        rows = read(server, patience=IN_VAIN)
     assert price(rows, "tpu-v5litepod-4") == 4_800_000
     assert len(rows.failures) == 1
     assert "MachineTypes.aggregated_list" in rows.failures[0]

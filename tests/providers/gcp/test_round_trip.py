@@ -14,7 +14,7 @@ from tests.providers.gcp.reads import READ_AT, REGION, price, provider_of, servi
 
 @pytest.fixture(scope="module")
 def catalogue() -> GcpCatalogue:
-    return gcp_catalogue(sku_count=5500)
+    return gcp_catalogue(sku_count=2500)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_offers_are_observed_when_read_and_name_few_sources(rows: dict[str, Rows
 
 def test_every_page_of_skus_is_read_to_the_empty_token() -> None:
     made = small_catalogue()
-    made.skus[COMPUTE_ENGINE] = [*padding(10_000), *made.skus[COMPUTE_ENGINE]]
+    made.skus[COMPUTE_ENGINE] = [*padding(SKUS_PER_PAGE), *made.skus[COMPUTE_ENGINE]]
     with serving(made) as server:
         rows = provider_of(server).fetch(REGION)
         pages = [r for r in server.requests if r.path == f"/v1/services/{COMPUTE_ENGINE}/skus"]

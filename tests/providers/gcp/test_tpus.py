@@ -9,6 +9,7 @@ from tests.clouds.gcp_skus import sku
 from tests.clouds.server import answering
 from tests.providers.gcp.reads import (
     HURRIED,
+    IN_VAIN,
     REGION,
     ZONE,
     asks_tpus,
@@ -119,7 +120,7 @@ def test_a_tpu_zone_that_fails_is_one_failure_and_the_rest_stays_whole(status: i
         server.break_with(
             answering(status, b"{}"), when=lambda request: asks_tpus(request) and "us-east1-b" in request.path
         )
-        gcp = provider_of(server)
+        gcp = provider_of(server, patience=IN_VAIN)
         whole, failed = gcp.fetch(REGION), gcp.fetch("us-east1")
     assert whole.failures == ()
     assert whole.whole_kinds
@@ -159,7 +160,7 @@ def test_a_dead_tpu_api_is_not_asked_for_every_zone() -> None:
         made.add_zone(f"us-east{number}-b")
     with serving(made) as server:
         server.break_with(answering(503, b"{}"), when=asks_tpus)
-        rows = provider_of(server).fetch(REGION)
+        rows = provider_of(server, patience=IN_VAIN).fetch(REGION)
         asked = {request.path for request in server.requests if asks_tpus(request)}
     assert len(asked) <= 8
     assert price(rows, "g2-standard-4") == 652_000
