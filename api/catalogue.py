@@ -14,6 +14,7 @@ from catalog.columns import Columns
 from catalog.errors import UnusableInput
 from catalog.money import usd_text
 from catalog.offer import InstanceType, Offer
+from catalog.regions import GEOGRAPHIES, regions
 
 #: The columns of `offers --format csv`, fixed for those who read them with a program.
 CSV_COLUMNS = (
@@ -32,13 +33,14 @@ CSV_COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferFilter:
-    """What to show; None shows everything. `region` and `instance_type` are globs, matched without case."""
+    """What to show; None shows everything. `region` and `instance_type` are globs; nothing is told apart by its case."""
 
     provider: str | None = None
     region: str | None = None
     accelerator: str | None = None
     kind: str | None = None
     instance_type: str | None = None
+    geography: str | None = None
 
     def given(self) -> dict[str, str]:
         """The filters that are set, by name."""
@@ -57,11 +59,29 @@ def matching(columns: Columns, wanted: OfferFilter) -> NDArray[np.intp]:
     keep_region &= _keep("region", wanted.region, [region for _, region in places], _glob)
     keep_kind = _keep("kind", wanted.kind, columns.kinds, _same)
     keep_type = _keep("instance_type", wanted.instance_type, [each.name for each in types], _glob)
+    if wanted.geography is not None:
+        keep_region &= _in_geography(columns, wanted.geography)
     if wanted.accelerator is not None:
         family = set(accelerator_family(wanted.accelerator))
         keep_type &= np.fromiter((each.accelerator in family for each in types), np.bool_, len(types))
     keep = keep_region[columns.region_index] & keep_kind[columns.kind_index] & keep_type[columns.type_index]
     return np.flatnonzero(keep)
+
+
+def geography_named(text: str) -> str:
+    """The geography of this name. Raises `UnusableInput` at `geography` for one that there is not."""
+    for name in GEOGRAPHIES:
+        if _same(text, name):
+            return name
+    message = f"{text[:80]!r} is no geography; accepted: {', '.join(sorted(GEOGRAPHIES))}"
+    raise UnusableInput.at("geography", message=message)
+
+
+def _in_geography(columns: Columns, name: str) -> NDArray[np.bool_]:
+    """Which of the snapshot's regions lie there; own machines lie nowhere."""
+    known, wanted = regions(), geography_named(name)
+    found = (place in known and known[place].geography == wanted for place in columns.regions)
+    return np.fromiter(found, np.bool_, len(columns.regions))
 
 
 def _same(pattern: str, value: str) -> bool:

@@ -11,12 +11,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from api.catalogue import OfferFilter, matching
+from api.catalogue import OfferFilter, geography_named, matching
 from catalog.accelerators import accelerators
 from catalog.columns import Columns, Floats
 from catalog.errors import Fault, UnusableInput
 from catalog.offer import MAX_ACCELERATORS_PER_NODE, MAX_USD_MICROS_PER_HOUR, InstanceType
-from catalog.regions import GEOGRAPHIES, regions
 
 #: What a listing may be ordered by; `-` before it turns the order round.
 ORDERS = (
@@ -30,7 +29,7 @@ ORDERS = (
     "region",
     "kind",
 )
-_TEXTS = ("provider", "region", "accelerator", "kind", "instance_type")
+_TEXTS = ("provider", "region", "accelerator", "kind", "instance_type", "geography")
 _NUMBERS = {
     "usd_from": (0.0, MAX_USD_MICROS_PER_HOUR / 1e6, "US dollars per machine and hour, such as 2.50"),
     "usd_to": (0.0, MAX_USD_MICROS_PER_HOUR / 1e6, "US dollars per machine and hour, such as 40"),
@@ -48,7 +47,6 @@ class Selection:
     """
 
     listing: OfferFilter
-    geography: str | None = None
     trains: bool = False
     usd_from: float | None = None
     usd_to: float | None = None
@@ -76,13 +74,13 @@ def read_selection(asked: Mapping[str, str]) -> Selection:
         Fault((name[:80],), f"unknown filter; accepted: {', '.join(FILTERS)}") for name in given if name not in FILTERS
     ]
     numbers = {name: _number(name, given[name], faults) for name in _NUMBERS if name in given}
-    order, geography = given.get("order", ORDERS[0]), given.get("geography")
+    order = given.get("order", ORDERS[0])
     if order.removeprefix("-") not in ORDERS:
         faults.append(Fault(("order",), f"{order[:80]!r} is no order; accepted: {', '.join(ORDERS)}, or - before one"))
-    if geography is not None and geography not in GEOGRAPHIES:
-        faults.append(
-            Fault(("geography",), f"{geography[:80]!r} is no geography; accepted: {', '.join(sorted(GEOGRAPHIES))}")
-        )
+    try:
+        given |= {name: geography_named(given[name]) for name in ("geography",) if name in given}
+    except UnusableInput as error:
+        faults += error.faults
     if given.get("trains", "1") != "1":
         faults.append(Fault(("trains",), f"{given['trains'][:80]!r} is not accepted; write 1, or leave it out"))
     for low, high in (("usd_from", "usd_to"), ("accelerators_from", "accelerators_to")):
@@ -91,10 +89,10 @@ def read_selection(asked: Mapping[str, str]) -> Selection:
     if faults:
         raise UnusableInput(*faults)
     listing = OfferFilter(**{name: given[name] for name in _TEXTS if name in given})
-    return Selection(listing=listing, geography=geography, trains="trains" in given, order=order, **numbers)
+    return Selection(listing=listing, trains="trains" in given, order=order, **numbers)
 
 
-FILTERS = (*_TEXTS, "geography", "trains", *_NUMBERS, "order")
+FILTERS = (*_TEXTS, "trains", *_NUMBERS, "order")
 
 
 def _number(name: str, text: str, faults: list[Fault]) -> float:
@@ -120,9 +118,7 @@ def selected(columns: Columns, wanted: Selection) -> NDArray[np.intp]:
     found = matching(columns, wanted.listing)
     shapes = Shapes.of(columns)
     keep = np.ones(len(found), np.bool_)
-    types, places, prices = columns.type_index[found], columns.region_index[found], columns.usd_per_hour[found]
-    if wanted.geography is not None:
-        keep &= _in_geography(columns, wanted.geography)[places]
+    types, prices = columns.type_index[found], columns.usd_per_hour[found]
     if wanted.trains:
         keep &= shapes.trains[types]
     for values, low, high in (
@@ -169,12 +165,6 @@ def memory_gb(machine: InstanceType) -> float | None:
     if row is not None:
         return row.memory_gb * min(1.0, float(machine.accelerator_count))
     return None if machine.accelerator_memory_mib is None else machine.accelerator_memory_mib * 2**20 / 1e9
-
-
-def _in_geography(columns: Columns, geography: str) -> NDArray[np.bool_]:
-    known = regions()
-    found = (known[place].geography == geography if place in known else False for place in columns.regions)
-    return np.fromiter(found, np.bool_, len(columns.regions))
 
 
 def _ranks(columns: Columns, shapes: Shapes, found: NDArray[np.intp], order: str) -> Floats:

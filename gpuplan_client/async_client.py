@@ -208,6 +208,7 @@ class AsyncClient:
         accelerator: str | None = None,
         kind: str | None = None,
         instance_type: str | None = None,
+        geography: str | None = None,
         snapshot: str | None = None,
         limit: int = 1_000,
     ) -> AsyncIterator[answers.Offer]:
@@ -218,6 +219,7 @@ class AsyncClient:
             "accelerator": accelerator,
             "kind": kind,
             "instance_type": instance_type,
+            "geography": geography,
         }
         cursor: str | None = None
         while True:

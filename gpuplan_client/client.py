@@ -206,6 +206,7 @@ class Client:
         accelerator: str | None = None,
         kind: str | None = None,
         instance_type: str | None = None,
+        geography: str | None = None,
         snapshot: str | None = None,
         limit: int = 1_000,
     ) -> Iterator[answers.Offer]:
@@ -216,6 +217,7 @@ class Client:
             "accelerator": accelerator,
             "kind": kind,
             "instance_type": instance_type,
+            "geography": geography,
         }
         cursor: str | None = None
         while True:

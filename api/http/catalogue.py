@@ -15,6 +15,7 @@ from api.http.paging import Cursor, next_cursor, next_link, read_cursor, told_at
 from api.http.plans import OurGpuplan, to_json
 from api.version import gpuplan_version
 from catalog.errors import UnusableInput
+from catalog.regions import GEOGRAPHIES
 
 router = APIRouter()
 
@@ -32,6 +33,7 @@ class OfferQuery(BaseModel):
     accelerator: str | None = Field(None, examples=["H100-80GB-SXM"])
     kind: str | None = Field(None, examples=["spot"])
     instance_type: str | None = Field(None, description="An instance type or a glob", examples=["p5*"])
+    geography: str | None = Field(None, description=f"One of {', '.join(sorted(GEOGRAPHIES))}", examples=["eu"])
     snapshot: str | None = Field(None, description="Prices of this snapshot, not the current")
     limit: int = Field(1_000, ge=1, le=10_000)
     cursor: str | None = Field(None, max_length=512, description="`next_cursor` of the page before")
@@ -44,6 +46,7 @@ class OfferQuery(BaseModel):
             accelerator=self.accelerator,
             kind=self.kind,
             instance_type=self.instance_type,
+            geography=self.geography,
         )
 
 

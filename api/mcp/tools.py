@@ -154,6 +154,7 @@ class Tools:
         accelerator: Annotated[str | None, Field(description="A name or family: H100 covers all its forms.")] = None,
         kind: _Kind = None,
         instance_type: Annotated[str | None, Field(description="A name or a glob: p5.*.")] = None,
+        geography: Annotated[str | None, Field(description="us, eu, uk, asia ...")] = None,
         snapshot: Snapshot = None,
         limit: Annotated[int, Field(description="At most so many rows.", ge=1, le=200)] = 10,
         start: Annotated[int, Field(description="`next_start` of the answer before, for more.", ge=0)] = 0,
@@ -167,7 +168,12 @@ class Tools:
         `next_start`. A list price is not what a job costs: ask `plan` for that.
         """
         wanted = OfferFilter(
-            provider=provider, region=region, accelerator=accelerator, kind=kind, instance_type=instance_type
+            provider=provider,
+            region=region,
+            accelerator=accelerator,
+            kind=kind,
+            instance_type=instance_type,
+            geography=geography,
         )
         with _told():
             if cheapest_first:

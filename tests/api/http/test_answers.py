@@ -3,6 +3,7 @@
 import importlib
 import json
 import pkgutil
+import time
 import typing
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +17,10 @@ from pydantic import TypeAdapter
 import gpuplan_client.answers as answers
 from api.app import Gpuplan
 from api.http.answers import ANSWERS
+from api.http.describe import WATCH_EXAMPLE
 from api.http.service import create_service
 from api.settings import Environment
+from tests.api.clouds_for_tests import NOWHERE, aws, making
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 #: A dollar and an hour are enough for these.
@@ -90,9 +93,32 @@ def test_plans_of_all_kinds_are_as_the_types_say(
         assert exact["PlanAnswer"].validate_python(hopeless.json())["outcome"] == "infeasible"
 
 
-@pytest.mark.parametrize("path", ["accelerators", "presets", "snapshots", "offers", "watches", "actuals", "refreshes"])
+@pytest.mark.parametrize("path", ["accelerators", "presets", "snapshots", "offers"])
 def test_listings_are_as_the_types_say(asked: TestClient, exact: dict[str, TypeAdapter[Any]], path: str) -> None:
-    exact[path.capitalize()].validate_python(asked.get(f"/v1/{path}").json())
+    assert exact[path.capitalize()].validate_python(asked.get(f"/v1/{path}").json())[path]
+
+
+def test_lists_of_what_was_done_are_as_the_types_say(
+    exact: dict[str, TypeAdapter[Any]], own_store: str, tmp_path: Path, job: dict[str, Any]
+) -> None:
+    settings = tmp_path / "settings.yaml"
+    settings.write_text(json.dumps(SETTINGS))
+    environment = Environment(database_url=own_store, settings=settings, **NOWHERE)  # type: ignore[arg-type]
+    with TestClient(create_service(Gpuplan(environment, clouds={"aws": making(aws())}))) as client:
+        plan = client.post("/v1/plans", json=job).json()["plan"]
+        exact["Actual"].validate_python(client.post(f"/v1/plans/{plan['id']}/actuals", json={"hours": "9h"}).json())
+        exact["Watch"].validate_python(client.post("/v1/watches", json=WATCH_EXAMPLE).json())
+        begun = exact["Refresh"].validate_python(client.post("/v1/refreshes").json())
+        while client.get(f"/v1/refreshes/{begun['id']}").json()["status"] == "running":
+            time.sleep(0.05)
+        for path, schema in (("refreshes", "Refresh"), ("runs", "Run")):
+            assert exact[schema].validate_python(client.get(f"/v1/{path}/{begun['id']}").json())["status"] == "done"
+        for path in ("actuals", "watches", "refreshes", "snapshots"):
+            assert exact[path.capitalize()].validate_python(client.get(f"/v1/{path}").json())[path], path
+        current, *_ = client.get("/v1/snapshots").json()["snapshots"]
+        differs = exact["SnapshotDiff"].validate_python(client.get(f"/v1/snapshots/{current['id']}/diff").json())
+        assert differs["changes"]
+        assert differs["instance_types"]
 
 
 def test_a_verification_and_prices_and_problems_are_as_the_types_say(
