@@ -16,6 +16,7 @@ from gpuplan_client.answers import PlanAnswer
 from gpuplan_client.async_client import AsyncClient
 from gpuplan_client.client import Client
 from gpuplan_client.errors import (
+    Conflict,
     Forbidden,
     GpuplanError,
     NotDone,
@@ -32,6 +33,7 @@ from gpuplan_client.errors import (
 __all__ = [
     "AsyncClient",
     "Client",
+    "Conflict",
     "Forbidden",
     "GpuplanError",
     "NotDone",

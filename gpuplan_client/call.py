@@ -51,21 +51,29 @@ class Call[Answer]:
     def read(self, response: httpx.Response) -> Answer:
         """The answer. Raises a `Refused` for a problem, `Unreachable` for what no gpuplan service says."""
         if response.is_success:
-            try:
-                return cast(Answer, response.text if self.text else response.json())
-            except ValueError:
-                raise Unreachable(f"{response.url} answers {response.status_code}, but not in JSON") from None
+            if self.text:
+                return cast(Answer, response.text)
+            found = _object(response)
+            if found is None:
+                raise Unreachable(f"{response.url} answers {response.status_code}, but not in JSON, as gpuplan does")
+            return cast(Answer, found)
         problem = _problem(response)
         raise refused(problem, retry_after_seconds=retry_after_seconds(response))
 
 
-def _problem(response: httpx.Response) -> Problem:
-    """What the service says is wrong; a proxy on the way may say it in its own words."""
+def _object(response: httpx.Response) -> dict[str, Any] | None:
+    """The object that every answer of the service is; None for anything else, such as nests without end."""
     try:
         found = response.json()
-    except ValueError:
-        found = None
-    if isinstance(found, dict) and isinstance(found.get("detail"), str) and isinstance(found.get("title"), str):
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _problem(response: httpx.Response) -> Problem:
+    """What the service says is wrong; a proxy on the way may say it in its own words."""
+    found = _object(response)
+    if found is not None and isinstance(found.get("detail"), str) and isinstance(found.get("title"), str):
         return cast(Problem, found | {"status": response.status_code})
     detail = f"{response.url.host} answers {response.status_code} {response.reason_phrase}, which is no gpuplan problem"
     return {"type": "about:blank", "title": response.reason_phrase, "status": response.status_code, "detail": detail}

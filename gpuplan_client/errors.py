@@ -38,6 +38,10 @@ class NotFound(Refused):
     """404: there is no such plan, run, snapshot or path."""
 
 
+class Conflict(Refused):
+    """409: not as things are now: another refresh is running, or a run that is to be cancelled cannot be."""
+
+
 class Unusable(Refused):
     """400, 413, 415 or 422: what was asked cannot be read; `errors` names the fields and what would be accepted."""
 
@@ -74,6 +78,7 @@ _BY_STATUS: dict[int, type[Refused]] = {
     401: Unauthorized,
     403: Forbidden,
     404: NotFound,
+    409: Conflict,
     413: Unusable,
     415: Unusable,
     422: Unusable,
