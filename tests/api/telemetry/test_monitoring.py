@@ -33,6 +33,8 @@ RECORDED = {rule["record"]: rule["expr"] for group in RULES["groups"] for rule i
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 #: What Prometheus itself knows of a target.
 OF_PROMETHEUS = {"up"}
+#: What a service tells only once a request has failed by its own fault.
+SEEN_IN_TROUBLE = ("status", "5xx")
 #: What Grafana puts in.
 VARIABLES = {"$__rate_interval": "5m", "$job": ".+"}
 
@@ -96,7 +98,7 @@ def told(
 
 
 def is_told(told: Told, selector: Selector) -> bool:
-    """Whether there is such a metric, with labels of these names, and bounds of buckets that are its own."""
+    """Whether there is such a metric, with labels of these names and values, and bounds of buckets that are its own."""
     if selector.name in OF_PROMETHEUS | RECORDED.keys():
         return True
     if selector.name not in told:
@@ -104,8 +106,8 @@ def is_told(told: Told, selector: Selector) -> bool:
     ours = {name: value for name, value in selector.labels.items() if name != "job"}
     rows = told[selector.name]
     names = {name for row in rows for name in row} or set(ours)
-    bounds = {row["le"] for row in rows if "le" in row}
-    return ours.keys() <= names and ("le" not in ours or ours["le"] in bounds)
+    said = {(name, value) for row in rows for name, value in row.items()} | {SEEN_IN_TROUBLE}
+    return ours.keys() <= names and all(each in said for each in ours.items())
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
@@ -136,7 +138,8 @@ def test_an_alert_rests_on_what_a_service_tells_and_leads_to_what_to_do(told: To
 
 
 def test_a_metric_that_is_not_told_would_be_noticed(told: Told) -> None:
-    for wrong in ("gpuplan_nothing", 'gpuplan_plan_gap_bucket{le="0.5"}', 'gpuplan_offers{cloud="aws"}'):
+    misspelt = ('gpuplan_offers{cloud="aws"}', 'gpuplan_offers{provider="amazon"}')
+    for wrong in ("gpuplan_nothing", 'gpuplan_plan_gap_bucket{le="0.5"}', *misspelt):
         [selector] = selectors(wrong)
         assert not is_told(told, selector)
 
