@@ -29,14 +29,15 @@ class Idempotency:
 
     @classmethod
     def read(cls, request: Request, body: bytes, query: str) -> "Idempotency":
-        """From the request. Raises `Refused` (400) for a key that is no printable ASCII of 1 to 255 characters."""
-        key = request.headers.get(IDEMPOTENCY_KEY)
-        if key is None:
+        """From the request. Raises `Refused` (400) for a key that is no printable ASCII of 1 to 255 characters, or for two."""
+        keys = request.headers.getlist(IDEMPOTENCY_KEY)
+        if not keys:
             return cls(key=None, scope="", request_hash="")
+        if len(keys) > 1:
+            raise _refused("is given more than once; give it once")
+        [key] = keys
         if not _KEY.fullmatch(key):
-            message = "is no key; accepted: 1 to 255 printable ASCII characters without blanks"
-            faults = (Fault(("Idempotency-Key",), message),)
-            raise Refused(400, str(faults[0]), faults=faults, within="header")
+            raise _refused("is no key; accepted: 1 to 255 printable ASCII characters without blanks")
         digest = hashlib.sha256()
         for part in (request.headers.get("content-type", "").encode(), query.encode(), body):
             digest.update(len(part).to_bytes(8, "big") + part)
@@ -58,6 +59,11 @@ class Idempotency:
         if not isinstance(kept, dict):
             raise TypeError("what is kept under an Idempotency-Key is an answer, and so an object")
         return kept
+
+
+def _refused(message: str) -> Refused:
+    fault = Fault(("Idempotency-Key",), message)
+    return Refused(400, str(fault), faults=(fault,), within="header")
 
 
 def _scope(request: Request) -> str:

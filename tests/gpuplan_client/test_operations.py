@@ -18,7 +18,7 @@ from gpuplan_client import AsyncClient, Client, GpuplanError, Refused, Unreachab
 ANY = "any"
 PROBLEM = {"type": "about:blank", "title": "No", "detail": "no"}
 #: An answer that fits wherever the client itself looks into one; each page names one more page.
-ANSWER = {"id": ANY, "kind": "portfolio", "status": "done", "answer": {}, "error": None}
+ANSWER: dict[str, Any] = {"id": ANY, "kind": "portfolio", "status": "done", "answer": {}, "error": None}
 LISTS = ("offers", "prices", "entries")
 #: What a method is called beside what the operations need.
 OF_THE_CLIENT = {"close", "send", "from_environment"}
