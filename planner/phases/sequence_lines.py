@@ -25,7 +25,8 @@ _ROUNDING = 1e-11
 class SequenceLines:
     """Per sequence: what is fixed, the slopes of its columns, and prices of an hour to weigh them by (one per row).
 
-    `rounding` are the micro-dollars that bills of its phases may add to the lines by rounding up.
+    `rounding` are the micro-dollars that bills of its phases may add to the lines by rounding up, those aside that are not
+    `even`: billed by long steps, by the term, or for a minimum that is longer than a set-up.
     """
 
     usd: Floats
@@ -34,13 +35,14 @@ class SequenceLines:
     slope_hours: Floats
     prices: Floats
     rounding: Floats
+    even: NDArray[np.bool_]
     deadline_hours: float
 
     def __len__(self) -> int:
         """How many sequences there are."""
         return len(self.usd)
 
-    def take(self, which: NDArray[np.bool_]) -> "SequenceLines":
+    def take(self, which: NDArray[np.bool_] | Ints) -> "SequenceLines":
         """The lines of some of the sequences."""
         return SequenceLines(
             usd=self.usd[which],
@@ -49,6 +51,7 @@ class SequenceLines:
             slope_hours=self.slope_hours[which],
             prices=self.prices[:, which],
             rounding=self.rounding[which],
+            even=self.even[which],
             deadline_hours=self.deadline_hours,
         )
 
@@ -78,6 +81,7 @@ def sequence_lines(columns: PhaseColumns, moving: Moves, sequences: Ints) -> Seq
         slope_hours=slope_hours,
         prices=np.stack(prices),
         rounding=_rounding(columns)[sequences].sum(axis=1),
+        even=_even(columns)[sequences].all(axis=1),
         deadline_hours=columns.deadline_hours,
     )
 
@@ -89,25 +93,42 @@ def _rounding(columns: PhaseColumns) -> Floats:
     return np.ceil(run.nodes * run.usd_per_node_hour * steps * 1e6) + 1.0
 
 
+def _even(columns: PhaseColumns) -> NDArray[np.bool_]:
+    """Configurations whose bills rise with their hours but for that rounding."""
+    run = columns.run
+    short = (run.billing_step_hours <= _LONGEST_ROUNDING_HOURS) & (run.term_hours == 0)
+    return np.asarray(short & (run.billing_minimum_hours <= run.setup_hours(columns.settings)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FromLow:
+    """Per box: USD (-inf where unknown) and hours of the plan at its low end, and the slopes of the hours from there."""
+
+    usd: Floats
+    hours: Floats
+    slope_hours: Floats
+
+
 def may_win(
     lines: SequenceLines,
     which: Ints,
     low: Ints,
     least_micros: float | Floats,
-    from_low: tuple[Floats, Floats] | None = None,
+    from_low: FromLow | None = None,
 ) -> NDArray[np.bool_]:
     """Boxes in which, by straight lines, a plan in time may cost less than `least_micros`.
 
-    `from_low` are the hours of the plan at `low` and the slopes from there, where they are known better.
+    With `from_low` the lines begin at the low ends of the boxes, where more is known of these.
     """
     deadline, share = lines.deadline_hours, low / STEPS
     left = 1.0 - share.sum(axis=1)
     slope_usd, slope_hours = lines.slope_usd[which], lines.slope_hours[which]
+    usd = lines.usd[which] + (slope_usd * share).sum(axis=1)
     if from_low is None:
         hours = lines.hours[which] + (slope_hours * share).sum(axis=1)
     else:
-        hours, slope_hours = from_low
-    usd = lines.usd[which] + (slope_usd * share).sum(axis=1)
+        usd = np.maximum(usd, from_low.usd)
+        hours, slope_hours = from_low.hours, from_low.slope_hours
     mu = lines.prices[:, which]
     bound = usd + left * least_of_few(slope_usd + mu[:, :, None] * slope_hours)
     if np.isfinite(deadline):

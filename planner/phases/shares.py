@@ -16,7 +16,7 @@ from catalog.allowed_time import go_on
 from planner.phases.columns import PhaseColumns
 from planner.phases.moves import Moves
 from planner.phases.price import Priced, priced, priced_together
-from planner.phases.sequence_lines import SequenceLines, may_win, sequence_lines, within_lines
+from planner.phases.sequence_lines import FromLow, SequenceLines, may_win, sequence_lines, within_lines
 from planner.phases.straight import STEPS
 
 Floats = NDArray[np.float64]
@@ -95,8 +95,10 @@ def best_shares(columns: PhaseColumns, moving: Moves, sequences: Ints, most_micr
         which, low, high = which[alive], low[alive], high[alive]
         if not len(which):
             continue
-        rising = _rising(columns, sequences[which], floor.take(alive), top.take(alive), (low, high))
-        alive = may_win(lines, which, low, least, rising)
+        floor, top = floor.take(alive), top.take(alive)
+        usd = _usd_from(columns, lines.take(which), sequences[which], floor, low)
+        hours, slope_hours = _rising(columns, sequences[which], floor, top, (low, high))
+        alive = may_win(lines, which, low, least, FromLow(usd=usd, hours=hours, slope_hours=slope_hours))
         stack += _parts(which[alive], low[alive], high[alive])
     return None if best is None else replace(best, unsaved=unsaved)
 
@@ -200,6 +202,16 @@ def _rising(
         slope = np.where(spot & known, chord, slope)
     later = np.cumsum(columns.windowed[sequences][:, ::-1], axis=1)[:, ::-1] - columns.windowed[sequences]
     return hours, np.where(later > 0, 0.0, slope)
+
+
+def _usd_from(columns: PhaseColumns, lines: SequenceLines, sequences: Ints, floor: Priced, low: Ints) -> Floats:
+    """What the cost of each box rises from with the slopes of its `lines`, at least, in USD; -inf where no more is known.
+
+    `floor` is what the low end of each box costs. Even bills rise so from any share on, rounding aside; those of
+    interruptible phases from the first checkpoint interval on, since every hour of work beyond costs as much.
+    """
+    saves = columns.run.work_hours[sequences] * (low / STEPS) >= columns.intervals[sequences]
+    return np.where(lines.even & saves.all(axis=1), (floor.micros - lines.rounding) / 1e6, -np.inf)
 
 
 def _fastest(columns: PhaseColumns, sequences: Ints, low: Ints, high: Ints) -> Ints:

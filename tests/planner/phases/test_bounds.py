@@ -21,6 +21,7 @@ from planner.phases.moves import moves
 from planner.phases.price import Priced, priced
 from planner.phases.search import NOTHING_TO_SEARCH, search_phases
 from planner.phases.sequence_lines import sequence_lines, within_lines
+from planner.phases.shares import _usd_from
 from planner.phases.straight import STEPS
 from planner.phases.whatever_the_hours import least_usd
 from tests.planner.phases.cases import booked_case, found_for, rented_case
@@ -91,6 +92,23 @@ def test_no_plan_below_a_limit_uses_a_column_that_is_not_worthwhile(case: Case, 
     used = np.unique(some.sequences[some.below(some.middling)])
     for each in (lines, lines.early):
         assert worthwhile(each, prices, usd + 1e-5, phases=phases)[used].all()
+
+
+@pytest.mark.parametrize("case", [rented_case, booked_case])
+def test_no_plan_costs_less_than_its_phases_with_less_of_the_work_and_the_lines_from_there(case: Case) -> None:
+    known = 0
+    for phases, seed in product((2, 3), range(20)):
+        some = drawn(case, seed, phases)
+        if some is None:
+            continue
+        low = np.maximum(some.steps * np.random.default_rng(seed).random(some.steps.shape), 1).astype(np.int64)
+        lines = sequence_lines(some.columns, moves(some.columns), some.sequences)
+        floor = priced(some.columns, moves(some.columns), some.sequences, low, at_least=True)
+        usd = _usd_from(some.columns, lines, some.sequences, floor, low)
+        usd += (lines.slope_usd * (some.steps - low) / STEPS).sum(axis=1)
+        assert (usd <= some.plans.micros / 1e6 * (1 + 1e-12)).all()
+        known += int(np.isfinite(usd).sum())
+    assert known > DRAWN
 
 
 @pytest.mark.parametrize(("case", "seed"), SEEDS)
