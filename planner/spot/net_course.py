@@ -7,6 +7,8 @@ does it is taken at the block's middle. Powers of the transform wrap around at t
 therefore tilted by e^(-18 i / points), which makes what wraps around 1.5e-8 of itself.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
@@ -42,26 +44,22 @@ def course_of(runs: Segments, rate: float, terms: NetTerms) -> Course:
     # Where slack does not fall from segment to segment nothing but a failure uses it up.
     falls = bool((runs.growth < 0).any())
     exceeded = _exceeded(np.fft.irfft(segment, POINTS) * untilt) if falls else np.zeros((0, 0, 0))
-    rows = np.arange(len(lattice))
-    failing = [_failing(alive, runs.slack / lattice, exceeded, rows) if falls else before]
-    for block in range(1, ends.shape[1]):
-        count = ends[:, block] - ends[:, block - 1]
+    cuts = _Cuts.of(runs, ends, lattice)
+    failing = [_failing(alive, cuts.left[:, 0], exceeded, np.arange(len(lattice))) if falls else before]
+    counts = np.diff(ends, axis=1)
+    for block, count in enumerate(counts.T, start=1):
         # Only rows with a segment in this block, and somebody left to run it.
         on = np.flatnonzero((count > 0) & (before > _NOBODY))
         now, fails = before.copy(), failing[-1]
         if len(on):
-            some = np.fft.irfft(np.fft.rfft(alive[on]) * powers.of(on, count[on]), POINTS)
-            # Slack that grows in a block is taken at its middle: losses come anywhere in it.
-            last = ends[on, block] - 1 - np.where(runs.growth[on] > 0, (count[on] - 1) / 2, 0.0)
-            slack = np.maximum(runs.slack[on] + last * runs.growth[on], -lattice[on])
+            some = np.fft.irfft(powers.times(np.fft.rfft(alive[on]), on, count[on]), POINTS)
             np.maximum(some, 0.0, out=some)
-            within = np.minimum(np.floor(slack / lattice[on] + 1e-6), POINTS - 1).astype(np.int64) + 1
-            for row, end in enumerate(within.tolist()):
+            for row, end in enumerate(cuts.within[on, block].tolist()):
                 some[row, end:] = 0.0
             now[on] = np.minimum(some @ untilt, before[on])
             if falls:
-                after, fails = runs.slack[on] + ends[on, block] * runs.growth[on], fails.copy()
-                fails[on] = _failing(some * untilt, after / lattice[on], exceeded, on)
+                fails = fails.copy()
+                fails[on] = _failing(some * untilt, cuts.left[on, block], exceeded, on)
             if len(on) == len(alive):
                 alive = some
             else:
@@ -70,7 +68,7 @@ def course_of(runs: Segments, rate: float, terms: NetTerms) -> Course:
         called.append(before - now)
         failing.append(fails)
         before = now
-    counts, chances = np.diff(ends, axis=1), np.stack(failing, axis=1)
+    chances = np.stack(failing, axis=1)
     on_failure = counts * chances[:, :-1] + np.maximum(counts - 1, 0.0) * np.diff(chances, axis=1) / 2
     on_failure = np.clip(on_failure, 0.0, np.stack(called, axis=1)).sum(axis=1)
     return Course(
@@ -84,22 +82,47 @@ def course_of(runs: Segments, rate: float, terms: NetTerms) -> Course:
     )
 
 
+class _Cuts(NamedTuple):
+    """Where slack ends on the lattice, by row and end of block: points `within` it for a run that ends the block, and those
+    `left` before the next segment.
+    """
+
+    within: NDArray[np.int64]
+    left: NDArray[np.int64]
+
+    @staticmethod
+    def of(runs: Segments, ends: Floats, lattice: Floats) -> "_Cuts":
+        """The cuts of runs [rows] at the ends of their blocks [rows, blocks + 1]."""
+        growth, slack, width = (values[:, None] for values in (runs.growth, runs.slack, lattice))
+        counts = np.diff(ends, axis=1, prepend=0.0)
+        # Slack that grows in a block is taken at its middle: losses come anywhere in it.
+        last = ends - 1 - np.where(growth > 0, (counts - 1) / 2, 0.0)
+        within = np.floor(np.maximum(slack + last * growth, -width) / width + 1e-6)
+        left = np.floor((slack + ends * growth) / width + 1e-6)
+        return _Cuts(
+            within=np.minimum(within, POINTS - 1).astype(np.int64) + 1,
+            left=np.minimum(np.maximum(left, -1.0), 2.0 * POINTS - 2.0).astype(np.int64),
+        )
+
+
 class _Powers:
     """Transforms of the losses of so many segments, by row, from that of one: products of its squares."""
 
     def __init__(self, segment: Complex) -> None:
         self.squares = [segment]
 
-    def of(self, rows: NDArray[np.int64], counts: Floats) -> Complex:
-        """The transforms for so many segments, one at least, in these rows: [rows, points / 2 + 1]."""
-        whole = np.zeros(len(self.squares[0]), np.int64)
-        whole[rows] = counts
-        power = np.ones_like(self.squares[0])
-        for bit in range(int(whole.max()).bit_length()):
-            if bit == len(self.squares):
+    def times(self, transforms: Complex, rows: NDArray[np.int64], counts: Floats) -> Complex:
+        """These transforms [rows, points / 2 + 1] times those for so many more segments, one at least, in place."""
+        product = np.empty_like(transforms[0])
+        for each, row, count in zip(transforms, rows.tolist(), counts.tolist(), strict=True):
+            bits = [bit for bit in range(int(count).bit_length()) if int(count) >> bit & 1]
+            while bits[-1] >= len(self.squares):
                 self.squares.append(self.squares[-1] * self.squares[-1])
-            np.multiply(power, self.squares[bit], out=power, where=(whole >> bit & 1)[:, None] > 0)
-        return power if len(rows) == len(power) else power[rows]
+            power = self.squares[bits[0]][row]
+            for bit in bits[1:]:
+                power = np.multiply(power, self.squares[bit][row], out=product)
+            np.multiply(each, power, out=each)
+        return transforms
 
 
 def _furthest(runs: Segments) -> Floats:
@@ -119,9 +142,8 @@ def _exceeded(mass: Floats) -> Floats:
     return sliding_window_view(np.concatenate((more, chance[:, ::-1], np.zeros_like(chance)), axis=1), POINTS, axis=1)
 
 
-def _failing(alive: Floats, slack: Floats, exceeded: Floats, rows: NDArray[np.int64]) -> Floats:
-    """The chance, in these rows, that the next segment, whose slack is so many points, loses more than is left of it."""
-    left = np.minimum(np.maximum(np.floor(slack + 1e-6), -1.0), 2.0 * POINTS - 2.0).astype(np.int64)
+def _failing(alive: Floats, left: NDArray[np.int64], exceeded: Floats, rows: NDArray[np.int64]) -> Floats:
+    """The chance, in these rows, that the next segment, which leaves so many points of slack, loses more than these."""
     return np.asarray(np.einsum("ij,ij->i", alive, exceeded[rows, 2 * POINTS - 2 - left]))
 
 

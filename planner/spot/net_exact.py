@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.spot.net import Estimate, Legs, NetTerms, Pairs, deviations, legs_of
-from planner.spot.net_bound import bound_of
+from planner.spot.net_bound import BLOCKS_WITHIN, bound_of
 from planner.spot.net_course import course_of
 from planner.spot.net_segments import Segments, failed_by_moments, passed_by_moments
 from planner.spot.net_spread import P95, Course, Spread, joined
@@ -29,9 +29,8 @@ _FEW, _FINER = 40, (19, 33, 13)
 #: Shares of the deviations in time at which moments look for that range, and chances that count as never and always.
 _LOOKED = np.linspace(0.0, 1.0, 65)
 _NEVER = 0.003
-#: Runs in blocks of segments may come out below the bound by a part of this, where slack grows within a block; else they
-#: are exact but for the lattice of their losses.
-_BLOCKS_WITHIN, _LATTICE_WITHIN = 0.02, 5e-3
+#: Where slack does not grow within a block runs are exact but for the lattice of their losses.
+_LATTICE_WITHIN = 5e-3
 #: By how much the deviations that are priced first should be enough, and the part of all beyond which all are priced at once.
 _SURELY, _MOST_FIRST = 1.2, 0.7
 
@@ -185,7 +184,7 @@ class _Begun(NamedTuple):
         now, grows = self.estimate, bool((self.runs.growth > 0).any())
         one = Estimate(z=now.z[0], weights=now.weights[0], largest=now.largest[0], in_time=now.in_time[0])
         once, each = bound_of(self.pairs, self.terms, one, self.interval_hours)
-        return float(once[0]), each[0] * (1.0 - (_BLOCKS_WITHIN if grows else _LATTICE_WITHIN))
+        return float(once[0]), each[0] * (1.0 - (BLOCKS_WITHIN if grows else _LATTICE_WITHIN))
 
 
 def _likely_enough(begun: _Begun, short_usd: float, each: Floats) -> Ints:

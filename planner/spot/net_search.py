@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalog.allowed_time import go_on
-from planner.spot.net import NetTerms, Pairs, deviations, intervals, outcomes
-from planner.spot.net_bound import COARSE, FINE, least
+from planner.spot.net import NetTerms, Pairs, intervals, outcomes
+from planner.spot.net_bound import COARSE, FINE, least, least_at
 from planner.spot.net_exact import NetRun, PricedRun
 
 Floats = NDArray[np.float64]
@@ -195,8 +195,7 @@ def _at_its_best(best: PricedRun) -> NetRun:
     """The pair at the interval that is best exactly, not only by moments, from the one at which it is priced."""
     pair, terms, given = best.pairs, best.terms, best.interval_hours
     for other in np.unique(intervals(pair)).tolist():
-        chance = deviations(pair, terms, np.array([[other]]), FINE.nodes, FINE.weights).in_time[0, 0]
-        if other == given or chance < terms.confidence:
+        if other == given or least_at(pair, terms, other) >= best.usd:
             continue
         now = PricedRun.below(pair, terms, other, best.usd)
         best = now if now is not None and now.usd < best.usd else best

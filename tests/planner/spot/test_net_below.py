@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from planner.spot.net import outcomes
+from planner.spot.net import intervals, outcomes
+from planner.spot.net_bound import least_at
 from planner.spot.net_exact import PricedRun
 from tests.planner.spot.nets import some_offers, terms
 
@@ -27,3 +28,19 @@ def test_a_pair_is_too_dear_where_its_whole_price_is_and_else_comes_to_that(seed
             assert run.usd == pytest.approx(whole.usd, rel=1e-12)
             assert run.outcome().usd_p95 == pytest.approx(whole.outcome().usd_p95, rel=1e-9)
     assert told > 0 or not np.isfinite(found.usd).any()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_pair_comes_to_less_at_an_interval_than_its_bound_there(seed: int) -> None:
+    offered, asked = some_offers(seed, 2, 2), terms(deadline=60.0, confidence=0.3, wait=1.0)
+    pairs, close = offered.pairs(np.array([0, 0, 1]), np.array([0, 1, 1])), 0
+    for i in range(len(pairs)):
+        pair = pairs.take(np.array([i]))
+        for interval in np.unique(intervals(pair)).tolist():
+            bound = least_at(pair, asked, interval)
+            if not np.isfinite(bound):
+                continue
+            usd = PricedRun.of(pair, asked, interval).usd
+            assert bound <= usd
+            close += bound > 0.85 * usd
+    assert close > 0
