@@ -67,13 +67,19 @@ def _inter_region(provider: str) -> EgressRate:
 
 
 def _internet(provider: str, region: str, destination: str) -> EgressRate:
-    available = frozenset(name for owner, name, _ in _rates() if owner == provider)
-    nearest = nearest_with(provider, region, available) or min(available)
+    nearest = _nearest_with_a_rate(provider, region)
     rate = _rates().get((provider, nearest, destination)) or _rates()[provider, nearest, WORLDWIDE]
     notes = ["the month's cheaper tiers of internet egress are taken as unused by other traffic"]
     if nearest != region:
         notes.append(f"internet egress from {provider}:{region} is taken at the price of {nearest}")
     return EgressRate(tiers=rate.tiers, source=rate.source, as_of=rate.as_of, assumptions=tuple(notes))
+
+
+@lru_cache(maxsize=4096)
+def _nearest_with_a_rate(provider: str, region: str) -> str:
+    """The region of the provider's own with a published rate that lies nearest; one and the same where nobody knows."""
+    available = frozenset(name for owner, name, _ in _rates() if owner == provider)
+    return nearest_with(provider, region, available) or min(available)
 
 
 def _destination(provider: str, region: str) -> str:

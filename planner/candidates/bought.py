@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.estimated import Estimated
+from planner.candidates.kept_estimates import Able
 from planner.candidates.machine_rows import MachineRows
 from planner.candidates.market import Market
 from planner.candidates.screen import RegionCosts, Screened, known_rates
 from planner.cost.bill import Run, TakeOver, billing_tables
 from planner.cost.checkpoints import checkpoint_gb
-from planner.estimate.corrected import PerStep
 from planner.question import Question
 
 Ints = NDArray[np.int64]
@@ -80,13 +80,13 @@ def _offered(
     market: Market,
     screened: Screened,
     rows: MachineRows,
-    step: PerStep,
+    able: Able,
     costs: RegionCosts,
     *,
     terms: Terms,
 ) -> tuple[Pairs, Run]:
     """Offers x node counts that can run such steps, and what is bought but for the hours of work."""
-    pairs = runnable(market, screened, rows, step.estimates.reason)
+    pairs = runnable(market, screened, rows, able.reason)
     return pairs, _bought(market, pairs, costs, terms)
 
 

@@ -113,8 +113,8 @@ def of_a_share(
     is bought is kept for jobs that differ in length, deadline or budget only.
     """
     market = question.markets[number]
-    if keep and ready.step is not None and question.origin is None:
-        pairs, run = kept_of(market)(screened, ready.rows, ready.step, costs, terms=Terms.of(question))
+    if keep and ready.able is not None and question.origin is None:
+        pairs, run = kept_of(market)(screened, ready.rows, ready.able, costs, terms=Terms.of(question))
         run = for_work(run, pairs, ready)
     else:
         pairs = runnable(market, screened, ready.rows, ready.estimates.reason)

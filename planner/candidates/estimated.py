@@ -4,11 +4,11 @@ from collections.abc import Set
 from dataclasses import dataclass
 from functools import lru_cache
 
-from planner.candidates.kept_estimates import kept_estimates
+from planner.candidates.kept_estimates import Able, kept_estimates
 from planner.candidates.machine_rows import MachineRows, machine_rows
 from planner.candidates.market import Market
 from planner.candidates.screen import Screened
-from planner.estimate.corrected import PerStep, estimate_learned
+from planner.estimate.corrected import estimate_learned
 from planner.estimate.learned import Learned
 from planner.estimate.machines import Estimates
 from planner.job import Training
@@ -20,11 +20,11 @@ from planner.workload.work import Work
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimated:
-    """The estimates of a market's machine shapes at every node count; `step` is what was kept of them, if anything."""
+    """The estimates of a market's machine shapes at every node count; `able` is there where they were kept."""
 
     rows: MachineRows
     estimates: Estimates
-    step: PerStep | None = None
+    able: Able | None = None
 
 
 def shapes_left(market: Market, screened: Screened) -> frozenset[int]:
@@ -49,10 +49,10 @@ def estimated(
     most = market.up.nodes if market.up else int(min(max_nodes, _left(market, screened)[1]))
     work, training, goodput = question.work, question.job.training, question.settings.goodput
     if not market.owned and market.up is None:
-        rows, estimates, step = kept_estimates(
+        rows, estimates, able = kept_estimates(
             shapes, wanted, most, work, training, goodput=goodput, learned=question.learned
         )
-        return Estimated(rows=rows, estimates=estimates, step=step)
+        return Estimated(rows=rows, estimates=estimates, able=able)
     rows = machine_rows(shapes, wanted, most, work.shape.layers if work.shape is not None else 1)
     estimates = _estimates(rows, work, training, goodput, question.learned)
     if any(machine.measured for machine in market.owned):

@@ -5,8 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.candidates.bought import runnable
 from planner.candidates.configurations import Configurations, joined, of_a_share
 from planner.candidates.estimated import Estimated, estimated, shapes_left
+from planner.candidates.kept_estimates import Able
+from planner.candidates.machine_rows import MachineRows
 from planner.candidates.market import Market
 from planner.candidates.places import region_costs, under_way
 from planner.candidates.requirements import BIT, CARBON, refuse_what_matches_nothing
@@ -15,6 +18,7 @@ from planner.candidates.shapes import Shapes
 from planner.cost.checkpoints import checkpoint_gb
 from planner.estimate.machines import REASONS
 from planner.job import TrainingJob
+from planner.kept import kept_per_snapshot
 from planner.origin import Origin
 from planner.question import Question
 
@@ -146,20 +150,49 @@ def _rejections(
     job: TrainingJob, market: Market, screened: Screened, ready: Estimated, table: Configurations
 ) -> dict[str, int]:
     """Offers left out, by reason: constraints, machines that cannot run the job, a cheaper offer of the same machine."""
-    rejected = dict(screened.rejected)
+    most = job.constraints.max_accelerators
+    if not table.broken.any():
+        if ready.able is not None and len(table) == len(table.bought):
+            # Neither length nor constraints leave out any that can run such steps.
+            return _rejected_of_any_length(market, screened, ready.rows, ready.able, most)
+        return _rejected(market, screened, ready.rows, ready.estimates.reason, table.place, most_accelerators=most)
     # A carbon budget is the one requirement that parts the node counts and places of a shape.
-    if table.broken.any():
-        table = table.take(table.broken & ~CARBON == 0)
+    table = table.take(table.broken & ~CARBON == 0)
+    rejected = _rejected(market, screened, ready.rows, ready.estimates.reason, table.place, most_accelerators=most)
+    return rejected | _by_carbon(table, len(market.columns)) if table.broken.any() else rejected
+
+
+@kept_per_snapshot(128)
+def _rejected_of_any_length(
+    market: Market, screened: Screened, rows: MachineRows, able: Able, most_accelerators: int | None
+) -> dict[str, int]:
+    """The offers left out of jobs that run wherever such steps can, which is the same for all of them. Not to be changed."""
+    places = runnable(market, screened, rows, able.reason).place
+    return _rejected(market, screened, rows, able.reason, places, most_accelerators=most_accelerators)
+
+
+def _rejected(
+    market: Market,
+    screened: Screened,
+    rows: MachineRows,
+    reason: NDArray[np.int64],
+    places: NDArray[np.int64],
+    *,
+    most_accelerators: int | None,
+) -> dict[str, int]:
+    """Offers left out, by reason, where configurations at these places are left; `reason` is that of the estimates."""
+    rejected = dict(screened.rejected)
     shapes = market.snapshot.shapes
     ran = np.zeros(len(shapes), np.bool_)
-    ran[shapes.of_type[market.snapshot.type_index[table.place]]] = True
+    ran[shapes.of_type[market.snapshot.type_index[places]]] = True
     lost = np.flatnonzero(~ran & (screened.allowed_of_shape > 0))
-    for reason, offers in _why(job, market, ready, lost, screened.allowed_of_shape[lost]):
-        rejected[reason] = rejected.get(reason, 0) + offers
-    dominated = int(screened.allowed_of_shape[ran].sum()) - _distinct(table.place, len(market.columns))
+    offers = screened.allowed_of_shape[lost]
+    for why, count in _why(shapes, rows, reason, lost, offers, most_accelerators=most_accelerators):
+        rejected[why] = rejected.get(why, 0) + count
+    dominated = int(screened.allowed_of_shape[ran].sum()) - _distinct(places, len(market.columns))
     if dominated:
         rejected["dearer than another offer of the same machine"] = dominated
-    return rejected | _by_carbon(table, len(market.columns)) if table.broken.any() else rejected
+    return rejected
 
 
 def _distinct(values: NDArray[np.int64], below: int) -> int:
@@ -183,11 +216,17 @@ def _by_carbon(table: Configurations, places: int) -> dict[str, int]:
 
 
 def _why(
-    job: TrainingJob, market: Market, ready: Estimated, lost: NDArray[np.int64], offers: NDArray[np.int64]
+    shapes: Shapes,
+    rows: MachineRows,
+    reason: NDArray[np.int64],
+    lost: NDArray[np.int64],
+    offers: NDArray[np.int64],
+    *,
+    most_accelerators: int | None,
 ) -> list[tuple[str, int]]:
     """Reasons and offers of these shapes, which have so many: of each the reason that most of its node counts share."""
-    rows, kinds = ready.rows, len(REASONS)
-    codes = np.maximum(ready.estimates.reason[rows.row], 0)
+    kinds = len(REASONS)
+    codes = np.maximum(reason[rows.row], 0)
     counts = np.bincount(rows.shape * kinds + codes, minlength=(len(rows.first) - 1) * kinds).reshape(-1, kinds)[lost]
     counts[:, 0] = 0
     # Where the estimates give no reason, the first code stands, which is none.
@@ -196,19 +235,18 @@ def _why(
     reasons = [(REASONS[each], int(of_code[each])) for each in (1 + np.flatnonzero(of_code[1:])).tolist()]
     if not asked.all():
         reasons.append(("not among constraints.max_nodes", int(offers[~asked].sum())))
-    most = job.constraints.max_accelerators
     for each in np.flatnonzero(asked & (code == 0)).tolist():
-        if most is not None and _least_devices(market, ready, int(lost[each])) > most:
+        if most_accelerators is not None and _least_devices(shapes, rows, int(lost[each])) > most_accelerators:
             reasons.append(("not among constraints.max_accelerators", int(offers[each])))
         else:
-            reason = "longer than its price kind or free windows allow, or than a thousand years"
-            reasons.append((reason, int(offers[each])))
+            too_long = "longer than its price kind or free windows allow, or than a thousand years"
+            reasons.append((too_long, int(offers[each])))
     return reasons
 
 
-def _least_devices(market: Market, ready: Estimated, shape: int) -> int:
-    nodes = ready.rows.nodes[ready.rows.first[shape] : ready.rows.first[shape + 1]]
-    return int(nodes.min()) * int(market.snapshot.shapes.devices[shape])
+def _least_devices(shapes: Shapes, rows: MachineRows, shape: int) -> int:
+    nodes = rows.nodes[rows.first[shape] : rows.first[shape + 1]]
+    return int(nodes.min()) * int(shapes.devices[shape])
 
 
 def every_offer_of(found: Candidates, market: int, place: int) -> Configurations:

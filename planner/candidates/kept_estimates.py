@@ -35,11 +35,19 @@ _NOT_ASKED = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Able:
+    """Which rows of a table can run such steps: those of `reason` 0. A small part of it, for what is kept beside tables."""
+
+    reason: Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Table:
     """Rows estimated so far (`done`), and what was found; other rows mean nothing."""
 
     done: NDArray[np.bool_]
     found: PerStep
+    able: Able
     nbytes: int
 
 
@@ -73,11 +81,11 @@ def kept_estimates(
     *,
     goodput: float,
     learned: Learned,
-) -> tuple[MachineRows, Estimates, PerStep]:
+) -> tuple[MachineRows, Estimates, Able]:
     """Rows for the wanted shapes on up to `max_nodes` nodes, and estimates that have an element for each of them.
 
-    Other elements of the estimates mean nothing. Last comes what was kept of a step, one object while nothing is added
-    to it. Raises `UnusableInput` as `estimate` does.
+    Other elements of the estimates mean nothing. Last comes which rows can run a step, one object while nothing is added
+    to the table. Raises `UnusableInput` as `estimate` does.
     """
     layers = work.shape.layers if work.shape is not None else 1
     most = _most_nodes(max_nodes, layers)
@@ -92,7 +100,7 @@ def kept_estimates(
         _keep(key, table)
     else:
         _used(key)
-    return rows, _of_job(table.found, work.steps, goodput), table.found
+    return rows, _of_job(table.found, work.steps, goodput), table.able
 
 
 def _most_nodes(max_nodes: int, layers: int) -> int:
@@ -133,7 +141,7 @@ def _grown(key: _Key, table: _Table | None, missing: Ints, rows: MachineRows) ->
     done[missing] = True
     before = None if table is None else table.found
     grown = _scattered(before, found, missing, len(machines))
-    return _Table(done=done, found=grown, nbytes=grown.nbytes())
+    return _Table(done=done, found=grown, able=Able(reason=grown.estimates.reason), nbytes=grown.nbytes())
 
 
 def _scattered(before: PerStep | None, found: PerStep, at: Ints, count: int) -> PerStep:

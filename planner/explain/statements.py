@@ -108,16 +108,14 @@ def _about_the_price(choice: Choice, start: datetime) -> list[str]:
     if age_days > STALE_AFTER_DAYS:
         about = "about " if offer.observed_approximately else ""
         said.append(
-            f"the price was observed {about}{age_days} days before the start ({offer.observed_at:%Y-%m-%d}); check it"
+            f"the price was observed {about}{age_days} days before the start ({offer.observed_at.date()}); check it"
         )
     elif age_days < -1:
-        said.append(
-            f"the start lies before the price was observed ({offer.observed_at:%Y-%m-%d}): it may have differed"
-        )
+        said.append(f"the start lies before the price was observed ({offer.observed_at.date()}): it may have differed")
     elif offer.observed_approximately:
-        said.append(f"the source dates the price only roughly (from {offer.observed_at:%Y-%m-%d})")
+        said.append(f"the source dates the price only roughly (from {offer.observed_at.date()})")
     if offer.stale_since is not None:
-        said.append(f"the last refresh could not confirm the price (stale since {offer.stale_since:%Y-%m-%d})")
+        said.append(f"the last refresh could not confirm the price (stale since {offer.stale_since.date()})")
     said += [f"{figure.replace('_', ' ')} is modelled, not published" for figure in offer.modelled]
     return said
 
