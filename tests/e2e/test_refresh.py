@@ -3,12 +3,11 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache
@@ -16,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from api.cli.main import main
+from api.settings import Environment
 from catalog.offer import Offer
 from catalog.snapshot import Snapshot, snapshot_of
 from catalog.store import Store
@@ -24,6 +25,8 @@ from tests.clouds.aws_catalogue import aws_catalogue, smaller
 from tests.clouds.azure import SUBSCRIPTION, azure_cloud, azure_offers
 from tests.clouds.gcp import GcpCatalogue, GcpServer, gcp_catalogue
 from tests.clouds.server import CloudServer, Reply, answering, html
+from tests.e2e.forked import forked
+from tests.e2e.unpaced_process import unpaced, unpaced_world, unpaced_world_without_room
 
 ROOT = Path(__file__).resolve().parents[2]
 GPUPLAN = (sys.executable, "-m", "api.cli.main")
@@ -129,9 +132,25 @@ def clouds(shipped: Path) -> Iterator[Clouds]:
         yield Clouds(aws=aws, azure=azure, gcp=gcp, offers=offers, shipped=shipped)
 
 
-def refreshed(environment: dict[str, str], *options: str, before: str = "") -> subprocess.CompletedProcess[str]:
-    command = ["sh", "-c", f'{before} exec "$@"', "sh", *UNPACED, "refresh", *options]
-    return subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a process ended, and what it said."""
+
+    code: int
+    output: str
+    errors: str
+
+
+def refreshed(
+    environment: dict[str, str], folder: Path, *options: str, world: Callable[[], None] = unpaced_world
+) -> Ended:
+    """A refresh in a process of its own, from begin to end."""
+    said = folder / "said"
+    process = forked(("refresh", *options), environment, said, world=world)
+    process.join(300)
+    assert process.exitcode is not None
+    errors = said.with_name("said.errors").read_text(encoding="utf-8")
+    return Ended(code=process.exitcode, output=said.read_text(encoding="utf-8"), errors=errors)
 
 
 def current(environment: dict[str, str]) -> list[Offer]:
@@ -145,7 +164,10 @@ def current(environment: dict[str, str]) -> list[Offer]:
 @pytest.mark.xdist_group("refresh")
 def test_a_refresh_from_all_three_clouds_gives_what_they_hold_row_for_row(clouds: Clouds, tmp_path: Path) -> None:
     environment = clouds.environment(tmp_path)
-    done = refreshed(environment, "--json", "--metrics-file", str(tmp_path / "gpuplan.prom"))
+    asked = ("refresh", "--json", "--metrics-file", str(tmp_path / "gpuplan.prom"))
+    done = subprocess.run(
+        [*UNPACED, *asked], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+    )
     assert (done.returncode, done.stderr) == (0, ""), done.stdout[-3000:]
     report = json.loads(done.stdout)
     assert [(each["provider"], each["outcome"]) for each in report["providers"]] == [
@@ -163,22 +185,30 @@ def test_a_refresh_from_all_three_clouds_gives_what_they_hold_row_for_row(clouds
 
 
 @pytest.mark.xdist_group("refresh")
-def test_a_cloud_that_is_down_and_one_behind_a_login_page_leave_the_third_fresh(clouds: Clouds, tmp_path: Path) -> None:
+def test_a_cloud_that_is_down_and_one_behind_a_login_page_leave_the_third_fresh(
+    clouds: Clouds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     environment = clouds.environment(tmp_path)
     clouds.gcp.break_with(
         answering(403, b'{"error": {"code": 403, "message": "Permission denied", "status": "PERMISSION_DENIED"}}')
     )
     clouds.azure.break_with(html)
-    done = refreshed(environment)
-    assert done.returncode == 3
-    last = done.stdout.splitlines()[-1]
+    for name in set(os.environ) - set(environment):
+        monkeypatch.delenv(name)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(Environment, "sources", unpaced)
+    # In this process: another would take three seconds to import what Google's clients are made of.
+    assert main(["refresh"]) == 3
+    said = capsys.readouterr()
+    last = said.out.splitlines()[-1]
     assert last.startswith("refresh: partial; aws ")
     assert "gcp stale since 2026-07-30" in last
     assert "azure stale since 2026-06-18" in last
-    assert "to leave out azure and gcp: gpuplan refresh --provider aws" in done.stdout
-    assert "Permission denied" in done.stdout
-    assert "HTML page" in done.stdout
-    assert SECRET not in done.stdout + done.stderr + (tmp_path / "gpuplan.sqlite3").read_bytes().decode("latin-1")
+    assert "to leave out azure and gcp: gpuplan refresh --provider aws" in said.out
+    assert "Permission denied" in said.out
+    assert "HTML page" in said.out
+    assert SECRET not in said.out + said.err + (tmp_path / "gpuplan.sqlite3").read_bytes().decode("latin-1")
     stale = {each.provider for each in current(environment) if each.stale_since is not None}
     assert stale == {"gcp", "azure"}
 
@@ -187,26 +217,25 @@ def test_a_cloud_that_is_down_and_one_behind_a_login_page_leave_the_third_fresh(
 def test_a_refresh_killed_at_any_moment_leaves_the_last_snapshot_and_no_lock(clouds: Clouds, tmp_path: Path) -> None:
     environment = clouds.environment(tmp_path)
     before = current(environment)
-    command = [*UNPACED, "refresh", "--provider", "azure", "--quiet"]
+    command = ("refresh", "--provider", "azure", "--quiet")
     # At the first call, in the midst of them, and while what they gave is weighed and written.
     after_all = [(AZURE_CALLS, seconds) for seconds in (0.05, 0.25, 0.5)]
     for calls, then_seconds in ((1, 0.0), (AZURE_CALLS // 2, 0.0), *after_all):
         seen = len(clouds.azure.requests)
-        with subprocess.Popen(
-            command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        ) as process:
-            while len(clouds.azure.requests) < seen + calls and process.poll() is None:
-                time.sleep(0.005)
-            time.sleep(then_seconds)
-            process.send_signal(signal.SIGKILL)
+        process = forked(command, environment, tmp_path / "killed", world=unpaced_world)
+        while len(clouds.azure.requests) < seen + calls and process.is_alive():
+            time.sleep(0.005)
+        time.sleep(then_seconds)
+        process.kill()
+        process.join()
         rows = current(environment)
         fresh = {each.observed_at for each in rows if each.provider == "azure"} != {
             each.observed_at for each in before if each.provider == "azure"
         }
         assert fresh or rows == before
     seen = len(clouds.azure.requests)
-    done = refreshed(environment, "--provider", "azure", "--quiet")
-    assert (done.returncode, done.stderr) == (0, "")
+    done = refreshed(environment, tmp_path, "--provider", "azure", "--quiet")
+    assert (done.code, done.errors) == (0, "")
     assert len(clouds.azure.requests) - seen == AZURE_CALLS  # else the last three were killed at another moment
 
 
@@ -214,14 +243,13 @@ def test_a_refresh_killed_at_any_moment_leaves_the_last_snapshot_and_no_lock(clo
 def test_a_full_disk_at_the_end_ends_with_three_and_the_last_snapshot_stays(clouds: Clouds, tmp_path: Path) -> None:
     environment = clouds.environment(tmp_path)
     before = current(environment)
-    # Blocks of 512 bytes: room for the lock and for reading, not for a snapshot.
-    done = refreshed(environment, "--provider", "azure", before="ulimit -f 200;")
-    assert done.returncode == 3, done.stdout + done.stderr
-    assert done.stdout.splitlines()[-1].startswith("refresh: failed; database ")
-    assert done.stderr.startswith("gpuplan: database ")
-    assert done.stderr.count("\n") == 1
+    done = refreshed(environment, tmp_path, "--provider", "azure", world=unpaced_world_without_room)
+    assert done.code == 3, done.output + done.errors
+    assert done.output.splitlines()[-1].startswith("refresh: failed; database ")
+    assert done.errors.startswith("gpuplan: database ")
+    assert done.errors.count("\n") == 1
     assert current(environment) == before
-    assert refreshed(environment, "--provider", "azure", "--quiet").returncode == 0
+    assert refreshed(environment, tmp_path, "--provider", "azure", "--quiet").code == 0
 
 
 @pytest.mark.xdist_group("refresh")

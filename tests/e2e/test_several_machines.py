@@ -20,7 +20,8 @@ import sqlalchemy as sa
 from api.runs.queued import QueuedPool
 from catalog.runs import Run
 from catalog.store import Store
-from tests.e2e.small_process import started
+from tests.e2e.forked import forked
+from tests.e2e.small_process import small_world
 
 #: A worker that is not heard of for so long is dead; on a busy machine one that lives is heard of late.
 STALLED_SECONDS = 4
@@ -53,7 +54,7 @@ def environment(postgresql_database: str) -> dict[str, str]:
 @contextmanager
 def process(environment: dict[str, str], folder: Path, *arguments: str) -> Iterator[BaseProcess]:
     """gpuplan as a process of its own, told to stop at the end; what it says goes to a file."""
-    begun = started(arguments, environment, folder / f"{arguments[0]}-{time.monotonic_ns()}.log")
+    begun = forked(arguments, environment, folder / f"{arguments[0]}-{time.monotonic_ns()}", world=small_world)
     try:
         yield begun
     finally:

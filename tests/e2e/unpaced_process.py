@@ -3,6 +3,7 @@
 The published rates alone would hold a refresh from local servers up for half a minute.
 """
 
+import resource
 import sys
 from dataclasses import replace
 
@@ -10,13 +11,26 @@ from api.cli.main import main
 from api.settings import Environment
 from providers.sources import Sources
 
+ROOM_BYTES = 102_400
 _paced = Environment.sources
 
 
-def _unpaced(environment: Environment) -> Sources:
+def unpaced(environment: Environment) -> Sources:
+    """The clouds as they are, but for their rates."""
     return replace(_paced(environment), paced=False)
 
 
+def unpaced_world() -> None:
+    """For a process that does nothing else."""
+    Environment.sources = unpaced  # type: ignore[assignment, method-assign]
+
+
+def unpaced_world_without_room() -> None:
+    """The same on a disk that has room for a lock and for reading, not for a snapshot."""
+    unpaced_world()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM_BYTES, resource.RLIM_INFINITY))
+
+
 if __name__ == "__main__":
-    Environment.sources = _unpaced  # type: ignore[assignment, method-assign]
+    unpaced_world()
     sys.exit(main(sys.argv[1:]))
