@@ -1,6 +1,8 @@
 """A job written out in full: every default filled in, in a fixed order, ready for JSON."""
 
-from dataclasses import asdict
+from collections.abc import Iterable
+from dataclasses import fields
+from functools import cache
 from typing import Any
 
 from api.documents.words import ADAPTERS
@@ -23,7 +25,7 @@ def canonical(job: TrainingJob) -> dict[str, Any]:
     """
     whole = {
         "name": job.name,
-        "workload": {"kind": _KINDS[type(job.workload)], **_stated(asdict(job.workload))},
+        "workload": {"kind": _KINDS[type(job.workload)], **_stated(job.workload)},
         "training": _training(job.training),
         "start": job.start.isoformat().replace("+00:00", "Z") if job.start else None,
         "deadline": job.deadline_hours,
@@ -33,30 +35,39 @@ def canonical(job: TrainingJob) -> dict[str, Any]:
         "constraints": _constraints(job),
         "data": _data(job.data),
     }
-    return _stated(whole)
+    return _given(whole.items())
 
 
-def _stated(fields: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: list(value) if isinstance(value, tuple) else value for name, value in fields.items() if value is not None
-    }
+def _stated(part: Any) -> dict[str, Any]:
+    """The fields of a part of the job that have a value; all of them are plain values or tuples of such."""
+    kind: Any = type(part)
+    return _given((name, getattr(part, name)) for name in _names(kind))
+
+
+def _given(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values if value is not None}
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))
 
 
 def _training(training: Training) -> dict[str, Any]:
-    fields = _stated(asdict(training))
+    stated = _stated(training)
     if training.method not in ADAPTERS:
-        del fields["rank"], fields["adapters_on"]
-    return fields
+        del stated["rank"], stated["adapters_on"]
+    return stated
 
 
 def _constraints(job: TrainingJob) -> dict[str, Any]:
-    fields = _stated(asdict(job.constraints))
-    fields["price_kinds"] = list(job.constraints.price_kinds) or [
+    stated = _stated(job.constraints)
+    stated["price_kinds"] = list(job.constraints.price_kinds) or [
         kind.name for kind in price_kinds().values() if kind.in_default
     ]
-    return fields
+    return stated
 
 
 def _data(data: DataSource) -> dict[str, Any]:
     location = f"{data.provider}:{data.region}" if data.region else data.provider or None
-    return _stated({"location": location, "dataset_gb": data.dataset_gb})
+    return _given({"location": location, "dataset_gb": data.dataset_gb}.items())

@@ -68,8 +68,7 @@ class TrainingDocument(Document):
 
     def training(self) -> Training:
         """As the planner takes it."""
-        stated = self.model_dump(exclude={name for name in _OF_ADAPTERS if getattr(self, name) is None})
-        return Training(**stated)
+        return Training(**{name: value for name, value in self if name not in _OF_ADAPTERS or value is not None})
 
 
 Deadline = Annotated[
@@ -159,7 +158,8 @@ def _workload(given: AnyWorkload, training: Training) -> tuple[Workload | None, 
         return transformer_of(given, training)
     if isinstance(given, ProfileDocument):
         return Profile(**given.filled_in()), [], []
-    stated = given.model_dump(exclude={"kind"})
+    # All of its fields are plain values or tuples of such.
+    stated = {name: value for name, value in given if name != "kind"}
     if isinstance(given, PresetDocument):
         return Preset(**stated), _preset_faults(given), []
     return Explicit(**stated), _explicit_faults(given), []
