@@ -14,7 +14,8 @@ import sqlalchemy as sa
 # Before numpy is there: OpenBLAS starts a thread per core, which spin where every core has a worker of its own already.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+TESTS = Path(__file__).resolve().parent
+SHARED = TESTS.parents[1] / "shared"
 
 
 @pytest.fixture
@@ -94,6 +95,18 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()  # to search for garbage first would cost more than what little there is
         gc.set_threshold(50_000)  # a tenth of the time of tests went into a search after every 700 objects
         gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests of one file run in one worker, so that what they share is made once.
+
+    Those of the planner share next to nothing: each by itself, they come last and end both workers together.
+    """
+    for item in items:
+        folder = item.path.relative_to(TESTS)
+        if folder.parts[0] != "planner" and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(folder.as_posix()))
 
 
 @pytest.hookimpl(wrapper=True)

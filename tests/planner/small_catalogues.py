@@ -10,6 +10,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from catalog.accelerators import accelerators
 from catalog.columns import Columns, columns_of
 from catalog.egress import egress_tiers
 from catalog.offer import InstanceType, Offer
@@ -28,6 +29,8 @@ from planner.workload.work import Work
 START = datetime(2026, 11, 21, tzinfo=UTC)
 OBSERVED = datetime(2026, 11, 1, tzinfo=UTC)
 DEVICES = ("H100-80GB-SXM", "A100-40GB-SXM", "L4", "T4", "V100-16GB", "A10G")
+#: One table for all estimates: what the constants make of a table is worked out once, and takes longer than an estimate.
+CHIPS = tuple(accelerators().values())
 PLACES = (
     ("aws", "us-east-1"),
     ("aws", "eu-west-1"),
@@ -143,8 +146,9 @@ def estimated(
 ) -> tuple[float, float, str] | None:
     """Hours with goodput, log_sigma and precision of one machine estimated on its own; None where it cannot run."""
     shapes = shapes_of((each,))
+    assert shapes.accelerators == CHIPS
     machines = Machines(
-        accelerators=shapes.accelerators,
+        accelerators=CHIPS,
         accelerator=shapes.accelerator.astype(np.int64),
         devices=shapes.devices.astype(np.int64),
         fraction=shapes.fraction,

@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+import pytest
 
 from benchmarks.accuracy import errors
 from benchmarks.fitting import groups, scored
@@ -10,6 +11,8 @@ from benchmarks.leave_out import current, without_source
 from benchmarks.measured_runs import predict, rows, runs
 from benchmarks.stacked import Sample, residuals, sample_of
 from planner.estimate.bands import Z80, sigma_of
+
+pytestmark = pytest.mark.xdist_group("measured runs")
 
 
 @cache
