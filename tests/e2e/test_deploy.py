@@ -10,7 +10,8 @@ import yaml
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from api.cli.main import application
+from api.cli.main import EXIT_UNUSABLE, application
+from api.telemetry.settings import TelemetrySettings
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 KUBERNETES = DEPLOY / "kubernetes" / "refresh-cronjob.yaml"
@@ -46,14 +47,19 @@ def _container() -> dict[str, object]:
 
 @pytest.mark.parametrize(
     "command",
-    [_cron()[1:], shlex.split(_unit("gpuplan-refresh.service")["Service"]["ExecStart"])[1:], _container()["args"]],
-    ids=["cron", "systemd", "kubernetes"],
+    [
+        _cron()[1:],
+        shlex.split(_unit("gpuplan-refresh.service")["Service"]["ExecStart"])[1:],
+        shlex.split(_unit("gpuplan.service")["Service"]["ExecStart"])[1:],
+        _container()["args"],
+    ],
+    ids=["cron", "systemd", "systemd serve", "kubernetes"],
 )
 def test_what_is_shipped_calls_a_command_with_options_that_it_has(command: list[str]) -> None:
     group = get_command(application())
     assert isinstance(group, TyperGroup)
-    refresh = group.commands[command[0]]
-    known = {option for parameter in refresh.params for option in parameter.opts}
+    called = group.commands[command[0]]
+    known = {option for parameter in called.params for option in parameter.opts}
     assert {word for word in command[1:] if word.startswith("--")} <= known
 
 
@@ -91,3 +97,22 @@ def test_the_image_runs_as_the_user_that_kubernetes_asks_for() -> None:
     assert isinstance(spec, dict)
     user = spec["jobTemplate"]["spec"]["template"]["spec"]["securityContext"]["runAsUser"]
     assert f"--uid {user} " in (DEPLOY.parent / "Dockerfile").read_text()
+
+
+def test_cron_finds_what_systemd_starts_and_both_write_where_their_user_may() -> None:
+    cron = (DEPLOY / "cron" / "gpuplan-refresh").read_text()
+    [path] = re.findall(r"^PATH=(.*)$", cron, re.MULTILINE)
+    service, refresh = (_unit(name)["Service"] for name in ("gpuplan.service", "gpuplan-refresh.service"))
+    for unit in (service, refresh):
+        assert str(Path(shlex.split(unit["ExecStart"])[0]).parent) in path.split(":")
+        assert (unit["User"], unit["StateDirectory"], unit["ProtectSystem"]) == ("gpuplan", "gpuplan", "strict")
+    assert service["Environment"] == refresh["Environment"]
+    assert refresh["Environment"] in cron
+    for command in (_cron(), shlex.split(refresh["ExecStart"])):
+        assert command[command.index("--metrics-file") + 1].startswith("/var/lib/gpuplan/")
+
+
+def test_systemd_grants_a_service_the_time_that_it_takes_to_end() -> None:
+    unit = _unit("gpuplan.service")["Service"]
+    assert float(unit["TimeoutStopSec"]) > TelemetrySettings().drain_seconds + TelemetrySettings().finish_seconds
+    assert unit["RestartPreventExitStatus"] == str(EXIT_UNUSABLE)
