@@ -39,8 +39,6 @@ Ints = NDArray[np.int64]
 _UNSEEN_USD = 0.5e-6
 #: What the normal distribution may be off by, in deviations.
 _ROUNDED = 1e-6
-#: By how much sums over the few points of the estimate's error that `outcomes` takes may differ from those that `finely` does.
-_POINTS_WITHIN = 1e-3
 
 
 def fallback(found: Candidates, chosen: int, cost_micros: int) -> Fallback | None:
@@ -81,23 +79,26 @@ def _best(offers: Offers, pairs: Pairs) -> tuple[int, Outcomes] | None:
     """The pair of a spot run to be named, and what comes of it; None if none is in time."""
     terms, all_usd, largest = offers.terms, _all_work_usd(pairs), _largest_in_time(pairs, offers.terms)
     some = np.flatnonzero(largest >= NormalDist().inv_cdf(terms.confidence) - _ROUNDED)
-    sure, first = some[_late_usd(largest, all_usd)[some] < _UNSEEN_USD], -1
+    sure = some[_late_usd(largest, all_usd)[some] < _UNSEEN_USD]
+    first: tuple[int, Outcomes] | None = None
     which: Ints | slice = EVERY
     if len(sure):
-        first = int(sure[np.argmin(all_usd[sure])])
-        alone = _Alone.of(pairs.take(slice(first, first + 1)), terms, float(all_usd[first]))
-        pays = alone.may_pay(pairs.take(some), terms)
+        at = int(sure[np.argmin(all_usd[sure])])
+        alone = _Alone.of(pairs.take(slice(at, at + 1)), terms, float(all_usd[at]))
+        first, pays = (at, alone.seen), alone.may_pay(pairs.take(some), terms)
         if alone.added_usd < _UNSEEN_USD and not pays:
-            return first, alone.seen
+            return first
         which = EVERY if pays else alone.worth_trying
     some = some[np.isin(offers.standbys[some], worth_standing_by(offers.columns, offers.standbys[some]))]
     usd = outcomes(pairs.take(some), terms, which).usd
     if not np.isfinite(usd).any():
         return None
     best = int(some[np.lexsort((all_usd[some], np.rint(usd * 1e6)))[0]])
-    if best == first:
-        return best, alone.seen
-    return best, priced_finely(pairs.take(slice(best, best + 1)), terms, which).at_best(terms.confidence)
+    if first is not None and best == first[0]:
+        return first
+    seen = priced_finely(pairs.take(slice(best, best + 1)), terms, which).at_best(terms.confidence)
+    # Prices by fewer points only said whom to look at: where the first costs no more by many, it stays.
+    return first if first is not None and first[1].usd[0] <= seen.usd[0] else (best, seen)
 
 
 def _all_work_usd(pairs: Pairs) -> Floats:
@@ -145,7 +146,7 @@ class _Alone(NamedTuple):
     @property
     def worth_trying(self) -> Ints:
         """The intervals at which a run that loses by every call may still cost less than this one."""
-        return np.flatnonzero(self.floors_usd * (1.0 - _POINTS_WITHIN) < self.seen.usd)
+        return np.flatnonzero(self.floors_usd < self.seen.usd)
 
     def may_pay(self, pairs: Pairs, terms: NetTerms) -> bool:
         """Whether calls of some standby may bring the bill below that of this run.

@@ -212,7 +212,8 @@ def _priced(pairs: Pairs, terms: NetTerms, nodes: Floats, weights: Floats, which
     estimate = deviations(pairs, terms, tried, nodes, weights)
     runs = Segments.of(pairs, terms, tried, estimate.z)
     passed, whole = passed_by_moments(runs)
-    failed = failed_by_moments(runs, 1.0 - whole)
+    switch = 1.0 - whole
+    failed = failed_by_moments(runs, switch) if switch.any() else switch
     legs = legs_of(pairs, terms, runs, estimate, passed=passed, whole=whole, failed=failed)
     return Priced(interval_hours=tried, in_time=estimate.in_time, legs=legs)
 
