@@ -11,6 +11,9 @@ dear and fast, and what may be taken away is tried while there is time. Own mach
 every place of the order, and before and after another configuration. Machines that run the job already come first, or
 not at all.
 
+Of plans that cost the same to the micro-dollar the first found stays: sequences are looked at by their bounds, those of
+equal bounds as their configurations lie in the table of candidates, and fewer phases before more.
+
 Offers that the screen leaves out: inside a cell (same machine, kind and provider) the offer left out is no cheaper per
 hour, in storage, in bringing the data or in preemption, so in any plan the one that beats it costs no more at every
 share and takes no longer; only the move may be dearer from or to its place. So any plan on offers left out costs at

@@ -51,7 +51,8 @@ class Found:
 def best_shares(columns: PhaseColumns, moving: Moves, sequences: Ints, most_micros: float) -> Found | None:
     """The cheapest plan in time on any of the sequences, if one costs less than `most_micros`, else None.
 
-    All sequences have the same length. Of plans that cost the same the first found stays.
+    All sequences have the same length. Of plans that cost the same to the micro-dollar the first found stays, of those
+    priced together the fastest: which that is rests on the job and the prices alone.
     """
     if not len(sequences):
         return None
@@ -64,7 +65,11 @@ def best_shares(columns: PhaseColumns, moving: Moves, sequences: Ints, most_micr
         return None
     best = _first(columns, moving, sequences, high, lines=lines, most_micros=most_micros)
     least = most_micros if best is None else best.micros
-    stack = [(np.arange(len(sequences)), *within_lines(lines, low, high, least))]
+    low, high, alive = _tightened(*within_lines(lines, low, high, least))
+    stack = [(np.flatnonzero(alive), low[alive], high[alive])]
+    if best is not None and len(sequences) <= _PARTS:
+        # One of these boxes holds the best plan so far, so that as they are they cannot all be dropped.
+        stack = _parts(*stack[0])
     looked, unsaved = 0, 0.0
     while stack:
         go_on()
