@@ -26,6 +26,8 @@ _LISTING = "changes"
 #: Snapshots to choose from, and refreshes that are listed: two months of nights, and two weeks.
 MOST_SNAPSHOTS = 60
 MOST_REFRESHES = 14
+#: Instance types whose facts differ; more of them come with a new release's table, and are told by the interface.
+MOST_TYPES = 200
 
 
 @router.get("/changes")
@@ -88,6 +90,9 @@ def _diff(gpuplan: Gpuplan, asked: dict[str, str]) -> dict[str, Any]:
     found = changed(page.rows, what=what, instance_type=given.get("instance_type"))
     pinned = given | {"before": before.id, "after": after.id}
     start = 0 if text is None else read_cursor(text, _LISTING, pinned).index
+    if start and start >= len(found.rows):
+        message = f"is beyond the {len(found.rows)} changes of this list; begin at its first page"
+        raise UnusableInput.at("cursor", message=message)
     end = min(len(found.rows), start + ROWS_PER_PAGE)
 
     def at(index: int | None) -> str | None:
@@ -106,7 +111,8 @@ def _diff(gpuplan: Gpuplan, asked: dict[str, str]) -> dict[str, Any]:
         "counts": found.counts,
         "all": found.total,
         "what_urls": {word: f"/changes?{urlencode(pinned | {'what': word})}" for word in WHAT},
-        "instance_types": page.instance_types,
+        "instance_types": page.instance_types[:MOST_TYPES],
+        "instance_types_total": len(page.instance_types),
         "previous_url": at(max(0, start - ROWS_PER_PAGE)) if start else None,
         "next_url": at(end) if end < len(found.rows) else None,
     }
