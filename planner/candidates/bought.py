@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.candidates.carbon import kg_per_node_hour
 from planner.candidates.estimated import Estimated
 from planner.candidates.kept_estimates import Able
 from planner.candidates.machine_rows import MachineRows
@@ -19,6 +20,7 @@ from planner.cost.bill import Run, TakeOver, billing_tables
 from planner.cost.checkpoints import checkpoint_gb
 from planner.question import Question
 
+Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
@@ -71,7 +73,7 @@ _MOST_KINDS = 128
 
 
 @lru_cache(maxsize=8)
-def kept_of(market: Market) -> Callable[..., tuple[Pairs, Run]]:
+def kept_of(market: Market) -> Callable[..., tuple[Pairs, Run, Floats]]:
     """What is kept of one market goes with it."""
     return lru_cache(maxsize=_MOST_KINDS)(partial(_offered, market))
 
@@ -84,10 +86,10 @@ def _offered(
     costs: RegionCosts,
     *,
     terms: Terms,
-) -> tuple[Pairs, Run]:
-    """Offers x node counts that can run such steps, and what is bought but for the hours of work."""
+) -> tuple[Pairs, Run, Floats]:
+    """Offers x node counts that can run such steps, what is bought but for the hours of work, and kg CO2e of a node-hour."""
     pairs = runnable(market, screened, rows, able.reason)
-    return pairs, _bought(market, pairs, costs, terms)
+    return pairs, _bought(market, pairs, costs, terms), kg_per_node_hour(market, pairs.place)
 
 
 def _expanded(shape: NDArray[np.int32], rows: MachineRows, reason: Ints) -> tuple[Ints, Ints]:

@@ -59,14 +59,12 @@ def node_kw(columns: Columns) -> Floats:
     return watts * (1 + HOST_WATTS_PER_ACCELERATOR_WATT) / 1000
 
 
-def carbon_kg(market: Market, place: Ints, nodes: Ints, run_hours: Floats) -> Floats:
-    """kg CO2e of the runs on `nodes` nodes at these places of a market's offers; nan where unknown."""
+def kg_per_node_hour(market: Market, place: Ints) -> Floats:
+    """kg CO2e of one node at these places of a market's offers in an hour; nan where unknown."""
     kind, region = market.snapshot.type_index[place], market.snapshot.region_index[place]
     if market.owned:
-        rate = np.array([_owned_kg_per_hour(market, i) for i in range(len(market.owned))], np.float64)[kind]
-    else:
-        rate = node_kw(market.columns)[kind] * kg_per_kwh(market.columns)[region]
-    return np.asarray(nodes * run_hours * rate, np.float64)
+        return np.array([_owned_kg_per_hour(market, i) for i in range(len(market.owned))], np.float64)[kind]
+    return np.asarray(node_kw(market.columns)[kind] * kg_per_kwh(market.columns)[region], np.float64)
 
 
 def _owned_kg_per_hour(market: Market, type_index: int) -> float:

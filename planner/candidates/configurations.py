@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.bought import Pairs, Terms, for_work, kept_of, run_on, runnable
-from planner.candidates.carbon import carbon_bits, carbon_kg
+from planner.candidates.carbon import carbon_bits, kg_per_node_hour
 from planner.candidates.estimated import Estimated
 from planner.candidates.market import Market
 from planner.candidates.requirements import BIT
@@ -114,13 +114,13 @@ def of_a_share(
     """
     market = question.markets[number]
     if keep and ready.able is not None and question.origin is None:
-        pairs, run = kept_of(market)(screened, ready.rows, ready.able, costs, terms=Terms.of(question))
+        pairs, run, kg_rate = kept_of(market)(screened, ready.rows, ready.able, costs, terms=Terms.of(question))
         run = for_work(run, pairs, ready)
     else:
         pairs = runnable(market, screened, ready.rows, ready.estimates.reason)
-        run = run_on(question, market, pairs, ready, costs)
+        run, kg_rate = run_on(question, market, pairs, ready, costs), kg_per_node_hour(market, pairs.place)
     paid = bill(run, question.job.confidence, question.settings)
-    kg = carbon_kg(market, pairs.place, pairs.nodes, paid.run_hours)
+    kg = pairs.nodes * paid.run_hours * kg_rate
     size = _size_bits(question.job, market.snapshot, pairs)
     result = Configurations(
         market=np.full(len(pairs.place), number, np.int64),

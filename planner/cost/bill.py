@@ -273,6 +273,10 @@ def billed_hours(hours: Floats, run: Run) -> Floats:
 
 
 def _billed_in_all(hours: Floats, run: Run) -> Floats:
+    if not run.term_hours.any():
+        return np.maximum(
+            np.ceil(hours / run.billing_step_hours - 1e-9) * run.billing_step_hours, run.billing_minimum_hours
+        )
     term = run.term_hours > 0
     step = np.where(term, run.term_hours, run.billing_step_hours)
     billed = np.maximum(np.ceil(hours / step - 1e-9) * step, np.where(term, 0.0, run.billing_minimum_hours))
