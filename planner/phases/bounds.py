@@ -178,7 +178,7 @@ def triples_below(columns: Straight, mu: float, upper_usd: float) -> tuple[Ints,
 
     def keep(some: Ints) -> None:
         go_on()
-        triples = np.unique(np.sort(some, axis=1), axis=0)
+        triples = distinct(np.sort(some, axis=1), len(columns))
         least = triple_usd(columns, triples)
         found.append(triples[least < upper_usd])
         usd.append(least[least < upper_usd])
@@ -194,8 +194,26 @@ def triples_below(columns: Straight, mu: float, upper_usd: float) -> tuple[Ints,
         pairs = some[_pairs_below(rest.take(some), below)[0]]
         pairs = pairs[(pairs != capped).all(axis=1)]
         keep(np.concatenate((pairs, np.full((len(pairs), 1), capped)), axis=1))
-    triples, first = np.unique(np.concatenate(found), axis=0, return_index=True)
-    return triples, np.concatenate(usd)[first]
+    triples = np.concatenate(found)
+    first = np.unique(_key(triples, len(columns)), return_index=True)[1]
+    return triples[first], np.concatenate(usd)[first]
+
+
+def distinct(sets: Ints, columns: int) -> Ints:
+    """Every set once, in order: numbers of so many columns."""
+    key, numbers = np.unique(_key(sets, columns)), []
+    for _ in range(sets.shape[1]):
+        numbers.append(key % columns)
+        key = key // columns
+    return np.stack(numbers[::-1], axis=1)
+
+
+def _key(sets: Ints, columns: int) -> Ints:
+    """One number for each set, in their order."""
+    key = np.zeros(len(sets), np.int64)
+    for side in sets.T:
+        key = key * columns + side
+    return key
 
 
 def _pairs_of_triples(columns: Straight, upper_usd: float) -> tuple[Ints, Floats]:

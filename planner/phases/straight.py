@@ -12,8 +12,7 @@ Ints = NDArray[np.int64]
 STEPS = 100_000
 
 #: The rows of `Straight.values`: the line of large shares, that of small ones, and what either is told with.
-_LATE = range(4)
-_EARLY = range(4, 8)
+_LATE, _EARLY = slice(0, 4), slice(4, 8)
 _DATA, _CAPS = 8, 9
 
 
@@ -105,7 +104,8 @@ class Straight:
     @property
     def early(self) -> "Straight":
         """The same columns with the lines that are the closer ones where shares are small."""
-        values = self.values.take((*_EARLY, *_EARLY, _DATA, _CAPS), axis=0)
+        values = self.values.copy()
+        values[_LATE] = values[_EARLY]
         return Straight(values=values, whole=self.whole, deadline_hours=self.deadline_hours)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.configurations import Configurations, joined, of_a_share
 from planner.candidates.gather import Candidates
-from planner.phases.bounds import pair_usd, triple_usd
+from planner.phases.bounds import distinct, pair_usd, triple_usd
 from planner.phases.columns import PhaseColumns, phase_columns
 from planner.phases.straight import Straight, least_of_few
 
@@ -41,7 +41,7 @@ def wider(
     lines, sets = more.lines, which.reshape(sets.shape)
     every = _every_way(sets, *_open(lines, sets, first, upper_usd, mu))
     every = every[_weighed(lines, every, mu) < upper_usd]
-    every = _distinct(every if ordered else np.sort(every, axis=1), len(table))
+    every = distinct(every if ordered else np.sort(every, axis=1), len(table))
     usd = pair_usd(lines, every[:, 0], every[:, 1]) if every.shape[1] == 2 else triple_usd(lines, every)
     usd += brought_apart(more, every)
     return more, every[usd < upper_usd], usd[usd < upper_usd]
@@ -155,15 +155,3 @@ def _at(lines: Straight, mu: float) -> tuple[Floats, Floats, float]:
 def _a_little_less(usd: Floats) -> Floats:
     """So that rounding takes nothing away that the sharper bound allows."""
     return np.asarray(usd - 1e-9 * np.abs(usd))
-
-
-def _distinct(sets: Ints, columns: int) -> Ints:
-    """Every set once, in order: numbers of so many columns."""
-    key = np.zeros(len(sets), np.int64)
-    for side in sets.T:
-        key = key * columns + side
-    key, distinct = np.unique(key), []
-    for _ in range(sets.shape[1]):
-        distinct.append(key % columns)
-        key = key // columns
-    return np.stack(distinct[::-1], axis=1)
