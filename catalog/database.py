@@ -24,6 +24,16 @@ ACCEPTED = "sqlite:////absolute/path/to/file or postgresql://user:password@host:
 BUSY_MILLISECONDS = 20_000
 CONNECT_SECONDS = 5
 
+#: When a server that says nothing counts as lost, unless the URL says otherwise (libpq's own names): a machine that is
+#: gone ends no connection, and TCP alone would have every request wait for it, for a quarter of an hour or two hours.
+_LOST_AFTER = {
+    "connect_timeout": CONNECT_SECONDS,
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,  # milliseconds
+}
+
 #: WAL lets readers go on while one writes; NORMAL then loses nothing on kill -9 and at most the last
 #: transactions on power failure, never consistency (sqlite.org/pragma.html#pragma_synchronous).
 _PRAGMAS = (f"busy_timeout={BUSY_MILLISECONDS}", "foreign_keys=ON", "synchronous=NORMAL")
@@ -141,7 +151,8 @@ def sqlite_file(url: sa.URL) -> Path | None:
 def _postgresql_engine(url: sa.URL) -> sa.Engine:
     try:
         # Pre-ping: a server that was restarted costs one reconnect, not one failed request.
-        return sa.create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": CONNECT_SECONDS})
+        given = {name: value for name, value in _LOST_AFTER.items() if name not in url.query}
+        return sa.create_engine(url, pool_pre_ping=True, connect_args=given)
     except ModuleNotFoundError:
         raise StoreFailure(
             f"database {shown(url)}: PostgreSQL needs the package psycopg, which is missing here; reinstall gpuplan"

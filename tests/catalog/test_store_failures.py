@@ -279,3 +279,15 @@ def test_a_user_who_may_not_make_tables_is_named(postgresql_url: str, open_store
     finally:
         with store.engine.begin() as connection:
             connection.exec_driver_sql("DROP OWNED BY reader; DROP ROLE reader")
+
+
+def test_a_server_that_falls_silent_counts_as_lost_within_half_a_minute_unless_the_url_says_otherwise(
+    postgresql_url: str, open_store: Callable[[str], Store]
+) -> None:
+    def asked(url: str) -> list[str | None]:
+        with open_store(url).engine.connect() as connection:
+            said = connection.connection.driver_connection.info.get_parameters()  # type: ignore[union-attr]
+            return [said.get(name) for name in ("connect_timeout", "keepalives_idle", "tcp_user_timeout")]
+
+    assert asked(postgresql_url) == ["5", "15", "30000"]
+    assert asked(postgresql_url + "&connect_timeout=9&tcp_user_timeout=2000") == ["9", "15", "2000"]
