@@ -1,9 +1,11 @@
 """What one snapshot changed against another, from whole snapshots and from the tables."""
 
+import shutil
 import tempfile
 from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -98,10 +100,10 @@ NIGHTS = st.lists(st.lists(OFFERS, min_size=1, max_size=6, unique_by=lambda each
 
 @settings(max_examples=50, deadline=None)
 @given(NIGHTS)
-def test_any_two_stored_snapshots_differ_as_the_whole_ones_do(nights: list[list[Offer]]) -> None:
+def test_any_two_stored_snapshots_differ_as_the_whole_ones_do(empty_store: Path, nights: list[list[Offer]]) -> None:
     written = [snapshot_of(TYPES[: 1 + len(offers) % 2], offers) for offers in nights]
     with tempfile.TemporaryDirectory() as folder:
-        store = Store.open(f"sqlite:///{folder}/gpuplan.sqlite3")
+        store = Store.open(f"sqlite:///{shutil.copy(empty_store, folder)}")
         for each in written:
             store.put_snapshot(each, source="refresh")
         for before in written:

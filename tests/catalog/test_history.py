@@ -1,8 +1,10 @@
 """What a machine cost over time, as the snapshots that plans rested on say it."""
 
+import shutil
 import tempfile
 from datetime import datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given, settings
@@ -137,13 +139,15 @@ def series(line: list[Snapshot]) -> list[tuple[Key, int, datetime, datetime | No
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(PRICED, min_size=1, max_size=4, unique_by=lambda each: each.key), min_size=1, max_size=6))
-def test_the_history_from_the_tables_is_that_of_the_whole_snapshots(nights: list[list[Offer]]) -> None:
+def test_the_history_from_the_tables_is_that_of_the_whole_snapshots(
+    empty_store: Path, nights: list[list[Offer]]
+) -> None:
     line = []
     for day, offers in enumerate(nights):
         seen = on(day, 1, region="a-region-that-is-always-read")
         line.append(snapshot_of(TYPES, [*offers, seen]))
     with tempfile.TemporaryDirectory() as folder:
-        store = Store.open(f"sqlite:///{folder}/gpuplan.sqlite3")
+        store = Store.open(f"sqlite:///{shutil.copy(empty_store, folder)}")
         ids = written(store, *line)
         points = store.price_points(NAME, ids[-1])
         store.close()

@@ -1,8 +1,10 @@
 """What may be forgotten is, and every snapshot that is kept still reads as it was."""
 
+import shutil
 import tempfile
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -194,11 +196,11 @@ NIGHTS = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(NIGHTS, st.integers(0, 20), st.integers(0, 40), st.integers(0, 8))
 def test_whatever_is_forgotten_every_kept_snapshot_and_its_history_read_as_before(
-    nights: list[tuple[list[Offer], int, bool]], every: int, more: int, named: int
+    empty_store: Path, nights: list[tuple[list[Offer], int, bool]], every: int, more: int, named: int
 ) -> None:
     policy = RetentionPolicy(every_snapshot_days=every, weekly_snapshot_days=every + more, plans_days=None)
     with tempfile.TemporaryDirectory() as folder:
-        store = Store.open(f"sqlite:///{folder}/gpuplan.sqlite3")
+        store = Store.open(f"sqlite:///{shutil.copy(empty_store, folder)}")
         now, written = NIGHT, {}
         for rows_of_night, days, again in nights:
             now += timedelta(days=days)

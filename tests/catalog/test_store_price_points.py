@@ -1,5 +1,6 @@
 """A refresh writes what it changes, and every earlier snapshot still reads as it was."""
 
+import shutil
 import tempfile
 from collections.abc import Callable
 from datetime import timedelta
@@ -33,10 +34,12 @@ NIGHTS = st.lists(st.lists(OFFERS, min_size=1, max_size=12, unique_by=lambda eac
 
 @settings(max_examples=40, deadline=None)
 @given(NIGHTS)
-def test_whatever_changes_from_night_to_night_every_snapshot_reads_as_it_was(nights: list[list[Offer]]) -> None:
+def test_whatever_changes_from_night_to_night_every_snapshot_reads_as_it_was(
+    empty_store: Path, nights: list[list[Offer]]
+) -> None:
     written = [snapshot_of(TYPES[: 1 + len(offers) % 2], offers) for offers in nights]
     with tempfile.TemporaryDirectory() as folder:
-        store = Store.open(f"sqlite:///{folder}/gpuplan.sqlite3")
+        store = Store.open(f"sqlite:///{shutil.copy(empty_store, folder)}")
         for each in written:
             store.put_snapshot(each, source="refresh")
         for each in written:
