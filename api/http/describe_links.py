@@ -8,7 +8,8 @@ from api.http.describe import Schema
 #: it: operations and the parameter that takes the name.
 _PLAN = ("$response.body#/plan/id", {"saved_plan": "plan_id", "export": "plan_id", "report_actuals": "plan_id"})
 _WATCH = ("$response.body#/id", {"watch": "watch_id", "forget_watch": "watch_id"})
-_RUN = ("$response.body#/id", {"run": "run_id", "cancel_run": "run_id", "saved_portfolio": "portfolio_id"})
+#: Not `saved_portfolio`: it is there once the run is done.
+_RUN = ("$response.body#/id", {"run": "run_id", "cancel_run": "run_id"})
 _KEY = ("$response.body#/id", {"rotate_key": "key_id", "revoke_key": "key_id"})
 LINKS: dict[str, tuple[str, tuple[str, dict[str, str]]]] = {
     "plan": ("200", _PLAN),
