@@ -37,12 +37,14 @@ def refresh(
     """Pull live prices of every cloud into a new snapshot. Ends with 0 only if nothing is older than it should be."""
     from api.refresh_metrics import check_metrics_file, write_metrics
     from api.refresh_report import watches_failed
+    from api.telemetry.settings import check_counting
     from providers.memory import keep_small
     from providers.proxies import check_proxies
 
     check_proxies()
     keep_small()
     if metrics_file is not None:
+        check_counting()
         check_metrics_file(metrics_file)
     asked: dict[str, Any] = {"provider": None if provider is None else provider.split(",")}
     asked |= {"accept_loss": accept_loss, "accept_jumps": accept_jumps, "time_limit_minutes": time_limit}

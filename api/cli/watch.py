@@ -86,7 +86,9 @@ def remove(watch_id: WatchId, *, as_json: AsJson = False) -> None:
 def check(*, as_json: AsJson = False, inventory: InventoryFile = None, settings: SettingsFile = None) -> None:
     """Plan every watched job on the current prices now, and send what is due; a refresh does the same."""
     from api.render.watches import render_check, undelivered
+    from providers.proxies import check_proxies
 
+    check_proxies()
     answer = open_gpuplan(inventory=inventory, settings=settings).check_watches()
     if as_json:
         print_json(answer)
@@ -104,6 +106,9 @@ def try_channel(
     settings: SettingsFile = None,
 ) -> None:
     """Send a test message to a channel."""
+    from providers.proxies import check_proxies
+
+    check_proxies()
     answer = open_gpuplan(settings=settings).try_channel(channel)
     if as_json:
         print_json(answer)

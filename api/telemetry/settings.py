@@ -111,6 +111,12 @@ def _exporter_faults(given: Mapping[str, str]) -> list[Fault]:
     ]
 
 
+def check_counting(environment: Mapping[str, str] = os.environ) -> None:
+    """Raises `UnusableInput` where processes are to count together in a directory that is none."""
+    if faults := _counting_faults({MULTIPROCESS: environment.get(MULTIPROCESS, "").strip()}):
+        raise UnusableInput(*faults)
+
+
 def _web_address(text: str) -> bool:
     try:
         parts = urlsplit(text)

@@ -191,3 +191,15 @@ def test_watches_that_could_not_be_told_end_with_three(
     assert done.code == 3
     assert "w: cheaper not told to ops, tried again at the next run: HTTP 410" in done.out
     assert done.out.splitlines()[-1].startswith("refresh: whole; ")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("HTTPS_PROXY", "nonsense://proxy"), ("PROMETHEUS_MULTIPROC_DIR", "/nowhere/at/all")]
+)
+def test_what_would_break_on_the_way_is_refused_before_anything_is_asked(
+    refresh: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    refused = refresh("--metrics-file", tmp_path / "gpuplan.prom")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.startswith(f"gpuplan: {variable}: ")

@@ -139,3 +139,12 @@ def test_a_test_message_says_that_it_was_taken_or_why_not(
     assert malformed.code == 2
     assert "OPS_SECRET" in malformed.err
     assert "not-a-secret" not in malformed.err
+
+
+@pytest.mark.parametrize("arguments", [("check",), ("test", "ops")])
+def test_a_proxy_that_is_none_is_refused_before_anything_is_sent(
+    watch: Run, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "nonsense://proxy")
+    refused = watch(*arguments)
+    assert (refused.code, refused.err.startswith("gpuplan: HTTPS_PROXY: ")) == (2, True)
