@@ -1,6 +1,7 @@
 """Runs reported at either door: shown against the plan, learned from, forgotten, and refused where they cannot be."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -28,8 +29,8 @@ ON = {"job": JOB, "on": {"accelerator": "L4", "gpus": 4}}
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return f"sqlite:///{tmp_path_factory.mktemp('actuals') / 'gpuplan.sqlite3'}"
+def url(embedded_store: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return f"sqlite:///{shutil.copy(embedded_store, tmp_path_factory.mktemp('actuals'))}"
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -39,14 +40,14 @@ ONE_OF_MANY = {name: value for name, value in JOB.items() if name != "start"} | 
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def url(embedded_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A service of its own."""
     from api.app import Gpuplan
     from api.http.service import create_service
     from api.settings import Environment
     from tests.api.conftest import serving
 
-    database = f"sqlite:///{tmp_path_factory.mktemp('client') / 'gpuplan.sqlite3'}"
+    database = f"sqlite:///{shutil.copy(embedded_store, tmp_path_factory.mktemp('client'))}"
     with serving(create_service(Gpuplan(Environment(database_url=database)))) as found:
         yield str(found.base_url)
 
@@ -173,14 +174,14 @@ def test_importing_it_loads_nothing_of_the_service() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_keys_are_made_used_rotated_and_revoked_and_the_log_says_so(tmp_path: Path) -> None:
+def test_keys_are_made_used_rotated_and_revoked_and_the_log_says_so(embedded_store: Path, tmp_path: Path) -> None:
     from tests.api.http.guarded import ADMIN_KEY, guarded
 
     async def listed(url: str) -> list[str]:
         async with AsyncClient(url, key=ADMIN_KEY) as admin:
             return [each["action"] async for each in admin.audit(limit=2)]
 
-    with guarded(tmp_path) as service, Client(str(service.client.base_url), key=ADMIN_KEY) as admin:
+    with guarded(embedded_store, tmp_path) as service, Client(str(service.client.base_url), key=ADMIN_KEY) as admin:
         made = admin.make_key("ci", scope="read", expires="90d", requests_per_minute=100)
         assert (made["scope"], made["requests_per_minute"]) == ("read", 100)
         with Client(str(service.client.base_url), key=made["key"]) as reader:

@@ -1,5 +1,6 @@
 """A service that lets in who has a key, on a store of its own, with a key for each need."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,9 +41,9 @@ class Guarded:
 
 
 @contextmanager
-def guarded(folder: Path, **variables: Any) -> Iterator[Guarded]:
-    """The service with these variables; logins may fail as often as tests make them, unless told otherwise."""
-    gpuplan = Gpuplan(Environment(database_url=f"sqlite:///{folder / 'guarded.sqlite3'}"))
+def guarded(store: Path, folder: Path, **variables: Any) -> Iterator[Guarded]:
+    """The service with these variables on a copy of the store, in the folder; logins may fail as often as tests make them, unless told otherwise."""
+    gpuplan = Gpuplan(Environment(database_url=f"sqlite:///{shutil.copy(store, folder / 'guarded.sqlite3')}"))
     limits = Variables(**{"failed_logins_per_minute": 100_000, "requests_per_minute": 1_000_000} | variables)
     settings = AccessSettings(variables=limits, oidc=None, admin_key=ADMIN_KEY)
     app = create_service(gpuplan, access=access_by(gpuplan.store.access, settings))

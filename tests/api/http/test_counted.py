@@ -1,6 +1,7 @@
 """What counts against the plans of a day and what the audit log says of it; keys that are of one identity alone."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,8 +13,8 @@ from tests.api.spot_run import RUN
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
-    with guarded(tmp_path_factory.mktemp("counted")) as found:
+def service(embedded_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    with guarded(embedded_store, tmp_path_factory.mktemp("counted")) as found:
         yield found
 
 

@@ -26,8 +26,8 @@ KEPT_ANYWAY = {"audit", "api_keys", "sessions"}
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
-    with guarded(tmp_path_factory.mktemp("hostile")) as found:
+def service(embedded_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    with guarded(embedded_store, tmp_path_factory.mktemp("hostile")) as found:
         yield found
 
 

@@ -25,8 +25,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def service(folder: Path) -> Iterator[Guarded]:
-    with guarded(folder) as found:
+def service(embedded_store: Path, folder: Path) -> Iterator[Guarded]:
+    with guarded(embedded_store, folder) as found:
         yield found
 
 

@@ -1,5 +1,7 @@
 """Whatever the OpenAPI document allows is answered as the document says: requests made from it, at random."""
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,9 +36,9 @@ def operations() -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def document(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def document(embedded_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """On a store of its own, since these requests refresh it, from a cloud that answers from memory."""
-    url = f"sqlite:///{tmp_path_factory.mktemp('openapi') / 'gpuplan.sqlite3'}"
+    url = f"sqlite:///{shutil.copy(embedded_store, tmp_path_factory.mktemp('openapi'))}"
     gpuplan = Gpuplan(Environment(database_url=url, **NOWHERE), clouds={"aws": making(aws())})  # type: ignore[arg-type]
     return schemathesis.openapi.from_asgi("/openapi.json", create_service(gpuplan))
 
