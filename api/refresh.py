@@ -64,7 +64,7 @@ def run_refresh(
     `StoreFailure` if the store cannot be used; then the snapshot before is the current one still.
     """
     names = chosen_clouds(wanted.provider, tuple(clouds))
-    with store.refreshing():
+    with store.refreshing() as still_held:
         began = time.monotonic()
         standing = standing_of(store)
         clock = watching.clock()
@@ -81,7 +81,14 @@ def run_refresh(
         )
         took = timedelta(seconds=time.monotonic() - began)
         warnings = (warning,) if warning else ()
-        return written(store, begun, refreshed, standing, at=at, took=took, warnings=warnings, retain=retain)
+
+        def unless_lost(_: sa.Connection) -> None:
+            """In the transaction that writes, so that whoever takes the lock after this reads what was written."""
+            still_held()
+
+        return written(
+            store, begun, refreshed, standing, at=at, took=took, warnings=warnings, retain=retain, then=unless_lost
+        )
 
 
 def written(

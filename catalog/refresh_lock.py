@@ -3,7 +3,7 @@
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 import filelock
 import sqlalchemy as sa
 
-from catalog.database import named_failures, sqlite_file
+from catalog.database import named_failures, shown, sqlite_file
 from catalog.errors import StoreFailure
 from catalog.refresh_parts import shared_refresh
 
@@ -20,13 +20,19 @@ from catalog.refresh_parts import shared_refresh
 ADVISORY_LOCK = 0x4767C53A
 
 
+#: Raises `StoreFailure` if the lock was lost.
+StillHeld = Callable[[], None]
+
+
 class RefreshRunning(StoreFailure):
     """Another refresh holds the lock; the message says who, and since when, as far as that is known."""
 
 
 @contextmanager
-def refresh_lock(engine: sa.Engine, url: sa.URL, *, shared: str | None = None) -> Iterator[None]:
-    """Holds the lock of this database. Raises `RefreshRunning` at once if another process or thread has it.
+def refresh_lock(engine: sa.Engine, url: sa.URL, *, shared: str | None = None) -> Iterator[StillHeld]:
+    """Holds the lock of this database, and gives what raises `StoreFailure` once it was lost.
+
+    Raises `RefreshRunning` at once if another process or thread has it.
 
     SQLite: a lock on a file beside the database. PostgreSQL: an advisory lock of a session of its own,
     so that machines exclude each other too. A refresh that several processes share holds it only while it begins
@@ -34,11 +40,11 @@ def refresh_lock(engine: sa.Engine, url: sa.URL, *, shared: str | None = None) -
     """
     path = sqlite_file(url)
     if path is None:
-        with _session_lock(engine, url, shared):
-            yield
+        with _session_lock(engine, url, shared) as still_held:
+            yield still_held
     else:
         with _file_lock(path, url):
-            yield
+            yield lambda: None  # a file stays locked for as long as its process lives
 
 
 @contextmanager
@@ -69,7 +75,7 @@ def _said_by(holder: Path) -> tuple[str, str]:
 
 
 @contextmanager
-def _session_lock(engine: sa.Engine, url: sa.URL, shared: str | None) -> Iterator[None]:
+def _session_lock(engine: sa.Engine, url: sa.URL, shared: str | None) -> Iterator[StillHeld]:
     with named_failures(url):
         # Without a transaction, which would keep old rows from being cleaned up for as long as a refresh takes.
         connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
@@ -81,9 +87,18 @@ def _session_lock(engine: sa.Engine, url: sa.URL, shared: str | None) -> Iterato
                 raise _running(_holder_of_session(connection))
             if (other := shared_refresh(connection, shared)) is not None:
                 raise _running((f"{other.id}, by the queue", other.created_at.isoformat(timespec="seconds")))
-        yield
+        yield lambda: _ask(connection, url)
     finally:
         connection.close()
+
+
+def _ask(connection: sa.Connection, url: sa.URL) -> None:
+    """The lock ends with its session, as when the server is restarted; then another refresh may have run since."""
+    try:
+        _call(connection, "1")
+    except sa.exc.DBAPIError as error:
+        lost = "the session that kept other refreshes out was lost; nothing was written, run it again"
+        raise StoreFailure(f"database {shown(url)}: {lost}") from error
 
 
 def _call(connection: sa.Connection, expression: str, **values: Any) -> Any:

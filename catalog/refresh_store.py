@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from catalog.open_database import OpenDatabase
 from catalog.refreshes import (
@@ -14,6 +14,9 @@ from catalog.refreshes import (
     refresh_times,
     rewrite_report,
 )
+
+if TYPE_CHECKING:
+    from catalog.refresh_lock import StillHeld
 
 
 class RefreshStore(OpenDatabase):
@@ -50,12 +53,13 @@ class RefreshStore(OpenDatabase):
             return last_whole(connection)
 
     @contextmanager
-    def refreshing(self, *, shared: str | None = None) -> Iterator[None]:
+    def refreshing(self, *, shared: str | None = None) -> "Iterator[StillHeld]":
         """Keeps every other refresh of this database out. Raises `RefreshRunning` at once if one runs already.
 
+        Gives what raises `StoreFailure` once the lock was lost: nothing may be written then.
         `shared` is the run of a refresh that several processes share, for the one that writes it.
         """
         from catalog.refresh_lock import refresh_lock
 
-        with refresh_lock(self.engine, self.url, shared=shared):
-            yield
+        with refresh_lock(self.engine, self.url, shared=shared) as still_held:
+            yield still_held

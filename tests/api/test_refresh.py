@@ -234,3 +234,19 @@ def test_what_holds_for_a_whole_provider_is_said_once_and_of_no_region(opened: A
     assert each["calls_failed"] == [{"message": "price list: denied", "regions": []}]
     assert each["notes"] == [{"message": "no subscription", "regions": []}]
     assert each["outcome"] == "partial"
+
+
+def test_a_refresh_that_lost_its_lock_on_the_way_writes_nothing(postgresql_url: str) -> None:
+    def restarted() -> Rows:
+        with gpuplan.store.engine.begin() as connection:
+            ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'gpuplan ref%%'"
+            connection.exec_driver_sql(ended)
+        return rows(price("us-east-1"))
+
+    cloud = FakeCloud(answers={"us-east-1": restarted})
+    gpuplan = Gpuplan(Environment(database_url=postgresql_url, **NOWHERE), clouds={"aws": making(cloud)})  # type: ignore[arg-type]
+    before = gpuplan.store.current_snapshot_id()
+    with pytest.raises(StoreFailure, match="run it again"):
+        gpuplan.refresh({})
+    assert (gpuplan.store.current_snapshot_id(), gpuplan.store.last_refresh()) == (before, None)
+    gpuplan.store.close()

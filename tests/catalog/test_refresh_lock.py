@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from catalog.errors import StoreFailure
 from catalog.refresh_lock import RefreshRunning
 from catalog.store import Store
 
@@ -79,3 +80,18 @@ def test_readers_and_writers_go_on_while_a_refresh_holds_the_lock(store: Store) 
     with store.refreshing():
         store.ensure_embedded()
         assert store.current_snapshot_id()
+
+
+def test_a_refresh_whose_session_was_ended_by_the_server_is_told_and_writes_nothing(
+    postgresql_url: str, open_store: Callable[[str], Store]
+) -> None:
+    store = open_store(postgresql_url)
+    with store.refreshing() as still_held:
+        still_held()
+        with store.engine.begin() as connection:
+            ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'gpuplan refresh %%'"
+            connection.exec_driver_sql(ended)
+        with pytest.raises(StoreFailure, match="other refreshes out was lost; nothing was written, run it again"):
+            still_held()
+        with open_store(postgresql_url).refreshing():
+            pass
