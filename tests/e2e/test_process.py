@@ -44,10 +44,15 @@ def ended(environment: dict[str, str], *arguments: str | Path, **more: Any) -> s
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False, **more)
 
 
-def test_a_fresh_machine_gets_a_plan(environment: dict[str, str], job: Path) -> None:
-    done = ended(environment, "plan", job, "--json")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout)["outcome"] == "planned"
+@pytest.fixture(scope="module")
+def planned(environment: dict[str, str], job: Path) -> subprocess.CompletedProcess[str]:
+    """The plan of the job, as JSON."""
+    return ended(environment, "plan", job, "--json")
+
+
+def test_a_fresh_machine_gets_a_plan(planned: subprocess.CompletedProcess[str]) -> None:
+    assert (planned.returncode, planned.stderr) == (0, "")
+    assert json.loads(planned.stdout)["outcome"] == "planned"
 
 
 def test_a_terminal_that_knows_only_ascii_gets_an_answer(environment: dict[str, str], job: Path) -> None:
@@ -114,10 +119,10 @@ def test_the_example_that_make_plans_has_a_plan(environment: dict[str, str]) -> 
 
 
 def test_the_same_start_gives_the_same_plan_bit_for_bit_in_another_store(
-    environment: dict[str, str], job: Path, tmp_path: Path
+    environment: dict[str, str], job: Path, planned: subprocess.CompletedProcess[str], tmp_path: Path
 ) -> None:
     elsewhere = environment | {"GPUPLAN_DATABASE_URL": f"sqlite:///{tmp_path / 'other.sqlite3'}"}
-    first, second = (json.loads(ended(each, "plan", job, "--json").stdout) for each in (environment, elsewhere))
+    first, second = json.loads(planned.stdout), json.loads(ended(elsewhere, "plan", job, "--json").stdout)
     assert first["plan"] == second["plan"]
     assert first["meta"] != second["meta"]
 
@@ -159,9 +164,9 @@ def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
 
 
 def test_the_service_and_the_command_line_give_the_same_plan(
-    service: str, environment: dict[str, str], job: Path
+    service: str, planned: subprocess.CompletedProcess[str]
 ) -> None:
-    told = json.loads(ended(environment, "plan", job, "--json").stdout)
+    told = json.loads(planned.stdout)
     with httpx.Client(base_url=service, timeout=60) as client:
         answer = client.post("/v1/plans", json=JOB).json()
         assert answer["plan"] == told["plan"]
