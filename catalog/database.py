@@ -148,11 +148,15 @@ def sqlite_file(url: sa.URL) -> Path | None:
     return Path(url.database or "") if url.get_backend_name() == "sqlite" else None
 
 
+def lost_after(url: sa.URL) -> dict[str, int]:
+    """When a PostgreSQL server that says nothing counts as lost, in libpq's names: what the URL itself does not say."""
+    return {name: value for name, value in _LOST_AFTER.items() if name not in url.query}
+
+
 def _postgresql_engine(url: sa.URL) -> sa.Engine:
     try:
         # Pre-ping: a server that was restarted costs one reconnect, not one failed request.
-        given = {name: value for name, value in _LOST_AFTER.items() if name not in url.query}
-        return sa.create_engine(url, pool_pre_ping=True, connect_args=given)
+        return sa.create_engine(url, pool_pre_ping=True, connect_args=lost_after(url))
     except ModuleNotFoundError:
         raise StoreFailure(
             f"database {shown(url)}: PostgreSQL needs the package psycopg, which is missing here; reinstall gpuplan"

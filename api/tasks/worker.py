@@ -16,6 +16,7 @@ from api.tasks.app import tasks_of
 from api.tasks.names import KEEPING, QUEUES
 from api.tasks.queue import ALIVE_SECONDS
 from api.tasks.queue_schema import SCHEMA, upgrade_queue
+from catalog.database import lost_after
 from catalog.errors import StoreFailure, UnusableInput
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ async def _work_until(
             if stop.is_set():
                 return
             connector = PsycopgConnector(
-                conninfo=conninfo(gpuplan), kwargs={"connect_timeout": 5}, min_size=1, max_size=4, timeout=10.0
+                conninfo=conninfo(gpuplan), kwargs=lost_after(gpuplan.store.url), min_size=1, max_size=4, timeout=10.0
             )
             app = tasks_of(gpuplan, connector, refresh_cron=refresh_cron, stalled_seconds=stalled_seconds)
             async with app.open_async():
