@@ -25,6 +25,7 @@ def offers(
     *,
     provider: Annotated[str | None, typer.Option(help="aws, gcp, azure or local.")] = None,
     region: Annotated[str | None, typer.Option(help="A region or a glob: 'us-*'.")] = None,
+    geography: Annotated[str | None, typer.Option(help="What people mean by it: us, eu, uk, asia ...")] = None,
     accelerator: Annotated[str | None, typer.Option(help="As in `gpuplan accelerators`, or a usual alias.")] = None,
     kind: Annotated[str | None, typer.Option(help="A price kind: on_demand, spot, reserved_1y ...")] = None,
     snapshot: Annotated[
@@ -38,7 +39,12 @@ def offers(
     from api.catalogue import CSV_COLUMNS, OfferFilter
 
     wanted = OfferFilter(
-        provider=provider, region=region, accelerator=accelerator, kind=kind, instance_type=instance_type
+        provider=provider,
+        region=region,
+        geography=geography,
+        accelerator=accelerator,
+        kind=kind,
+        instance_type=instance_type,
     )
     page = open_gpuplan(inventory=inventory).offers(wanted, snapshot=snapshot)
     if output is Format.csv:

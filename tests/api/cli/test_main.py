@@ -75,7 +75,7 @@ def test_an_estimate_answers_without_prices(run: Run, job_file: Write, job: dict
 
 
 def test_offers_are_filtered_and_csv_has_its_fixed_columns(run: Run) -> None:
-    ended = run("offers", "--provider", "aws", "--accelerator", "H100", "--region", "us-*", "--format", "csv")
+    ended = run("offers", "--provider", "aws", "--accelerator", "H100", "--region", "us-*", "--geography", "us", "--format", "csv")
     assert ended.out.splitlines()[0] == CSV_HEADER
     rows = list(csv.DictReader(io.StringIO(ended.out)))
     assert rows
@@ -189,6 +189,7 @@ def test_a_file_that_is_no_document_is_refused_in_one_line(run: Run, tmp_path: P
         (("offers", "--format", "xml"), "xml"),
         (("offers", "--provider", "amazon"), "provider: 'amazon' matches nothing; accepted, e.g.: "),
         (("offers", "--region", "atlantis-*"), "region: "),
+        (("offers", "--geography", "mars"), "geography: 'mars' is no geography; accepted: africa"),
         (("offers", "--kind", "on_demnd"), "on_demand"),
         (("offers", "--accelerator", "H1000"), "accelerator: unknown accelerator"),
         (("offers", "--instance-type", "p5.49xlarge"), "p5.48xlarge"),
