@@ -10,12 +10,20 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from xdist.remote import Producer  # type: ignore[import-untyped]
+from xdist.scheduler import LoadGroupScheduling  # type: ignore[import-untyped]
 
 # Before numpy is there: OpenBLAS starts a thread per core, which spin where every core has a worker of its own already.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-TESTS = Path(__file__).resolve().parent
-SHARED = TESTS.parents[1] / "shared"
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+#: Files that share what takes seconds to make: a browser, counts of torch, two thousand measured runs.
+TOGETHER = (
+    ("browser", "_in_the_browser.py"),
+    ("torch", "tests/api/profile/"),
+    ("measured runs", "test_measured_runs.py"),
+    ("measured runs", "test_fitting.py"),
+)
 
 
 @pytest.fixture
@@ -97,16 +105,24 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests of one file run in one worker, so that what they share is made once.
+class ByWhatTheyShare(LoadGroupScheduling):  # type: ignore[misc]
+    """The tests of one file run in one worker, so that what they share is made once; some files share as well.
 
-    Those of the planner share next to nothing: each by itself, they come last and end both workers together.
+    Those of the planner share next to nothing: each by itself, they come last and end both workers together. The marks
+    `xdist_group` alone do nothing: this pytest keeps the names of tests where that xdist does not write them.
     """
-    for item in items:
-        folder = item.path.relative_to(TESTS)
-        if folder.parts[0] != "planner" and item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(folder.as_posix()))
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        for group, end_or_folder in TOGETHER:
+            if file.endswith(end_or_folder) or file.startswith(end_or_folder):
+                return group
+        return nodeid if file.startswith("tests/planner/") else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadGroupScheduling | None:
+    return ByWhatTheyShare(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 @pytest.hookimpl(wrapper=True)
