@@ -75,7 +75,8 @@ def test_an_estimate_answers_without_prices(run: Run, job_file: Write, job: dict
 
 
 def test_offers_are_filtered_and_csv_has_its_fixed_columns(run: Run) -> None:
-    ended = run("offers", "--provider", "aws", "--accelerator", "H100", "--region", "us-*", "--geography", "us", "--format", "csv")
+    wanted = ("--provider", "aws", "--accelerator", "H100", "--region", "us-*", "--geography", "us")
+    ended = run("offers", *wanted, "--format", "csv")
     assert ended.out.splitlines()[0] == CSV_HEADER
     rows = list(csv.DictReader(io.StringIO(ended.out)))
     assert rows
