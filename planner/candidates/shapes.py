@@ -5,7 +5,7 @@ kind, provider); inside a cell offers are sorted by price. Built once per snapsh
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,13 +80,19 @@ class Arranged:
     group_size: NDArray[np.int64]
 
 
+@cache
+def _known_accelerators() -> tuple[Accelerator, ...]:
+    """One tuple for all catalogues without measured machines: the constants of its chips are remembered by identity."""
+    return tuple(accelerators().values())
+
+
 def shapes_of(instance_types: tuple[InstanceType, ...], measured: Measured = ()) -> Shapes:
     """The distinct shapes of these instance types, in order of first appearance.
 
     `measured`, if given, has one element per instance type; one that was measured has an accelerator of its own.
     Raises `UnusableInput` at `snapshot` for an accelerator that this release does not know: a newer one wrote it.
     """
-    table = tuple(accelerators().values())
+    table = _known_accelerators()
     at = {each.name: i for i, each in enumerate(table)}
     distinct: dict[tuple[float, ...], int] = {}
     of_type = []
