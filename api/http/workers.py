@@ -1,5 +1,6 @@
 """Planning in threads, a bounded number at once, so that the event loop never waits for arithmetic."""
 
+import asyncio
 import math
 import os
 from collections.abc import Callable
@@ -12,8 +13,13 @@ from api.http.problems import Refused
 from catalog.allowed_time import OutOfTime, at_most
 from catalog.errors import UnusableInput
 
-#: numpy and HiGHS give the interpreter lock back only in part: more threads than cores just take turns.
-THREADS = max(2, os.cpu_count() or 1)
+#: Calls that compute at once. Python's interpreter lock lets one of them go on at a time: on two cores two of them took a
+#: fifth more of the processor for each plan than one after the other, three half as much again, and no answer came sooner.
+AT_ONCE = 1
+#: What takes longer stands in nobody's way: the next call begins beside it.
+SOON_SECONDS = 0.05
+#: Such calls at once, at most.
+MOST_LONG = 4
 #: At the planner's ten milliseconds each, a longer queue is a wait of several seconds: better said at once.
 MOST_WAITING = 256
 
@@ -23,42 +29,65 @@ VARIABLE = "GPUPLAN_MOST_SECONDS_PER_PLAN"
 
 
 class Workers:
-    """Runs calls in worker threads, `threads` at once; refuses with 503 when `most_waiting` are queued already.
+    """Runs calls in worker threads, one after the other; refuses with 503 when `most_waiting` are queued already.
 
-    A call that computes for longer than `most_seconds` stops where it is, and its thread takes the next one.
+    A call that is not done within `SOON_SECONDS` gives its turn to the next and goes on beside it, so that long questions do
+    not hold up the short ones behind them, unless there are `most_long` already. One that computes for longer than
+    `most_seconds` stops where it is.
     """
 
     def __init__(
         self,
         *,
-        threads: int = THREADS,
+        most_long: int = MOST_LONG,
         most_waiting: int = MOST_WAITING,
         retry_after_seconds: int = 1,
         most_seconds: float = MOST_SECONDS,
     ) -> None:
-        """The limiter is made on first use, since it belongs to the event loop that runs then."""
-        self._threads, self._most_waiting, self._retry_after = threads, most_waiting, retry_after_seconds
-        self._most_seconds = most_seconds
-        self._limiter: anyio.CapacityLimiter | None = None
+        """Idle."""
+        self._most_waiting, self._retry_after, self._most_seconds = most_waiting, retry_after_seconds, most_seconds
+        self._turns = anyio.Semaphore(AT_ONCE, fast_acquire=True)
+        self._threads = anyio.CapacityLimiter(AT_ONCE + most_long)
 
     async def run[**Given, Answer](
         self, call: Callable[Given, Answer], *args: Given.args, **kwargs: Given.kwargs
     ) -> Answer:
         """What `call` returns, computed off the event loop. Raises `Refused` when too many wait, or it takes too long."""
-        if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(self._threads)
-        if self._limiter.statistics().tasks_waiting >= self._most_waiting:
+        waiting = self._turns.statistics().tasks_waiting + self._threads.statistics().tasks_waiting
+        if waiting >= self._most_waiting:
             raise Refused(503, "too many requests are waiting", headers={"Retry-After": str(self._retry_after)})
         limited = partial(_within, self._most_seconds, partial(call, *args, **kwargs))
+        await self._turns.acquire()
+        turn = _Turn(self._turns)
         try:
-            return await anyio.to_thread.run_sync(limited, limiter=self._limiter)
+            return await anyio.to_thread.run_sync(limited, limiter=self._threads)
         except OutOfTime as error:
             raise _too_long(error) from error
+        finally:
+            turn.end()
+
+
+class _Turn:
+    """A turn that was taken: it ends with `end`, and of itself after `SOON_SECONDS`."""
+
+    def __init__(self, turns: anyio.Semaphore) -> None:
+        self._turns = turns
+        self._ending = asyncio.get_running_loop().call_later(SOON_SECONDS, self._give_on)
+        self._ended = False
+
+    def end(self) -> None:
+        self._ending.cancel()
+        self._give_on()
+
+    def _give_on(self) -> None:
+        if not self._ended:
+            self._ended = True
+            self._turns.release()
 
 
 def long_workers(*, most_seconds: float = MOST_SECONDS) -> Workers:
     """For questions that take seconds each: one at a time, so that a core is left for plans."""
-    return Workers(threads=1, most_waiting=8, retry_after_seconds=10, most_seconds=most_seconds)
+    return Workers(most_long=0, most_waiting=8, retry_after_seconds=10, most_seconds=most_seconds)
 
 
 def most_seconds_per_plan() -> float:

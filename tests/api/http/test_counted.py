@@ -105,7 +105,7 @@ def test_a_key_for_asking_again_is_of_who_used_it(service: Guarded, job: dict[st
 @pytest.mark.parametrize("path", ["/v1/verify", "/v1/buy", "/v1/run-policies", "/v1/simulations"])
 def test_what_cannot_be_read_is_refused_while_long_questions_fill_their_queue(service: Guarded, path: str) -> None:
     usual = service.app.state.long_workers
-    service.app.state.long_workers = Workers(threads=1, most_waiting=0)
+    service.app.state.long_workers = Workers(most_long=0, most_waiting=0)
     try:
         assert service.ask("POST", path, "admin", json={"nothing": "known"}).status_code == 422
         assert service.ask("POST", "/v1/run-policies", "admin", json={"run": RUN}).status_code == 503
