@@ -1,11 +1,12 @@
 """Documents that are meant to break the service, sent to every route that takes one, and what it makes of them.
 
-Run from the repository root: python -m benchmarks.fuzz [N [SEED]] (10000, 1). Starts a service of its own whose clouds
+Run from the repository root: python -m benchmarks.fuzz [N [SEED]]. Starts a service of its own whose clouds
 are nowhere, sends it N bodies (`fuzz_bodies`) four at a time, and prints the answers by route and status, and whatever
 should not be: a 5xx other than a wish to come back later, a traceback in the log, an answer after more than 5 s, an
 error that is no problem+json with pointers, memory that grows. Asserts nothing.
 """
 
+import argparse
 import asyncio
 import json
 import os
@@ -172,8 +173,11 @@ def logged_service(log: Path) -> Iterator[Served]:
 
 
 def main() -> None:
-    given = [int(text) for text in sys.argv[1:]]
-    count, seed = [*given, *(10_000, 1)[len(given) :]]
+    parser = argparse.ArgumentParser(description="Documents that are meant to break the service.")
+    parser.add_argument("count", type=int, nargs="?", default=10_000, help="bodies to send")
+    parser.add_argument("seed", type=int, nargs="?", default=1)
+    given = parser.parse_args()
+    count, seed = given.count, given.seed
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         with logged_service(log) as at, httpx.Client(base_url=at.urls[0], timeout=60) as client:
