@@ -92,6 +92,13 @@ def test_kubernetes_neither_overlaps_runs_nor_repeats_a_wrong_setting() -> None:
     assert spec["jobTemplate"]["spec"]["template"]["spec"]["restartPolicy"] == "Never"
 
 
+def test_the_refresh_on_kubernetes_needs_nothing_but_the_secret_that_it_names() -> None:
+    # It may be applied by itself (docs/nightly.md): a pod waits for ever for what is not there and not optional.
+    taken = _container()["envFrom"]
+    assert isinstance(taken, list)
+    assert all(next(iter(each.values()))["optional"] for each in taken)
+
+
 def test_the_image_runs_as_the_user_that_kubernetes_asks_for() -> None:
     spec = _cron_job()["spec"]
     assert isinstance(spec, dict)
@@ -108,6 +115,8 @@ def test_cron_finds_what_systemd_starts_and_both_write_where_their_user_may() ->
         assert (unit["User"], unit["StateDirectory"], unit["ProtectSystem"]) == ("gpuplan", "gpuplan", "strict")
     assert service["Environment"] == refresh["Environment"]
     assert refresh["Environment"] in cron
+    assert service["UMask"] == "0077"
+    assert "UMask" not in refresh  # others read its figures
     for command in (_cron(), shlex.split(refresh["ExecStart"])):
         assert command[command.index("--metrics-file") + 1].startswith("/var/lib/gpuplan/")
 
