@@ -41,10 +41,11 @@ def issuer() -> list[Finding]:
 def _believed(environment: Mapping[str, str]) -> list[Finding]:
     """What is neither address nor network is compared as it stands, and so trusts nobody."""
     parts = [each.strip() for each in environment.get(_BELIEVED, "").split(",")]
-    wrong = [each for each in parts if each not in {"", "*"} and not _network(each)]
-    if not wrong:
+    wrong = [each for each in parts if each and not _network(each)]
+    # By itself `*` is everybody, which somebody may want; beside others it is a name that nobody has.
+    if not wrong or parts == ["*"]:
         return []
-    found = f"{_BELIEVED}: {', '.join(each[:80] for each in wrong)} is no address or network, so nobody is believed"
+    found = f"{_BELIEVED}: {', '.join(each[:80] for each in wrong)} is no address or network, and trusts nobody"
     return [warning("proxy before the service", found, "give addresses or networks such as 10.0.0.0/8, with commas")]
 
 

@@ -270,6 +270,8 @@ def test_a_proxy_that_nobody_would_believe_is_told(doctor: Doctor) -> None:
     assert "proxy before the service" not in doctor(FORWARDED_ALLOW_IPS="10.0.0.0/8, ::1")[1]
     found = doctor(FORWARDED_ALLOW_IPS="10.0.0.1/8,::1")[1]["proxy before the service"]
     assert (found["status"], "10.0.0.1/8 is no" in found["found"]) == ("warning", True)
+    assert "proxy before the service" not in doctor(FORWARDED_ALLOW_IPS="*")[1]
+    assert "* is no address" in doctor(FORWARDED_ALLOW_IPS="10.0.0.0/8, *")[1]["proxy before the service"]["found"]
 
 
 def test_an_issuer_is_asked_for_its_keys(doctor: Doctor, clouds: tuple[CloudServer, dict[str, str]]) -> None:
