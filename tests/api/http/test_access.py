@@ -199,7 +199,7 @@ def test_a_page_of_another_site_changes_nothing_even_where_nobody_needs_a_key(
 
 def test_a_plan_that_takes_too_long_is_stopped_and_its_thread_goes_on(gpuplan: Gpuplan, job: dict[str, Any]) -> None:
     app = create_service(gpuplan)
-    app.state.workers = Workers(most_seconds=1e-6)
+    app.state.workers = Workers(most_long=0, most_seconds=1e-6)
     with serving(app) as client:
         for _ in range(3):
             stopped = client.post("/v1/plans", json=job | {"name": "never planned"})
