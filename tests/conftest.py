@@ -108,8 +108,8 @@ def pytest_collection() -> Generator[None, object, object]:
 class ByWhatTheyShare(LoadGroupScheduling):  # type: ignore[misc]
     """The tests of one file run in one worker, so that what they share is made once; some files share as well.
 
-    Those of the planner share next to nothing: each by itself, they come last and end both workers together. The marks
-    `xdist_group` alone do nothing: this pytest keeps the names of tests where that xdist does not write them.
+    Those of the planner share next to nothing: each by itself, they come last and end both workers together. Marks
+    `xdist_group` would do nothing: this pytest keeps the names of tests where that xdist does not write them.
     """
 
     def _split_scope(self, nodeid: str) -> str:

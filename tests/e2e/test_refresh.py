@@ -161,7 +161,6 @@ def current(environment: dict[str, str]) -> list[Offer]:
         store.close()
 
 
-@pytest.mark.xdist_group("refresh")
 def test_a_refresh_from_all_three_clouds_gives_what_they_hold_row_for_row(clouds: Clouds, tmp_path: Path) -> None:
     environment = clouds.environment(tmp_path)
     asked = ("refresh", "--json", "--metrics-file", str(tmp_path / "gpuplan.prom"))
@@ -184,7 +183,6 @@ def test_a_refresh_from_all_three_clouds_gives_what_they_hold_row_for_row(clouds
     assert 'gpuplan_refresh_outcome{outcome="whole"} 1.0' in (tmp_path / "gpuplan.prom").read_text(encoding="utf-8")
 
 
-@pytest.mark.xdist_group("refresh")
 def test_a_cloud_that_is_down_and_one_behind_a_login_page_leave_the_third_fresh(
     clouds: Clouds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -213,7 +211,6 @@ def test_a_cloud_that_is_down_and_one_behind_a_login_page_leave_the_third_fresh(
     assert stale == {"gcp", "azure"}
 
 
-@pytest.mark.xdist_group("refresh")
 def test_a_refresh_killed_at_any_moment_leaves_the_last_snapshot_and_no_lock(clouds: Clouds, tmp_path: Path) -> None:
     environment = clouds.environment(tmp_path)
     before = current(environment)
@@ -239,7 +236,6 @@ def test_a_refresh_killed_at_any_moment_leaves_the_last_snapshot_and_no_lock(clo
     assert len(clouds.azure.requests) - seen == AZURE_CALLS  # else the last three were killed at another moment
 
 
-@pytest.mark.xdist_group("refresh")
 def test_a_full_disk_at_the_end_ends_with_three_and_the_last_snapshot_stays(clouds: Clouds, tmp_path: Path) -> None:
     environment = clouds.environment(tmp_path)
     before = current(environment)
@@ -252,7 +248,6 @@ def test_a_full_disk_at_the_end_ends_with_three_and_the_last_snapshot_stays(clou
     assert refreshed(environment, tmp_path, "--provider", "azure", "--quiet").code == 0
 
 
-@pytest.mark.xdist_group("refresh")
 def test_a_cloud_that_hangs_does_not_keep_the_process_from_ending(clouds: Clouds, tmp_path: Path) -> None:
     environment = clouds.environment(tmp_path)
     go_on = threading.Event()

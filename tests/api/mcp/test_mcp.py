@@ -30,8 +30,6 @@ HELLO = (
 )
 GPUPLAN = (sys.executable, "-c", "import sys; from api.cli.main import main; sys.exit(main())", "mcp")
 
-pytestmark = pytest.mark.xdist_group("mcp")
-
 
 @pytest.fixture(scope="module")
 def environment(database_url: str) -> dict[str, str]:

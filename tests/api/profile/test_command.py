@@ -12,7 +12,6 @@ from catalog.documents import read_document
 
 Run = Callable[..., Any]
 MODELS = Path(__file__).parent
-pytestmark = pytest.mark.xdist_group("torch")
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 Counted = dict[str, dict[str, Any]]
-pytestmark = pytest.mark.xdist_group("torch")
 
 
 def first(result: dict[str, Any]) -> dict[str, Any]:

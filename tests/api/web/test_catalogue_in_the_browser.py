@@ -4,13 +4,11 @@ import re
 from collections.abc import Callable
 
 import httpx
-import pytest
 
 from tests.api.http.test_portfolios import hard
 from tests.api.web.conftest import Visit
 from tests.api.web.test_portfolio_pages import sent, written
 
-pytestmark = pytest.mark.xdist_group("browser")
 Visits = Callable[..., Visit]
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from tests.api.web.conftest import Visit
 
-pytestmark = pytest.mark.xdist_group("browser")
 Visits = Callable[..., Visit]
 
 #: The first view of a page, compressed, with everything that it loads.

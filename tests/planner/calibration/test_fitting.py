@@ -12,8 +12,6 @@ from planner.estimate.constants import table, trying
 
 MADE = {("overlap", ""): 0.6, ("class_matmul", "encoder"): 0.8, ("stack_share", "architecture Ampere"): 0.85}
 
-pytestmark = pytest.mark.xdist_group("measured runs")
-
 
 @cache
 def small() -> Sample:

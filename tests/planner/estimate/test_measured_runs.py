@@ -3,7 +3,6 @@
 from functools import cache
 
 import numpy as np
-import pytest
 
 from benchmarks.accuracy import errors
 from benchmarks.fitting import groups, scored
@@ -11,8 +10,6 @@ from benchmarks.leave_out import current, without_source
 from benchmarks.measured_runs import predict, rows, runs
 from benchmarks.stacked import Sample, residuals, sample_of
 from planner.estimate.bands import Z80, sigma_of
-
-pytestmark = pytest.mark.xdist_group("measured runs")
 
 
 @cache
