@@ -134,7 +134,7 @@ def connect(url: sa.URL) -> sa.Engine:
         return _postgresql_engine(url)
     with named_failures(url):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
+        path.touch(mode=0o600)  # hashes of keys are in it, and tokens of Slack; a file that is there keeps its mode
     # mode=rw: a file removed while in use is an error, not a new empty database.
     opened = url.set(database=f"file:{quote(str(path.absolute()))}", query={"mode": "rw", "uri": "true"})
     engine = sa.create_engine(opened)

@@ -291,3 +291,21 @@ def test_a_server_that_falls_silent_counts_as_lost_within_half_a_minute_unless_t
 
     assert asked(postgresql_url) == ["5", "15", "30000"]
     assert asked(postgresql_url + "&connect_timeout=9&tcp_user_timeout=2000") == ["9", "15", "2000"]
+
+
+def test_a_new_file_and_its_journal_are_for_their_owner_alone_and_one_that_is_there_keeps_its_mode(
+    file: Path, open_store: Callable[[str], Store]
+) -> None:
+    mask = os.umask(0o022)
+    try:
+        store = open_store(f"sqlite:///{file}")
+        store.ensure_embedded()
+        modes = {
+            each.name: each.stat().st_mode & 0o777 for each in file.parent.iterdir() if each.name.startswith(file.name)
+        }
+        assert modes == dict.fromkeys((file.name, f"{file.name}-shm", f"{file.name}-wal"), 0o600)
+        file.chmod(0o640)
+        open_store(f"sqlite:///{file}").current_snapshot_id()
+        assert file.stat().st_mode & 0o777 == 0o640
+    finally:
+        os.umask(mask)
