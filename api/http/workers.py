@@ -18,8 +18,8 @@ from catalog.errors import UnusableInput
 AT_ONCE = 1
 #: What takes longer stands in nobody's way: the next call begins beside it.
 SOON_SECONDS = 0.05
-#: Such calls at once, at most.
-MOST_LONG = 4
+#: Such calls at once, at most: they share one interpreter, and each may take `MOST_SECONDS` by the clock.
+MOST_LONG = 2
 #: At the planner's ten milliseconds each, a longer queue is a wait of several seconds: better said at once.
 MOST_WAITING = 256
 
