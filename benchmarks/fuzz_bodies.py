@@ -4,6 +4,7 @@ A body is a real document with a few of its parts replaced, moved, dropped or do
 JSON or YAML; and one in four has its text spoilt as well.
 """
 
+import copy
 import json
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -270,7 +271,8 @@ def _places(node: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _replace(chance: random.Random, holder: Any, key: Any, _: Sequence[Any]) -> None:
-    holder[key] = chance.choice(HOSTILE)
+    # A copy: what is changed further must not change what others are given, nor come to hold itself.
+    holder[key] = copy.deepcopy(chance.choice(HOSTILE))
 
 
 def _scale(chance: random.Random, holder: Any, key: Any, _: Sequence[Any]) -> None:
