@@ -21,6 +21,7 @@ least what the same plan on screened ones costs without its moves, and `planner.
 offers left out, at exactly the sequences that without their moves lie below the best plan.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import permutations
 
@@ -48,8 +49,9 @@ _FIRST = 6
 _MUCH, _FEW = 2 / 3, 32
 #: Of these pairs as many are priced first as take no longer than one; a good plan is all that is wanted of them.
 _FIRST_PAIRS = 2
-#: Sets whose shares are looked for together, the most promising first; each further lot is so many times as large.
-_TOGETHER, _MORE = 256, 4
+#: Sets compared in the first lot, by how much each following one is larger, and in the largest: what is found in the first
+#: makes most of the others needless, and larger ones would take memory and gain nothing (each set may come in six orders).
+_TOGETHER, _LARGER, _LARGEST = 256, 4, 2_048
 #: What rounding to whole micro-dollars may take from each phase, in USD.
 _ROUNDING = 1e-6
 
@@ -243,10 +245,8 @@ class _Search:
             used, sets = _used(sets[below])
             columns, bounds = columns.take(used), bounds[below]
         rank, moving, names = ranks(self.candidates, columns), moves(columns), _names(columns.table)
-        order, together = np.argsort(bounds, kind="stable"), _TOGETHER
-        while len(order):
-            now, order, together = order[:together], order[together:], together * _MORE
-            now = now[bounds[now] < self.upper_usd]
+        for lot in lots(np.argsort(bounds, kind="stable")):
+            now = lot[bounds[lot] < self.upper_usd]
             if not len(now):
                 return
             sequences = sets[now] if ordered else in_order(columns, rank, sets[now])
@@ -258,6 +258,14 @@ class _Search:
                 self.best = Phased(columns=columns, moving=moving, found=better)
             if better is None or not better.unsaved:
                 self.known.update(_rows(names, sets[now], ordered=ordered))
+
+
+def lots(order: Ints) -> Iterator[Ints]:
+    """What comes in this order, a small lot first, then larger ones."""
+    count = _TOGETHER
+    while len(order):
+        yield order[:count]
+        order, count = order[count:], min(count * _LARGER, _LARGEST)
 
 
 def _below_usd(micros: float) -> float:

@@ -105,3 +105,12 @@ def _searched(job: TrainingJob) -> tuple[Candidates, float]:
     found = found_for(job, columns, (), PlannerSettings())
     chosen = cheapest(found.table, over(found.table, job.deadline_hours, job.budget_usd) == 0)
     return found, limit_micros(found, chosen)
+
+
+def test_lots_grow_to_what_memory_allows_and_no_further() -> None:
+    order = np.arange(20_000)
+    found = list(search.lots(order))
+    assert [len(lot) for lot in found[:4]] == [256, 1_024, 2_048, 2_048]
+    # In six orders each they are no more sequences than boxes are looked at together.
+    assert 6 * max(len(lot) for lot in found) <= shares._TOGETHER
+    assert np.array_equal(np.concatenate(found), order)
