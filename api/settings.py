@@ -8,7 +8,6 @@ import os
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
@@ -17,6 +16,7 @@ from api.documents.negotiated import CreditDocument, DiscountDocument, HeldSpend
 from api.documents.quota import MOST_QUOTAS, QuotaDocument
 from api.documents.retention import RetentionDocument
 from api.secret_files import secret
+from api.web_address import is_web_address
 from catalog.document_fields import Document, read_as
 from catalog.documents import read_document
 from catalog.errors import Fault, UnusableInput
@@ -80,7 +80,7 @@ class Environment(BaseModel):
         """
         given = {each.name: getattr(self, each.name, None) for each in fields(Sources)}
         values = {name: value.strip() for name, value in given.items() if isinstance(value, str) and value.strip()}
-        faults = [_no_address(name) for name, text in values.items() if _is_address(name) and not _web_address(text)]
+        faults = [_no_address(name) for name, text in values.items() if _is_address(name) and not is_web_address(text)]
         wish = values.pop("anonymous", "no").lower()
         if wish not in _YES_NO:
             faults.append(Fault((_variable("anonymous"),), f"is no yes or no; accepted: {', '.join(_YES_NO)}"))
@@ -96,15 +96,6 @@ _YES_NO = {"1": True, "yes": True, "true": True, "0": False, "no": False, "false
 
 def _is_address(name: str) -> bool:
     return name.endswith(("_url", "_endpoint"))
-
-
-def _web_address(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
-        return False
-    return parts.scheme in {"http", "https"} and bool(parts.hostname) and port != 0 and text.isprintable()
 
 
 def _no_address(name: str) -> Fault:

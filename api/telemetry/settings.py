@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
+from api.web_address import is_web_address
 from catalog.errors import Fault, UnusableInput
 
 LogFormat = Literal["json", "text", "auto"]
@@ -103,7 +103,7 @@ def _exporter_named(given: Mapping[str, str]) -> bool:
 def _exporter_faults(given: Mapping[str, str]) -> list[Fault]:
     """What the exporter would be silent about until its first spans are lost; addresses may hold tokens and are not shown."""
     no_address = "is no web address; accepted: http://collector:4318 or https://..."
-    faults = [Fault((name,), no_address) for name in _ENDPOINTS if given.get(name) and not _web_address(given[name])]
+    faults = [Fault((name,), no_address) for name in _ENDPOINTS if given.get(name) and not is_web_address(given[name])]
     return faults + [
         Fault((name,), f"{given[name][:40]!r} is not spoken here; accepted: {_PROTOCOL}")
         for name in ("OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
@@ -115,15 +115,6 @@ def check_counting(environment: Mapping[str, str] = os.environ) -> None:
     """Raises `UnusableInput` where processes are to count together in a directory that is none."""
     if faults := _counting_faults({MULTIPROCESS: environment.get(MULTIPROCESS, "").strip()}):
         raise UnusableInput(*faults)
-
-
-def _web_address(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
-        return False
-    return parts.scheme in {"http", "https"} and bool(parts.hostname) and port != 0 and " " not in text
 
 
 def _counting_faults(given: Mapping[str, str]) -> list[Fault]:

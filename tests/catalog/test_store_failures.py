@@ -254,31 +254,31 @@ def test_a_server_that_goes_away_is_noticed_and_found_again(
     store.ping()
 
 
+@contextmanager
+def role(store: Store, name: str, options: str) -> Iterator[str]:
+    """A role of the server that may see the schema and no more, while the block runs: the store's URL for it."""
+    with store.engine.begin() as connection:
+        connection.exec_driver_sql(f"CREATE ROLE {name} LOGIN {options}; GRANT USAGE ON SCHEMA public TO {name}")
+    try:
+        yield store.url.set(username=name).render_as_string(hide_password=False)
+    finally:
+        with store.engine.begin() as connection:
+            connection.exec_driver_sql(f"DROP OWNED BY {name}; DROP ROLE {name}")
+
+
 def test_a_server_whose_connections_are_used_up_is_named(
     postgresql_url: str, open_store: Callable[[str], Store]
 ) -> None:
-    store = open_store(postgresql_url)
-    with store.engine.begin() as connection:
-        connection.exec_driver_sql("CREATE ROLE guest LOGIN CONNECTION LIMIT 0")
-        connection.exec_driver_sql("GRANT USAGE ON SCHEMA public TO guest")
-    try:
-        with refused("guest", "raise max_connections"):
-            Store.open(postgresql_url.replace("//postgres:", "//guest:"))
-    finally:
-        with store.engine.begin() as connection:
-            connection.exec_driver_sql("DROP OWNED BY guest; DROP ROLE guest")
+    with (
+        role(open_store(postgresql_url), "guest", "CONNECTION LIMIT 0") as url,
+        refused("guest", "raise max_connections"),
+    ):
+        Store.open(url)
 
 
 def test_a_user_who_may_not_make_tables_is_named(postgresql_url: str, open_store: Callable[[str], Store]) -> None:
-    store = open_store(postgresql_url)
-    with store.engine.begin() as connection:
-        connection.exec_driver_sql("CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA public TO reader")
-    try:
-        with refused("permission denied", "give it the database"):
-            Store.open(postgresql_url.replace("//postgres:", "//reader:"))
-    finally:
-        with store.engine.begin() as connection:
-            connection.exec_driver_sql("DROP OWNED BY reader; DROP ROLE reader")
+    with role(open_store(postgresql_url), "reader", "") as url, refused("permission denied", "give it the database"):
+        Store.open(url)
 
 
 def test_a_server_that_falls_silent_counts_as_lost_within_half_a_minute_unless_the_url_says_otherwise(

@@ -110,18 +110,8 @@ def _in_regions(whole: GcpCatalogue, *regions: str) -> GcpCatalogue:
     )
 
 
-@pytest.fixture(scope="module")
-def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with the prices that come with a release, to begin from."""
-    path = tmp_path_factory.mktemp("shipped") / "gpuplan.sqlite3"
-    store = Store.open(f"sqlite:///{path}")
-    store.current_snapshot_id()
-    store.close()
-    return path
-
-
 @pytest.fixture
-def clouds(shipped: Path) -> Iterator[Clouds]:
+def clouds(embedded_store: Path) -> Iterator[Clouds]:
     held = _aws()
     shown = [each for each in azure_offers() if each.region in {"eastus", "westeurope"}]
     aws, azure, gcp = AwsCloud(held), azure_cloud(offers=shown), GcpServer(_gcp())
@@ -129,7 +119,7 @@ def clouds(shipped: Path) -> Iterator[Clouds]:
         for each in (aws, azure, gcp):
             running.enter_context(each.running())
         offers = (*held.offers, *shown, *gcp.catalogue.offers)
-        yield Clouds(aws=aws, azure=azure, gcp=gcp, offers=offers, shipped=shipped)
+        yield Clouds(aws=aws, azure=azure, gcp=gcp, offers=offers, shipped=embedded_store)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
