@@ -56,7 +56,8 @@ def fallback(found: Candidates, chosen: int, cost_micros: int) -> Fallback | Non
     count = len(offers.standbys)
     pairs = offers.offered.pairs(np.zeros(count, np.int64), np.arange(count))
     best = _best(offers, pairs)
-    if best is None:
+    # A price without end: not in time with the confidence asked, by a rounding of what was taken for it.
+    if best is None or not np.isfinite(best[1].usd[0]):
         return None
     at_best, seen = best
     length = float(seen.interval_hours[0] + pairs.checkpoint_hours[0])
