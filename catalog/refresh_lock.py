@@ -96,7 +96,7 @@ def _ask(connection: sa.Connection, url: sa.URL) -> None:
     """The lock ends with its session, as when the server is restarted; then another refresh may have run since."""
     try:
         _call(connection, "1")
-    except sa.exc.DBAPIError as error:
+    except sa.exc.SQLAlchemyError as error:  # asked again on the lost session it is no longer an error of the driver
         lost = "the session that kept other refreshes out was lost; nothing was written, run it again"
         raise StoreFailure(f"database {shown(url)}: {lost}") from error
 

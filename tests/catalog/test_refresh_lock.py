@@ -91,7 +91,8 @@ def test_a_refresh_whose_session_was_ended_by_the_server_is_told_and_writes_noth
         with store.engine.begin() as connection:
             ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'gpuplan refresh %%'"
             connection.exec_driver_sql(ended)
-        with pytest.raises(StoreFailure, match="other refreshes out was lost; nothing was written, run it again"):
-            still_held()
+        for _ in range(2):
+            with pytest.raises(StoreFailure, match="other refreshes out was lost; nothing was written, run it again"):
+                still_held()
         with open_store(postgresql_url).refreshing():
             pass
