@@ -77,10 +77,11 @@ def read_selection(asked: Mapping[str, str]) -> Selection:
     order = given.get("order", ORDERS[0])
     if order.removeprefix("-") not in ORDERS:
         faults.append(Fault(("order",), f"{order[:80]!r} is no order; accepted: {', '.join(ORDERS)}, or - before one"))
-    try:
-        given |= {name: geography_named(given[name]) for name in ("geography",) if name in given}
-    except UnusableInput as error:
-        faults += error.faults
+    if "geography" in given:
+        try:
+            given["geography"] = geography_named(given["geography"])
+        except UnusableInput as error:
+            faults += error.faults
     if given.get("trains", "1") != "1":
         faults.append(Fault(("trains",), f"{given['trains'][:80]!r} is not accepted; write 1, or leave it out"))
     for low, high in (("usd_from", "usd_to"), ("accelerators_from", "accelerators_to")):
