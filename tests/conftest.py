@@ -10,11 +10,19 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from hypothesis import HealthCheck, settings
 from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.scheduler import LoadGroupScheduling  # type: ignore[import-untyped]
 
 # Before numpy is there: OpenBLAS starts a thread per core, which spin where every core has a worker of its own already.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# The servers of tests are on this machine, which no proxy leads to.
+for _name in ("http_proxy", "https_proxy", "all_proxy"):
+    os.environ.pop(_name, None)
+    os.environ.pop(_name.upper(), None)
+# How long an example takes says how busy the machine is; what it may take is measured in benchmarks/.
+settings.register_profile("whatever_the_load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("whatever_the_load")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 #: Files that share what takes seconds to make: a browser, counts of torch, two thousand measured runs.

@@ -1,5 +1,4 @@
 import json
-import time
 from typing import Any
 
 import pytest
@@ -73,10 +72,8 @@ def test_thirty_levels_are_not_too_deep() -> None:
 
 
 def test_a_file_of_ten_megabytes_is_refused_by_its_size_before_it_is_parsed() -> None:
-    began = time.perf_counter()
     with pytest.raises(UnusableInput, match="larger than 1,048,576 bytes"):
-        read(b"[" * 10_000_000)
-    assert time.perf_counter() - began < 0.1
+        read(b"[" * 10_000_000)  # whose levels would be refused first
 
 
 def test_a_bomb_of_aliases_is_refused_at_its_first_anchor() -> None:
@@ -85,11 +82,9 @@ def test_a_bomb_of_aliases_is_refused_at_its_first_anchor() -> None:
         read(bomb)
 
 
-def test_the_largest_document_is_read_in_reasonable_time() -> None:
-    text = "a: [" + "1," * ((MAX_BYTES - 10) // 2) + "]"
-    began = time.perf_counter()
-    read(text)
-    assert time.perf_counter() - began < 10
+def test_the_largest_document_is_read() -> None:
+    count = (MAX_BYTES - 10) // 2
+    assert read("a: [" + "1," * count + "]") == {"a": [1] * count}
 
 
 def test_a_json_file_that_is_not_json_is_told_so_with_its_line() -> None:

@@ -78,7 +78,7 @@ def test_several_that_ask_at_once_have_it_worked_out_once() -> None:
         return snapshot_diff(FIRST, SECOND)
 
     def ask() -> None:
-        begin.wait(10)
+        begin.wait(60)
         kept.of((FIRST.id, SECOND.id), work_out)
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
@@ -95,20 +95,20 @@ def test_a_pair_that_takes_long_holds_up_no_other_and_none_that_is_kept() -> Non
 
     def slow() -> SnapshotDiff:
         begun.set()
-        assert go_on.wait(30)
+        assert go_on.wait(90)
         return snapshot_diff(FIRST, THIRD)
 
     with ThreadPoolExecutor(4) as threads:
         first = threads.submit(kept.of, (FIRST.id, THIRD.id), slow)
-        assert begun.wait(30)
+        assert begun.wait(90)
         waiting = threads.submit(kept.of, (FIRST.id, THIRD.id), slow)
         other = threads.submit(kept.of, (SECOND.id, THIRD.id), lambda: snapshot_diff(SECOND, THIRD))
         again = threads.submit(kept.of, (FIRST.id, SECOND.id), slow)
         kept.keep_only({FIRST.id, SECOND.id, THIRD.id})
-        assert [len(each.result(30).offers) for each in (other, again)] == [2, 1]
+        assert [len(each.result(90).offers) for each in (other, again)] == [2, 1]
         assert not first.done()
         go_on.set()
-        assert first.result(30) is waiting.result(30)
+        assert first.result(90) is waiting.result(90)
 
 
 def test_so_many_are_worked_out_at_once_and_no_more() -> None:
@@ -116,7 +116,7 @@ def test_so_many_are_worked_out_at_once_and_no_more() -> None:
 
     def work_out() -> SnapshotDiff:
         assert at_once.acquire(blocking=False), "a third"
-        most.wait(30)
+        most.wait(90)
         at_once.release()
         return snapshot_diff(FIRST, SECOND)
 

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from catalog.errors import StoreFailure
 from catalog.refresh_lock import RefreshRunning
 from catalog.store import Store
+from tests.patience import until
 
 HOLD = """
 import sys
@@ -53,13 +53,15 @@ def test_a_second_refresh_is_told_who_holds_the_lock_since_when(store: Store) ->
 def test_the_lock_of_a_killed_process_is_free_again(store: Store) -> None:
     with holding(store.url.render_as_string(hide_password=False)) as process:
         process.kill()
-    for _ in range(200):  # PostgreSQL notices a dead client a moment later
+
+    def free() -> bool:
         try:
             with store.refreshing():
-                return
+                return True
         except RefreshRunning:
-            threading.Event().wait(0.05)
-    pytest.fail("the lock outlives its process")
+            return False
+
+    until(free)  # PostgreSQL notices a dead client a moment later
 
 
 def test_threads_of_one_process_exclude_each_other_too(store: Store, open_store: Callable[[str], Store]) -> None:

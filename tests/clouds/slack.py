@@ -19,6 +19,7 @@ from urllib.parse import parse_qs, urlencode
 import httpx
 
 from tests.clouds.server import CloudServer, Reply, Request
+from tests.patience import until
 
 SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 TOKEN = "xoxb-1-2-abcdefghijklmnopqrstuvwx"
@@ -84,13 +85,9 @@ class Slack:
         self.members_of, self.takes_tables = {CHANNEL}, True
         self.server.faults, self.server.requests = [], []
 
-    def wait_for(self, count: int, *, seconds: float = 20.0) -> list[Seen]:
+    def wait_for(self, count: int) -> list[Seen]:
         """The messages, once there are so many."""
-        until = time.monotonic() + seconds
-        while len(self.seen) < count:
-            if time.monotonic() > until:
-                raise AssertionError(f"{len(self.seen)} of {count} messages came: {[each.text for each in self.seen]}")
-            time.sleep(0.01)
+        until(lambda: len(self.seen) >= count)
         return self.seen
 
     # What Slack sends.

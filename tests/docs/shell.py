@@ -5,7 +5,6 @@ import io
 import os
 import re
 import shlex
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -25,6 +24,7 @@ from api.settings import Environment
 from tests.api.conftest import serving
 from tests.docs.pages import ROOT, Block, Command, commands
 from tests.docs.stand_ins import put_into
+from tests.ports import free_port
 
 #: Where the pages say that the service is; here it listens on a port of its own.
 SERVICE = "http://127.0.0.1:8080"
@@ -160,13 +160,6 @@ class Shell:
             client = self.opened.enter_context(serving(create_service(gpuplan)))
             self.url = str(client.base_url).rstrip("/")
             self.patch.setenv("GPUPLAN_URL", self.url)
-
-
-def free_port() -> int:
-    """One that nobody listens on right now."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-    return port
 
 
 def figureless(text: str) -> str:

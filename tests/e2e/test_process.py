@@ -4,10 +4,8 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -15,6 +13,9 @@ from typing import Any
 
 import httpx
 import pytest
+
+from tests.patience import until
+from tests.ports import free_port
 
 GPUPLAN = (sys.executable, "-m", "api.cli.main")
 JOB: dict[str, Any] = {
@@ -41,7 +42,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def ended(environment: dict[str, str], *arguments: str | Path, **more: Any) -> subprocess.CompletedProcess[str]:
     command = [*GPUPLAN, *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False, **more)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False, **more)
 
 
 @pytest.fixture(scope="module")
@@ -76,13 +77,13 @@ def test_a_reader_that_goes_away_is_no_error(environment: dict[str, str]) -> Non
         assert process.stdout.readline().startswith(b"provider,")
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(30) == 141
+        assert process.wait(60) == 141
 
 
 def redirected(environment: dict[str, str], how: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """The command with its streams redirected by a shell: closed (`<&-`), or onto a full disk (`>/dev/full`)."""
     command = ["sh", "-c", f'exec "$@" {how}', "sh", *GPUPLAN, *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_a_closed_standard_input_is_unusable_input(environment: dict[str, str]) -> None:
@@ -129,8 +130,7 @@ def test_the_same_start_gives_the_same_plan_bit_for_bit_in_another_store(
 
 @pytest.fixture(scope="module")
 def service(environment: dict[str, str]) -> Iterator[str]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     command = [*GPUPLAN, "serve", "--port", str(port)]
     # A run in the background of a shell ignores interrupts, and a child would inherit that.
     heeded = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
@@ -147,20 +147,19 @@ def service(environment: dict[str, str]) -> Iterator[str]:
             yield url
         finally:
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=30)
+            process.communicate(timeout=60)
     assert process.returncode == 130
 
 
 def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(300):
+    def ready() -> bool:
         assert process.poll() is None, process.stdout.read() if process.stdout else ""
         try:
-            httpx.get(f"{url}/readyz", timeout=10).raise_for_status()
+            return httpx.get(f"{url}/readyz", timeout=60).raise_for_status().is_success
         except httpx.TransportError:
-            time.sleep(0.1)
-        else:
-            return
-    pytest.fail("the service did not become ready")
+            return False
+
+    until(ready)
 
 
 def test_the_service_and_the_command_line_give_the_same_plan(

@@ -1,10 +1,9 @@
 """Several service processes and workers on one PostgreSQL: they share what they know, and outlive each other and it."""
 
 import os
-import socket
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -22,6 +21,8 @@ from catalog.runs import Run
 from catalog.store import Store
 from tests.e2e.forked import forked
 from tests.e2e.small_process import small_world
+from tests.patience import until
+from tests.ports import free_port
 
 #: A worker that is not heard of for so long is dead; on a busy machine one that lives is heard of late.
 STALLED_SECONDS = 4
@@ -59,7 +60,7 @@ def process(environment: dict[str, str], folder: Path, *arguments: str) -> Itera
         yield begun
     finally:
         begun.terminate()
-        begun.join(15)
+        begun.join(60)
         late = begun.is_alive()
         begun.kill()
         begun.join()
@@ -99,12 +100,11 @@ def doors(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory)
     with ExitStack() as stack:
         clients = []
         for _ in range(2):
-            with socket.create_server(("127.0.0.1", 0)) as free:
-                port = free.getsockname()[1]
+            port = free_port()
             stack.enter_context(process(environment, folder, "serve", "--port", str(port)))
-            clients.append(stack.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30)))
+            clients.append(stack.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60)))
         for each in clients:
-            until(partial(says, each, "/readyz", 200), seconds=60)
+            until(partial(says, each, "/readyz", 200))
         yield clients
 
 
@@ -120,15 +120,6 @@ def store(environment: dict[str, str], doors: object) -> Iterator[Store]:
     opened = Store.open(environment["GPUPLAN_DATABASE_URL"])
     yield opened
     opened.close()
-
-
-def until(said: Callable[[], object], *, seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if said():
-            return
-        time.sleep(0.05)
-    pytest.fail("nothing came of it")
 
 
 def workers_alive(store: Store) -> int:
@@ -208,7 +199,7 @@ def test_the_work_of_a_worker_that_is_killed_is_done_by_another_once(
     put_back = Gated(store, tmp_path, "put-back")
     until(put_back.begun_by)
     second.terminate()
-    second.join(15)
+    second.join(60)
     assert second.exitcode == 0
     assert put_back.stands().status == "queued"
     third = workers.another()

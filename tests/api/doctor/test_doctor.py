@@ -22,6 +22,7 @@ from tests.clouds.aws_catalogue import aws_catalogue, smaller
 from tests.clouds.azure import SUBSCRIPTION, azure_cloud
 from tests.clouds.gcp import GcpServer, gcp_catalogue
 from tests.clouds.server import CloudServer, Reply, answering
+from tests.ports import free_port
 
 SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 FOREIGN = ("GPUPLAN_", "AWS_", "AZURE_", "GOOGLE_", "CLOUDSDK_", "OTEL_", "PROMETHEUS_", "HTTPS_PROXY", "https_proxy")
@@ -40,9 +41,7 @@ def doctor(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: P
         monkeypatch.setenv("HOME", str(tmp_path))
         for name, value in ({"GPUPLAN_DATABASE_URL": database_url} | variables).items():
             monkeypatch.setenv(name, value)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        ended = run("doctor", "--port", port, "--json", *options)
+        ended = run("doctor", "--port", str(free_port()), "--json", *options)
         answer = json.loads(ended.out)
         assert (ended.code == 3) == (answer["outcome"] == "broken"), ended.out
         return ended.code, {each["name"]: each for each in answer["findings"]}, ended.out + ended.err

@@ -10,7 +10,8 @@ import httpx
 import pytest
 
 from tests.api.http.guarded import ADMIN_KEY
-from tests.api.http.test_stopping import GPUPLAN, free_port, wait_until_ready
+from tests.api.http.test_stopping import GPUPLAN, wait_until_ready
+from tests.ports import free_port
 
 NAME, PROXY, STRANGER = "plan.example.com", "127.0.0.2", "127.0.0.3"
 #: As a proxy that ends TLS says it of a client; what stands before the last address the client itself made up.

@@ -22,6 +22,7 @@ from api.runs.pulse import Pulse
 from catalog.errors import UnusableInput
 from catalog.runs import SILENCE, Run
 from tests.api.conftest import Ended
+from tests.patience import until
 
 Served = Callable[[ASGIApp], AbstractContextManager[httpx.Client]]
 
@@ -50,12 +51,11 @@ def hard() -> dict[str, Any]:
 
 
 def ended(client: httpx.Client, path: str) -> dict[str, Any]:
-    for _ in range(600):
+    def over() -> dict[str, Any] | None:
         found: dict[str, Any] = client.get(path).json()
-        if found["status"] not in {"queued", "running"}:
-            return found
-        time.sleep(0.05)
-    pytest.fail("the run did not end")
+        return None if found["status"] in {"queued", "running"} else found
+
+    return until(over)
 
 
 def test_a_portfolio_that_is_soon_planned_is_the_object_that_the_command_line_gives(
@@ -95,11 +95,7 @@ def test_a_long_one_answers_within_a_second_or_so_and_a_cancel_keeps_the_best_pl
     response = client.post("/v1/portfolios?time_limit=600", json=hard())
     assert response.status_code == 202, response.text
     path = response.headers["location"]
-    for _ in range(100):
-        running = client.get(path)
-        if running.json()["progress"]:
-            break
-        time.sleep(0.1)
+    running = until(lambda: found if (found := client.get(path)).json()["progress"] else None)
     assert (running.json()["status"], running.headers["retry-after"]) == ("running", "2")
     assert client.get(f"/v1/portfolios/{running.json()['id']}").status_code == 404
     asked = client.delete(path)
@@ -119,7 +115,7 @@ def test_who_waits_for_a_run_does_not_hold_a_service_that_is_told_to_stop(gpupla
         waiting = thread.submit(client.post, "/v1/portfolios?time_limit=600", json=hard(), headers=headers)
         time.sleep(1)  # by then it usually waits; one that comes later waits for nothing either
         service.state.health.stop()
-        answer = waiting.result(30)
+        answer = waiting.result(60)
         assert (answer.status_code, answer.headers["connection"]) == (202, "close")
         assert answer.json()["status"] in {"queued", "running"}
         path = answer.headers["location"]

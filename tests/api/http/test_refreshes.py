@@ -1,7 +1,6 @@
 """Refreshes over HTTP: begun at once, one at a time, read while they run and when they have ended."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
@@ -22,6 +21,7 @@ from catalog.runs import SILENCE, Run
 from catalog.store import Store
 from providers.contract import Rows
 from tests.api.clouds_for_tests import NOWHERE, making
+from tests.patience import until
 from tests.providers.fake_clouds import FakeCloud, price, rows
 
 Served = Callable[[ASGIApp], AbstractContextManager[httpx.Client]]
@@ -36,7 +36,7 @@ class Gate:
 
     def answer(self) -> Rows:
         self.inside.set()
-        self.go_on.wait(30)
+        self.go_on.wait(90)
         return rows(price("us-east-2"))
 
 
@@ -57,12 +57,11 @@ def client(gate: Gate, served: Served, own_store: str) -> Iterator[httpx.Client]
 
 
 def ended(client: httpx.Client, path: str) -> dict[str, Any]:
-    for _ in range(600):
+    def over() -> dict[str, Any] | None:
         answer: dict[str, Any] = client.get(path).json()
-        if answer["status"] != "running":
-            return answer
-        time.sleep(0.05)
-    pytest.fail("the refresh did not end")
+        return None if answer["status"] == "running" else answer
+
+    return until(over)
 
 
 def test_a_refresh_begins_at_once_and_its_report_is_found_where_location_says(gate: Gate, client: httpx.Client) -> None:
@@ -71,13 +70,10 @@ def test_a_refresh_begins_at_once_and_its_report_is_found_where_location_says(ga
     begun = response.json()
     assert response.headers["location"] == f"/v1/refreshes/{begun['id']}"
     assert (begun["status"], begun["asked"]) == ("running", ["aws"])
-    assert gate.inside.wait(30)
-    for _ in range(600):  # the second region is inside the gate before the first has been counted
-        progress = client.get(response.headers["location"]).json()["progress"]
-        if progress == {"aws": {"done": 1, "total": 2}}:
-            break
-        threading.Event().wait(0.05)
-    assert progress == {"aws": {"done": 1, "total": 2}}
+    assert gate.inside.wait(90)
+    # The second region is inside the gate before the first has been counted.
+    counted = {"aws": {"done": 1, "total": 2}}
+    until(lambda: client.get(response.headers["location"]).json()["progress"] == counted)
     gate.go_on.set()
     report = ended(client, response.headers["location"])
     assert (report["id"], report["outcome"]) == (begun["id"], "whole")
@@ -144,7 +140,7 @@ def test_another_process_on_the_same_store_sees_a_refresh_run_and_end(
     other = Gpuplan(Environment(database_url=f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}"))
     with served(create_service(other)) as elsewhere:
         begun = client.post("/v1/refreshes").json()
-        assert gate.inside.wait(30)
+        assert gate.inside.wait(90)
         for path in (f"/v1/refreshes/{begun['id']}", f"/v1/runs/{begun['id']}"):
             assert elsewhere.get(path).json()["status"] == "running"
         refused = elsewhere.delete(f"/v1/runs/{begun['id']}")
@@ -210,11 +206,7 @@ def test_a_refresh_is_recorded_once_as_theirs_who_asked_for_it(
         begun = client.post("/v1/refreshes", json={}).json()
         gate.go_on.set()
         ended(client, f"/v1/refreshes/{begun['id']}")
-        for _ in range(600):
-            found = [each for each in gpuplan.audit(who="nightly").records if each["subject"] == begun["id"]]
-            if found:
-                break
-            time.sleep(0.01)
+        found = until(lambda: [each for each in gpuplan.audit(who="nightly").records if each["subject"] == begun["id"]])
     assert [each["action"] for each in gpuplan.audit().records if each["subject"] == begun["id"]] == ["refresh"]
     assert found[0]["via"] == "key"
     assert (found[0]["outcome"] == "failed") is fails

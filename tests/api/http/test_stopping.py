@@ -6,23 +6,27 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
-import pytest
+
+from tests.patience import until
+from tests.ports import free_port
 
 GPUPLAN = (sys.executable, "-m", "api.cli.main")
-#: Long enough for a balancer of this test, which looks all the time, to hear of it.
-DRAIN_SECONDS = 1.0
+#: Long enough for a balancer of this test, which looks all the time, to hear of it on a busy machine.
+DRAIN_SECONDS = 4.0
 
 
 @contextmanager
-def started(*command: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(command, env={**os.environ, **variables}, stderr=subprocess.PIPE, text=True)
+def started(
+    *command: str, variables: dict[str, str] | None = None, handed_on: tuple[int, ...] = ()
+) -> Iterator[subprocess.Popen[str]]:
+    environment = os.environ | (variables or {})
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, pass_fds=handed_on)
     try:
         yield process
     finally:
@@ -30,22 +34,15 @@ def started(*command: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port: int = found.getsockname()[1]
-        return port
-
-
 def wait_until_ready(url: str, process: subprocess.Popen[str]) -> None:
-    for _ in range(600):
+    def ready() -> bool:
         assert process.poll() is None
         try:
-            httpx.get(f"{url}/readyz", timeout=10).raise_for_status()
+            return httpx.get(f"{url}/readyz", timeout=60).raise_for_status().is_success
         except httpx.TransportError:
-            time.sleep(0.05)
-        else:
-            return
-    pytest.fail("the service did not become ready")
+            return False
+
+    until(ready)
 
 
 @dataclass
@@ -77,16 +74,15 @@ def test_no_request_is_cut_when_a_busy_service_is_told_to_stop(
     gone = threading.Event()
     clients = [Client(url, job, gone) for _ in range(6)]
     variables = {"GPUPLAN_DATABASE_URL": database_url, "GPUPLAN_DRAIN_SECONDS": str(DRAIN_SECONDS)}
-    with started(*GPUPLAN, "serve", "--port", str(port), **variables) as process:
+    with started(*GPUPLAN, "serve", "--port", str(port), variables=variables) as process:
         wait_until_ready(url, process)
         threads = [threading.Thread(target=each.run, daemon=True) for each in clients]
         for each in threads:
             each.start()
-        while not all(each.statuses for each in clients):
-            time.sleep(0.01)
+        until(lambda: all(each.statuses for each in clients))
         process.send_signal(signal.SIGTERM)
         # What a balancer does: as soon as the service is not ready, it sends nothing more.
-        while httpx.get(f"{url}/readyz", timeout=30).status_code == 200:
+        while httpx.get(f"{url}/readyz", timeout=60).status_code == 200:
             pass
         gone.set()
         for each in threads:
@@ -99,36 +95,44 @@ def test_no_request_is_cut_when_a_busy_service_is_told_to_stop(
     assert "Traceback" not in said
 
 
-_SLOW = f"""
-import asyncio, sys
+_SLOW = """
+import asyncio, socket, sys
 import uvicorn
 from api.http.server import GracefulServer
+told = False
+def stopping():
+    global told
+    told = True
+    print("stopping", file=sys.stderr, flush=True)
 async def app(scope, receive, send):
     if scope["type"] != "http":
         return
-    await asyncio.sleep(3600 if scope["path"] == "/for-ever" else {DRAIN_SECONDS})
-    await send({{"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]}})
-    await send({{"type": "http.response.body", "body": b"ok"}})
-config = uvicorn.Config(app, port=int(sys.argv[1]), lifespan="off", timeout_graceful_shutdown=int(sys.argv[2]))
-GracefulServer(config, stopping=lambda: print("stopping", file=sys.stderr, flush=True)).run()
+    print("asked", file=sys.stderr, flush=True)
+    while not told or scope["path"] == "/for-ever":
+        await asyncio.sleep(0.01)
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"ok"})
+config = uvicorn.Config(app, lifespan="off", timeout_graceful_shutdown=int(sys.argv[2]))
+GracefulServer(config, stopping=stopping).run(sockets=[socket.socket(fileno=int(sys.argv[1]))])
 """
 
 
 @contextmanager
 def slow(finish_seconds: int) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    port = free_port()
-    with started(sys.executable, "-c", _SLOW, str(port), str(finish_seconds)) as process:
-        for _ in range(600):
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            except OSError:
-                time.sleep(0.02)
-            else:
-                break
-        yield process, f"http://127.0.0.1:{port}"
+    """A service that answers nothing before it is told to stop; who connects before it is there waits for it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        command = (sys.executable, "-c", _SLOW, str(listener.fileno()), str(finish_seconds))
+        with started(*command, handed_on=(listener.fileno(),)) as process:
+            yield process, f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
-def asking(url: str) -> tuple[threading.Thread, list[str]]:
+def heard(process: subprocess.Popen[str], word: str) -> None:
+    """Waits until the process says so."""
+    assert process.stderr is not None
+    assert any(word in line for line in process.stderr), f"it ended without a word of {word}"
+
+
+def asking(process: subprocess.Popen[str], url: str) -> tuple[threading.Thread, list[str]]:
     """A request under way, and what comes of it."""
     came: list[str] = []
 
@@ -140,34 +144,33 @@ def asking(url: str) -> tuple[threading.Thread, list[str]]:
 
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()
-    time.sleep(0.3)
+    heard(process, "asked")
     return thread, came
 
 
 def test_what_is_under_way_is_finished_before_the_end() -> None:
     with slow(finish_seconds=60) as (process, url):
-        thread, came = asking(f"{url}/")
+        thread, came = asking(process, f"{url}/")
         process.send_signal(signal.SIGTERM)
-        thread.join(30)
-        assert process.wait(30) == 0
+        thread.join(60)
+        assert process.wait(60) == 0
     assert came == ["ok"]
 
 
 def test_a_second_signal_ends_at_once() -> None:
     with slow(finish_seconds=3600) as (process, url):
-        thread, came = asking(f"{url}/for-ever")
+        thread, came = asking(process, f"{url}/for-ever")
         process.send_signal(signal.SIGTERM)
-        assert process.stderr is not None
-        while "stopping" not in process.stderr.readline():
-            pass
+        heard(process, "stopping")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 128 + signal.SIGTERM
-        thread.join(30)
+        assert process.wait(60) == 128 + signal.SIGTERM
+        thread.join(60)
+    assert came
     assert came != ["ok"]
 
 
 def test_a_request_that_never_ends_does_not_hold_the_process() -> None:
     with slow(finish_seconds=1) as (process, url):
-        asking(f"{url}/for-ever")
+        asking(process, f"{url}/for-ever")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0

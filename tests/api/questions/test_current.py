@@ -15,6 +15,7 @@ from catalog.columns import Columns
 from catalog.errors import StoreFailure
 from catalog.store import Store
 from tests.catalog.snapshots_for_tests import many, snapshot
+from tests.patience import until
 from tests.providers.fake_clouds import SHIPPED_AT, price
 from tests.providers.fake_clouds import snapshot as priced
 
@@ -40,16 +41,11 @@ class Gate:
     def arrange(self, columns: Columns) -> None:
         if columns.snapshot_id in self.opened:
             self.reached[columns.snapshot_id].set()
-            assert self.opened[columns.snapshot_id].wait(10)
+            assert self.opened[columns.snapshot_id].wait(60)
 
 
 def until_ready(current: CurrentColumns, snapshot_id: str) -> Columns:
-    for _ in range(1_000):
-        found = current.of(snapshot_id)
-        if found.snapshot_id == snapshot_id:
-            return found
-        time.sleep(0.01)
-    raise AssertionError("never ready")
+    return until(lambda: found if (found := current.of(snapshot_id)).snapshot_id == snapshot_id else None)
 
 
 def test_questions_go_on_with_the_last_prices_until_the_new_ones_are_whole(store: Store) -> None:
@@ -58,7 +54,7 @@ def test_questions_go_on_with_the_last_prices_until_the_new_ones_are_whole(store
     current.prepare(OLD.id)
     last = current.of(OLD.id)
     assert current.of(NEW.id) is last
-    assert gate.reached[NEW.id].wait(10)
+    assert gate.reached[NEW.id].wait(60)
     assert all(current.of(NEW.id) is last for _ in range(5))
     gate.opened[NEW.id].set()
     assert len(until_ready(current, NEW.id)) == 3
@@ -69,9 +65,9 @@ def test_prices_that_were_overtaken_never_come_after_newer_ones(store: Store) ->
     current = CurrentColumns(store.columns, gate.arrange)
     current.prepare(OLD.id)
     current.of(NEW.id)
-    assert gate.reached[NEW.id].wait(10)
+    assert gate.reached[NEW.id].wait(60)
     current.of(NEWEST.id)
-    assert gate.reached[NEWEST.id].wait(10)
+    assert gate.reached[NEWEST.id].wait(60)
     gate.opened[NEWEST.id].set()
     newest = until_ready(current, NEWEST.id)
     gate.opened[NEW.id].set()
@@ -123,13 +119,13 @@ def test_a_service_plans_on_the_new_prices_once_they_are_ready(gpuplan: Gpuplan,
     assert planned_on() == first
     gpuplan.store.put_snapshot(second, source="refresh")
     seen = [planned_on() for _ in range(3)]
-    for _ in range(1_000):
-        if seen[-1] == second.id:
-            break
-        time.sleep(0.01)
+
+    def on_the_new_ones() -> bool:
         seen.append(planned_on())
+        return seen[-1] == second.id
+
+    until(on_the_new_ones)
     assert seen == sorted(seen, key=[first, second.id].index)
-    assert seen[-1] == second.id
 
 
 def test_new_prices_do_not_wait_for_a_plan_that_takes_for_ever(

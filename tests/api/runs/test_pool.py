@@ -1,8 +1,7 @@
 """Runs in threads: in turn, cancelled in turn too, bounded, and always ended in the store."""
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +14,7 @@ from api.runs.pulse import Pulse
 from catalog.errors import StoreFailure, UnusableInput
 from catalog.run_store import RunStore
 from catalog.runs import Run
+from tests.patience import until
 
 
 @pytest.fixture(autouse=True)
@@ -59,17 +59,9 @@ def pool(gpuplan: Gpuplan) -> Iterator[Pool]:
     made.stop()
 
 
-def until(said: Callable[[], object]) -> None:
-    for _ in range(500):
-        if said():
-            return
-        time.sleep(0.02)
-    pytest.fail("nothing came of it")
-
-
 def ended(pool: Pool, gpuplan: Gpuplan, run_id: str) -> Run:
     if (future := pool.ended(run_id)) is not None:
-        future.result(10)
+        future.result(60)
     return gpuplan.store.runs.one(run_id, datetime.now(UTC))
 
 

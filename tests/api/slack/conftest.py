@@ -17,11 +17,11 @@ from tests.clouds.slack import SECRET, TEAM, TOKEN, Seen, Slack
 
 QUICK = Patience(
     attempts=3,
-    attempt_seconds=2.0,
+    attempt_seconds=20.0,
     first_wait_seconds=0.01,
     longest_wait_seconds=0.2,
     look_seconds=0.1,
-    store_seconds=2.0,
+    store_seconds=20.0,
     stop_seconds=2.0,
 )
 PLAN = "plan llama-3-8b tokens=200M sequence=4096 method=lora precision=bf16 by=36h nodes=8"

@@ -28,7 +28,7 @@ def held_planner(acme: Acme, monkeypatch: pytest.MonkeyPatch) -> Iterator[thread
     let_go, plan = threading.Event(), acme.gpuplan.plan
 
     def waiting(*args: Any, **kwargs: Any) -> Any:
-        assert let_go.wait(20)
+        assert let_go.wait(90)
         return plan(*args, **kwargs)
 
     monkeypatch.setattr(acme.gpuplan, "plan", waiting)

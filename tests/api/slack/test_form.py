@@ -1,7 +1,6 @@
 """The form behind a bare plan: opened after the acknowledgement, refused at its fields, answered where it was asked for."""
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from tests.api.slack.conftest import Acme
 from tests.clouds.server import answering
 from tests.clouds.slack import CHANNEL, USER, faults_of_form
+from tests.patience import until
 
 GOOD = {
     "model": "llama-3-8b",
@@ -27,10 +27,7 @@ GOOD = {
 @pytest.fixture
 def view(acme: Acme) -> dict[str, Any]:
     assert acme.types("plan") == {}
-    until = time.monotonic() + 20
-    while not acme.slack.views and time.monotonic() < until:
-        time.sleep(0.01)
-    [found] = acme.slack.views
+    [found] = until(lambda: acme.slack.views)
     return found
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from catalog.errors import UnusableInput
 from tests.api.conftest import Ended
 from tests.api.slack.conftest import Acme, Served
 from tests.clouds.slack import SECRET, TEAM, TOKEN
+from tests.patience import until
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = [f"GPUPLAN_SLACK_{name.upper()}" for name in SlackEnvironment.model_fields]
@@ -204,6 +204,4 @@ def _uninstalled(acme: Acme) -> None:
     body = json.dumps(event).encode()
     as_json = {"Content-Type": "application/json"}
     assert acme.slack.send(acme.service, body, path="/slack/events", headers=as_json).status_code == 200
-    until = time.monotonic() + 10
-    while acme.gpuplan.store.slack.installation(TEAM) is not None and time.monotonic() < until:
-        time.sleep(0.01)
+    until(lambda: acme.gpuplan.store.slack.installation(TEAM) is None)

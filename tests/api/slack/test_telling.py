@@ -25,6 +25,7 @@ from catalog.slack_answers import SlackAnswer
 from tests.api.slack.conftest import PLAN, QUICK, Acme
 from tests.clouds.server import Request, answering, html, reset_after
 from tests.clouds.slack import CHANNEL, TEAM, TOKEN, USER
+from tests.patience import until
 
 Change = Callable[[Any], Any]
 
@@ -38,12 +39,8 @@ def answer_of(acme: Acme) -> SlackAnswer:
     return found
 
 
-def eventually(acme: Acme, holds: Callable[[SlackAnswer], bool], seconds: float = 20.0) -> SlackAnswer:
-    until = time.monotonic() + seconds
-    while not holds(found := answer_of(acme)):
-        assert time.monotonic() < until, found
-        time.sleep(0.01)
-    return found
+def eventually(acme: Acme, holds: Callable[[SlackAnswer], bool]) -> SlackAnswer:
+    return until(lambda: found if holds(found := answer_of(acme)) else None)
 
 
 def is_response(request: Request) -> bool:
@@ -170,10 +167,7 @@ def test_what_slack_will_never_take_is_given_up_logged_and_its_plan_stays(
 
 def test_what_waits_for_too_long_is_given_up(acme: Acme) -> None:
     old = asked(acme, created_at=datetime.now(UTC) - timedelta(hours=3), last_error="HTTP 503 down")
-    until = time.monotonic() + 10
-    while (found := left(acme, old)).given_up_at is None:
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    found = until(lambda: each if (each := left(acme, old)).given_up_at is not None else None)
     assert found.last_error == "HTTP 503 down"
     assert acme.slack.seen == []
 
@@ -182,10 +176,7 @@ def test_a_question_whose_process_died_is_answered_by_the_next(acme: Acme) -> No
     one = asked(acme)
     [told] = acme.slack.wait_for(1)
     assert "Prices of H100" in told.text
-    until = time.monotonic() + 10
-    while left(acme, one).delivered_at is None:
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    until(lambda: left(acme, one).delivered_at)
 
 
 def test_an_answer_that_was_worked_out_is_told_as_it_was(acme: Acme) -> None:

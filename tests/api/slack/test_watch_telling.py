@@ -18,6 +18,7 @@ from tests.api.slack.conftest import Acme, Served
 from tests.catalog.snapshots_for_tests import TYPES, offer
 from tests.clouds.server import answering
 from tests.clouds.slack import CHANNEL, TEAM, USER
+from tests.patience import until
 
 START = datetime.now(UTC)
 JOB = "plan llama-3-8b tokens=200M sequence=4096 method=lora precision=bf16 by=36h nodes=1 providers=aws name=nightly"
@@ -79,10 +80,10 @@ def test_a_watch_that_slack_does_not_take_waits_and_is_told_in_the_end(nights: N
     acme.slack.server.break_with(answering(503, b"down"))
     nights.price(40.0)
     acme.gpuplan.check_watches()
-    until = time.monotonic() + 10
-    while not (found := nights.notification(watch_id)).last_error or found.held_until is None:
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    found = until(
+        lambda: each if (each := nights.notification(watch_id)).last_error and each.held_until is not None else None
+    )
+    assert found.held_until is not None
     assert found.held_until > datetime.now(UTC) + timedelta(seconds=5)
     acme.slack.server.faults.clear()
     acme.gpuplan.store.watching.settle(found.id, attempts=0, error=found.last_error)
@@ -101,7 +102,4 @@ def test_a_place_is_read_back_as_it_was_written() -> None:
 
 
 def _settled(nights: Nights, watch_id: str) -> None:
-    until = time.monotonic() + 10
-    while nights.notification(watch_id).delivered_at is None:
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    until(lambda: nights.notification(watch_id).delivered_at)

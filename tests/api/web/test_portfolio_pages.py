@@ -3,7 +3,6 @@
 import html
 import json
 import re
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import httpx
 import pytest
 import yaml
 
+from tests import patience
 from tests.api.http.test_portfolios import TUNING, hard
 
 HOSTILE = ("</title><script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "=cmd|' /C calc'!A0", "x" * 200)
@@ -32,13 +32,12 @@ def sent(client: httpx.Client, text: str, *, seconds: str = "5") -> httpx.Respon
 
 
 def until(client: httpx.Client, path: str, wanted: Callable[[str], bool]) -> str:
-    for _ in range(600):
+    def there() -> str | None:
         answer = client.get(path)
         assert answer.status_code == 200, answer.text
-        if wanted(answer.text):
-            return answer.text
-        time.sleep(0.05)
-    pytest.fail("the page never came to that")
+        return answer.text if wanted(answer.text) else None
+
+    return patience.until(there)
 
 
 def words(page: str) -> str:

@@ -1,0 +1,16 @@
+"""Waiting for what another thread or process does: until it is so, on however busy a machine."""
+
+import time
+from collections.abc import Callable
+
+#: Reached only by what would never come: each test of a busy machine ends far before.
+MOST_SECONDS = 90.0
+
+
+def until[Found](found: Callable[[], Found | None], *, seconds: float = MOST_SECONDS) -> Found:
+    """What `found` gives, as soon as that is true; an assertion fails where it never is."""
+    end = time.monotonic() + seconds
+    while not (now := found()):
+        assert time.monotonic() < end, f"still {now!r} after {seconds:g} s"
+        time.sleep(0.01)
+    return now
