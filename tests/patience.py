@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 #: Reached only by what would never come: each test of a busy machine ends far before.
 MOST_SECONDS = 90.0
+MINUTE, DAY = 60, 86_400
 
 
 def until[Found](found: Callable[[], Found | None], *, seconds: float = MOST_SECONDS) -> Found:
@@ -14,3 +15,10 @@ def until[Found](found: Callable[[], Found | None], *, seconds: float = MOST_SEC
         assert time.monotonic() < end, f"still {now!r} after {seconds:g} s"
         time.sleep(0.01)
     return now
+
+
+def enough_left(period_seconds: int, seconds: float) -> None:
+    """Waits for the next minute or day in UTC where less than `seconds` are left of this one, in which all is counted."""
+    left = period_seconds - time.time() % period_seconds
+    if left < seconds:
+        time.sleep(left)

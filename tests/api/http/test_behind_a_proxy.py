@@ -11,6 +11,7 @@ import pytest
 
 from tests.api.http.guarded import ADMIN_KEY
 from tests.api.http.test_stopping import GPUPLAN, wait_until_ready
+from tests.patience import MINUTE, enough_left
 from tests.ports import free_port
 
 NAME, PROXY, STRANGER = "plan.example.com", "127.0.0.2", "127.0.0.3"
@@ -85,6 +86,7 @@ def test_nobody_else_is_believed(url: str) -> None:
 
 
 def test_failed_logins_count_per_client_of_the_proxy_and_per_stranger(url: str) -> None:
+    enough_left(MINUTE, 10)
     assert refusals(url, PROXY, "198.51.100.1", "198.51.100.2", "198.51.100.1") == [401, 401, 429]
     assert refusals(url, PROXY, "203.0.113.1, 198.51.100.3", "203.0.113.2, 198.51.100.3") == [401, 429]
     assert refusals(url, STRANGER, "198.51.100.4", "198.51.100.5") == [401, 429]

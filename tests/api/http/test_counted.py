@@ -10,6 +10,7 @@ import pytest
 from api.http.workers import Workers
 from tests.api.http.guarded import Guarded, guarded
 from tests.api.spot_run import RUN
+from tests.patience import DAY, enough_left
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +33,7 @@ def recorded(service: Guarded, who: str) -> list[tuple[str, str, str]]:
 def test_every_question_that_makes_the_planner_work_is_recorded_and_counts(
     service: Guarded, job: dict[str, Any], question: dict[str, Any]
 ) -> None:
+    enough_left(DAY, 60)
     key = made(service, "curious", plans_per_day=5)
     plan = service.ask("POST", "/v1/plans", key, json=job).json()
     plan_id = plan["plan"]["id"]

@@ -17,6 +17,7 @@ from api.identity.settings import AccessSettings, OidcSettings, Variables
 from tests.api.conftest import serving
 from tests.api.http.guarded import ADMIN_KEY, Guarded, guarded, limited
 from tests.api.identity.issuer_for_tests import AUDIENCE, issuing
+from tests.patience import DAY, MINUTE, enough_left
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +184,7 @@ def test_requests_a_minute_are_said_and_held(folder: Path, service: Guarded) -> 
 
 
 def test_plans_a_day_are_counted_where_every_process_sees_them(service: Guarded, job: dict[str, Any]) -> None:
+    enough_left(DAY, 60)
     key = made(service, name="few", plans_per_day=2)["key"]
     limits = AccessSettings(variables=Variables(), oidc=None, admin_key=None)
     another = create_service(service.gpuplan, access=access_by(service.gpuplan.store.access, limits))
@@ -218,6 +220,7 @@ def refused_logins(service: Guarded) -> list[Any]:
 
 def test_logins_that_fail_are_limited_by_address_and_keys_in_use_go_on(service: Guarded) -> None:
     before = len(refused_logins(service))
+    enough_left(MINUTE, 10)
     with limited(service, failed_logins_per_minute=3):
         assert service.ask("GET", "/v1/presets", "read").status_code == 200
         said = [service.ask("GET", "/v1/presets", "unknown").status_code for _ in range(5)]
@@ -294,6 +297,7 @@ def test_a_page_shows_whose_session_it_is_and_how_to_leave(service: Guarded) -> 
 
 
 def test_who_fails_behind_a_shared_address_locks_nobody_else_out(service: Guarded) -> None:
+    enough_left(MINUTE, 10)
     with limited(service, failed_logins_per_minute=2):
         assert [service.ask("GET", "/v1/presets", "unknown").status_code for _ in range(3)] == [401, 401, 429]
         # Neither key was shown before, so nothing is known of them yet.
@@ -339,6 +343,7 @@ def test_logging_in_again_ends_the_session_before_and_leaving_is_recorded(servic
 
 
 def test_who_tries_what_they_may_not_is_recorded_but_not_without_end(service: Guarded) -> None:
+    enough_left(MINUTE, 10)
     with limited(service, failed_logins_per_minute=3):
         said = [service.ask("POST", "/v1/keys", "read", json={"name": "mine"}).status_code for _ in range(6)]
         assert said == [403] * 6

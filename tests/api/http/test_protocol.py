@@ -16,9 +16,12 @@ from api.http.protocol import BoundedProtocol
 HOST = b"Host: x\r\n"
 
 
-class Hasty(BoundedProtocol):
+class Brief(BoundedProtocol):
     most_head_bytes = 8 * 1024
-    most_seconds = 0.3
+
+
+class Hasty(Brief):
+    most_seconds = 0.5
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
@@ -37,9 +40,22 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
+    with serving(Brief) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def hasty_port() -> Iterator[int]:
+    """Where requests must arrive sooner than one that is as it should be does on a busy machine."""
+    with serving(Hasty) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def serving(protocol: type[BoundedProtocol]) -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         config = uvicorn.Config(
-            echo, http=Hasty, log_config=None, access_log=False, lifespan="off", timeout_keep_alive=1
+            echo, http=protocol, log_config=None, access_log=False, lifespan="off", timeout_keep_alive=1
         )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
@@ -52,7 +68,7 @@ def port() -> Iterator[int]:
 def said(port: int, *pieces: bytes) -> bytes:
     """All that comes back until the service ends the connection, which it must."""
     heard = b""
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection, contextlib.suppress(ConnectionError):
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection, contextlib.suppress(ConnectionError):
         for piece in pieces:
             connection.sendall(piece)
         while data := connection.recv(65_536):
@@ -88,19 +104,19 @@ def test_what_follows_a_body_is_bounded_too(port: int, between: bytes) -> None:
         b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n",
     ],
 )
-def test_a_request_that_does_not_come_to_its_end_is_told_so(port: int, sent: bytes) -> None:
-    assert said(port, sent).startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+def test_a_request_that_does_not_come_to_its_end_is_told_so(hasty_port: int, sent: bytes) -> None:
+    assert said(hasty_port, sent).startswith(b"HTTP/1.1 408 Request Timeout\r\n")
 
 
-def test_a_connection_on_which_nothing_is_asked_is_closed_without_a_word(port: int) -> None:
-    assert said(port) == b""
+def test_a_connection_on_which_nothing_is_asked_is_closed_without_a_word(hasty_port: int) -> None:
+    assert said(hasty_port) == b""
     # Blank lines before a request are passed over, and are none.
-    assert said(port, b"\r\n").count(b"HTTP/1.1") <= 1
+    assert said(hasty_port, b"\r\n").count(b"HTTP/1.1") <= 1
 
 
-def test_an_answer_that_has_gone_out_is_not_followed_by_another(port: int) -> None:
+def test_an_answer_that_has_gone_out_is_not_followed_by_another(hasty_port: int) -> None:
     unread = b"POST /unread HTTP/1.1\r\n" + HOST + b"Content-Length: 50\r\n\r\nabc"
-    heard = said(port, unread)
+    heard = said(hasty_port, unread)
     assert heard.startswith(b"HTTP/1.1 200 OK")
     assert heard.count(b"HTTP/1.1") == 1
 

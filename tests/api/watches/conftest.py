@@ -32,7 +32,7 @@ JOB = {
     "deadline": "36h",
     "constraints": {"max_nodes": 1},
 }
-QUICK = Patience(attempts=3, attempt_seconds=1.0, first_wait_seconds=0.01, longest_wait_seconds=0.3)
+QUICK = Patience(attempts=3, attempt_seconds=60.0, first_wait_seconds=0.01, longest_wait_seconds=0.3)
 
 Change = Callable[[Reply], Reply]
 

@@ -199,7 +199,7 @@ def test_a_receiver_that_hangs_or_drips_costs_no_more_than_its_time(
     nights.inbox.server.latency_seconds = 30
     with dripping() as url:
         monkeypatch.setenv("TEAM_SLACK", url)
-        failed = nights.check()["deliveries"]["failed"]
+        failed = nights.check(patience=replace(QUICK, attempt_seconds=1.0))["deliveries"]["failed"]
     assert [each["error"] for each in failed] == ["no answer within 1 s"] * 2
     assert [each["final"] for each in failed] == [False, False]
 

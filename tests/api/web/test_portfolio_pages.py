@@ -27,7 +27,7 @@ def written(given: dict[str, Any]) -> str:
     return text
 
 
-def sent(client: httpx.Client, text: str, *, seconds: str = "5") -> httpx.Response:
+def sent(client: httpx.Client, text: str, *, seconds: str = "60") -> httpx.Response:
     return client.post("/portfolio", data={"document": text, "time_limit": seconds})
 
 
@@ -65,7 +65,7 @@ def test_jobs_that_are_sent_twice_from_one_form_are_planned_once(client: httpx.C
     assert found is not None
 
     def begun(text: str) -> str:
-        data = {"document": text, "time_limit": "5", "once": found[1]}
+        data = {"document": text, "time_limit": "60", "once": found[1]}
         path: str = client.post("/portfolio", data=data).headers["location"]
         return path
 

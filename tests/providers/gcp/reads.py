@@ -18,7 +18,7 @@ from tests.clouds.server import Request
 REGION = "us-central1"
 ZONE = "us-central1-a"
 READ_AT = datetime(2026, 11, 21, 3, tzinfo=UTC)
-HURRIED = Patience(seconds=1.0, attempt_seconds=20.0, first_wait_seconds=0.02, longest_wait_seconds=0.1)
+HURRIED = Patience(seconds=60.0, attempt_seconds=20.0, first_wait_seconds=0.02, longest_wait_seconds=0.1)
 #: For what never comes: nobody need wait for it longer than for a few attempts.
 IN_VAIN = replace(HURRIED, seconds=0.3, longest_wait_seconds=0.02)
 MICROS_PER_NANO = 1000

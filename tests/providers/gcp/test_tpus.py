@@ -1,7 +1,5 @@
 """TPU slices by zone, from the TPU API and from the hosts that Compute Engine lists, priced per chip."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.clouds.gcp import CLOUD_TPU, COMPUTE_ENGINE, GcpCatalogue, machine_item
@@ -170,5 +168,5 @@ def test_a_tpu_zone_is_given_less_time_than_other_lists(monkeypatch: pytest.Monk
     monkeypatch.setattr("providers.gcp.places.TPU_SECONDS_PER_ZONE", 0.05)
     with serving(small_catalogue()) as server:
         server.break_with(answering(503, b"{}"), when=asks_tpus)
-        provider_of(server, patience=replace(HURRIED, seconds=30.0)).fetch(REGION)
-        assert 1 < sum(map(asks_tpus, server.requests)) <= 5
+        provider_of(server, patience=HURRIED).fetch(REGION)
+        assert 0 < sum(map(asks_tpus, server.requests)) <= 5  # in a minute it would be hundreds
