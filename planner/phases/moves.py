@@ -55,6 +55,11 @@ def moves(columns: PhaseColumns, origins: Ints | None = None) -> Moves:
     return Moves(at=at, usd=usd, far_hours=gb / columns.settings.move_gbs / 3600.0)
 
 
+def in_one_place(columns: PhaseColumns) -> Moves:
+    """No moves: as if all of these columns stood in one region, where the data of the first phase serve the others too."""
+    return Moves(at=np.zeros(len(columns), np.int64), usd=np.zeros((1, 1)), far_hours=0.0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Rates:
     """The few `distinct` rates out of a place, and which of them holds for the way `to` each place."""

@@ -23,7 +23,7 @@ Ints = NDArray[np.int64]
 
 #: Above this many standard deviations, hours at a confidence need not rise with the share of an interruptible phase:
 #: the spread of preemption falls faster than the share rises (r / (2 (1 + r) sqrt(ln(1 + r))) is at most 1 / 3.13).
-_RISING_UP_TO = 3.1
+RISING_UP_TO = 3.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -88,7 +88,7 @@ def priced_together(
     concave = (paid.sigma <= concave_below_sigma(columns.confidence)).reshape(given.shape)
     if columns.intervals.any():
         concave &= run.work_hours.reshape(given.shape) >= columns.intervals[given]
-    if z_score(columns.confidence) > _RISING_UP_TO:
+    if z_score(columns.confidence) > RISING_UP_TO:
         floor = columns.fixed_hours[given] + columns.slope_hours[given] * (steps / STEPS)
         falls = (
             (columns.run.cluster_rate[given] > 0) & ~concave & np.repeat([each for _, each in shares], count)[:, None]

@@ -17,13 +17,12 @@ equal bounds as their configurations lie in the table of candidates, and fewer p
 Offers that the screen leaves out: inside a cell (same machine, kind and provider) the offer left out is no cheaper per
 hour, in storage, in bringing the data or in preemption, so in any plan the one that beats it costs no more at every
 share and takes no longer; only the move may be dearer from or to its place. So any plan on offers left out costs at
-least what the same plan on screened ones costs without its moves, and `planner.phases.wider` looks again, with the
-offers left out, at exactly the sequences that without their moves lie below the best plan.
+least what the same plan on screened ones costs without its moves. A set on which no plan without its moves is cheaper
+than the best (`planner.phases.sequences`) is done with; `planner.phases.wider` looks again, with the offers left out, at
+those others that without their moves lie below the best plan.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +34,7 @@ from planner.phases.bounds import fast, hour_price, hour_prices, pairs_below, tr
 from planner.phases.columns import PhaseColumns, columns_on, ranks
 from planner.phases.lines import Lined, every_line, windowed_machines
 from planner.phases.moves import Moves, moves
+from planner.phases.sequences import first_if_up, in_order, lots, too_dear_anywhere
 from planner.phases.shares import Found, best_shares
 from planner.phases.straight import Straight
 from planner.phases.whatever_the_hours import least_usd
@@ -42,6 +42,7 @@ from planner.phases.wider import MOST_AGAIN, brought_apart, that_move, wider
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 #: Columns of least Lagrangian cost among the fast and among all, from which the first pairs are made.
 _FIRST = 6
@@ -49,9 +50,6 @@ _FIRST = 6
 _MUCH, _FEW = 2 / 3, 32
 #: Of these pairs as many are priced first as take no longer than one; a good plan is all that is wanted of them.
 _FIRST_PAIRS = 2
-#: Sets compared in the first lot, by how much each following one is larger, and in the largest: what is found in the first
-#: makes most of the others needless, and larger ones would take memory and gain nothing (each set may come in six orders).
-_TOGETHER, _LARGER, _LARGEST = 256, 4, 2_048
 #: What rounding to whole micro-dollars may take from each phase, in USD.
 _ROUNDING = 1e-6
 
@@ -124,13 +122,19 @@ class _Search:
     best: Phased | None = None
     compared: int = 0
     not_again: int = 0
-    open_: list[tuple[PhaseColumns, Ints, Floats, bool]] = field(default_factory=list)
+    open_: list[tuple[PhaseColumns, Ints, Floats]] = field(default_factory=list)
+    again: list[tuple[PhaseColumns, Ints, Floats, bool]] = field(default_factory=list)
     known: set[bytes] = field(default_factory=set)
 
     @property
     def upper_usd(self) -> float:
         """What a better plan must cost less than, with room for rounding."""
-        return _below_usd(self.most_micros if self.best is None else self.best.found.micros)
+        return _below_usd(self._best_micros)
+
+    @property
+    def _best_micros(self) -> float:
+        """What the best plan so far costs, or may cost at most."""
+        return self.most_micros if self.best is None else self.best.found.micros
 
     def one_phase_is_best(self) -> bool:
         """Whether no second phase pays on any column, whatever it is, by the price of an hour at the deadline alone.
@@ -193,7 +197,7 @@ class _Search:
 
     def open_lines(self, phases: int) -> Lines | None:
         """The lines of every column in a set whose bound lies below the best plan, each once."""
-        parts = [(columns, np.unique(sets[bounds < self.upper_usd])) for columns, sets, bounds, _ in self.open_]
+        parts = [(columns, np.unique(sets[bounds < self.upper_usd])) for columns, sets, bounds in self.open_]
         parts = [(columns, which) for columns, which in parts if len(which)]
         if not parts:
             return None
@@ -207,13 +211,15 @@ class _Search:
 
     def try_left_out(self) -> None:
         """Offers that the screen left out, in the sequences that without their moves lie below the best plan."""
-        left, self.open_ = self.open_, []
-        for columns, looked_at, bounds, ordered in left:
-            below = that_move(columns, looked_at[bounds < self.upper_usd])
-            if len(below) > MOST_AGAIN:
-                self.not_again += len(below)
+        for columns, looked_at, bounds, ordered in self.again:
+            below = (bounds < self.upper_usd) & that_move(columns, looked_at)
+            # Sets of three have been asked already.
+            left = self._left_somewhere(columns, looked_at, bounds, below) if looked_at.shape[1] == 2 else below
+            sets = looked_at[left]
+            if len(sets) > MOST_AGAIN:
+                self.not_again += len(sets)
                 continue
-            again = wider(self.candidates, columns, below, self.upper_usd, mu=self.mu, ordered=ordered)
+            again = wider(self.candidates, columns, sets, self.upper_usd, mu=self.mu, ordered=ordered)
             if again is None:
                 continue
             more, sets, least = again
@@ -225,18 +231,35 @@ class _Search:
     def _among(self, kept: Ints, sets: Ints, bounds: Floats, *, ordered: bool = False) -> None:
         """The best shares of these sets of the configurations `kept`."""
         new = self._new(_names(self.every.table)[kept], sets, ordered=ordered)
-        if new.any():
-            used, which = _used(sets[new])
-            columns = columns_on(self.candidates, self.every.take(kept[used]))
-            self._compare(columns, which, bounds[new], ordered=ordered)
+        if not new.any():
+            return
+        used, sets = _used(sets[new])
+        columns, bounds = columns_on(self.candidates, self.every.take(kept[used])), bounds[new]
+        self.open_.append((columns, sets, bounds))
+        # A third phase pays for few jobs, and a move less: most such sets are done with here, on offers left out too.
+        if sets.shape[1] > 2 and not ordered and that_move(columns, sets).any():
+            left = self._left_somewhere(columns, sets, bounds, np.ones(len(sets), np.bool_))
+            self.compared += len(sets) - int(left.sum())
+            self.known.update(_rows(_names(columns.table), sets[~left], ordered=False))
+            sets, bounds = sets[left], bounds[left]
+        if len(sets):
+            self.again.append((columns, sets, bounds, ordered))
+            self._compare(columns, sets, bounds, ordered=ordered)
 
-    def _new(self, names: Ints, sets: Ints, *, ordered: bool) -> NDArray[np.bool_]:
+    def _left_somewhere(self, columns: PhaseColumns, sets: Ints, bounds: Floats, among: Flags) -> Flags:
+        """Those of the sets marked on which a plan may be cheaper than the best if nothing is paid for moves."""
+        left = among.copy()
+        if among.any():
+            micros = self._best_micros
+            left[among] = ~too_dear_anywhere(self.candidates, columns, sets[among], bounds[among], micros)
+        return left
+
+    def _new(self, names: Ints, sets: Ints, *, ordered: bool) -> Flags:
         """The sets that have not been compared: nothing better than the best was left in those that have."""
         return np.array([each not in self.known for each in _rows(names, sets, ordered=ordered)], np.bool_)
 
     def _compare(self, columns: PhaseColumns, sets: Ints, bounds: Floats, *, ordered: bool) -> None:
         """The best shares of these sets of columns, in every order that they may come in; the least bounds first."""
-        self.open_.append((columns, sets, bounds, ordered))
         bounds = bounds + brought_apart(columns, sets)
         below = bounds < self.upper_usd
         if not below.any():
@@ -249,23 +272,13 @@ class _Search:
             now = lot[bounds[lot] < self.upper_usd]
             if not len(now):
                 return
-            sequences = sets[now] if ordered else in_order(columns, rank, sets[now])
-            sequences = sequences[~columns.up[sequences[:, 1:]].any(axis=1)]
+            sequences = first_if_up(columns, sets[now]) if ordered else in_order(columns, rank, sets[now])
             self.compared += len(sequences)
-            before = None if self.best is None else self.best.found.micros
-            better = best_shares(columns, moving, sequences, self.most_micros if before is None else before)
+            better = best_shares(columns, moving, sequences, self._best_micros)
             if better is not None:
                 self.best = Phased(columns=columns, moving=moving, found=better)
             if better is None or not better.unsaved:
                 self.known.update(_rows(names, sets[now], ordered=ordered))
-
-
-def lots(order: Ints) -> Iterator[Ints]:
-    """What comes in this order, a small lot first, then larger ones."""
-    count = _TOGETHER
-    while len(order):
-        yield order[:count]
-        order, count = order[count:], min(count * _LARGER, _LARGEST)
 
 
 def _below_usd(micros: float) -> float:
@@ -308,14 +321,3 @@ def _keys(columns: PhaseColumns, which: Ints) -> Ints:
     """What tells configurations apart: market, place and nodes."""
     table = columns.table
     return np.stack((table.market[which], table.place[which], table.nodes[which]), axis=1)
-
-
-def in_order(columns: PhaseColumns, rank: Ints, sets: Ints) -> Ints:
-    """Each set of columns as a sequence by rank; where windows matter, in every order."""
-    windows = columns.windowed[sets].any(axis=1)
-    fixed = sets[~windows]
-    by_rank = np.take_along_axis(fixed, np.argsort(rank[fixed], axis=1), axis=1)
-    if not windows.any():
-        return by_rank
-    anyhow = [sets[windows][:, list(order)] for order in permutations(range(sets.shape[1]))]
-    return np.concatenate((by_rank, *anyhow))

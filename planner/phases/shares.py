@@ -48,10 +48,12 @@ class Found:
     unsaved: float = 0.0
 
 
-def best_shares(columns: PhaseColumns, moving: Moves, sequences: Ints, most_micros: float) -> Found | None:
+def best_shares(
+    columns: PhaseColumns, moving: Moves, sequences: Ints, most_micros: float, *, any_will_do: bool = False
+) -> Found | None:
     """The cheapest plan in time on any of the sequences, if one costs less than `most_micros`, else None.
 
-    All sequences have the same length. Of plans that cost the same to the micro-dollar the first found stays, of those
+    With `any_will_do` the first found that costs less. All sequences have the same length. Of plans that cost the same to the micro-dollar the first found stays, of those
     priced together the fastest: which that is rests on the job and the prices alone.
     """
     if not len(sequences):
@@ -71,7 +73,7 @@ def best_shares(columns: PhaseColumns, moving: Moves, sequences: Ints, most_micr
         # One of these boxes holds the best plan so far, so that as they are they cannot all be dropped.
         stack = _parts(*stack[0])
     looked, unsaved = 0, 0.0
-    while stack:
+    while stack and not (any_will_do and best is not None):
         go_on()
         which, low, high = stack.pop()
         looked += len(which)

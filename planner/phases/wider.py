@@ -47,9 +47,9 @@ def wider(
     return more, every[usd < upper_usd], usd[usd < upper_usd]
 
 
-def that_move(columns: PhaseColumns, sets: Ints) -> Ints:
-    """The sets whose columns do not all stand in one region."""
-    return np.asarray(sets[(columns.place[sets] != columns.place[sets[:, :1]]).any(axis=1)])
+def that_move(columns: PhaseColumns, sets: Ints) -> NDArray[np.bool_]:
+    """Which sets have columns that do not all stand in one region."""
+    return np.asarray((columns.place[sets] != columns.place[sets[:, :1]]).any(axis=1))
 
 
 def brought_apart(columns: PhaseColumns, sets: Ints) -> Floats:

@@ -14,6 +14,7 @@ from planner.choice import cheapest
 from planner.job import Constraints, DataSource, Preset, TrainingJob
 from planner.phases import search, shares
 from planner.phases.cheapest import limit_micros
+from planner.phases.sequences import lots
 from planner.phases.straight import Straight
 from planner.settings import PlannerSettings
 from tests.planner.phases.cases import found_for
@@ -109,7 +110,7 @@ def _searched(job: TrainingJob) -> tuple[Candidates, float]:
 
 def test_lots_grow_to_what_memory_allows_and_no_further() -> None:
     order = np.arange(20_000)
-    found = list(search.lots(order))
+    found = list(lots(order))
     assert [len(lot) for lot in found[:4]] == [256, 1_024, 2_048, 2_048]
     # In six orders each they are no more sequences than boxes are looked at together.
     assert 6 * max(len(lot) for lot in found) <= shares._TOGETHER

@@ -1,0 +1,90 @@
+"""The orders that the phases of a plan may come in, and sets of columns on which no plan is cheap enough in any place.
+
+What a move costs is the only thing that makes an offer dearer than one that it beats (`planner.phases.search`). So where
+even plans that pay for no move are too dear on a set of columns, in no order and at no share, they are so on every offer
+that the screen left out in their place, and the set needs no second look.
+"""
+
+from collections.abc import Iterator
+from itertools import permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.candidates.gather import Candidates
+from planner.cost.bill import billing_tables, z_score
+from planner.phases.columns import PhaseColumns, ranks
+from planner.phases.moves import in_one_place
+from planner.phases.price import RISING_UP_TO
+from planner.phases.shares import best_shares
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+#: Sets compared in the first lot, by how much each following one is larger, and in the largest: what is found in the first
+#: makes most of the others needless, and larger ones would take memory and gain nothing (each set may come in six orders).
+_TOGETHER, _LARGER, _LARGEST = 256, 4, 2_048
+
+
+def lots(order: Ints) -> Iterator[Ints]:
+    """What comes in this order, a small lot first, then larger ones."""
+    count = _TOGETHER
+    while len(order):
+        yield order[:count]
+        order, count = order[count:], min(count * _LARGER, _LARGEST)
+
+
+def in_order(columns: PhaseColumns, rank: Ints, sets: Ints) -> Ints:
+    """Each set of columns as a sequence by rank; where windows matter, in every order. What is up comes first or not at all."""
+    return first_if_up(columns, _by_rank_or_every(rank, sets, columns.windowed[sets].any(axis=1)))
+
+
+def first_if_up(columns: PhaseColumns, sequences: Ints) -> Ints:
+    """The sequences in which what runs already comes first."""
+    return sequences[~columns.up[sequences[:, 1:]].any(axis=1)]
+
+
+def _by_rank_or_every(rank: Ints, sets: Ints, every: Flags) -> Ints:
+    """Each set by rank, those marked in every order."""
+    fixed = sets[~every]
+    by_rank = np.take_along_axis(fixed, np.argsort(rank[fixed], axis=1), axis=1)
+    if not every.any():
+        return by_rank
+    anyhow = [sets[every][:, list(order)] for order in permutations(range(sets.shape[1]))]
+    return np.concatenate((by_rank, *anyhow))
+
+
+def too_dear_anywhere(
+    found: Candidates, columns: PhaseColumns, sets: Ints, bounds: NDArray[np.float64], most_micros: float
+) -> Flags:
+    """Sets on which no plan costs less than `most_micros`, though nothing be paid or waited for between places.
+
+    Looked at in lots, the least `bounds` first, up to the first lot that holds a cheaper plan. Never marked are sets with
+    windows, where a plan that begins a phase earlier may end later, and any at a confidence at which hours need not rise
+    with preemption: there a plan without its moves, on the better offers, proves nothing.
+    """
+    marked, rank = np.zeros(len(sets), np.bool_), ranks(found, columns)
+    if not 0.0 <= z_score(columns.confidence) <= RISING_UP_TO:
+        return marked
+    still, some = in_one_place(columns), np.flatnonzero(~columns.windowed[sets].any(axis=1))
+    for lot in lots(some[np.argsort(bounds[some], kind="stable")]):
+        sequences = first_if_up(
+            columns, _by_rank_or_every(rank, sets[lot], _may_rank_otherwise(found, columns, sets[lot]))
+        )
+        if best_shares(columns, still, sequences, most_micros, any_will_do=True) is not None:
+            break
+        marked[lot] = True
+    return marked
+
+
+def _may_rank_otherwise(found: Candidates, columns: PhaseColumns, sets: Ints) -> Flags:
+    """Sets whose order other offers of the same machines may change: of equal hours, or never interrupted just here."""
+    hours = np.sort(columns.run.work_hours[sets], axis=1)
+    tied = (hours[:, 1:] == hours[:, :-1]).any(axis=1)
+    never = np.zeros(len(columns), np.bool_)
+    for number, market in enumerate(found.question.markets):
+        mine = np.flatnonzero(columns.table.market == number)
+        kind = market.snapshot.kind_index[columns.table.place[mine]]
+        never[mine] = billing_tables(market.columns.kinds).interruptible[kind]
+    never &= columns.run.cluster_rate == 0
+    return np.asarray(tied | never[sets].any(axis=1))
