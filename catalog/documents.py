@@ -95,11 +95,16 @@ def _read_json(text: str, name: str) -> dict[str, Any]:
     except RecursionError:
         raise _too_deep(name) from None
     _check_depth(value, name)
+    if "\\u" in text:  # only so can half a character be written: the text itself has none
+        _refuse_half_characters(value, name)
+    return _top_level(value, name)
+
+
+def _refuse_half_characters(value: object, name: str) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeError:
         raise _refused(name, "holds half of a surrogate pair, which is no character; write the character") from None
-    return _top_level(value, name)
 
 
 def _too_deep(name: str, line: int | None = None) -> UnusableInput:

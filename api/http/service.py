@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
-from fastapi import Depends, FastAPI, Request
+from fastapi import Depends, FastAPI
 
 from api.app import Gpuplan
 from api.http import (
@@ -27,11 +27,11 @@ from api.http import (
     spot,
     watches,
 )
-from api.http.access import OPEN_TO_ALL, Access, guard
+from api.http.access import OPEN_TO_ALL, Access
 from api.http.edge import Edge, OnlyHosts
 from api.http.extra_headers import ExtraHeaders
-from api.http.queries import refuse_idle_parameters
 from api.http.rates import quota_exceeded
+from api.http.straight import enter
 from api.http.workers import Workers, long_workers, most_seconds_per_plan
 from api.runs.chosen import pool_for
 from api.telemetry.health import Health
@@ -70,7 +70,9 @@ def create_service(
         redirect_slashes=False,
         # Given by a route of ours, which needs a scope like any other.
         openapi_url=None,
-        dependencies=[Depends(_enter)],
+        dependencies=[Depends(enter)],
+        # Requests are counted and traced here, at the edge; FastAPI would look for a second way at each.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
         lifespan=_lifespan,
     )
     app.state.gpuplan = gpuplan
@@ -85,6 +87,7 @@ def create_service(
     app.state.health = Health(gpuplan, app.state.figures, stale_after_hours=limit)
     app.state.watching = None
     for router in (
+        plans.straight,
         plans.router,
         exports.router,
         explain.router,
@@ -117,12 +120,6 @@ def create_service(
     # Added last and so outermost: whatever happens inside gets a request id.
     app.add_middleware(Edge, stopping=lambda: app.state.health.stopping)
     return app
-
-
-async def _enter(request: Request) -> None:
-    """What is asked of every request; in one, since FastAPI takes longer to call a dependency than these take."""
-    await guard(request)
-    await refuse_idle_parameters(request)
 
 
 @asynccontextmanager
