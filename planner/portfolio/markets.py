@@ -7,14 +7,15 @@ commitments already paid are a pool each of as many nodes as are held.
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 import numpy as np
 
 from catalog.columns import Columns
 from catalog.offer import InstanceType
 from catalog.owned import OwnedMachine
-from planner.candidates.market import Market, held_markets, owned_market
-from planner.candidates.shapes import arranged, shapes_of
+from planner.candidates.market import Market, held_markets, owned_market, rented
+from planner.candidates.shapes import arranged
 from planner.discounts import discounted, is_of_family
 from planner.portfolio.instance import Floats
 from planner.portfolio.request import Portfolio, Quota
@@ -117,8 +118,12 @@ def _free(machine: OwnedMachine, portfolio: Portfolio) -> Floats:
     return free
 
 
-def _by_quota(quotas: tuple[Quota, ...], columns: Columns) -> list[tuple[Market, tuple[Draw, ...]]]:
+#: Whoever asks once more, with other jobs or for another objective, has the same quotas.
+@lru_cache(maxsize=4)
+def _by_quota(quotas: tuple[Quota, ...], columns: Columns) -> tuple[tuple[Market, tuple[Draw, ...]], ...]:
     """The offers of the snapshot in parts that fall under the same quotas."""
+    if not quotas:
+        return ((rented(columns), ()),)
     types, regions = columns.instance_types, columns.regions
     falls = np.zeros((len(columns), len(quotas)), np.bool_)
     for number, quota in enumerate(quotas):
@@ -132,8 +137,8 @@ def _by_quota(quotas: tuple[Quota, ...], columns: Columns) -> list[tuple[Market,
         if len(columns):
             falls[:, number] = of_type[columns.type_index] & of_region[columns.region_index]
     kinds, which = np.unique(falls, axis=0, return_inverse=True)
-    # One for all parts, so that machines are estimated once where several parts offer them.
-    shapes = shapes_of(types)
+    # One for all parts, and that of single plans, so that machines are estimated once whoever offers them.
+    shapes = arranged(columns).shapes
     markets = []
     for part, signature in enumerate(kinds):
         at = np.flatnonzero(which.reshape(-1) == part)
@@ -145,14 +150,15 @@ def _by_quota(quotas: tuple[Quota, ...], columns: Columns) -> list[tuple[Market,
             most[np.isnan(each)] = 0.0
             draws.append((number, each))
         chosen = columns if len(at) == len(columns) else _some(columns, at)
-        part_of_it = replace(arranged(chosen), shapes=shapes)
+        # Not kept among the arranged snapshots: it would push them out.
+        part_of_it = replace(arranged.__wrapped__(chosen), shapes=shapes)
         markets.append(
             (
                 Market(snapshot=part_of_it, node_limit=most, power_usd_per_node_hour=np.zeros(len(types))),
                 tuple(draws),
             )
         )
-    return markets
+    return tuple(markets)
 
 
 def _some(columns: Columns, at: np.ndarray) -> Columns:

@@ -13,6 +13,8 @@ from catalog.free_time import FreeSpan
 from catalog.offer import InstanceType, Offer
 from catalog.owned import OwnedMachine
 from planner.candidates.gather import candidates
+from planner.candidates.market import rented
+from planner.candidates.shapes import arranged
 from planner.estimate.learned import NOTHING
 from planner.job import Constraints, Explicit, TrainingJob
 from planner.past_runs import PastRun
@@ -105,6 +107,22 @@ def test_machines_whose_vcpus_nobody_states_are_not_taken_under_a_quota_of_vcpus
     asked = portfolio(1, (quota,))
     options = assemble(asked, pools_of(asked, COLUMNS, (), SETTINGS), SETTINGS).options
     assert all(option.choice.instance_type.name == "p4d.24xlarge" for option in options)
+
+
+def test_portfolios_under_many_quotas_leave_what_is_kept_for_single_plans() -> None:
+    kept = arranged(COLUMNS)
+    for most in range(1, 10):
+        pools = pools_of(portfolio(1, (Quota(provider="aws", region="us-east-1", vcpus=most),)), COLUMNS, (), SETTINGS)
+        assert all(market.snapshot.shapes is kept.shapes for market in pools.markets)
+    assert arranged(COLUMNS) is kept
+
+
+def test_a_portfolio_that_is_asked_again_finds_its_markets_again() -> None:
+    quotas = (Quota(provider="aws", region="us-east-1", vcpus=96.0),)
+    first, again = (pools_of(portfolio(jobs, quotas), COLUMNS, (), SETTINGS).markets for jobs in (1, 2))
+    assert len(first) == 2
+    assert all(one is other for one, other in zip(first, again, strict=True))
+    assert pools_of(portfolio(1), COLUMNS, (), SETTINGS).markets == (rented(COLUMNS),)
 
 
 def test_a_family_is_a_beginning_up_to_a_separator() -> None:
