@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from api.doctor.finding import Finding, ok, warning
+from api.cli.letting_in import is_loopback
+from api.doctor.finding import Finding, broken, ok, warning
+from api.doctor.stored import any_key
 from api.own_machines import owned_machines
 from api.settings import Environment, planner_settings, settings_file
 from catalog.errors import UnusableInput
@@ -72,8 +74,10 @@ def schedule(environment: Environment) -> list[Finding]:
     return [ok("schedule", f"a worker begins a refresh at {cron!r} (UTC)")]
 
 
-def access() -> list[Finding]:
-    """Who will be let in. Raises `UnusableInput` at each variable that cannot be used."""
+def access(host: str, url: str | None) -> list[Finding]:
+    """Who will be let in by a service that listens there. Raises `UnusableInput` at each variable that cannot be used,
+    and `StoreFailure` where only the keys of the store could tell.
+    """
     from api.identity.settings import access_settings
 
     found = access_settings()
@@ -87,7 +91,12 @@ def access() -> list[Finding]:
     ]
     if ways:
         return [ok("access", f"who asks needs a key; besides keys of the store: {', '.join(ways)}")]
-    return [ok("access", "open to this machine alone; beyond it only with keys (gpuplan keys create)")]
+    if is_loopback(host):
+        return [ok("access", "open to this machine alone; beyond it only with keys (gpuplan keys create)")]
+    if any_key(url):
+        return [ok("access", "who asks needs a key of the store")]
+    advice = "gpuplan keys create --name NAME --scope admin, or --insecure-no-auth behind a proxy that authenticates"
+    return [broken("access", f"with {host[:80]!r} others can reach the service, and no key lets anybody in", advice)]
 
 
 def limits() -> list[Finding]:

@@ -41,7 +41,7 @@ def _examined(environment: Environment, *, online: bool, host: str, port: int) -
         ("sources", lambda: configured.sources(environment)),
         ("schedule", lambda: configured.schedule(environment)),
         ("credentials", clouds.credentials),
-        ("access", configured.access),
+        ("access", lambda: configured.access(host, url)),
         ("limits", configured.limits),
         ("slack", configured.slack),
         ("telemetry", watched.telemetry),

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from api.doctor.finding import Finding, broken, ok, warning
 from catalog.database import connect, database_url, named_failures, shown
 from catalog.figures import activity, database_bytes, provider_prices
+from catalog.keys import any_key_holds
 from catalog.migrate import HEAD, revision_of, suits
 from catalog.snapshot_list import current_snapshot
 from catalog.store import Store
@@ -37,6 +38,24 @@ def database(url: str | None, *, stale_after_hours: float) -> list[Finding]:
                     ok("database", f"{found}, writable, revision {revision}"),
                     *_prices(connection, stale_after_hours),
                 ]
+        finally:
+            engine.dispose()
+
+
+def any_key(url: str | None) -> bool:
+    """Whether somebody could get in by a key of the store, which is opened as it is; False where there is none that this
+    release can use. Raises `UnusableInput` or `StoreFailure`.
+    """
+    parsed = database_url(url)
+    if not Store.is_there(url):
+        return False
+    with named_failures(parsed):
+        engine = connect(parsed)
+        try:
+            with engine.connect() as connection:
+                revision = revision_of(connection)
+                fits = revision is not None and (revision == HEAD or suits(connection, revision))
+                return fits and any_key_holds(connection, datetime.now(UTC))
         finally:
             engine.dispose()
 
