@@ -1,6 +1,7 @@
 """A sample of what `benchmarks.fuzz` sends: whatever a document holds, the answer is a plan or a problem that names a field."""
 
 import json
+import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from api.app import Gpuplan
 from api.http.describe import ESTIMATE_EXAMPLE, EXPLICIT_EXAMPLE, JOB_EXAMPLE
 from api.http.service import create_service
+from api.settings import Environment
 from benchmarks.fuzz import Route, faults_of
 from benchmarks.fuzz_bodies import body
 from benchmarks.http_client import Answer
@@ -34,9 +36,17 @@ def found(answer: httpx.Response, route: Route) -> str | None:
 
 
 @pytest.fixture(scope="module")
-def fuzzed(gpuplan: Gpuplan, served: Callable[[Any], AbstractContextManager[httpx.Client]]) -> Any:
+def fuzzed(
+    embedded_store: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    served: Callable[[Any], AbstractContextManager[httpx.Client]],
+) -> Any:
+    """On a store of its own: some of these documents make keys, and a service whose store has one needs no other."""
+    store = shutil.copy(embedded_store, tmp_path_factory.mktemp("fuzzed"))
+    gpuplan = Gpuplan(Environment(database_url=f"sqlite:///{store}"))
     with served(create_service(gpuplan)) as client:
         yield client
+    gpuplan.store.close()
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.path)
