@@ -33,7 +33,7 @@ from catalog.owned import OwnedMachine
 from planner.candidates.configurations import Configurations, run_of
 from planner.candidates.gather import Candidates
 from planner.candidates.shapes import Shapes
-from planner.cost.bill import Bill, Run, TakeOver, z_score
+from planner.cost.bill import LONGEST_RUN_HOURS, Bill, Run, TakeOver, z_score
 from planner.estimate.chips import PRECISIONS
 from planner.phases.straight import STEPS, Straight
 from planner.question import Question
@@ -257,15 +257,15 @@ def windowed_machines(found: Candidates, table: Configurations) -> dict[int, Own
 
 
 def _caps(question: Question, run: Run, machines: dict[int, OwnedMachine], *, setup: Floats, slowed: _Slowed) -> Floats:
-    """The largest share of each column that its longest run and its windows before the deadline may leave room for."""
+    """The largest share of each column that its longest run and its windows, before the deadline, may leave room for."""
     deadline, wall_hours = question.job.deadline_hours, run.work_hours * slowed.growth
     longest = run.longest_hours if run.takeover is None else run.longest_hours - run.takeover.up_hours
     share = np.minimum((longest - setup + slowed.spared_hours) / wall_hours, 1.0)
+    # Windows may leave too little time for all of the work whenever it is done.
+    until = LONGEST_RUN_HOURS if deadline is None else deadline
+    free_hours = {machine: _free_hours(machine, question.start, until) for machine in set(machines.values())}
     for i, machine in machines.items():
-        if deadline is None:
-            break
-        free_hours = _free_hours(machine, question.start, deadline)
-        share[i] = min(share[i], (free_hours - setup[i]) / (wall_hours[i] * slowed.longer[i]))
+        share[i] = min(share[i], (free_hours[machine] - setup[i]) / (wall_hours[i] * slowed.longer[i]))
     return np.maximum(share, 0.0)
 
 

@@ -9,15 +9,17 @@ from numpy.typing import NDArray
 
 from catalog.columns import columns_of
 from catalog.embedded import embedded_snapshot
+from catalog.owned import OwnedMachine
 from planner.candidates.gather import Candidates, over
 from planner.choice import cheapest
-from planner.job import Constraints, DataSource, Preset, TrainingJob
+from planner.job import Constraints, DataSource, Preset, Training, TrainingJob
 from planner.phases import search, shares
 from planner.phases.cheapest import limit_micros
 from planner.phases.sequences import lots
 from planner.phases.straight import Straight
 from planner.settings import PlannerSettings
 from tests.planner.phases.cases import found_for
+from tests.planner.phases.test_moves import rig
 from tests.planner.small_catalogues import START
 
 Ints = NDArray[np.int64]
@@ -80,6 +82,19 @@ def test_machines_that_are_taken_away_often_are_ruled_out_before_they_are_paired
     assert search.search_phases(found, limit).sequences <= FEW
 
 
+def test_own_machines_that_are_free_for_some_days_leave_few_sets_where_no_deadline_does() -> None:
+    tuned = TrainingJob(
+        name="tuned",
+        workload=Preset(model="llama-3-8b", tokens=3.7e10),
+        training=Training(method="lora", rank=16),
+        start=START,
+        confidence=0.95,
+        constraints=Constraints(price_kinds=("on_demand", "owned"), max_nodes=32, max_phases=3),
+    )
+    free = ((44.8, 84.0), (137.6, 194.7), (210.7, 223.0))
+    assert search.search_phases(*_searched(tuned, rig(*free, accelerator="L4"))).sequences <= FEW
+
+
 def test_shares_of_machines_that_are_taken_away_often_are_cut_a_few_times_however_sure_hours_must_be(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -99,11 +114,11 @@ def test_shares_of_machines_that_are_taken_away_often_are_cut_a_few_times_howeve
     assert boxes > 0
 
 
-def _searched(job: TrainingJob) -> tuple[Candidates, float]:
+def _searched(job: TrainingJob, *owned: OwnedMachine) -> tuple[Candidates, float]:
     """What the job may run on, and what a plan in phases must cost less than."""
     snapshot = embedded_snapshot()
     columns = columns_of(snapshot.id, snapshot.observed_at, snapshot.instance_types, snapshot.offers)
-    found = found_for(job, columns, (), PlannerSettings())
+    found = found_for(job, columns, owned, PlannerSettings())
     chosen = cheapest(found.table, over(found.table, job.deadline_hours, job.budget_usd) == 0)
     return found, limit_micros(found, chosen)
 

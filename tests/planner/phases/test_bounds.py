@@ -1,7 +1,7 @@
 """What bounds leave out is in no plan that they were asked for: against plans drawn over all columns and shares."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 import numpy as np
@@ -162,3 +162,15 @@ def test_where_nothing_is_searched_no_pair_and_no_triple_lies_below_the_limit(ca
         for sets, _ in (pairs_below(lines, limit / 1e6), triples_below(lines, mu, limit / 1e6)):
             assert not len(sets[(lines.most_steps[sets] > 0).all(axis=1)])
     assert ended > 5
+
+
+def test_without_a_deadline_windows_leave_a_machine_the_share_that_they_have_room_for() -> None:
+    capped = 0
+    for seed in range(20):
+        job, offers, owned = booked_case(seed)
+        columns = every_column(found_for(replace(job, deadline_hours=None), offers, owned))
+        some = np.flatnonzero(columns.windowed & (columns.caps < 1.0))
+        beyond = np.floor(columns.caps[some] * STEPS).astype(np.int64) + 2
+        assert np.isinf(priced(columns, moves(columns), some[:, None], beyond[:, None]).hours).all()
+        capped += len(some)
+    assert capped > 2
