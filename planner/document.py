@@ -6,7 +6,7 @@ in the plan, so the same job, start, snapshot, settings and version give the sam
 
 import hashlib
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import timedelta
 from typing import Any
 
@@ -46,8 +46,12 @@ def document(outcome: Planned | Infeasible, job: Document, *, version: str, inve
     return {"outcome": "infeasible", "infeasible": _identified(_infeasible(outcome, job, version) | own, "none")}
 
 
+#: As ids are made from documents: keys in order, whatever order they were put in.
+_ORDERED = json.JSONEncoder(sort_keys=True)
+
+
 def _identified(body: Document, prefix: str) -> Document:
-    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    digest = hashlib.sha256(_ORDERED.encode(body).encode()).hexdigest()
     return {"id": f"{prefix}-{digest[:20]}"} | body
 
 
@@ -186,8 +190,9 @@ def _relaxation(each: Relaxation) -> Document:
 
 
 def _settings(settings: PlannerSettings) -> Document:
-    return asdict(settings) | {
+    return {each.name: getattr(settings, each.name) for each in fields(PlannerSettings)} | {
         "held": [asdict(each) for each in settings.held],
+        "held_spend": [asdict(each) for each in settings.held_spend],
         "discounts": [
             {name: value for name, value in asdict(each).items() if value not in ("", None)}
             for each in settings.discounts

@@ -68,14 +68,14 @@ class Terms:
         )
 
 
-#: Kinds of job of which a market keeps what they buy: models x places x sizes of cluster, about 100 KiB of each.
-_MOST_KINDS = 128
+#: Kinds of job of which a market keeps what they buy: models x batches x places x sizes of cluster, about 60 KiB of each.
+MOST_KINDS = 512
 
 
 @lru_cache(maxsize=8)
 def kept_of(market: Market) -> Callable[..., tuple[Pairs, Run, Floats]]:
     """What is kept of one market goes with it."""
-    return lru_cache(maxsize=_MOST_KINDS)(partial(_offered, market))
+    return lru_cache(maxsize=MOST_KINDS)(partial(_offered, market))
 
 
 def _offered(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.bought import runnable
+from planner.candidates.bought import MOST_KINDS, runnable
 from planner.candidates.configurations import Configurations, joined, of_a_share
 from planner.candidates.estimated import Estimated, estimated, shapes_left
 from planner.candidates.kept_estimates import Able
@@ -162,7 +162,7 @@ def _rejections(
     return rejected | _by_carbon(table, len(market.columns)) if table.broken.any() else rejected
 
 
-@kept_per_snapshot(128)
+@kept_per_snapshot(MOST_KINDS)
 def _rejected_of_any_length(
     market: Market, screened: Screened, rows: MachineRows, able: Able, most_accelerators: int | None
 ) -> dict[str, int]:
@@ -189,17 +189,20 @@ def _rejected(
     offers = screened.allowed_of_shape[lost]
     for why, count in _why(shapes, rows, reason, lost, offers, most_accelerators=most_accelerators):
         rejected[why] = rejected.get(why, 0) + count
-    dominated = int(screened.allowed_of_shape[ran].sum()) - _distinct(places, len(market.columns))
+    dominated = int(screened.allowed_of_shape[ran].sum()) - _distinct(places)
     if dominated:
         rejected["dearer than another offer of the same machine"] = dominated
     return rejected
 
 
-def _distinct(values: NDArray[np.int64], below: int) -> int:
-    """How many different values there are, none of them negative or as high as `below`."""
-    occurs = np.zeros(below, np.bool_)
-    occurs[values] = True
-    return int(np.count_nonzero(occurs))
+def _distinct(*values: NDArray[np.int64]) -> int:
+    """How many different elements there are, where those alike in all of these values stand together."""
+    if not len(values[0]):
+        return 0
+    begins = values[0][1:] != values[0][:-1]
+    for each in values[1:]:
+        begins |= each[1:] != each[:-1]
+    return 1 + int(np.count_nonzero(begins))
 
 
 def _by_carbon(table: Configurations, places: int) -> dict[str, int]:
@@ -272,22 +275,22 @@ def on_offers(found: Candidates, market: int, places: NDArray[np.int64]) -> Conf
 
 
 def over(table: Configurations, deadline_hours: float | None, budget_usd: float | None) -> NDArray[np.uint16]:
-    """Requirement bits of each configuration with deadline and budget added.
+    """Requirement bits of each configuration with deadline and budget added; not to be written to.
 
     Cost is compared as it is shown, in whole micro-dollars: the cost of a plan is a sufficient budget for it.
     """
-    late = table.bill.hours_kept > (np.inf if deadline_hours is None else deadline_hours)
-    dear = np.rint(table.bill.cost_usd * 1e6) / 1e6 > (np.inf if budget_usd is None else budget_usd)
-    bits = table.broken | np.where(late, BIT["deadline"], np.uint16(0))
-    return bits | np.where(dear, BIT["budget_usd"], np.uint16(0))
+    bits = table.broken
+    if deadline_hours is not None:
+        bits = bits | np.where(table.bill.hours_kept > deadline_hours, BIT["deadline"], np.uint16(0))
+    if budget_usd is not None:
+        dear = np.rint(table.bill.cost_usd * 1e6) / 1e6 > budget_usd
+        bits = bits | np.where(dear, BIT["budget_usd"], np.uint16(0))
+    return bits
 
 
 def with_late_and_dear(found: Candidates, broken: NDArray[np.uint16]) -> dict[str, int]:
     """The rejections, with the evaluated offers that no node count brings within deadline and budget."""
-    table, late = found.table, 0
-    feasible = broken == 0
-    for number, market in enumerate(found.question.markets):
-        mine = table.market == number
-        places = len(market.columns)
-        late += _distinct(table.place[mine], places) - _distinct(table.place[mine & feasible], places)
+    table, feasible = found.table, broken == 0
+    # Configurations of one offer stand together, in the order of their markets.
+    late = _distinct(table.place, table.market) - _distinct(table.place[feasible], table.market[feasible])
     return found.rejected | ({"misses deadline or budget at every node count": late} if late else {})

@@ -70,3 +70,20 @@ def test_what_is_kept_is_bounded_in_tables_and_in_bytes(monkeypatch: pytest.Monk
     monkeypatch.setattr(kept, "MOST_BYTES", 1)
     kept.kept_estimates(SHAPES, (0, 1, 2), 4, work, training, goodput=1.0, learned=NOTHING)
     assert [key.training.rank for key in kept._tables] == [5]
+
+
+def test_the_second_job_that_needs_more_rows_leaves_none_of_a_small_table_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    training = Training(method="lora", rank=77)
+    work = work_of(Preset(model="gpt2", tokens=1e9), training)
+
+    def ask(*wanted: int) -> int:
+        kept.kept_estimates(SHAPES, wanted, 4, work, training, goodput=1.0, learned=NOTHING)
+        return int(np.count_nonzero(~next(reversed(kept._tables.values())).done))
+
+    alone = ask(0)
+    assert alone > 0
+    assert ask(0) == alone
+    assert ask(1) == 0
+    monkeypatch.setattr(kept, "_MOST_ROWS_AT_ONCE", 1)
+    training = Training(method="lora", rank=78)
+    assert ask(0) > ask(1) > 0
