@@ -51,6 +51,19 @@ class Choice:
     cost: Cost
     hours: Hours
 
+    @property
+    def machines(self) -> str:
+        """What is ordered, as `ordered` says it."""
+        return ordered(self.instance_type.name, self.nodes, self.instance_type.fixed_nodes)
+
+
+def ordered(instance_type: str, nodes: int, slice_hosts: int | None) -> str:
+    """`4 x p5.48xlarge`; hosts of a slice as the one thing that they are: `tpu-v6e-128 (one slice, 32 hosts)`."""
+    if (slice_hosts or 1) == 1:
+        return f"{nodes:,} x {instance_type}"
+    slices = nodes // (slice_hosts or 1)
+    return f"{instance_type} ({'one slice' if slices == 1 else f'{slices:,} slices'}, {nodes:,} hosts)"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:

@@ -151,7 +151,7 @@ def _row(handover: Handover, phase: Phase, part: str, piece: Piece) -> dict[str,
 
 def _description(phase: Phase, part: str) -> str:
     kind = phase.kind.name.replace("_", " ")
-    return f"Estimate: {part} of {phase.nodes} x {phase.instance_type} {kind}, phase {phase.number}"
+    return f"Estimate: {part} of {phase.machines} {kind}, phase {phase.number}"
 
 
 def _pricing(phase: Phase) -> str:

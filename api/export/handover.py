@@ -6,6 +6,7 @@ from datetime import datetime
 
 from catalog.accelerators import Accelerator
 from catalog.price_kinds import PriceKind
+from planner.answer import ordered
 
 #: The providers whose machines gpuplan starts through a cloud's own interface.
 CLOUDS = {"aws": "Amazon Web Services", "gcp": "Google Cloud", "azure": "Microsoft Azure"}
@@ -64,6 +65,11 @@ class Phase:
     def is_slice(self) -> bool:
         """Whether the nodes are hosts of one TPU slice, which is had only as a whole."""
         return self.accelerator.stack == "xla"
+
+    @property
+    def machines(self) -> str:
+        """What is ordered: nodes one by one, or a slice with its hosts."""
+        return ordered(self.instance_type, self.nodes, self.slice_hosts)
 
     @property
     def place(self) -> str:

@@ -18,7 +18,7 @@ def heading(handover: Handover, phase: Phase) -> list[str]:
         f"gpuplan {handover.version}: {handover.plan_id}, phase {phase.number} of {len(handover.phases)}",
         f"Job: {plain(handover.job)}",
         f"Prices: snapshot {handover.snapshot_id}; {phase.usd_per_node_hour} USD per node-hour, {phase.kind.name}",
-        f"Where: {phase.nodes} x {phase.instance_type}, each {_devices(phase)}, in {phase.place}",
+        f"Where: {phase.machines}, each {_devices(phase)}, in {phase.place}",
         *_when(handover, phase),
         *_checkpoints(phase),
         *_kind(phase),
@@ -44,7 +44,7 @@ def _when(handover: Handover, phase: Phase) -> list[str]:
     if phase.switch_by is not None:
         found.append(f"The next phase stands by: it takes over only {_behind(phase)}")
     if len(handover.phases) > 1:
-        found.append(f"Does {percent(phase.share, 2)} of the work, after {percent(phase.share_before, 2)} of it")
+        found.append(f"Does {percent(phase.share, 3)} of the work, after {percent(phase.share_before, 3)} of it")
     if phase.moved_from:
         found.append(f"Takes over from {phase.moved_from}: bring the last checkpoint here before it starts")
     if phase.hands_over_at is not None:

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from api.render.text import located, number, usd_per_hour
+from planner.answer import ordered
 
 Part = Mapping[str, Any]
 
@@ -13,15 +14,13 @@ def machines(part: Part) -> str:
     """`4 x p5.48xlarge (32 x H100-80GB-SXM)`, or `tpu-v6e-128 (one slice, 32 hosts; 128 x TPU-v6e)`."""
     total = f"{number(part['nodes'] * part['accelerators_per_node'])} x {part['accelerator']}"
     if _hosts(part) > 1:
-        return f"{part['instance_type']} ({_slices(part)}; {total})"
-    return f"{number(part['nodes'])} x {part['instance_type']} ({total})"
+        return f"{rented(part).removesuffix(')')}; {total})"
+    return f"{rented(part)} ({total})"
 
 
 def rented(part: Part) -> str:
     """What is ordered, without what is in it: `4 x p5.48xlarge`, `tpu-v6e-128 (one slice, 32 hosts)`."""
-    if _hosts(part) > 1:
-        return f"{part['instance_type']} ({_slices(part)})"
-    return f"{number(part['nodes'])} x {part['instance_type']}"
+    return ordered(part["instance_type"], int(part["nodes"]), _hosts(part))
 
 
 def place(part: Part) -> str:
@@ -42,8 +41,3 @@ def price(part: Part) -> str:
 def _hosts(part: Part) -> int:
     """Hosts of one slice, or 1 where machines are rented one by one."""
     return int(part.get("slice_hosts") or 1)
-
-
-def _slices(part: Part) -> str:
-    count = part["nodes"] // _hosts(part)
-    return f"{'one slice' if count == 1 else f'{number(count)} slices'}, {number(part['nodes'])} hosts"

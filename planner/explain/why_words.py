@@ -89,7 +89,7 @@ def _run(plan: Run) -> str:
 
 def _machines(choice: Choice) -> str:
     offer = choice.offer
-    return f"{choice.nodes} x {offer.instance_type} in {offer.provider}:{offer.region}, {offer.price_kind.replace('_', ' ')}"
+    return f"{choice.machines} in {offer.provider}:{offer.region}, {offer.price_kind.replace('_', ' ')}"
 
 
 def _wins(about: About, chosen: Planned | Infeasible) -> tuple[str, ...]:

@@ -170,7 +170,7 @@ def in_all(found: Replanned, names: tuple[str, ...], needed: tuple[str, ...], ch
 def _named(choice: Choice) -> str:
     offer = choice.offer
     place = f"{offer.provider} {offer.region}" + (f" {offer.zone}" if offer.zone else "")
-    return f"{choice.nodes} x {offer.instance_type} ({place}, {offer.price_kind.replace('_', ' ')})"
+    return f"{choice.machines} ({place}, {offer.price_kind.replace('_', ' ')})"
 
 
 def _chance(probability: float | None) -> str:

@@ -97,3 +97,10 @@ def test_a_generation_that_a_tool_does_not_know_is_refused() -> None:
     with pytest.raises(UnusableInput, match="Kubernetes has no nodes of tpu-v3-32; export it to gcloud"):
         one_export(answer(old), to="kubernetes", wishes=read_wishes(command="python t.py", image="me/jax:1"))
     assert json.loads(one_export(answer(old), to="json").text)["outcome"] == "planned"
+
+
+def test_the_heading_and_the_charges_name_one_slice_with_its_hosts_not_as_many_slices_as_hosts() -> None:
+    document = answer(phase("gcp-tpu", kind="spot"))
+    said = one_export(document, to="gcloud").text
+    assert "# Where: tpu-v5p-16 (one slice, 2 hosts), each 4 x TPU-v5p, in gcp us-east5 us-east5-a\n" in said
+    assert "compute of tpu-v5p-16 (one slice, 2 hosts) spot, phase 1" in one_export(document, to="focus").text
