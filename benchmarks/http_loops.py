@@ -1,7 +1,8 @@
 """Load on a service: open loop (requests start on time, whatever became of earlier ones) and closed (each client waits).
 
-Every measurement says what share of its own core the generator took, so that a figure it limits is not taken for the
-service's, and the service's processor time per answer (`cpu ms`), which others at work on the same cores distort least.
+Every measurement says what share of its own core the generator took, and what share of the service's core others took,
+so that a figure that they limit is not taken for the service's; and the service's processor time per answer (`cpu ms`),
+which others at work on the same cores distort least.
 """
 
 import asyncio
@@ -31,12 +32,18 @@ class Measured:
     outcomes: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
     service_share: float = 0.0
+    others_share: float = 0.0
     generator_share: float = 0.0
 
     @property
     def rate(self) -> float:
         """Answers per second, the wait for the last ones included."""
         return len(self.took) / self.seconds
+
+    @property
+    def cpu_ms(self) -> float:
+        """The service's processor time per answer."""
+        return self.service_share * self.seconds / len(self.took) * 1e3
 
     def percentile(self, which: int) -> float:
         """Milliseconds that so many of a hundred answers take at most."""
@@ -45,13 +52,15 @@ class Measured:
     def line(self) -> str:
         """As a row of a table."""
         figures = " ".join(f"{self.percentile(each):>8.1f}" for each in (50, 90, 99))
-        each_ms = self.service_share * self.seconds / len(self.took) * 1e3
-        shares = f"{each_ms:>8.2f} {self.service_share:>8.0%} {self.generator_share:>10.0%}"
+        shares = (
+            f"{self.cpu_ms:>8.2f} {self.service_share:>8.0%} {self.others_share:>8.0%} {self.generator_share:>10.0%}"
+        )
         return f"{self.rate:>8.1f} {figures} {shares}  {dict(self.outcomes.most_common())}"
 
 
 HEADING = (
-    f"{'got/s':>8} {'p50 ms':>8} {'p90 ms':>8} {'p99 ms':>8} {'cpu ms':>8} {'service':>8} {'generator':>10}  outcomes"
+    f"{'got/s':>8} {'p50 ms':>8} {'p90 ms':>8} {'p99 ms':>8} {'cpu ms':>8} {'service':>8} {'others':>8} {'generator':>10}"
+    "  outcomes"
 )
 
 
@@ -60,12 +69,14 @@ class _Clock:
 
     def __init__(self, served: Served) -> None:
         self._served = served
-        self._began = time.perf_counter(), served.cpu_seconds(), time.process_time()
+        self._began = time.perf_counter(), served.cpu_seconds(), served.others_seconds(), time.process_time()
 
     def stop(self, measured: Measured) -> Measured:
-        wall, theirs, mine = self._began
+        wall, theirs, others, mine = self._began
         measured.seconds = time.perf_counter() - wall
         measured.service_share = (self._served.cpu_seconds() - theirs) / measured.seconds
+        cores = max(1, len(self._served.cores))
+        measured.others_share = (self._served.others_seconds() - others) / measured.seconds / cores
         measured.generator_share = (time.process_time() - mine) / measured.seconds
         return measured
 
@@ -135,10 +146,16 @@ async def closed_loop(
 
 
 async def saturation(served: Served, client: Client, make: Make, seconds: float) -> float:
-    """Plans per second that the service keeps up with, by bisection: answers on time, none refused, none late by a second."""
+    """Plans per second that the service keeps up with, by bisection: answers on time, none refused, none late by a second.
+
+    Also prints at how many cores without anybody else would be full, by the processor time of the last step's answers:
+    at least, since others on a core make that longer too.
+    """
+    last = Measured()
 
     async def keeps_up(rate: float) -> bool:
-        measured = await open_loop(served, client, make, rate, seconds)
+        nonlocal last
+        measured = last = await open_loop(served, client, make, rate, seconds)
         good = measured.outcomes["200"] == len(measured.took)
         on_time = measured.rate >= 0.95 * rate and measured.percentile(90) < 1_000
         print(f"{rate:>8.0f} {measured.line()}{'' if good and on_time else '  falls behind'}", flush=True)
@@ -152,6 +169,10 @@ async def saturation(served: Served, client: Client, make: Make, seconds: float)
     while high - low > max(4.0, 0.05 * high):
         middle = (low + high) / 2
         low, high = (middle, high) if await keeps_up(middle) else (low, middle)
+    alone = 1e3 * max(1, len(served.cores)) / last.cpu_ms
+    print(
+        f"without others, who took {last.others_share:.0%}, its cores would be full at {alone:.0f} or more per second"
+    )
     return low
 
 

@@ -19,16 +19,27 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """Running services that share one database."""
+    """Running services that share one database, and the cores that they are pinned to, if they are."""
 
     urls: list[str]
     pids: list[int]
     database_url: str
+    cores: frozenset[int] = frozenset()
 
     def cpu_seconds(self) -> float:
         """Processor time that all of them took so far."""
         fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in self.pids]
         return sum(int(each[11]) + int(each[12]) for each in fields) / _TICKS
+
+    def others_seconds(self) -> float:
+        """Time so far in which the services' cores were taken by others, or by the machine under this one (`steal`)."""
+        if not self.cores:
+            return 0.0
+        names = {f"cpu{core}" for core in self.cores}
+        rows = [line.split() for line in Path("/proc/stat").read_text().splitlines() if line.startswith("cpu")]
+        # user, nice, system, irq, softirq, steal (proc(5)); without idle and waiting for a disk
+        taken = sum(int(row[at]) for row in rows if row[0] in names for at in (1, 2, 3, 6, 7, 8))
+        return taken / _TICKS - self.cpu_seconds()
 
     def rss_mib(self) -> float:
         """Memory that all of them hold."""
@@ -51,7 +62,7 @@ def served(processes: int = 1, *, database_url: str | None = None) -> Iterator[S
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         url = database_url or f"sqlite:///{folder}/gpuplan.sqlite3"
         environment = os.environ | {"GPUPLAN_DATABASE_URL": url}
-        urls, pids = [], []
+        urls, pids, taken = list[str](), list[int](), list[int]()
         for number in range(processes):
             with socket.create_server(("127.0.0.1", 0)) as listener:
                 port = listener.getsockname()[1]
@@ -60,11 +71,12 @@ def served(processes: int = 1, *, database_url: str | None = None) -> Iterator[S
                 subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             )
             stack.callback(service.terminate)
-            os.sched_setaffinity(service.pid, {free[number % len(free)]})
+            taken.append(free[number % len(free)])
+            os.sched_setaffinity(service.pid, {taken[-1]})
             urls.append(f"http://127.0.0.1:{port}")
             pids.append(service.pid)
             wait_until_ready(urls[-1])
-        yield Served(urls=urls, pids=pids, database_url=url)
+        yield Served(urls=urls, pids=pids, database_url=url, cores=frozenset(taken))
 
 
 def wait_until_ready(url: str) -> None:
