@@ -8,7 +8,7 @@ import difflib
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
@@ -99,7 +99,7 @@ def choose(value: object, known: Sequence[str], aliases: Mapping[str, str] | Non
     Raises `ValueError` with the nearest names and all that is accepted.
     """
     if isinstance(value, str):
-        match = {_fold(each): each for each in known} | {_fold(each): name for each, name in (aliases or {}).items()}
+        match = _spellings(tuple(known), tuple((aliases or {}).items()))
         if _fold(value) in match:
             return match[_fold(value)]
         near = list(dict.fromkeys(match[each] for each in nearest(_fold(value), match)))
@@ -109,6 +109,12 @@ def choose(value: object, known: Sequence[str], aliases: Mapping[str, str] | Non
         raise ValueError(f"{shown(value)} is not accepted; nearest: {', '.join(near)}")
     hint = f"did you mean {near[0]}? " if near else ""
     raise ValueError(f"{shown(value)} is not accepted; {hint}write one of {', '.join(known)}")
+
+
+@lru_cache(maxsize=256)
+def _spellings(known: tuple[str, ...], aliases: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    """What each folded name and alias stands for; the same lists are asked for every document."""
+    return {_fold(each): each for each in known} | {_fold(each): name for each, name in aliases}
 
 
 def _fold(word: str) -> str:
