@@ -36,7 +36,9 @@ def _offer_cells(page: "OfferPage") -> Iterator[tuple[object, ...]]:
 
 def offer_notes(row: dict[str, Any]) -> str:
     """What a buyer must know about an offer besides its price."""
-    notes = [f"modelled: {plain(each)}" for each in row["modelled"]]
+    hosts = row["fixed_nodes"] or 1
+    notes = [f"per host, {number(hosts)} of them together"] if hosts > 1 else []
+    notes += [f"modelled: {plain(each)}" for each in row["modelled"]]
     notes += [f"without {plain(each)}" for each in row["partial"]]
     notes += [f"not confirmed since {when(row['stale_since'])[:10]}"] if row.get("stale_since") else []
     notes += ["electricity apart"] if price_kinds()[row["price_kind"]].owned else []

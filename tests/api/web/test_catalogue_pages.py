@@ -278,3 +278,11 @@ def test_the_table_of_accelerators_has_its_least_prices(client: httpx.Client) ->
 def test_a_store_that_has_seen_no_refresh_says_so(client: httpx.Client) -> None:
     said = text_of(client.get("/changes"))
     assert "Only the prices that came with this release are stored" in said or "differ" in said
+
+
+def test_the_price_of_a_slice_is_told_to_be_that_of_one_of_its_hosts(client: httpx.Client) -> None:
+    slice_of_four = text_of(client.get("/catalogue", params={"instance_type": "tpu-v6e-16"}))
+    assert "per host, 4 of them together" in slice_of_four
+    alone = text_of(client.get("/catalogue", params={"instance_type": "tpu-v6e-8"}))
+    assert "tpu-v6e-8" in alone
+    assert "of them together" not in alone
