@@ -40,8 +40,11 @@ Places = NDArray[np.int64]
 
 #: The enumeration and the solver must agree to this, relatively (HiGHS' tolerances are of this size).
 AGREEMENT = 1e-6
-#: What steps to other deadlines and prices leave aside.
-_ON_ONE = "what another deadline or price would change is told of plans that stay on one configuration; one that moves may do better"
+#: What alternatives and steps to other deadlines and prices leave aside.
+_ON_ONE = (
+    "alternatives, and what another deadline or price would change, are told of plans that stay on one configuration; "
+    "one that moves may do better"
+)
 
 
 def plan(

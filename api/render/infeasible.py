@@ -31,7 +31,7 @@ def render_infeasible(infeasible: Part) -> Group:
 def in_the_way(conflict: Sequence[str]) -> str:
     """A minimal set of requirements that conflict, as a sentence."""
     if list(conflict) == ["workload"]:
-        return "the workload itself: no machine of the catalogue can run it"
+        return "the workload itself: no machine that the job may have can run it"
     if len(conflict) == 1:
         return f"{conflict[0]}: nothing meets it, whatever else gives way"
     return f"{', '.join(conflict[:-1])} and {conflict[-1]}: nothing meets {'both' if len(conflict) == 2 else 'all'}"

@@ -203,7 +203,7 @@ def _alternatives(plan: Part) -> list[RenderableType]:
         chosen = _configuration(plan["phases"][0]) if len(plan["phases"]) == 1 else ()
         rows = [_alternative(labels, each, chosen) for labels, each in _merged(plan["alternatives"])]
         titles = ("alternative", "machines and place", "cost", "more by", "time")
-        parts += [heading("Alternatives"), listing(titles, rows, right=(2, 3, 4))]
+        parts += [heading("Alternatives, each without a move"), listing(titles, rows, right=(2, 3, 4))]
     if plan.get("commitments"):
         columns = ("kind", "USD/h", "whole obligation", "pays off after")
         table = listing(columns, [_commitment(each) for each in plan["commitments"]], right=(1, 2, 3))

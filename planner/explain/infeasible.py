@@ -18,6 +18,7 @@ from catalog.regions import regions
 from planner.answer import Choice, Infeasible, Relaxation
 from planner.candidates.gather import Candidates, candidates, over, with_late_and_dear
 from planner.candidates.requirements import BIT, kinds_asked, present
+from planner.candidates.standing import OPT_INS
 from planner.choice import cheapest, fastest, in_words
 from planner.explain.objectives import unknown_carbon
 from planner.explain.statements import region_notes
@@ -56,6 +57,7 @@ def explain(question: Question, found: Candidates) -> Infeasible:
         warnings=(
             _searched(nodes) if nearest else _nothing_fits(found, marked[0][0], nodes),
             *_more(relaxations),
+            *_not_opted_in(found),
             *region_notes(job, question.markets[0].columns.regions),
             *unknown_carbon(found),
         ),
@@ -68,6 +70,12 @@ def _more(relaxations: tuple[Relaxation, ...]) -> tuple[str, ...]:
     if left <= 0:
         return ()
     return (f"{left} more ways out give way in as many requirements or more; the first {MOST_RELAXATIONS} are listed",)
+
+
+def _not_opted_in(found: Candidates) -> tuple[str, ...]:
+    """What no way out looks at although it is where the job may run, since a job has it only where it says so."""
+    left = [f"{found.rejected[each]:,} offers: {each}" for each in OPT_INS if found.rejected.get(each)]
+    return (f"no way out looks at {'; '.join(left)}",) if left else ()
 
 
 def _searched(nodes: int) -> str:
@@ -222,4 +230,4 @@ def _nothing_fits(found: Candidates, relaxed: Candidates, nodes: int) -> str:
     """One sentence for a job that no machine of the snapshot holds: why not, once every constraint is relaxed."""
     reasons = relaxed.rejected or found.rejected
     first = f"; most offers: {max(reasons, key=lambda reason: reasons[reason])}" if reasons else ""
-    return f"no machine of the snapshot runs this job on up to {nodes} nodes, whatever constraints are relaxed{first}"
+    return f"no machine of the snapshot runs this job on up to {nodes} nodes, whatever is relaxed{first}"

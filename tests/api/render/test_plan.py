@@ -265,7 +265,7 @@ def test_a_way_out_of_several_requirements_has_a_line_for_each() -> None:
 @pytest.mark.parametrize(
     ("conflict", "said"),
     [
-        (["workload"], "no machine of the catalogue can run it"),
+        (["workload"], "no machine that the job may have can run it"),
         (["budget_usd"], "budget_usd: nothing meets it"),
         (["a", "b", "c"], "a, b and c: nothing meets all"),
     ],

@@ -1,0 +1,45 @@
+"""Why nothing will do where the only machines are those that a job must opt in to: that is told beside the ways out."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from catalog.columns import columns_of
+from catalog.embedded import embedded_snapshot
+from planner.answer import Infeasible, Planned
+from planner.job import Constraints, Preset, TrainingJob
+from planner.plan import plan
+from planner.settings import PlannerSettings
+
+SNAPSHOT = embedded_snapshot()
+COLUMNS = columns_of(SNAPSHOT.id, SNAPSHOT.observed_at, list(SNAPSHOT.instance_types), list(SNAPSHOT.offers))
+GOV = ("us-gov-west-1",)
+
+
+def job(**constraints: object) -> TrainingJob:
+    return TrainingJob(
+        name="opt-in",
+        workload=Preset(model="llama-3-8b", tokens=1e9),
+        start=datetime(2026, 11, 21, tzinfo=UTC),
+        constraints=Constraints(max_phases=1, **constraints),  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize("constraints", [{"regions": GOV}, {"partitions": ("china",), "geography": ("us",)}])
+def test_offers_that_wait_for_an_opt_in_are_told_where_nothing_will_do(constraints: dict[str, object]) -> None:
+    outcome = plan(job(**constraints), COLUMNS, settings=PlannerSettings())
+    assert isinstance(outcome, Infeasible)
+    [said] = [each for each in outcome.warnings if each.startswith("no way out looks at")]
+    left = outcome.rejected["another partition (opt in with constraints.partitions)"]
+    assert f"{left:,} offers: another partition (opt in with constraints.partitions)" in said
+
+
+def test_the_opt_in_that_is_told_is_one_that_helps() -> None:
+    outcome = plan(job(regions=GOV, partitions=("gov",)), COLUMNS, settings=PlannerSettings())
+    assert isinstance(outcome, Planned)
+
+
+def test_nothing_is_told_where_no_offer_waits_for_an_opt_in() -> None:
+    outcome = plan(job(instance_types=("p5.48xlarge",), geography=("africa",)), COLUMNS, settings=PlannerSettings())
+    assert isinstance(outcome, Infeasible)
+    assert not [each for each in outcome.warnings if each.startswith("no way out looks at")]
