@@ -1,6 +1,8 @@
-"""Answers kept beside what they rest on, and let go with it."""
+"""Answers kept beside what they rest on and let go with it, as many as memory is meant for."""
 
-from collections.abc import Callable
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from functools import lru_cache, partial, update_wrapper
 from typing import Any, Concatenate, cast
 
@@ -26,5 +28,39 @@ def kept_per_snapshot[Snapshot, **Rest, Answer](
             return beside(snapshot)(*args, **kwargs)
 
         return cast(Callable[Concatenate[Snapshot, Rest], Answer], update_wrapper(answer, function))
+
+    return kept
+
+
+def kept_within[**Rest, Answer](
+    most: int, most_bytes: int, bytes_of: Callable[[Answer], int]
+) -> Callable[[Callable[Rest, Answer]], Callable[Rest, Answer]]:
+    """Keeps the answers used last: up to `most`, which by `bytes_of` take no more than `most_bytes` together.
+
+    For answers whose size is up to who asks: a number of them alone bounds no memory. Arguments are hashable; safe to
+    share between threads, of which two that ask the same at once both work it out.
+    """
+
+    def kept(function: Callable[Rest, Answer]) -> Callable[Rest, Answer]:
+        answers: OrderedDict[Hashable, tuple[Answer, int]] = OrderedDict()
+        changing, held = threading.Lock(), 0
+
+        def answer(*args: Rest.args, **kwargs: Rest.kwargs) -> Answer:
+            nonlocal held
+            key = (args, tuple(kwargs.items()))
+            with changing:
+                if key in answers:
+                    answers.move_to_end(key)
+                    return answers[key][0]
+            found = function(*args, **kwargs)
+            size = bytes_of(found)
+            with changing:
+                if key not in answers and size <= most_bytes:
+                    answers[key], held = (found, size), held + size
+                while len(answers) > most or held > most_bytes:
+                    held -= answers.popitem(last=False)[1][1]
+            return found
+
+        return answer
 
     return kept

@@ -4,7 +4,7 @@ Jobs that differ in length, deadline or budget buy the same but for the hours of
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
 
 import numpy as np
@@ -16,8 +16,9 @@ from planner.candidates.kept_estimates import Able
 from planner.candidates.machine_rows import MachineRows
 from planner.candidates.market import Market
 from planner.candidates.screen import RegionCosts, Screened, known_rates
-from planner.cost.bill import Run, TakeOver, billing_tables
+from planner.cost.bill import RUN_ARRAYS, Run, TakeOver, billing_tables
 from planner.cost.checkpoints import checkpoint_gb
+from planner.kept import kept_within
 from planner.question import Question
 
 Floats = NDArray[np.float64]
@@ -68,14 +69,29 @@ class Terms:
         )
 
 
-#: Kinds of job of which a market keeps what they buy: models x batches x places x sizes of cluster, about 60 KiB of each.
+#: Pairs, what is bought but for the hours of work, and kg CO2e of a node-hour.
+Offered = tuple[Pairs, Run, Floats]
+
+#: Kinds of job of which a market keeps what they buy: models x batches x places x sizes of cluster, about 60 KiB of each;
+#: of one that may go anywhere on many nodes 4 MiB, so that it is bytes that bound what a client has kept.
 MOST_KINDS = 512
+MOST_BYTES = 32 * 1024 * 1024
 
 
-@lru_cache(maxsize=8)
-def kept_of(market: Market) -> Callable[..., tuple[Pairs, Run, Floats]]:
+@lru_cache(maxsize=4)
+def kept_of(market: Market) -> Callable[..., Offered]:
     """What is kept of one market goes with it."""
-    return lru_cache(maxsize=MOST_KINDS)(partial(_offered, market))
+    return kept_within(MOST_KINDS, MOST_BYTES, _nbytes)(partial(_offered, market))
+
+
+def _nbytes(offered: Offered) -> int:
+    """Bytes of all arrays, each once: zeros are one array under several names."""
+    pairs, run, kg_rate = offered
+    of_pairs, of_run = (
+        (getattr(pairs, each.name) for each in fields(Pairs)),
+        (getattr(run, name) for name in RUN_ARRAYS),
+    )
+    return sum({id(each): int(each.nbytes) for each in (kg_rate, *of_pairs, *of_run)}.values())
 
 
 def _offered(
@@ -86,7 +102,7 @@ def _offered(
     costs: RegionCosts,
     *,
     terms: Terms,
-) -> tuple[Pairs, Run, Floats]:
+) -> Offered:
     """Offers x node counts that can run such steps, what is bought but for the hours of work, and kg CO2e of a node-hour."""
     pairs = runnable(market, screened, rows, able.reason)
     return pairs, _bought(market, pairs, costs, terms), kg_per_node_hour(market, pairs.place)

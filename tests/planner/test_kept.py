@@ -3,7 +3,9 @@
 import gc
 import weakref
 
-from planner.kept import MOST_SNAPSHOTS, kept_per_snapshot
+import pytest
+
+from planner.kept import MOST_SNAPSHOTS, kept_per_snapshot, kept_within
 
 
 class Rows:
@@ -35,3 +37,47 @@ def test_old_snapshots_are_let_go_however_many_answers_could_be_kept() -> None:
     del nights, each
     gc.collect()
     assert [each() is None for each in alive] == [True] * 2 * MOST_SNAPSHOTS + [False] * MOST_SNAPSHOTS
+
+
+def test_answers_whose_size_is_up_to_who_asks_are_bounded_in_bytes() -> None:
+    asked: list[int] = []
+
+    @kept_within(most=100, most_bytes=10, bytes_of=len)
+    def answer(size: int, *, letter: str = "a") -> str:
+        asked.append(size)
+        return letter * size
+
+    assert [answer(4), answer(5), answer(4), answer(3)] == ["aaaa", "aaaaa", "aaaa", "aaa"]
+    assert asked == [4, 5, 3]  # 4 + 5 + 3 are too many; 4 was asked after 5
+    assert [answer(4), answer(3), answer(5)] == ["aaaa", "aaa", "aaaaa"]
+    assert asked == [4, 5, 3, 5]
+    assert answer(5, letter="b") == "bbbbb"
+
+
+def test_an_answer_that_is_too_large_to_keep_drives_no_other_out() -> None:
+    asked: list[int] = []
+
+    @kept_within(most=2, most_bytes=10, bytes_of=len)
+    def answer(size: int) -> str:
+        asked.append(size)
+        return "a" * size
+
+    assert [len(answer(each)) for each in (4, 11, 11, 4)] == [4, 11, 11, 4]
+    assert asked == [4, 11, 11]
+    assert [len(answer(each)) for each in (1, 2, 4)] == [1, 2, 4]
+    assert asked == [4, 11, 11, 1, 2, 4]  # two at most, whatever their size
+
+
+def test_an_answer_that_fails_is_not_kept() -> None:
+    failing = [True]
+
+    @kept_within(most=2, most_bytes=10, bytes_of=len)
+    def answer() -> str:
+        if failing.pop():
+            raise LookupError
+        return "found"
+
+    with pytest.raises(LookupError):
+        answer()
+    failing.append(False)
+    assert [answer(), answer()] == ["found", "found"]

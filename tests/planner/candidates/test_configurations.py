@@ -1,9 +1,12 @@
 """Configurations in tables: what is bought goes with them, however tables are cut and joined."""
 
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 
-from planner.candidates.bought import Pairs, run_on
+from planner.candidates import bought
+from planner.candidates.bought import Pairs, Terms, kept_of, run_on
 from planner.candidates.configurations import joined, run_of
 from planner.cost.bill import RUN_ARRAYS, bill, outline
 from tests.planner.phases.cases import booked_case, found_for
@@ -31,3 +34,25 @@ def test_the_outline_of_a_bill_is_the_bill_in_brief(seed: int) -> None:
     brief, whole = outline(run, job.confidence, settings), bill(run, job.confidence, settings)
     for name in ("hours_kept", "sigma", "cost_usd"):
         np.testing.assert_array_equal(getattr(brief, name), getattr(whole, name))
+
+
+def test_what_a_market_keeps_of_jobs_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = found_for(*booked_case(1))
+    market, ready = found.question.markets[0], found.estimated[0]
+    asked = (found.screened[0], ready.rows, ready.able, found.costs[0])
+    terms = Terms.of(found.question)
+    pairs, run, kg_rate = kept_of(market)(*asked, terms=terms)
+    assert kept_of(market)(*asked, terms=terms)[0] is pairs
+    arrays = [
+        kg_rate,
+        *(getattr(pairs, each.name) for each in fields(pairs)),
+        *(getattr(run, name) for name in RUN_ARRAYS),
+    ]
+    assert len(pairs.place) > 0
+    monkeypatch.setattr(bought, "MOST_BYTES", sum({id(each): each.nbytes for each in arrays}.values()))
+    fits = replace(market)
+    assert kept_of(fits)(*asked, terms=terms)[0] is kept_of(fits)(*asked, terms=terms)[0]
+    other = replace(terms, checkpoint_hours=terms.checkpoint_hours + 1.0)
+    first = kept_of(fits)(*asked, terms=terms)[0]
+    kept_of(fits)(*asked, terms=other)
+    assert kept_of(fits)(*asked, terms=terms)[0] is not first
