@@ -32,7 +32,7 @@ import time
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
-from typing import Any, override
+from typing import Any, NamedTuple, override
 
 import numpy as np
 import pulp
@@ -134,16 +134,12 @@ def _solved(objective: Floats, rows: Rows) -> Certificate | None:
         return None
     shares = {name: [_share(values[k], limit) for k in open_] for name, (values, limit) in kept.items()}
     model = formulate(objective[open_].tolist(), shares)
-    stats = model.problem.solve(_KeptHighs(seconds_left()))
-    go_on()
-    if stats.status != pulp.LpSolveStatus.Optimal or stats.objective is None:
-        raise NotProvenError(f"HiGHS ended with status {stats.status.name} on a model of {len(open_)} columns")
-    values = [variable.varValue or 0.0 for variable in model.x]
-    chosen = values.index(max(values))
-    if values[chosen] < 1.0 - FEASIBILITY_TOLERANCE:
-        raise NotProvenError(f"HiGHS mixes columns of a model whose vertices are its columns: {max(values)} of one")
-    least = float(stats.objective)
-    bound = min(_whole_micros(_dual_bound(model)), least)
+    found = _KeptHighs(seconds_left()).optimum(model.problem)
+    chosen = found.values.index(max(found.values))
+    if found.values[chosen] < 1.0 - FEASIBILITY_TOLERANCE:
+        raise NotProvenError(f"HiGHS mixes columns of a model whose vertices are its columns: {found.values} of one")
+    least = found.objective
+    bound = min(_whole_micros(_dual_bound(model, found.prices)), least)
     return Certificate(
         chosen=open_[chosen],
         objective_usd=least,
@@ -153,6 +149,14 @@ def _solved(objective: Floats, rows: Rows) -> Certificate | None:
         columns=len(objective),
         milliseconds=(time.perf_counter() - began) * 1e3,
     )
+
+
+class _Optimum(NamedTuple):
+    """What HiGHS found: the objective, the value of each column and the multiplier of each row, in the model's order."""
+
+    objective: float
+    values: list[float]
+    prices: list[float]
 
 
 class _KeptHighs(pulp.HiGHS):
@@ -179,15 +183,30 @@ class _KeptHighs(pulp.HiGHS):
         kept.setOptionValue("time_limit", kept.getRunTime() + self._seconds)
         lp.solverModel = kept
 
+    def optimum(self, problem: pulp.LpProblem) -> _Optimum:
+        """Solves the model as PuLP hands it over. Raises `OutOfTime` or, if HiGHS stops early otherwise, `NotProvenError`.
+
+        What is found is read from HiGHS: PuLP would write it into its model first, with much that nobody asks for.
+        """
+        self.createAndConfigureSolver(problem)
+        self.buildSolverModel(problem)
+        highs: Any = problem.solverModel
+        highs.run()
+        go_on()
+        status = highs.modelStatusToString(highs.getModelStatus())
+        if status != "Optimal":
+            raise NotProvenError(f"HiGHS ended with status {status} on a model of {problem.numVariables()} columns")
+        solution = highs.getSolution()
+        return _Optimum(float(highs.getObjectiveValue()), list(solution.col_value), list(solution.row_dual))
+
 
 def _share(value: float, limit: float) -> float:
     """What a column takes of a limit that it keeps by exact comparison: at most 1, whatever the division rounds."""
     return min(value / limit, 1.0)
 
 
-def _dual_bound(model: "Model") -> float:
+def _dual_bound(model: "Model", prices: list[float]) -> float:
     """What no column within the limits undercuts, by the solver's multipliers of the rows."""
-    prices = [float(row.pi or 0.0) for row in model.rows]
     one, limits = prices[0], [min(0.0, price) for price in prices[1:]]
     bound = one + sum(limits)
     for k, cost in enumerate(model.objective):
@@ -203,14 +222,12 @@ def _whole_micros(bound_usd: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Model:
-    """The model of the module's docstring, relaxed: `x` and `objective` in the order of the columns, `rows` with choose_one first.
+    """The model of the module's docstring, relaxed: `objective` by column, `shares` the coefficients of the limits by name.
 
-    `shares` are the coefficients of the limits by name.
+    Its rows are choose_one and then the limits, in that order.
     """
 
     problem: pulp.LpProblem
-    x: list[pulp.LpVariable]
-    rows: list[pulp.LpConstraint]
     objective: list[float]
     shares: dict[str, list[float]]
 
@@ -225,9 +242,10 @@ def formulate(objective: list[float], shares: dict[str, list[float]]) -> Model:
     width, count = len(str(len(objective))), len(objective)
     x = [problem.add_variable(f"x_{k:0{width}d}", 0) for k in range(count)]
     problem.setObjective(_total(x, objective))
-    named = [problem.addConstraint(_total(x, [1.0] * count) == 1, "choose_one")]
-    named += [problem.addConstraint(_total(x, each) <= 1, name) for name, each in shares.items()]
-    return Model(problem=problem, x=x, rows=named, objective=objective, shares=shares)
+    problem.addConstraint(_total(x, [1.0] * count) == 1, "choose_one")
+    for name, each in shares.items():
+        problem.addConstraint(_total(x, each) <= 1, name)
+    return Model(problem=problem, objective=objective, shares=shares)
 
 
 def _total(x: list[pulp.LpVariable], coefficients: list[float]) -> pulp.LpAffineExpression:
