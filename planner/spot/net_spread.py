@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 
 from planner.spot.losses import normal_cdf
 from planner.spot.net import FURTHEST, Estimate, NetTerms, Pairs, largest_in_time
+from planner.spot.net_lattice import POINTS
 from planner.spot.net_segments import Segments
 
 Floats = NDArray[np.float64]
 
-#: Points of the lattice of losses.
-POINTS = 1024
 #: Shares of the deviations in time on which quantiles are mixed.
 _FINE = (np.arange(320) + 0.5) / 320
 #: Chances, of the deviations too large for the standby to be in time, at which such runs are looked at.
@@ -188,6 +187,6 @@ class Spread:
             ]
         )
         kept = weights > 1e-12
-        order = np.argsort(values[kept])
+        order = np.argsort(values[kept], kind="stable")
         summed = np.cumsum(weights[kept][order]) - weights[kept][order] / 2
         return float(np.interp(probability * weights.sum(), summed, values[kept][order]))
