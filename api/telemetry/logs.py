@@ -25,7 +25,7 @@ Event = dict[str, Any]
 Render = Callable[[Event], str]
 
 #: Take secrets out of a record, in this order, when everything in it is text and numbers (a traceback too).
-SCRUBBERS: list[Callable[[Event], Event]] = [scrub]
+SCRUBBERS: list[Callable[[Any, str, Event], Event]] = [scrub]
 
 #: What a trace adds to each record, where traces are sent.
 TRACE_FIELDS: list[Callable[[], dict[str, str]]] = []
@@ -82,7 +82,7 @@ class _Lines(logging.Formatter):
             event["stack_info"] = record.stack_info
         # Read at each record, so that what is added later counts too.
         for clean in SCRUBBERS:
-            event = clean(event)
+            event = clean(None, "", event)
         return self._render(event)
 
 

@@ -75,7 +75,7 @@ def test_no_level_makes_libraries_tell_what_they_sign(logging_kept: None) -> Non
 
 
 def test_secrets_are_taken_out_of_tracebacks_too(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
-    def scrub(event: dict[str, Any]) -> dict[str, Any]:
+    def scrub(_: Any, __: str, event: dict[str, Any]) -> dict[str, Any]:
         return {
             key: value.replace("hunter2", "***") if isinstance(value, str) else value for key, value in event.items()
         }
