@@ -3,10 +3,13 @@
 import gc
 import os
 import shutil
+import ssl
 import tempfile
 import warnings
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -37,6 +40,19 @@ TOGETHER = (
     ("measured runs", "test_measured_runs.py"),
     ("measured runs", "test_fitting.py"),
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def authorities_are_read_once() -> Iterator[None]:
+    """httpx reads the certificates of a hundred authorities for each client again: a fiftieth of a second."""
+    usual, once = ssl.create_default_context, cache(ssl.create_default_context)
+
+    def create(*of_whom: Any, **where: Any) -> ssl.SSLContext:
+        return (once if where.keys() == {"cafile"} else usual)(*of_whom, **where)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ssl, "create_default_context", create)
+        yield
 
 
 @pytest.fixture
