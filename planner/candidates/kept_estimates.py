@@ -43,6 +43,17 @@ class Able:
 
     reason: Ints
 
+    @staticmethod
+    def of(reason: Ints) -> "Able":
+        """One object for tables that agree in this, as those of one model's batches do: what is kept serves all of them."""
+        return _able(reason.tobytes())
+
+
+#: As many as there are tables.
+@lru_cache(maxsize=MOST_TABLES)
+def _able(reason: bytes) -> Able:
+    return Able(reason=np.frombuffer(reason, np.int64))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Table:
@@ -87,8 +98,8 @@ def kept_estimates(
 ) -> tuple[MachineRows, Estimates, Able]:
     """Rows for the wanted shapes on up to `max_nodes` nodes, and estimates that have an element for each of them.
 
-    Other elements of the estimates mean nothing. Last comes which rows can run a step, one object while nothing is added
-    to the table. Raises `UnusableInput` as `estimate` does.
+    Other elements of the estimates mean nothing. Last comes which rows can run a step, one object for all jobs alike in
+    that. Raises `UnusableInput` as `estimate` does.
     """
     layers = work.shape.layers if work.shape is not None else 1
     most = _most_nodes(max_nodes, layers)
@@ -146,7 +157,7 @@ def _grown(key: _Key, table: _Table | None, missing: Ints, rows: MachineRows) ->
     done[missing] = True
     before = None if table is None else table.found
     grown = _scattered(before, found, missing, len(machines))
-    return _Table(done=done, found=grown, able=Able(reason=grown.estimates.reason), nbytes=grown.nbytes())
+    return _Table(done=done, found=grown, able=Able.of(grown.estimates.reason), nbytes=grown.nbytes())
 
 
 def _scattered(before: PerStep | None, found: PerStep, at: Ints, count: int) -> PerStep:

@@ -87,3 +87,14 @@ def test_the_second_job_that_needs_more_rows_leaves_none_of_a_small_table_open(m
     monkeypatch.setattr(kept, "_MOST_ROWS_AT_ONCE", 1)
     training = Training(method="lora", rank=78)
     assert ask(0) > ask(1) > 0
+
+
+def test_batches_of_one_model_that_run_on_the_same_machines_share_what_is_kept_beside_tables() -> None:
+    training = Training(method="full")
+
+    def able(model: str, batch: float) -> kept.Able:
+        work = work_of(Preset(model=model, tokens=1e9, global_batch_tokens=batch), training)
+        return kept.kept_estimates(SHAPES, (0, 1), 2, work, training, goodput=1.0, learned=NOTHING)[2]
+
+    assert able("gpt2", 2.0**19) is able("gpt2", 2.0**20)
+    assert able("gpt2", 2.0**19) is not able("llama-3-70b", 2.0**22)
