@@ -28,8 +28,12 @@ Flags = NDArray[np.bool_]
 _AROUND_HULL, _AROUND_MEAN = 2.0 ** np.arange(-4, 5), 2.0 ** np.arange(-7, 3)
 #: Edges of the hull that are gone along at most: each is below the one before, and few are met.
 _MOST_EDGES = 52
+#: The pairs of three.
+_FIRST, _SECOND = np.array([0, 0, 1]), np.array([1, 2, 2])
 #: Triples bounded at once, but for those of one pair: some tens of MB.
 _TRIPLES_TOGETHER = 250_000
+#: So many triples are bounded in less time than it takes to find out whether other lines leave fewer.
+_TRIPLES_LOOKED_AT = 2_000
 
 
 def hour_price(columns: Straight) -> float | None:
@@ -73,32 +77,29 @@ def hour_prices(columns: Straight, mu: float, upper_usd: float) -> Floats:
 
 
 def worthwhile(columns: Straight, prices: Floats, upper_usd: float, *, phases: int) -> Flags:
-    """Columns that some plan of so many phases below `upper_usd` may use, by each of these prices of an hour."""
-    mu, data_usd = prices[:, None], columns.data_usd
-    start = columns.fixed_usd + mu * columns.fixed_hours
-    whole = columns.slope_usd + mu * columns.slope_hours
-    most = upper_usd + (mu * columns.deadline_hours if prices.any() else 0.0)
+    """Columns that some plan of two to so many phases below `upper_usd` may use, by each of these prices of an hour."""
     quick = fast(columns)
     if not quick.any():
         return quick
+    mu = prices[:, None]
+    start = columns.fixed_usd + mu * columns.fixed_hours
+    whole = columns.slope_usd + mu * columns.slope_hours
+    most = upper_usd + (mu * columns.deadline_hours if prices.any() else 0.0)
     # Besides the column itself: a fast one, if it is slow, and the cheapest starts for the rest. The work is done at
     # its own rate or at that of another.
     least, both = start.min(axis=1, keepdims=True), start + whole
-    with_any = np.minimum(least + whole, both.min(axis=1, keepdims=True))
-    if quick.all():
-        beside = with_any
-        if phases > 2:
-            beside = np.minimum(beside, least + whole.min(axis=1, keepdims=True))
-    else:
+    first, second = least, np.minimum(least + whole, both.min(axis=1, keepdims=True))
+    if not quick.all():
         fastest = start[:, quick].min(axis=1, keepdims=True)
         with_fast = np.minimum(fastest + whole, both[:, quick].min(axis=1, keepdims=True))
-        if phases > 2:
-            cheapest = whole.min(axis=1, keepdims=True)
-            with_any = np.minimum(with_any, least + cheapest)
-            with_fast = np.minimum(with_fast, fastest + cheapest)
-        beside = np.where(quick, with_any, with_fast)
-    below = start + data_usd + beside + (phases - 2) * least < most
-    return np.asarray(below.all(axis=0) & (columns.most_steps > 0))
+        first, second = np.where(quick, least, fastest), np.where(quick, second, with_fast)
+    own = start + columns.data_usd
+    below = (own + second < most).all(axis=0)
+    if phases > 2:
+        third = np.minimum(second, first + whole.min(axis=1, keepdims=True))
+        for further in range(1, phases - 1):
+            below |= (own + third + further * least < most).all(axis=0)
+    return np.asarray(below & (columns.most_steps > 0))
 
 
 def pair_usd(columns: Straight, one: Ints, other: Ints) -> Floats:
@@ -169,7 +170,7 @@ def triples_below(columns: Straight, mu: float, upper_usd: float) -> tuple[Ints,
     triples at a time, so that memory stays within some tens of MB beside what is found.
     """
     lines, (pairs, bounds) = columns, _pairs_of_triples(columns, upper_usd)
-    if columns.bent and len(pairs):
+    if columns.bent and _thirds(columns, upper_usd - bounds).sum() > _TRIPLES_LOOKED_AT:
         # Any line of a column will do to find them: that which leaves fewer.
         early = _pairs_of_triples(columns.early, upper_usd)
         if _thirds(columns.early, upper_usd - early[1]).sum() < _thirds(columns, upper_usd - bounds).sum():
@@ -271,28 +272,32 @@ def _triple_usd(columns: Straight, triples: Ints) -> Floats:
     a, b, caps = columns.slope_hours[triples], columns.slope_usd[triples], columns.caps[triples]
     room = columns.deadline_hours - columns.fixed_hours[triples].sum(axis=1)
     fixed = columns.fixed_usd[triples].sum(axis=1) + columns.data_usd[triples].max(axis=1)
-    best = _filled(b, caps)
-    if np.isfinite(columns.deadline_hours):
-        for i, j in ((0, 1), (0, 2), (1, 2)):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                tie = (b[:, i] - b[:, j]) / (a[:, j] - a[:, i])
-            tie = np.where(np.isfinite(tie) & (tie > 0), tie, 0.0)
-            best = np.maximum(best, _filled(b + tie[:, None] * a, caps) - tie * room)
-    late = _filled(a, caps) > room * (1 + 1e-9)
-    return np.where(late, np.inf, fixed + best)
+    if not np.isfinite(columns.deadline_hours):
+        return np.asarray(fixed + _filled(b[:, None], caps)[:, 0])
+    prices = np.zeros((len(triples), 4))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        tie = (b[:, _FIRST] - b[:, _SECOND]) / (a[:, _SECOND] - a[:, _FIRST])
+    prices[:, 1:] = np.where(np.isfinite(tie) & (tie > 0), tie, 0.0)
+    least = _filled(b[:, None] + prices[:, :, None] * a[:, None], caps) - prices * room[:, None]
+    late = _filled(a[:, None], caps)[:, 0] > room * (1 + 1e-9)
+    return np.where(late, np.inf, fixed + least.max(axis=1))
 
 
-def _filled(rate: Floats, caps: Floats) -> Floats:
-    """All the work given to the least rates first, each up to its cap; inf where the caps are too small."""
-    least = least_of_few(rate)
+def _filled(rates: Floats, caps: Floats) -> Floats:
+    """All the work given to the least rates first, each up to its cap; inf where the caps are too small.
+
+    `caps` are those of a triple per row, `rates` of each of these several triples of rates, of which one figure comes.
+    """
+    least = least_of_few(rates)
     # Where the cheapest may do all of it, it does.
     some = np.flatnonzero((caps < 1.0).any(axis=1))
     if len(some):
-        rate, caps = rate[some], caps[some]
-        order = np.argsort(rate, axis=1, kind="stable")
-        rate, caps = np.take_along_axis(rate, order, axis=1), np.take_along_axis(caps, order, axis=1)
-        done = np.minimum(np.cumsum(caps, axis=1), 1.0)
-        share = np.diff(done, axis=1, prepend=0.0)
+        rates = rates[some]
+        order = np.argsort(rates, axis=2, kind="stable")
+        rates = np.take_along_axis(rates, order, axis=2)
+        given = np.take_along_axis(np.broadcast_to(caps[some, None], rates.shape), order, axis=2)
+        done = np.minimum(np.cumsum(given, axis=2), 1.0)
+        share = np.diff(done, axis=2, prepend=0.0)
         least = least.copy()
-        least[some] = np.where(done[:, -1] < 1.0, np.inf, (rate * share).sum(axis=1))
+        least[some] = np.where(done[:, :, -1] < 1.0, np.inf, (rates * share).sum(axis=2))
     return least

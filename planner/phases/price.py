@@ -52,22 +52,23 @@ def phase_bill(columns: PhaseColumns, moving: Moves, sequence: Ints, steps: Ints
 
 def _phases(columns: PhaseColumns, moving: Moves, sequence: Ints, steps: Ints) -> Run:
     """What is bought for every phase of every plan, flattened in the same way."""
-    length = sequence.shape[1]
     egress, beside = columns.data_usd[sequence], columns.write_hours[sequence]
-    if length > 1:
+    if sequence.shape[1] > 1:
         before, after = sequence[:, :-1], sequence[:, 1:]
         moved = egress[:, 1:] + moving.egress_usd(before, after)
         moved[moving.near(before, after)] = 0.0
         egress[:, 1:] = moved
     # The last phase hands over to none.
     beside[:, -1] = 0.0
+    first = np.zeros(sequence.shape, np.bool_)
+    first[:, 0] = True
     return part(
         columns.run,
         sequence.reshape(-1),
         steps.reshape(-1) / STEPS,
         beside_hours=beside.reshape(-1),
         egress_usd=egress.reshape(-1),
-        first=np.tile(np.arange(length) == 0, len(sequence)),
+        first=first.reshape(-1),
     )
 
 
@@ -81,7 +82,7 @@ def priced_together(
 ) -> list[Priced]:
     """The same for several shares (and `at_least`) of the same plans, by one bill."""
     count, times = len(sequence), len(shares)
-    given, steps = np.tile(sequence, (times, 1)), np.concatenate([each for each, _ in shares])
+    given, steps = np.concatenate([sequence] * times), np.concatenate([each for each, _ in shares])
     run = _phases(columns, moving, given, steps)
     paid = outline(run, columns.confidence, columns.settings)
     busy = paid.hours_kept.reshape(given.shape)

@@ -36,7 +36,7 @@ from planner.phases.lines import Lined, every_line, windowed_machines
 from planner.phases.moves import Moves, moves
 from planner.phases.sequences import first_if_up, in_order, lots, too_dear_anywhere
 from planner.phases.shares import Found, best_shares
-from planner.phases.straight import Straight
+from planner.phases.straight import Straight, joined
 from planner.phases.whatever_the_hours import least_usd
 from planner.phases.wider import MOST_AGAIN, brought_apart, that_move, wider
 
@@ -104,8 +104,7 @@ def search_phases(found: Candidates, most_micros: float) -> Searched:
     if search.one_phase_is_best():
         return NOTHING_TO_SEARCH
     search.try_first()
-    for count in range(2, phases + 1):
-        search.try_all(count)
+    search.try_all(phases)
     left = search.open_lines(phases)
     search.try_left_out()
     return Searched(best=search.best, sequences=search.compared, not_again=search.not_again, open_=left)
@@ -161,17 +160,20 @@ class _Search:
         best = np.argsort(bounds, kind="stable")[:_FIRST_PAIRS]
         self._among(kept, pairs[best], bounds[best])
 
-    def try_all(self, count: int) -> None:
-        """Every sequence of so many columns whose bound lies below the best plan so far."""
-        kept = self.worthwhile(count)
-        if len(kept) < count - 1:
-            return
+    def try_all(self, phases: int) -> None:
+        """Every sequence of two to so many columns whose bound lies below the best plan so far."""
+        kept, first = self.worthwhile(phases), self.best
+        if len(kept):
+            self._among(kept, *pairs_below(self.every.lines.take(kept), self.upper_usd))
+        if self.best is not first:
+            kept = self.worthwhile(phases)
+        if phases > 2 and len(kept):
+            self._try_three(kept)
+
+    def _try_three(self, kept: Ints) -> None:
+        """Sequences of three phases on these columns, at least one; own machines work in a window, and again in a later one."""
         lines = self.every.lines.take(kept)
-        if count == 2:
-            self._among(kept, *pairs_below(lines, self.upper_usd))
-            return
         self._among(kept, *triples_below(lines, self.mu, self.upper_usd))
-        # Own machines may work in one window, and again in a later one.
         windowed = np.isin(kept, list(windowed_machines(self.candidates, self.every.table)))
         if not windowed.any():
             return
@@ -181,38 +183,47 @@ class _Search:
             there_and_back = np.stack((pairs[twice, again], pairs[twice, 1 - again], pairs[twice, again]), axis=1)
             self._among(kept, there_and_back, bounds[twice], ordered=True)
 
-    def worthwhile(self, count: int) -> Ints:
-        """The columns that some plan of so many phases below the best so far may use; fewer than such plans need: none."""
+    def worthwhile(self, phases: int) -> Ints:
+        """The columns that some plan of two to so many phases below the best so far may use."""
         upper = self.upper_usd
         # The price at the deadline tells most; the others are tried on what it leaves, again while they take much away.
-        kept = np.flatnonzero(worthwhile(self.every.lines, np.array([self.mu]), upper, phases=count))
+        kept = np.flatnonzero(worthwhile(self.every.lines, np.array([self.mu]), upper, phases=phases))
         prices = hour_prices(self.every.lines, self.mu, upper)
-        while len(kept) >= count - 1:
+        while len(kept):
             left = self.every.lines.take(kept)
-            some = _by_kin(left, prices, upper, phases=count)
+            some = _by_kin(left, prices, upper, phases=phases)
             much, kept = len(some) <= _MUCH * len(kept), kept[some]
             if not much or len(kept) <= _FEW:
                 break
-        return kept if len(kept) >= count - 1 else kept[:0]
+        return kept
 
     def open_lines(self, phases: int) -> Lines | None:
         """The lines of every column in a set whose bound lies below the best plan, each once."""
-        parts = [(columns, np.unique(sets[bounds < self.upper_usd])) for columns, sets, bounds in self.open_]
+        parts = [(columns, sets[bounds < self.upper_usd].reshape(-1)) for columns, sets, bounds in self.open_]
         parts = [(columns, which) for columns, which in parts if len(which)]
         if not parts:
             return None
-        keys = np.concatenate([_keys(columns, which) for columns, which in parts])
-        once = np.unique(keys, axis=0, return_index=True)[1]
-        names = ("fixed_usd", "slope_usd", "fixed_hours", "slope_hours", "data_usd", "caps", "kin")
-        lines = {
-            name: np.concatenate([getattr(columns, name)[which] for columns, which in parts])[once] for name in names
-        }
-        return Lines(**lines, deadline_hours=parts[0][0].deadline_hours, phases=phases)
+        numbers = np.concatenate([_names(columns.table)[which] for columns, which in parts])
+        once = np.unique(numbers, return_index=True)[1]
+        left = joined([columns.lines.take(which) for columns, which in parts]).take(once)
+        return Lines(
+            fixed_usd=left.fixed_usd,
+            slope_usd=left.slope_usd,
+            fixed_hours=left.fixed_hours,
+            slope_hours=left.slope_hours,
+            data_usd=left.data_usd,
+            caps=left.caps,
+            kin=left.kin,
+            deadline_hours=left.deadline_hours,
+            phases=phases,
+        )
 
     def try_left_out(self) -> None:
         """Offers that the screen left out, in the sequences that without their moves lie below the best plan."""
         for columns, looked_at, bounds, ordered in self.again:
             below = (bounds < self.upper_usd) & that_move(columns, looked_at)
+            if not below.any():
+                continue
             # Sets of three have been asked already.
             left = self._left_somewhere(columns, looked_at, bounds, below) if looked_at.shape[1] == 2 else below
             sets = looked_at[left]
@@ -249,9 +260,7 @@ class _Search:
     def _left_somewhere(self, columns: PhaseColumns, sets: Ints, bounds: Floats, among: Flags) -> Flags:
         """Those of the sets marked on which a plan may be cheaper than the best if nothing is paid for moves."""
         left = among.copy()
-        if among.any():
-            micros = self._best_micros
-            left[among] = ~too_dear_anywhere(self.candidates, columns, sets[among], bounds[among], micros)
+        left[among] = ~too_dear_anywhere(self.candidates, columns, sets[among], bounds[among], self._best_micros)
         return left
 
     def _new(self, names: Ints, sets: Ints, *, ordered: bool) -> Flags:
@@ -287,7 +296,7 @@ def _below_usd(micros: float) -> float:
 
 
 def _by_kin(lines: Straight, prices: Floats, upper_usd: float, *, phases: int) -> Ints:
-    """Which columns some plan of so many phases may use, by either line of each, beside others of their kin."""
+    """Which columns some plan of two to so many phases may use, by either line of each, beside others of their kin."""
     kept = []
     for kin in sorted(set(lines.kin.tolist())):
         mine = np.flatnonzero(lines.kin == kin)
@@ -295,7 +304,8 @@ def _by_kin(lines: Straight, prices: Floats, upper_usd: float, *, phases: int) -
         among = lines.take(mine)
         if len(mine) and among.bent:
             mine = mine[worthwhile(among.early, prices, upper_usd, phases=phases)]
-        kept.append(mine if len(mine) >= phases - 1 else mine[:0])
+        # Two of them at least make a plan.
+        kept.append(mine if len(mine) > 1 else mine[:0])
     return np.sort(np.concatenate(kept))
 
 
@@ -315,9 +325,3 @@ def _rows(names: Ints, sets: Ints, *, ordered: bool) -> list[bytes]:
     named = names[sets] if ordered else np.sort(names[sets], axis=1)
     whole, wide = named.tobytes(), named.itemsize * named.shape[1]
     return [whole[begin : begin + wide] for begin in range(0, len(whole), wide)]
-
-
-def _keys(columns: PhaseColumns, which: Ints) -> Ints:
-    """What tells configurations apart: market, place and nodes."""
-    table = columns.table
-    return np.stack((table.market[which], table.place[which], table.nodes[which]), axis=1)

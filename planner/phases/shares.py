@@ -30,6 +30,8 @@ _TOGETHER = 16_384
 _FEW_PLANS = 1_024
 #: Parts that a box is cut into: more than two, since a step takes about as long for twenty boxes as for one.
 _PARTS = 16
+#: Parts that the boxes of a few sequences are cut into at first, which mostly leaves few enough plans to price them all.
+_PARTS_OF_FEW = 64
 #: Steps to leave to the faster phase beyond what straight lines ask for, tried before all else.
 _NEARBY = np.array([0, 1, 3, 10, 30, 100, 300, 1_000, 3_000])
 
@@ -71,7 +73,7 @@ def best_shares(
     stack = [(np.flatnonzero(alive), low[alive], high[alive])]
     if best is not None and len(sequences) <= _PARTS:
         # One of these boxes holds the best plan so far, so that as they are they cannot all be dropped.
-        stack = _parts(*stack[0])
+        stack = _parts(*stack[0], into=_PARTS_OF_FEW)
     looked, unsaved = 0, 0.0
     while stack and not (any_will_do and best is not None):
         go_on()
@@ -231,14 +233,14 @@ def _fastest(columns: PhaseColumns, sequences: Ints, low: Ints, high: Ints) -> I
     return steps
 
 
-def _parts(which: Ints, low: Ints, high: Ints) -> list[tuple[Ints, Ints, Ints]]:
+def _parts(which: Ints, low: Ints, high: Ints, into: int = _PARTS) -> list[tuple[Ints, Ints, Ints]]:
     """Each box cut along its widest side, in lots for the stack; the lot that is worked on next comes last."""
     if not len(which):
         return []
     side = np.argmax(high - low, axis=1)
     rows = np.arange(len(which))
     begins, wide = low[rows, side], (high - low)[rows, side] + 1
-    cuts = begins[:, None] + wide[:, None] * np.arange(_PARTS + 1) // _PARTS
+    cuts = begins[:, None] + wide[:, None] * np.arange(into + 1) // into
     some = (cuts[:, 1:] > cuts[:, :-1]).T
     part, row = np.nonzero(some)
     which, low, high, side = which[row], low[row], high[row], side[row]

@@ -109,6 +109,12 @@ class Straight:
         return Straight(values=values, whole=self.whole, deadline_hours=self.deadline_hours)
 
 
+def joined(parts: list[Straight]) -> Straight:
+    """The lines of some columns after those of others, at least one of them, of the same job."""
+    values, whole = (np.concatenate(each, axis=1) for each in zip(*((p.values, p.whole) for p in parts), strict=True))
+    return Straight(values=values, whole=whole, deadline_hours=parts[0].deadline_hours)
+
+
 def least_of_few(values: Floats, but: int | None = None) -> Floats:
     """The least along the last axis, all but one element where asked: numpy takes long over axes of two or three."""
     some = [values[..., i] for i in range(values.shape[-1]) if i != but]
