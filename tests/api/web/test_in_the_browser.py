@@ -95,8 +95,8 @@ def test_loading_the_page_again_after_an_error_keeps_what_was_typed(visit: Visit
 
 
 def test_a_page_loaded_again_works_where_the_browser_keeps_nothing_for_sites(visit: Visits, planned: str) -> None:
-    reader = visit()
-    # As Chromium answers a page for which its user has blocked site data.
+    # As Chromium answers a page for which its user has blocked site data; another reader's would be blocked as well.
+    reader = visit(color_scheme="light")
     reader.page.add_init_script(
         "Object.defineProperty(window, 'sessionStorage', {get() { throw new DOMException('', 'SecurityError'); }})"
     )
