@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
@@ -35,7 +36,7 @@ def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
             "summary": operation.get("summary", ""),
             "description": operation.get("description", ""),
             "parameters": [_parameter(each) for each in operation.get("parameters", [])],
-            "examples": _examples(path, operation),
+            "examples": _examples(method, path, operation),
             "responses": [
                 (status, answer["description"], ", ".join(answer.get("content", {})))
                 for status, answer in operation["responses"].items()
@@ -50,11 +51,18 @@ def _parameter(each: dict[str, Any]) -> tuple[str, str, str]:
     return each["name"], each["in"], each.get("description") or each["schema"].get("description") or ""
 
 
-def _examples(path: str, operation: dict[str, Any]) -> list[str]:
-    """Each example of a body as a command that can be pasted."""
-    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+def _examples(method: str, path: str, operation: dict[str, Any]) -> list[str]:
+    """Commands that can be pasted: one for each example of a body, or the question alone where there is no body."""
+    asked = operation.get("parameters", [])
+    names = {each["name"]: each["example"] for each in asked if each["in"] == "path"}
+    query = {
+        each["name"]: each["schema"]["examples"][0] for each in asked if each["in"] == "query" and each["required"]
+    }
+    url = f"http://127.0.0.1:8080{path.format(**names)}" + (f"?{urlencode(query)}" if query else "")
+    if "requestBody" not in operation:
+        return [f"curl -sS {'' if method == 'get' else f'-X {method.upper()} '}{url}"]
+    bodies = operation["requestBody"]["content"]["application/json"].get("examples", {})
     return [
-        f"curl -sS http://127.0.0.1:8080{path} -H 'content-type: application/json' -d '"
-        f"{json.dumps(each['value'], indent=1)}'"
-        for each in content.get("examples", {}).values()
+        f"curl -sS {url} -H 'content-type: application/json' -d '{json.dumps(each['value'], indent=1)}'"
+        for each in bodies.values()
     ]

@@ -19,6 +19,7 @@ from api.documents.watch import WatchDocument
 from api.documents.why import WhyDocument
 from api.http.answers import answer_schemas
 from api.http.describe_access import describe_access
+from api.http.describe_examples import describe_examples
 from api.http.describe_links import describe_links
 
 BODIES = (
@@ -64,6 +65,7 @@ def _document(app: FastAPI) -> dict[str, Any]:
             _drop_undocumented_validation(operation)
     describe_access(app, found)
     describe_links(found)
+    describe_examples(found)
     # FastAPI's own error shapes, which this service never sends.
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 from jsonschema import FormatChecker
 
 from api.app import Gpuplan
+from api.http.docs_page import operations as docs_operations
 from api.http.service import create_service
 from api.settings import Environment
 
@@ -44,13 +46,17 @@ def validator(document: dict[str, Any], schema: dict[str, Any]) -> jsonschema.Dr
 
 
 def examples(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], Any]]:
-    """Name, schema and value of every example of a body, a parameter and a schema."""
+    """Name, schema and value of every example of a body, an answer, a parameter and a schema."""
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             where = f"{method} {path}"
             for kind, body in operation.get("requestBody", {}).get("content", {}).items():
                 for name, example in body.get("examples", {}).items():
                     yield f"{where} {kind} {name}", body["schema"], example["value"]
+            for status, answer in operation["responses"].items():
+                for kind, content in answer.get("content", {}).items():
+                    if "example" in content:
+                        yield f"{where} {status} {kind}", content["schema"], content["example"]
             for each in operation.get("parameters", []):
                 if "example" in each:
                     yield f"{where} {each['name']}", each["schema"], each["example"]
@@ -74,6 +80,23 @@ def test_every_operation_says_what_it_does_and_has_a_name_of_its_own(
     assert [name for name, each in operations if not each.get("summary") or not each.get("description")] == []
     names = [each["operationId"] for _, each in operations]
     assert len(set(names)) == len(names)
+
+
+def test_every_operation_shows_how_it_is_asked_or_what_it_answers(
+    document: dict[str, Any], operations: list[tuple[str, dict[str, Any]]]
+) -> None:
+    def shows(operation: dict[str, Any]) -> bool:
+        asked = operation.get("parameters", [])
+        parts = [each | each["schema"] for each in asked]
+        parts += operation.get("requestBody", {}).get("content", {}).values()
+        parts += [
+            content for answer in operation["responses"].values() for content in answer.get("content", {}).values()
+        ]
+        return any("example" in each or "examples" in each for each in parts)
+
+    assert [name for name, operation in operations if not shows(operation)] == []
+    in_paths = [each for _, operation in operations for each in operation.get("parameters", []) if each["in"] == "path"]
+    assert [each["name"] for each in in_paths if "example" not in each] == []
 
 
 def test_every_operation_with_a_body_has_an_example_of_it(operations: list[tuple[str, dict[str, Any]]]) -> None:
@@ -143,3 +166,13 @@ def variants(document: dict[str, Any], schema: dict[str, Any]) -> list[dict[str,
         return variants(document, document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[-1]])
     choices = schema.get("anyOf") or schema.get("oneOf")
     return [found for each in choices for found in variants(document, each)] if choices else [schema]
+
+
+def test_every_command_of_the_page_can_be_pasted_as_it_stands(document: dict[str, Any]) -> None:
+    listed = docs_operations(document)
+    assert [each["id"] for each in listed if not each["examples"]] == []
+    commands = {each["id"]: each["examples"][0] for each in listed}
+    assert commands["prices"] == "curl -sS http://127.0.0.1:8080/v1/prices?instance_type=p5.48xlarge"
+    assert commands["cancel_run"].startswith("curl -sS -X DELETE http://127.0.0.1:8080/v1/runs/portfolio-")
+    asked = [shlex.split(command)[-1 if " -d " not in command else 2] for command in commands.values()]
+    assert [url for url in asked if not url.startswith("http://127.0.0.1:8080/") or re.search(r"[{}]", url)] == []

@@ -1,0 +1,108 @@
+"""What the OpenAPI document shows of operations that take no body: the names they are asked by, and a short answer."""
+
+from dataclasses import asdict
+from typing import Any
+
+from api.catalogue import accelerator_rows
+from api.http.describe import Schema
+from planner.workload.presets import presets
+
+_SNAPSHOT = "0961144a3bc4ebd327519ca01e325437"
+_REFRESH = "refresh-20261121T020000-41328e248343"
+
+#: What stands in a path, by the parameter's name: as the service makes such ids.
+NAMES = {
+    "plan_id": "plan-751d7a5c37e52c2c94da",
+    "portfolio_id": "portfolio-20261121T080000-920d4b84e66e",
+    "decision_id": "buy-751d7a5c37e52c2c94da",
+    "run_id": "portfolio-20261121T080000-920d4b84e66e",
+    "actual_id": "run-a0f01201eacf253b",
+    "watch_id": "watch-a0f01201eacf253b",
+    "refresh_id": _REFRESH,
+    "key_id": "0a1b2c3d4e5f",
+    "snapshot_id": _SNAPSHOT,
+    "format": "slurm",
+}
+
+
+def describe_examples(document: dict[str, Any]) -> None:
+    """Puts the examples into the document."""
+    answers = _answers()
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            for each in operation.get("parameters", ()):
+                if each["in"] == "path":
+                    each["example"] = NAMES[each["name"]]
+            if (answer := answers.get(operation["operationId"])) is not None:
+                kind, value = answer
+                operation["responses"]["200"]["content"][kind]["example"] = value
+
+
+def _answers() -> dict[str, tuple[str, Any]]:
+    """By operation, the media type and an answer, cut short."""
+    as_json: Schema = {
+        "healthz": {"status": "alive"},
+        "readyz": {"status": "ready"},
+        "accelerators": {"accelerators": [row for row in accelerator_rows() if row["name"] == "H100-80GB-SXM"]},
+        "presets": {"presets": [asdict(presets()["llama-3-8b"])]},
+        "snapshots": {"snapshots": [_SNAPSHOT_ROW]},
+        "refreshes": {"refreshes": [_REFRESH_ROW]},
+        "watches": {"watches": [_WATCH_ROW]},
+        "all_actuals": {"actuals": [], "learning": "on", "learned": []},
+        "keys": {"keys": [_KEY_ROW]},
+    }
+    text = "# TYPE gpuplan_store_up gauge\ngpuplan_store_up 1.0\n"
+    return {name: ("application/json", value) for name, value in as_json.items()} | {"metrics": ("text/plain", text)}
+
+
+_SNAPSHOT_ROW: Schema = {
+    "id": _SNAPSHOT,
+    "observed_at": "2026-07-30T00:00:00+00:00",
+    "created_at": "2026-11-21T08:00:00+00:00",
+    "source": "embedded",
+    "offers": 9488,
+    "current": True,
+}
+_REFRESH_ROW: Schema = {
+    "id": _REFRESH,
+    "status": "done",
+    "outcome": "whole",
+    "started_at": "2026-11-21T02:00:00+00:00",
+    "finished_at": "2026-11-21T02:02:00+00:00",
+    "seconds": 120.0,
+    "snapshot_id": _SNAPSHOT,
+    "summary": "refresh: whole; aws 5,014 rows, azure 1,044 rows, gcp 3,430 rows; snapshot 0961144a3bc4; 120 s",
+}
+_WATCH_ROW: Schema = {
+    "id": NAMES["watch_id"],
+    "name": "llama-3-8b",
+    "channels": ["ops"],
+    "cheaper_by_percent": 10.0,
+    "created_at": "2026-11-21T08:00:00+00:00",
+    "state": "watching",
+    "ended_at": None,
+    "checked_at": None,
+    "problem": None,
+    "last_told": {
+        "outcome": "planned",
+        "plan_id": NAMES["plan_id"],
+        "snapshot_id": _SNAPSHOT,
+        "at": "2026-11-21T08:00:00+00:00",
+        "cost_usd": "549.7967",
+        "hours": 126.1,
+        "choice": "1 x tpu-v6e-8 (8 x TPU-v6e) in gcp us-central1-a, spot",
+    },
+}
+_KEY_ROW: Schema = {
+    "id": NAMES["key_id"],
+    "name": "ci",
+    "scope": "plan",
+    "state": "holds",
+    "created_at": "2026-11-21T08:00:00+00:00",
+    "created_by": "root",
+    "expires_at": "2027-02-21T08:00:00+00:00",
+    "revoked_at": None,
+    "last_used_at": None,
+    "requests_per_minute": None,
+    "plans_per_day": None,
+}
