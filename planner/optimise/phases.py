@@ -27,6 +27,7 @@ of A, B, a, b and e can take the share of the other (and be no phase more), so t
 nothing are left out: those of one kin alone, and of data that costs no more than the least there is.
 """
 
+import threading
 import time
 from dataclasses import dataclass, replace
 
@@ -34,8 +35,8 @@ import numpy as np
 import pulp
 from numpy.typing import NDArray
 
-from catalog.allowed_time import go_on, seconds_left
-from planner.optimise.single import FEASIBILITY_TOLERANCE, NotProvenError, highs_version
+from planner.optimise.kept_highs import KeptHighs
+from planner.optimise.single import highs_version
 
 Floats = NDArray[np.float64]
 
@@ -99,30 +100,21 @@ class Relaxed:
 def relaxed(lines: Lines) -> Relaxed:
     """The optimum of the model. Raises `NotProvenError` if HiGHS stops early."""
     began = time.perf_counter()
-    problem = formulate(lines.take(irreplaceable(lines)))
-    # The heuristics left out take several times as long as all the rest of so small a model; what is proven stays.
-    solver = pulp.HiGHS(
-        msg=False,
-        threads=1,
-        timeLimit=seconds_left(),
-        gapRel=0.0,
-        gapAbs=0.0,
-        primal_feasibility_tolerance=FEASIBILITY_TOLERANCE,
-        mip_heuristic_run_feasibility_jump=False,
-        mip_heuristic_effort=0.0,
-    )
-    stats = problem.solve(solver)
-    go_on()
-    late = stats.status == pulp.LpSolveStatus.Infeasible
-    if not late and (stats.status != pulp.LpSolveStatus.Optimal or stats.objective is None):
-        raise NotProvenError(f"HiGHS ended with status {stats.status.name} on a model of {len(lines)} columns")
-    bound = stats.objective if stats.best_bound is None else min(stats.best_bound, stats.objective or np.inf)
+    found = _OfPhases(
+        mip_rel_gap=0.0, mip_abs_gap=0.0, mip_heuristic_run_feasibility_jump=False, mip_heuristic_effort=0.0
+    ).optimum(formulate(lines.take(irreplaceable(lines))))
     return Relaxed(
-        usd=np.inf if late else float(bound or 0.0),
+        usd=np.inf if found is None else min(found.bound, found.objective),
         columns=len(lines),
         solver=f"HiGHS {highs_version()} through PuLP {pulp.__version__}",
         milliseconds=(time.perf_counter() - began) * 1e3,
     )
+
+
+class _OfPhases(KeptHighs):
+    """For this model: the heuristics left out take several times as long as all the rest of it; what is proven stays."""
+
+    of_thread = threading.local()
 
 
 def formulate(lines: Lines) -> pulp.LpProblem:

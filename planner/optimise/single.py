@@ -32,20 +32,27 @@ import time
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
-from typing import Any, NamedTuple, override
 
 import numpy as np
 import pulp
 from numpy.typing import NDArray
 
-from catalog.allowed_time import go_on, seconds_left
+from planner.optimise.kept_highs import FEASIBILITY_TOLERANCE, KeptHighs, NotProvenError
+
+__all__ = [
+    "FEASIBILITY_TOLERANCE",
+    "Certificate",
+    "NotProvenError",
+    "Rows",
+    "choose_least",
+    "choose_one",
+    "formulate",
+    "highs_version",
+]
 
 Floats = NDArray[np.float64]
 #: Rows of a model by name: what each column takes, and the limit of it.
 Rows = dict[str, tuple[Floats, float]]
-
-#: Each row is divided by its right-hand side, so HiGHS' feasibility tolerance (1e-7 absolute) is relative.
-FEASIBILITY_TOLERANCE = 1e-9
 
 #: The bound comes back as a float: this much of a micro-dollar is rounding, not proof.
 BOUND_TOLERANCE_MICROS = 1e-2
@@ -71,10 +78,6 @@ class Certificate:
     objective: float | None = None
     bound: float | None = None
     over: tuple[str, ...] = ()
-
-
-class NotProvenError(RuntimeError):
-    """The solver did not prove an optimum; the message carries its status. A defect, never a user's fault."""
 
 
 def choose_one(
@@ -134,7 +137,9 @@ def _solved(objective: Floats, rows: Rows) -> Certificate | None:
         return None
     shares = {name: [_share(values[k], limit) for k in open_] for name, (values, limit) in kept.items()}
     model = formulate(objective[open_].tolist(), shares)
-    found = _KeptHighs(seconds_left()).optimum(model.problem)
+    found = _OfOne(presolve="off").optimum(model.problem)
+    if found is None:
+        raise NotProvenError(f"HiGHS finds no choice among {len(open_)} columns that keep every limit")
     chosen = found.values.index(max(found.values))
     if found.values[chosen] < 1.0 - FEASIBILITY_TOLERANCE:
         raise NotProvenError(f"HiGHS mixes columns of a model whose vertices are its columns: {found.values} of one")
@@ -151,53 +156,10 @@ def _solved(objective: Floats, rows: Rows) -> Certificate | None:
     )
 
 
-class _Optimum(NamedTuple):
-    """What HiGHS found: the objective, the value of each column and the multiplier of each row, in the model's order."""
+class _OfOne(KeptHighs):
+    """For this model: of a few rows, it is solved sooner than presolved."""
 
-    objective: float
-    values: list[float]
-    prices: list[float]
-
-
-class _KeptHighs(pulp.HiGHS):
-    """HiGHS with one solver object per thread for all these models: to make one takes as long as to solve one of them."""
-
-    _of_thread = threading.local()
-
-    def __init__(self, seconds: float | None) -> None:
-        """With what one solve may take; None is any time."""
-        # One thread, set nowhere else: HiGHS keeps its thread count per OS thread. A model of a few rows is solved
-        # sooner than presolved.
-        super().__init__(msg=False, threads=1, primal_feasibility_tolerance=FEASIBILITY_TOLERANCE, presolve="off")
-        self._seconds = math.inf if seconds is None else seconds
-
-    @override
-    def createAndConfigureSolver(self, lp: pulp.LpProblem) -> None:
-        """The solver object of this thread without a model, its options as they were."""
-        kept: Any = getattr(self._of_thread, "highs", None)
-        if kept is None:
-            super().createAndConfigureSolver(lp)
-            self._of_thread.highs = kept = lp.solverModel
-        kept.clearModel()
-        # Its clock runs on from one solve to the next, and the limit is held against it.
-        kept.setOptionValue("time_limit", kept.getRunTime() + self._seconds)
-        lp.solverModel = kept
-
-    def optimum(self, problem: pulp.LpProblem) -> _Optimum:
-        """Solves the model as PuLP hands it over. Raises `OutOfTime` or, if HiGHS stops early otherwise, `NotProvenError`.
-
-        What is found is read from HiGHS: PuLP would write it into its model first, with much that nobody asks for.
-        """
-        self.createAndConfigureSolver(problem)
-        self.buildSolverModel(problem)
-        highs: Any = problem.solverModel
-        highs.run()
-        go_on()
-        status = highs.modelStatusToString(highs.getModelStatus())
-        if status != "Optimal":
-            raise NotProvenError(f"HiGHS ended with status {status} on a model of {problem.numVariables()} columns")
-        solution = highs.getSolution()
-        return _Optimum(float(highs.getObjectiveValue()), list(solution.col_value), list(solution.row_dual))
+    of_thread = threading.local()
 
 
 def _share(value: float, limit: float) -> float:
