@@ -2,6 +2,7 @@
 
 import random
 import threading
+from typing import Literal
 
 import pulp
 import pytest
@@ -17,7 +18,7 @@ class Highs(KeptHighs):
 def optimum(least: float, *, most: float = 10.0, whole: bool = False) -> Optimum | None:
     """The least x + 2 y of x + y >= least, x <= most / 2, y <= most."""
     problem = pulp.LpProblem("two", pulp.LpMinimize)
-    kind = "Integer" if whole else "Continuous"
+    kind: Literal["Integer", "Continuous"] = "Integer" if whole else "Continuous"
     x, y = problem.add_variable("x", 0, most / 2, kind), problem.add_variable("y", 0, most, kind)
     problem.setObjective(x + 2 * y)
     problem.addConstraint(x + y >= least, "least")
