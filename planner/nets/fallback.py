@@ -31,6 +31,7 @@ from planner.spot.net import (
     outcomes,
     priced_finely,
 )
+from planner.spot.net_alone import priced_alone
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -139,7 +140,7 @@ class _Alone(NamedTuple):
 
     @staticmethod
     def of(pair: Pairs, terms: NetTerms, all_usd: float) -> "_Alone":
-        priced = priced_finely(pair, terms)
+        priced = priced_alone(pair, terms)
         seen, legs = priced.at_best(terms.confidence), priced.legs
         added = float(seen.switch_probability[0]) * all_usd
         return _Alone(pair, seen, added, priced.interval_hours[0], (legs.usd - legs.switch_probability * all_usd)[0])

@@ -194,7 +194,8 @@ class Priced:
         best, every = np.argmin(usd, axis=1), np.arange(len(usd))
 
         def chosen(values: Floats) -> Floats:
-            return np.asarray(np.broadcast_to(values, usd.shape)[every, best])
+            whole = values if values.shape == usd.shape else np.broadcast_to(values, usd.shape)
+            return np.asarray(whole[every, best])
 
         return Outcomes(
             usd=chosen(usd),

@@ -1,0 +1,102 @@
+"""Runs that do all their work on spot, since so much slack is left that nobody ever calls the standby: priced in closed form."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.spot.losses import CERTAIN
+from planner.spot.net import (
+    FINE_NODES,
+    FINE_WEIGHTS,
+    FURTHEST,
+    Legs,
+    NetTerms,
+    Pairs,
+    Priced,
+    cut,
+    intervals,
+    priced_finely,
+    total_usd,
+)
+
+Floats = NDArray[np.float64]
+
+#: A chance of calling the standby that is none, to the last digit of a float.
+_NEVER = math.log(1e-18)
+#: What exponential moments of the losses are taken at, per hour that a failure may take.
+_SLOPES = (0.9, 0.5, 0.25)
+#: exp() beyond this is a run that never ends.
+_NEVER_ENDS = 700.0
+#: The estimate's error where every deviation looked at is in time.
+_EVERY = cut(np.full(1, 100.0), FINE_NODES, FINE_WEIGHTS)
+
+
+def priced_alone(pair: Pairs, terms: NetTerms) -> Priced:
+    """A single pair at every interval tried, as `net.priced_finely` has it."""
+    tried = intervals(pair)
+    return _on_spot(pair, terms, tried) if never_called(pair, terms, tried[0].tolist()) else priced_finely(pair, terms)
+
+
+def never_called(pair: Pairs, terms: NetTerms, interval_hours: list[float]) -> bool:
+    """Whether no run of the pair calls its standby at any of these intervals, whatever the estimate's error.
+
+    By Chernoff's bound, for as many segments as there are at the largest deviation, each as long as can be, and the least
+    slack: S_1 >= room - I - f U and S_n >= room - (f W + n d) - f U / n, with U / n <= I U / W.
+    """
+    work, write, standby, sigma, standby_sigma = (
+        float(each[0])
+        for each in (
+            pair.work_hours,
+            pair.checkpoint_hours,
+            pair.standby_work_hours,
+            pair.log_sigma,
+            pair.standby_log_sigma,
+        )
+    )
+    room = terms.deadline_hours - terms.setup_hours - float(pair.changeover_hours[0])
+    longest, slowest = work * math.exp(FURTHEST * sigma), standby * math.exp(FURTHEST * standby_sigma)
+    apart = standby / work * math.exp(FURTHEST * abs(standby_sigma - sigma))
+    if room <= max(interval_hours) + write + standby * math.exp(CERTAIN * standby_sigma):
+        return False
+    for interval in interval_hours:
+        count = max(math.ceil(longest / interval - 1e-9), 1)
+        slack = room - max(interval + write + slowest, longest + count * write + interval * apart)
+        if _log_chance(count, interval + write, slack, float(pair.rate[0]), terms) >= _NEVER:
+            return False
+    return True
+
+
+def _log_chance(count: int, length: float, slack: float, rate: float, terms: NetTerms) -> float:
+    """The log of a chance that so many segments of `length` lose more than the slack at most as often as.
+
+    E[e^(t losses)] e^(-t slack) at the best of a few t, each failure taken to lose a whole segment, and a whole restart.
+    """
+    least, fails, again = 0.0, -math.expm1(-rate * length), -math.expm1(-rate * terms.restart_hours)
+    for slope in _SLOPES:
+        per_hour = slope / (length + terms.restart_hours + terms.wait_hours)
+        pause = math.exp(per_hour * terms.restart_hours) / (1.0 - per_hour * terms.wait_hours)
+        if again * pause >= 1.0:
+            continue
+        lost = fails * math.exp(per_hour * length) * pause * (1.0 - again) / (1.0 - again * pause)
+        if lost < 1.0:
+            least = min(least, count * (-rate * length - math.log1p(-lost)) - per_hour * slack)
+    return least
+
+
+def _on_spot(pair: Pairs, terms: NetTerms, tried: Floats) -> Priced:
+    """The pair at these intervals [1, tried], where nobody calls the standby: each segment takes what Daly says."""
+    rate, sigma = float(pair.rate[0]), float(pair.log_sigma[0])
+    work = pair.work_hours * np.exp(sigma * _EVERY.z)
+    count = np.maximum(np.ceil(work / tried[0][:, None] - 1e-9), 1.0)
+    segment = np.expm1(np.minimum(rate * (work / count + pair.checkpoint_hours), _NEVER_ENDS))
+    restarts = math.exp(min(rate * terms.restart_hours, _NEVER_ENDS)) / rate
+    paid = np.vecdot(count * segment, _EVERY.weights)[None] * (restarts / math.exp(sigma**2 / 2))
+    spot_hours, nothing = terms.setup_hours + paid, np.zeros_like(paid)
+    # Machines that are gone are waited for and not paid.
+    wall_hours = terms.setup_hours + paid * (1.0 + rate * terms.wait_hours)
+    usd = total_usd(pair, spot_hours, wall_hours, nothing, nothing)
+    legs = Legs(
+        spot_hours=spot_hours, wall_hours=wall_hours, standby_hours=nothing, switch_probability=nothing, usd=usd
+    )
+    return Priced(interval_hours=tried, in_time=np.ones_like(paid), legs=legs)
