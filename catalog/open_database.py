@@ -48,8 +48,14 @@ class OpenDatabase:
             revision = revision_of(connection)
             usable = revision == HEAD or suits(connection, revision)
         if not usable:
+            older = revision is None or revision < HEAD
+            what = (
+                "bring them there with gpuplan db upgrade, or start again"
+                if older
+                else "use the gpuplan that wrote them"
+            )
             raise StoreFailure(
-                f"database {self.name}: its tables are not those of this gpuplan (revision {revision}); start again"
+                f"database {self.name}: its tables are not those of this gpuplan (revision {revision}, not {HEAD}); {what}"
             )
 
     def read[Found](self, look: Callable[[sa.Connection], Found]) -> Found:

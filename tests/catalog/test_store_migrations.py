@@ -107,7 +107,14 @@ def test_a_database_of_a_newer_release_is_left_alone(url: str, store: Store) -> 
         connection.exec_driver_sql("UPDATE compatible_since SET revision = '9999'")
     with pytest.raises(StoreFailure, match=r"written by a newer gpuplan \(revision 9999\); upgrade gpuplan or point"):
         Store.open(url)
-    with pytest.raises(StoreFailure, match="its tables are not those of this gpuplan"):
+    with pytest.raises(StoreFailure, match=r"not those of this gpuplan .*; use the gpuplan that wrote them"):
+        store.ping()
+
+
+def test_a_database_of_an_older_release_is_told_how_to_come_to_this_one(store: Store) -> None:
+    with store.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
+    with pytest.raises(StoreFailure, match=r"\(revision 0001, not \d+\); bring them there with gpuplan db upgrade"):
         store.ping()
 
 
