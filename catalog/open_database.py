@@ -52,7 +52,7 @@ class OpenDatabase:
             what = (
                 "bring them there with gpuplan db upgrade, or start again"
                 if older
-                else "use the gpuplan that wrote them"
+                else "start again with the gpuplan that wrote them"
             )
             raise StoreFailure(
                 f"database {self.name}: its tables are not those of this gpuplan (revision {revision}, not {HEAD}); {what}"

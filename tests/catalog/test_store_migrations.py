@@ -107,7 +107,9 @@ def test_a_database_of_a_newer_release_is_left_alone(url: str, store: Store) -> 
         connection.exec_driver_sql("UPDATE compatible_since SET revision = '9999'")
     with pytest.raises(StoreFailure, match=r"written by a newer gpuplan \(revision 9999\); upgrade gpuplan or point"):
         Store.open(url)
-    with pytest.raises(StoreFailure, match=r"not those of this gpuplan .*; use the gpuplan that wrote them"):
+    with pytest.raises(
+        StoreFailure, match=r"not those of this gpuplan .*; start again with the gpuplan that wrote them"
+    ):
         store.ping()
 
 
