@@ -54,8 +54,7 @@ def fallback(found: Candidates, chosen: int, cost_micros: int) -> Fallback | Non
     offers = Offers(found, marks, start, beaten=True)
     if not offers or len(offers.spots) != 1:
         return None
-    count = len(offers.standbys)
-    pairs = offers.offered.pairs(np.zeros(count, np.int64), np.arange(count))
+    pairs = offers.beside_the_only_spot()
     best = _best(offers, pairs)
     # A price without end: not in time with the confidence asked, by a rounding of what was taken for it.
     if best is None or not np.isfinite(best[1].usd[0]):
@@ -87,7 +86,7 @@ def _best(offers: Offers, pairs: Pairs) -> tuple[int, Outcomes] | None:
     if len(sure):
         at = int(sure[np.argmin(all_usd[sure])])
         alone = _Alone.of(pairs.take(slice(at, at + 1)), terms, float(all_usd[at]))
-        first, pays = (at, alone.seen), alone.may_pay(pairs.take(some), terms)
+        first, pays = (at, alone.seen), alone.may_pay(pairs if len(some) == len(pairs) else pairs.take(some), terms)
         if alone.added_usd < _UNSEEN_USD and not pays:
             return first
         which = EVERY if pays else alone.worth_trying

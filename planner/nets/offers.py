@@ -14,7 +14,7 @@ from planner.candidates.configurations import run_of
 from planner.candidates.gather import Candidates
 from planner.phases.columns import PhaseColumns, columns_of_table
 from planner.phases.moves import Moves, moves
-from planner.spot.net import NetTerms
+from planner.spot.net import NetTerms, Pairs
 from planner.spot.net_exact import NetRun
 from planner.spot.net_search import CheapestPair, Offered, PairSearch, Spots, Standbys, cheapest_pair
 
@@ -127,7 +127,7 @@ def starts(found: Candidates, spots: NDArray[np.bool_]) -> list[tuple[Start, NDA
 
 
 class Offers:
-    """What of the candidates may be paired: `offered`, whose elements are the columns `spots` and `standbys`; false if nothing.
+    """What of the candidates may be paired: the columns `spots` and `standbys` of `columns`; false if nothing.
 
     Standbys that another beats (`worth_standing_by`) are left out, unless those `beaten` are asked for too.
     """
@@ -159,38 +159,73 @@ class Offers:
         self.any = bool(len(some) and len(others))
         if not self.any:
             return
-        columns, run = every, every.run
-        self.columns, self.spots, self.standbys = columns, np.sort(some), others
-        self.moving = moves(columns, self.spots)
-        k, m = self.spots[:, None], self.standbys[None, :]
-        self.offered = Offered(
-            spots=Spots(
-                work_hours=run.work_hours[self.spots],
-                log_sigma=run.log_sigma[self.spots],
-                rate=run.cluster_rate[self.spots],
-                checkpoint_hours=run.checkpoint_hours[self.spots],
-                usd_per_hour=run.nodes[self.spots] * run.usd_per_node_hour[self.spots],
-                storage_usd_per_hour=run.storage_usd_per_hour[self.spots],
-                fixed_usd=run.egress_usd[self.spots] + columns.first_usd[self.spots],
-                step_hours=run.billing_step_hours[self.spots],
-                minimum_hours=run.billing_minimum_hours[self.spots],
-            ),
+        self.columns, self.spots, self.standbys = every, np.sort(some), others
+        self.moving = moves(every, self.spots)
+        self._changeover_hours = settings.setup_hours
+
+    @property
+    def offered(self) -> Offered:
+        """All of these as arrays, element by element of `spots` and `standbys`."""
+        k, m, kin = self.spots, self.standbys, self.columns.kin
+        moving_usd, moving_hours = self._moving(k[:, None], m[None, :])
+        return Offered(
+            spots=Spots(**self._of_spots(k)),
             standbys=Standbys(
-                work_hours=run.work_hours[self.standbys],
-                log_sigma=run.log_sigma[self.standbys],
-                usd_per_hour=run.nodes[self.standbys] * run.usd_per_node_hour[self.standbys],
-                storage_usd_per_hour=_by_the_hour(columns, self.standbys),
-                fixed_usd=np.zeros(len(self.standbys)),
-                step_hours=run.billing_step_hours[self.standbys],
-                minimum_hours=run.billing_minimum_hours[self.standbys],
-                changeover_hours=np.full(len(self.standbys), settings.setup_hours),
+                fixed_usd=np.zeros(len(m)),
+                changeover_hours=np.full(len(m), self._changeover_hours),
+                **self._of_standbys(m),
             ),
-            moving_usd=np.where(
-                self.moving.near(k, m), 0.0, self.moving.egress_usd(k, m) + columns.data_usd[self.standbys]
-            ),
-            moving_hours=self.moving.hours(k, m),
-            allowed=columns.kin[k] == columns.kin[m],
+            moving_usd=moving_usd,
+            moving_hours=moving_hours,
+            allowed=kin[k][:, None] == kin[m],
         )
+
+    def beside_the_only_spot(self) -> Pairs:
+        """The only one of `spots` with each of `standbys`: what cannot take over from it is not among these."""
+        m = self.standbys
+        k = np.repeat(self.spots, len(m))
+        moving_usd, moving_hours = self._moving(k, m)
+        return Pairs(
+            spot=np.zeros(len(m), np.int64),
+            standby=np.arange(len(m)),
+            standby_fixed_usd=moving_usd,
+            changeover_hours=self._changeover_hours + moving_hours,
+            **self._of_spots(k),
+            **{f"standby_{name}": values for name, values in self._of_standbys(m).items()},
+        )
+
+    def _of_spots(self, k: Ints) -> dict[str, Floats]:
+        """The fields of `Spots` of these columns."""
+        run = self.columns.run
+        return {
+            "work_hours": run.work_hours[k],
+            "log_sigma": run.log_sigma[k],
+            "rate": run.cluster_rate[k],
+            "checkpoint_hours": run.checkpoint_hours[k],
+            "usd_per_hour": run.nodes[k] * run.usd_per_node_hour[k],
+            "storage_usd_per_hour": run.storage_usd_per_hour[k],
+            "fixed_usd": run.egress_usd[k] + self.columns.first_usd[k],
+            "step_hours": run.billing_step_hours[k],
+            "minimum_hours": run.billing_minimum_hours[k],
+        }
+
+    def _of_standbys(self, m: Ints) -> dict[str, Floats]:
+        """Those of `Standbys`, but for what rests on where the run comes from."""
+        run = self.columns.run
+        return {
+            "work_hours": run.work_hours[m],
+            "log_sigma": run.log_sigma[m],
+            "usd_per_hour": run.nodes[m] * run.usd_per_node_hour[m],
+            "storage_usd_per_hour": _by_the_hour(self.columns, m),
+            "step_hours": run.billing_step_hours[m],
+            "minimum_hours": run.billing_minimum_hours[m],
+        }
+
+    def _moving(self, k: Ints, m: Ints) -> tuple[Floats, Floats]:
+        """What it costs to bring a run from spot k to standby m, and how long it takes: arrays that broadcast."""
+        near = self.moving.near(k, m)
+        usd = np.where(near, 0.0, self.moving.egress_usd(k, m) + self.columns.data_usd[m])
+        return usd, np.where(near, 0.0, self.moving.far_hours)
 
     def __bool__(self) -> bool:
         """Whether anything may be paired."""

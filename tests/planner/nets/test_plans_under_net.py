@@ -1,7 +1,7 @@
 """Plans on spot with a standby: never dearer than without, the best of all pairs, and whole in what they say."""
 
 import random
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from itertools import product
 
@@ -317,6 +317,8 @@ def named_fallbacks() -> tuple[tuple[Pairs, NetTerms, int, Fallback], ...]:
             continue
         at = [phase(found, offers.columns.table, int(each)) for each in offers.standbys].index(named.standby)
         pairs = offers.offered.pairs(np.zeros(len(offers.standbys), np.int64), np.arange(len(offers.standbys)))
+        beside = offers.beside_the_only_spot()
+        assert all(np.array_equal(getattr(pairs, each.name), getattr(beside, each.name)) for each in fields(Pairs))
         all_named.append((pairs, offers.terms, at, named))
     return tuple(all_named)
 
