@@ -72,13 +72,13 @@ class Opened:
         return owned_machines(self._environment)
 
     def columns(self, snapshot_id: str | None = None) -> Columns:
-        """The columns of a snapshot; by default of the current one, or of the last while a service prepares that."""
+        """The columns of a snapshot; by default of the current one, for which a service waits until it is prepared."""
         if snapshot_id is not None:
             return self.store.columns(snapshot_id)
         return self._current.of(self.store.current_snapshot_id())
 
     def prepare_current(self) -> None:
-        """Make the current snapshot ready for questions now; from then on later ones are prepared beside them."""
+        """Make the current snapshot ready for questions now; from then on later ones are prepared when they are found."""
         self._current.prepare(self.store.current_snapshot_id())
 
     def arrange(self, columns: Columns) -> None:

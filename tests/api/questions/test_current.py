@@ -1,8 +1,9 @@
-"""Prices of a refresh are prepared beside the questions, which meanwhile rest on all of the last and never on a part of each."""
+"""Questions wait for the prices of a refresh, or go on with all of the last: never with a part of each."""
 
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +49,19 @@ def until_ready(current: CurrentColumns, snapshot_id: str) -> Columns:
     return until(lambda: found if (found := current.of(snapshot_id)).snapshot_id == snapshot_id else None)
 
 
-def test_questions_go_on_with_the_last_prices_until_the_new_ones_are_whole(store: Store) -> None:
+def test_a_question_waits_for_new_prices_until_they_are_whole(store: Store) -> None:
+    arranged: list[str] = []
+    current = CurrentColumns(store.columns, lambda columns: arranged.append(columns.snapshot_id))
+    current.prepare(OLD.id)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(current.of, [NEW.id] * 8))
+    assert {each.snapshot_id for each in found} == {NEW.id}
+    assert arranged == [OLD.id, NEW.id]
+
+
+def test_questions_go_on_with_the_last_prices_where_the_new_ones_take_too_long(store: Store) -> None:
     gate = Gate(NEW.id)
-    current = CurrentColumns(store.columns, gate.arrange)
+    current = CurrentColumns(store.columns, gate.arrange, most_wait_seconds=0.01)
     current.prepare(OLD.id)
     last = current.of(OLD.id)
     assert current.of(NEW.id) is last
@@ -62,7 +73,7 @@ def test_questions_go_on_with_the_last_prices_until_the_new_ones_are_whole(store
 
 def test_prices_that_were_overtaken_never_come_after_newer_ones(store: Store) -> None:
     gate = Gate(NEW.id, NEWEST.id)
-    current = CurrentColumns(store.columns, gate.arrange)
+    current = CurrentColumns(store.columns, gate.arrange, most_wait_seconds=0.01)
     current.prepare(OLD.id)
     current.of(NEW.id)
     assert gate.reached[NEW.id].wait(60)
@@ -109,23 +120,11 @@ def gpuplan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gpuplan
     found.store.close()
 
 
-def test_a_service_plans_on_the_new_prices_once_they_are_ready(gpuplan: Gpuplan, job: dict[str, Any]) -> None:
+def test_a_service_plans_on_new_prices_from_the_next_question_on(gpuplan: Gpuplan, job: dict[str, Any]) -> None:
     first, second = gpuplan.store.current_snapshot_id(), priced(price("us-east-1", usd_micros=9_000_000))
-
-    def planned_on() -> str:
-        found: str = gpuplan.plan(job)["plan"]["snapshot_id"]
-        return found
-
-    assert planned_on() == first
+    assert gpuplan.plan(job)["plan"]["snapshot_id"] == first
     gpuplan.store.put_snapshot(second, source="refresh")
-    seen = [planned_on() for _ in range(3)]
-
-    def on_the_new_ones() -> bool:
-        seen.append(planned_on())
-        return seen[-1] == second.id
-
-    until(on_the_new_ones)
-    assert seen == sorted(seen, key=[first, second.id].index)
+    assert gpuplan.plan(job)["plan"]["snapshot_id"] == second.id
 
 
 def test_new_prices_do_not_wait_for_a_plan_that_takes_for_ever(
