@@ -25,6 +25,7 @@ COPY --from=build /opt/gpuplan /opt/gpuplan
 ENV PATH=/opt/gpuplan/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
+    MALLOC_ARENA_MAX=2 \
     GPUPLAN_DATABASE_URL=sqlite:////var/lib/gpuplan/gpuplan.sqlite3
 USER gpuplan
 WORKDIR /var/lib/gpuplan
