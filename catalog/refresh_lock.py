@@ -4,7 +4,7 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -85,11 +85,21 @@ def _session_lock(engine: sa.Engine, url: sa.URL, shared: str | None) -> Iterato
             _call(connection, "set_config('application_name', :text, false)", text=f"gpuplan refresh {_ourselves()}")
             if not _call(connection, "pg_try_advisory_lock(:number)", number=ADVISORY_LOCK):
                 raise _running(_holder_of_session(connection))
-            if (other := shared_refresh(connection, shared)) is not None:
-                raise _running((f"{other.id}, by the queue", other.created_at.isoformat(timespec="seconds")))
-        yield lambda: _ask(connection, url)
+        try:
+            with named_failures(url):
+                if (other := shared_refresh(connection, shared)) is not None:
+                    raise _running((f"{other.id}, by the queue", other.created_at.isoformat(timespec="seconds")))
+            yield lambda: _ask(connection, url)
+        finally:
+            _give_back(connection)
     finally:
         connection.close()
+
+
+def _give_back(connection: sa.Connection) -> None:
+    """Give the lock back at once: the server ends a session some moments after it was closed, and the lock with it."""
+    with suppress(sa.exc.SQLAlchemyError):  # of a session that was lost, and with it the lock
+        _call(connection, "pg_advisory_unlock(:number)", number=ADVISORY_LOCK)
 
 
 def _ask(connection: sa.Connection, url: sa.URL) -> None:

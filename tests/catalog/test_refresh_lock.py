@@ -50,6 +50,12 @@ def test_a_second_refresh_is_told_who_holds_the_lock_since_when(store: Store) ->
         pass
 
 
+def test_a_refresh_may_follow_another_at_once(store: Store) -> None:
+    for _ in range(50):
+        with store.refreshing():
+            pass
+
+
 def test_the_lock_of_a_killed_process_is_free_again(store: Store) -> None:
     with holding(store.url.render_as_string(hide_password=False)) as process:
         process.kill()
