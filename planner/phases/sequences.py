@@ -2,17 +2,19 @@
 
 What a move costs is the only thing that makes an offer dearer than one that it beats (`planner.phases.search`). So where
 even plans that pay for no move are too dear on a set of columns, in no order and at no share, they are so on every offer
-that the screen left out in their place, and the set needs no second look.
+that the screen left out in their place, and the set needs no second look. Where two columns of a set are the same nodes of
+the same machine, offers in place of the one may be those that the other beats: then either counts in place of both, too.
 """
 
 from collections.abc import Iterator
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.gather import Candidates
 from planner.cost.bill import billing_tables, z_score
+from planner.phases.bounds import distinct
 from planner.phases.columns import PhaseColumns, ranks
 from planner.phases.moves import in_one_place
 from planner.phases.price import RISING_UP_TO
@@ -63,18 +65,39 @@ def too_dear_anywhere(
     windows, where a plan that begins a phase earlier may end later, and any at a confidence at which hours need not rise
     with preemption: there a plan without its moves, on the better offers, proves nothing.
     """
-    marked, rank = np.zeros(len(sets), np.bool_), ranks(found, columns)
+    marked, rank, alike = np.zeros(len(sets), np.bool_), ranks(found, columns), _alike(found, columns)
     if not 0.0 <= z_score(columns.confidence) <= RISING_UP_TO:
         return marked
     still, some = in_one_place(columns), np.flatnonzero(~columns.windowed[sets].any(axis=1))
     for lot in lots(some[np.argsort(bounds[some], kind="stable")]):
-        sequences = first_if_up(
-            columns, _by_rank_or_every(rank, sets[lot], _may_rank_otherwise(found, columns, sets[lot]))
-        )
+        asked = _either_for_both(sets[lot], alike)
+        sequences = first_if_up(columns, _by_rank_or_every(rank, asked, _may_rank_otherwise(found, columns, asked)))
         if best_shares(columns, still, sequences, most_micros, any_will_do=True) is not None:
             break
         marked[lot] = True
     return marked
+
+
+def _either_for_both(sets: Ints, alike: Ints) -> Ints:
+    """The sets, and each with one of two columns that are `alike` in place of both."""
+    for one, other in combinations(range(sets.shape[1]), 2):
+        twins = sets[(alike[sets[:, one]] == alike[sets[:, other]]) & (sets[:, one] != sets[:, other])]
+        first, second = twins.copy(), twins.copy()
+        first[:, other], second[:, one] = twins[:, one], twins[:, other]
+        sets = np.concatenate((sets, first, second))
+    return distinct(np.sort(sets, axis=1), len(alike))
+
+
+def _alike(found: Candidates, columns: PhaseColumns) -> Ints:
+    """A number for each column: those have the same that the same offers may stand for (`planner.phases.wider`)."""
+    table, cell = columns.table, np.arange(len(columns))
+    for number, market in enumerate(found.question.markets):
+        mine = np.flatnonzero(table.market == number)
+        if not market.owned and market.up is None:
+            cell[mine] = market.snapshot.cell[table.place[mine]]
+    alone = np.array([bool(each.owned) or each.up is not None for each in found.question.markets])[table.market]
+    key = np.stack((table.market, cell, np.where(alone, -1, table.nodes)), axis=1)
+    return np.asarray(np.unique(key, axis=0, return_inverse=True)[1].reshape(-1))
 
 
 def _may_rank_otherwise(found: Candidates, columns: PhaseColumns, sets: Ints) -> Flags:

@@ -1,6 +1,7 @@
 """Sets of columns that are left aside since no plan on them is cheap enough in any place, and orders of phases."""
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from catalog.columns import columns_of
 from catalog.embedded import embedded_snapshot
+from catalog.offer import InstanceType, Offer
 from planner.candidates.gather import Candidates, over
 from planner.choice import cheapest
 from planner.job import Constraints, Preset, TrainingJob
@@ -22,7 +24,7 @@ from planner.phases.shares import Found, best_shares
 from planner.phases.wider import wider
 from planner.settings import PlannerSettings
 from tests.planner.phases.cases import best_course, booked_case, found_for, rented_case
-from tests.planner.small_catalogues import START
+from tests.planner.small_catalogues import OBSERVED, START
 
 Ints = NDArray[np.int64]
 
@@ -58,6 +60,49 @@ def test_a_set_that_is_too_dear_anywhere_has_no_cheaper_plan_on_offers_left_out_
         assert again is None or cheapest_with_moves(found, again[0], again[1], most) is None
         marked.append(int(dear.sum()))
     assert marked[0] > 0
+
+
+def test_offers_beaten_by_one_column_of_a_set_may_stand_for_another_of_the_same_machines() -> None:
+    # Checkpoints take hours to write here and a set-up none, so that two short phases on the steadier offer are in time
+    # where one long run is not: neither phase can be on the other offer, which is cheap and taken away too often.
+    machine = InstanceType(
+        provider="gcp",
+        name="one",
+        accelerator="A10G",
+        accelerator_count=Fraction(8),
+        intranode_gbs=31.5,
+        source="drawn",
+    )
+    offers = [
+        Offer(
+            provider="gcp",
+            region=region,
+            instance_type="one",
+            price_kind="spot",
+            usd_micros_per_hour=usd_micros,
+            interruptions_per_hour=rate,
+            observed_at=OBSERVED,
+            source="drawn",
+        )
+        for region, usd_micros, rate in (
+            ("europe-west4", 1_666_676, 0.8708),
+            ("us-central1", 14_198_725, 0.41435757569),
+        )
+    ]
+    job = TrainingJob(
+        name="in time in two phases only",
+        workload=Preset(model="llama-3-8b", tokens=232_050_836.16481078),
+        start=START,
+        deadline_hours=408.9,
+        confidence=0.5,
+        constraints=Constraints(price_kinds=("spot",), max_nodes=3),
+    )
+    slow = PlannerSettings(setup_hours=0.0, restart_hours=0.0, checkpoint_gbs=0.006065424364994137, move_gbs=100.0)
+    found = found_for(job, columns_of("two", OBSERVED, [machine], offers), (), slow)
+    assert over(found.table, job.deadline_hours, None).all()
+    course = best_course(found)
+    assert course is not None
+    assert [each.choice.offer.region for each in course.phases] == ["us-central1"] * 2
 
 
 def test_sets_with_windows_are_never_too_dear_anywhere() -> None:
