@@ -5,17 +5,20 @@ Every kind of plan ends as a `Course`: one configuration, several phases, and wh
 """
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
+from catalog.owned import OwnedMachine
 from planner.answer import Cost, Hours, Moved, Phase
 from planner.candidates.configurations import Configurations, before_work, run_of
 from planner.candidates.gather import Candidates
 from planner.candidates.places import copied
 from planner.cost.bill import deadline_probability
 from planner.phase import phase
+from planner.phases.lines import windowed_machines
 from planner.phases.price import elapsed, phase_bill
 from planner.phases.search import Phased
 from planner.phases.straight import STEPS
@@ -51,10 +54,12 @@ class Course:
 def on_one_configuration(found: Candidates, chosen: int) -> Course:
     """The whole job on configuration `chosen`."""
     question, table = found.question, found.table
-    only, deadline = phase(found, table, chosen), question.job.deadline_hours
+    alone, deadline = table.take(np.array([chosen])), question.job.deadline_hours
+    opens = _opens(windowed_machines(found, alone).get(0), question.start, 0.0)
+    only = replace(phase(found, table, chosen), begins_hours=opens)
     before = question.settings.setup_hours
     if question.origin is not None:
-        run = run_of(question, table.take(np.array([chosen])), found.estimated, found.costs)
+        run = run_of(question, alone, found.estimated, found.costs)
         before = before_work(run, 0, before)
     return Course(
         phases=(only,),
@@ -123,11 +128,14 @@ def _begins(phased: Phased, table: Configurations, position: int) -> float:
     else:
         before = np.array([phased.found.sequence[position - 1]])
         begun += float(phased.moving.hours(before, np.array([column]))[0])
-    machine = phased.columns.machine[column]
+    return begun + _opens(phased.columns.machine[column], phased.columns.start, begun)
+
+
+def _opens(machine: OwnedMachine | None, start: datetime, begun: float) -> float:
+    """Hours until a machine is free that is asked for `begun` hours after the start; None: at any time."""
     if machine is None:
-        return begun
-    wait = machine.elapsed_hours(phased.columns.start, _MOMENT, after_hours=begun) - _MOMENT
-    return begun + max(wait, 0.0)
+        return 0.0
+    return max(machine.elapsed_hours(start, _MOMENT, after_hours=begun) - _MOMENT, 0.0)
 
 
 def _moved(found: Candidates, phased: Phased, before: Phase, after: Phase) -> Moved:

@@ -304,6 +304,15 @@ def test_a_plan_on_an_own_machine_with_free_windows_says_that_it_waits() -> None
     assert any("free windows only" in sentence for sentence in outcome.assumptions)
 
 
+def test_a_plan_on_an_own_machine_starts_when_its_first_window_opens() -> None:
+    asked = replace(JOB, constraints=Constraints(providers=("local",)), deadline_hours=None)
+    for hours in (0, 20):
+        opens = START + timedelta(hours=hours)
+        windows = (FreeSpan(start=opens, end=opens + timedelta(days=100)),)
+        outcome = planned(market(offer()), asked, owned=(replace(WORKSTATION, windows=windows),))
+        assert outcome.phases[0].begins_hours == pytest.approx(hours)
+
+
 @pytest.mark.parametrize(
     ("changed", "field"),
     [

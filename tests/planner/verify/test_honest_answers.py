@@ -132,8 +132,9 @@ def _own(windows: tuple[WeeklyWindow, ...] = ()) -> OwnedMachine:
 
 def test_own_machines_with_windows_are_verified() -> None:
     columns = small_columns(random.Random(3))
-    window = WeeklyWindow(days=(0, 1, 2, 3, 4), from_minute=18 * 60, until_minute=8 * 60, timezone="Europe/Berlin")
-    for own in (_own(), _own((window,))):
+    night = WeeklyWindow(days=(0, 1, 2, 3, 4), from_minute=18 * 60, until_minute=8 * 60, timezone="Europe/Berlin")
+    day = replace(night, from_minute=8 * 60, until_minute=18 * 60)  # one of the two is closed when the job starts
+    for own in (_own(), _own((night,)), _own((day,))):
         job = _job(deadline_hours=None, constraints=Constraints(max_nodes=2, providers=("local",)))
         answer = answer_of(job, columns, owned=(own,))
         assert answer["plan"]["phases"][0]["price_kind"] == "owned"
