@@ -2,8 +2,9 @@
 
 Inside a cell (same machine shape, price kind and provider) an offer is *dominated* if another is no
 dearer per hour and no worse in each of the things that depend on the place: one-time egress,
-storage per hour and interruption rate (and, where carbon decides, in the carbon of a kWh). A dominated offer is never cheaper at any node count, so
-leaving it out keeps the choice exact. Offers alike in all but zone and price are told apart by price
+storage per hour and interruption rate (and, where carbon decides, in the carbon of a kWh). A dominated offer is never
+cheaper at any node count, nor in time where the other is not, so leaving it out keeps the choice exact; at a confidence at
+which hours may fall as interruptions rise, offers of equal rates alone are compared. Offers alike in all but zone and price are told apart by price
 alone, whatever the job: only the cheapest of such a group is looked at.
 """
 
@@ -19,6 +20,7 @@ from planner.candidates.carbon import weighs_carbon
 from planner.candidates.requirements import BIT, Broken, broken
 from planner.candidates.shapes import Arranged
 from planner.candidates.standing import REASONS, reason_table
+from planner.cost.bill import rises_with_preemption
 from planner.job import REQUIREMENTS, Constraints, TrainingJob
 
 Floats = NDArray[np.float64]
@@ -76,7 +78,8 @@ def screen(
     """
     allowed_, screened_ = _kept_of(snapshot)
     allowed = allowed_(_binding(job.constraints), own=own, paid=paid, keep_breakers=keep_breakers)
-    return screened_(allowed, costs, default_rate, own=own, carbon=weighs_carbon(job))
+    rising = rises_with_preemption(job.confidence)
+    return screened_(allowed, costs, default_rate, own=own, carbon=weighs_carbon(job), rising=rising)
 
 
 @lru_cache(maxsize=512)
@@ -129,15 +132,21 @@ def _allowed(snapshot: Arranged, constraints: Constraints, *, own: bool, paid: b
 
 
 def _screened(
-    snapshot: Arranged, allowed: _Allowed, costs: RegionCosts, default_rate: float, *, own: bool, carbon: bool
+    snapshot: Arranged,
+    allowed: _Allowed,
+    costs: RegionCosts,
+    default_rate: float,
+    *,
+    own: bool,
+    carbon: bool,
+    rising: bool,
 ) -> Screened:
     places, mask = allowed.places, allowed.mask
     if own:
         kept = np.ones(len(places), np.bool_)
     else:
-        kept = _undominated(
-            snapshot, places, mask, _decided_by_place(snapshot, places, costs, default_rate, carbon=carbon)
-        )
+        decisive = _decided_by_place(snapshot, places, costs, default_rate, carbon=carbon, rising=rising)
+        kept = _undominated(snapshot, places, mask, decisive)
     return Screened(
         places=places[kept],
         broken=mask[kept],
@@ -183,15 +192,18 @@ def _count(code: NDArray[np.int32], offers: NDArray[np.int64]) -> dict[str, int]
 
 
 def _decided_by_place(
-    snapshot: Arranged, places: Places, costs: RegionCosts, default_rate: float, *, carbon: bool
+    snapshot: Arranged, places: Places, costs: RegionCosts, default_rate: float, *, carbon: bool, rising: bool
 ) -> list[tuple[Floats, Places | NDArray[np.int32]]]:
     """What differs between offers of a cell besides the price: (values, which of them each place has), less is better."""
-    region = snapshot.region_index[places]
+    region, level = snapshot.region_index[places], snapshot.rate_level[places]
+    rates = known_rates(snapshot.rate_levels, default_rate)
     decisive: list[tuple[Floats, Places | NDArray[np.int32]]] = [
         (costs.egress_usd, region),
         (costs.storage_usd_per_hour, region),
-        (known_rates(snapshot.rate_levels, default_rate), snapshot.rate_level[places]),
+        (rates, level),
     ]
+    if not rising:
+        decisive.append((-rates, level))
     decisive += [(each, region) for each in (costs.fetch_usd, costs.delay_hours) if each is not None]
     if carbon:
         # Machines of a cell draw the same power. What is unknown beats nothing that is known.

@@ -26,6 +26,10 @@ Floats = NDArray[np.float64]
 P95 = 0.95
 #: A thousand years, in hours: no price means anything by then, and calendars end soon after.
 LONGEST_RUN_HOURS = 8_766_000.0
+#: Above this many standard deviations, hours at a confidence need not rise with what is interrupted: the spread of
+#: preemption falls faster than the share of an interruptible phase rises (r / (2 (1 + r) sqrt(ln(1 + r))) is at most
+#: 1 / 3.13).
+RISING_UP_TO = 3.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -323,3 +327,11 @@ def deadline_probability(
 def z_score(probability: float) -> float:
     """The standard normal quantile of a probability."""
     return NormalDist().inv_cdf(probability)
+
+
+def rises_with_preemption(confidence: float) -> bool:
+    """Whether hours at this confidence never fall as machines are taken away more often.
+
+    They may below the median, where a wider spread is an earlier quantile, and above `RISING_UP_TO` deviations.
+    """
+    return 0.0 <= z_score(confidence) <= RISING_UP_TO

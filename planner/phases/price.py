@@ -13,17 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalog.free_time import elapsed_many
-from planner.cost.bill import Bill, Run, bill, outline, part, z_score
+from planner.cost.bill import RISING_UP_TO, Bill, Run, bill, outline, part, z_score
 from planner.phases.columns import PhaseColumns, concave_below_sigma
 from planner.phases.moves import Moves
 from planner.phases.straight import STEPS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-#: Above this many standard deviations, hours at a confidence need not rise with the share of an interruptible phase:
-#: the spread of preemption falls faster than the share rises (r / (2 (1 + r) sqrt(ln(1 + r))) is at most 1 / 3.13).
-RISING_UP_TO = 3.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.gather import Candidates
-from planner.cost.bill import billing_tables, z_score
+from planner.cost.bill import billing_tables, rises_with_preemption
 from planner.phases.bounds import distinct
 from planner.phases.columns import PhaseColumns, ranks
 from planner.phases.moves import in_one_place
-from planner.phases.price import RISING_UP_TO
 from planner.phases.shares import best_shares
 
 Ints = NDArray[np.int64]
@@ -66,7 +65,7 @@ def too_dear_anywhere(
     with preemption: there a plan without its moves, on the better offers, proves nothing.
     """
     marked, rank, alike = np.zeros(len(sets), np.bool_), ranks(found, columns), _alike(found, columns)
-    if not 0.0 <= z_score(columns.confidence) <= RISING_UP_TO:
+    if not rises_with_preemption(columns.confidence):
         return marked
     still, some = in_one_place(columns), np.flatnonzero(~columns.windowed[sets].any(axis=1))
     for lot in lots(some[np.argsort(bounds[some], kind="stable")]):

@@ -4,6 +4,7 @@ from collections import Counter
 
 from planner.estimate.machines import REASONS
 from planner.job import REQUIREMENTS
+from planner.verify.clock import quantile
 from planner.verify.context import Context
 from planner.verify.enumeration import Priced
 from planner.verify.estimates import Row, Shape, runs_on, shape_of
@@ -11,6 +12,8 @@ from planner.verify.shelves import Lot
 from planner.verify.survey import SOFT, Survey
 
 CHECK = "counts"
+#: Standard deviations up to which hours at a confidence never fall as interruptions rise.
+STEADY_UP_TO = 3.1
 DEARER = "dearer than another offer of the same machine"
 LATE = "misses deadline or budget at every node count"
 TOO_LONG = "longer than its price kind or free windows allow, or than a thousand years"
@@ -78,8 +81,10 @@ def _kind(lot: Lot) -> Kind:
 def undominated(context: Context, lots: list[Lot]) -> list[Lot]:
     """Lots that no cheaper one of the same machine, kind and provider equals or betters in all that their place decides.
 
-    Own machines are all kept: there are only so many of each.
+    Own machines are all kept: there are only so many of each. At a confidence below one half, and above some 0.999, a
+    wider spread may be an earlier finish, so there a lot is beaten by those alone that are taken away as often.
     """
+    rising = 0.0 <= quantile(context.claim.job.confidence) <= STEADY_UP_TO
     cells: dict[tuple[Kind, str, str], list[Lot]] = {}
     for lot in lots:
         cells.setdefault((_kind(lot), lot.kind.name, lot.place[0]), []).append(lot)
@@ -94,6 +99,8 @@ def undominated(context: Context, lots: list[Lot]) -> list[Lot]:
             if weighs:
                 kg = context.rates.kg_per_kwh(lot.place)
                 mine.append(float("inf") if kg is None else kg)
+            if not rising:
+                mine.append(-lot.rate)
             beaten = any(all(other <= one for one, other in zip(mine, each, strict=True)) for each in before)
             if lot.machine.own is not None or not beaten:
                 kept.append(lot)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from catalog.columns import columns_of
 from tests.planner.phases.cases import found_for, rented_case
 
 
@@ -30,3 +31,19 @@ def test_a_name_less_leaves_fewer_offers() -> None:
     )
     assert len(kinds) > 1
     assert some.screened[0].allowed.sum() < all_.screened[0].allowed.sum()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("confidence", [0.3, 0.5, 0.9, 0.99995])
+def test_an_offer_that_is_interrupted_more_often_stays_where_that_may_make_it_earlier(
+    confidence: float, seed: int
+) -> None:
+    job, columns, owned = rented_case(seed)
+    first = min(columns.offers, key=lambda each: each.usd_micros_per_hour)
+    fewer, more = (
+        replace(first, price_kind="spot", zone=zone, usd_micros_per_hour=usd, interruptions_per_hour=rate)
+        for zone, usd, rate in (("a", 1_000_000, 0.1), ("b", 1_000_001, 0.2))
+    )
+    pair = columns_of("two", columns.observed_at, columns.instance_types, (fewer, more))
+    asked = replace(job, confidence=confidence, constraints=replace(job.constraints, price_kinds=("spot",)))
+    assert len(found_for(asked, pair, owned).screened[0].places) == (1 if 0.5 <= confidence < 0.999 else 2)
