@@ -233,10 +233,11 @@ def _replayed(context: Context, net: Net) -> None:
     ledger = context.ledger
     found = simulated(net.pairs, net.terms, net.run.interval_hours)
     chance, hours, standby = net.run.switch_probability, net.run.spot_hours, net.run.standby_hours
+    whole = float(net.pairs.changeover_hours[0] + net.pairs.standby_work_hours[0])
     checks: tuple[tuple[Path, float, Leg], ...] = (
-        (("phases", 1, "probability"), chance, found.called),
+        (("phases", 1, "probability"), chance, found.called.of_event(chance, 1.0, found.runs)),
         (("phases", 0, "hours"), hours, found.spot_hours),
-        (("phases", 1, "hours"), standby, found.standby_hours),
+        (("phases", 1, "hours"), standby, found.standby_hours.of_event(chance, whole, found.runs)),
     )
     for path, value, leg in checks:
         why = f"{found.runs:,} replayed runs come to {leg.mean:.4g} +- {leg.error:.2g}"

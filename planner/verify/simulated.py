@@ -30,6 +30,10 @@ class Leg(NamedTuple):
         """Whether a value lies within what chance, and the approximations of the model, leave room for."""
         return abs(value - self.mean) <= SIGMAS * self.error + MODEL_SHARE * abs(self.mean) + MODEL_ABSOLUTE
 
+    def of_event(self, chance: float, size: float, runs: int) -> "Leg":
+        """With the error at least that of something of this size and chance, which few runs or none may have met."""
+        return self._replace(error=max(self.error, size * math.sqrt(max(chance * (1.0 - chance), 0.0) / runs)))
+
 
 class Simulated(NamedTuple):
     """Hours paid on spot and on the standby, and how often that is called, over so many runs."""

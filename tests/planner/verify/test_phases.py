@@ -198,3 +198,12 @@ def test_a_figure_outside_of_what_chance_allows_is_refused() -> None:
     found = simulated(_pair(rate=0.05), replace(TERMS, deadline_hours=27.0), 1.0)
     assert found.called.allows(found.called.mean + 2 * found.called.error)
     assert not found.called.allows(found.called.mean + 0.2)
+
+
+def test_what_is_too_rare_for_any_replayed_run_is_not_refused_and_what_is_not_is() -> None:
+    never = simulated(_pair(rate=0.0001), TERMS, 1.0)
+    assert (never.called.mean, never.standby_hours.error) == (0.0, 0.0)
+    once_in_5000 = never.standby_hours.of_event(1 / 5000, 200.0, never.runs)
+    assert once_in_5000.allows(200.0 / 5000)
+    assert not once_in_5000.allows(200.0 / 100)
+    assert not never.called.of_event(1 / 100, 1.0, never.runs).allows(1 / 10)
