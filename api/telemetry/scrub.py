@@ -6,7 +6,7 @@ that it failed on.
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ _SIGNS = (
 _OWN = frozenset({"level", "logger", "timestamp", "method", "request_id", "trace_id", "span_id"})
 
 
-def scrub(logger: Any, name: str, event: dict[str, Any]) -> dict[str, Any]:
+def scrub(logger: Any, name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """The record with every text in it cleaned, at any depth."""
     for key, value in event.items():
         if key not in _OWN and not isinstance(value, int | float):
