@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from catalog.errors import StoreFailure
 from catalog.refresh_lock import RefreshRunning
@@ -50,10 +51,28 @@ def test_a_second_refresh_is_told_who_holds_the_lock_since_when(store: Store) ->
         pass
 
 
-def test_a_refresh_may_follow_another_at_once(store: Store) -> None:
-    for _ in range(50):
+def test_a_refresh_may_follow_another_whose_session_the_server_has_not_ended_yet(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lingering: list[sa.Connection] = []
+    ended = sa.Connection.close
+
+    def ends_later(connection: sa.Connection) -> None:
+        if connection.connection.is_detached:
+            lingering.append(connection)
+        else:
+            ended(connection)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sa.Connection, "close", ends_later)
         with store.refreshing():
             pass
+    try:
+        with store.refreshing(), pytest.raises(RefreshRunning), store.refreshing():
+            pytest.fail("two refreshes hold the lock")
+    finally:
+        for each in lingering:
+            each.close()
 
 
 def test_the_lock_of_a_killed_process_is_free_again(store: Store) -> None:
