@@ -1,10 +1,10 @@
 """Whom `gpuplan serve` lets in: everybody on this machine, or who has a key as soon as others can reach it."""
 
-import ipaddress
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from api.web_address import is_loopback
 from catalog.errors import UnusableInput
 
 if TYPE_CHECKING:
@@ -14,16 +14,6 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\]")
 #: How a service is told to listen on every address of the machine.
 _EVERYWHERE = frozenset({"0.0.0.0", "::", "*", ""})  # noqa: S104 - compared with, not bound to
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address can be reached from this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def access_for(gpuplan: "Gpuplan", *, host: str, names: tuple[str, ...], insecure: bool) -> "Access":

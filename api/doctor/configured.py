@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from api.cli.letting_in import is_loopback
 from api.doctor.finding import Finding, broken, ok, warning
 from api.doctor.stored import any_key
 from api.own_machines import owned_machines
 from api.settings import Environment, planner_settings, settings_file
+from api.web_address import is_loopback
 from catalog.errors import UnusableInput
 
 

@@ -3,14 +3,14 @@
 The file never holds a secret: it names environment variables, which are read when a message is sent.
 """
 
-import ipaddress
 import re
 from typing import Annotated, Literal
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from api.public_addresses import is_public, literal_address
+from api.web_address import is_loopback
 from catalog.document_fields import Document
 
 #: What secrets of the Standard Webhooks scheme begin with.
@@ -38,7 +38,7 @@ def checked_url(text: str, *, query: bool, private: bool) -> str:
         ) from None
     if not parts.hostname or port == 0 or parts.scheme not in {"http", "https"}:
         raise ValueError(f"is no address of the web; {accepted}")
-    if parts.scheme == "http" and not _is_this_machine(parts):
+    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
         raise ValueError(f"is plain http, which anybody on the way can read; {accepted}")
     if parts.username is not None or parts.password is not None:
         raise ValueError("holds a user or password; give the address without, messages are signed with secret_from")
@@ -50,17 +50,9 @@ def checked_url(text: str, *, query: bool, private: bool) -> str:
             "and name that in url_from"
         )
     address = literal_address(parts.hostname)
-    if not private and (_is_this_machine(parts) or (address is not None and not is_public(address))):
+    if not private and (is_loopback(parts.hostname or "") or (address is not None and not is_public(address))):
         raise ValueError("leads to this machine or its network; write private: true beside it if that is meant")
     return text
-
-
-def _is_this_machine(parts: SplitResult) -> bool:
-    host = parts.hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _variable(name: str) -> str:

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from api.cli import plan as plan_command
-from api.cli.letting_in import is_loopback
 from api.cli.main import main
 from api.cli.serve import listen
+from api.web_address import is_loopback
 from catalog.errors import StoreFailure
 
 Run = Callable[..., Any]
