@@ -1,11 +1,11 @@
 """Which offers can matter to a job at all: hard reasons first, then its requirements, then dominance.
 
-Inside a cell (same machine shape, price kind and provider) an offer is *dominated* if another is no
-dearer per hour and no worse in each of the things that depend on the place: one-time egress,
-storage per hour and interruption rate (and, where carbon decides, in the carbon of a kWh). A dominated offer is never
-cheaper at any node count, nor in time where the other is not, so leaving it out keeps the choice exact; at a confidence at
-which hours may fall as interruptions rise, offers of equal rates alone are compared. Offers alike in all but zone and price are told apart by price
-alone, whatever the job: only the cheapest of such a group is looked at.
+Inside a cell (same machine shape, price kind and provider) an offer is *dominated* if another is no dearer per hour and no
+worse in each of the things that depend on the place: one-time egress, storage per hour and interruption rate (and, where
+carbon decides, in the carbon of a kWh). A dominated offer is never cheaper at any node count, nor in time where the other
+is not, so leaving it out keeps the choice exact; at a confidence at which hours may fall as interruptions rise, offers of
+equal rates alone are compared. Offers alike in all but zone and price are told apart by price alone, whatever the job:
+only the cheapest of such a group is looked at.
 """
 
 from collections.abc import Callable

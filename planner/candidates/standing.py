@@ -24,9 +24,9 @@ REASONS = (
     "another partition (opt in with constraints.partitions)",
     "availability not verified (opt in with constraints.unverified_availability)",
 )
-#: Of these, what a job may opt in to.
-OPT_INS = REASONS[5:]
 _PARTIAL, _RETIRED, _NO_TRAINING, _NOT_ON_DEMAND, _PARTITION, _UNVERIFIED = range(1, 7)
+#: What a job may opt in to.
+OPT_INS = (REASONS[_PARTITION], REASONS[_UNVERIFIED])
 #: A standing is code + 8 x unverified + 16 x place of its partition in PARTITIONS.
 PARTITIONS = ("commercial", "gov", "china")
 

@@ -55,8 +55,9 @@ def best_shares(
 ) -> Found | None:
     """The cheapest plan in time on any of the sequences, if one costs less than `most_micros`, else None.
 
-    With `any_will_do` the first found that costs less. All sequences have the same length. Of plans that cost the same to the micro-dollar the first found stays, of those
-    priced together the fastest: which that is rests on the job and the prices alone.
+    With `any_will_do` the first found that costs less. All sequences have the same length. Of plans that cost the same to
+    the micro-dollar the first found stays, of those priced together the fastest: which that is rests on the job and the
+    prices alone.
     """
     if not len(sequences):
         return None
