@@ -137,7 +137,7 @@ def series(line: list[Snapshot]) -> list[tuple[Key, int, datetime, datetime | No
     return found
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(PRICED, min_size=1, max_size=4, unique_by=lambda each: each.key), min_size=1, max_size=6))
 def test_the_history_from_the_tables_is_that_of_the_whole_snapshots(
     empty_store: Path, nights: list[list[Offer]]

@@ -193,7 +193,7 @@ NIGHTS = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(NIGHTS, st.integers(0, 20), st.integers(0, 40), st.integers(0, 8))
 def test_whatever_is_forgotten_every_kept_snapshot_and_its_history_read_as_before(
     empty_store: Path, nights: list[tuple[list[Offer], int, bool]], every: int, more: int, named: int

@@ -32,7 +32,7 @@ OFFERS = st.builds(
 NIGHTS = st.lists(st.lists(OFFERS, min_size=1, max_size=12, unique_by=lambda each: each.key), min_size=1, max_size=6)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(NIGHTS)
 def test_whatever_changes_from_night_to_night_every_snapshot_reads_as_it_was(
     empty_store: Path, nights: list[list[Offer]]

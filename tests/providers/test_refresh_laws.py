@@ -76,7 +76,7 @@ def gathers(draw: st.DrawFn) -> Gathered:
 
 
 ACCEPTED = st.builds(Accepted, loss=st.booleans(), jumps=st.booleans())
-LAWS = settings(max_examples=75, deadline=None)
+LAWS = settings(max_examples=150, deadline=None)
 
 
 def run(before: Standing, found: Gathered, accepted: Accepted) -> Refreshed:
