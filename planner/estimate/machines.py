@@ -1,6 +1,7 @@
 """What the estimator is asked about, and what it answers: one array element per (machine shape, node count)."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,7 +122,22 @@ class Estimates:
         """Rows, those of the machines asked about."""
         return len(self.reason)
 
+    def take(self, rows: Ints) -> "Estimates":
+        """Some of the rows."""
+        arrays: dict[str, Any] = {name: getattr(self, name)[rows] for name in arrays_of(self)}
+        return replace(self, **arrays, terms={name: each[rows] for name, each in self.terms.items()})
+
 
 def arrays_of(estimates: Estimates) -> tuple[str, ...]:
     """Names of the per-machine arrays of an `Estimates`, without `terms`."""
     return tuple(f.name for f in fields(estimates) if f.name not in {"precisions", "terms"})
+
+
+def joined(parts: list[Estimates]) -> Estimates:
+    """The rows of all parts, at least one, in their order."""
+    first = parts[0]
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(each, name) for each in parts]) for name in arrays_of(first)
+    }
+    terms = {name: np.concatenate([each.terms[name] for each in parts]) for name in first.terms}
+    return replace(first, **arrays, terms=terms)
