@@ -20,6 +20,7 @@ from planner.answer import (
 )
 from planner.credits import Credited, after_credits
 from planner.document_figures import maybe_rounded, moment, rounded, summed
+from planner.enumeration_document import enumeration_document
 from planner.estimate.learned import Learned
 from planner.optimise.single import Certificate
 from planner.phase_document import (
@@ -86,6 +87,7 @@ def _plan(plan: Planned, job: Document, version: str) -> Document:
             "configurations_considered": plan.proof.configurations_considered,
             "columns": certificate.columns,
             "rejected": dict(sorted(plan.proof.rejected.items())),
+            "enumeration": enumeration_document(plan.job),
             "solver": certificate.solver,
             **({"over": list(certificate.over)} if certificate.over else {}),
         },
