@@ -6,7 +6,7 @@ from planner.estimate.answer import Answer
 from planner.estimate.by_row import first_least
 from planner.estimate.candidates import candidates_of
 from planner.estimate.columns import gather
-from planner.estimate.machines import Estimates, LayoutRequest, Machines, joined
+from planner.estimate.machines import Estimates, LayoutRequest, Machines, assembled
 from planner.estimate.plane import plane_of
 from planner.estimate.question import question_of
 from planner.estimate.throughput import seconds
@@ -36,11 +36,9 @@ def estimate(
         return _estimate(work, training, machines, goodput, request)
     # Rows of equal node counts share their splits, so they stay together.
     order = np.argsort(machines.nodes, kind="stable")
-    blocks = [
-        _estimate(work, training, machines.take(order[first : first + ROWS_AT_ONCE]), goodput, request)
-        for first in range(0, len(order), ROWS_AT_ONCE)
-    ]
-    return joined(blocks).take(np.argsort(order))
+    blocks = (order[first : first + ROWS_AT_ONCE] for first in range(0, len(order), ROWS_AT_ONCE))
+    parts = ((rows, _estimate(work, training, machines.take(rows), goodput, request)) for rows in blocks)
+    return assembled(len(machines), parts)
 
 
 def _estimate(work: Work, training: Training, machines: Machines, goodput: float, request: LayoutRequest) -> Estimates:

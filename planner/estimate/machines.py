@@ -1,5 +1,6 @@
 """What the estimator is asked about, and what it answers: one array element per (machine shape, node count)."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -122,22 +123,23 @@ class Estimates:
         """Rows, those of the machines asked about."""
         return len(self.reason)
 
-    def take(self, rows: Ints) -> "Estimates":
-        """Some of the rows."""
-        arrays: dict[str, Any] = {name: getattr(self, name)[rows] for name in arrays_of(self)}
-        return replace(self, **arrays, terms={name: each[rows] for name, each in self.terms.items()})
-
 
 def arrays_of(estimates: Estimates) -> tuple[str, ...]:
     """Names of the per-machine arrays of an `Estimates`, without `terms`."""
     return tuple(f.name for f in fields(estimates) if f.name not in {"precisions", "terms"})
 
 
-def joined(parts: list[Estimates]) -> Estimates:
-    """The rows of all parts, at least one, in their order."""
-    first = parts[0]
-    arrays: dict[str, Any] = {
-        name: np.concatenate([getattr(each, name) for each in parts]) for name in arrays_of(first)
-    }
-    terms = {name: np.concatenate([each.terms[name] for each in parts]) for name in first.terms}
-    return replace(first, **arrays, terms=terms)
+def assembled(rows: int, parts: Iterable[tuple[Ints, Estimates]]) -> Estimates:
+    """Estimates of so many rows out of parts, at least one, each with the rows that it is of; held one part at a time."""
+    whole: Estimates | None = None
+    for at, part in parts:
+        if whole is None:
+            arrays: dict[str, Any] = {name: np.empty(rows, getattr(part, name).dtype) for name in arrays_of(part)}
+            whole = replace(part, **arrays, terms={name: np.empty(rows) for name in part.terms})
+        for name in arrays_of(part):
+            getattr(whole, name)[at] = getattr(part, name)
+        for name, each in part.terms.items():
+            whole.terms[name][at] = each
+    if whole is None:
+        raise ValueError("estimates of no part")
+    return whole
