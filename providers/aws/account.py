@@ -48,6 +48,11 @@ class Account:
         own = self.places.get(region)
         return own or next((place for name, place in self.places.items() if region.startswith(f"{name}-")), None)
 
+    def is_closed(self, region: str) -> bool:
+        """Whether the account has not opted in to the region, or to the one that a Local Zone hangs on."""
+        place = self.place_of(region)
+        return place is not None and not place.enabled
+
 
 def read_account(calls: Calls, seed: str, *, read_at: datetime) -> Account:
     """Everything shared. Raises `ProviderFailure` if AWS refuses the credentials or answers nothing at all."""

@@ -59,10 +59,10 @@ class LiveAws:
         found, place = _Found(), account.places.get(region)
         self._list_prices(found, account, region)
         self._plans(found, account, region)
-        if place is None:
-            self._elsewhere(found, account, region)
-        elif not place.enabled:
+        if account.is_closed(region):
             found.notes.append("not enabled for this account: list prices only, nothing there is available")
+        elif place is None:
+            self._elsewhere(found, account, region)
         else:
             self._own_prices(found, account, place)
         if not found.offers and found.failures:
@@ -169,6 +169,7 @@ class LiveAws:
             offers=tuple(offers),
             quarantined=tuple(_unique(found.quarantined)),
             whole_kinds=frozenset() if account.machines.failures else frozenset(found.whole),
+            closed=account.is_closed(region),
             failures=tuple(found.failures),
             notes=tuple(found.notes),
             provider_failures=account.failures,
@@ -181,7 +182,7 @@ def _available(account: Account, region: str, name: str) -> bool:
     place = account.place_of(region)
     if place is None:
         return True
-    if not place.enabled:
+    if account.is_closed(region):
         return False
     return place.region != region or place.offered is None or name in place.offered
 

@@ -101,7 +101,8 @@ def region_rows(reading: Reading, region: str, observed_at: datetime) -> Rows:
         instance_types=tuple(rows.types.values()),
         offers=tuple(rows.offers),
         quarantined=(*rows.quarantined, *reading.quarantined_in.get(region, ())),
-        whole_kinds=frozenset(KINDS) if reading.is_whole(region) else frozenset(),
+        whole_kinds=frozenset(KINDS),
+        unread_types=reading.unread_types(region),
         failures=(*reading.failures, *reading.failures_in.get(region, ())),
         notes=(*reading.notes, *rows.notes()),
     )

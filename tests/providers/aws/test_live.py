@@ -178,6 +178,7 @@ def test_a_region_that_is_not_opted_in_keeps_its_list_prices_and_is_never_called
     assert not any(offer.available for offer in (*rows["af-south-1"].offers, *rows["af-south-1-los-1"].offers))
     assert any("not enabled" in note for note in rows["af-south-1"].notes)
     assert rows["af-south-1"].failures == ()
+    assert {name for name, each in rows.items() if each.closed} == {"af-south-1", "af-south-1-los-1"}
     assert "spot" not in rows["af-south-1"].whole_kinds
     assert not [each for each in cloud.requests if asks("", "af-south-1")(each) and b"Action=" in each.body]
 
