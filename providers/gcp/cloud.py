@@ -126,7 +126,7 @@ class GcpProvider:
         reading = read_all(who, self._sources, self._patience, self._read_at, zones)
         for line in self._failures:
             reading.failed(line, ALL)
-        for region, aside in quarantined_by_region(reading.prices, zones).items():
+        for region, aside in quarantined_by_region(reading, zones).items():
             reading.quarantined_in[region] += aside
         return reading
 

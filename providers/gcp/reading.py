@@ -18,11 +18,11 @@ from catalog.tpu_slices import TpuSlice
 from providers.contract import Quarantined
 from providers.gcp.calls import Patience, listed
 from providers.gcp.clients import Account, billing_client
-from providers.gcp.compose import Described
+from providers.gcp.compose import Described, components_of
 from providers.gcp.hardware import described
 from providers.gcp.places import Attachable, Machine, Places, TpuTypes, Unread, region_of
 from providers.gcp.skus import PricedSku, Prices, read_skus
-from providers.gcp.tables import attached_as, tpu_machines
+from providers.gcp.tables import attached_as, known_components, tpu_machines
 from providers.gcp.tpus import slices_in_zone
 from providers.sources import Sources
 
@@ -56,6 +56,11 @@ class Reading:
     unread: set[str] = field(default_factory=set)
     unread_in: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     notes: list[str] = field(default_factory=list)
+
+    def components(self) -> set[str]:
+        """Every component that a machine with an accelerator may be made of; most SKUs price parts of others."""
+        new = {each.shape.name: each.shape for machines in self.machines_in.values() for each in machines}
+        return known_components().union(*map(components_of, new.values()))
 
     def failed(self, line: str, *types: str) -> None:
         """A list that all regions share did not answer; those of `types` stay as they were."""

@@ -314,3 +314,16 @@ def test_prices_set_aside_are_told_in_a_region_that_they_concern() -> None:
     assert len(here.quarantined) == 1
     assert there.quarantined == ()
     assert price(here, "g2-standard-4") == 852_000, "the dearer of two prices of one day"
+
+
+def test_skus_of_machines_without_accelerators_fill_no_quarantine() -> None:
+    """Two prices of one day for a core of N2 concern nobody; for one of a new family with GPUs they do."""
+    made = small_catalogue()
+    made.add_machine(ZONE, machine_item("g9-standard-8", 8, 32, "nvidia-l40s-48gb", 1))
+    for name in ("N2", "C3", "E2", "M1", "G9"):
+        made.skus[COMPUTE_ENGINE] += [
+            sku(f"{name} Instance Core running in Iowa", nanos, [REGION], group="CPU") for nanos in (30_000, 40_000)
+        ]
+    with serving(made) as server:
+        rows = read(server)
+    assert [each.what.split()[0] for each in rows.quarantined] == ["G9"]
