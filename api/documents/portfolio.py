@@ -63,7 +63,7 @@ class PortfolioDocument(Document):
     name: Annotated[str, Label] = "portfolio"
     start: Start | None = None
     horizon: Horizon | None = None
-    slot: Annotated[float, quantity(hours, "hours as a number, or 30m, 1h", "1h", 1)] | None = None
+    slot: Annotated[float, quantity(hours, "hours as a number, or 30min, 1h", "1h", 1)] | None = None
     budget_usd: Annotated[float, quantity(usd, "US dollars over all jobs", 250_000, "$250k")] | None = None
     quotas: Annotated[tuple[QuotaDocument, ...], Listed(MOST_QUOTAS)] = ()
     jobs: Annotated[tuple[dict[str, Any], ...], BeforeValidator(_jobs_listed), Field(json_schema_extra={"minItems": 1})]
@@ -170,5 +170,5 @@ def _slot(given: PortfolioDocument, horizon: float) -> float:
     if given.slot is None:
         return float(max(1, math.ceil(horizon / USUAL_SLOTS)))
     if not SHORTEST_SLOT_HOURS - 1e-9 <= given.slot <= LONGEST_SLOT_HOURS:
-        raise UnusableInput.at("slot", message=f"{given.slot:g} h is out of range; write 5m to 7d")
+        raise UnusableInput.at("slot", message=f"{given.slot:g} h is out of range; write 5min to 7d")
     return given.slot

@@ -8,7 +8,6 @@ from planner.portfolio.instance import Plan
 from planner.portfolio.prices import Prices
 
 
-
 class Stage(StrEnum):
     """What a search is doing, in words for whoever waits for it."""
 
@@ -23,7 +22,6 @@ class Stage(StrEnum):
     NEIGHBOURHOODS = "solving groups of jobs exactly"
     WHOLE_MODEL = "solving all choices exactly"
     DONE = "done"
-
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
