@@ -15,7 +15,13 @@ def printed(body: dict[str, Any]) -> str:
 
 
 def body(left_out: int = 0, **proof: object) -> dict[str, Any]:
-    certificate = {"proven": False, "gap": 0.0123, "jobs_not_looked_at": 0, "configurations": 3, "columns": 9}
+    certificate: dict[str, Any] = {
+        "proven": False,
+        "gap": 0.0123,
+        "jobs_not_looked_at": 0,
+        "configurations": 3,
+        "columns": 9,
+    }
     certificate |= {"objective_usd": "3144.00", "left_out_usd": "2400.00", "bound_usd": "3100.00"}
     reason = {"name": "big", "reason": "no room", "would_let_it_in": []}
     return {
