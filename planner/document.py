@@ -149,6 +149,7 @@ def _infeasible(answer: Infeasible, job: Document, version: str) -> Document:
         **_learned(answer.learned),
         "start": moment(answer.start),
         "conflicts": [list(names) for names in answer.conflicts],
+        "searched_nodes": answer.searched_nodes,
         "relaxations": [_relaxation(each) for each in answer.relaxations],
         "nearest_plan": None if nearest is None else choice_document(nearest) | {"breaks": list(answer.nearest_breaks)},
         "offers_considered": answer.offers_considered,

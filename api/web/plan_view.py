@@ -7,7 +7,7 @@ from typing import Any
 
 from api.questions.catalogue import PricesSince
 from api.questions.opened import days_between
-from api.render.infeasible import in_the_way, render_infeasible, shown
+from api.render.infeasible import in_the_way, no_way_out, render_infeasible, shown
 from api.render.machines import machines, place, rented
 from api.render.plan import render_plan
 from api.render.standby import is_standby
@@ -81,8 +81,11 @@ def infeasible_view(answer: Document, *, now: datetime, prices_since: PricesSinc
         "plan": found,
         "name": (found.get("job") or {}).get("name") or "this job",
         "lead": [row[0] for block in told[0].blocks for row in block.rows] if not told[0].title else [],
-        "conflicts": [in_the_way([label_of(name) for name in names]) for names in found.get("conflicts") or ()],
+        "conflicts": [
+            in_the_way(names, found.get("searched_nodes"), label_of) for names in found.get("conflicts") or ()
+        ],
         "ways_out": ways_out(found, base),
+        "no_way_out": no_way_out(found.get("searched_nodes")),
         "others": [
             each
             for each in told

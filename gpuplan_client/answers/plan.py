@@ -235,6 +235,8 @@ class Infeasible(TypedDict):
     start: Moment
     conflicts: list[list[str]]
     """Sets of requirements that cannot be met together, each as small as can be."""
+    searched_nodes: int
+    """Conflicts and relaxations are told of runs on up to so many nodes."""
     relaxations: list[Relaxation]
     nearest_plan: NearestPlan | None
     offers_considered: int

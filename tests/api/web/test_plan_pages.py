@@ -96,7 +96,7 @@ def test_what_stands_in_the_way_is_called_as_the_form_calls_it(client: httpx.Cli
     text = client.get(unplanned).text
     conflicts = client.get(f"/v1{unplanned}").json()["infeasible"]["conflicts"]
     assert conflicts[0] == ["budget_usd"]
-    assert "Budget in US dollars: nothing meets it" in text
+    assert "Budget in US dollars: nothing within 128 nodes meets it" in text
     assert "<strong>Budget in US dollars</strong>: from $1.00" in text
 
 
