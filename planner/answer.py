@@ -228,7 +228,8 @@ class Relaxation:
 class Infeasible:
     """Why no configuration will do: the minimal sets of requirements that conflict, and the least ways out.
 
-    `conflicts` holds the job itself (`workload`) where nothing in the snapshot can hold or run it.
+    `conflicts` holds the job itself (`workload`) where nothing in the snapshot can hold or run it. All of it is told of
+    runs on up to `searched_nodes` nodes: on more of them another configuration may meet what is in conflict here.
     """
 
     job: TrainingJob
@@ -241,5 +242,6 @@ class Infeasible:
     nearest_breaks: tuple[str, ...]
     offers_considered: int
     rejected: dict[str, int]
+    searched_nodes: int
     warnings: tuple[str, ...] = field(default=())
     learned: Learned = NOTHING

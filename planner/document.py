@@ -20,6 +20,7 @@ from planner.answer import (
 )
 from planner.credits import Credited, after_credits
 from planner.document_figures import maybe_rounded, moment, rounded, summed
+from planner.enumeration_document import enumeration_document
 from planner.estimate.learned import Learned
 from planner.optimise.single import Certificate
 from planner.phase_document import (
@@ -87,6 +88,7 @@ def _plan(plan: Planned, job: Document, version: str) -> Document:
             "configurations_considered": plan.proof.configurations_considered,
             "columns": certificate.columns,
             "rejected": dict(sorted(plan.proof.rejected.items())),
+            "enumeration": enumeration_document(plan.job),
             "solver": certificate.solver,
             **({"over": list(certificate.over)} if certificate.over else {}),
         },
@@ -148,6 +150,7 @@ def _infeasible(answer: Infeasible, job: Document, version: str) -> Document:
         **_learned(answer.learned),
         "start": moment(answer.start),
         "conflicts": [list(names) for names in answer.conflicts],
+        "searched_nodes": answer.searched_nodes,
         "relaxations": [_relaxation(each) for each in answer.relaxations],
         "nearest_plan": None if nearest is None else choice_document(nearest) | {"breaks": list(answer.nearest_breaks)},
         "offers_considered": answer.offers_considered,

@@ -147,6 +147,10 @@ class Training:
     micro_batch: int | None = None
 
 
+#: The most that `max_nodes` may be: the largest published training clusters have about 4,000 nodes of 8 accelerators.
+MAX_NODES = 4096
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
     """What may be chosen. Empty means: no restriction (for `price_kinds`: those in_default).

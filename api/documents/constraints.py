@@ -10,10 +10,8 @@ from catalog.document_fields import Document, Listed, Reads, YesNo, choice, choo
 from catalog.price_kinds import price_kinds
 from catalog.quantities import carbon_kg, gb, shown
 from catalog.regions import GEOGRAPHIES, regions
-from planner.job import Constraints, DataSource
+from planner.job import MAX_NODES, Constraints, DataSource
 
-#: The largest published training clusters have about 4,000 nodes of 8 (32,768 accelerators).
-MAX_NODES = 4096
 MAX_ACCELERATORS = 262_144
 #: More changes of machines than this save nothing that an estimate could tell.
 MAX_PHASES = 3

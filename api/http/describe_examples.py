@@ -7,7 +7,7 @@ from api.catalogue import accelerator_rows
 from api.http.describe import Schema
 from planner.workload.presets import presets
 
-_SNAPSHOT = "0961144a3bc4ebd327519ca01e325437"
+_SNAPSHOT = "c7d92d374907695d66b10ab6c0a42b43"
 _REFRESH = "refresh-20261121T020000-41328e248343"
 
 #: What stands in a path, by the parameter's name: as the service makes such ids.
@@ -60,7 +60,7 @@ _SNAPSHOT_ROW: Schema = {
     "observed_at": "2026-07-30T00:00:00+00:00",
     "created_at": "2026-11-21T08:00:00+00:00",
     "source": "embedded",
-    "offers": 9488,
+    "offers": 10544,
     "current": True,
 }
 _REFRESH_ROW: Schema = {
@@ -71,7 +71,7 @@ _REFRESH_ROW: Schema = {
     "finished_at": "2026-11-21T02:02:00+00:00",
     "seconds": 120.0,
     "snapshot_id": _SNAPSHOT,
-    "summary": "refresh: whole; aws 5,014 rows, azure 1,044 rows, gcp 3,430 rows; snapshot 0961144a3bc4; 120 s",
+    "summary": "refresh: whole; aws 6,054 rows, azure 1,044 rows, gcp 3,446 rows; snapshot c7d92d374907; 120 s",
 }
 _WATCH_ROW: Schema = {
     "id": NAMES["watch_id"],

@@ -109,6 +109,7 @@ def _certificate(plan: Part) -> list[RenderableType]:
         [
             ("compared", f"{number(proof['offers_considered'])} offers"),
             ("configurations", f"{number(proof['configurations_considered'])} (machine, node count, place, kind)"),
+            ("node counts", proof["enumeration"]["node_counts"]),
             *_proven(proof, _aim(plan)),
             ("proven by", proof.get("solver")),
         ]

@@ -75,13 +75,15 @@ def progress_document(progress: "Progress") -> Document:
     planned = math.isfinite(progress.cost_usd)
     return {
         "seconds": round(progress.elapsed_s, 3),
-        "best_usd": usd_text(round(progress.cost_usd * 1e6)) if planned else None,
+        "cost_usd": usd_text(round(progress.cost_usd * 1e6)) if planned else None,
+        "objective_usd": usd_text(round(progress.objective_usd * 1e6)) if planned else None,
         "bound_usd": usd_text(round(progress.bound_usd * 1e6)),
         "gap": float(f"{progress.gap:.6g}") if planned else None,
         "jobs_planned": progress.jobs_planned,
+        "jobs_not_placed": progress.jobs - progress.jobs_planned if planned else None,
         "jobs_seen": progress.jobs_seen,
         "jobs": progress.jobs,
-        "stage": progress.stage,
+        "stage": progress.stage.value,
     }
 
 

@@ -88,6 +88,14 @@ class Fallback(Machines):
     extra_usd: Usd
 
 
+class Enumeration(TypedDict):
+    """The sets of choices that a plan was chosen from, in a sentence each."""
+
+    node_counts: str
+    layouts: str
+    left_out: str
+
+
 class Certificate(TypedDict):
     """Why nothing is cheaper: the value that was reached and the bound that the solver proves."""
 
@@ -101,6 +109,8 @@ class Certificate(TypedDict):
     columns: int
     rejected: dict[str, int]
     """How many offers fell out, by reason."""
+    enumeration: Enumeration
+    """What was evaluated, and what was left out by which proof."""
     solver: str
     over: NotRequired[list[str]]
     """What the proof ranges over."""
@@ -225,6 +235,8 @@ class Infeasible(TypedDict):
     start: Moment
     conflicts: list[list[str]]
     """Sets of requirements that cannot be met together, each as small as can be."""
+    searched_nodes: int
+    """Conflicts and relaxations are told of runs on up to so many nodes."""
     relaxations: list[Relaxation]
     nearest_plan: NearestPlan | None
     offers_considered: int

@@ -119,7 +119,7 @@ def covers(
         "of_these_dearer_than_the_plan_even_at_dense_peak": sum(lot.size for lot in dear),
         "configurations_compared_by_estimate": len(every),
         "best_trades_of_cost_against_time": len(survey.frontier()),
-        "node_counts": "every one to 8, then four to each doubling, the divisors of the layers, and the most allowed",
+        "node_counts": "every whole number of nodes up to constraints.max_nodes",
     }
     if phased is None or cost_usd is None:
         return found | {"plans_in_phases": "none: the job keeps to one configuration"}

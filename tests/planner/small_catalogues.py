@@ -16,7 +16,6 @@ from catalog.egress import egress_tiers
 from catalog.offer import InstanceType, Offer
 from catalog.price_kinds import price_kinds
 from catalog.storage import storage_usd_per_gb_month
-from planner.candidates.machine_rows import node_counts
 from planner.candidates.shapes import shapes_of
 from planner.cost.checkpoints import checkpoint_gb
 from planner.estimate import estimate
@@ -127,13 +126,12 @@ def every_configuration(job: TrainingJob, columns: Columns, settings: PlannerSet
     """Every offer of the asked kinds at every node count that can run the job; no pruning, no arrays of prices."""
     work = work_of(job.workload, job.training)
     kinds = job.constraints.price_kinds or tuple(name for name, kind in price_kinds().items() if kind.in_default)
-    layers = work.shape.layers if work.shape is not None else 1
     found = []
     for offer in columns.offers:
         if offer.price_kind not in kinds:
             continue
         each = next(t for t in columns.instance_types if (t.provider, t.name) == (offer.provider, offer.instance_type))
-        for nodes in node_counts(job.constraints.max_nodes, layers):
+        for nodes in range(1, job.constraints.max_nodes + 1):
             if nodes == 1 or each.clusters:
                 priced = _priced(job, work, offer, each, nodes, settings)
                 if priced is not None:

@@ -84,7 +84,8 @@ def test_one_who_does_not_wait_follows_the_run_to_the_same_answer(client: httpx.
     assert (found["status"], found["kind"], found["error"]) == ("done", "portfolio", None)
     assert client.get(found["answer_at"]).json() == found["answer"]
     certificate = found["answer"]["portfolio"]["certificate"]
-    assert found["progress"]["best_usd"] == certificate["objective_usd"]
+    assert found["progress"]["objective_usd"] == certificate["objective_usd"]
+    assert found["progress"]["cost_usd"] == found["answer"]["portfolio"]["cost_usd"]
     assert (found["progress"]["jobs_planned"], found["progress"]["jobs"]) == (2, 2)
     assert found["created_at"] <= found["started_at"] <= found["finished_at"]
 

@@ -95,7 +95,7 @@ def test_names_that_are_markup_stay_names(client: httpx.Client) -> None:
 
 def test_a_search_is_followed_without_scripts_and_ended_with_its_best(client: httpx.Client) -> None:
     path = sent(client, written(hard()), seconds="300").headers["location"]
-    page = until(client, path, lambda page: "Best plan so far" in page and "none yet" not in page)
+    page = until(client, path, lambda page: "Cost of the jobs that run" in page and "no plan yet" not in page)
     assert '<noscript><meta http-equiv="refresh"' in page
     assert f'hx-get="{path}"' in page
     assert "of 30" in words(page)

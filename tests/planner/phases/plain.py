@@ -18,7 +18,6 @@ from catalog.offer import InstanceType
 from catalog.owned import OwnedMachine
 from catalog.price_kinds import price_kinds
 from catalog.storage import storage_usd_per_gb_month
-from planner.candidates.machine_rows import node_counts
 from planner.cost.checkpoints import checkpoint_gb
 from planner.job import TrainingJob
 from planner.settings import PlannerSettings
@@ -127,9 +126,7 @@ class Search:
         machine: OwnedMachine | None = None,
     ) -> list[Column]:
         found, job, terms = [], self.job, price_kinds()[kind]
-        work = work_of(job.workload, job.training)
-        layers = work.shape.layers if work.shape is not None else 1
-        for nodes in node_counts(min(job.constraints.max_nodes, most), layers):
+        for nodes in range(1, min(job.constraints.max_nodes, most) + 1):
             if nodes > 1 and not each.clusters:
                 continue
             ran = estimated(job.workload, job.training, each, nodes, self.settings.goodput)

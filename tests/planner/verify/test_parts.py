@@ -18,7 +18,6 @@ from planner.verify.figures import least_states_gib
 from planner.verify.infeasible import minimal_hitting_sets
 from planner.verify.ledger import Ledger
 from planner.verify.peak import least_usd
-from planner.verify.rules import node_counts
 from planner.verify.survey import slope, surveyed
 from planner.workload import work_of
 from tests.planner.small_catalogues import START, random_job
@@ -33,13 +32,6 @@ def test_minimal_conflicts_are_those_of_brute_force(marks: set[frozenset[str]]) 
     hitting = [names for names in sets if marks and all(mark & names for mark in marks)]
     minimal = {tuple(sorted(names)) for names in hitting if not any(other < names for other in hitting)}
     assert minimal_hitting_sets(marks, list("abcde")) == minimal
-
-
-@given(st.integers(1, 1024), st.integers(1, 96))
-def test_node_counts_are_those_that_the_planner_asks_about(most: int, layers: int) -> None:
-    from planner.candidates.machine_rows import node_counts as asked_about
-
-    assert node_counts(most, layers) == list(asked_about(most, layers))
 
 
 def test_the_expected_hours_under_preemption_are_those_of_simulation() -> None:
