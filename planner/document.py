@@ -72,6 +72,7 @@ def _plan(plan: Planned, job: Document, version: str) -> Document:
         "cost_usd": cost_document(plan.cost),
         "hours": {
             "expected": rounded(plan.hours.expected),
+            "median": rounded(plan.hours.median),
             "confident": rounded(plan.hours.confident),
             "p95": rounded(plan.hours.p95),
         },

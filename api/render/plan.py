@@ -151,7 +151,8 @@ def _certainty(plan: Part) -> list[RenderableType]:
     confidence = (plan.get("job") or {}).get("confidence")
     shown = facts(
         [
-            ("expected", duration(hours["expected"])),
+            ("expected, the mean", duration(hours["expected"])),
+            ("half of the runs finish within", duration(hours["median"]) if "median" in hours else None),
             (
                 f"{percent(confidence)} of runs finish within",
                 None if confidence == P95 else duration(hours["confident"]),

@@ -144,7 +144,7 @@ class Offers:
             wait_hours=settings.spot_wait_hours,
         )
         taken_away = table.cluster_rate > 0
-        steady = ~taken_away & (table.bill.hours < deadline)
+        steady = ~taken_away & (table.bill.hours_median < deadline)
         self.any = bool((taken_away & spots).any() and steady.any())
         if not self.any:
             return

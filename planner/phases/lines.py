@@ -6,7 +6,8 @@ A phase does a share x of the work on configuration k, in whole steps of 1/100,0
                  checkpoint at its end unless it is the last
     hours_k(x) = set-up + that writing + the hours of x times the work that are kept with the asked confidence
 
-Errors of the estimates are taken as one common factor of all phases, so quantiles of phases add up exactly. Below both
+The bill is expected, so that its hours are those of the mean, e^(sigma^2 / 2) times the estimate's after set-up. Errors of
+the estimates are taken as one common factor of all phases, so quantiles of phases add up exactly. Below both
 functions lie straight lines, which every bound of the search rests on:
 
     cost_k(x) >= A_k + B_k x          hours_k(x) >= a_k + b_k x
@@ -34,6 +35,7 @@ from planner.candidates.configurations import Configurations, run_of
 from planner.candidates.gather import Candidates
 from planner.candidates.shapes import Shapes
 from planner.cost.bill import LONGEST_RUN_HOURS, Bill, Run, TakeOver, z_score
+from planner.cost.expected_billing import mean_factor
 from planner.estimate.chips import PRECISIONS
 from planner.phases.straight import STEPS, Straight
 from planner.question import Question
@@ -107,6 +109,8 @@ def _lines(some: Lined) -> Straight:
     slowed = _slowed(run, table.bill, question)
     setup, (per_hour, once) = run.setup_hours(settings), usd_by_the_hour(run)
     wall_hours, least_hours = run.work_hours * slowed.growth, run.work_hours * slowed.least
+    # Money is told by expected hours, time by quantiles around those of the estimate.
+    mean = mean_factor(run.log_sigma)
     slope_hours, spared_hours = wall_hours * slowed.longer, slowed.spared_hours * slowed.longer
     caps = _caps(question, run, windowed_machines(some.found, table), setup=setup, slowed=slowed)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -114,12 +118,12 @@ def _lines(some: Lined) -> Straight:
         in_time = np.where(slope_hours > 0, room / slope_hours, 1.0)
     return Straight.of(
         (
-            per_hour * (setup - slowed.spared_hours) + once,
-            per_hour * wall_hours,
+            per_hour * (setup - slowed.spared_hours * mean) + once,
+            per_hour * wall_hours * mean,
             setup - spared_hours,
             slope_hours,
         ),
-        (per_hour * setup + once, per_hour * least_hours, setup, least_hours * slowed.longer),
+        (per_hour * setup + once, per_hour * least_hours * mean, setup, least_hours * slowed.longer),
         data_usd=run.egress_usd,
         caps=caps,
         kin=some.kin,
@@ -140,9 +144,9 @@ def _paid_ahead(run: Run, takeover: TakeOver) -> Floats:
 class _Slowed:
     """What preemption makes of the work of each configuration.
 
-    `growth` are expected wall hours per hour of work, `spared_hours` those to take off so that the line lies below every
-    share, `least` the wall hours that an hour of work takes at least, and `longer` the confident hours on the clock per
-    expected hour, at least.
+    `growth` are wall hours per hour of work, as estimated, `spared_hours` those to take off so that the line lies below
+    every share, `least` the wall hours that an hour of work takes at least, and `longer` the confident hours on the clock
+    per such hour, at least.
     """
 
     growth: Floats
@@ -159,7 +163,8 @@ def _slowed(run: Run, whole: Bill, question: Question) -> _Slowed:
     hit = np.flatnonzero((run.cluster_rate > 0) & (run.work_hours > 0))
     if len(hit):
         risk = _Risk(work=run.work_hours[hit], rate=run.cluster_rate[hit], write=run.checkpoint_hours[hit])
-        growth[hit], spared[hit], least[hit] = _growth(risk, whole.run_hours[hit], settings.restart_hours)
+        run_hours = whole.run_hours[hit] / mean_factor(run.log_sigma[hit])
+        growth[hit], spared[hit], least[hit] = _growth(risk, run_hours, settings.restart_hours)
         sigma = sigma.copy()
         sigma[hit] = _least_sigma(whole.sigma[hit], sigma[hit], risk, settings)
     longer = np.exp(z * sigma)
@@ -186,7 +191,7 @@ _NEWTON = 4
 
 
 def _growth(risk: _Risk, run_hours: Floats, restart_hours: float) -> tuple[Floats, Floats, Floats]:
-    """Wall hours per hour of work, the hours to take off so that the line lies below every share, and the least per hour."""
+    """Wall hours per hour of work, `run_hours` being those of all of it as estimated, the hours to take off so that the line lies below every share, and the least per hour."""
     lost = np.maximum(risk.rate * risk.write, 1e-24)
     y = np.minimum(np.sqrt(2 * lost), 1.0)
     for _ in range(_NEWTON):
@@ -260,7 +265,9 @@ def _caps(question: Question, run: Run, machines: dict[int, OwnedMachine], *, se
     """The largest share of each column that its longest run and its windows, before the deadline, may leave room for."""
     deadline, wall_hours = question.job.deadline_hours, run.work_hours * slowed.growth
     longest = run.longest_hours if run.takeover is None else run.longest_hours - run.takeover.up_hours
-    share = np.minimum((longest - setup + slowed.spared_hours) / wall_hours, 1.0)
+    # A price kind must have room for the hours expected of a run.
+    mean = mean_factor(run.log_sigma)
+    share = np.minimum((longest - setup + slowed.spared_hours * mean) / (wall_hours * mean), 1.0)
     # Windows may leave too little time for all of the work whenever it is done.
     until = LONGEST_RUN_HOURS if deadline is None else deadline
     free_hours = {machine: _free_hours(machine, question.start, until) for machine in set(machines.values())}

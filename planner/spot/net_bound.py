@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.spot.losses import normal_cdf, segment_losses
-from planner.spot.net import Estimate, NetTerms, Pairs, cut, largest_in_time
+from planner.spot.losses import segment_losses
+from planner.spot.net import Estimate, NetTerms, Pairs, cut, largest_in_time, mean_beyond
 
 Floats = NDArray[np.float64]
 
@@ -102,15 +102,14 @@ def bound_of(pairs: Pairs, terms: NetTerms, estimate: Estimate, interval_hours: 
     standby_usd = (pairs.standby_usd_per_hour + pairs.standby_storage_usd_per_hour)[..., None]
     called = changeover * standby_usd + pairs.standby_fixed_usd[..., None]
     called = called - losses.paid_pause_hours * usd
-    standby_mean = np.exp(standby_sigma**2 / 2)
     # Where even a run without a loss is too slow, every run calls the standby.
     always = room - changeover < work * factor + write
     each_call, once = np.where(always, 0.0, np.maximum(called, 0.0)), np.where(always, called, np.minimum(called, 0.0))
-    all_standby = left / standby_mean * standby_usd + each_call
-    mixed = share * paid / np.exp(sigma**2 / 2) * usd + (1.0 - share) * all_standby
+    all_standby = left * standby_usd + each_call
+    mixed = share * paid * usd + (1.0 - share) * all_standby
     each = np.minimum(mixed, all_standby) + once
     # Those too slow for the deadline call the standby at once.
-    beyond = (standby_work * normal_cdf(standby_sigma - estimate.largest[..., None]) * standby_usd)[..., 0]
+    beyond = (standby_work * mean_beyond(estimate.largest[..., None], standby_sigma) * standby_usd)[..., 0]
     return Bound(pairs.fixed_usd + terms.setup_hours * usd[..., 0] + beyond, each)
 
 

@@ -22,6 +22,7 @@ from planner.estimate import estimate
 from planner.estimate.machines import Machines
 from planner.job import Constraints, DataSource, Explicit, Preset, Training, TrainingJob, Workload
 from planner.settings import PlannerSettings
+from planner.verify.billing import expected_billed
 from planner.workload import work_of
 from planner.workload.work import Work
 
@@ -190,14 +191,15 @@ def _priced(
         lost = settings.restart_hours
         noise = math.sqrt(cluster_rate * run * (lost**2 + lost * (tau + d) + (tau + d) ** 2 / 3)) / run
     sigma = math.sqrt(log_sigma**2 + math.log1p(noise**2))
-    wall = settings.setup_hours + run
+    expected_run = run * math.exp(log_sigma**2 / 2)
+    wall = settings.setup_hours + expected_run
     kept = settings.setup_hours + run * math.exp(NormalDist().inv_cdf(job.confidence) * sigma)
     step, least = kind.billing_step_seconds / 3600, kind.billing_minimum_seconds / 3600
-    billed = max(math.ceil(wall / step - 1e-9) * step, least)
     if kind.term_hours:
-        billed = math.ceil(wall / kind.term_hours - 1e-9) * kind.term_hours
+        step, least = float(kind.term_hours), 0.0
+    billed = expected_billed(settings.setup_hours, run, log_sigma, step, least)
     usd = nodes * billed * offer.usd_micros_per_hour / 1e6 + _place_usd(job, work, offer, wall, settings)
-    return Priced(offer, nodes, usd, kept, run) if math.isfinite(kept) else None
+    return Priced(offer, nodes, usd, kept, expected_run) if math.isfinite(kept) else None
 
 
 def _place_usd(job: TrainingJob, work: Work, offer: Offer, wall: float, settings: PlannerSettings) -> float:
