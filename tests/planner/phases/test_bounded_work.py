@@ -59,6 +59,20 @@ JOBS = {
         confidence=0.99,
         data=DataSource(provider="aws", region="us-east-1", dataset_gb=85_600.0),
     ),
+    "late nine times in ten": replace(
+        LARGE,
+        workload=Preset(model="llama-3-8b", tokens=3e11),
+        deadline_hours=300.0,
+        confidence=0.1,
+        constraints=Constraints(max_nodes=64, max_phases=3),
+    ),
+    "late twice in three": replace(
+        LARGE,
+        workload=Preset(model="llama-3-8b", tokens=3e11),
+        deadline_hours=250.0,
+        confidence=0.33,
+        constraints=Constraints(max_nodes=64, max_phases=3),
+    ),
 }
 
 
