@@ -6,6 +6,7 @@ from catalog.money import usd_display
 from planner.nets.offers import NetSearch
 from planner.optimise.phases import relaxed
 from planner.optimise.single import Certificate, NotProvenError
+from planner.phases.bounds import MOST_SETS
 from planner.phases.search import Searched
 
 #: What the arithmetic of two solvers may differ by, relatively.
@@ -43,10 +44,11 @@ def over_phases(
                 f"{usd_display(round(model.usd * 1e6))} ({model.solver}){_beside_a_standby(nets, model.usd, certificate)}"
             )
         certificate = replace(certificate, milliseconds=certificate.milliseconds + model.milliseconds)
-    if searched.not_again:
+    if searched.left_usd < certificate.objective_usd:
         said.append(
-            f"{searched.not_again:,} sequences were compared on each machine's best offers alone: another place of the same "
-            "machine, dearer but with a cheaper move, was not tried for them"
+            "sets of configurations beyond the "
+            f"{MOST_SETS:,} of least bounds were not compared; none of them costs less than "
+            f"{usd_display(round(searched.left_usd * 1e6))}"
         )
     if nets.left_open_usd < certificate.objective_usd:
         said.append(
@@ -64,9 +66,9 @@ def _beside_a_standby(nets: NetSearch, usd: float, certificate: Certificate) -> 
 
 
 def _less(certificate: Certificate, searched: Searched, nets: NetSearch) -> Certificate:
-    """The bound lowered by what ties within the rounding of bills may leave unsaved, and to that of pairs left open."""
+    """The bound lowered by what ties within the rounding of bills may leave unsaved, and to that of what was left open."""
     unsaved = 0.0 if searched.best is None else searched.best.found.unsaved / 1e6
-    bound = min(certificate.bound_usd - unsaved, nets.left_open_usd)
+    bound = min(certificate.bound_usd - unsaved, nets.left_open_usd, searched.left_usd)
     if not bound < certificate.bound_usd:
         return certificate
     return replace(certificate, bound_usd=bound, gap=(certificate.objective_usd - bound) / certificate.objective_usd)

@@ -13,17 +13,18 @@ from catalog.owned import OwnedMachine
 from planner.candidates.gather import Candidates, over
 from planner.choice import cheapest
 from planner.job import Constraints, DataSource, Preset, Training, TrainingJob
-from planner.phases import search, shares
+from planner.phases import bounds, search, shares
+from planner.phases.bounds import Shortlist
 from planner.phases.cheapest import limit_micros
 from planner.phases.sequences import lots
 from planner.phases.straight import Straight
 from planner.settings import PlannerSettings
 from tests.planner.phases.cases import found_for
 from tests.planner.phases.test_moves import rig
+from tests.planner.phases.test_sequences import BETWEEN_REGIONS
 from tests.planner.small_catalogues import START
 
 Ints = NDArray[np.int64]
-Sets = tuple[Ints, NDArray[np.float64]]
 
 #: So many columns may be left to be paired, and so many pairs and triples to be compared.
 FEW = 1_000
@@ -80,12 +81,12 @@ JOBS = {
 def test_machines_that_are_taken_away_often_are_ruled_out_before_they_are_paired(
     job: TrainingJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def counted(find: Callable[..., Sets]) -> Callable[..., Sets]:
-        def found(lines: Straight, *given: float) -> Sets:
+    def counted(find: Callable[..., Shortlist]) -> Callable[..., Shortlist]:
+        def found(lines: Straight, *given: float) -> Shortlist:
             assert len(lines) <= FEW
-            sets, bounds = find(lines, *given)
-            assert len(sets) <= FEW
-            return sets, bounds
+            listed = find(lines, *given)
+            assert len(listed.sets) <= FEW
+            return listed
 
         return found
 
@@ -144,3 +145,30 @@ def test_lots_grow_to_what_memory_allows_and_no_further() -> None:
     # In six orders each they are no more sequences than boxes are looked at together.
     assert 6 * max(len(lot) for lot in found) <= shares._TOGETHER
     assert np.array_equal(np.concatenate(found), order)
+
+
+def test_a_shortlist_keeps_the_sets_of_least_bounds_and_the_bound_of_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bounds, "MOST_SETS", 10)
+    draw = np.random.default_rng(7)
+    sets, usd = draw.integers(0, 50, (1_000, 2)), draw.uniform(1.0, 2.0, 1_000)
+    listed = Shortlist(2)
+    for some in np.split(np.arange(1_000), 100):
+        listed.add(sets[some], usd[some])
+    least = np.sort(np.argsort(usd)[:10])
+    assert np.array_equal(listed.sets, sets[least])
+    assert np.array_equal(listed.usd, usd[least])
+    assert listed.left_usd == np.sort(usd)[10]
+
+
+def test_a_search_with_more_sets_than_are_kept_states_a_gap_that_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, limit = _searched(BETWEEN_REGIONS)
+    whole = search.search_phases(found, limit)
+    assert whole.best is not None
+    assert whole.left_usd == np.inf
+    monkeypatch.setattr(bounds, "MOST_SETS", 1)
+    cut = search.search_phases(found, limit)
+    assert cut.best is not None
+    assert cut.left_usd <= whole.best.found.micros / 1e6 < cut.best.found.micros / 1e6
+    assert cut.sequences < whole.sequences
