@@ -32,6 +32,8 @@ _MOST_EDGES = 52
 _FIRST, _SECOND = np.array([0, 0, 1]), np.array([1, 2, 2])
 #: Sets of columns that are kept at most, those of least bounds: 2 MB. No job met in tests and benchmarks leaves so many.
 MOST_SETS = 32_768
+#: Triples that are bounded at most, those of the pairs of least bounds: about a second's work.
+MOST_TRIPLES = 1_000_000
 #: Triples bounded at once, but for those of one pair: some tens of MB.
 _TRIPLES_TOGETHER = 250_000
 #: So many triples are bounded in less time than it takes to find out whether other lines leave fewer.
@@ -216,8 +218,9 @@ def triples_below(columns: Straight, mu: float, upper_usd: float) -> Shortlist:
 
     The linear programme of three lines has two rows, so its best point either uses two of them, or holds one at its cap
     (windows, the longest run of a kind) and shares the rest of the work between the two others. Worked through a lot of
-    triples at a time, so that memory stays within some tens of MB. A triple costs no less than the pair that it was looked
-    for by.
+    triples at a time, so that memory stays within some tens of MB. A triple costs no less than the pair that it is looked
+    for by and the least start, nor than what is capped at its cap and the least starts beside it: that is told of those
+    beyond `MOST_TRIPLES`.
     """
     lines, pairs = columns, _pairs_of_triples(columns, upper_usd)
     if columns.bent and _thirds(columns, upper_usd - pairs.usd).sum() > _TRIPLES_LOOKED_AT:
@@ -225,21 +228,30 @@ def triples_below(columns: Straight, mu: float, upper_usd: float) -> Shortlist:
         early = _pairs_of_triples(columns.early, upper_usd)
         if _thirds(columns.early, upper_usd - early.usd).sum() < _thirds(columns, upper_usd - pairs.usd).sum():
             lines, pairs = columns.early, early
-    found = Shortlist(3)
-    found.left_usd = pairs.left_usd + float(lines.fixed_usd.min(initial=0.0))
+    found, least_start, looked = Shortlist(3), float(lines.fixed_usd.min(initial=np.inf)), 0
+    found.left_usd = pairs.left_usd + least_start
 
     def keep(some: Ints) -> None:
+        nonlocal looked
         go_on()
+        looked += len(some)
         triples = distinct(np.sort(some, axis=1), len(columns))
         least = triple_usd(columns, triples)
         found.add(triples[least < upper_usd], least[least < upper_usd])
 
-    for some in _with_third(lines, pairs.sets, upper_usd - pairs.usd):
+    order = np.argsort(pairs.usd, kind="stable")
+    for first_usd, some in _with_third(lines, pairs.sets[order], pairs.usd[order], upper_usd):
+        if looked >= MOST_TRIPLES:
+            found.left_usd = min(found.left_usd, first_usd + least_start)
+            break
         keep(some)
     for capped in np.flatnonzero(columns.caps < 1.0).tolist():
         rest = _beside(lines, capped)
         capped_usd = lines.fixed_usd[capped] + lines.slope_usd[capped] * lines.caps[capped]
         below = upper_usd - capped_usd
+        if looked >= MOST_TRIPLES:
+            found.left_usd = min(found.left_usd, capped_usd + 2 * min(least_start, 0.0))
+            continue
         kept = columns.kin == columns.kin[capped]
         kept &= worthwhile(rest, hour_prices(rest, mu, max(below, 0.0)), below, phases=2)
         some = np.flatnonzero(kept)
@@ -283,10 +295,13 @@ def _thirds(columns: Straight, room_usd: Floats) -> Ints:
     return np.searchsorted(np.sort(columns.fixed_usd), room_usd)
 
 
-def _with_third(columns: Straight, pairs: Ints, room_usd: Floats) -> Iterator[Ints]:
-    """Each pair with every further column whose start fits into what is left below the best plan, in lots."""
+def _with_third(columns: Straight, pairs: Ints, usd: Floats, upper_usd: float) -> Iterator[tuple[float, Ints]]:
+    """Each pair with every further column whose start fits into what is left below the best plan, in lots.
+
+    Pairs come by their bounds `usd`, ascending; that of the first of each lot stands before it.
+    """
     by_start = np.argsort(columns.fixed_usd, kind="stable")
-    count = _thirds(columns, room_usd)
+    count = _thirds(columns, upper_usd - usd)
     lots = np.cumsum(count) // _TRIPLES_TOGETHER
     for mine in np.split(np.arange(len(pairs)), np.flatnonzero(np.diff(lots)) + 1):
         some = count[mine]
@@ -294,7 +309,8 @@ def _with_third(columns: Straight, pairs: Ints, room_usd: Floats) -> Iterator[In
         third = by_start[np.arange(len(pair)) - np.repeat(np.cumsum(some) - some, some)]
         triples = np.concatenate((pairs[pair], third[:, None]), axis=1)
         fits = (third != triples[:, 0]) & (third != triples[:, 1]) & (columns.kin[third] == columns.kin[triples[:, 0]])
-        yield np.asarray(triples[fits])
+        if len(mine):
+            yield float(usd[mine[0]]), np.asarray(triples[fits])
 
 
 def _beside(columns: Straight, capped: int) -> Straight:

@@ -39,7 +39,7 @@ from planner.phases.sequences import first_if_up, in_order, lots, too_dear_anywh
 from planner.phases.shares import Found, best_shares
 from planner.phases.straight import Straight, joined
 from planner.phases.whatever_the_hours import least_usd
-from planner.phases.wider import AGAIN_TOGETHER, brought_apart, that_move, wider
+from planner.phases.wider import AGAIN_TOGETHER, MOST_AGAIN, brought_apart, that_move, wider
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -122,6 +122,7 @@ class _Search:
     best: Phased | None = None
     compared: int = 0
     left_usd: float = np.inf
+    again_count: int = 0
     open_: list[tuple[PhaseColumns, Ints, Floats]] = field(default_factory=list)
     again: list[tuple[PhaseColumns, Ints, Floats, bool]] = field(default_factory=list)
     known: set[bytes] = field(default_factory=set)
@@ -231,9 +232,16 @@ class _Search:
             some = np.flatnonzero(left)
             some = some[np.argsort(bounds[some], kind="stable")]
             for first in range(0, len(some), AGAIN_TOGETHER):
-                go_on()
                 lot = some[first : first + AGAIN_TOGETHER]
-                self._again(columns, looked_at[lot[bounds[lot] < self.upper_usd]], ordered=ordered)
+                lot = lot[bounds[lot] < self.upper_usd]
+                if not len(lot):
+                    break
+                if self.again_count >= MOST_AGAIN:
+                    self.left_usd = min(self.left_usd, float(bounds[lot[0]]))
+                    break
+                go_on()
+                self.again_count += len(lot)
+                self._again(columns, looked_at[lot], ordered=ordered)
 
     def _again(self, columns: PhaseColumns, sets: Ints, *, ordered: bool) -> None:
         """These sets with the offers that the screen left out in place of their own."""

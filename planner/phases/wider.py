@@ -23,6 +23,8 @@ Ints = NDArray[np.int64]
 
 #: Sets that are looked at again together: each may stand for thousands, of as many offers in place of each of its columns.
 AGAIN_TOGETHER = 64
+#: Sets that are looked at again at most: a few seconds' work. Few jobs leave more than some tens.
+MOST_AGAIN = 1_024
 #: Sets with offers left out that are bounded at once: some tens of MB.
 _WAYS_TOGETHER = 250_000
 

@@ -16,6 +16,7 @@ from planner.job import Constraints, DataSource, Preset, Training, TrainingJob
 from planner.phases import bounds, search, shares
 from planner.phases.bounds import Shortlist
 from planner.phases.cheapest import limit_micros
+from planner.phases.lines import every_line
 from planner.phases.sequences import lots
 from planner.phases.straight import Straight
 from planner.settings import PlannerSettings
@@ -172,3 +173,27 @@ def test_a_search_with_more_sets_than_are_kept_states_a_gap_that_holds(monkeypat
     assert cut.best is not None
     assert cut.left_usd <= whole.best.found.micros / 1e6 < cut.best.found.micros / 1e6
     assert cut.sequences < whole.sequences
+
+
+def test_triples_beyond_those_that_are_bounded_cost_no_less_than_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, limit = _searched(BETWEEN_REGIONS)
+    every = every_line(found)
+    mu = bounds.hour_price(every.lines)
+    assert mu is not None
+    whole = bounds.triples_below(every.lines, mu, limit / 1e6)
+    assert whole.left_usd == np.inf
+    monkeypatch.setattr(bounds, "MOST_TRIPLES", 1)
+    monkeypatch.setattr(bounds, "_TRIPLES_TOGETHER", 1_000)
+    some = bounds.triples_below(every.lines, mu, limit / 1e6)
+    kept = {tuple(each) for each in some.sets.tolist()}
+    dropped = np.array([tuple(each) not in kept for each in whole.sets.tolist()])
+    assert 0 < len(kept) < len(whole.sets)
+    assert some.left_usd <= whole.usd[dropped].min() * (1 + 1e-9)
+
+
+def test_sets_beyond_those_that_are_looked_at_again_cost_no_less_than_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, limit = _searched(BETWEEN_REGIONS)
+    monkeypatch.setattr(search, "MOST_AGAIN", 0)
+    cut = search.search_phases(found, limit)
+    assert cut.best is not None
+    assert cut.left_usd < cut.best.found.micros / 1e6
