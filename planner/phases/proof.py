@@ -6,7 +6,6 @@ from catalog.money import usd_display
 from planner.nets.offers import NetSearch
 from planner.optimise.phases import relaxed
 from planner.optimise.single import Certificate, NotProvenError
-from planner.phases.bounds import MOST_SETS
 from planner.phases.search import Searched
 
 #: What the arithmetic of two solvers may differ by, relatively.
@@ -46,14 +45,13 @@ def over_phases(
         certificate = replace(certificate, milliseconds=certificate.milliseconds + model.milliseconds)
     if searched.left_usd < certificate.objective_usd:
         said.append(
-            "sets of configurations beyond the "
-            f"{MOST_SETS:,} of least bounds were not compared; none of them costs less than "
-            f"{usd_display(round(searched.left_usd * 1e6))}"
+            "too many sets of configurations were left to compare all of them at every share and with every offer; proven is "
+            f"that none of those not compared costs less than {usd_display(round(searched.left_usd * 1e6))}"
         )
     if nets.left_open_usd < certificate.objective_usd:
         said.append(
-            f"only by estimates, from a mean and a variance of their losses, are {nets.left_open:,} more pairs of spot and "
-            f"standby dearer; proven is that none of them costs less than {usd_display(round(nets.left_open_usd * 1e6))}"
+            f"too many pairs of spot and standby were left to price all of them exactly; proven is that none of the "
+            f"{nets.left_open:,} not priced costs less than {usd_display(round(nets.left_open_usd * 1e6))}"
         )
     return replace(_less(certificate, searched, nets), over=tuple(said))
 
