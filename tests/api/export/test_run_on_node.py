@@ -109,7 +109,9 @@ def test_a_store_that_refuses_stops_the_run_before_it_starts_not_from_the_beginn
 
 def test_a_last_checkpoint_that_is_not_kept_is_no_success(node: Node) -> None:
     training = node.folder / "bin" / "full"
-    training.write_text(f'#!/bin/bash\ntraining ok\ntouch "{node.store}/REFUSES"\nmkdir "$GPUPLAN_CHECKPOINT_DIR/step-11"\n')
+    training.write_text(
+        f'#!/bin/bash\ntraining ok\ntouch "{node.store}/REFUSES"\nmkdir "$GPUPLAN_CHECKPOINT_DIR/step-11"\n'
+    )
     training.chmod(0o755)
     done = node.run("full")
     assert done.returncode == 74
