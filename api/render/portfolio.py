@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 
 from api.render.machines import place, rented
 from api.render.plan import sentences
+from api.render.proven import within
 from api.render.tables import bullets, cell, facts, footer, heading, listing
 from api.render.text import duration, number, percent, plain, usd, when
 
@@ -25,7 +26,7 @@ def render_portfolio(answer: Part) -> Group:
 def _headline(body: Part) -> list[RenderableType]:
     total = len(body["jobs"]) + len(body["left_out"])
     proof = body["certificate"]
-    sure = "proven the cheapest" if proof["proven"] else f"at most {percent(proof['gap'], 2)} above the cheapest"
+    sure = "proven the cheapest" if proof["proven"] else within(float(proof["gap"]))
     if unseen := proof.get("jobs_not_looked_at"):
         sure += f" for the jobs that were looked at; for {number(unseen)} there was no time, so of the whole nothing is proven"
     return [

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from api.render.machines import place, rented
+from api.render.proven import within
 from api.render.text import duration, number, percent, plain, usd, when
 from api.web.charts.gantt import Bar, Lane
 
@@ -119,7 +120,7 @@ def sureness(body: Part) -> str:
     """How good the plan is, in words that claim no more than is proven."""
     proof = body["certificate"]
     unseen = proof.get("jobs_not_looked_at")
-    words = "proven the cheapest" if proof["proven"] else f"at most {percent(proof['gap'], 2)} above the cheapest"
+    words = "proven the cheapest" if proof["proven"] else within(float(proof["gap"]))
     if unseen:
         return f"{words} of the jobs that were looked at; {number(unseen)} were not, so nothing is proven of the whole"
     return words

@@ -80,5 +80,5 @@ def test_the_plan_is_said_to_be_as_good_as_is_proven() -> None:
         return sureness({"certificate": {"proven": False, "gap": 0.0123, "jobs_not_looked_at": 0} | proof})
 
     assert of(proven=True) == "proven the cheapest"
-    assert of() == "at most 1.23 % above the cheapest"
+    assert of() == "within 1.3 % of the least possible"
     assert of(jobs_not_looked_at=3).endswith("3 were not, so nothing is proven of the whole")
