@@ -6,10 +6,10 @@
 3. The lines at other prices of an hour leave the columns that can matter at all. All pairs, then all triples of these
    whose bound lies below the best plan so far get their best shares.
 
-The order within a plan is fixed by rule: interruptible phases first, then the slowest; so it is cheap and slow before
-dear and fast, and what may be taken away is tried while there is time. Own machines with free windows are tried in
-every place of the order, and before and after another configuration. Machines that run the job already come first, or
-not at all.
+The phases of a plan come in any order: it decides which machines write a checkpoint at their end, and between which places
+a run moves. Of orders that cost the same, interruptible phases come first, then the slowest; so it is cheap and slow before
+dear and fast, and what may be taken away is tried while there is time. Own machines with free windows are also tried before
+and after another configuration. Machines that run the job already come first, or not at all.
 
 Of plans that cost the same to the micro-dollar the first found stays: sequences are looked at by their bounds, those of
 equal bounds as their configurations lie in the table of candidates, and fewer phases before more.

@@ -176,6 +176,7 @@ def test_a_search_with_more_sets_than_are_kept_states_a_gap_that_holds(monkeypat
 
 
 def test_triples_beyond_those_that_are_bounded_cost_no_less_than_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "MOST_SETS", 10**6)
     found, limit = _searched(BETWEEN_REGIONS)
     every = every_line(found)
     mu = bounds.hour_price(every.lines)
