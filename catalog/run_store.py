@@ -78,7 +78,7 @@ class RunStore:
         with self._writing() as connection:
             return give_up_refreshes(connection, None if alone else now - SILENCE, now)
 
-    def live_refreshes(self) -> bool:
+    def has_live_refresh(self) -> bool:
         """Whether any process seems to be at a refresh that no queue hands out."""
         with self._reading() as connection:
             return has_live_refresh(connection)

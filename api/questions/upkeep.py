@@ -98,7 +98,7 @@ class Upkeep(Watches):
         The lock of a refresh, which goes with its process, tells them from one that is under way elsewhere.
         """
         try:
-            if self.store.runs.live_refreshes():
+            if self.store.runs.has_live_refresh():
                 with self.store.refreshing():
                     self.store.runs.give_up_refreshes(datetime.now(UTC), alone=True)
         except RefreshRunning:
@@ -111,7 +111,7 @@ class Upkeep(Watches):
         from api.refresh_report import in_short
         from api.runs.refreshes import failed_in_short
 
-        if self.store.runs.live_refreshes():
+        if self.store.runs.has_live_refresh():
             self.store.runs.give_up_refreshes(datetime.now(UTC))
         found = [in_short(each.report) for each in self.store.refreshes()]
         found += [failed_in_short(each) for each in self.store.runs.failed_refreshes(USUAL_LIST)]
