@@ -65,10 +65,16 @@ def viewer() -> Viewer:
     return Viewer(found.identity.id)
 
 
+def keys_in_force() -> bool:
+    """Whether who is asking showed who they are; not on loopback, nor on the command line."""
+    found = _asking.get()
+    return found is not None and found.identity.via != LOCAL.via
+
+
 def owner() -> str | None:
     """Whose what is made now is to be; None, everybody's, where no keys are in force."""
     found = _asking.get()
-    return None if found is None or found.identity.via == LOCAL.via else found.identity.id
+    return found.identity.id if found is not None and keys_in_force() else None
 
 
 def record(
