@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cache
 
-from api.identity.who import SCOPES, Identity
+from api.identity.who import LOCAL, SCOPES, Identity
 from catalog.access_store import Charge
 from catalog.audit import AuditRecord
 from catalog.quota_use import QuotaExceeded
@@ -46,6 +46,14 @@ def acting_as(asking: Asking) -> Iterator[None]:
         yield
     finally:
         _asking.reset(token)
+
+
+def whose_turn() -> str:
+    """Whose work waits and goes on as one: an identity's, or an address's where nobody says who they are."""
+    found = _asking.get()
+    if found is None:
+        return ""
+    return found.address if found.identity.via == LOCAL.via else found.identity.id
 
 
 def uncounted() -> Asking | None:

@@ -18,7 +18,7 @@ import anyio.to_thread
 
 from api.http.problems import Refused
 from api.http.workers import Workers
-from api.identity.asking import Asking, acting_as
+from api.identity.asking import acting_as
 from api.slack.blocks import message
 from api.slack.kinds import Told, checked_job, told
 from api.slack.plan_words import in_words
@@ -173,7 +173,8 @@ class Answers:
         try:
             if asked.kind == "file":
                 asked = replace(asked, kind="plan", request=await self._read_file(asked, teller))
-            return await self.workers.run(_told_as, asking, self.gpuplan, asked)
+            with acting_as(asking):
+                return await self.workers.run(told, self.gpuplan, asked)
         except UnusableInput as error:
             return Told(message=refusal(error))
         except QuotaExceeded as error:
@@ -254,11 +255,6 @@ class Answers:
             )
 
         await anyio.to_thread.run_sync(settle)
-
-
-def _told_as(asking: Asking, gpuplan: "Gpuplan", asked: SlackAnswer) -> Told:
-    with acting_as(asking):
-        return told(gpuplan, asked)
 
 
 def _to(asked: SlackAnswer) -> To:
