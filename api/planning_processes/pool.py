@@ -88,8 +88,8 @@ class PlanningProcesses:
                 raise OutOfMemory(self._budget.mib) from None
             fit = True
         except _NotInTime:
-            log.warning("a question did not end after %g s: its process is replaced", question.seconds)
-            raise OutOfTime(self._budget.seconds) from None
+            log.warning("a question did not end after %.1f s: its process is replaced", question.seconds)
+            raise OutOfTime(round(question.seconds, 1)) from None
         except (EOFError, OSError):
             ended = ProcessEnded(process.how_it_ended())
             log.warning("%s", ended)
