@@ -30,7 +30,12 @@ def serve(
     ] = False,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option("--allow-host", metavar="NAME", help="A name by which a proxy makes it known; may be repeated."),
+        typer.Option(
+            "--allow-host",
+            metavar="NAME",
+            envvar="GPUPLAN_ALLOW_HOST",
+            help="A name by which a proxy makes it known; may be repeated. In the variable blanks stand between names.",
+        ),
     ] = None,
     share_port: Annotated[
         bool, typer.Option("--share-port", help="Let further processes with this option listen on the same port.")

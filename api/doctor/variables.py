@@ -10,6 +10,7 @@ _PREFIX = "GPUPLAN_"
 #: Read where they are needed, by no model whose fields could be asked.
 _OTHERS = (
     "ADMIN_KEY",
+    "ALLOW_HOST",
     "API_KEY",
     "CHROMIUM",
     "COUNTING",
