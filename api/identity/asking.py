@@ -49,6 +49,14 @@ def acting_as(asking: Asking) -> Iterator[None]:
         _asking.reset(token)
 
 
+def whose_turn() -> str:
+    """Whose work waits and goes on as one: an identity's, or an address's where nobody says who they are."""
+    found = _asking.get()
+    if found is None:
+        return ""
+    return found.address if found.identity.via == LOCAL.via else found.identity.id
+
+
 def uncounted() -> Asking | None:
     """Who is asking, for work in another thread that counts against nobody's plans of a day; None for no door."""
     found = _asking.get()

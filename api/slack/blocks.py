@@ -146,6 +146,15 @@ def message(text: str, blocks: Sequence[Block] = (), *, public: bool = False) ->
     }
 
 
+def with_link(told: Message, url: str, text: str) -> Message:
+    """The same message with a link of ours, above its buttons if it has any."""
+    link = {"type": "link", "url": url, "text": cut(text, LONGEST_LABEL)}
+    block = {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [link]}]}
+    blocks = list(told["blocks"][: MOST_BLOCKS - 1])
+    at = next((i for i, each in enumerate(blocks) if each["type"] == "actions"), len(blocks))
+    return told | {"blocks": [*blocks[:at], block, *blocks[at:]]}
+
+
 def without_table(told: Message) -> Message:
     """The same message with its table as lines of text, for a place where Slack takes no table."""
     blocks = [_as_lines(each) if each["type"] == "table" else each for each in told["blocks"]]

@@ -60,7 +60,7 @@ class Reading:
     def components(self) -> frozenset[str]:
         """Every component that a machine with an accelerator may be made of; most SKUs price parts of others."""
         new = {each.shape.name: each.shape for machines in self.machines_in.values() for each in machines}
-        return set(known_components().union(*map(components_of, new.values())))
+        return known_components().union(*map(components_of, new.values()))
 
     def failed(self, line: str, *types: str) -> None:
         """A list that all regions share did not answer; those of `types` stay as they were."""
