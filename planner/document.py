@@ -30,6 +30,7 @@ from planner.phase_document import (
     fallback_document,
     phase_document,
 )
+from planner.run_limit import with_run_limits
 from planner.settings import PlannerSettings
 
 Document = dict[str, Any]
@@ -43,7 +44,8 @@ def document(outcome: Planned | Infeasible, job: Document, *, version: str, inve
     """
     own = {"inventory": inventory} if inventory else {}
     if isinstance(outcome, Planned):
-        return {"outcome": "planned", "plan": _identified(_plan(outcome, job, version) | own, "plan")}
+        plan = with_run_limits(_plan(outcome, job, version), job.get("deadline"))
+        return {"outcome": "planned", "plan": _identified(plan | own, "plan")}
     return {"outcome": "infeasible", "infeasible": _identified(_infeasible(outcome, job, version) | own, "none")}
 
 

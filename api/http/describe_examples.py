@@ -20,6 +20,7 @@ NAMES = {
     "watch_id": "watch-a0f01201eacf253b",
     "refresh_id": _REFRESH,
     "key_id": "0a1b2c3d4e5f",
+    "share_id": "0f1e2d3c4b5a",
     "snapshot_id": _SNAPSHOT,
     "format": "slurm",
 }
@@ -50,6 +51,7 @@ def _answers() -> dict[str, tuple[str, Any]]:
         "watches": {"watches": [_WATCH_ROW]},
         "all_actuals": {"actuals": [], "learning": "on", "learned": []},
         "keys": {"keys": [_KEY_ROW]},
+        "shares": {"shares": [_SHARE_ROW]},
     }
     text = "# TYPE gpuplan_store_up gauge\ngpuplan_store_up 1.0\n"
     return {name: ("application/json", value) for name, value in as_json.items()} | {"metrics": ("text/plain", text)}
@@ -105,4 +107,12 @@ _KEY_ROW: Schema = {
     "last_used_at": None,
     "requests_per_minute": None,
     "plans_per_day": None,
+}
+_SHARE_ROW: Schema = {
+    "id": NAMES["share_id"],
+    "kind": "plan",
+    "object_id": NAMES["plan_id"],
+    "created_at": "2026-11-21T08:00:00+00:00",
+    "created_by": "ci",
+    "revoked_at": None,
 }

@@ -172,7 +172,8 @@ def _notes(netted: Netted) -> tuple[str, ...]:
         f"checkpoints every {run.interval_hours:.2g} h: the best of Young's interval and halves of it under this deadline",
         (
             f"{compared.pairs:,} pairs of spot and standby were compared: all by a bound, {compared.by_moments:,} by "
-            f"moments, {compared.exactly:,} exactly; of each machine, kind and provider those that no other beats"
+            f"moments, and {compared.exactly:,} runs of them, each at an interval between checkpoints, exactly; of each "
+            "machine, kind and provider those that no other beats"
         ),
         "standbys are machines that are there at once, without booking, term, windows or interruption",
     ]

@@ -55,7 +55,7 @@ class Netted:
 class NetSearch:
     """The cheapest pair, if there is one, and what is proven of those that were not priced exactly.
 
-    `left_open` of them were only estimated to be dearer; none costs less than `left_open_usd`.
+    `left_open` of them were one too many; none costs less than `left_open_usd`.
     """
 
     best: Netted | None = None

@@ -86,7 +86,7 @@ def priced_together(
     concave = (paid.sigma <= concave_below_sigma(columns.confidence)).reshape(given.shape)
     if columns.intervals.any():
         concave &= run.work_hours.reshape(given.shape) >= columns.intervals[given]
-    if z_score(columns.confidence) > RISING_UP_TO:
+    if abs(z_score(columns.confidence)) > RISING_UP_TO:
         floor = columns.fixed_hours[given] + columns.slope_hours[given] * (steps / STEPS)
         falls = (
             (columns.run.cluster_rate[given] > 0) & ~concave & np.repeat([each for _, each in shares], count)[:, None]

@@ -22,11 +22,11 @@ where a standby is called on a failure if no restart can be waited for any more,
 spot, between two segments, since each segment saved takes U / n off its work and I off the time left.
 
 a_i = P(L_i <= S_i) by `net_segments` where the slack does not grow. Where it does (a standby slower than spot), runs may cross
-S_i and be back within it later, and the least of those so far is taken, which is in the pair's favour: the search
-(`net_search`) prices what is near the best exactly, and leaves open what moments alone rule out. Mixed over z up to the
-largest at which the standby is in time; beyond, the standby is called after the first interval, to be late. Hours and bill
-are expectations over that error too, as in every bill of a plan. Each leg is billed by its expected hours given that it
-runs, at least the minimum, and half a billing step that rounding up adds on average.
+S_i and be back within it later, and the least of those so far is taken, which is in the pair's favour: moments only say
+what the search (`net_search`) prices exactly first. Mixed over z up to the largest at which the standby is in time; beyond,
+the standby is called after the first interval, to be late. Hours and bill are expectations over that error too, as in
+every bill of a plan. Each leg is billed by its expected hours given that it runs, at least the minimum, and half a billing
+step that rounding up adds on average.
 """
 
 from dataclasses import dataclass, fields
@@ -159,6 +159,15 @@ def outcomes(pairs: Pairs, terms: NetTerms, which: Ints | slice = EVERY) -> Outc
     return Outcomes(
         **{each.name: np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Outcomes)}
     )
+
+
+def usd_by_interval(pairs: Pairs, terms: NetTerms) -> Floats:
+    """The same at every interval tried, infinite where it is not in time with the confidence asked: [pairs, tried]."""
+    usd = np.full((len(pairs), len(SHORTER)), np.inf)
+    for i in range(0, len(pairs), _CHUNK):
+        priced = _priced(pairs.take(slice(i, i + _CHUNK)), terms, NODES, NODE_WEIGHTS, EVERY)
+        usd[i : i + _CHUNK] = np.where(priced.in_time >= terms.confidence, priced.legs.usd, np.inf)
+    return usd
 
 
 def intervals(pairs: Pairs) -> Floats:

@@ -61,20 +61,18 @@ def least(pairs: Pairs, terms: NetTerms, quadrature: Quadrature) -> Floats:
     return np.where(estimate.in_time >= terms.confidence, usd, np.inf)
 
 
-def least_at(pair: Pairs, terms: NetTerms, interval_hours: float) -> float:
-    """The bound of a single pair at an interval; infinite where it is not in time with the confidence asked."""
-    room = terms.deadline_hours - terms.setup_hours - interval_hours - pair.checkpoint_hours - pair.changeover_hours
-    largest = largest_in_time(room, pair.standby_work_hours, pair.standby_log_sigma)
+def least_at(pairs: Pairs, terms: NetTerms, interval_hours: Floats) -> Floats:
+    """The bound of each pair at an interval of its own; infinite where it is not in time with the confidence asked."""
+    room = terms.deadline_hours - terms.setup_hours - interval_hours - pairs.checkpoint_hours - pairs.changeover_hours
+    largest = largest_in_time(room, pairs.standby_work_hours, pairs.standby_log_sigma)
     estimate = cut(largest, FINE.nodes, FINE.weights)
-    if estimate.in_time[0] < terms.confidence:
-        return math.inf
-    once, each = bound_of(pair, terms, estimate, interval_hours)
-    usd = once[0] + float((each * estimate.weights).sum()) * (1.0 - BLOCKS_WITHIN)
-    return float(usd * (1.0 - FINE.within))
+    once, each = bound_of(pairs, terms, estimate, interval_hours)
+    usd = (once + (each * estimate.weights).sum(axis=-1) * (1.0 - BLOCKS_WITHIN)) * (1.0 - FINE.within)
+    return np.where(estimate.in_time >= terms.confidence, usd, np.inf)
 
 
-def bound_of(pairs: Pairs, terms: NetTerms, estimate: Estimate, interval_hours: float | None = None) -> Bound:
-    """The bound of pairs [...] at deviations [..., z]: at the interval given, else at whichever."""
+def bound_of(pairs: Pairs, terms: NetTerms, estimate: Estimate, interval_hours: Floats | None = None) -> Bound:
+    """The bound of pairs [...] at deviations [..., z]: at the interval given of each, else at whichever."""
     # [..., z] throughout.
     rate, work, write = (values[..., None] for values in (pairs.rate, pairs.work_hours, pairs.checkpoint_hours))
     sigma, standby_sigma = pairs.log_sigma[..., None], pairs.standby_log_sigma[..., None]
@@ -87,7 +85,7 @@ def bound_of(pairs: Pairs, terms: NetTerms, estimate: Estimate, interval_hours: 
         paid = work * losses.paid_hours / segment * factor
         wall = work * (segment + write + losses.mean_hours) / segment * factor
     else:
-        count = np.maximum(np.ceil(work * factor / interval_hours - 1e-9), 1.0)
+        count = np.maximum(np.ceil(work * factor / interval_hours[..., None] - 1e-9), 1.0)
         segment = work * factor / count
         losses = segment_losses(segment + write, rate, terms.restart_hours, terms.wait_hours)
         paid, wall = count * losses.paid_hours, count * (segment + write + losses.mean_hours)

@@ -187,7 +187,7 @@ class _Begun(NamedTuple):
         """What the pair comes to at least: once, and at each deviation."""
         now, grows = self.estimate, bool((self.runs.growth > 0).any())
         one = Estimate(z=now.z[0], weights=now.weights[0], largest=now.largest[0], in_time=now.in_time[0])
-        once, each = bound_of(self.pairs, self.terms, one, self.interval_hours)
+        once, each = bound_of(self.pairs, self.terms, one, np.array([self.interval_hours]))
         return float(once[0]), each[0] * (1.0 - (BLOCKS_WITHIN if grows else _LATTICE_WITHIN))
 
 

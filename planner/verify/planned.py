@@ -15,6 +15,7 @@ from planner.verify.pairs import InPhases, in_phases
 from planner.verify.peak import least_usd
 from planner.verify.phase import LOOSE, moment_of, ran
 from planner.verify.proof import certificate
+from planner.verify.run_limit import run_limits
 from planner.verify.sensitivity import sensitivity
 from planner.verify.survey import SOFT, Survey, surveyed
 
@@ -35,6 +36,7 @@ def check_planned(context: Context) -> dict[str, object]:
         commitments(context, None if found.alone is None else found.alone.part.named)
         credit_use(context, found.spent, found.kept)
         fallback(context, None if found.alone is None else found.alone.part, found.micros)
+    run_limits(context)
     frontier(context, survey)
     counts(context, survey, phases=context.ledger.size("phases"))
     return covers(context, survey, every, phased, None if found is None else found.micros / 1e6)

@@ -91,8 +91,12 @@ def test_confident_hours_rise_and_are_concave_below_the_sigma_that_is_told(
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("wait_hours", [0.0, 0.7])
-def test_straight_lines_lie_below_cost_and_hours_of_every_share(seed: int, wait_hours: float) -> None:
+@pytest.mark.parametrize("confidence", [None, 0.001, 0.05, 0.3, 0.49])
+def test_straight_lines_lie_below_cost_and_hours_of_every_share(
+    seed: int, wait_hours: float, confidence: float | None
+) -> None:
     job, columns, owned = rented_case(seed)
+    job = replace(job, confidence=confidence or job.confidence)
     found = found_for(job, columns, owned, replace(SETTINGS, spot_wait_hours=wait_hours))
     if not len(found.shares):
         return

@@ -14,7 +14,7 @@ from planner.spot.losses import chance_within, normal_cdf, segment_losses
 from planner.spot.net import Floats, NetTerms, Pairs, intervals, outcomes
 from planner.spot.net_exact import net_run
 from planner.spot.net_search import Offered, cheapest_pair, least_usd
-from tests.planner.spot.nets import a_pair, simulate, some_offers, terms
+from tests.planner.spot.nets import a_pair, node_counts_of_one_machine, simulate, some_offers, terms
 
 RUNS = 4000
 CASES = {
@@ -129,18 +129,15 @@ def test_the_normal_distribution_function_is_good_to_seven_digits() -> None:
     assert np.abs(normal_cdf(z) - [0.5 * math.erfc(-each / math.sqrt(2)) for each in z]).max() < 1e-7
 
 
-def every_pair(offered: Offered, asked: NetTerms) -> tuple[Pairs, Floats, Floats]:
-    """All pairs, what each costs exactly at the interval that moments find best, and at the best of all that are tried."""
-    spot, standby = np.nonzero(offered.allowed)
-    pairs = offered.pairs(spot, standby)
-    found = outcomes(pairs, asked)
-    moments, best = np.full(len(pairs), np.inf), np.full(len(pairs), np.inf)
-    for i in np.flatnonzero(np.isfinite(found.usd)):
+def every_pair(offered: Offered, asked: NetTerms) -> tuple[Pairs, Floats]:
+    """All pairs, and what each costs exactly at the best of the intervals that are tried; infinite where none is in time."""
+    pairs = offered.pairs(*np.nonzero(offered.allowed))
+    best = np.full(len(pairs), np.inf)
+    for i in np.flatnonzero(np.isfinite(outcomes(pairs, asked).usd)):
         pair = pairs.take(np.array([i]))
-        moments[i] = net_run(pair, asked, float(found.interval_hours[i])).usd
         runs = [net_run(pair, asked, each) for each in intervals(pair)[0].tolist()]
         best[i] = min(run.usd for run in runs if run.in_time >= asked.confidence)
-    return pairs, moments, best
+    return pairs, best
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -148,20 +145,29 @@ def test_the_search_finds_what_pricing_every_pair_exactly_finds(seed: int) -> No
     offered = some_offers(seed, 4, 4)
     rng = np.random.default_rng(seed)
     asked = terms(deadline=float(rng.uniform(20, 60)), wait=float(rng.choice([0.0, 2.0])))
-    pairs, usd, least = every_pair(offered, asked)
+    pairs, least = every_pair(offered, asked)
     found = cheapest_pair(offered, asked)
-    if np.isinf(usd).all():
+    if np.isinf(least).all():
         assert found.best is None
         return
     assert found.best is not None
-    assert least.min() - 1e-9 <= found.best.run.usd <= usd.min() + 1e-9
+    assert found.best.run.usd == pytest.approx(least.min(), rel=1e-12)
     at = np.flatnonzero((pairs.spot == found.best.spot) & (pairs.standby == found.best.standby))
     assert found.best.run.usd == pytest.approx(float(least[at[0]]), rel=1e-12)
-    # What is said to be proven holds of every pair, at whatever interval.
-    assert least.min() >= min(found.best.run.usd, found.left_open_usd) * (1 - 5e-3)
+    assert found.left_open == 0
     # No pair costs less than its bound.
     bound = least_usd(offered, np.arange(4), asked)[pairs.spot, pairs.standby]
     assert (bound <= least * (1 + 1e-9)).all()
+
+
+def test_no_pair_is_left_open_where_dozens_cost_nearly_the_same() -> None:
+    offered, asked = node_counts_of_one_machine(range(9, 17), range(8, 16)), terms(deadline=1.664)
+    _, least = every_pair(offered, asked)
+    found = cheapest_pair(offered, asked)
+    assert found.best is not None
+    assert found.best.run.usd == pytest.approx(least.min(), rel=1e-12)
+    assert found.left_open == 0
+    assert found.exactly > 24
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.4])
@@ -185,7 +191,7 @@ def test_the_bound_holds_where_estimates_are_wide_and_preemptions_few(sigma: flo
 
 def test_pairs_that_only_estimates_rule_out_are_counted_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     offered, asked = some_offers(8, 4, 4), terms(deadline=45)
-    _, _, least = every_pair(offered, asked)
+    _, least = every_pair(offered, asked)
     monkeypatch.setattr(net_search, "MOST_EXACT", 1)
     found = cheapest_pair(offered, asked)
     assert found.best is not None
