@@ -5,7 +5,7 @@ from math import ceil
 
 from catalog.money import usd_display
 from planner.nets.offers import NetSearch
-from planner.optimise.phases import Lines, relaxed
+from planner.optimise.phases import relaxed
 from planner.optimise.single import Certificate, NotProvenError
 from planner.phases.search import Searched
 from planner.phases.straight import STEPS
@@ -41,8 +41,8 @@ def over_phases(
             f"steps of {100 / STEPS:g} % of the work"
         )
         said.append(
-            f"finer shares might save up to {usd_display(_between_steps(searched.open_, phases))}, what a step of the work costs "
-            "on the dearest of those machines, and a billing step"
+            f"finer shares might save up to {usd_display(ceil(searched.finer_usd * 100) * 10_000)}, what a step of the work costs "
+            "on one of those machines, and a billing step"
         )
         if model.usd < float("inf"):
             said.append(
@@ -61,15 +61,6 @@ def over_phases(
             f"{nets.left_open:,} not priced costs less than {usd_display(round(nets.left_open_usd * 1e6))}"
         )
     return replace(_less(certificate, searched, nets), over=tuple(said))
-
-
-def _between_steps(lines: Lines, phases: int) -> int:
-    """What shares between the steps may save at most, in micro-dollars, rounded up to a cent; rounding of bills aside.
-
-    A plan of any shares becomes one of whole steps, and no slower, where less than a step is moved from each phase but one
-    to the fastest: that phase costs no more than these steps on it.
-    """
-    return ceil((phases - 1) * float(lines.slope_usd.max()) / STEPS * 100) * 10_000
 
 
 def _beside_a_standby(nets: NetSearch, usd: float, certificate: Certificate) -> str:
