@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalog.allowed_time import go_on
+from planner.pareto import group_of, nondominated
 from planner.spot.net import NetTerms, Pairs, intervals, usd_by_interval
 from planner.spot.net_bound import COARSE, FINE, least, least_at
 from planner.spot.net_exact import NetRun, PricedRun
@@ -248,10 +249,12 @@ def _worth_pairing(offered: Offered, terms: NetTerms, below_usd: float) -> Ints:
     if not len(offered.standbys):
         return np.zeros(0, np.int64)
     standbys = offered.standbys
-    figures = np.stack(
-        [standbys.work_hours, standbys.usd_per_hour + standbys.storage_usd_per_hour, standbys.changeover_hours], axis=1
+    best = nondominated(
+        standbys.work_hours,
+        standbys.usd_per_hour + standbys.storage_usd_per_hour,
+        standbys.changeover_hours,
+        group=group_of(standbys.log_sigma),
     )
-    best = _nondominated(figures, standbys.log_sigma)
     few = Standbys(**{each.name: getattr(standbys, each.name)[best] for each in fields(Standbys)})
     few = replace(few, fixed_usd=np.zeros(len(best)))
     nothing = np.zeros((len(offered.spots), len(best)))
@@ -266,17 +269,6 @@ def _worth_pairing(offered: Offered, terms: NetTerms, below_usd: float) -> Ints:
     parts = [np.arange(i, min(i + rows, len(offered.spots))) for i in range(0, len(offered.spots), rows)]
     least = [least_usd(relaxed, part, terms).min(axis=1) for part in parts]
     return np.flatnonzero(np.concatenate(least) < below_usd) if least else np.zeros(0, np.int64)
-
-
-def _nondominated(figures: Floats, alike: Floats) -> Ints:
-    """Rows that no other row with the same `alike` is below in all figures; of equal ones the first."""
-    order = np.lexsort((*figures.T[::-1], alike))
-    kept: list[int] = []
-    for i in order.tolist():
-        before = figures[[each for each in kept if alike[each] == alike[i]]]
-        if not len(before) or not (before <= figures[i]).all(axis=1).any():
-            kept.append(i)
-    return np.array(kept, np.int64)
 
 
 def least_usd(offered: Offered, which: Ints, terms: NetTerms) -> Floats:
