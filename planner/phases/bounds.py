@@ -26,6 +26,8 @@ Flags = NDArray[np.bool_]
 
 #: Multiples of the slope of the hull, and of the cost per hour of deadline, that are tried as prices of an hour.
 _AROUND_HULL, _AROUND_MEAN = 2.0 ** np.arange(-4, 5), 2.0 ** np.arange(-7, 3)
+#: Columns times prices that one call holds against each other: arrays of this size stay in the processor's cache.
+_AT_ONCE = 65_536
 #: Edges of the hull that are gone along at most: each is below the one before, and few are met.
 _MOST_EDGES = 52
 #: The pairs of three.
@@ -130,7 +132,22 @@ def hour_prices(columns: Straight, mu: float, upper_usd: float) -> Floats:
 
 
 def worthwhile(columns: Straight, prices: Floats, upper_usd: float, *, phases: int) -> Flags:
-    """Columns that some plan of two to so many phases below `upper_usd` may use, by each of these prices of an hour."""
+    """Columns that some plan of two to so many phases below `upper_usd` may use, by each of these prices of an hour.
+
+    Many columns are held against one price after the other: each leaves fewer, and what it rules out is no part of any
+    such plan, so the next price needs to look at the others alone.
+    """
+    if len(columns) * len(prices) <= _AT_ONCE or len(prices) == 1:
+        return _worthwhile(columns, prices, upper_usd, phases=phases)
+    kept = np.arange(len(columns))
+    for price in prices:
+        kept = kept[_worthwhile(columns.take(kept), np.array([price]), upper_usd, phases=phases)]
+        if not len(kept):
+            break
+    return np.isin(np.arange(len(columns)), kept)
+
+
+def _worthwhile(columns: Straight, prices: Floats, upper_usd: float, *, phases: int) -> Flags:
     quick = fast(columns)
     if not quick.any():
         return quick
