@@ -15,7 +15,10 @@ JOB ?= examples/llama-3-8b.yaml
 # Our own modules, compiled once: a process where Python may not keep what it compiles would do it again each time.
 COMPILED = $(BIN)/python -m compileall -q api catalog gpuplan_client planner providers
 
-.PHONY: help plan test newest chromium check lock catalogue bench bench-service docs audit readme fit accuracy clean
+# Where `make install` puts gpuplan for a service; what deploy/systemd and deploy/cron start stands there.
+PREFIX ?= /opt/gpuplan
+
+.PHONY: help install plan test newest chromium check lock catalogue bench bench-service docs audit readme fit accuracy clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
@@ -70,6 +73,14 @@ check: $(DEV_STAMP)  ## lint, types, import directions
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+install: $(BIN)/uv  ## install gpuplan with its locked dependencies into PREFIX (/opt/gpuplan), for a service
+	$(PYTHON) -m venv $(PREFIX)
+	$(BIN)/uv pip install --quiet --python $(PREFIX)/bin/python --require-hashes --compile-bytecode -r requirements.txt
+	rm -rf build-output/wheel
+	$(BIN)/uv build --quiet --wheel --no-build-isolation --out-dir build-output/wheel
+	$(BIN)/uv pip install --quiet --python $(PREFIX)/bin/python --no-deps --reinstall --compile-bytecode build-output/wheel/gpuplan-*.whl
+	$(PREFIX)/bin/gpuplan --help > /dev/null
 
 lock: $(BIN)/uv  ## resolve the dependencies again and write the hash-locked requirements
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.12 pyproject.toml -o requirements.txt

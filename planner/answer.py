@@ -12,13 +12,14 @@ from planner.settings import PlannerSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Expected cost by part, and what is not exceeded with 95 %, in micro-dollars. The parts sum to `expected`."""
+    """Expected cost by part, and what half and 95 % of runs stay within, in micro-dollars. The parts sum to `expected`."""
 
     compute: int
     storage: int
     egress: int
     power: int
     setup: int
+    median: int
     p95: int
 
     @property
@@ -29,9 +30,12 @@ class Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hours:
-    """From start to finish: expected, with the asked confidence, and with 95 %."""
+    """From start to finish: expected, which is the mean, and not exceeded by half of the runs, with the asked confidence, and
+    with 95 %.
+    """
 
     expected: float
+    median: float
     confident: float
     p95: float
 

@@ -176,11 +176,15 @@ class Constraints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSource:
-    """Where the training data lies (`provider`, `region`; both empty if it is everywhere) and its size."""
+    """Where the training data lies (`provider`, `region`; both empty if it is everywhere) and its size.
+
+    `checkpoints` is the place where checkpoints are kept, empty if none is named. Exports use it; prices do not.
+    """
 
     provider: str = ""
     region: str = ""
     dataset_gb: float = 0.0
+    checkpoints: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

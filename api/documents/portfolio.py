@@ -13,6 +13,7 @@ from catalog.document_fields import Document, Label, Listed, faults_of, listed, 
 from catalog.errors import Fault, UnusableInput
 from catalog.quantities import hours, looks_like_time, moment, usd
 from planner.portfolio.request import Portfolio, PortfolioJob
+from planner.workload import work_of
 
 #: The search answers for a thousand jobs in minutes; each takes some milliseconds before it even begins.
 MOST_JOBS = 2000
@@ -72,7 +73,8 @@ class PortfolioDocument(Document):
 def parse_portfolio(document: dict[str, Any], *, now: datetime, quotas: tuple[QuotaDocument, ...] = ()) -> Portfolio:
     """The portfolio in a document, with the settings' `quotas` added.
 
-    Raises `UnusableInput` with every fault: unknown keys, dates that contradict each other, too many jobs or slots.
+    Raises `UnusableInput` with every fault: unknown keys, dates that contradict each other, jobs whose work cannot be
+    counted, too many jobs or slots.
     """
     given = read_as(PortfolioDocument, document)
     start = given.start or now.astimezone(UTC)
@@ -136,6 +138,7 @@ def _job(document: dict[str, Any], start: datetime, number: int) -> PortfolioJob
         raise UnusableInput.at("release", message=f"lies {-after:g} h before the portfolio's start; give a later time")
     stated = {"start": start + timedelta(hours=after), "name": each.name or f"job {number + 1}"}
     job = each.model_copy(update=stated | {"deadline": _deadline_of(each.deadline, start, after)}).job(now=start)
+    work_of(job.workload, job.training)  # a job whose work cannot be counted is refused here, not by the run
     return PortfolioJob(job=job, release_hours=after, priority=each.priority, value_usd=each.value)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from api.runs.failures import failure_of
 from api.runs.pulse import Pulse
-from catalog.errors import StoreFailure
+from catalog.errors import StoreFailure, UnusableInput
 from catalog.money import usd_text
 from catalog.runs import Run, Status
 
@@ -39,6 +39,9 @@ def execute(gpuplan: "Gpuplan", pulse: Pulse) -> None:
                 raise  # the queue tries again, when the store may be back
             log.exception("run %s failed", run_id)
             status, error = "failed", failure_of(failed, run_id)
+        except UnusableInput as refused:
+            log.warning("run %s cannot be planned: %s", run_id, refused)
+            status, error = "failed", failure_of(refused, run_id)
         except Exception as failed:  # the edge of a thread: nobody else would hear of it
             log.exception("run %s failed", run_id)
             status, error = "failed", failure_of(failed, run_id)

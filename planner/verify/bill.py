@@ -1,12 +1,13 @@
 """What one configuration takes and costs, line by line in plain numbers.
 
-hours    = set-up + wall hours of the work, preemption included
-compute  = nodes x price x billed hours (whole steps, at least the minimum; whole terms where there is one)
+hours    = set-up + wall hours of the work, preemption included; the mean of the estimate's lognormal band
+compute  = nodes x price x expected billed hours (whole steps, at least the minimum; whole terms where there is one)
 power    = nodes x USD per hour x hours             for own machines
 storage  = USD per hour of the place x hours        egress = once
 """
 
 import math
+from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from catalog.egress import egress_tiers
 from catalog.price_kinds import PriceKind
 from planner.job import TrainingJob
 from planner.settings import PlannerSettings
+from planner.verify.billing import expected_billed, mean_of
 from planner.verify.clock import NEVER_HOURS, Clock, quantile, spread, wall_hours
 from planner.verify.estimates import Row
 from planner.verify.place import PlaceCost, carbon_kg, checkpoint_gb, place_cost
@@ -27,7 +29,7 @@ _Of = tuple[float, float, float, float, int, bool]
 
 
 class Bill(NamedTuple):
-    """USD by part; `compute` includes what `setup` shows apart."""
+    """Expected USD by part; `compute` includes what `setup` shows apart. What half and 95 % of runs stay within."""
 
     compute: float
     setup: float
@@ -35,6 +37,7 @@ class Bill(NamedTuple):
     egress: float
     power: float
     total: float
+    median: float
     p95: float
 
 
@@ -89,22 +92,33 @@ class Rates:
         wait = settings.spot_wait_hours
         up = wall_hours(work, write, settings.restart_hours, rate)
         run, fixed = up * (1 + rate * wait), settings.setup_hours + (write if hands_over else 0.0)
-        if not fixed + run <= min(longest, NEVER_HOURS):
+        expected = fixed + mean_of(run, log_sigma)
+        if not expected <= min(longest, NEVER_HOURS):
             return None
         sigma = spread(up, work, write, settings.restart_hours, rate, log_sigma=log_sigma, wait=wait)
         kept = fixed + run * math.exp(self._z * sigma)
         if not math.isfinite(kept):
             return None
         p95 = fixed + run * math.exp(self._z95 * sigma)
-        return Clock(run, sigma, fixed + run, kept, p95, 1 / (1 + rate * wait), fixed)
+        paid = 1 / (1 + rate * wait)
+        return Clock(run, sigma, expected, fixed + run, kept, p95, paid, fixed, log_sigma)
 
     def in_windows(self, machine: Machine, clock: Clock) -> Clock | None:
         """The same on an own machine that is free at times only: work stops and restarts with each window.
 
         None where the windows leave no time for the expected run, for one at the job's confidence, or for 19 of 20.
         """
-        expected, kept, p95 = (self.elapsed(machine, busy, 0.0) for busy in (clock.expected, clock.kept, clock.p95))
-        return clock._replace(expected=expected, kept=kept, p95=p95) if math.isfinite(expected + kept + p95) else None
+        own = machine.own
+        if own is None or not own.windows:
+            return clock
+        times = (clock.expected, clock.median, clock.kept, clock.p95)
+        expected, median, kept, p95 = (self.elapsed(machine, busy, 0.0) for busy in times)
+        if not math.isfinite(expected + kept + p95):
+            return None
+        expected = clock.expected + mean_wait(
+            (busy, self.elapsed(machine, busy, 0.0)) for busy in clock.equally_likely()
+        )
+        return clock._replace(expected=expected, median=median, kept=kept, p95=p95)
 
     def elapsed(self, machine: Machine, busy: float, begun: float) -> float:
         """Hours from `begun` hours after the start until a machine has been busy for so long in its free windows."""
@@ -125,13 +139,19 @@ class Rates:
         usd, place = micros / 1e6, self.place(lot.place)
         term = 0 if lot.paid else lot.kind.term_hours
         brought = place.egress if egress is None else egress
-        paid, paid_p95 = (clock.fixed + (hours - clock.fixed) * clock.paid for hours in (clock.expected, clock.p95))
-        node_hours = nodes * billed_hours(paid, lot.kind, term)
+        step, least = billing(lot.kind, term)
+        node_hours = nodes * expected_billed(clock.fixed, clock.run * clock.paid, clock.log_sigma, step, least)
         power_per_hour = nodes * lot.machine.power_usd_per_hour
-        compute, power = node_hours * usd, power_per_hour * paid
+        compute, power = node_hours * usd, power_per_hour * (clock.fixed + clock.up)
         storage = place.storage_per_hour * clock.expected
         setup = 0.0 if term else min(nodes * usd * clock.fixed, compute)
-        p95 = nodes * billed_hours(paid_p95, lot.kind, term) * usd + power_per_hour * paid_p95
+
+        def at(hours: float) -> float:
+            """USD of a run of so many hours."""
+            up = clock.fixed + (hours - clock.fixed) * clock.paid
+            billed = max(math.ceil(up / step - 1e-9) * step, least)
+            return nodes * billed * usd + power_per_hour * up + place.storage_per_hour * hours + brought
+
         return Bill(
             compute,
             setup,
@@ -139,13 +159,19 @@ class Rates:
             brought,
             power,
             compute + power + storage + brought,
-            p95 + place.storage_per_hour * clock.p95 + brought,
+            at(clock.median),
+            at(clock.p95),
         )
 
 
-def billed_hours(hours: float, kind: PriceKind, term_hours: float) -> float:
-    """Hours that a node is billed for."""
+def mean_wait(runs: Iterable[tuple[float, float]]) -> float:
+    """The mean of what runs take beyond their busy hours, (busy, elapsed) each, of those that ever end."""
+    waits = [elapsed - busy for busy, elapsed in runs if math.isfinite(elapsed)]
+    return math.fsum(waits) / len(waits) if waits else math.inf
+
+
+def billing(kind: PriceKind, term_hours: float) -> tuple[float, float]:
+    """Hours of a step, the whole term where there is one, and of the minimum that a node is billed for."""
     if term_hours:
-        return math.ceil(hours / term_hours - 1e-9) * term_hours
-    step = kind.billing_step_seconds / 3600
-    return max(math.ceil(hours / step - 1e-9) * step, kind.billing_minimum_seconds / 3600)
+        return term_hours, 0.0
+    return kind.billing_step_seconds / 3600, kind.billing_minimum_seconds / 3600

@@ -37,7 +37,7 @@ class Enumeration:
         most: dict[int, int] = {}
         for lot in lots:
             most[lot.shelf] = max(most.get(lot.shelf, 1), min(most_nodes, lot.machine.limit))
-        return {shelf: node_counts(count, self.layers) for shelf, count in most.items()}
+        return {shelf: node_counts(count) for shelf, count in most.items()}
 
     def rows(self, lots: list[Lot], most_nodes: int) -> tuple[dict[tuple[Shape, int], Row], dict[int, list[int]]]:
         """The estimates that the lots need, asked for at once, and the node counts of each shelf."""

@@ -10,9 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from catalog.price_kinds import PriceKind
 from planner.spot.net import SHORTER, NetTerms, Pairs
 from planner.spot.net_exact import NetRun, net_run
-from planner.verify.bill import Bill, billed_hours
+from planner.verify.bill import Bill, billing
+from planner.verify.billing import mean_of
 from planner.verify.clock import interval_hours
 from planner.verify.context import Context
 from planner.verify.course import STEPS, Part, kin
@@ -71,8 +73,10 @@ def under_net(context: Context) -> Outcome | None:
     run, deadline = net.run, terms.deadline_hours
     return Outcome(
         parts=parts_,
+        median=round(run.usd_median * 1e6),
         p95=max(round(run.usd_p95 * 1e6), parts_["expected"]),
         expected=run.hours,
+        median_hours=run.hours_median,
         kept=min(run.hours_kept, deadline),
         p95_hours=run.hours_p95,
         in_time=run.in_time,
@@ -151,23 +155,29 @@ def _spot_bill(context: Context, net: Net) -> Bill:
     """The expected bill of the interruptible machines."""
     run, (lot, _, nodes) = net.run, net.spot.named
     rate = nodes * lot.micros / 1e6
-    compute = rate * billed_hours(run.spot_hours, lot.kind, 0)
+    compute = rate * _billed(run.spot_hours, lot.kind)
     setup = min(rate * net.terms.setup_hours, compute)
     place = context.rates.place(lot.place)
     storage = place.storage_per_hour * run.spot_wall_hours
-    return Bill(compute, setup, storage, place.egress, 0.0, compute + storage + place.egress, 0.0)
+    return Bill(compute, setup, storage, place.egress, 0.0, compute + storage + place.egress, 0.0, 0.0)
+
+
+def _billed(hours: float, kind: PriceKind) -> float:
+    """Hours billed on average: the minimum, or half a step more than these, which spread over many steps."""
+    step, least = billing(kind, 0)
+    return max(hours + step / 2, least)
 
 
 def _standby_bill(context: Context, net: Net) -> Bill:
     """The expected bill of the standby, over runs that use it and those that do not."""
     run, (lot, _, nodes) = net.run, net.standby.named
     rate, chance = nodes * lot.micros / 1e6, run.switch_probability
-    compute = rate * chance * billed_hours(run.standby_hours / max(chance, LEAST_CHANCE), lot.kind, 0)
+    compute = rate * chance * _billed(run.standby_hours / max(chance, LEAST_CHANCE), lot.kind)
     setup = min(rate * chance * net.terms.setup_hours, compute)
     storage = context.rates.place(lot.place).storage_per_hour * run.standby_hours
     egress = chance * float(net.pairs.standby_fixed_usd[0])
     power = nodes * lot.machine.power_usd_per_hour * run.standby_hours
-    return Bill(compute, setup, storage, egress, power, compute + storage + egress + power, 0.0)
+    return Bill(compute, setup, storage, egress, power, compute + storage + egress + power, 0.0, 0.0)
 
 
 def _spot(context: Context, net: Net, bill: Bill) -> None:
@@ -188,9 +198,10 @@ def _standby(context: Context, net: Net, bill: Bill) -> None:
     ledger, run = context.ledger, net.run
     path: Path = ("phases", 1)
     work = float(net.pairs.standby_work_hours[0])
+    mean_work = mean_of(work, float(net.pairs.standby_log_sigma[0]))
     trained = run.standby_hours - run.switch_probability * run.changeover_hours
     ledger.is_number("hours", (*path, "hours"), run.standby_hours, "not its expected hours", relative=MODEL)
-    share = 1.0 - min(max(1.0 - trained / work, 0.0), 1.0)
+    share = 1.0 - min(max(1.0 - trained / mean_work, 0.0), 1.0)
     ledger.is_number("work", (*path, "share"), share, "not the work that it does on average", relative=1e-5)
     ledger.is_same("requirements", (*path, "role"), "standby", "it stands by")
     ledger.is_number(

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from planner.verify.billing import mean_of
 from planner.verify.clock import NEVER_HOURS, quantile, wall_hours
 from planner.verify.context import Context
 from planner.verify.counts import undominated
@@ -106,10 +107,12 @@ def line_of(context: Context, lot: Lot, nodes: int, row: Row) -> Line | None:
     term = 0 if lot.paid else lot.kind.term_hours
     compute, storage = nodes * lot.micros / 1e6, rates.place(lot.place).storage_per_hour
     by_hour = nodes * lot.machine.power_usd_per_hour + (0.0 if term else compute)
+    # Money is told by expected hours, time by quantiles around the estimate's.
+    expected_work = mean_of(work, row.log_sigma)
     return Line(
         start_usd=(by_hour + storage) * settings.setup_hours + compute * term,
         data_usd=rates.place(lot.place).egress,
-        work_usd=work * (by_hour * growth + storage * on_clock),
+        work_usd=expected_work * (by_hour * growth + storage * on_clock),
         work_hours=work * on_clock * math.exp(z * row.log_sigma) if certain else 0.0,
         part=Part(Named(lot, None, nodes), row, STEPS),
     )

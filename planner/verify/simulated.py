@@ -14,7 +14,7 @@ from planner.spot.net import NetTerms, Pairs
 
 RUNS = 3000
 SEED = 20261121
-#: The model's expectations are stated at the estimate itself; it may differ from the rule by its own approximations.
+#: The model may differ from the rule by its own approximations.
 SIGMAS = 5.0
 MODEL_SHARE = 0.01
 MODEL_ABSOLUTE = 0.003
@@ -57,7 +57,7 @@ class _Pair(NamedTuple):
 
 
 def simulated(pairs: Pairs, terms: NetTerms, interval_hours: float) -> Simulated:
-    """The first pair's runs at an interval between checkpoints. Work is counted at the estimate's own hours on average."""
+    """The first pair's runs at an interval between checkpoints."""
     pair = _Pair(
         *(
             float(each[0])
@@ -88,12 +88,11 @@ def _one(pair: _Pair, terms: NetTerms, interval: float, draw: random.Random) -> 
     """Hours paid on spot, on the standby, and whether that was called, of one run; set-up counts as it is."""
     z = draw.gauss(0, 1)
     spot_factor, standby_factor = math.exp(pair.sigma * z), math.exp(pair.standby_sigma * z)
-    spot_mean, standby_mean = math.exp(pair.sigma**2 / 2), math.exp(pair.standby_sigma**2 / 2)
     work, all_on_standby = pair.work * spot_factor, pair.standby * standby_factor
     count = max(1, math.ceil(work / interval - 1e-9))
     length = work / count + pair.write
     if terms.setup_hours + length + pair.changeover + all_on_standby > terms.deadline_hours:
-        return terms.setup_hours + length, pair.changeover + all_on_standby / standby_mean, 1.0
+        return terms.setup_hours + length, pair.changeover + all_on_standby, 1.0
     clock, paid, done = terms.setup_hours, 0.0, 0
     while done < count:
         last = terms.deadline_hours - length - pair.changeover - all_on_standby * (1 - done / count)
@@ -109,8 +108,8 @@ def _one(pair: _Pair, terms: NetTerms, interval: float, draw: random.Random) -> 
             break
         clock, paid = again
     called = done < count
-    left = all_on_standby * (1 - done / count) / standby_mean
-    return terms.setup_hours + paid / spot_mean, (pair.changeover + left) if called else 0.0, float(called)
+    left = all_on_standby * (1 - done / count)
+    return terms.setup_hours + paid, (pair.changeover + left) if called else 0.0, float(called)
 
 
 def _back(

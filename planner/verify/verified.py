@@ -15,7 +15,12 @@ INPUTS = (("job",), ("settings",), ("version",), ("snapshot_id",), ("id",))
 #: What only some documents have: what past runs taught, own machines, and how a search for phases went.
 SOME = (("learned",), ("inventory",), ("certificate", "over"))
 PROSE = (("warnings",),)
-PROSE_OF_A_PLAN = (("assumptions",), ("certificate", "solver"))
+PROSE_OF_A_PLAN = (
+    ("assumptions",),
+    ("certificate", "solver"),
+    ("certificate", "enumeration", "layouts"),
+    ("certificate", "enumeration", "left_out"),
+)
 TAKEN = (
     "the job, the settings and what past runs taught, as the document states them: they are what was asked",
     "the estimator's time, spread, memory and layout of every machine, and the job's FLOPs, bytes and parameters",

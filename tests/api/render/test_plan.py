@@ -59,6 +59,7 @@ PLAN: dict[str, Any] = {
             "offers_considered": 9372,
             "configurations_considered": 51_234,
             "rejected": {"does not fit in memory": 700, "retired family": 12},
+            "enumeration": {"node_counts": "every whole number of nodes from 1 to 32"},
             "solver": "HiGHS",
         },
         "sensitivity": {

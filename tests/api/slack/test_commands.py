@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
+from api.identity.asking import Asking, acting_as
+from api.identity.who import Identity, with_lesser
 from api.slack.commands import COMMANDS, read_command
 from api.slack.workspaces import allow
 from catalog.errors import UnusableInput
-from tests.api.slack.conftest import PLAN, Acme
-from tests.clouds.slack import TEAM, USER, texts
+from catalog.snapshot_list import NotStored
+from tests.api.slack.conftest import PAGE, PLAN, Acme
+from tests.clouds.slack import TEAM, USER, Seen, texts
 
 
 def said(promised: dict[str, Any]) -> str:
@@ -28,6 +31,22 @@ def test_a_plan_is_promised_and_told_with_what_to_rent_and_why_nothing_is_cheape
     assert "the oldest read" in told.text
     plan_id = told.buttons["share"]["value"]
     assert acme.gpuplan.saved_plan(plan_id)["plan"]["job"]["training"]["method"] == "lora"
+
+
+def links(told: Seen) -> list[str]:
+    """Where the links of a message lead."""
+    sections = [each for block in told.body["blocks"] if block["type"] == "rich_text" for each in block["elements"]]
+    return [each["url"] for section in sections for each in section["elements"] if each.get("type") == "link"]
+
+
+def test_what_is_told_of_a_plan_links_to_its_page(acme: Acme) -> None:
+    told = acme.asks(PLAN)
+    plan_id = told.buttons["share"]["value"]
+    assert links(told) == [f"{PAGE}/plans/{plan_id}"]
+    assert links(acme.clicks(told, "share")) == [f"{PAGE}/plans/{plan_id}"]
+    hopeless = acme.asks("plan llama-3-8b tokens=300B by=1d max=$100")
+    assert links(hopeless) == [f"{PAGE}/plans/{hopeless.buttons['share']['value']}"]
+    assert links(acme.asks("price H100")) == []
 
 
 def test_what_cannot_be_done_is_told_with_the_least_ways_out(acme: Acme) -> None:
@@ -77,6 +96,17 @@ def test_why_answers_for_the_last_plan_and_for_a_named_one(acme: Acme) -> None:
     assert "total expected" in told.text
     assert "Why llama-3-8b is planned as it is" in acme.asks(f"why {plan_id}").text
     assert "is not stored (any more)" in acme.asks("why plan-00000000000000000000").text
+
+
+def test_a_workspace_finds_its_own_plans_and_not_those_of_a_key(acme: Acme, job: dict[str, Any]) -> None:
+    ann = Asking(identity=Identity(id="key:ann", name="ann", scopes=with_lesser(["plan"]), via="key"))
+    with acting_as(ann):
+        of_ann = acme.gpuplan.plan(job | {"name": "of a key"})["plan"]["id"]
+    assert "is not stored (any more)" in acme.asks(f"why {of_ann}").text
+    own = acme.asks(f"{PLAN} confidence=91%").buttons["share"]["value"]
+    assert "is planned as it is" in acme.asks(f"why {own}", user="U0COLLEAGUE").text
+    with acting_as(ann), pytest.raises(NotStored):
+        acme.gpuplan.saved_plan(own)
 
 
 def test_last_is_the_last_plan_of_the_one_who_asks(acme: Acme) -> None:

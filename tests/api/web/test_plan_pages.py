@@ -4,6 +4,8 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -19,6 +21,8 @@ from api.settings import Environment
 from api.web.form_words import in_form_words
 from api.web.pages import CONTENT_SECURITY_POLICY
 from api.web.plan_exports import handovers, wishable
+from api.web.plan_view import planned_view
+from catalog.snapshot import snapshot_of
 
 Served = Callable[[ASGIApp], AbstractContextManager[httpx.Client]]
 FORM = {"model": "resnet-50", "samples": "115M", "deadline": "36h"}
@@ -51,6 +55,22 @@ def test_what_is_not_there_or_not_understood_is_a_page(client: httpx.Client, pat
     assert answer.status_code == status
     assert said in answer.text
     assert 'id="main"' in answer.text
+
+
+def test_a_plan_is_told_of_newer_prices_only_where_some_were_read(own_store: str, served: Served) -> None:
+    gpuplan = Gpuplan(Environment(database_url=own_store))
+    held = gpuplan.store.snapshot(gpuplan.store.current_snapshot_id())
+    later = held.observed_at + timedelta(days=1)
+    unread = snapshot_of(held.instance_types, [replace(each, stale_since=later) for each in held.offers])
+    read = snapshot_of(held.instance_types, [replace(each, observed_at=later) for each in held.offers])
+    with served(create_service(gpuplan)) as client:
+        page = client.post("/plans", data=FORM).headers["location"]
+        assert "newer prices" not in client.get(page).text
+        gpuplan.store.put_snapshot(unread, source="refresh")
+        assert "No newer prices: refreshes since then could not confirm" in client.get(page).text
+        assert "The catalogue has newer prices" not in client.get(page).text
+        gpuplan.store.put_snapshot(read, source="refresh")
+        assert "The catalogue has newer prices" in client.get(page).text
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
@@ -162,6 +182,16 @@ def test_a_plan_says_what_to_rent_what_it_costs_and_why(client: httpx.Client, pl
         assert said in text
     for reason in plan["certificate"]["rejected"]:
         assert in_form_words(reason) in text
+
+
+def test_a_plan_with_a_gap_is_not_headed_as_the_cheapest(client: httpx.Client, planned: str) -> None:
+    answer, page = client.get(f"/v1{planned}").json(), client.get(planned).text
+    assert f"<h1>{planned_view(answer, sort=None, now=datetime.now(UTC), prices_since='none')['best']} for " in page
+    assert "<h1>Cheapest for " in page
+    answer["plan"]["certificate"] |= {"gap": 0.122}
+    shown = planned_view(answer, sort=None, now=datetime.now(UTC), prices_since="none")
+    assert shown["best"] == "Within 13.9 % of the least possible cost"
+    assert [each.title for each in shown["told"]["proof"]] == ["Why nothing is cheaper by more than 12.2 %"]
 
 
 def test_alternatives_are_sorted_on_the_server(client: httpx.Client, planned: str) -> None:

@@ -117,6 +117,7 @@ def test_a_search_is_followed_without_scripts_and_ended_with_its_best(client: ht
         ("jobs: []", "5", "jobs"),
         ("colour: red\njobs: [{}]", "5", "line 1"),
         (document("a").replace("deadline: 48h", "deadline: whenever"), "5", "Job 1, deadline, line"),
+        (document("a").replace("tokens: 200M", "tokens: 8"), "5", "Job 1, workload.tokens"),
         (document("a"), "soon", "write seconds, up to 3600"),
         (document("a"), "inf", "write seconds, up to 3600"),
         (document("a"), "-3", "write seconds, up to 3600"),
