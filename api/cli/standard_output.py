@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, TextIO
 
 from typer.core import TyperCommand, TyperGroup
@@ -44,16 +45,17 @@ def kept_for_answers(*, own_process: bool) -> Iterator[None]:
     belongs to whoever called.
     """
     before = _Kept.stream
-    if own_process:
+    if own_process and isinstance(sys.stdout, TextIOWrapper):
         sys.stdout = _moved_away(sys.stdout)
     _Kept.stream = sys.stdout
     try:
         yield
     finally:
-        _Kept.stream = before if not own_process else sys.stdout
+        if not own_process:
+            _Kept.stream = before
 
 
-def _moved_away(stdout: TextIO) -> TextIO:
+def _moved_away(stdout: TextIOWrapper) -> TextIOWrapper:
     """Standard output on a descriptor of its own; as it is where it is no descriptor 1, as in a process without one."""
     if stdout.fileno() != 1:
         return stdout
@@ -65,9 +67,9 @@ def _moved_away(stdout: TextIO) -> TextIO:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.close(nowhere)
-    return os.fdopen(
-        private, "w", encoding=stdout.encoding, errors=stdout.errors, buffering=1 if os.isatty(private) else -1
-    )
+    moved = TextIOWrapper(os.fdopen(private, "wb"), encoding=stdout.encoding, errors=stdout.errors)
+    moved.reconfigure(line_buffering=stdout.line_buffering, write_through=stdout.write_through)
+    return moved
 
 
 def keep_libraries_off(group: TyperGroup) -> None:

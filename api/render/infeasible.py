@@ -56,6 +56,13 @@ def _within(nodes: int | None) -> str:
     return " on the nodes that were searched" if nodes is None else f" within {number(nodes)} nodes"
 
 
+def conflicts_in_short(told: Part) -> str:
+    """What stands in the way in a few words, and within how many nodes that was found, if the answer says."""
+    conflicts = "; ".join(" with ".join(names) for names in told["conflicts"]) or "no machine"
+    nodes = told.get("searched_nodes")
+    return f"in conflict{'' if nodes is None else _within(nodes)}: {conflicts}"
+
+
 def _relaxations(infeasible: Part) -> list[RenderableType]:
     """Each way out, one line per requirement that has to give way for it."""
     rows: list[tuple[object, ...]] = []

@@ -251,7 +251,7 @@ def test_a_tpu_slice_is_handed_to_kubernetes_with_the_readers_image(client: http
 
 
 def test_what_was_booked_is_asked_for_where_machines_are(client: httpx.Client) -> None:
-    plan = client.post("/plans", data=FORM | {"providers": "aws"}).headers["location"]
+    plan = client.post("/plans", data=FORM | {"providers": "aws", "accelerators": "H100"}).headers["location"]
     answer = client.get(f"/v1{plan}").json()
     nothing = {"reservation": ""}
     assert [name for name, _, _ in wishable(handovers(answer), nothing)] == ["command", "image"]
