@@ -14,19 +14,28 @@ WHAT = {
     "cheaper": "cheaper",
     "new": "new",
     "gone": "gone",
+    "unavailable": "no longer available",
+    "available": "available again",
     "stale": "became stale",
     "fresh": "fresh again",
 }
 #: Those that change what may be planned on; the others say whether a refresh confirmed a price that stayed.
-MOVES = ("dearer", "cheaper", "new", "gone")
-_SAID = {"new": "new", "vanished": "gone", "became_stale": "stale", "fresh_again": "fresh"}
+MOVES = ("dearer", "cheaper", "new", "gone", "unavailable", "available")
+_SAID = {
+    "new": "new",
+    "vanished": "gone",
+    "became_unavailable": "unavailable",
+    "available_again": "available",
+    "became_stale": "stale",
+    "fresh_again": "fresh",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
     """The rows that were asked for, in their order, and how many offers of each provider each word is true of.
 
-    `moved` counts the offers of all providers of which the price changed, that came or that went.
+    `moved` counts the offers of all providers to which one of `MOVES` happened.
     """
 
     rows: list[Row]

@@ -15,6 +15,8 @@ _TITLES = ("provider", "instance type", "kind", "region", "old USD/h", "new USD/
 _WITHOUT = {
     "new": ("old USD/h", "change"),
     "gone": ("new USD/h", "change"),
+    "unavailable": ("old USD/h", "change"),
+    "available": ("old USD/h", "change"),
     "stale": ("old USD/h", "change"),
     "fresh": ("old USD/h", "change"),
 }

@@ -66,31 +66,12 @@ class Health:
             ready = self._gpuplan.readiness()
             prices, activity = self._figures.prices(), self._figures.activity()
             checks["snapshot"] = _check("ok", id=ready["snapshot_id"], offers=ready["offers"])
-            checks["prices"] = self._prices(prices, self._refreshed(prices))
+            checks["prices"] = self._prices(prices, self._figures.refreshed())
             checks["refreshes"] = _refreshes(activity)
             checks["queue"] = _queue(self._figures)
         except StoreFailure as error:
             return _said(checks | {"database": _check("broken", str(error))})
         return {key: value for key, value in ready.items() if key != "status"} | _said(checks)
-
-    def _refreshed(self, prices: tuple[ProviderPrices, ...]) -> dict[str, str]:
-        """The outcome of the last refresh by provider, "" where it did not ask one whose prices a refresh once read.
-
-        A provider that no refresh ever read and the last did not ask is left out by choice (`gpuplan refresh
-        --provider aws,azure`): its prices are those that came with gpuplan. Before the first refresh none is.
-        """
-        store = self._gpuplan.store
-        last = store.last_refresh()
-        if last is None:
-            return {each.provider: "" for each in prices}
-        read_at = store.refresh_times()
-        asked = last.report.get("asked", [each.provider for each in prices])
-        outcomes = {each["provider"]: each["outcome"] for each in last.report.get("providers", ())}
-        return {
-            each.provider: outcomes.get(each.provider, "")
-            for each in prices
-            if each.provider in asked or each.newest_at in read_at
-        }
 
     def _prices(self, prices: tuple[ProviderPrices, ...], refreshed: Mapping[str, str]) -> Document:
         now = datetime.now(UTC)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from api.changed import changed, grouped, what_happened
+from api.changed import WHAT, changed, grouped, what_happened
 
 
 def row(what: list[str], before: str | None, after: str | None, **more: str) -> dict[str, Any]:
@@ -28,9 +28,17 @@ def test_each_change_has_its_words_and_a_price_is_compared_as_a_number() -> None
 def test_counts_are_of_all_rows_whatever_is_shown() -> None:
     found = changed(ROWS, what="cheaper")
     assert found.rows == [ROWS[0] | {"words": ["cheaper"]}]
-    assert found.counts["aws"] == {"cheaper": 1, "dearer": 0, "new": 1, "gone": 1, "stale": 1, "fresh": 0}
-    assert found.total == {"cheaper": 1, "dearer": 1, "new": 1, "gone": 1, "stale": 1, "fresh": 1}
+    once = dict.fromkeys(WHAT, 0) | {"cheaper": 1, "new": 1, "gone": 1, "stale": 1}
+    assert found.counts["aws"] == once
+    assert found.total == once | {"dearer": 1, "fresh": 1}
     assert found.moved == 4
+
+
+def test_an_offer_that_can_no_longer_be_had_is_told_although_its_price_stayed() -> None:
+    closed = row(["became_unavailable", "became_stale"], "1.00", "1.00")
+    found = changed([closed])
+    assert [each["words"] for each in found.rows] == [["unavailable", "stale"]]
+    assert (found.moved, list(grouped([closed]))) == (1, ["unavailable"])
 
 
 def test_an_offer_whose_price_stayed_is_shown_only_if_its_staleness_is_asked_for() -> None:

@@ -110,6 +110,8 @@ def test_a_whole_refresh_of_the_clouds_that_are_asked_is_ready_whatever_is_left_
     said = health_of(own, stale_after_hours=49).report()
     assert (said["status"], said["why"]) == ("ready", [])
     assert said["checks"]["prices"]["left_out"] == ["gcp"]
+    [ages] = [each for each in StoreFigures(own).collect() if each.name == "gpuplan_price_age_seconds"]
+    assert {sample.labels["provider"] for sample in ages.samples} == {"aws", "azure"}
 
 
 def test_a_cloud_that_was_read_once_is_never_left_out(own: Gpuplan) -> None:
