@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from catalog.columns import columns_of
 from catalog.embedded import embedded_snapshot
 from catalog.owned import OwnedMachine
+from planner.answer import Infeasible, Planned
 from planner.candidates.gather import Candidates, over
 from planner.choice import cheapest
 from planner.job import Constraints, DataSource, Preset, Training, TrainingJob
@@ -19,8 +20,9 @@ from planner.phases.cheapest import limit_micros
 from planner.phases.lines import every_line
 from planner.phases.sequences import lots
 from planner.phases.straight import Straight
+from planner.plan import plan
 from planner.settings import PlannerSettings
-from tests.planner.phases.cases import found_for
+from tests.planner.phases.cases import found_for, rented_case
 from tests.planner.phases.test_moves import rig
 from tests.planner.phases.test_sequences import BETWEEN_REGIONS
 from tests.planner.small_catalogues import START
@@ -198,3 +200,18 @@ def test_sets_beyond_those_that_are_looked_at_again_cost_no_less_than_is_told(mo
     cut = search.search_phases(found, limit)
     assert cut.best is not None
     assert cut.left_usd < cut.best.found.micros / 1e6
+
+
+def test_a_job_without_a_plan_says_that_not_every_set_was_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    job, columns, _ = rented_case(37)
+    # One configuration costs 630 USD, two phases 392.
+    job = replace(job, budget_usd=500.0)
+    assert isinstance(plan(job, columns, settings=PlannerSettings()), Planned)
+    monkeypatch.setattr(bounds, "MOST_SETS", 0)
+    refused = plan(job, columns, settings=PlannerSettings())
+    assert isinstance(refused, Infeasible)
+    assert any(said.startswith("not proven: ") for said in refused.warnings)
+    assert not any(
+        "not proven" in said
+        for said in plan(replace(job, budget_usd=1.0), columns, settings=PlannerSettings()).warnings
+    )
