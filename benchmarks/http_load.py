@@ -96,7 +96,7 @@ async def closed(at: Served, client: Client, given: argparse.Namespace, jobs: Jo
     )
     print(f"{HEADING}\n{measured.line()}")
     every = max(1, len(memory) // 10)
-    print("RSS MiB: " + ", ".join(f"{passed:.0f} s {mib:.0f}" for passed, mib in memory[::every]), flush=True)
+    print("memory in MiB: " + ", ".join(f"{passed:.0f} s {mib:.0f}" for passed, mib in memory[::every]), flush=True)
 
 
 async def one_process(given: argparse.Namespace, modes: list[str]) -> None:

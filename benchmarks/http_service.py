@@ -14,7 +14,6 @@ from pathlib import Path
 import httpx
 
 _TICKS = os.sysconf("SC_CLK_TCK")
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +25,13 @@ class Served:
     database_url: str
     cores: frozenset[int] = frozenset()
 
+    def processes(self) -> list[int]:
+        """The services and the processes below them."""
+        return [each for pid in self.pids for each in (pid, *_below(pid))]
+
     def cpu_seconds(self) -> float:
         """Processor time that all of them took so far."""
-        fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in self.pids]
+        fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in self.processes()]
         return sum(int(each[11]) + int(each[12]) for each in fields) / _TICKS
 
     def others_seconds(self) -> float:
@@ -42,8 +45,16 @@ class Served:
         return taken / _TICKS - self.cpu_seconds()
 
     def rss_mib(self) -> float:
-        """Memory that all of them hold."""
-        return sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in self.pids) * _PAGE_BYTES / 2**20
+        """Memory that all of them hold; what several share counts once (PSS)."""
+        texts = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in self.processes()]
+        return (
+            sum(int(line.split()[1]) for text in texts for line in text.splitlines() if line.startswith("Pss:")) / 2**10
+        )
+
+
+def _below(pid: int) -> list[int]:
+    children = [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [found for each in children for found in (each, *_below(each))]
 
 
 def cores() -> tuple[list[int], int | None]:

@@ -41,6 +41,7 @@ class PlanningProcesses:
         #: The one used last first: what it has in its caches is of use.
         self._idle: queue.LifoQueue[_Process] = queue.LifoQueue()
         self._changing = threading.Lock()
+        self._stopped = False
         self._every = {self._new() for _ in range(budget.processes)}
         for each in self._every:
             self._idle.put(each)
@@ -72,6 +73,7 @@ class PlanningProcesses:
 
     def stop(self) -> None:
         """End the processes, whatever they are at."""
+        self._stopped = True
         with self._changing:
             for each in self._every:
                 each.kill()
@@ -95,19 +97,30 @@ class PlanningProcesses:
             log.warning("%s", ended)
             raise ended from None
         finally:
-            self._idle.put(process if fit else self._replaced(process))
+            self._idle.put(process if fit else self._replaced_if_possible(process))
         return answered
 
     def _new(self) -> "_Process":
         return _Process(self._context, self._life, (self._environment, self._budget.mib))
 
     def _replaced(self, process: "_Process") -> "_Process":
+        """Another in its place. Raises `EOFError` or `OSError` where none can be started."""
+        process.kill()
         with self._changing:
-            process.kill()
-            self._every.remove(process)
             new = self._new()
+            self._every.remove(process)
             self._every.add(new)
         return new
+
+    def _replaced_if_possible(self, process: "_Process") -> "_Process":
+        """The ended one where the service stops or the machine has no room for another: the next question tries again."""
+        if self._stopped:
+            return process
+        try:
+            return self._replaced(process)
+        except (EOFError, OSError):
+            log.exception("a process that plans could not be started")
+            return process
 
 
 class _NotInTime(Exception):

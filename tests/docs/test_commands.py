@@ -34,7 +34,7 @@ NOT_RUN = {
     "docs/extending.md": 2,
     "docs/index.md": 3,
     "docs/operations/backup.md": 2,
-    "docs/operations/deployment.md": 3,
+    "docs/operations/deployment.md": 4,
     "docs/providers.md": 4,
     "docs/recipes.md": 1,
 }

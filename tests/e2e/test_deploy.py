@@ -1,7 +1,10 @@
 """What is shipped to run gpuplan at night names commands and options that exist."""
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from configparser import ConfigParser
 from pathlib import Path
 
@@ -113,8 +116,8 @@ def test_cron_finds_what_systemd_starts_and_both_write_where_their_user_may() ->
     for unit in (service, refresh):
         assert str(Path(shlex.split(unit["ExecStart"])[0]).parent) in path.split(":")
         assert (unit["User"], unit["StateDirectory"], unit["ProtectSystem"]) == ("gpuplan", "gpuplan", "strict")
-    assert service["Environment"] == refresh["Environment"]
     assert refresh["Environment"] in cron
+    assert f"Environment={refresh['Environment']}\n" in (DEPLOY / "systemd" / "gpuplan.service").read_text()
     assert service["UMask"] == "0077"
     assert "UMask" not in refresh  # others read its figures
     for command in (_cron(), shlex.split(refresh["ExecStart"])):
@@ -125,3 +128,69 @@ def test_systemd_grants_a_service_the_time_that_it_takes_to_end() -> None:
     unit = _unit("gpuplan.service")["Service"]
     assert float(unit["TimeoutStopSec"]) > TelemetrySettings().drain_seconds + TelemetrySettings().finish_seconds
     assert unit["RestartPreventExitStatus"] == str(EXIT_UNUSABLE)
+
+
+@pytest.mark.parametrize("name", ["gpuplan.service", "gpuplan-refresh.service"])
+def test_units_allow_what_is_needed_and_nothing_else(name: str) -> None:
+    unit = _unit(name)["Service"]
+    for setting in (
+        "NoNewPrivileges",
+        "MemoryDenyWriteExecute",
+        "LockPersonality",
+        "RestrictNamespaces",
+        "RestrictRealtime",
+        "RestrictSUIDSGID",
+        "ProtectKernelModules",
+        "ProtectKernelLogs",
+        "ProtectClock",
+        "ProtectHostname",
+    ):
+        assert unit[setting] == "yes", setting
+    assert (unit["SystemCallFilter"], unit["SystemCallArchitectures"]) == ("@system-service", "native")
+    assert unit["CapabilityBoundingSet"] == ""
+    assert unit["RestrictAddressFamilies"] == "AF_UNIX AF_INET AF_INET6"
+    assert unit["MemoryMax"].endswith("G")
+
+
+def test_a_stop_is_for_the_service_which_ends_its_own_processes() -> None:
+    assert _unit("gpuplan.service")["Service"]["KillMode"] == "mixed"
+
+
+def test_what_is_started_is_what_make_installs() -> None:
+    makefile = (DEPLOY.parent / "Makefile").read_text()
+    [prefix] = re.findall(r"^PREFIX \?= (\S+)$", makefile, re.MULTILINE)
+    for name in ("gpuplan.service", "gpuplan-refresh.service"):
+        assert shlex.split(_unit(name)["Service"]["ExecStart"])[0] == f"{prefix}/bin/gpuplan"
+
+
+#: prctl(2): no memory of the process is ever both written and run, which systemd's MemoryDenyWriteExecute asks for.
+_PR_SET_MDWE, _PR_MDWE_REFUSE_EXEC_GAIN = 65, 1
+_WITHOUT_NEW_CODE = f"""
+import ctypes, mmap, sys
+if ctypes.CDLL(None).prctl({_PR_SET_MDWE}, {_PR_MDWE_REFUSE_EXEC_GAIN}, 0, 0, 0):
+    sys.exit(77)
+try:
+    mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+except OSError:
+    pass
+else:
+    sys.exit("memory that is written may be run")
+from api.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux's")
+def test_a_job_is_planned_where_no_code_can_be_made_while_it_runs(own_store: str) -> None:
+    job = DEPLOY.parent / "examples" / "resnet-50.yaml"
+    ended = subprocess.run(
+        (sys.executable, "-c", _WITHOUT_NEW_CODE, "plan", str(job)),
+        env=os.environ | {"GPUPLAN_DATABASE_URL": own_store},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ended.returncode == 77:
+        pytest.skip("this kernel is older than 6.3, and has no PR_SET_MDWE")
+    assert ended.returncode == 0, ended.stderr
+    assert "Cheapest for" in ended.stdout

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from api.cli.main import application
+from api.doctor.variables import known
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 KUBERNETES = DEPLOY / "kubernetes"
@@ -38,6 +39,9 @@ def pod(document: dict[str, Any]) -> dict[str, Any]:
 
 WORKLOADS = [each for each in documents() if each["kind"] in {"Deployment", "Job", "CronJob"}]
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+SLACK_COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.slack.yaml").read_text())
+#: A service without its questions, as docs/operations/deployment.md has it.
+SERVICE_MIB = 400
 
 
 @pytest.mark.parametrize("document", documents(), ids=lambda each: f"{each['kind']} {each['metadata']['name']}")
@@ -58,7 +62,10 @@ def test_every_pod_runs_as_nobody_on_a_file_system_that_it_cannot_write(workload
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         }
-        assert container["volumeMounts"] == [{"name": "tmp", "mountPath": "/tmp"}]
+        assert container["volumeMounts"] == [
+            {"name": "tmp", "mountPath": "/tmp"},
+            {"name": "secrets", "mountPath": "/run/secrets/gpuplan", "readOnly": True},
+        ]
         assert {"cpu", "memory"} <= container["resources"]["requests"].keys()
         assert "memory" in container["resources"]["limits"]
     assert "emptyDir" in spec["volumes"][0]
@@ -66,6 +73,99 @@ def test_every_pod_runs_as_nobody_on_a_file_system_that_it_cannot_write(workload
     assert spec["serviceAccountName"] in service_accounts
     assert spec["automountServiceAccountToken"] is False
     assert "sizeLimit" in spec["volumes"][0]["emptyDir"]
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda each: each["metadata"]["name"])
+def test_secrets_are_files_that_are_mounted_where_variables_name_them(workload: dict[str, Any]) -> None:
+    spec = pod(workload)["spec"]
+    [container] = spec["containers"]
+    [secret] = [each["secret"] for each in spec["volumes"] if each["name"] == "secrets"]
+    mounted = {f"/run/secrets/gpuplan/{each['path']}": each["key"] for each in secret["items"]}
+    named_by = {each["name"]: each["value"] for each in container["env"] if each["name"].endswith("_FILE")}
+    assert set(named_by.values()) == mounted.keys()
+    assert set(mounted.values()) <= named("Secret", secret["secretName"])["stringData"].keys()
+    assert "GPUPLAN_DATABASE_URL_FILE" in named_by
+    # The image names a file of SQLite, which would go before the file.
+    assert {"name": "GPUPLAN_DATABASE_URL", "value": ""} in container["env"]
+    for each in container["env"]:
+        taken = each.get("valueFrom", {}).get("secretKeyRef")
+        assert taken is None or (taken["name"], taken["optional"]) == ("gpuplan-slack", True)
+
+
+def test_slack_is_set_up_by_its_secret_alone() -> None:
+    [container] = pod(named("Deployment", "gpuplan-api"))["spec"]["containers"]
+    taken = {
+        each["name"].removeprefix("GPUPLAN_SLACK_").lower().replace("_", "-"): each["valueFrom"]["secretKeyRef"]["key"]
+        for each in container["env"]
+        if each["name"].startswith("GPUPLAN_SLACK_")
+    }
+    assert taken == {name: name for name in ("signing-secret", "bot-token", "client-id", "client-secret")}
+    assert named("Secret", "gpuplan-slack")["stringData"].keys() <= taken.keys()
+
+
+def test_the_ingress_leads_to_the_service_under_a_name_that_it_answers_to() -> None:
+    spec = named("Ingress", "gpuplan")["spec"]
+    [rule] = spec["rules"]
+    [path] = rule["http"]["paths"]
+    service = named("Service", path["backend"]["service"]["name"])
+    assert path["backend"]["service"]["port"]["name"] in {each["name"] for each in service["spec"]["ports"]}
+    assert (path["path"], path["pathType"]) == ("/", "Prefix")
+    told = named("ConfigMap", "gpuplan")["data"]
+    assert spec["tls"][0]["hosts"] == [rule["host"]]
+    assert {rule["host"], service["metadata"]["name"]} <= set(told["GPUPLAN_ALLOW_HOST"].split())
+    assert told["GPUPLAN_SLACK_PAGE_URL"] == f"https://{rule['host']}"
+
+
+def test_what_goes_out_of_the_cluster_is_https_to_the_internet() -> None:
+    for each in documents():
+        if each["kind"] != "NetworkPolicy":
+            continue
+        for rule in each["spec"].get("egress", ()):
+            ports = {port["port"] for port in rule["ports"]}
+            if ports == {443}:
+                four, six = (peer["ipBlock"] for peer in rule["to"])
+                private = {network for network in map(str, PRIVATE) if ":" not in network}
+                assert (four["cidr"], set(four["except"])) == ("0.0.0.0/0", private)
+                assert (six["cidr"], set(six["except"])) == ("::/0", {"::1/128", "fc00::/7", "fe80::/10"})
+            elif ports == {53}:
+                assert rule["to"][0]["podSelector"]["matchLabels"] == {"k8s-app": "kube-dns"}
+            else:
+                assert ports == {5432}
+
+
+#: Not the internet's (RFC 6890): private, shared, loopback and link-local, in which machines answer with their metadata.
+PRIVATE = (
+    "10.0.0.0/8",
+    "100.64.0.0/10",
+    "127.0.0.0/8",
+    "169.254.0.0/16",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+)
+
+
+def test_a_service_has_room_for_the_budgets_of_all_its_questions() -> None:
+    told = named("ConfigMap", "gpuplan")["data"]
+    [container] = pod(named("Deployment", "gpuplan-api"))["spec"]["containers"]
+    assert mib(container["resources"]["limits"]["memory"].removesuffix("i")) >= needed_mib(told)
+    api = COMPOSE["services"]["api"]
+    assert mib(api["mem_limit"]) >= needed_mib(api["environment"])
+    unit = (DEPLOY / "systemd" / "gpuplan.service").read_text()
+    told = dict(re.findall(r"^Environment=(GPUPLAN_[A-Z_]+)=(\d+)$", unit, re.MULTILINE))
+    [limit] = re.findall(r"^MemoryMax=(.*)$", unit, re.MULTILINE)
+    assert mib(limit) >= needed_mib(told)
+    dockerfile = (DEPLOY.parent / "Dockerfile").read_text()
+    told = dict(re.findall(r"(GPUPLAN_(?:MOST_MIB|PLANNING)[A-Z_]+)=(\d+)", dockerfile))
+    [limit] = re.findall(r"--memory (\w+)", dockerfile)
+    assert mib(limit) >= needed_mib(told)
+
+
+def needed_mib(told: dict[str, str]) -> float:
+    return SERVICE_MIB + int(told["GPUPLAN_PLANNING_PROCESSES"]) * float(told["GPUPLAN_MOST_MIB_PER_PLAN"])
+
+
+def mib(text: str) -> float:
+    return float(text[:-1]) * {"m": 1, "g": 1024}[text[-1].lower()]
 
 
 def test_what_selects_pods_selects_those_that_are_there() -> None:
@@ -119,10 +219,10 @@ def test_what_is_shipped_calls_commands_with_options_that_they_have(command: lis
 
 
 def test_every_setting_that_is_shipped_is_one_that_gpuplan_reads() -> None:
-    sources = "".join(path.read_text() for path in (DEPLOY.parent / "api").rglob("*.py")).lower()
-    shipped = "".join(path.read_text() for path in (*KUBERNETES.glob("*.yaml"), DEPLOY / "compose.yaml"))
-    for name in set(re.findall(r"GPUPLAN_[A-Z_]+", shipped)):
-        assert name.lower() in sources or name.removeprefix("GPUPLAN_").lower() in sources, name
+    files = (*KUBERNETES.glob("*.yaml"), *DEPLOY.glob("compose*.yaml"), *(DEPLOY / "systemd").iterdir())
+    shipped = set(re.findall(r"GPUPLAN_[A-Z_]+", "".join(path.read_text() for path in files)))
+    assert len(shipped) > 10
+    assert shipped <= known()
 
 
 def test_compose_is_hardened_and_names_only_what_it_has() -> None:
@@ -132,6 +232,8 @@ def test_compose_is_hardened_and_names_only_what_it_has() -> None:
             assert needed in services
             assert how["condition"] in {"service_healthy", "service_completed_successfully"}
         assert set(each["networks"]) <= COMPOSE["networks"].keys()
+        assert mib(each["mem_limit"]) > 0
+        assert each["pids_limit"] > 0
         if name != "postgres":
             assert (each["read_only"], each["cap_drop"], each["user"]) == (True, ["ALL"], "10001:10001")
     assert COMPOSE["networks"]["inside"] == {"internal": True}
@@ -146,7 +248,29 @@ def test_no_secret_is_shipped() -> None:
     for each in documents():
         for value in each.get("stringData", {}).values():
             assert "PASSWORD" in value or "REPLACE-ME" in value
-    for service in COMPOSE["services"].values():
+    for service in (*COMPOSE["services"].values(), *SLACK_COMPOSE["services"].values()):
         for name, value in service.get("environment", {}).items():
-            if "PASSWORD" in name or "KEY" in name:
-                assert re.fullmatch(r"\$\{[A-Z_]+:\?[^}]+\}", value)
+            if re.search("PASSWORD|KEY|SECRET|TOKEN|DATABASE_URL", name):
+                assert value == "" or (name.endswith("_FILE") and value.startswith("/run/secrets/"))
+
+
+@pytest.mark.parametrize("compose", [COMPOSE, SLACK_COMPOSE], ids=["compose", "slack"])
+def test_secrets_of_compose_are_files_that_variables_name(compose: dict[str, Any]) -> None:
+    for service in compose["services"].values():
+        given = {f"/run/secrets/{name}" for name in service.get("secrets", ())}
+        named_by = {value for name, value in service.get("environment", {}).items() if name.endswith("_FILE")}
+        assert named_by == given
+    used = {name for service in compose["services"].values() for name in service.get("secrets", ())}
+    assert compose["secrets"] == {name: {"file": f"secrets/{name}"} for name in used}
+    assert "deploy/secrets/" in (DEPLOY.parent / ".gitignore").read_text().split()
+    assert "deploy" in (DEPLOY.parent / ".dockerignore").read_text().split()
+
+
+def test_images_are_tags_that_a_digest_can_stand_in_for() -> None:
+    dockerfile = (DEPLOY.parent / "Dockerfile").read_text()
+    bases = re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE)
+    assert set(bases) == {"${PYTHON_IMAGE}"}
+    [default] = re.findall(r"^ARG PYTHON_IMAGE=(\S+)", dockerfile, re.MULTILINE)
+    services = COMPOSE["services"]
+    assert services["api"]["build"]["args"]["PYTHON_IMAGE"] == f"${{PYTHON_IMAGE:-{default}}}"
+    assert re.fullmatch(r"\$\{POSTGRES_IMAGE:-postgres:\d+\}", services["postgres"]["image"])

@@ -122,6 +122,15 @@ def test_a_service_is_refused_before_it_listens(command: Run) -> None:
     assert command("serve", "--allow-host", "a b").code == 2
 
 
+def test_the_names_of_a_service_may_stand_in_a_variable(command: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUPLAN_ALLOW_HOST", "plan.example.com a:b")
+    ended = command("serve", "--port", "0")
+    assert ended.code == 2
+    assert "'a:b' is no host name" in ended.err
+    monkeypatch.setenv("GPUPLAN_ALLOW_HOST", "plan.example.com plan")
+    assert "with the name 'plan.example.com' others can reach" in command("serve", "--port", "0").err
+
+
 @pytest.mark.parametrize(
     ("host", "names", "guarded", "expected"),
     [

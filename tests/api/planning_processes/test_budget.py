@@ -1,11 +1,13 @@
 """A question that takes more memory or time than it may is refused in words, and the service goes on."""
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,10 @@ from api.planning_processes.pool import PlanningProcesses
 from api.telemetry.settings import TelemetrySettings
 from api.telemetry.watching import Watching
 from catalog.errors import UnusableInput
+from catalog.snapshot import snapshot_of
 from tests.api.http.guarded import Guarded, guarded
 from tests.api.planning_processes.hungry import hungry
+from tests.catalog.snapshots_for_tests import TYPES, offer
 from tests.patience import until
 from tests.ports import free_port
 
@@ -138,6 +142,23 @@ def test_what_cannot_be_used_is_refused_field_by_field_from_a_process(service: G
     assert missing.status_code == 404
 
 
+def test_a_process_that_cannot_be_replaced_at_once_is_replaced_later(
+    service: Guarded, job: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes = service.gpuplan._processes
+    assert processes is not None
+
+    def no_room() -> None:
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    with monkeypatch.context() as full:
+        full.setattr(processes, "_new", no_room)
+        for _ in range(2 * SMALL.processes):
+            assert ask(service, job, "killed").status_code == 503
+    for number in range(2 * SMALL.processes):
+        assert ask(service, job, f"usual {number}").status_code == 200
+
+
 def test_stages_of_a_process_are_counted_in_the_service(service: Guarded, job: dict[str, Any]) -> None:
     def counted() -> dict[str, float]:
         text = service.ask("GET", "/metrics", "read").text
@@ -153,6 +174,20 @@ def test_stages_of_a_process_are_counted_in_the_service(service: Guarded, job: d
         watching.end()
     for stage in ("parse", "candidates", "solve", "store"):
         assert after[stage] == before.get(stage, 0) + 1
+
+
+def test_new_prices_count_for_questions_of_a_process(embedded_store: Path, tmp_path: Path, job: dict[str, Any]) -> None:
+    with guarded(embedded_store, tmp_path) as found:
+        processes = PlanningProcesses(found.gpuplan.environment, Budget(processes=3))
+        found.gpuplan.plan_in(processes)
+        try:
+            assert found.gpuplan.plan(job, save=False)["outcome"] == "planned"
+            newer = snapshot_of(TYPES[:1], (offer(98_320_000, observed_at=datetime.now(UTC)),))
+            found.gpuplan.store.put_snapshot(newer, source="refresh")
+            # Where preparing them takes long, questions rest on the last ones meanwhile.
+            until(lambda: found.gpuplan.plan(job, save=False)["plan"]["snapshot_id"] == newer.id)
+        finally:
+            processes.stop()
 
 
 def descendants(pid: int) -> set[int]:
