@@ -50,7 +50,6 @@ def context_of(claim: Claim, columns: Columns, owned: tuple[OwnedMachine, ...]) 
     estimator = estimator_of(claim, work, job.training)
     rates = Rates(job, start, work, settings)
     every = shelves(columns, owned, settings, job.constraints)
-    layers = work.shape.layers if work.shape is not None else 1
     return Context(
         claim=claim,
         ledger=Ledger(claim.body, claim.part),
@@ -60,7 +59,7 @@ def context_of(claim: Claim, columns: Columns, owned: tuple[OwnedMachine, ...]) 
         counter=Counter(columns, every, settings, job.constraints),
         estimator=estimator,
         rates=rates,
-        enumeration=Enumeration(job=job, rates=rates, estimator=estimator, layers=layers),
+        enumeration=Enumeration(job=job, rates=rates, estimator=estimator),
     )
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from planner.spot.net import SHORTER, NetTerms, Pairs
 from planner.spot.net_exact import NetRun, net_run
-from planner.verify.bill import Bill, billed_hours
-from planner.verify.clock import interval_hours
+from planner.verify.bill import Bill, billed_hours_of
+from planner.verify.clock import interval_hours_of
 from planner.verify.context import Context
 from planner.verify.course import STEPS, Part, kin
 from planner.verify.ledger import Path
@@ -102,7 +102,7 @@ def _may_be_paired(context: Context, spot: Part, standby: Part) -> bool:
 def intervals(context: Context, spot: Part) -> list[float]:
     """Hours between checkpoints that are tried: Young's, and halves of it, which keep more slack."""
     nodes, work = spot.named.nodes, spot.row.hours_with_goodput
-    best = interval_hours(work, context.rates.checkpoint_hours(nodes), spot.named.lot.rate * nodes)
+    best = interval_hours_of(work, context.rates.checkpoint_hours(nodes), spot.named.lot.rate * nodes)
     return [max(best * part, min(work, LEAST_INTERVAL_HOURS)) for part in SHORTER]
 
 
@@ -151,7 +151,7 @@ def _spot_bill(context: Context, net: Net) -> Bill:
     """The expected bill of the interruptible machines."""
     run, (lot, _, nodes) = net.run, net.spot.named
     rate = nodes * lot.micros / 1e6
-    compute = rate * billed_hours(run.spot_hours, lot.kind, 0)
+    compute = rate * billed_hours_of(run.spot_hours, lot.kind)
     setup = min(rate * net.terms.setup_hours, compute)
     place = context.rates.place(lot.place)
     storage = place.storage_per_hour * run.spot_wall_hours
@@ -162,7 +162,7 @@ def _standby_bill(context: Context, net: Net) -> Bill:
     """The expected bill of the standby, over runs that use it and those that do not."""
     run, (lot, _, nodes) = net.run, net.standby.named
     rate, chance = nodes * lot.micros / 1e6, run.switch_probability
-    compute = rate * chance * billed_hours(run.standby_hours / max(chance, LEAST_CHANCE), lot.kind, 0)
+    compute = rate * chance * billed_hours_of(run.standby_hours / max(chance, LEAST_CHANCE), lot.kind)
     setup = min(rate * chance * net.terms.setup_hours, compute)
     storage = context.rates.place(lot.place).storage_per_hour * run.standby_hours
     egress = chance * float(net.pairs.standby_fixed_usd[0])

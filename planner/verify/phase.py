@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from planner.verify.alternatives import allowed
 from planner.verify.bill import Bill
-from planner.verify.clock import interval_hours
+from planner.verify.clock import interval_hours_of
 from planner.verify.context import Context
 from planner.verify.course import STEPS, Part, Ran, course, kin
 from planner.verify.estimates import Row
@@ -137,7 +137,7 @@ def _figures(context: Context, number: int, found: Ran, relative: float) -> None
     lot, nodes = found.part.named.lot, found.part.named.nodes
     cluster, write = lot.rate * nodes, context.rates.checkpoint_hours(nodes)
     work = found.part.row.hours_with_goodput * found.part.steps / STEPS
-    interval = interval_hours(work, write, cluster) if cluster else None
+    interval = interval_hours_of(work, write, cluster) if cluster else None
     why = "not sqrt(2 x writing / rate), or the work if that is less"
     ledger.is_number("hours", (*path, "checkpoint_interval_hours"), interval, why, relative=near)
     expected = cluster * found.busy.up

@@ -5,7 +5,6 @@ from datetime import timedelta
 from planner.verify.alternatives import alternatives, commitments, credit_use, frontier
 from planner.verify.context import Context
 from planner.verify.counts import counts
-from planner.verify.enumeration import Priced
 from planner.verify.fallback import fallback
 from planner.verify.ledger import SHOWN
 from planner.verify.named import second_text
@@ -16,19 +15,19 @@ from planner.verify.peak import least_usd
 from planner.verify.phase import LOOSE, moment_of, ran
 from planner.verify.proof import certificate
 from planner.verify.sensitivity import sensitivity
-from planner.verify.survey import SOFT, Survey, surveyed
+from planner.verify.survey import Survey, surveyed
 
 
 def check_planned(context: Context) -> dict[str, object]:
     """Everything that a plan says; what its bound was held against."""
-    most = context.claim.job.constraints.max_nodes
-    every = [each for each in context.enumeration.priced(context.open_lots, most) if each.broken <= SOFT]
-    survey = surveyed(every)
+    job = context.claim.job
+    sweeps = context.enumeration.sweeps(context.open_lots, job.constraints.max_nodes)
+    survey = surveyed(sweeps, with_carbon=job.objective == "carbon")
     found = outcome(context)
     phased: InPhases | None = None
     if found is not None:
         sums(context, found)
-        phased = in_phases(context, _limit(context, found))
+        phased = in_phases(context, _limit(context, found), plan_micros=found.micros)
         certificate(context, found, survey, phased)
         sensitivity(context, found, survey)
         alternatives(context, survey, found.micros, moves=found.alone is None)
@@ -37,7 +36,7 @@ def check_planned(context: Context) -> dict[str, object]:
         fallback(context, None if found.alone is None else found.alone.part, found.micros)
     frontier(context, survey)
     counts(context, survey, phases=context.ledger.size("phases"))
-    return covers(context, survey, every, phased, None if found is None else found.micros / 1e6)
+    return covers(context, survey, phased, None if found is None else found.micros / 1e6)
 
 
 def outcome(context: Context) -> Outcome | None:
@@ -98,9 +97,7 @@ def _required(context: Context, found: Outcome) -> None:
         ledger.holds("requirements", ("carbon_kg",), low, cap, "over constraints.carbon_budget_kg, or not known")
 
 
-def covers(
-    context: Context, survey: Survey, every: list[Priced], phased: InPhases | None, cost_usd: float | None
-) -> dict[str, object]:
+def covers(context: Context, survey: Survey, phased: InPhases | None, cost_usd: float | None) -> dict[str, object]:
     """What the bound was held against, for people to judge."""
     lots, opened = context.shelves.lots, context.open_lots
     job, goodput = context.claim.job, context.claim.settings.goodput
@@ -114,9 +111,9 @@ def covers(
         "offers_that_requirements_or_standing_refuse": sum(lot.size for lot in lots if lot.reason or lot.broken),
         "offers_compared": sum(lot.size for lot in opened),
         "of_these_dearer_than_the_plan_even_at_dense_peak": sum(lot.size for lot in dear),
-        "configurations_compared_by_estimate": len(every),
+        "configurations_compared_by_estimate": survey.configurations,
         "best_trades_of_cost_against_time": len(survey.frontier()),
-        "node_counts": "every one to 8, then four to each doubling, the divisors of the layers, and the most allowed",
+        "node_counts": f"every whole one to {job.constraints.max_nodes}, each evaluated; slices at every size sold",
     }
     if phased is None or cost_usd is None:
         return found | {"plans_in_phases": "none: the job keeps to one configuration"}

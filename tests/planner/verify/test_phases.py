@@ -14,7 +14,7 @@ from planner.spot.net import NetTerms, Pairs
 from planner.verify import simulated as replay
 from planner.verify.claim import Claim
 from planner.verify.context import context_of
-from planner.verify.pairs import in_phases
+from planner.verify.pairs import Lines, in_phases, least_in_a_pair, pair_bounds
 from planner.verify.simulated import simulated
 from tests.planner.small_catalogues import START, random_job
 from tests.planner.verify.answers import (
@@ -207,3 +207,30 @@ def test_what_is_too_rare_for_any_replayed_run_is_not_refused_and_what_is_not_is
     assert once_in_5000.allows(200.0 / 5000)
     assert not once_in_5000.allows(200.0 / 100)
     assert not never.called.of_event(1 / 100, 1.0, never.runs).allows(1 / 10)
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 50), st.floats(0, 20), st.floats(0, 500), st.floats(0.1, 60)), min_size=2, max_size=12
+    ),
+    st.floats(0.5, 80),
+)
+def test_what_is_put_aside_before_pairs_are_formed_is_in_none_that_costs_less(
+    rows: list[tuple[float, float, float, float]], hours: float
+) -> None:
+    zero = np.zeros(len(rows), np.int64)
+    start, data, work, takes = (np.array(column) for column in zip(*rows, strict=True))
+    lines = Lines(start, data, work, takes, zero, zero, zero)
+    bounds = pair_bounds(lines, lines, hours)
+    np.fill_diagonal(bounds, np.inf)
+    assert (least_in_a_pair(lines, hours) <= bounds.min(axis=1) + 1e-9 * (1 + bounds.min())).all()
+    for one in range(len(rows)):
+        for other in range(len(rows)):
+            shares = [part / 200 for part in range(201)]
+            mixes = [
+                start[one] + start[other] + max(data[one], data[other]) + work[one] * x + work[other] * (1 - x)
+                for x in shares
+                if takes[one] * x + takes[other] * (1 - x) <= hours
+            ]
+            if one != other and mixes:
+                assert bounds[one, other] <= min(mixes) + 1e-9
