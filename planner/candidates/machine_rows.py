@@ -28,20 +28,9 @@ class MachineRows:
     first: Ints
 
 
-@lru_cache(maxsize=64)
 def node_counts(max_nodes: int, layers: int) -> tuple[int, ...]:
-    """Node counts worth asking about: every one to 8, then steps of about an eighth, and all divisors of the layers.
-
-    Divisors matter to pipelines, whose stages must hold equal numbers of layers.
-    """
-    counts = set(range(1, min(max_nodes, 8) + 1))
-    step, start = 2, 8
-    while start < max_nodes:
-        counts.update(range(start, min(2 * start, max_nodes) + 1, step))
-        start, step = 2 * start, 2 * step
-    counts.update(n for n in range(1, max_nodes + 1) if layers > 1 and layers % n == 0)
-    counts.add(max_nodes)
-    return tuple(sorted(counts))
+    """Every whole node count up to the most."""
+    return tuple(range(1, max_nodes + 1))
 
 
 @lru_cache(maxsize=32)
