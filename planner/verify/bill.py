@@ -18,10 +18,9 @@ from catalog.price_kinds import PriceKind
 from planner.job import TrainingJob
 from planner.settings import PlannerSettings
 from planner.verify.clock import NEVER_HOURS, Clock, Clocks, Floats, Ints, quantile, spread, wall_hours
-from planner.verify.estimates import Row, Scaling
+from planner.verify.estimates import Row, Scaling, Work
 from planner.verify.place import PlaceCost, carbon_kg, checkpoint_gb, place_cost
 from planner.verify.shelves import Lot, Machine, Place
-from planner.workload.work import Work
 
 P95 = 0.95
 

@@ -9,12 +9,10 @@ from planner.job import Training
 from planner.verify.bill import Rates
 from planner.verify.claim import Claim
 from planner.verify.enumeration import Enumeration
-from planner.verify.estimates import Estimator
+from planner.verify.estimates import Estimator, Work, work_of
 from planner.verify.ledger import Ledger
 from planner.verify.named import Counter
 from planner.verify.shelves import Lot, Shelves, shelves
-from planner.workload import work_of
-from planner.workload.work import Work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

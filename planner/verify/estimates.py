@@ -1,4 +1,4 @@
-"""The port to the estimator: what it says of a machine at a node count is taken on trust and not worked out anew.
+"""The port to the estimator: what it says of a job's work, and of a machine at a node count, is taken on trust.
 
 This is the only module of `planner.verify` that imports `planner.estimate`, `planner.workload` or `planner.own_steps`
 (pyproject.toml forbids it to the others). Which machines and node counts are asked about is decided by `enumeration`.
@@ -14,14 +14,27 @@ from numpy.typing import NDArray
 from catalog.accelerators import accelerators
 from catalog.measured import MeasuredRates, as_measured
 from planner.estimate.corrected import estimate_learned
+from planner.estimate.learned import NOTHING as NOTHING_LEARNED
 from planner.estimate.learned import Learned
 from planner.estimate.machines import REASONS, Estimates, Machines
 from planner.job import Training
 from planner.own_steps import as_timed
 from planner.verify.shelves import Machine
+from planner.workload import work_of
 from planner.workload.work import Work
 
-__all__ = ["REASONS", "Estimator", "Row", "Scaling", "Shape", "shape_of"]
+__all__ = [
+    "NOTHING_LEARNED",
+    "REASONS",
+    "Estimator",
+    "Learned",
+    "Row",
+    "Scaling",
+    "Shape",
+    "Work",
+    "shape_of",
+    "work_of",
+]
 
 #: Rows that the estimator is asked for at once: its memory grows with them, and asking for more at once saves no time.
 MOST_ROWS = 16_384

@@ -8,14 +8,17 @@ from planner.verify.counts import counts
 from planner.verify.fallback import fallback
 from planner.verify.ledger import SHOWN
 from planner.verify.named import second_text
-from planner.verify.net import under_net
 from planner.verify.outcome import Outcome, of_phases
 from planner.verify.pairs import InPhases, in_phases
 from planner.verify.peak import least_usd
 from planner.verify.phase import LOOSE, moment_of, ran
 from planner.verify.proof import certificate
 from planner.verify.sensitivity import sensitivity
+from planner.verify.standby import with_standby
 from planner.verify.survey import Survey, surveyed
+
+#: The planner's normal distribution is good to 7.5e-8 (Abramowitz and Stegun 26.2.17).
+ROUNDED_CHANCE = 1e-7
 
 
 def check_planned(context: Context) -> dict[str, object]:
@@ -43,7 +46,7 @@ def outcome(context: Context) -> Outcome | None:
     """What the phases come to, with a standby or without; None where they are none that there are."""
     ledger = context.ledger
     if ledger.size("phases") == 2 and ledger.value("phases", 1, "role") == "standby":
-        return under_net(context)
+        return with_standby(context)
     found = ran(context)
     return None if found is None else of_phases(context, *found)
 
@@ -74,7 +77,13 @@ def sums(context: Context, found: Outcome) -> None:
     ledger.is_same("finish", ("start",), second_text(claim.start), "not the start of the job")
     ledger.is_same("cost", ("currency",), "USD", "costs are in US dollars")
     why = "not the probability of the deadline"
-    ledger.is_number("finish", ("deadline_probability",), found.in_time, why, relative=max(relative, 1e-7))
+    ledger.is_number(
+        "finish",
+        ("deadline_probability",),
+        found.in_time,
+        why,
+        relative=max(relative, ROUNDED_CHANCE / max(found.in_time or 1.0, ROUNDED_CHANCE)),
+    )
     ledger.is_number("carbon", ("carbon_kg",), found.carbon_kg, "not power x hours x PUE x grid", relative=near)
     _required(context, found)
 

@@ -129,6 +129,14 @@ def names(found: Verification) -> set[str]:
     return {each.figure for each in found.wrong}
 
 
+def figure(path: Path) -> str:
+    """A path as verifications name it."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
 def on_all_nodes(job: TrainingJob, **changes: Any) -> TrainingJob:
     """The job with other constraints."""
     return replace(job, constraints=replace(job.constraints, **changes))
