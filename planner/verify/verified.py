@@ -18,16 +18,22 @@ PROSE = (("warnings",),)
 PROSE_OF_A_PLAN = (("assumptions",), ("certificate", "solver"))
 TAKEN = (
     "the job, the settings and what past runs taught, as the document states them: they are what was asked",
-    "the estimator's time, spread, memory and layout of every machine, and the job's FLOPs, bytes and parameters: "
-    "the one part of the planner that the verification asks",
+    (
+        "the estimator's time, spread, memory and layout of every machine, and the job's FLOPs, bytes and parameters: "
+        "the one part of the planner that the verification asks"
+    ),
     "the prices, interruption rates and hardware in the snapshot, and the catalogue's tables of storage, egress, power and grid",
     "that the rates of own machines are those of the inventory given",
     "that no other pair of interruptible machines and standby is cheaper, and that a fallback is the best there is",
-    "averages and quantiles of a standby or fallback within the interval of the replayed runs and what the planner's model "
-    "of the rule may be off by: of the hours on interruptible machines 0.6 %, or 0.3 of a segment if that is more, of the "
-    "standby's 2 %, of its calls 5 %, of expected hours 3 %, of quantiles of hours 4 %, of the 95 % cost 20 %",
-    "differences that rounding explains: 1.5e-8 of a number, a micro-dollar of a sum, 2e-7 of what follows from figures of "
-    "the document",
+    (
+        "averages and quantiles of a standby or fallback within the interval of the replayed runs and what the planner's model "
+        "of the rule may be off by: of the hours on interruptible machines 0.6 %, or 0.3 of a segment if that is more, of the "
+        "standby's 2 %, of its calls 5 %, of expected hours 3 %, of quantiles of hours 4 %, of the 95 % cost 20 %"
+    ),
+    (
+        "differences that rounding explains: 1.5e-8 of a number, a micro-dollar of a sum, 2e-7 of what follows from figures of "
+        "the document"
+    ),
     "the sentences under the plan, those on how the search for phases went, and the name of the solver",
 )
 
