@@ -7,6 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from catalog.ownership import UNRESTRICTED, Viewer, refuse_others
 from catalog.runs import (
     LIVE,
     SILENCE,
@@ -39,21 +40,24 @@ class RunStore:
         self._writing = writing
         self._clock = SteadyClock()
 
-    def add(self, run: Run, *, then: Callable[[sa.Connection], None] | None = None) -> None:
-        """Keeps a run; one that is there already stays as it is. What `then` does is kept with it, or neither is."""
+    def add(self, run: Run, *, owner: str | None = None, then: Callable[[sa.Connection], None] | None = None) -> None:
+        """Keeps a run of this owner (None: everybody's); one that is there already stays as it is, and is theirs too.
+
+        What `then` does is kept with it, or neither is.
+        """
         with self._writing() as connection:
-            write_run(connection, run)
+            write_run(connection, run, owner)
             if then is not None:
                 then(connection)
 
-    def one(self, run_id: str, now: datetime) -> Run:
+    def one(self, run_id: str, now: datetime, viewer: Viewer = UNRESTRICTED) -> Run:
         """The run as it stands at `now`: failed, if its process has been silent for too long.
 
         Not while this machine's clock was set a moment ago, nor where a queue takes care of it. Raises `NotStored` at
-        `run` if there is none.
+        `run` if there is none that the viewer may read.
         """
         with self._reading() as connection:
-            run = read_run(connection, run_id)
+            run = read_run(connection, run_id, viewer)
         settled = self._clock.settled(SILENCE)
         if run.status not in LIVE or run.attempt is not None or now - run.beat_at < SILENCE or not settled:
             return run
@@ -106,7 +110,8 @@ class RunStore:
         with self._reading() as connection:
             return read_statuses(connection, run_ids)
 
-    def ask_cancel(self, run_id: str) -> None:
-        """Asks whoever is at it to end it; nothing happens to one that has ended."""
+    def ask_cancel(self, run_id: str, viewer: Viewer = UNRESTRICTED) -> None:
+        """Asks whoever is at it to end it; nothing happens to one that has ended. Raises `NotOwned` for another's."""
         with self._writing() as connection:
+            refuse_others(connection, "run", run_id, viewer)
             ask_cancel(connection, run_id)

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import sqlalchemy as sa
 
 from catalog.database import BUSY_MILLISECONDS, insert_or_keep
+from catalog.ownership import UNRESTRICTED, Viewer, forget_owners, readable, write_owner
 from catalog.saved import as_json
 from catalog.schema import runs
 from catalog.snapshot_list import NotStored
@@ -56,17 +57,21 @@ def queued_run(run: Run) -> Run:
     return replace(run, attempt=0, beat_at=run.beat_at + _AHEAD_FOR_EARLIER_RELEASES)
 
 
-def write_run(connection: sa.Connection, run: Run) -> None:
-    """Keeps a run; one that is there already stays as it is. Raises `ValueError` for what is not JSON."""
+def write_run(connection: sa.Connection, run: Run, owner: str | None = None) -> None:
+    """Keeps a run; one that is there already stays as it is, and is theirs too who made it again.
+
+    Raises `ValueError` for what is not JSON.
+    """
     row = {name: getattr(run, name) for name in Run.__slots__}
     row |= {"request": as_json(run.request), "progress": as_json(run.progress)}
     row |= {"answer": _maybe_json(run.answer), "error": _maybe_json(run.error)}
-    insert_or_keep(connection, runs, row)
+    write_owner(connection, "run", run.id, owner, is_new=insert_or_keep(connection, runs, row))
 
 
-def read_run(connection: sa.Connection, run_id: str) -> Run:
-    """The run with this id. Raises `NotStored` at `run` if there is none."""
-    row = connection.execute(sa.select(runs).where(runs.c.id == run_id)).first()
+def read_run(connection: sa.Connection, run_id: str, viewer: Viewer = UNRESTRICTED) -> Run:
+    """The run with this id. Raises `NotStored` at `run` if there is none that the viewer may read."""
+    one = sa.select(runs).where(runs.c.id == run_id, readable("run", runs.c.id, viewer))
+    row = connection.execute(one).first()
     if row is None:
         raise NotStored.at("run", message=f"no run {run_id[:80]!r} is stored here; accepted: the id of a run")
     texts = {name: json.loads(row._mapping[name]) for name in ("request", "progress")}
@@ -86,6 +91,7 @@ _MAYBE = ("answer", "error")
 def delete_run(connection: sa.Connection, run_id: str) -> None:
     """Forgets a run; one that is not there is forgotten already."""
     connection.execute(sa.delete(runs).where(runs.c.id == run_id))
+    forget_owners(connection, "run", run_id)
 
 
 def begin(connection: sa.Connection, run_id: str, now: datetime) -> bool:

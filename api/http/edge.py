@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.http.methods import head_as_get
@@ -38,7 +39,9 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._:=+/-]{1,128}")
 class Edge:
     """ASGI middleware: echoes or makes `X-Request-ID`, logs and counts each request, answers 500 for what nobody foresaw.
 
-    A request that the end of the process cuts off is told so (503) rather than failed. While `stopping` says so, each answer asks its client to connect anew, which a balancer then does elsewhere.
+    A request that the end of the process cuts off is told so (503) rather than failed. One whose client closes the
+    connection before its body is here gets no answer, and is no failure of the service. While `stopping` says so, each
+    answer asks its client to connect anew, which a balancer then does elsewhere.
     """
 
     def __init__(self, app: ASGIApp, stopping: Callable[[], bool] = lambda: False) -> None:
@@ -54,7 +57,7 @@ class Edge:
         asked = Headers(scope=scope).get("x-request-id", "")
         request_id = asked if _REQUEST_ID.fullmatch(asked) else uuid.uuid4().hex
         scope["request_id"] = request_id
-        status = 0
+        status, client_left = 0, False
         began = time.perf_counter()
 
         async def send_with_id(message: Message) -> None:
@@ -83,6 +86,8 @@ class Edge:
             detail = "gpuplan stops and could not finish this request in time; ask again, with the same Idempotency-Key"
             away = Refused(503, detail, headers={"Retry-After": _RETRY_ELSEWHERE_SECONDS})
             await problem(away, request_id)(scope, receive, send_with_id)
+        except ClientDisconnect:
+            client_left = True
         except Exception:
             log.exception("request %s: %s %s failed", request_id, scope["method"], scope["path"])
             if status:
@@ -91,11 +96,11 @@ class Edge:
             await problem(Refused(500, detail), request_id)(scope, receive, send_with_id)
         finally:
             IN_FLIGHT.dec()
-            _note(inside, scope["method"], status, time.perf_counter() - began)
+            _note(inside, scope["method"], status, time.perf_counter() - began, client_left=client_left)
             restore(before)
 
 
-def _note(scope: Scope, method: str, status: int, seconds: float) -> None:
+def _note(scope: Scope, method: str, status: int, seconds: float, *, client_left: bool) -> None:
     """Log and count a request by its own method; `status` 0 is one whose client left before an answer."""
     route = route_of(scope)
     request_answered(method, route, status, seconds)
@@ -110,7 +115,7 @@ def _note(scope: Scope, method: str, status: int, seconds: float) -> None:
             "milliseconds": round(seconds * 1e3, 2),
             "identity": getattr(identity, "id", None),
         }
-        log.log(level, "request", extra={"fields": said})
+        log.log(level, "request closed by the client" if client_left else "request", extra={"fields": said})
 
 
 class OnlyHosts:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cache
 
-from api.identity.who import SCOPES, Identity
+from api.identity.who import LOCAL, SCOPES, Identity
 from catalog.access_store import Charge
 from catalog.audit import AuditRecord
+from catalog.ownership import UNRESTRICTED, Viewer
 from catalog.quota_use import QuotaExceeded
 
 #: Longer than any name or id of ours; what is longer was made up by somebody else.
@@ -54,6 +55,20 @@ def uncounted() -> Asking | None:
     return (
         None if found is None else replace(found, identity=replace(found.identity, unlimited=True), plans_per_day=None)
     )
+
+
+def viewer() -> Viewer:
+    """Who looks at stored objects: who is asking, or one who sees all: an admin, and whoever has this machine."""
+    found = _asking.get()
+    if found is None or "admin" in found.identity.scopes:
+        return UNRESTRICTED
+    return Viewer(found.identity.id)
+
+
+def owner() -> str | None:
+    """Whose what is made now is to be; None, everybody's, where no keys are in force."""
+    found = _asking.get()
+    return None if found is None or found.identity.via == LOCAL.via else found.identity.id
 
 
 def record(

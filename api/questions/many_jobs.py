@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from api.identity.asking import owner
 from api.questions.counted import Counted
 from api.questions.opened import Document, meta
 from api.settings import settings_file
@@ -87,7 +88,7 @@ class ManyJobs(Counted):
         answer: Document = as_document(found, self.settings, version=gpuplan_version())
         answer |= {"meta": meta(answer, columns, now, began)}
         if save and "decision" in answer:
-            self.store.runs.add(_decided(document, answer, now))
+            self.store.runs.add(_decided(document, answer, now), owner=owner())
         return answer
 
 

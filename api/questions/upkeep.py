@@ -6,10 +6,12 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from api.identity.asking import viewer
 from api.questions.opened import Document, an_id, days_between
 from api.questions.watches import Watches
 from api.settings import settings_file
 from catalog.errors import StoreFailure
+from catalog.ownership import UNRESTRICTED
 from catalog.runs import LIVE
 from catalog.snapshot_list import NotStored
 
@@ -92,7 +94,19 @@ class Upkeep(Watches):
         return {"refreshes": [in_short(each.report) for each in self.store.refreshes()]}
 
     def refresh_report(self, refresh_id: str) -> Document:
-        """What one refresh did, or how far it is, whichever process is at it. Raises `NotStored` if there is none."""
+        """What one refresh did, or how far it is, whichever process is at it. Raises `NotStored` if there is none.
+
+        Of watched jobs it says what may be read by who is asking.
+        """
+        from api.refresh_report import for_watches
+
+        found = self._refresh_report(refresh_id)
+        looking = viewer()
+        if looking == UNRESTRICTED:
+            return found
+        return for_watches(found, {each.id for each in self.store.watching.every(looking)})
+
+    def _refresh_report(self, refresh_id: str) -> Document:
         from api.runs.refreshes import under_way
 
         refresh_id = an_id(refresh_id, "refresh")

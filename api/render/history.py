@@ -1,14 +1,13 @@
-"""Prices over time and changes between snapshots as tables: an offer per line, then points where they are few."""
+"""Prices over time as tables: an offer per line, then points where they are few."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from api.history import KEY_COLUMNS, DiffPage, PricePage
+from api.history import KEY_COLUMNS, PricePage
 from api.render.tables import aligned
 from api.render.text import located, plain, usd_per_hour, when
-from catalog.diff import WORDS
 
 #: With no more points than these, each gets a line of its own.
 FEW_POINTS = 40
@@ -17,8 +16,6 @@ SPARK_WIDTH = 12
 
 _SUMMARY = ("provider", "region", "kind", "since", "lowest", "highest", "last USD/h", "changes", "over time", "notes")
 _POINTS = ("provider", "region", "kind", "from", "until", "USD/h", "source", "notes")
-_MOVES = ("provider", "region", "instance type", "kind", "old USD/h", "new USD/h", "change", "what")
-_WORDS = {"became_stale": "became stale", "fresh_again": "fresh again"}
 
 Row = dict[str, Any]
 
@@ -104,50 +101,3 @@ def _notes(row: Row) -> str:
 
 def _without(cells: Sequence[object], hidden: int | None) -> tuple[Any, ...]:
     return tuple(cell for i, cell in enumerate(cells) if i != hidden)
-
-
-def render_diff(page: DiffPage) -> Iterator[str]:
-    """What changed as lines: counts, then the offers of the page, then the instance types."""
-    for word, snapshot in (("From", page.before), ("to", page.after)):
-        yield f"{word:<4} {snapshot.id}  {snapshot.source}, read {when(snapshot.observed_at.isoformat())}"
-    if not page.total and not page.instance_types:
-        yield "\nNothing changed."
-        return
-    yield ""
-    titles = ("provider", *(_WORDS.get(word, word) for word in WORDS))
-    counts = ((row["provider"], *(f"{row[word]:,}" for word in WORDS)) for row in page.providers)
-    yield from aligned(titles, counts, right=range(1, len(titles)))
-    rows = list(page.rows)
-    if rows:
-        yield ""
-        yield from aligned(_MOVES, map(_move, rows), right=(4, 5, 6))
-    if page.total > len(rows):
-        yield f"\n{len(rows):,} of {page.total:,} changed offers, the largest moves first; --all shows each"
-    if page.instance_types:
-        yield ""
-        yield from aligned(("provider", "instance type", "what", "facts"), _types(page.instance_types))
-
-
-def _move(row: Row) -> tuple[object, ...]:
-    old, new = row["usd_per_hour_before"], row["usd_per_hour_after"]
-    percent = row["change_percent"]
-    return (
-        row["provider"],
-        located(row["region"], row["zone"]),
-        row["instance_type"],
-        row["price_kind"],
-        "" if old is None else usd_per_hour(old),
-        "" if new is None else usd_per_hour(new),
-        f"{percent:+,.1f} %" if percent else "",
-        ", ".join(_WORDS.get(word, word) for word in row["what"]),
-    )
-
-
-def _types(rows: Iterable[Row]) -> Iterator[tuple[object, ...]]:
-    for row in rows:
-        facts = [f"{name} {_known(old)} -> {_known(new)}" for name, (old, new) in row["fields"].items()]
-        yield row["provider"], row["instance_type"], row["what"], ", ".join(facts)
-
-
-def _known(value: object) -> object:
-    return "unknown" if value is None or value == "" else value

@@ -100,7 +100,16 @@ def _cost(plan: Part) -> list[RenderableType]:
     cost = plan["cost_usd"]
     rows: list[tuple[object, ...]] = [(name, usd(amount)) for name, amount in cost["breakdown"].items()]
     rows.append(("total expected", usd(cost["expected"])))
-    return [heading("What it costs"), listing(("part", "USD"), rows, right=(1,))]
+    return [heading("What it costs"), listing(("part", "USD"), rows, right=(1,)), *_worst(plan)]
+
+
+def _worst(plan: Part) -> list[RenderableType]:
+    """What the plan costs at most where exports stop it; nothing for a plan of a release that had no limits."""
+    if "run_limit" not in plan:
+        return []
+    limits = [f"{machines(phase)} after {duration(phase['run_limit']['hours'])}" for phase in plan["phases"]]
+    said = f"at most {usd(plan['run_limit']['cost_usd'])} if it never ends by itself: exports stop {', '.join(limits)}"
+    return [*bullets([said])]
 
 
 def _certificate(plan: Part) -> list[RenderableType]:
@@ -109,6 +118,7 @@ def _certificate(plan: Part) -> list[RenderableType]:
         [
             ("compared", f"{number(proof['offers_considered'])} offers"),
             ("configurations", f"{number(proof['configurations_considered'])} (machine, node count, place, kind)"),
+            ("node counts", proof["enumeration"]["node_counts"]),
             *_proven(proof, _aim(plan)),
             ("proven by", proof.get("solver")),
         ]
@@ -141,7 +151,8 @@ def _certainty(plan: Part) -> list[RenderableType]:
     confidence = (plan.get("job") or {}).get("confidence")
     shown = facts(
         [
-            ("expected", duration(hours["expected"])),
+            ("expected, the mean", duration(hours["expected"])),
+            ("half of the runs finish within", duration(hours["median"]) if "median" in hours else None),
             (
                 f"{percent(confidence)} of runs finish within",
                 None if confidence == P95 else duration(hours["confident"]),

@@ -167,7 +167,8 @@ def _alternatives(found: Sequence[Part]) -> list[RenderableType]:
 
 
 def _infeasible(found: Part) -> list[RenderableType]:
-    parts: list[RenderableType] = [heading("What stands in the way"), *bullets(map(in_the_way, found["conflicts"]))]
+    said = [in_the_way(each, found.get("searched_nodes")) for each in found["conflicts"]]
+    parts: list[RenderableType] = [heading("What stands in the way"), *bullets(said)]
     rows = [(each["requirement"], each["from"], each["in_all"], usd(each["cost_usd"])) for each in found["relaxations"]]
     if rows:
         titles = ("give way in", "left now", "would have to be", "costs from now")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from api.export.formats import FORMATS
-from api.render.infeasible import in_the_way, shown
+from api.render.infeasible import in_the_way, no_way_out, shown
 from api.render.machines import machines, place
 from api.render.text import chance, duration, number, percent, plain, usd, usd_per_hour, when
 from api.slack.blocks import (
@@ -149,8 +149,11 @@ def _infeasible(body: Part) -> tuple[str, list[Block]]:
         )
     blocks = [
         header(f"No plan for {plain(name, limit=50)}"),
-        *bullets("What stands in the way", [in_the_way(each) for each in body.get("conflicts") or ()]),
-        *([] if rows else [words("No requirement that gives way would help.")]),
+        *bullets(
+            "What stands in the way",
+            [in_the_way(each, body.get("searched_nodes")) for each in body.get("conflicts") or ()],
+        ),
+        *([] if rows else [words(f"{no_way_out(body.get('searched_nodes'))}.")]),
         *ways,
         *near,
         *bullets("Warnings", body.get("warnings") or ()),

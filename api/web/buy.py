@@ -67,6 +67,7 @@ def _result(request: Request, answer: Document) -> Response:
         "section": "Portfolio",
         "name": body["name"] if body else "No hardware can run this",
         "told": sections(render_decision(answer)),
+        "answer_id": body["id"] if body else None,
         "answer_url": f"/v1/buy/{body['id']}" if body else None,
     }
     return render(request, "buy_result.html", context)

@@ -1,7 +1,6 @@
 """Every distinct machine shape times node count that a job could run on: the rows that are estimated."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +27,13 @@ class MachineRows:
     first: Ints
 
 
-def node_counts(max_nodes: int, layers: int) -> tuple[int, ...]:
-    """Every whole node count up to the most."""
-    return tuple(range(1, max_nodes + 1))
+def machine_rows(shapes: Shapes, wanted: tuple[int, ...], max_nodes: int) -> MachineRows:
+    """Rows for the shapes whose indices are `wanted`: every whole number of nodes up to `max_nodes`.
 
-
-@lru_cache(maxsize=32)
-def machine_rows(shapes: Shapes, wanted: tuple[int, ...], max_nodes: int, layers: int) -> MachineRows:
-    """Rows for the shapes whose indices are `wanted`; a shape with fixed nodes has that one count."""
-    shape, nodes, first = pairs_of(shapes, wanted, max_nodes, layers)
+    Machines that do not work together have one row, of one node; a slice that is sold as a whole has one row, of its
+    hosts.
+    """
+    shape, nodes, first = pairs_of(shapes, wanted, max_nodes)
     representative, row = _distinct(shapes, shape, nodes)
     return MachineRows(
         machines=_machines(shapes, shape[representative], nodes[representative]),
@@ -47,17 +44,15 @@ def machine_rows(shapes: Shapes, wanted: tuple[int, ...], max_nodes: int, layers
     )
 
 
-def pairs_of(shapes: Shapes, wanted: tuple[int, ...], max_nodes: int, layers: int) -> tuple[Ints, Ints, Ints]:
+def pairs_of(shapes: Shapes, wanted: tuple[int, ...], max_nodes: int) -> tuple[Ints, Ints, Ints]:
     """`shape`, `nodes` and `first` of the rows for these shapes."""
-    counts = np.array(node_counts(max_nodes, layers), dtype=np.int64)
-    shape = np.repeat(np.array(wanted, dtype=np.int64), len(counts))
-    nodes = np.tile(counts, len(wanted))
-    fixed = shapes.fixed_nodes[shape]
-    keep = np.where(fixed > 0, nodes == 1, (nodes == 1) | shapes.clusters[shape])
-    shape, fixed = shape[keep], fixed[keep]
-    nodes = np.where(fixed > 0, fixed, nodes[keep])
-    fits = nodes <= max_nodes
-    shape, nodes = shape[fits], nodes[fits]
+    every = np.array(wanted, dtype=np.int64)
+    fixed = shapes.fixed_nodes[every].astype(np.int64)
+    least = np.maximum(fixed, 1)
+    most = np.where(fixed > 0, fixed, np.where(shapes.clusters[every], max_nodes, 1))
+    count = np.where(least <= max_nodes, most - least + 1, 0)
+    shape = np.repeat(every, count)
+    nodes = np.repeat(least - (np.cumsum(count) - count), count) + np.arange(len(shape))
     return shape, nodes, np.searchsorted(shape, np.arange(len(shapes) + 1))
 
 

@@ -55,7 +55,7 @@ class Netted:
 class NetSearch:
     """The cheapest pair, if there is one, and what is proven of those that were not priced exactly.
 
-    `left_open` of them were only estimated to be dearer; none costs less than `left_open_usd`.
+    `left_open` of them were one too many; none costs less than `left_open_usd`.
     """
 
     best: Netted | None = None
@@ -144,7 +144,7 @@ class Offers:
             wait_hours=settings.spot_wait_hours,
         )
         taken_away = table.cluster_rate > 0
-        steady = ~taken_away & (table.bill.hours < deadline)
+        steady = ~taken_away & (table.bill.hours_median < deadline)
         self.any = bool((taken_away & spots).any() and steady.any())
         if not self.any:
             return

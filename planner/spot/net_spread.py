@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.spot.losses import normal_cdf
-from planner.spot.net import FURTHEST, Estimate, NetTerms, Pairs, largest_in_time
+from planner.spot.net import FURTHEST, Estimate, NetTerms, Pairs, largest_in_time, mean_beyond
 from planner.spot.net_lattice import POINTS
 from planner.spot.net_segments import Segments
 
@@ -22,7 +22,7 @@ _BISECTIONS = 40
 _BINS = 64
 #: Quantiles are looked for up to this many times the deadline.
 _LONGEST = 1e6
-P95 = 0.95
+MEDIAN, P95 = 0.5, 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -82,18 +82,16 @@ class Spread:
 
     @property
     def mean(self) -> float:
-        """Expected hours, work at the estimate's own hours."""
-        course, sigma = self.course, float(self.pairs.log_sigma[0])
+        """Expected hours."""
+        course = self.course
         lost = np.arange(POINTS) * course.lattice[:, None]
-        setup = self.terms.setup_hours
-        run = (course.whole * (self.certain - setup) + (course.losses * lost).sum(axis=1)) / np.exp(sigma**2 / 2)
-        alone = course.whole * setup + run
+        alone = course.whole * self.certain + (course.losses * lost).sum(axis=1)
         # At least the changeover and the standby's whole work for those that are late.
         return float(self.weights @ (alone + (1.0 - course.whole) * self.rescued_at)) + self._late_hours()
 
     def _late_hours(self) -> float:
         sigma = float(self.pairs.standby_log_sigma[0])
-        work = float(self.pairs.standby_work_hours[0]) * float(normal_cdf(np.array(sigma - self.largest)))
+        work = float(self.pairs.standby_work_hours[0]) * float(mean_beyond(np.array(self.largest), np.array(sigma)))
         return self.late * (self._begins_late + self.changeover) + work
 
     @property

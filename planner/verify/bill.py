@@ -1,12 +1,13 @@
 """What one offer takes and costs at several node counts, line by line.
 
-hours    = set-up + wall hours of the work, preemption included
-compute  = nodes x price x billed hours (whole steps, at least the minimum; whole terms where there is one)
+hours    = set-up + wall hours of the work, preemption included; the mean of the estimate's lognormal band
+compute  = nodes x price x expected billed hours (whole steps, at least the minimum; whole terms where there is one)
 power    = nodes x USD per hour x hours             for own machines
 storage  = USD per hour of the place x hours        egress = once
 """
 
 import math
+from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from catalog.egress import egress_tiers
 from catalog.price_kinds import PriceKind
 from planner.job import TrainingJob
 from planner.settings import PlannerSettings
+from planner.verify.billing import all_expected_billed, means_of
 from planner.verify.clock import NEVER_HOURS, Clock, Clocks, Floats, Ints, quantile, spread, wall_hours
 from planner.verify.estimates import Row, Scaling, Work
 from planner.verify.place import PlaceCost, carbon_kg, checkpoint_gb, place_cost
@@ -26,7 +28,7 @@ P95 = 0.95
 
 
 class Bill(NamedTuple):
-    """USD by part; `compute` includes what `setup` shows apart."""
+    """Expected USD by part; `compute` includes what `setup` shows apart. What half and 95 % of runs stay within."""
 
     compute: float
     setup: float
@@ -34,6 +36,7 @@ class Bill(NamedTuple):
     egress: float
     power: float
     total: float
+    median: float
     p95: float
 
 
@@ -46,6 +49,7 @@ class Bills(NamedTuple):
     egress: Floats
     power: Floats
     total: Floats
+    median: Floats
     p95: Floats
 
 
@@ -110,14 +114,17 @@ class Rates:
         up = wall_hours(work, write, settings.restart_hours, rate) if lot.rate else work
         run = up * (1 + rate * wait)
         fixed = settings.setup_hours + (write if hands_over else np.zeros(len(nodes)))
-        ends = np.flatnonzero(fixed + run <= min(lot.kind.max_run_hours or math.inf, NEVER_HOURS))
-        up, run, fixed, rate, sigma = up[ends], run[ends], fixed[ends], rate[ends], log_sigma[ends]
+        expected = fixed + means_of(run, log_sigma)
+        ends = np.flatnonzero(expected <= min(lot.kind.max_run_hours or math.inf, NEVER_HOURS))
+        up, run, fixed, rate, log_sigma = up[ends], run[ends], fixed[ends], rate[ends], log_sigma[ends]
+        sigma = log_sigma
         if lot.rate:
             restart = settings.restart_hours
-            sigma = spread(up, work[ends], write[ends], restart, rate, log_sigma=sigma, wait=wait)
+            sigma = spread(up, work[ends], write[ends], restart, rate, log_sigma=log_sigma, wait=wait)
         with np.errstate(over="ignore"):
             kept, p95 = fixed + run * np.exp(self._z * sigma), fixed + run * np.exp(self._z95 * sigma)
-        found = Clocks(run, sigma, fixed + run, kept, p95, 1 / (1 + rate * wait), fixed)
+        paid = 1 / (1 + rate * wait)
+        found = Clocks(run, sigma, expected[ends], fixed + run, kept, p95, paid, fixed, log_sigma)
         finite = np.isfinite(kept)
         return ends[finite], found.take(finite)
 
@@ -136,8 +143,17 @@ class Rates:
 
         None where the windows leave no time for the expected run, for one at the job's confidence, or for 19 of 20.
         """
-        expected, kept, p95 = (self.elapsed(machine, busy, 0.0) for busy in (clock.expected, clock.kept, clock.p95))
-        return clock._replace(expected=expected, kept=kept, p95=p95) if math.isfinite(expected + kept + p95) else None
+        own = machine.own
+        if own is None or not own.windows:
+            return clock
+        times = (clock.expected, clock.median, clock.kept, clock.p95)
+        expected, median, kept, p95 = (self.elapsed(machine, busy, 0.0) for busy in times)
+        if not math.isfinite(expected + kept + p95):
+            return None
+        expected = clock.expected + mean_wait(
+            (busy, self.elapsed(machine, busy, 0.0)) for busy in clock.equally_likely()
+        )
+        return clock._replace(expected=expected, median=median, kept=kept, p95=p95)
 
     def elapsed(self, machine: Machine, busy: float, begun: float) -> float:
         """Hours from `begun` hours after the start until a machine has been busy for so long in its free windows."""
@@ -163,15 +179,19 @@ class Rates:
         usd, place = micros / 1e6, self.place(lot.place)
         term = 0 if lot.paid else lot.kind.term_hours
         brought = np.full(len(nodes), place.egress if egress is None else egress)
-        paid, paid_p95 = (
-            clocks.fixed + (hours - clocks.fixed) * clocks.paid for hours in (clocks.expected, clocks.p95)
-        )
-        node_hours = nodes * billed_hours(paid, lot.kind, term)
+        step, least = billing(lot.kind, term)
+        node_hours = nodes * all_expected_billed(clocks.fixed, clocks.run * clocks.paid, clocks.log_sigma, step, least)
         power_per_hour = nodes * lot.machine.power_usd_per_hour
-        compute, power = node_hours * usd, power_per_hour * paid
+        compute, power = node_hours * usd, power_per_hour * (clocks.fixed + clocks.up)
         storage = place.storage_per_hour * clocks.expected
         setup = np.zeros(len(nodes)) if term else np.minimum(nodes * usd * clocks.fixed, compute)
-        p95 = nodes * billed_hours(paid_p95, lot.kind, term) * usd + power_per_hour * paid_p95
+
+        def at(hours: Floats) -> Floats:
+            """USD of runs of so many hours."""
+            up = clocks.fixed + (hours - clocks.fixed) * clocks.paid
+            billed = np.maximum(np.ceil(up / step - 1e-9) * step, least)
+            return np.asarray(nodes * billed * usd + power_per_hour * up + place.storage_per_hour * hours + brought)
+
         return Bills(
             compute,
             setup,
@@ -179,18 +199,19 @@ class Rates:
             brought,
             power,
             compute + power + storage + brought,
-            p95 + place.storage_per_hour * clocks.p95 + brought,
+            at(clocks.median),
+            at(clocks.p95),
         )
 
 
-def billed_hours(hours: Floats, kind: PriceKind, term_hours: float) -> Floats:
-    """Hours that a node is billed for."""
+def mean_wait(runs: Iterable[tuple[float, float]]) -> float:
+    """The mean of what runs take beyond their busy hours, (busy, elapsed) each, of those that ever end."""
+    waits = [elapsed - busy for busy, elapsed in runs if math.isfinite(elapsed)]
+    return math.fsum(waits) / len(waits) if waits else math.inf
+
+
+def billing(kind: PriceKind, term_hours: float) -> tuple[float, float]:
+    """Hours of a step, the whole term where there is one, and of the minimum that a node is billed for."""
     if term_hours:
-        return np.ceil(hours / term_hours - 1e-9) * term_hours
-    step = kind.billing_step_seconds / 3600
-    return np.maximum(np.ceil(hours / step - 1e-9) * step, kind.billing_minimum_seconds / 3600)
-
-
-def billed_hours_of(hours: float, kind: PriceKind) -> float:
-    """The same of a single node without a term."""
-    return float(billed_hours(np.array(hours), kind, 0))
+        return term_hours, 0.0
+    return kind.billing_step_seconds / 3600, kind.billing_minimum_seconds / 3600

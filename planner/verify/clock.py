@@ -18,6 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.verify.billing import mean_of, means_of
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -26,27 +28,36 @@ NEVER_HOURS = 8_766_000.0
 #: exp() of more than this is no number of hours.
 _OVERFLOWS = 700.0
 _NORMAL = NormalDist()
+#: Deviations of equally likely errors of an estimate.
+_ERRORS = [_NORMAL.inv_cdf((number + 0.5) / 128) for number in range(128)]
 
 
 class Clock(NamedTuple):
-    """Hours: `run` without set-up, then from the start of set-up expected, with the asked confidence, and with 95 %.
+    """Hours: `run` as estimated, without set-up, then from the start of set-up expected, at the median, with the asked
+    confidence, and with 95 %.
 
-    `sigma` is the spread of ln(run); `paid` is the share of `run` that is not spent waiting for machines; `fixed` are
+    `log_sigma` is the spread of the estimate, so that the mean of `run` is e^(log_sigma^2 / 2) times it; `sigma` is the spread of ln(run); `paid` is the share of `run` that is not spent waiting for machines; `fixed` are
     the hours before the work and after it: set-up, and the checkpoint that is handed over.
     """
 
     run: float
     sigma: float
     expected: float
+    median: float
     kept: float
     p95: float
     paid: float
     fixed: float
+    log_sigma: float
 
     @property
     def up(self) -> float:
-        """Hours of `run` in which machines are up."""
-        return self.run * self.paid
+        """Expected hours beside the fixed ones in which machines are up."""
+        return mean_of(self.run, self.log_sigma) * self.paid
+
+    def equally_likely(self) -> list[float]:
+        """Busy hours of so many runs whose estimates err as they may, each as likely as the others."""
+        return [self.fixed + self.run * math.exp(self.log_sigma * z) for z in _ERRORS]
 
 
 class Clocks(NamedTuple):
@@ -55,15 +66,17 @@ class Clocks(NamedTuple):
     run: Floats
     sigma: Floats
     expected: Floats
+    median: Floats
     kept: Floats
     p95: Floats
     paid: Floats
     fixed: Floats
+    log_sigma: Floats
 
     @property
     def up(self) -> Floats:
-        """Hours of `run` in which machines are up."""
-        return self.run * self.paid
+        """Expected hours beside the fixed ones in which machines are up."""
+        return means_of(self.run, self.log_sigma) * self.paid
 
     def at(self, index: int) -> Clock:
         """One of them."""

@@ -24,6 +24,9 @@ CARBON = frozenset(("constraints.carbon_budget_kg", "objective"))
 OVER_CARBON = "over constraints.carbon_budget_kg at every node count"
 UNKNOWN_CARBON = "carbon unknown, so that neither a budget nor the objective can count it"
 
+#: What a plan has to have evaluated, by the most nodes that the job allows.
+EVERY_NODE_COUNT = "every whole number of nodes from 1 to {:,}; machines that do not cluster on one node, slices in every size that is sold"
+
 Kind = tuple[int, Shape, int | None]
 
 
@@ -37,6 +40,9 @@ def counts(context: Context, survey: Survey, *, phases: int = 1) -> None:
     if planned:
         at = ("certificate", "configurations_considered")
         ledger.is_same(CHECK, at, considered, "not how many configurations are left once dearer equals are out")
+        evaluated = EVERY_NODE_COUNT.format(context.claim.job.constraints.max_nodes)
+        stated = ("certificate", "enumeration", "node_counts")
+        ledger.is_same(CHECK, stated, evaluated, "not the node counts that have to be evaluated")
         carbon = context.claim.job.objective == "carbon"
         columns = survey.three_way() if carbon else len(survey.frontier()) + (phases > 1)
         ledger.is_same(CHECK, ("certificate", "columns"), columns, "not how many best trades there are")

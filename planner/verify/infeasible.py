@@ -46,6 +46,7 @@ def check_infeasible(context: Context) -> dict[str, object]:
         why = f"{words} meets every requirement for {micros / 1e6:.2f} USD, in two phases"
         ledger.holds(CHECK, ("conflicts",), False, words, why)
     nodes = max(most, min(MOST_NODES, 4 * most))
+    ledger.is_same(CHECK, ("searched_nodes",), nodes, "not how many nodes ways out are looked for on")
     variants = {False: context} | ({True: _at_any_precision(context)} if job.training.precision != "auto" else {})
     ways: dict[Mark, Priced] = {}
     marks: dict[Mark, int] = {}

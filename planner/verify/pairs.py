@@ -30,6 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from catalog.accelerators import accelerators
+from planner.verify.billing import means_of
 from planner.verify.clock import NEVER_HOURS, Floats, Ints, quantile, wall_hours
 from planner.verify.context import Context
 from planner.verify.counts import undominated
@@ -160,11 +161,13 @@ def lines_of(context: Context, lot: Lot, scaling: Scaling, *, lot_number: int = 
     term = 0 if lot.paid else lot.kind.term_hours
     compute, place = nodes * lot.micros / 1e6, rates.place(lot.place)
     by_hour = nodes * lot.machine.power_usd_per_hour + (0.0 if term else compute)
+    # Money is told by expected hours, time by quantiles around the estimate's.
+    expected_work = means_of(work, scaling.log_sigma)
     certain = not lot.rate or z >= 0
     return Lines(
         start_usd=(by_hour + place.storage_per_hour) * settings.setup_hours + compute * term,
         data_usd=np.full(len(nodes), place.egress),
-        work_usd=work * (by_hour * growth + place.storage_per_hour * on_clock),
+        work_usd=expected_work * (by_hour * growth + place.storage_per_hour * on_clock),
         work_hours=work * on_clock * np.exp(z * scaling.log_sigma) if certain else np.zeros(len(nodes)),
         lot=np.full(len(nodes), lot_number),
         nodes=nodes,

@@ -63,7 +63,7 @@ def _shares(context: Context, count: int) -> list[int]:
     for number in range(count):
         path: Path = ("phases", number, "share")
         share = ledger.number(*path)
-        whole = round(share * STEPS)
+        whole = round(min(max(share, 0.0), 2.0) * STEPS)
         ledger.is_number(
             "work", path, max(1, min(whole, STEPS)) / STEPS, "not a number of steps of 1/100,000 of the work"
         )

@@ -13,6 +13,7 @@ from planner.verify.pairs import InPhases, in_phases
 from planner.verify.peak import least_usd
 from planner.verify.phase import LOOSE, moment_of, ran
 from planner.verify.proof import certificate
+from planner.verify.run_limit import run_limits
 from planner.verify.sensitivity import sensitivity
 from planner.verify.standby import with_standby
 from planner.verify.survey import Survey, surveyed
@@ -37,6 +38,7 @@ def check_planned(context: Context) -> dict[str, object]:
         commitments(context, None if found.alone is None else found.alone.part.named)
         credit_use(context, found.spent, found.kept)
         fallback(context, None if found.alone is None else found.alone.part, found.micros)
+    run_limits(context)
     frontier(context, survey)
     counts(context, survey, phases=context.ledger.size("phases"))
     return covers(context, survey, phased, None if found is None else found.micros / 1e6)
@@ -63,6 +65,8 @@ def sums(context: Context, found: Outcome) -> None:
     relative, near = found.relative, max(SHOWN, found.relative)
     parts = {name: micros for name, micros in found.parts.items() if name != "expected"}
     ledger.is_money("cost", ("cost_usd", "expected"), found.micros, "not the bills of the phases", relative=relative)
+    why = "not the bills of the hours that half of the runs stay within"
+    ledger.is_money("cost", ("cost_usd", "median"), found.median, why, relative=relative)
     ledger.is_money("cost", ("cost_usd", "p95"), found.p95, "not the bills of the hours at 95 %", relative=relative)
     for name, micros in parts.items():
         at = ("cost_usd", "breakdown", name)
@@ -70,7 +74,8 @@ def sums(context: Context, found: Outcome) -> None:
     stated = [ledger.micros("cost_usd", "breakdown", name) for name in parts]
     whole = ledger.micros("cost_usd", "expected")
     ledger.holds("cost", ("cost_usd", "breakdown"), sum(stated) == whole, None, "the parts do not sum to the cost")
-    for name, hours in (("expected", found.expected), ("confident", found.kept), ("p95", found.p95_hours)):
+    quantiles = (("median", found.median_hours), ("confident", found.kept), ("p95", found.p95_hours))
+    for name, hours in (("expected", found.expected), *quantiles):
         ledger.is_number("hours", ("hours", name), hours, "not what the phases take", relative=near)
     end = second_text(claim.start + timedelta(hours=found.expected))
     moment_of(context, ("finishes_at",), end, "not the start and the expected hours", relative)

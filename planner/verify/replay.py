@@ -111,8 +111,7 @@ class Figures(NamedTuple):
     """What replayed runs come to, of all runs: expected hours paid and on the clock on interruptible machines and paid on the
     standby, how often it is called, when on average if in time (None: hardly ever), when runs end and what they cost.
 
-    As in every bill of a plan, expected hours of work are stated at the estimate itself: divided by the mean of its error.
-    Quantiles are those of the hours and the cost as they come.
+    Expectations and quantiles are over the estimate's error too.
     """
 
     paid_hours: Estimated
@@ -121,8 +120,10 @@ class Figures(NamedTuple):
     calls: Estimated
     called_at: Estimated | None
     hours: Estimated
+    median_hours: Estimated
     kept_hours: Estimated
     p95_hours: Estimated
+    median_usd: Estimated
     p95_usd: Estimated
 
     def usd(self, pair: Pair, *, whole_hours: float, calls: float) -> Estimated:
@@ -142,12 +143,7 @@ class Figures(NamedTuple):
 def figures(pair: Pair, rule: Rule, interval_hours: float, confidence: float) -> Figures:
     """The figures of the pair with so many hours of work between checkpoints."""
     runs = replayed(pair, rule, interval_hours)
-    setup, changeover = rule.setup_hours, pair.changeover_hours
-    mean, standby_mean = (math.exp(sigma**2 / 2) for sigma in (pair.log_sigma, pair.standby_log_sigma))
-
-    def at_the_estimate(hours: Floats, as_it_comes: NDArray[np.bool_]) -> Estimated:
-        return runs.mean(np.where(as_it_comes, hours, setup + (hours - setup) / mean))
-
+    changeover = pair.changeover_hours
     usd = (
         pair.fixed_usd
         + pair.usd_per_hour * runs.paid
@@ -155,14 +151,16 @@ def figures(pair: Pair, rule: Rule, interval_hours: float, confidence: float) ->
         + np.where(runs.called, pair.standby_fixed_usd + pair.standby_usd_per_hour * (changeover + runs.standby), 0.0)
     )
     return Figures(
-        paid_hours=at_the_estimate(runs.paid, runs.late),
-        clock_hours=at_the_estimate(runs.on_clock, runs.late),
-        standby_hours=runs.mean(np.where(runs.called, changeover + runs.standby / standby_mean, 0.0)),
+        paid_hours=runs.mean(runs.paid),
+        clock_hours=runs.mean(runs.on_clock),
+        standby_hours=runs.mean(np.where(runs.called, changeover + runs.standby, 0.0)),
         calls=runs.mean(runs.called.astype(np.float64)),
         called_at=runs.mean_of(np.nan_to_num(runs.called_at), runs.called & ~runs.late),
-        hours=at_the_estimate(runs.end, runs.called),
+        hours=runs.mean(runs.end),
+        median_hours=runs.quantile(runs.end, 0.5),
         kept_hours=runs.quantile(runs.end, confidence),
         p95_hours=runs.quantile(runs.end, P95),
+        median_usd=runs.quantile(usd, 0.5),
         p95_usd=runs.quantile(usd, P95),
     )
 

@@ -9,13 +9,19 @@ from planner.verify.identity import identity, machines_of
 from planner.verify.infeasible import check_infeasible
 from planner.verify.planned import check_planned
 from planner.verify.report import Verification
+from planner.verify.standby import REPLAYED
 
 #: Believed in every document: what was asked, under which assumptions, and prose.
 INPUTS = (("job",), ("settings",), ("version",), ("snapshot_id",), ("id",))
 #: What only some documents have: what past runs taught, own machines, and how a search for phases went.
 SOME = (("learned",), ("inventory",), ("certificate", "over"))
 PROSE = (("warnings",),)
-PROSE_OF_A_PLAN = (("assumptions",), ("certificate", "solver"))
+PROSE_OF_A_PLAN = (
+    ("assumptions",),
+    ("certificate", "solver"),
+    ("certificate", "enumeration", "layouts"),
+    ("certificate", "enumeration", "left_out"),
+)
 TAKEN = (
     "the job, the settings and what past runs taught, as the document states them: they are what was asked",
     (
@@ -26,9 +32,9 @@ TAKEN = (
     "that the rates of own machines are those of the inventory given",
     "that no other pair of interruptible machines and standby is cheaper, and that a fallback is the best there is",
     (
-        "averages and quantiles of a standby or fallback within the interval of the replayed runs and what the planner's model "
-        "of the rule may be off by: of the hours on interruptible machines 0.6 %, or 0.3 of a segment if that is more, of the "
-        "standby's 2 %, of its calls 5 %, of expected hours 3 %, of quantiles of hours 4 %, of the 95 % cost 20 %"
+        "figures of a standby or fallback within the interval of the replayed runs and what the planner's model of the rule "
+        f"may be off by: {', '.join(f'{name} {room.share:.1%}' for name, room in REPLAYED.items())}; hours more where a run "
+        "has few segments between checkpoints"
     ),
     (
         "differences that rounding explains: 1.5e-8 of a number, a micro-dollar of a sum, 2e-7 of what follows from figures of "

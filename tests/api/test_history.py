@@ -18,7 +18,8 @@ from starlette.types import ASGIApp
 from api.app import Gpuplan
 from api.history import DIFF_COLUMNS, HISTORY_COLUMNS, diff_document
 from api.http.service import create_service
-from api.render.history import render_diff, sparkline
+from api.render.diff import render_diff
+from api.render.history import sparkline
 from api.settings import Environment
 from catalog.snapshot import Snapshot, snapshot_of
 from catalog.store import Store
@@ -214,19 +215,55 @@ def test_a_diff_between_two_named_snapshots_can_look_back(ask: Run, ids: list[st
     ]
 
 
-def test_the_diff_table_shows_the_largest_moves_and_the_rest_when_asked(ask: Run) -> None:
+def test_the_diff_table_tells_each_thing_that_happened_by_itself(ask: Run) -> None:
     told = ask("diff").out
-    for part in ("-50.0 %", "$12.00", "$6.0000", "vanished", "vcpus 192", "384"):
+    for part in ("-50.0 %", "$12.00", "$6.0000", "vcpus 192", "384"):
         assert part in told
+    assert [line for line in told.splitlines() if line.endswith(": 1 offer")] == [
+        "Cheaper: 1 offer",
+        "New: 1 offer",
+        "Gone: 1 offer",
+    ]
     assert "--all" not in told
     assert ask("diff", "--provider", "azure").out.endswith("Nothing changed.\n")
 
 
-def test_a_diff_that_is_cut_says_so(gpuplan_of_nights: Gpuplan) -> None:
-    compared = gpuplan_of_nights.compared(None, None)
-    cut = "\n".join(render_diff(gpuplan_of_nights.diff(*compared, limit=1)))
-    assert "1 of 3 changed offers, the largest moves first; --all shows each" in cut
-    assert "eu-west-1" not in cut
+def many_moves() -> tuple[Snapshot, Snapshot]:
+    """One machine dearer in forty zones, ten others cheaper, and one that went."""
+    shapes = [replace(TYPES[0], name=f"p{number}.48xlarge") for number in range(20, 31)]
+    zones = {f"zone-{number:02}": 1_000_000 + number for number in range(40)}
+    others = [offer(5_000_000, instance_type=each.name) for each in shapes[:10]]
+    before = [*(offer(usd, zone=zone) for zone, usd in zones.items()), *others]
+    dearer = [offer(usd * 2, zone=zone) for zone, usd in zones.items()]
+    cheaper = [replace(each, usd_micros_per_hour=4_000_000) for each in others]
+    gone = offer(9_000_000, instance_type=shapes[10].name, region="eu-west-3")
+    types = (*TYPES, *shapes)
+    return snapshot_of(types, [*before, gone]), snapshot_of(types, [*dearer, *cheaper])
+
+
+def test_what_went_is_never_hidden_behind_the_same_move_in_many_places(tmp_path: Path) -> None:
+    gpuplan = Gpuplan(Environment(database_url=f"sqlite:///{tmp_path / 'moves.sqlite3'}"))
+    for each in many_moves():
+        gpuplan.store.put_snapshot(each, source="refresh")
+    page = gpuplan.diff(*gpuplan.compared(None, None))
+    told = list(render_diff(page))
+    [dearer] = [line for line in told if line.startswith("aws") and "40 places" in line]
+    assert "$1.0000 to $1.0000  $2.0000 to $2.0001  +100.0 %" in dearer
+    assert "\nCheaper: 10 offers" in told
+    assert "and 2 more offers; --all shows each" in told
+    assert told.index("\nGone: 1 offer") > told.index("\nCheaper: 10 offers")
+    assert any("p30.48xlarge" in line and "eu-west-3" in line for line in told)
+    whole = list(render_diff(gpuplan.diff(*gpuplan.compared(None, None)), everything=True))
+    assert sum("zone-" in line for line in whole) == 40
+    gpuplan.store.close()
+
+
+def test_offers_that_are_only_stale_are_counted_and_listed_when_asked(ask: Run, ids: list[str]) -> None:
+    told = ask("diff", ids[1], ids[0]).out
+    assert "Fresh again" not in told
+    counts = next(line.split() for line in told.splitlines() if line.startswith("aws"))
+    assert counts == ["aws", "0", "1", "0", "0", "0", "1"]
+    assert "Fresh again: 1 offer" in ask("diff", ids[1], ids[0], "--all").out
 
 
 def test_a_diff_as_csv_has_its_fixed_columns(ask: Run) -> None:

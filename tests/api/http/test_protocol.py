@@ -1,4 +1,4 @@
-"""What comes over the wire: a request that is too long in its head, or too slow, ends its connection and no other."""
+"""What comes over the wire: whoever sends too much, too slowly, too far ahead or reads nothing is cut, and nobody else."""
 
 import contextlib
 import socket
@@ -11,7 +11,8 @@ import uvicorn
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from api.http.protocol import BoundedProtocol
+from api.http.protocol import MOST_PIPELINED, BoundedProtocol
+from tests.patience import until
 
 HOST = b"Host: x\r\n"
 
@@ -24,9 +25,24 @@ class Hasty(Brief):
     most_seconds = 0.5
 
 
+class Impatient(BoundedProtocol):
+    most_seconds_unread = 0.5
+
+
+class Few(BoundedProtocol):
+    most_connections_per_address = 3
+
+
+#: More than the kernel holds of an answer that nobody reads: its largest buffers for sending and receiving together.
+LARGE_BYTES = 64 * 1024 * 1024
+
+
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
-    """The length of the body; at `/unread` an answer before any of it."""
+    """The length of the body; at `/unread` an answer before any of it; at `/large` one of `LARGE_BYTES`."""
     if scope["type"] != "http":
+        return
+    if scope["path"] == "/large":
+        await PlainTextResponse(b"x" * LARGE_BYTES)(scope, receive, send)
         return
     length, more = 0, scope["path"] != "/unread"
     while more:
@@ -52,15 +68,27 @@ def hasty_port() -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def serving(protocol: type[BoundedProtocol]) -> Iterator[int]:
+def serving(protocol: type[BoundedProtocol], *, proxies: str = "") -> Iterator[int]:
+    with running(protocol, proxies=proxies) as (_, port):
+        yield port
+
+
+@contextlib.contextmanager
+def running(protocol: type[BoundedProtocol], *, proxies: str = "") -> Iterator[tuple[uvicorn.Server, int]]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         config = uvicorn.Config(
-            echo, http=protocol, log_config=None, access_log=False, lifespan="off", timeout_keep_alive=1
+            echo,
+            http=protocol,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            timeout_keep_alive=1,
+            forwarded_allow_ips=proxies,
         )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
-        yield listener.getsockname()[1]
+        yield server, listener.getsockname()[1]
         server.should_exit = True
         thread.join(10)
 
@@ -128,3 +156,58 @@ def test_what_is_as_it_should_be_is_answered_one_after_the_other(port: int) -> N
         assert client.post("/", content=(b"x" for _ in range(5_000))).text == "5000"
     one = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 2\r\n\r\nab"
     assert said(port, one * 3).count(b"\r\n\r\n2") == 3
+
+
+def test_of_requests_sent_far_ahead_the_first_are_answered_and_the_others_dropped(port: int) -> None:
+    asked = b"GET / HTTP/1.1\r\n" + HOST + b"\r\n"
+    heard = said(port, asked * 5_000)
+    answers = heard.lower().split(b"http/1.1 200 ok\r\n")[1:]
+    assert len(answers) == MOST_PIPELINED + 1
+    assert [b"connection: close" in each for each in answers] == [False] * MOST_PIPELINED + [True]
+
+
+def test_what_cannot_be_read_is_no_answer_to_the_request_before(port: int) -> None:
+    heard = said(port, b"GET / HTTP/1.1\r\n" + HOST + b"\r\nno request\r\n\r\n")
+    assert heard.startswith(b"HTTP/1.1 200 OK")
+    assert heard.count(b"HTTP/1.1") == 1
+
+
+@pytest.mark.parametrize("times", [1, 100])
+def test_a_client_that_does_not_read_its_answers_is_cut(times: int) -> None:
+    with running(Impatient) as (server, port), socket.create_connection(("127.0.0.1", port)) as connection:
+        until(lambda: server.server_state.connections)
+        connection.sendall((b"GET /large HTTP/1.1\r\n" + HOST + b"\r\n") * times)
+        until(lambda: not server.server_state.connections and not server.server_state.tasks)
+        # Others are answered meanwhile.
+        assert httpx.get(f"http://127.0.0.1:{port}/", timeout=60).text == "0"
+
+
+def test_who_reads_gets_a_large_answer_whole(port: int) -> None:
+    assert len(httpx.get(f"http://127.0.0.1:{port}/large", timeout=60).content) == LARGE_BYTES
+
+
+def test_an_address_has_so_many_connections_and_no_more() -> None:
+    with serving(Few) as port, contextlib.ExitStack() as connections:
+        kept = [connections.enter_context(answered(port)) for _ in range(Few.most_connections_per_address)]
+        assert said(port).startswith(b"HTTP/1.1 429 ")
+        kept[0].close()
+        until(
+            lambda: said(port, b"GET / HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n").startswith(b"HTTP/1.1 200 ")
+        )
+
+
+def test_connections_of_a_proxy_that_is_believed_are_not_counted() -> None:
+    with serving(Few, proxies="127.0.0.1") as port, contextlib.ExitStack() as connections:
+        for _ in range(2 * Few.most_connections_per_address):
+            connections.enter_context(answered(port))
+
+
+@contextlib.contextmanager
+def answered(port: int) -> Iterator[socket.socket]:
+    """A connection on which the answer to one request is being read, and another is on its way."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        connection.sendall(
+            b"GET / HTTP/1.1\r\n" + HOST + b"\r\nPOST / HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\n\r\n"
+        )
+        assert connection.recv(12) == b"HTTP/1.1 200"
+        yield connection

@@ -10,6 +10,7 @@ from typing import Any
 
 from api.documents.canonical import canonical
 from catalog.columns import Columns, columns_of
+from catalog.errors import Fault
 from catalog.offer import InstanceType, Offer
 from catalog.owned import OwnedMachine
 from catalog.snapshot import snapshot_of
@@ -131,10 +132,7 @@ def names(found: Verification) -> set[str]:
 
 def figure(path: Path) -> str:
     """A path as verifications name it."""
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
+    return Fault(path, "").field
 
 
 def on_all_nodes(job: TrainingJob, **changes: Any) -> TrainingJob:

@@ -41,7 +41,11 @@ PAIR = Pair(
 )
 RULE = Rule(deadline_hours=40.0, setup_hours=0.25, restart_hours=0.25, wait_hours=0.0)
 #: Figures that only the replay speaks of: within its interval nothing else tells what they are.
-REPLAYED_ALONE = {("hours", "confident"), ("hours", "p95"), ("cost_usd", "p95")}
+REPLAYED_ALONE = {
+    *(("hours", name) for name in ("median", "confident", "p95")),
+    ("cost_usd", "median"),
+    ("cost_usd", "p95"),
+}
 
 
 def test_a_run_that_nobody_interrupts_never_calls_its_standby() -> None:

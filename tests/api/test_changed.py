@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from api.web.changed import changed, what_happened
+from api.changed import changed, grouped, what_happened
 
 
 def row(what: list[str], before: str | None, after: str | None, **more: str) -> dict[str, Any]:
@@ -30,12 +30,25 @@ def test_counts_are_of_all_rows_whatever_is_shown() -> None:
     assert found.rows == [ROWS[0] | {"words": ["cheaper"]}]
     assert found.counts["aws"] == {"cheaper": 1, "dearer": 0, "new": 1, "gone": 1, "stale": 1, "fresh": 0}
     assert found.total == {"cheaper": 1, "dearer": 1, "new": 1, "gone": 1, "stale": 1, "fresh": 1}
+    assert found.moved == 4
 
 
-@pytest.mark.parametrize(("pattern", "count"), [("P5*", 3), ("p6-b200.48xlarge", 1), ("h100", 0)])
+def test_an_offer_whose_price_stayed_is_shown_only_if_its_staleness_is_asked_for() -> None:
+    assert "stale" not in {word for row in changed(ROWS).rows for word in row["words"]}
+    assert [row["what"] for row in changed(ROWS, what="stale").rows] == [["became_stale"]]
+    assert changed(ROWS[4:]).moved == 0
+
+
+def test_each_offer_stands_in_one_group_in_the_order_of_what_matters() -> None:
+    found = grouped(ROWS)
+    assert list(found) == ["dearer", "cheaper", "new", "gone", "stale"]
+    assert sum(map(len, found.values())) == len(ROWS)
+
+
+@pytest.mark.parametrize(("pattern", "count"), [("P5*", 2), ("p6-b200.48xlarge", 1), ("h100", 0)])
 def test_instance_types_match_by_pattern_without_case(pattern: str, count: int) -> None:
     assert len(changed(ROWS, instance_type=pattern).rows) == count
 
 
 def test_the_order_is_kept() -> None:
-    assert [each["what"] for each in changed(ROWS).rows] == [each["what"] for each in ROWS]
+    assert [each["what"] for each in changed(ROWS).rows] == [each["what"] for each in ROWS[:4]]
