@@ -39,9 +39,9 @@ def expected_billed(certain: Floats, mean: Floats, sigma: Floats, step: Floats, 
     `minimum` is a whole number of steps. All are arrays of the same length; the result is inf where `mean` is.
     """
     billed = np.asarray(certain + mean + step / 2)
-    rounded = ~((certain >= minimum) & (sigma * mean >= _NARROW * step)) & np.isfinite(mean)
-    if rounded.any():
-        at = np.flatnonzero(rounded)
+    plain = (certain >= minimum) & (sigma * mean >= _NARROW * step)
+    if not plain.all():
+        at = np.flatnonzero(~plain & np.isfinite(mean))
         billed[at] = _summed(certain[at], mean[at], sigma[at], step[at], minimum[at])
     return billed
 

@@ -13,6 +13,7 @@ from planner.verify.figures import agrees_with_the_work, fits, repeats_the_estim
 from planner.verify.ledger import SHOWN, Path, closely
 from planner.verify.money import parts_of_bill
 from planner.verify.named import Named, second_text
+from planner.verify.weights import GIB, held
 
 #: Figures that follow from others of the document, which are rounded to nine digits.
 LOOSE = 2e-7
@@ -96,6 +97,7 @@ def described(context: Context, path: Path, steps: int) -> Named | None:
     agrees_with_the_work(ledger, path, named, context.work, goodput=claim.settings.goodput, share=share)
     learned = claim.learned.of(machine.type.accelerator)
     fits(ledger, path, machine, context.work, claim.job.training, factor=learned.memory.factor)
+    _all_held(context, path, named, min(1.0, learned.memory.factor))
     if claim.learned:
         why, at = "not what past runs have taught", (*path, "learned")
         before = math.sqrt(ledger.number(*path, "log_sigma") ** 2 + learned.variance_removed)
@@ -103,6 +105,20 @@ def described(context: Context, path: Path, steps: int) -> Named | None:
         ledger.is_number("estimates", (*at, "memory_factor"), learned.memory.factor, why)
         ledger.is_number("estimates", (*at, "log_sigma_before"), before, why, relative=LOOSE)
     return named
+
+
+def _all_held(context: Context, path: Path, named: Named, factor: float) -> None:
+    """All accelerators together have room for all that is trained and frozen, and all hosts for what is offloaded to them."""
+    ledger, machine = context.ledger, named.lot.machine.type
+    least = held(context.work, context.claim.job.training, ledger.text(*path, "precision"))
+    at, devices = (*path, "memory_gib_per_accelerator"), named.nodes * machine.devices
+    each = least.devices / GIB / devices * factor
+    why = f"{least.devices / GIB:,.0f} GiB of weights, gradients and optimizer are on no accelerator"
+    ledger.holds("memory", at, ledger.number(*at) >= each * (1 - LOOSE), each, why)
+    if machine.ram_gib is not None:
+        room = machine.ram_gib * GIB * named.nodes
+        why = f"{least.hosts / GIB:,.0f} GiB are offloaded to hosts that have {room / GIB:,.0f} GiB"
+        ledger.holds("memory", (*path, "instance_type"), least.hosts <= room, None, why)
 
 
 def _priced(context: Context, path: Path, named: Named) -> None:

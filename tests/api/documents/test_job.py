@@ -342,3 +342,22 @@ def test_the_schema_of_a_job_describes_quantities_as_numbers_or_text() -> None:
 def test_an_empty_key_is_named_as_one() -> None:
     (fault,) = parse_error(LLAMA | {"": 1}).faults
     assert str(fault).startswith("'': unknown key")
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "said"),
+    [
+        (
+            "meta-llama/Meta-Llama-3-8B",
+            "llama-3-8b",
+            ("meta-llama/Meta-Llama-3-8B is planned as llama-3-8b, a model of its dimensions",),
+        ),
+        ("Llama 3 8B Instruct", "llama-3-8b", ()),
+        ("deepseek-r1", "deepseek-r1", ()),
+    ],
+)
+def test_another_name_of_a_preset_is_said_among_the_assumptions(model: str, name: str, said: tuple[str, ...]) -> None:
+    job = parse_job({"workload": {"kind": "preset", "model": model, "tokens": "1B"}}, now=NOW)
+    assert isinstance(job.workload, Preset)
+    assert (job.name, job.workload.model) == (name, name)
+    assert job.assumptions == said

@@ -26,9 +26,10 @@ from planner.verify.ledger import Ledger
 from planner.verify.peak import least_usd
 from planner.verify.shelves import Lot, Machine
 from planner.verify.survey import slope, surveyed
+from planner.verify.weights import GIB, held
 from planner.workload import work_of
 from tests.planner.small_catalogues import OBSERVED, START, random_job
-from tests.planner.verify.answers import SETTINGS, answer_of, checked, small_columns, snapshot_columns
+from tests.planner.verify.answers import SETTINGS, answer_of, checked, small_columns, snapshot_columns, tampered
 
 #: Equally likely deviations of an estimate.
 ERRORS = np.array([NormalDist().inv_cdf((number + 0.5) / 2000) for number in range(2000)])
@@ -255,3 +256,29 @@ def test_a_figure_that_was_never_looked_at_fails_the_document() -> None:
     ledger.is_number("cost", ("known",), 1.0, "")
     ledger.close()
     assert [each.figure for each in ledger.wrong] == ["unknown.deep[0]"]
+
+
+def test_a_plan_whose_frozen_weights_are_on_no_accelerator_is_not_verified() -> None:
+    """What all accelerators hold together is counted without layouts: no sharding or parallelism makes weights go away."""
+    columns = small_columns(random.Random(3))
+    workload = Preset(model="gpt2-xl", tokens=1e8)
+    job = TrainingJob(name="adapters", workload=workload, training=Training(method="lora"), start=START)
+    answer = answer_of(job, columns)
+    phase = answer["plan"]["phases"][0]
+    assert checked(answer, job, columns).wrong == ()
+    each = phase["nodes"] * next(t.devices for t in columns.instance_types if t.name == phase["instance_type"])
+    weights = held(work_of(workload, job.training), job.training, phase["precision"]).devices / GIB / each
+    assert 0 < weights < phase["memory_gib_per_accelerator"]
+    less = tampered(answer, ("phases", 0, "memory_gib_per_accelerator"), weights * 0.9)
+    wrong = checked(less, job, columns).wrong
+    assert any("on no accelerator" in one.why for one in wrong)
+
+
+@pytest.mark.parametrize(
+    ("offload", "device_bytes", "host_bytes"), [("none", 16, 0), ("optimizer", 2, 12), ("parameters", 0, 14)]
+)
+def test_what_is_offloaded_is_held_by_hosts(offload: str, device_bytes: int, host_bytes: int) -> None:
+    training = Training(precision="bf16", offload=offload)
+    work = work_of(Preset(model="llama-3-8b", tokens=1e9), training)
+    found = held(work, training, "bf16")
+    assert found == pytest.approx((device_bytes * work.parameters, host_bytes * work.parameters))
