@@ -17,6 +17,8 @@ from planner.verify.weights import GIB, held
 
 #: Figures that follow from others of the document, which are rounded to nine digits.
 LOOSE = 2e-7
+#: What rests on figures that are rounded to nine digits may differ by this at the least.
+ROUNDED = 1e-8
 #: Phases of a plan at most, whatever a job asks.
 MOST_PHASES = 3
 
@@ -162,7 +164,7 @@ def _figures(context: Context, number: int, found: Ran, relative: float) -> None
 
 def moment_of(context: Context, path: Path, expected: str, why: str, relative: float) -> None:
     """A time to the second; of rounded figures one that is a second and their rounding off at most."""
-    if relative < LOOSE:
+    if relative < ROUNDED:
         context.ledger.is_same("finish", path, expected, why)
     else:
         context.ledger.tick("finish", path)

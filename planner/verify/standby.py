@@ -16,7 +16,7 @@ from planner.verify.billing import mean_of
 from planner.verify.clock import NEVER_HOURS, interval_hours_of
 from planner.verify.context import Context
 from planner.verify.course import STEPS, Part, kin
-from planner.verify.ledger import Path
+from planner.verify.ledger import Path, closely
 from planner.verify.money import parts_of_bill
 from planner.verify.named import second_text
 from planner.verify.outcome import Outcome, total_kg
@@ -25,6 +25,8 @@ from planner.verify.replay import Estimated, Figures, Pair, Rule, figures
 
 #: Parts of the interval of Young and Daly that are tried between checkpoints: shorter ones keep more slack.
 SHORTER = (1.0, 0.5, 0.25, 0.125)
+#: Sums and quotients of two figures of the document, each rounded to nine digits.
+OF_ROUNDED = 2e-8
 #: A checkpoint that costs nothing is still written no more often than this.
 LEAST_INTERVAL_HOURS = 1 / 120
 #: A standby that is hardly ever used is billed as if it were used this often.
@@ -131,15 +133,20 @@ def with_standby(context: Context) -> Outcome | None:
         p95=round(stated.p95_usd * 1e6),
         expected=stated.hours,
         median_hours=stated.median_hours,
-        kept=stated.kept_hours,
+        kept=_kept(stated.kept_hours, plan.rule.deadline_hours),
         p95_hours=stated.p95_hours,
         in_time=plan.in_time(),
         carbon_kg=_carbon(context, plan, stated),
         spent=spent,
         machines=(spot.named, standby.named),
         alone=None,
-        relative=LOOSE,
+        relative=OF_ROUNDED,
     )
+
+
+def _kept(stated_hours: float, deadline_hours: float) -> float:
+    """The stated hours; those of the deadline where they are these, rounded to nine digits."""
+    return deadline_hours if closely(stated_hours, deadline_hours) else stated_hours
 
 
 def _may_be_paired(context: Context, spot: Part, standby: Part) -> bool:
@@ -260,8 +267,8 @@ def _spot(context: Context, plan: Standby, stated: Stated, bill: Bill) -> None:
     moment_of(context, (*path, "starts_at"), second_text(context.claim.start), "not the start", 0.0)
     ledger.is_number("work", (*path, "share"), 1.0, "it does the work but for what the standby takes over")
     ledger.is_same("requirements", (*path, "role"), "planned", "a phase that is planned")
-    taken_over(context, 0, moved=False, far=False, egress=0.0, relative=LOOSE)
-    bill_of_phase(context, path, bill, LOOSE)
+    taken_over(context, 0, moved=False, far=False, egress=0.0, relative=OF_ROUNDED)
+    bill_of_phase(context, path, bill, OF_ROUNDED)
     on_clock = stated.paid_hours <= stated.clock_hours * (1 + LOOSE)
     ledger.holds("hours", (*path, "hours"), on_clock, stated.paid_hours, "fewer hours than are paid")
 
@@ -282,8 +289,8 @@ def _standby(context: Context, plan: Standby, stated: Stated, bill: Bill) -> Non
     when = second_text(context.claim.start + timedelta(hours=_bounded(stated.called_at)))
     moment_of(context, (*path, "starts_at"), when, "not when it is called", LOOSE)
     places = plan.spot.named.lot.place, plan.standby.named.lot.place
-    taken_over(context, 1, moved=True, far=places[0] != places[1], egress=bill.egress, relative=LOOSE)
-    bill_of_phase(context, path, bill, LOOSE)
+    taken_over(context, 1, moved=True, far=places[0] != places[1], egress=bill.egress, relative=OF_ROUNDED)
+    bill_of_phase(context, path, bill, OF_ROUNDED)
     ledger.is_number("hours", (*path, "checkpoint_interval_hours"), None, "nobody takes it away")
     ledger.is_number("hours", (*path, "expected_preemptions"), 0.0, "nobody takes it away")
 

@@ -37,7 +37,7 @@ TAKEN = (
         "has few segments between checkpoints"
     ),
     (
-        "differences that rounding explains: 1.5e-8 of a number, a micro-dollar of a sum, 2e-7 of what follows from figures of "
+        "differences that rounding explains: 1.5e-8 of a number, a micro-dollar of a sum, 2e-8 to 2e-7 of what follows from figures of "
         "the document"
     ),
     "the sentences under the plan, those on how the search for phases went, and the name of the solver",
