@@ -1,5 +1,9 @@
 # Two stages: the first resolves and compiles, the second carries only what runs, as nobody in particular.
-FROM python:3.12-slim AS build
+# The tag moves with Python's security releases. For a build that can be repeated, give the digest that was looked at:
+#   docker pull python:3.12-slim
+#   docker build --build-arg PYTHON_IMAGE="$(docker inspect --format '{{index .RepoDigests 0}}' python:3.12-slim)" --tag gpuplan .
+ARG PYTHON_IMAGE=python:3.12-slim
+FROM ${PYTHON_IMAGE} AS build
 WORKDIR /src
 COPY requirements-build.txt requirements.txt ./
 RUN python -m venv /opt/gpuplan \
@@ -15,17 +19,19 @@ RUN /opt/gpuplan/bin/uv pip install --no-cache --python /opt/gpuplan/bin/python 
  && /opt/gpuplan/bin/uv pip uninstall --python /opt/gpuplan/bin/python uv hatchling editables
 
 # Runs with a read-only file system: it writes to its volume alone, and to /tmp where a form is uploaded:
-#   docker run --read-only --tmpfs /tmp:size=64m,mode=1777 --cap-drop ALL --security-opt no-new-privileges \
+#   docker run --read-only --tmpfs /tmp:size=64m,mode=1777 --cap-drop ALL --security-opt no-new-privileges --memory 3g \
 #     -v gpuplan:/var/lib/gpuplan -p 8080:8080 -e GPUPLAN_ADMIN_KEY_FILE=/run/secrets/admin-key \
 #     -v "$PWD/admin-key:/run/secrets/admin-key:ro" gpuplan serve --host 0.0.0.0
 # With PostgreSQL (GPUPLAN_DATABASE_URL_FILE) it needs no volume either.
-FROM python:3.12-slim
+FROM ${PYTHON_IMAGE}
 RUN useradd --system --uid 10001 --create-home --home-dir /var/lib/gpuplan --shell /usr/sbin/nologin gpuplan
 COPY --from=build /opt/gpuplan /opt/gpuplan
 ENV PATH=/opt/gpuplan/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     MALLOC_ARENA_MAX=2 \
+    GPUPLAN_MOST_MIB_PER_PLAN=512 \
+    GPUPLAN_PLANNING_PROCESSES=4 \
     GPUPLAN_DATABASE_URL=sqlite:////var/lib/gpuplan/gpuplan.sqlite3
 USER gpuplan
 WORKDIR /var/lib/gpuplan

@@ -36,3 +36,4 @@ class Gpuplan(ManyJobs, SpotQuestions, Upkeep, Runs, AccessQuestions, Shares):
             import_module(module)
         _ = self.owned
         self.prepare_current()
+        self.end_dead_refreshes()

@@ -22,6 +22,10 @@ class OutOfTime(Exception):
         super().__init__(f"not done within {seconds:g} s")
         self.seconds = seconds
 
+    def __reduce__(self) -> tuple[type["OutOfTime"], tuple[float]]:
+        """It may come from another process."""
+        return type(self), (self.seconds,)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Allowed:

@@ -20,7 +20,10 @@ from catalog.runs import (
     delete_run,
     end,
     give_up,
+    give_up_refreshes,
+    has_live_refresh,
     put_back,
+    read_failed_refreshes,
     read_run,
     read_statuses,
     take,
@@ -64,6 +67,26 @@ class RunStore:
         with self._writing() as connection:
             give_up(connection, run_id, run.beat_at, now)
             return read_run(connection, run_id)
+
+    def give_up_refreshes(self, now: datetime, *, alone: bool = False) -> int:
+        """Ends refreshes as failed whose process has been silent for too long, and says how many.
+
+        `alone` is for who holds the lock of a refresh: then no other process is at one, however lately it was heard of.
+        """
+        if not alone and not self._clock.settled(SILENCE):
+            return 0
+        with self._writing() as connection:
+            return give_up_refreshes(connection, None if alone else now - SILENCE, now)
+
+    def has_live_refresh(self) -> bool:
+        """Whether any process seems to be at a refresh that no queue hands out."""
+        with self._reading() as connection:
+            return has_live_refresh(connection)
+
+    def failed_refreshes(self, limit: int) -> tuple[Run, ...]:
+        """The last refreshes that failed without leaving a report, the newest first."""
+        with self._reading() as connection:
+            return read_failed_refreshes(connection, limit)
 
     def forget(self, run_id: str) -> None:
         """Forgets a run, if it is there."""

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from catalog.database import BUSY_MILLISECONDS, insert_or_keep
 from catalog.ownership import UNRESTRICTED, Viewer, forget_owners, readable, write_owner
 from catalog.saved import as_json
-from catalog.schema import runs
+from catalog.schema import refreshes, runs
 from catalog.snapshot_list import NotStored
 
 Status = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -161,6 +161,43 @@ def give_up(connection: sa.Connection, run_id: str, silent_since: datetime, now:
     )
     silent = _live(run_id).where(runs.c.beat_at <= silent_since)
     connection.execute(silent.values(status="failed", finished_at=now, error=as_json({"detail": message})))
+
+
+def give_up_refreshes(connection: sa.Connection, silent_since: datetime | None, now: datetime) -> int:
+    """Ends refreshes as failed of which nothing was heard since then (None: all), and says how many.
+
+    Not those that a queue hands out, which takes care of them.
+
+    One with a report has ended as that says, and only says so late.
+    """
+    reported = sa.select(refreshes.c.id)
+    dead = sa.select(runs.c.id, runs.c.beat_at).where(
+        runs.c.kind == "refresh",
+        runs.c.status.in_(LIVE),
+        runs.c.attempt.is_(None),
+        runs.c.id.not_in(reported),
+    )
+    if silent_since is not None:
+        dead = dead.where(runs.c.beat_at <= silent_since)
+    found = connection.execute(dead).all()
+    for row in found:
+        give_up(connection, row.id, row.beat_at, now)
+    return len(found)
+
+
+def has_live_refresh(connection: sa.Connection) -> bool:
+    """Whether any process seems to be at a refresh that no queue hands out."""
+    live = sa.select(runs.c.id).where(runs.c.kind == "refresh", runs.c.status.in_(LIVE), runs.c.attempt.is_(None))
+    return connection.execute(live.limit(1)).first() is not None
+
+
+def read_failed_refreshes(connection: sa.Connection, limit: int) -> tuple[Run, ...]:
+    """The last refreshes that failed without leaving a report, the newest first."""
+    failed = sa.select(runs.c.id).where(
+        runs.c.kind == "refresh", runs.c.status == "failed", runs.c.id.not_in(sa.select(refreshes.c.id))
+    )
+    ids = connection.execute(failed.order_by(runs.c.created_at.desc(), runs.c.id).limit(limit)).scalars().all()
+    return tuple(read_run(connection, run_id) for run_id in ids)
 
 
 def _live(run_id: str, attempt: int | None = None) -> sa.Update:

@@ -64,10 +64,10 @@ class ShareStore:
             return revoke_share(connection, share_id, now)
 
     def opened(self, share_id: str, identity: str, record: AuditRecord) -> None:
-        """This identity may read what the link leads to from now on, until it is revoked."""
+        """This identity may read what the link leads to from now on, until it is revoked; recorded the first time."""
         with self._writing() as connection:
-            write_reader(connection, share_id, identity)
-            write_audit(connection, record)
+            if write_reader(connection, share_id, identity):
+                write_audit(connection, record)
 
 
 def _refuse(connection: sa.Connection, kind: Kind, object_id: str, viewer: Viewer) -> None:

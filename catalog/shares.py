@@ -54,9 +54,9 @@ def revoke_share(connection: sa.Connection, share_id: str, now: datetime) -> Sha
     return found
 
 
-def write_reader(connection: sa.Connection, share_id: str, identity: str) -> None:
-    """Notes that somebody has opened the link."""
-    insert_or_keep(connection, share_readers, {"share_id": share_id, "identity": identity})
+def write_reader(connection: sa.Connection, share_id: str, identity: str) -> bool:
+    """Notes that somebody has opened the link; whether that is their first time."""
+    return insert_or_keep(connection, share_readers, {"share_id": share_id, "identity": identity})
 
 
 def no_share(share_id: str) -> UnusableInput:

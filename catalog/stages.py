@@ -2,11 +2,25 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 
 Watcher = Callable[[str], AbstractContextManager[object]]
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Took:
+    """A stage that is over, and was timed in another process: when it began by the clock, and how long it took."""
+
+    name: str
+    began_unix_ns: int
+    seconds: float
+
+
+TookWatcher = Callable[[Took], None]
+
 _UNWATCHED: AbstractContextManager[object] = nullcontext()
 _watchers: list[Watcher] = []
+_took_watchers: list[TookWatcher] = []
 
 
 def stage(name: str) -> AbstractContextManager[object]:
@@ -20,5 +34,21 @@ def watch_stages(watcher: Watcher) -> Callable[[], None]:
 
     def end() -> None:
         _watchers.remove(watcher)
+
+    return end
+
+
+def stage_took(took: Took) -> None:
+    """Tells whoever watches of a stage of another process."""
+    if _took_watchers:
+        _took_watchers[-1](took)
+
+
+def watch_stages_elsewhere(watcher: TookWatcher) -> Callable[[], None]:
+    """Lets `watcher` hear of each stage of another process from now on; ends it when called."""
+    _took_watchers.append(watcher)
+
+    def end() -> None:
+        _took_watchers.remove(watcher)
 
     return end

@@ -1,11 +1,12 @@
 """`gpuplan db`: the database's tables, backups of it, and whether it can be used."""
 
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from api.cli.standard_output import answers
 
 if TYPE_CHECKING:
     from catalog.store import Store
@@ -137,7 +138,7 @@ def _revision(store: "Store") -> str | None:
 
 
 def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
+    answers().write(f"{line}\n")
 
 
 def _url() -> str | None:

@@ -1,7 +1,6 @@
 """`gpuplan history` and `gpuplan diff`: prices over time, and what a snapshot changed."""
 
 import csv
-import sys
 from collections.abc import Iterable
 from typing import Annotated, Any
 
@@ -9,6 +8,7 @@ import typer
 
 from api.cli.documents import open_gpuplan, print_json
 from api.cli.offers import Format
+from api.cli.standard_output import answers
 from api.csv_cells import plain_rows
 
 Provider = Annotated[str | None, typer.Option(help="aws, gcp or azure.")]
@@ -71,14 +71,14 @@ def diff(
 
 
 def _print_lines(lines: Iterable[str]) -> None:
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+    answers().writelines(f"{line}\n" for line in lines)
 
 
 def _print_csv(columns: tuple[str, ...], rows: Iterable[dict[str, Any]]) -> None:
-    writer = csv.DictWriter(sys.stdout, columns, extrasaction="ignore", lineterminator="\n")
+    writer = csv.DictWriter(answers(), columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(plain_rows(rows))
 
 
 def _shows_unicode() -> bool:
-    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    return (answers().encoding or "").lower().replace("-", "") == "utf8"

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.documents import console, open_gpuplan, print_json, read_job
+from api.cli.documents import open_gpuplan, print_json, read_job
 from api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, SettingsFile
+from api.cli.standard_output import console
 
 if TYPE_CHECKING:
     from planner.portfolio.progress import Progress

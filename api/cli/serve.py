@@ -30,7 +30,12 @@ def serve(
     ] = False,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option("--allow-host", metavar="NAME", help="A name by which a proxy makes it known; may be repeated."),
+        typer.Option(
+            "--allow-host",
+            metavar="NAME",
+            envvar="GPUPLAN_ALLOW_HOST",
+            help="A name by which a proxy makes it known; may be repeated. In the variable blanks stand between names.",
+        ),
     ] = None,
     share_port: Annotated[
         bool, typer.Option("--share-port", help="Let further processes with this option listen on the same port.")
@@ -40,6 +45,12 @@ def serve(
 ) -> None:
     """The HTTP service: plans, estimates and the catalogue. Open on loopback; elsewhere who has a key is let in."""
     names = checked_names(allow_host or ())
+    from api.planning_processes.fork_server import begin_loading
+
+    # Beside what this process loads itself.
+    begin_loading()
+    from api.planning_processes.budget import budget
+    from api.planning_processes.pool import PlanningProcesses
     from api.slack.settings import slack_settings
     from api.telemetry.settings import telemetry_settings
     from providers.proxies import check_proxies
@@ -48,8 +59,11 @@ def serve(
     telemetry, slack = telemetry_settings(), slack_settings()
     gpuplan = open_gpuplan(inventory=inventory, settings=settings)
     access = access_for(gpuplan, host=host, names=names, insecure=insecure_no_auth)
+    allowed = budget()
     listener = listen(host, port, share=share_port)
     gpuplan.warm_up()
+    processes = PlanningProcesses(gpuplan.environment, allowed)
+    gpuplan.plan_in(processes)
 
     import uvicorn
 
@@ -79,7 +93,11 @@ def serve(
     gc.collect()
     gc.freeze()
     server = GracefulServer(config, stopping=service.state.health.stop, drain_seconds=telemetry.drain_seconds)
-    server.run(sockets=[listener])
+    try:
+        processes.wait_until_ready()
+        server.run(sockets=[listener])
+    finally:
+        processes.stop()
 
 
 def listen(host: str, port: int, *, share: bool = False) -> socket.socket:

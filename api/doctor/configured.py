@@ -100,10 +100,12 @@ def access(host: str, url: str | None) -> list[Finding]:
 
 
 def limits() -> list[Finding]:
-    """How long a question may take. Raises `UnusableInput` at the variable that says no time."""
-    from api.http.workers import most_seconds_per_plan
+    """What a question may take. Raises `UnusableInput` at the variable that says no such limit."""
+    from api.planning_processes.budget import budget
 
-    return [ok("limits", f"a question over HTTP is stopped after {most_seconds_per_plan():g} seconds")]
+    given = budget()
+    said = f"a question over HTTP is stopped after {given.seconds:g} seconds or {given.mib} MiB"
+    return [ok("limits", f"{said}; {given.processes} processes answer")]
 
 
 def slack() -> list[Finding]:

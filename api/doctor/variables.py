@@ -10,6 +10,7 @@ _PREFIX = "GPUPLAN_"
 #: Read where they are needed, by no model whose fields could be asked.
 _OTHERS = (
     "ADMIN_KEY",
+    "ALLOW_HOST",
     "API_KEY",
     "CHROMIUM",
     "COUNTING",
@@ -18,8 +19,10 @@ _OTHERS = (
     "FORBID_SKIPS",
     "LOG_FORMAT",
     "LOG_LEVEL",
+    "MOST_MIB_PER_PLAN",
     "MOST_SECONDS_PER_PLAN",
     "OTEL",
+    "PLANNING_PROCESSES",
     "STALE_AFTER_HOURS",
     "TORCH_PYTHON",
     "URL",

@@ -33,7 +33,8 @@ from api.http.edge import Edge, OnlyHosts
 from api.http.extra_headers import ExtraHeaders
 from api.http.rates import quota_exceeded
 from api.http.straight import enter
-from api.http.workers import Workers, long_workers, most_seconds_per_plan
+from api.http.workers import Workers, long_workers
+from api.planning_processes.budget import budget
 from api.runs.chosen import pool_for
 from api.telemetry.health import Health
 from api.telemetry.settings import telemetry_settings
@@ -79,9 +80,10 @@ def create_service(
     app.state.gpuplan = gpuplan
     app.state.access = access
     app.state.scopes = None
-    most_seconds = most_seconds_per_plan()
-    app.state.workers = Workers(most_seconds=most_seconds)
-    app.state.long_workers = long_workers(most_seconds=most_seconds)
+    given = budget()
+    # The threads wait for processes, of which questions that take seconds have one.
+    app.state.workers = Workers(at_once=given.processes - 1, most_seconds=given.seconds)
+    app.state.long_workers = long_workers(most_seconds=given.seconds)
     app.state.pool = pool_for(gpuplan)
     app.state.figures = StoreFigures(gpuplan)
     limit = telemetry_settings().stale_after_hours

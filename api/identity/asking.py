@@ -49,6 +49,14 @@ def acting_as(asking: Asking) -> Iterator[None]:
         _asking.reset(token)
 
 
+def whose_turn() -> str:
+    """Whose work waits and goes on as one: an identity's, or an address's where nobody says who they are."""
+    found = _asking.get()
+    if found is None:
+        return ""
+    return found.address if found.identity.via == LOCAL.via else found.identity.id
+
+
 def uncounted() -> Asking | None:
     """Who is asking, for work in another thread that counts against nobody's plans of a day; None for no door."""
     found = _asking.get()
@@ -65,10 +73,16 @@ def viewer() -> Viewer:
     return Viewer(found.identity.id)
 
 
+def keys_in_force() -> bool:
+    """Whether who is asking showed who they are; not on loopback, nor on the command line."""
+    found = _asking.get()
+    return found is not None and found.identity.via != LOCAL.via
+
+
 def owner() -> str | None:
     """Whose what is made now is to be; None, everybody's, where no keys are in force."""
     found = _asking.get()
-    return None if found is None or found.identity.via == LOCAL.via else found.identity.id
+    return found.identity.id if found is not None and keys_in_force() else None
 
 
 def record(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from api.identity.asking import charge, counting, record, refuse_used_up, uncounted
+from api.planning_processes.budget import OutOfMemory, ProcessEnded
 from api.questions.opened import Document, Opened, body_of
 from catalog.allowed_time import OutOfTime
 from catalog.errors import StoreFailure, UnusableInput
@@ -43,15 +44,15 @@ class Counted(Opened):
     def unanswered_noted(self, action: str) -> Iterator[None]:
         """Around reading and working out: nothing is begun for one whose day is used up, and what is refused is recorded.
 
-        What was given up since it took too long counts like an answer: its work was done.
+        What was given up since it took too long, or too much memory, counts like an answer: its work was done.
         """
         refuse_used_up(datetime.now(UTC))
         try:
             with self.refusals_noted(action):
                 yield
-        except OutOfTime:
+        except (OutOfTime, OutOfMemory, ProcessEnded) as error:
             if uncounted() is not None:
-                self._charge(action, Noted(outcome="too long"))
+                self._charge(action, Noted(outcome="too long" if isinstance(error, OutOfTime) else "too large"))
             raise
 
     @contextmanager

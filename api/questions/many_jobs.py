@@ -75,10 +75,16 @@ class ManyJobs(Counted):
 
         With `save`, a decision can be read again under its id.
         """
+        now = now or datetime.now(UTC)
+        answer = self.worked_out(self._decide, document, snapshot=snapshot, now=now)
+        if save and "decision" in answer:
+            self.store.runs.add(_decided(document, answer, now), owner=owner())
+        return answer
+
+    def _decide(self, document: Document, *, snapshot: str | None, now: datetime) -> Document:
         from api.documents.forecast import parse_forecast
 
         began = time.perf_counter()
-        now = now or datetime.now(UTC)
         forecast = replace(parse_forecast(document, now=now), past_runs=self.past_runs())
         from planner.buying.decide import decide
         from planner.buying.document import document as as_document
@@ -86,10 +92,7 @@ class ManyJobs(Counted):
         columns = self.columns(snapshot)
         found = decide(forecast, columns, self.settings, self.owned)
         answer: Document = as_document(found, self.settings, version=gpuplan_version())
-        answer |= {"meta": meta(answer, columns, now, began)}
-        if save and "decision" in answer:
-            self.store.runs.add(_decided(document, answer, now), owner=owner())
-        return answer
+        return answer | {"meta": meta(answer, columns, now, began)}
 
 
 def _decided(document: Document, answer: Document, now: datetime) -> Run:

@@ -57,7 +57,7 @@ class OneJob(Counted):
         now = now or datetime.now(UTC)
         if save:
             return self._planned_and_saved(document, frontier=frontier, snapshot=snapshot, now=now)[0]
-        answer = self._planned(document, frontier=frontier, snapshot=snapshot, now=now)
+        answer = self.worked_out(self._planned, document, frontier=frontier, snapshot=snapshot, now=now)
         plan_made(answer)
         return answer
 
@@ -72,7 +72,7 @@ class OneJob(Counted):
         self, document: Document, *, frontier: bool, snapshot: str | None, now: datetime
     ) -> tuple[Document, str]:
         with self.unanswered_noted("plan"):
-            answer = self._planned(document, frontier=frontier, snapshot=snapshot, now=now)
+            answer = self.worked_out(self._planned, document, frontier=frontier, snapshot=snapshot, now=now)
         with stage("store"):
             text = as_json(answer)
             self.save_plan(answer, now, text=text)
@@ -107,7 +107,7 @@ class OneJob(Counted):
         With `not` why something was not chosen, with `with` what having it is worth; `infeasible` for a job without a plan.
         """
         with self.counted("why") as noted:
-            answer = self._why(document, snapshot=snapshot, now=now or datetime.now(UTC))
+            answer = self.worked_out(self._why, document, snapshot=snapshot, now=now or datetime.now(UTC))
             noted.of(answer)
         return answer
 
@@ -140,7 +140,7 @@ class OneJob(Counted):
         The question is `{"job": ... or "plan": id, "running": {...}}`. Raises `NotStored` for no such plan.
         """
         with self.counted("replan") as noted:
-            answer = self._replan(document, snapshot=snapshot, now=now or datetime.now(UTC))
+            answer = self.worked_out(self._replan, document, snapshot=snapshot, now=now or datetime.now(UTC))
             noted.of(answer)
         return answer
 
@@ -203,12 +203,15 @@ class OneJob(Counted):
 
     def verify(self, document: Document, *, now: datetime | None = None) -> Document:
         """An answer of `plan` held against its snapshot: `{"outcome": "verified" | "not_verified", "verification": ...}`."""
-        from api.verify import verify_document
-
         with self.counted("verify") as noted:
-            answer = verify_document(self, document, now=now)
+            answer = self.worked_out(self._verify, document, now=now)
             noted.of(answer, subject=str(body_of(document).get("id", "")))
         return answer
+
+    def _verify(self, document: Document, *, now: datetime | None) -> Document:
+        from api.verify import verify_document
+
+        return verify_document(self, document, now=now)
 
     def check_verify(self, document: Document) -> None:
         """Raises `UnusableInput` for what `verify` would refuse to look at; looks up and works out nothing."""
@@ -220,7 +223,7 @@ class OneJob(Counted):
     def estimate(self, document: Document, *, now: datetime | None = None) -> Document:
         """Time and memory of a job on one given configuration: no prices, and of the store the user's own runs alone."""
         with self.counted("estimate") as noted:
-            answer = self._estimate(document, now=now or datetime.now(UTC))
+            answer = self.worked_out(self._estimate, document, now=now or datetime.now(UTC))
             noted.outcome = "fits" if answer["memory"]["fits"] else "does not fit"
         return answer
 

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
@@ -23,6 +23,7 @@ from planner.past_runs import PastRun
 from planner.settings import PlannerSettings
 
 if TYPE_CHECKING:
+    from api.planning_processes.pool import PlanningProcesses
     from providers.clouds import MakeCloud
 
 Document = dict[str, Any]
@@ -40,6 +41,25 @@ class Opened:
         self._with_owned: Columns | None = None
         self._current = CurrentColumns(self.columns, self.arrange)
         self._read_runs: tuple[tuple[str, ...], tuple[PastRun, ...]] = (), ()
+        self._processes: PlanningProcesses | None = None
+
+    @property
+    def environment(self) -> Environment:
+        """Where store, own machines and settings are: what another process needs to answer the same."""
+        return self._environment
+
+    def plan_in(self, processes: "PlanningProcesses") -> None:
+        """From now on questions are worked out in these processes, which whoever made them ends."""
+        self._processes = processes
+
+    def worked_out[**Given, Answer](
+        self, method: Callable[Given, Answer], *args: Given.args, **kwargs: Given.kwargs
+    ) -> Answer:
+        """What `method`, one of this object's own that writes nothing, gives: here, or in a planning process."""
+        if self._processes is None:
+            return method(*args, **kwargs)
+        answer: Answer = self._processes.work_out(method.__name__, args, kwargs)
+        return answer
 
     @property
     def store(self) -> Store:

@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime
 
-from api.identity.asking import record, viewer
+from api.identity.asking import keys_in_force, record, viewer
 from api.questions.opened import Document, Opened, an_id
-from catalog.ownership import Kind
+from catalog.ownership import Kind, NotOwned
 from catalog.shares import Share
 from catalog.snapshot_list import NotStored
 
@@ -47,6 +47,16 @@ class Shares(Opened):
         self.store.shares.refuse(kind, an_id(object_id, kind), viewer())
         live = [each for each in self.shares()["shares"] if each["revoked_at"] is None]
         return [each for each in live if (each["kind"], each["object_id"]) == (kind, object_id)]
+
+    def may_share(self, kind: Kind, object_id: str) -> bool:
+        """Whether who is asking may make a link to the object: with keys in force, where it is theirs."""
+        if not keys_in_force():
+            return False
+        try:
+            self.store.shares.refuse(kind, an_id(object_id, kind), viewer())
+        except (NotStored, NotOwned):
+            return False
+        return True
 
     def revoke_share(self, share_id: str, *, now: datetime | None = None) -> Document:
         """Nobody reads by this link any more, also who has opened it. Raises `NotStored` for none of who is asking."""

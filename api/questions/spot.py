@@ -36,7 +36,7 @@ class SpotQuestions(OneJob):
     def run_policy(self, document: Document) -> Document:
         """The policy of a run and what it expects, or with `now` its decision: what `gpuplan run-policy --json` gives."""
         with self.counted("run-policy") as noted:
-            answer = self._run_policy(document)
+            answer = self.worked_out(self._run_policy, document)
             noted.subject = str(document.get("plan", ""))
         return answer
 
@@ -75,7 +75,7 @@ class SpotQuestions(OneJob):
     def simulation(self, document: Document) -> Document:
         """What a run's policy would have cost over many starts: what `gpuplan simulate --json` gives."""
         with self.counted("simulation") as noted:
-            answer = self._simulation(document)
+            answer = self.worked_out(self._simulation, document)
             noted.subject = str(document.get("plan", ""))
         return answer
 

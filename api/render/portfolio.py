@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 
 from api.render.machines import place, rented
 from api.render.plan import sentences
+from api.render.proven import within
 from api.render.tables import bullets, cell, facts, footer, heading, listing
 from api.render.text import duration, number, percent, plain, usd, when
 
@@ -56,7 +57,7 @@ def sureness(body: Part) -> str:
         above = Decimal(proof["objective_usd"]) - Decimal(proof["bound_usd"])
         words = f"at most {usd(above)} above the cheapest, what leaving jobs out counts included"
     else:
-        words = f"at most {percent(proof['gap'], 2)} above the cheapest"
+        words = within(float(proof["gap"]))
     if unseen := proof.get("jobs_not_looked_at"):
         return f"{words} for the jobs that were looked at; {number(unseen)} were not, so nothing is proven of the whole"
     return words

@@ -18,8 +18,8 @@ import anyio.to_thread
 
 from api.http.problems import Refused
 from api.http.workers import Workers
-from api.identity.asking import Asking, acting_as
-from api.slack.blocks import message
+from api.identity.asking import acting_as
+from api.slack.blocks import message, with_link
 from api.slack.kinds import Told, checked_job, told
 from api.slack.plan_words import in_words
 from api.slack.settings import SlackSettings
@@ -173,7 +173,9 @@ class Answers:
         try:
             if asked.kind == "file":
                 asked = replace(asked, kind="plan", request=await self._read_file(asked, teller))
-            return await self.workers.run(_told_as, asking, self.gpuplan, asked)
+            with acting_as(asking):
+                found = await self.workers.run(told, self.gpuplan, asked)
+            return self._linked(found, found.plan_id or (asked.request["plan"] if asked.kind == "share" else ""))
         except UnusableInput as error:
             return Told(message=refusal(error))
         except QuotaExceeded as error:
@@ -190,6 +192,13 @@ class Answers:
             log.exception("Slack answer %s could not be worked out", asked.id)
             said = f"gpuplan failed on this question; the service's log says why under {asked.id}"
             return Told(message=message(said))
+
+    def _linked(self, found: Told, plan_id: str) -> Told:
+        """With a link to the page of the plan that is told, where there is such a page."""
+        page = self.settings.page_of(plan_id)
+        return (
+            replace(found, message=with_link(found.message, page, "Open this plan in the browser")) if page else found
+        )
 
     async def _read_file(self, asked: SlackAnswer, teller: Teller) -> dict[str, object]:
         """The job in an uploaded file. Raises `UnusableInput` for what is no job, and where Slack does not give it."""
@@ -254,11 +263,6 @@ class Answers:
             )
 
         await anyio.to_thread.run_sync(settle)
-
-
-def _told_as(asking: Asking, gpuplan: "Gpuplan", asked: SlackAnswer) -> Told:
-    with acting_as(asking):
-        return told(gpuplan, asked)
 
 
 def _to(asked: SlackAnswer) -> To:

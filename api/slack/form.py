@@ -1,11 +1,11 @@
 """The form behind a bare `/gpuplan plan`: every field with its hint, and faults at the fields that they are of."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from api.documents.words import PROVIDERS
+from api.documents.words import METHODS, PRECISIONS, PROVIDERS
 from api.render.text import plain
 from api.slack.blocks import LONGEST_LABEL, Block, literal
 from api.slack.commands import Question, checked_plan
@@ -40,6 +40,15 @@ def form(metadata: Mapping[str, str]) -> dict[str, Any]:
         ),
         _input("on", "Accelerators", _text("H100, A100"), optional=True),
         _input("in", "Where", _text("us, eu, or regions such as us-east-1"), optional=True),
+        _input("nodes", "Machines at once, at most", _text("32"), optional=True),
+        _input("method", "Method", _one(METHODS), optional=True, hint="full training if left empty"),
+        _input("rank", "Rank of the adapters", _text("16"), optional=True, hint="of LoRA and QLoRA"),
+        _input(
+            "sequence", "Sequence length in tokens", _text("8192"), optional=True, hint="the model's own if left empty"
+        ),
+        _input(
+            "precision", "Precision", _one(PRECISIONS), optional=True, hint="the best of each machine if left empty"
+        ),
         _input("confidence", "Probability to be done by the deadline", _text("0.9", initial="0.9"), optional=True),
         _input("name", "Name", _text("what you call this job"), optional=True),
     ]
@@ -74,7 +83,23 @@ def read_form(view: Mapping[str, Any]) -> Question:
         raise UnusableInput(*(_at_block(fault, unit) for fault in in_words(error).faults)) from None
 
 
-_BLOCKS = ("model", "amount", "by", "max", "providers", "kinds", "on", "in", "confidence", "name")
+_BLOCKS = (
+    "model",
+    "amount",
+    "by",
+    "max",
+    "providers",
+    "kinds",
+    "on",
+    "in",
+    "nodes",
+    "method",
+    "rank",
+    "sequence",
+    "precision",
+    "confidence",
+    "name",
+)
 
 
 def errors_at_fields(error: UnusableInput) -> dict[str, str]:
@@ -131,9 +156,16 @@ def _text(placeholder: str, *, initial: str = "") -> Block:
     return element | ({"initial_value": initial} if initial else {})
 
 
-def _several(names: Any) -> Block:
-    options = [{"text": literal(str(name).replace("_", " "), LONGEST_LABEL), "value": str(name)} for name in names]
-    return {"type": "multi_static_select", "options": options, "placeholder": literal("any")}
+def _several(names: Iterable[str]) -> Block:
+    return {"type": "multi_static_select", "options": _options(names), "placeholder": literal("any")}
+
+
+def _one(names: Iterable[str]) -> Block:
+    return {"type": "static_select", "options": _options(names), "placeholder": literal("not said")}
+
+
+def _options(names: Iterable[str]) -> list[Block]:
+    return [{"text": literal(name.replace("_", " "), LONGEST_LABEL), "value": name} for name in names]
 
 
 def _models() -> list[Block]:

@@ -6,7 +6,7 @@ cannot be answered.
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from pydantic import SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -54,12 +54,17 @@ class SlackSettings:
     client_secret: str = field(repr=False, default="")
     redirect_url: str = ""
     api_url: str = API_URL
+    page_url: str = ""
     patience: Patience = Patience()
 
     @property
     def installs(self) -> bool:
         """Whether workspaces install the app themselves, each with a token of its own."""
         return not self.bot_token
+
+    def page_of(self, plan_id: str) -> str:
+        """Where people open a plan; empty where nobody said where the page is."""
+        return f"{self.page_url.rstrip('/')}/plans/{quote(plan_id, safe='')}" if self.page_url and plan_id else ""
 
 
 class SlackEnvironment(BaseSettings):
@@ -76,6 +81,7 @@ class SlackEnvironment(BaseSettings):
     client_secret_file: Path | None = None
     redirect_url: str | None = None
     api_url: str | None = None
+    page_url: str | None = None
 
 
 def slack_settings(environment: SlackEnvironment | None = None) -> SlackSettings | None:
@@ -99,6 +105,7 @@ def slack_settings(environment: SlackEnvironment | None = None) -> SlackSettings
         client_secret=secrets["client_secret"],
         redirect_url=_address(given.redirect_url, "redirect_url") or "",
         api_url=_address(given.api_url, "api_url") or API_URL,
+        page_url=_address(given.page_url, "page_url") or "",
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from api.slack.blocks import Message, header, message, small, words
+from api.slack.blocks import Message, header, message, small, with_link, words
 from api.slack.settings import SlackSettings
 from api.slack.telling import NotTold, Teller, To
 from api.slack.watching import place_of
@@ -55,7 +55,7 @@ async def _tell(gpuplan: "Gpuplan", settings: SlackSettings, each: Notification)
         settings, await anyio.to_thread.run_sync(token_of, gpuplan, settings, place.team_id, place.enterprise_id)
     )
     try:
-        await teller.post(To(channel_id=place.channel_id, user_id=place.user_id), watch_message(each))
+        await teller.post(To(channel_id=place.channel_id, user_id=place.user_id), watch_message(each, settings))
     except NotTold as error:
         over = error.final or now - each.created_at > LONGEST_WAIT
         log.warning("watch %s could not be told in Slack: %s", each.watch_id, error)
@@ -78,12 +78,14 @@ def _note(gpuplan: "Gpuplan", each: Notification, error: NotTold, over: bool) ->
         store.hold(each.id, now, now + max(asked, later))
 
 
-def watch_message(each: Notification) -> Message:
-    """What happened to a watched job, for the whole channel."""
+def watch_message(each: Notification, settings: SlackSettings) -> Message:
+    """What happened to a watched job, for the whole channel, with a link to its plan where the page has an address."""
     data = each.payload["data"]
     beside = [
         f"{name} {data[key]}" for name, key in (("plan", "plan_id"), ("snapshot", "snapshot_id")) if data.get(key)
     ]
     title = f"{data['watch']['name']} {TITLES[each.event]}"
     blocks = [header(title), words(data["summary"]), small(*beside, f"watch {each.watch_id}; /gpuplan unwatch ends it")]
-    return message(data["summary"], blocks, public=True)
+    told = message(data["summary"], blocks, public=True)
+    page = settings.page_of(data.get("plan_id") or "")
+    return with_link(told, page, "Open this plan in the browser") if page else told

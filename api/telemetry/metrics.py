@@ -94,6 +94,11 @@ def stage_timed(name: str) -> AbstractContextManager[object]:
     return _stage_child(name).time()
 
 
+def stage_timed_elsewhere(name: str, seconds: float) -> None:
+    """One stage that another process timed."""
+    _stage_child(name).observe(seconds)
+
+
 @cache
 def _stage_child(name: str) -> Histogram:
     return _STAGE.labels(name)

@@ -21,6 +21,7 @@ from api.telemetry.context import bound
 from api.telemetry.logs import TRACE_FIELDS
 from api.telemetry.routes import route_of
 from api.version import gpuplan_version
+from catalog.stages import Took
 
 log = logging.getLogger("gpuplan.traces")
 
@@ -60,6 +61,11 @@ class Traces:
         """A span around one stage of a plan."""
         with self._tracer.start_as_current_span(f"gpuplan.{name}", attributes=_carried()):
             yield
+
+    def stage_elsewhere(self, took: Took) -> None:
+        """A span of one stage of a plan that another process timed."""
+        span = self._tracer.start_span(f"gpuplan.{took.name}", attributes=_carried(), start_time=took.began_unix_ns)
+        span.end(end_time=took.began_unix_ns + round(took.seconds * 1e9))
 
     def end(self) -> None:
         """Sends what is left, for a few seconds at most."""

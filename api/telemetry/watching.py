@@ -5,11 +5,11 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from api.telemetry.logs import configure_logs
-from api.telemetry.metrics import plan_answered, process_ends, stage_timed
+from api.telemetry.metrics import plan_answered, process_ends, stage_timed, stage_timed_elsewhere
 from api.telemetry.settings import TelemetrySettings
 from api.telemetry.told import watch_plans
 from catalog.errors import UnusableInput
-from catalog.stages import watch_stages
+from catalog.stages import Took, watch_stages, watch_stages_elsewhere
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -23,10 +23,19 @@ class Watching:
     def __init__(self, settings: TelemetrySettings) -> None:
         """Raises `UnusableInput` where the environment describes an exporter that cannot be made."""
         self.traces = new_traces() if settings.traces else None
-        self._ends: tuple[Callable[[], None], ...] = (watch_plans(plan_answered), watch_stages(self._stage))
+        self._ends: tuple[Callable[[], None], ...] = (
+            watch_plans(plan_answered),
+            watch_stages(self._stage),
+            watch_stages_elsewhere(self._stage_elsewhere),
+        )
 
     def _stage(self, name: str) -> AbstractContextManager[object]:
         return stage_timed(name) if self.traces is None else _traced(name, self.traces)
+
+    def _stage_elsewhere(self, took: Took) -> None:
+        stage_timed_elsewhere(took.name, took.seconds)
+        if self.traces is not None:
+            self.traces.stage_elsewhere(took)
 
     def watch(self, service: "FastAPI") -> None:
         """From now on, and until it ends: a span around each of its requests, where traces are sent."""

@@ -94,23 +94,17 @@ def render(
     headers: dict[str, str] | None = None,
 ) -> Response:
     """The page that `template` makes of `context`; `section`, the name in the navigation, may be among it."""
-    text = templates().get_template(template).render(_shared_context(request) | context)
+    text = (
+        templates()
+        .get_template(template)
+        .render({"section": None, "path": request.url.path, "session_of": _session_of(request)} | context)
+    )
     body = text.encode()
     sent = HEADERS | (headers or {})
     if len(body) >= _WORTH_COMPRESSING_BYTES and takes_gzip(request):
         body = gzip.compress(body, 5, mtime=0)
         sent["Content-Encoding"] = "gzip"
     return HTMLResponse(body, status_code=status, headers=sent)
-
-
-def _shared_context(request: Request) -> dict[str, Any]:
-    """What every page may show; `guarded` is whether keys are in force, so that what is made here has an owner."""
-    return {
-        "section": None,
-        "path": request.url.path,
-        "session_of": _session_of(request),
-        "guarded": request.app.state.access.gate is not None,
-    }
 
 
 def _session_of(request: Request) -> str | None:

@@ -137,6 +137,7 @@ def show(
         "faults": faults,
         "wishes": wishes,
         "channels": [each.name for each in gpuplan.channels],
+        "shareable": gpuplan.may_share("plan", plan_id),
     }
     shared |= {"watching": None if watching is None else gpuplan.watch(watching)}
     if answer["outcome"] == "planned":

@@ -10,6 +10,7 @@ from api.questions.opened import days_between
 from api.render.infeasible import in_the_way, no_way_out, render_infeasible, shown
 from api.render.machines import machines, place, rented
 from api.render.plan import render_plan
+from api.render.proven import aim, best
 from api.render.standby import is_standby
 from api.render.text import chance, duration, number, usd, when
 from api.web.form_words import in_form_words, label_of, sections_in_form_words
@@ -57,7 +58,7 @@ def planned_view(answer: Document, *, sort: str | None, now: datetime, prices_si
     return {
         "plan": plan,
         "name": (plan.get("job") or {}).get("name") or "this job",
-        "lead": [row[0] for block in told[0].blocks for row in block.rows] if told and not told[0].title else [],
+        "best": best(plan["certificate"]),
         "rent": rent_rows(plan),
         "glance": glance(plan),
         "told": {place_: titled(told, *titles) for place_, titles in _PLACES.items()},
@@ -197,7 +198,7 @@ def _configuration(each: Mapping[str, Any]) -> tuple[object, ...]:
 def proof_sentence(plan: Document) -> str | None:
     """The certificate in words, for plans of least cost."""
     proof = plan["certificate"]
-    if (proof.get("objective") or {}).get("of", "cost") != "cost":
+    if aim(proof) != "cost":
         return None
     looked = (
         f"{number(proof['offers_considered'])} offers make {number(proof['configurations_considered'])} configurations"

@@ -77,6 +77,7 @@ def portfolio(request: Request, run_id: RunId, gpuplan: OurGpuplan, pool: OurPoo
         "section": "Portfolio",
         "run": run,
         "live": live,
+        "shareable": gpuplan.may_share("run", run.id),
         "poll_seconds": POLL_SECONDS,
         "progress": (pulse.progress if pulse is not None and live else run.progress) or None,
         "result": None if run.answer is None else _result(run, run.answer),

@@ -30,7 +30,7 @@ _AROUND_HULL, _AROUND_MEAN = 2.0 ** np.arange(-4, 5), 2.0 ** np.arange(-7, 3)
 _MOST_EDGES = 52
 #: The pairs of three.
 _FIRST, _SECOND = np.array([0, 0, 1]), np.array([1, 2, 2])
-#: Sets of columns that are kept at most, those of least bounds: 2 MB. No job met in tests and benchmarks leaves so many.
+#: Sets of columns that are kept at most, those of least bounds: 2 MB. Most jobs leave a few, some leave thousands.
 MOST_SETS = 32_768
 #: Triples that are bounded at most, those of the pairs of least bounds: about a second's work.
 MOST_TRIPLES = 1_000_000

@@ -172,9 +172,12 @@ def _in_time(found: Candidates, phased: Phased, table: Configurations) -> float 
 def _notes(found: Candidates, planned: list[Phase]) -> tuple[str, ...]:
     settings = found.question.settings
     said = [
-        f"shares of the work are planned in steps of {100 / STEPS:g} %, and each phase does its own whatever the others take",
+        (
+            f"shares of the work are planned in steps of {100 / STEPS:g} % (the certificate says what finer ones might save), "
+            "and each phase does its own whatever the others take"
+        ),
         "estimates of all phases are late or early together: hours at a confidence are the sum of those of the phases",
-        "phases follow each other: interruptible ones first, then the slowest, own machines as their windows allow",
+        "phases follow each other in the order that costs least, own machines as their windows allow",
         "a run moves between machines of the same software stack at the same precision only; its layout may change",
         "at a move the old machines are paid until the checkpoint is written, the new ones from their own set-up on",
     ]

@@ -1,12 +1,14 @@
 """By what right no plan of several phases is cheaper: what straight lines rule out, what was priced, and a second opinion."""
 
 from dataclasses import replace
+from math import ceil
 
 from catalog.money import usd_display
 from planner.nets.offers import NetSearch
 from planner.optimise.phases import relaxed
 from planner.optimise.single import Certificate, NotProvenError
 from planner.phases.search import Searched
+from planner.phases.straight import STEPS
 
 #: What the arithmetic of two solvers may differ by, relatively.
 _AGREEMENT = 1e-6
@@ -35,7 +37,12 @@ def over_phases(
             raise NotProvenError(f"HiGHS allows no less than {model.usd} USD where {best.found} was found")
         said.append(
             f"of plans of up to {phases} phases on the {configurations:,} configurations, straight lines under their costs "
-            f"and hours leave {model.columns} open; their {searched.sequences:,} sequences were compared at every share"
+            f"and hours leave {model.columns} open; their {searched.sequences:,} sequences were compared at every share in "
+            f"steps of {100 / STEPS:g} % of the work"
+        )
+        said.append(
+            f"finer shares might save up to {usd_display(ceil(searched.finer_usd * 100) * 10_000)}, what a step of the work costs "
+            "on one of those machines, and a billing step"
         )
         if model.usd < float("inf"):
             said.append(

@@ -6,10 +6,10 @@
 3. The lines at other prices of an hour leave the columns that can matter at all. All pairs, then all triples of these
    whose bound lies below the best plan so far get their best shares.
 
-The order within a plan is fixed by rule: interruptible phases first, then the slowest; so it is cheap and slow before
-dear and fast, and what may be taken away is tried while there is time. Own machines with free windows are tried in
-every place of the order, and before and after another configuration. Machines that run the job already come first, or
-not at all.
+The phases of a plan come in any order: it decides which machines write a checkpoint at their end, and between which places
+a run moves. Of orders that cost the same, interruptible phases come first, then the slowest; so it is cheap and slow before
+dear and fast, and what may be taken away is tried while there is time. Own machines with free windows are also tried before
+and after another configuration. Machines that run the job already come first, or not at all.
 
 Of plans that cost the same to the micro-dollar the first found stays: sequences are looked at by their bounds, those of
 equal bounds as their configurations lie in the table of candidates, and fewer phases before more.
@@ -37,7 +37,7 @@ from planner.phases.lines import Lined, every_line, windowed_machines
 from planner.phases.moves import Moves, moves
 from planner.phases.sequences import first_if_up, in_order, lots, too_dear_anywhere
 from planner.phases.shares import Found, best_shares
-from planner.phases.straight import Straight, joined
+from planner.phases.straight import STEPS, Straight, joined
 from planner.phases.whatever_the_hours import least_usd
 from planner.phases.wider import AGAIN_TOGETHER, MOST_AGAIN, brought_apart, that_move, wider
 
@@ -69,13 +69,15 @@ class Searched:
     """What came of the search, and how far it went.
 
     `sequences` were priced; of sets of columns that were one too many none costs less than `left_usd`. `open_` are the
-    lines of the columns that bounds leave open below the best plan: all others can only be part of dearer plans.
+    lines of the columns that bounds leave open below the best plan: all others can only be part of dearer plans. Shares
+    between the steps might save up to `finer_usd`, rounding of bills aside.
     """
 
     best: Phased | None
     sequences: int
     open_: Lines | None
     left_usd: float = np.inf
+    finer_usd: float = 0.0
 
 
 NOTHING_TO_SEARCH = Searched(best=None, sequences=0, open_=None)
@@ -108,7 +110,13 @@ def search_phases(found: Candidates, most_micros: float) -> Searched:
     search.try_all(phases)
     left = search.open_lines(phases)
     search.try_left_out()
-    return Searched(best=search.best, sequences=search.compared, open_=left, left_usd=search.left_usd)
+    return Searched(
+        best=search.best,
+        sequences=search.compared,
+        open_=left,
+        left_usd=search.left_usd,
+        finer_usd=search.between_steps_usd(),
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -220,6 +228,18 @@ class _Search:
             deadline_hours=left.deadline_hours,
             phases=phases,
         )
+
+    def between_steps_usd(self) -> float:
+        """What shares between the steps may save at most, in USD, rounding of bills aside.
+
+        A plan of any shares becomes one of whole steps, and no slower, where less than a step is moved from each phase but
+        one to the fastest, which costs no more than these steps on it. No plan costs less than the bound of its set.
+        """
+        most = 0.0
+        for columns, sets, bounds in self.open_:
+            steps_usd = columns.slope_usd[sets].max(axis=1) * ((sets.shape[1] - 1) / STEPS)
+            most = max(most, float(np.minimum(steps_usd, self.upper_usd - bounds).max(initial=0.0)))
+        return most
 
     def try_left_out(self) -> None:
         """Offers that the screen left out, in the sequences that without their moves lie below the best plan."""

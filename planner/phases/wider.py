@@ -23,8 +23,8 @@ Ints = NDArray[np.int64]
 
 #: Sets that are looked at again together: each may stand for thousands, of as many offers in place of each of its columns.
 AGAIN_TOGETHER = 64
-#: Sets that are looked at again at most: a few seconds' work. Few jobs leave more than some tens.
-MOST_AGAIN = 1_024
+#: Sets that are looked at again at most: some seconds' work. Most jobs leave a few, some leave thousands.
+MOST_AGAIN = 16_384
 #: Sets with offers left out that are bounded at once: some tens of MB.
 _WAYS_TOGETHER = 250_000
 
@@ -39,13 +39,13 @@ def wider(
     """
     if not len(sets):
         return None
+    listed = Shortlist(sets.shape[1])
     used, which = np.unique(sets, return_inverse=True)
     table, stands_for = _same_machines(found, columns.table.take(used))
     more = phase_columns(found, table)
     first = np.searchsorted(stands_for, np.arange(len(used) + 1))
     lines, sets = more.lines, which.reshape(sets.shape)
     offer, at, count = _open(lines, sets, first, upper_usd, mu)
-    listed = Shortlist(sets.shape[1])
     for some in _lots(count.prod(axis=1)):
         go_on()
         every = _every_way(sets[some], offer, at[some], count[some])

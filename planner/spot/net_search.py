@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalog.allowed_time import go_on
+from planner.pareto import group_of, nondominated
 from planner.spot.net import NetTerms, Pairs, intervals, usd_by_interval
 from planner.spot.net_bound import COARSE, FINE, least, least_at
 from planner.spot.net_exact import NetRun, PricedRun
@@ -159,7 +160,7 @@ def cheapest_pair(offered: Offered, terms: NetTerms, *, below_usd: float = np.in
         best=None if best is None else _as_found(best),
         pairs=int(offered.allowed.sum()),
         by_moments=search.by_moments,
-        exactly=len(search.priced),
+        exactly=search.exactly,
         left_open=len(left_open),
         left_open_usd=float(left_open.min(initial=np.inf)),
     )
@@ -177,7 +178,8 @@ class _Search:
     best_usd: float
     best: PricedRun | None = None
     by_moments: int = 0
-    priced: list[Floats] = field(default_factory=list)
+    exactly: int = 0
+    priced: Floats = field(default_factory=lambda: np.empty((MOST_EXACT, len(_DEARER) + len(_ALIKE) + 1)))
     unpriced: list[Floats] = field(default_factory=list)
 
     @property
@@ -188,7 +190,7 @@ class _Search:
 
     def price(self, pairs: Pairs, bounds: Floats) -> None:
         """Price these pairs at every interval at which their bound is below the best, the cheapest by moments first."""
-        if len(self.priced) >= MOST_EXACT:
+        if self.exactly >= MOST_EXACT:
             self.unpriced.append(bounds)
             return
         self.by_moments += len(pairs)
@@ -202,26 +204,24 @@ class _Search:
         figures = np.stack([getattr(pairs, name)[pair] for name in _DEARER + _ALIKE] + [interval_hours], axis=1)
         left = np.full(len(pairs), np.inf)
         for i in np.argsort(usd, kind="stable").tolist():
-            if least_[i] >= self.best_usd or _beaten(figures[i], self.priced):
+            if least_[i] >= self.best_usd or _beaten(figures[i], self.priced[: self.exactly]):
                 continue
-            if len(self.priced) >= MOST_EXACT:
+            if self.exactly >= MOST_EXACT:
                 left[pair[i]] = min(left[pair[i]], least_[i])
                 continue
             go_on()
-            self.priced.append(figures[i])
+            self.priced[self.exactly] = figures[i]
+            self.exactly += 1
             now = PricedRun.below(pairs.take(pair[i : i + 1]), self.terms, float(interval_hours[i]), self.best_usd)
             if now is not None and now.usd < self.best_usd:
                 self.best_usd, self.best = now.usd, now
         self.unpriced.append(left)
 
 
-def _beaten(figures: Floats, priced: list[Floats]) -> bool:
+def _beaten(figures: Floats, priced: Floats) -> bool:
     """Whether some run that has been priced goes the same way and costs no more in anything."""
-    if not priced:
-        return False
-    no_dearer = np.stack(priced) <= figures
-    no_dearer[:, len(_DEARER) :] = np.stack(priced)[:, len(_DEARER) :] == figures[len(_DEARER) :]
-    return bool(no_dearer.all(axis=1).any())
+    alike = (priced[:, len(_DEARER) :] == figures[len(_DEARER) :]).all(axis=1)
+    return bool((priced[alike, : len(_DEARER)] <= figures[: len(_DEARER)]).all(axis=1).any())
 
 
 def _bounded(offered: Offered, terms: NetTerms, below_usd: float) -> tuple[Ints, Ints, Floats]:
@@ -249,10 +249,12 @@ def _worth_pairing(offered: Offered, terms: NetTerms, below_usd: float) -> Ints:
     if not len(offered.standbys):
         return np.zeros(0, np.int64)
     standbys = offered.standbys
-    figures = np.stack(
-        [standbys.work_hours, standbys.usd_per_hour + standbys.storage_usd_per_hour, standbys.changeover_hours], axis=1
+    best = nondominated(
+        standbys.work_hours,
+        standbys.usd_per_hour + standbys.storage_usd_per_hour,
+        standbys.changeover_hours,
+        group=group_of(standbys.log_sigma),
     )
-    best = _nondominated(figures, standbys.log_sigma)
     few = Standbys(**{each.name: getattr(standbys, each.name)[best] for each in fields(Standbys)})
     few = replace(few, fixed_usd=np.zeros(len(best)))
     nothing = np.zeros((len(offered.spots), len(best)))
@@ -267,17 +269,6 @@ def _worth_pairing(offered: Offered, terms: NetTerms, below_usd: float) -> Ints:
     parts = [np.arange(i, min(i + rows, len(offered.spots))) for i in range(0, len(offered.spots), rows)]
     least = [least_usd(relaxed, part, terms).min(axis=1) for part in parts]
     return np.flatnonzero(np.concatenate(least) < below_usd) if least else np.zeros(0, np.int64)
-
-
-def _nondominated(figures: Floats, alike: Floats) -> Ints:
-    """Rows that no other row with the same `alike` is below in all figures; of equal ones the first."""
-    order = np.lexsort((*figures.T[::-1], alike))
-    kept: list[int] = []
-    for i in order.tolist():
-        before = figures[[each for each in kept if alike[each] == alike[i]]]
-        if not len(before) or not (before <= figures[i]).all(axis=1).any():
-            kept.append(i)
-    return np.array(kept, np.int64)
 
 
 def least_usd(offered: Offered, which: Ints, terms: NetTerms) -> Floats:

@@ -1,11 +1,11 @@
 """The phases of a plan, figure by figure: machine, price and estimate, and what hours, bill and carbon follow."""
 
 import math
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from planner.verify.alternatives import allowed
 from planner.verify.bill import Bill
-from planner.verify.clock import interval_hours
+from planner.verify.clock import interval_hours_of
 from planner.verify.context import Context
 from planner.verify.course import STEPS, Part, Ran, course, kin
 from planner.verify.estimates import Row
@@ -153,7 +153,7 @@ def _figures(context: Context, number: int, found: Ran, relative: float) -> None
     lot, nodes = found.part.named.lot, found.part.named.nodes
     cluster, write = lot.rate * nodes, context.rates.checkpoint_hours(nodes)
     work = found.part.row.hours_with_goodput * found.part.steps / STEPS
-    interval = interval_hours(work, write, cluster) if cluster else None
+    interval = interval_hours_of(work, write, cluster) if cluster else None
     why = "not sqrt(2 x writing / rate), or the work if that is less"
     ledger.is_number("hours", (*path, "checkpoint_interval_hours"), interval, why, relative=near)
     expected = cluster * found.busy.up
@@ -161,12 +161,27 @@ def _figures(context: Context, number: int, found: Ran, relative: float) -> None
 
 
 def moment_of(context: Context, path: Path, expected: str, why: str, relative: float) -> None:
-    """A time to the second; of rounded figures one that is no further off than their rounding."""
+    """A time to the second; of rounded figures one that is a second and their rounding off at most."""
     if relative < LOOSE:
         context.ledger.is_same("finish", path, expected, why)
     else:
         context.ledger.tick("finish", path)
-        context.ledger.holds("finish", path, context.ledger.text(*path)[:16] == expected[:16], expected, why)
+        stated, moment = _moment(context.ledger.text(*path)), _moment(expected)
+        near = stated is not None and moment is not None and _same_second(stated, moment, context.claim.start, relative)
+        context.ledger.holds("finish", path, near, expected, why)
+
+
+def _same_second(one: datetime, other: datetime, start: datetime, relative: float) -> bool:
+    """Whether two times are a second apart at most, or what rounding leaves of the time since the start."""
+    return abs((one - other).total_seconds()) <= 1.0 + relative * abs((other - start).total_seconds())
+
+
+def _moment(text: str) -> datetime | None:
+    """A time as `second_text` shows it; None if it is none."""
+    try:
+        return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def bill_of_phase(context: Context, path: Path, bill: Bill, relative: float) -> None:

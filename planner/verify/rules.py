@@ -73,11 +73,6 @@ def _among(place: tuple[str, str], globs: tuple[str, ...]) -> bool:
     return any(owner in ("", provider) and fnmatchcase(region.lower(), name.lower()) for owner, _, name in parts)
 
 
-def node_counts(most: int) -> list[int]:
-    """Node counts that a plan considers: every whole number of nodes."""
-    return list(range(1, most + 1))
-
-
 def winning(each: InstanceType, place: tuple[str, str], kind: str, discounts: tuple[Discount, ...]) -> Discount | None:
     """The most specific discount that holds for an offer, None where none does."""
     return max((one for one in discounts if _holds(one, each, place, kind)), key=_specific, default=None)

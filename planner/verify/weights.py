@@ -8,7 +8,7 @@ hosts. Nothing here knows of parallelism, sharding or experts: it is a sum over 
 from typing import NamedTuple
 
 from planner.job import Training
-from planner.workload.work import Work
+from planner.verify.estimates import Work
 
 GIB = float(1 << 30)
 #: Bytes of a frozen weight: 16 bit, or what the user asks to train in; NF4 takes 4 bit and 0.127 bit of constants (Dettmers

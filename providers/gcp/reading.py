@@ -57,7 +57,7 @@ class Reading:
     unread_in: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     notes: list[str] = field(default_factory=list)
 
-    def components(self) -> set[str]:
+    def components(self) -> frozenset[str]:
         """Every component that a machine with an accelerator may be made of; most SKUs price parts of others."""
         new = {each.shape.name: each.shape for machines in self.machines_in.values() for each in machines}
         return known_components().union(*map(components_of, new.values()))

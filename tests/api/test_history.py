@@ -21,6 +21,7 @@ from api.http.service import create_service
 from api.render.diff import render_diff
 from api.render.history import sparkline
 from api.settings import Environment
+from catalog.history import Observation, PricePoint
 from catalog.snapshot import Snapshot, snapshot_of
 from catalog.store import Store
 from tests.catalog.snapshots_for_tests import NIGHT, offer
@@ -132,7 +133,7 @@ def test_the_history_table_sums_up_each_offer_and_lists_few_points(ask: Run) -> 
     [line] = [line for line in told.splitlines() if "us-east-1" in line and "on_demand" in line and "$12.00" in line][
         :1
     ]
-    assert line.split()[3:8] == ["2026-11-01", "$6.0000", "$12.00", "$6.0000", "2"]
+    assert line.split()[3:9] == ["2026-11-01", "2026-11-03", "$6.0000", "$12.00", "$6.0000", "2"]
     assert "vanished 2026-11-03" in told
     assert "stale since 2026-11-02" in told
     assert "4 offers up to snapshot" in told
@@ -380,13 +381,41 @@ def test_what_cannot_be_shown_is_a_problem_with_a_pointer(
     assert (error["pointer"], error["in"]) == (pointer, within)
 
 
-def test_a_sparkline_is_blank_where_there_was_no_price() -> None:
-    def row(usd: str, begin: int, end: int | None) -> dict[str, Any]:
-        until = None if end is None else night(end).isoformat()
-        return {"usd_per_hour": usd, "from": night(begin).isoformat(), "until": until}
+def point(usd_micros: int, *seen: tuple[int, bool]) -> PricePoint:
+    """A price that was seen on these nights, each joined to the one before or not."""
+    return PricePoint(
+        key=offer().key,
+        usd_micros_per_hour=usd_micros,
+        since=night(seen[0][0]),
+        until=None,
+        vanished=False,
+        available=True,
+        source="",
+        observed_at=night(seen[-1][0]),
+        stale_since=None,
+        modelled=(),
+        partial=(),
+        observations=tuple(Observation(night(day), joined) for day, joined in seen),
+    )
 
-    points = [row("1", 0, 1), row("8", 2, 3), row("4.5", 3, None)]
-    assert sparkline(points, (night(0), night(4)), width=5) == "▁ █▅▅"
+
+def test_a_sparkline_has_marks_where_a_price_was_seen_and_gaps_elsewhere() -> None:
+    rising = [point(1_000_000, (0, False)), point(8_000_000, (2, False)), point(4_500_000, (3, True), (5, True))]
+    assert sparkline(rising, (night(0), night(5)), width=6) == "▁·█▅▅▅"
+    assert sparkline([point(1, (0, False), (3, False))], (night(0), night(5)), width=6) == "▁··▁··"
+
+
+def test_a_price_that_was_seen_once_is_one_mark_and_no_line() -> None:
+    assert sparkline([point(5, (1, False))], (night(0), night(5)), width=6) == "·▁····"
+    assert sparkline([point(5, (1, False))], (night(1), night(1)), width=6) == "▁·····"
+
+
+def test_a_history_says_when_each_price_was_really_seen(ask: Run) -> None:
+    rows = json.loads(ask("history", NAME, "--region", "e*", "--format", "json").out)["prices"]
+    days = {row["region"]: [(one["from"][:10], one["to"][:10], one["times"]) for one in row["seen"]] for row in rows}
+    assert days == {"eu-north-1": [("2026-11-01", "2026-11-01", 1)], "eu-west-1": [("2026-11-01", "2026-11-02", 2)]}
+    told = ask("history", NAME, "--region", "eu-north-1").out
+    assert "▁···········" in told
 
 
 def test_retention_follows_the_settings_file_and_a_kept_snapshot_can_still_be_planned_on(

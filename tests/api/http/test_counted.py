@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from api.http.problems import Refused
 from api.http.workers import Workers
 from tests.api.http.guarded import Guarded, guarded
 from tests.api.spot_run import RUN
@@ -104,10 +105,17 @@ def test_a_key_for_asking_again_is_of_who_used_it(service: Guarded, job: dict[st
     assert [each[0] for each in recorded(service, "yours")] == ["plan"]
 
 
+class Full(Workers):
+    """Has as many calls as it takes."""
+
+    def _refuse_too_many(self, who: str) -> None:
+        raise Refused(503, "too many requests are waiting")
+
+
 @pytest.mark.parametrize("path", ["/v1/verify", "/v1/buy", "/v1/run-policies", "/v1/simulations"])
 def test_what_cannot_be_read_is_refused_while_long_questions_fill_their_queue(service: Guarded, path: str) -> None:
     usual = service.app.state.long_workers
-    service.app.state.long_workers = Workers(most_long=0, most_waiting=0)
+    service.app.state.long_workers = Full()
     try:
         assert service.ask("POST", path, "admin", json={"nothing": "known"}).status_code == 422
         assert service.ask("POST", "/v1/run-policies", "admin", json={"run": RUN}).status_code == 503

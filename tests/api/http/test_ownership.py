@@ -184,6 +184,8 @@ def test_the_page_makes_a_link_shows_it_once_and_revokes_it(service: Guarded, pl
     page = service.ask("POST", "/shares", "ann", data={"plan": plan_id})
     [link] = re.findall(r'value="http://[^"]*(/shared/gpl_[^"]+)"', page.text)
     assert service.ask("GET", link, "bob").headers["location"] == f"/plans/{plan_id}"
+    assert "/shares?" not in service.ask("GET", f"/plans/{plan_id}", "bob").text
+    assert service.ask("GET", f"/shares?plan={plan_id}", "bob").status_code == 403
     again = service.ask("GET", f"/shares?plan={plan_id}", "ann")
     assert link not in again.text
     [share_id] = re.findall(r'action="/shares/([0-9a-f]{12})/revoke"', again.text)

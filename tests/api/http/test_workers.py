@@ -1,12 +1,15 @@
-"""Calls in threads: short ones follow each other, long ones stand in nobody's way, and what waits is bounded."""
+"""Calls in threads: so many at once, what waits is bounded, and nobody waits for all that another has sent."""
 
 import asyncio
 import threading
+from contextlib import AbstractContextManager
 
 import pytest
 
 from api.http.problems import Refused
 from api.http.workers import Workers
+from api.identity.asking import Asking, acting_as
+from api.identity.who import LOCAL, Identity
 
 
 class Calls:
@@ -37,40 +40,78 @@ class Calls:
         return said
 
 
-def test_short_calls_are_made_one_after_the_other() -> None:
+def by(name: str) -> AbstractContextManager[None]:
+    """What is asked inside is asked by this identity."""
+    identity = Identity(id=name, name=name, scopes=frozenset(), via="key")
+    return acting_as(Asking(identity=identity))
+
+
+def test_as_many_calls_are_made_at_once_as_there_may_be() -> None:
     calls = Calls()
 
     async def all_of_them() -> list[str]:
-        workers = Workers()
-        return await asyncio.gather(*(workers.run(calls.short) for _ in range(50)))
+        workers = Workers(at_once=4)
+        begun = [asyncio.create_task(workers.run(calls.long)) for _ in range(20)]
+        while calls.most < 3:
+            await asyncio.sleep(0.01)
+        calls.may_end.set()
+        return await asyncio.gather(*begun)
 
-    assert asyncio.run(all_of_them()) == ["short"] * 50
-    assert calls.most == 1
+    assert asyncio.run(all_of_them()) == ["long"] * 20
+    # One is left for somebody else.
+    assert calls.most == 3
 
 
-def test_long_calls_hold_up_no_short_one_behind_them() -> None:
+def test_what_one_has_sent_holds_up_nobody_else() -> None:
     calls = Calls()
 
-    async def behind_them() -> list[str]:
-        workers = Workers(most_long=3)
-        begun = [asyncio.create_task(workers.run(calls.long)) for _ in range(3)]
-        found = [await asyncio.wait_for(workers.run(calls.short), 30) for _ in range(5)]
+    async def beside_them() -> list[str]:
+        workers = Workers(at_once=3)
+        with by("heavy"):
+            begun = [asyncio.create_task(workers.run(calls.long)) for _ in range(50)]
+        while calls.now < 2:
+            await asyncio.sleep(0.01)
+        with by("light"):
+            found = [await asyncio.wait_for(workers.run(calls.short), 30) for _ in range(5)]
         assert not any(each.done() for each in begun)
         calls.may_end.set()
         return found + await asyncio.gather(*begun)
 
-    assert asyncio.run(behind_them()) == ["short"] * 5 + ["long"] * 3
-    assert calls.most == 4
+    assert asyncio.run(beside_them()) == ["short"] * 5 + ["long"] * 50
 
 
-def test_what_waits_is_bounded_however_long_calls_take() -> None:
+def test_who_asks_without_a_name_counts_by_address() -> None:
+    calls = Calls()
+
+    async def beside_them() -> str:
+        workers = Workers(at_once=2)
+        with acting_as(Asking(identity=LOCAL, address="10.0.0.1")):
+            begun = [asyncio.create_task(workers.run(calls.long)) for _ in range(2)]
+        while calls.now < 1:
+            await asyncio.sleep(0.01)
+        with acting_as(Asking(identity=LOCAL, address="10.0.0.2")):
+            found = await asyncio.wait_for(workers.run(calls.short), 30)
+        calls.may_end.set()
+        await asyncio.gather(*begun)
+        return found
+
+    assert asyncio.run(beside_them()) == "short"
+
+
+def test_what_waits_is_bounded_for_one_and_for_all() -> None:
     calls = Calls()
 
     async def too_many() -> list[str]:
-        workers = Workers(most_long=0, most_waiting=2)
-        begun = [asyncio.create_task(workers.run(calls.long)) for _ in range(3)]
-        await asyncio.sleep(0.3)  # those that wait have their turn by now, and no thread
-        with pytest.raises(Refused, match="too many"):
+        workers = Workers(at_once=1, most_waiting=2, most_waiting_of_one=1)
+        with by("heavy"):
+            begun = [asyncio.create_task(workers.run(calls.long)) for _ in range(2)]
+            await asyncio.sleep(0)
+            with pytest.raises(Refused, match="too many requests of yours"):
+                await workers.run(calls.short)
+        with by("light"):
+            begun.append(asyncio.create_task(workers.run(calls.long)))
+            await asyncio.sleep(0)
+        with by("third"), pytest.raises(Refused, match="too many requests are waiting"):
             await workers.run(calls.short)
         calls.may_end.set()
         return [*await asyncio.gather(*begun), await workers.run(calls.short)]
@@ -79,9 +120,9 @@ def test_what_waits_is_bounded_however_long_calls_take() -> None:
     assert calls.most == 1
 
 
-def test_a_call_that_fails_gives_its_turn_back() -> None:
+def test_a_call_that_fails_makes_room_for_the_next() -> None:
     async def fails_and_goes_on() -> str:
-        workers = Workers(most_long=0)
+        workers = Workers(at_once=1, most_waiting=0)
         for _ in range(3):
             with pytest.raises(ZeroDivisionError):
                 await workers.run(lambda: 1 / 0)

@@ -29,6 +29,10 @@ PLAN = "plan llama-3-8b tokens=200M sequence=4096 method=lora precision=bf16 by=
 Served = Callable[[ASGIApp], AbstractContextManager[httpx.Client]]
 
 
+#: Where people open the page.
+PAGE = "https://gpuplan.example.com"
+
+
 @dataclass(slots=True)
 class Acme:
     """A workspace that may plan: its Slack, and the service that it calls."""
@@ -68,7 +72,9 @@ def slack() -> Iterator[Slack]:
 
 @pytest.fixture(scope="package")
 def settings(slack: Slack) -> SlackSettings:
-    return SlackSettings(signing_secret=SECRET, bot_token=TOKEN, api_url=slack.api_url, patience=QUICK)
+    return SlackSettings(
+        signing_secret=SECRET, bot_token=TOKEN, api_url=slack.api_url, page_url=f"{PAGE}/", patience=QUICK
+    )
 
 
 @pytest.fixture(scope="package")

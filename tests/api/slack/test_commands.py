@@ -11,8 +11,8 @@ from api.slack.commands import COMMANDS, read_command
 from api.slack.workspaces import allow
 from catalog.errors import UnusableInput
 from catalog.snapshot_list import NotStored
-from tests.api.slack.conftest import PLAN, Acme
-from tests.clouds.slack import TEAM, USER, texts
+from tests.api.slack.conftest import PAGE, PLAN, Acme
+from tests.clouds.slack import TEAM, USER, Seen, texts
 
 
 def said(promised: dict[str, Any]) -> str:
@@ -31,6 +31,22 @@ def test_a_plan_is_promised_and_told_with_what_to_rent_and_why_nothing_is_cheape
     assert "the oldest read" in told.text
     plan_id = told.buttons["share"]["value"]
     assert acme.gpuplan.saved_plan(plan_id)["plan"]["job"]["training"]["method"] == "lora"
+
+
+def links(told: Seen) -> list[str]:
+    """Where the links of a message lead."""
+    sections = [each for block in told.body["blocks"] if block["type"] == "rich_text" for each in block["elements"]]
+    return [each["url"] for section in sections for each in section["elements"] if each.get("type") == "link"]
+
+
+def test_what_is_told_of_a_plan_links_to_its_page(acme: Acme) -> None:
+    told = acme.asks(PLAN)
+    plan_id = told.buttons["share"]["value"]
+    assert links(told) == [f"{PAGE}/plans/{plan_id}"]
+    assert links(acme.clicks(told, "share")) == [f"{PAGE}/plans/{plan_id}"]
+    hopeless = acme.asks("plan llama-3-8b tokens=300B by=1d max=$100")
+    assert links(hopeless) == [f"{PAGE}/plans/{hopeless.buttons['share']['value']}"]
+    assert links(acme.asks("price H100")) == []
 
 
 def test_what_cannot_be_done_is_told_with_the_least_ways_out(acme: Acme) -> None:

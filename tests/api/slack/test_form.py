@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from api.slack.plan_words import WORDS
 from tests.api.slack.conftest import Acme
 from tests.clouds.server import answering
 from tests.clouds.slack import CHANNEL, USER, faults_of_form
@@ -19,6 +20,11 @@ GOOD = {
     "kinds": ["spot"],
     "on": "H100, A100",
     "in": "us",
+    "nodes": "4",
+    "method": "lora",
+    "rank": "16",
+    "sequence": "4096",
+    "precision": "bf16",
     "confidence": "0.95",
     "name": "<!channel> *run*",
 }
@@ -49,12 +55,23 @@ def test_the_form_offers_every_known_model_under_its_task(view: dict[str, Any]) 
 def test_a_good_form_is_closed_and_answered_with_what_is_done_first(acme: Acme, view: dict[str, Any]) -> None:
     assert submit(acme, view, GOOD) == {}
     doing, told = acme.slack.wait_for(2)
-    assert "Planning <!channel> *run*. The answer follows." in doing.text
+    assert "Planning ＜!channel> *run*. The answer follows." in doing.text
     assert (told.how, told.channel, told.only_for) == ("response_url", CHANNEL, USER)
     plan = acme.gpuplan.saved_plan(told.buttons["share"]["value"])["plan"]
     assert plan["job"]["constraints"]["providers"] == ["aws", "gcp"]
     assert (plan["job"]["constraints"]["price_kinds"], plan["job"]["confidence"]) == (["spot"], 0.95)
     assert (plan["job"]["budget_usd"], plan["job"]["deadline"]) == ("5000.00", 36.0)
+    training = plan["job"]["training"]
+    assert (training["method"], training["rank"], training["precision"]) == ("lora", 16, "bf16")
+    assert (plan["job"]["workload"]["sequence_length"], plan["job"]["constraints"]["max_nodes"]) == (4096, 4)
+
+
+def test_the_form_has_every_word_of_a_plan_that_most_jobs_need(view: dict[str, Any]) -> None:
+    amount = {"tokens", "samples"}
+    assert {block["block_id"] for block in view["blocks"]} - {"model", "amount"} == WORDS.keys() - amount - {
+        "start",
+        "objective",
+    }
 
 
 def test_samples_are_taken_for_models_that_count_in_samples(acme: Acme, view: dict[str, Any]) -> None:
@@ -76,6 +93,11 @@ def test_samples_are_taken_for_models_that_count_in_samples(acme: Acme, view: di
         ({"kinds": ["stolen"]}, "kinds", "'stolen' is not accepted"),
         ({"on": "H1000"}, "on", "unknown accelerator 'H1000'"),
         ({"in": "$(id)"}, "in", "not a region glob"),
+        ({"nodes": "many"}, "nodes", "many"),
+        ({"rank": "-1"}, "rank", "-1"),
+        ({"sequence": "long"}, "sequence", "long"),
+        ({"method": "guess"}, "method", "'guess' is not accepted"),
+        ({"precision": "fp1"}, "precision", "'fp1' is not accepted"),
         ({"confidence": "7"}, "confidence", "7"),
     ],
 )

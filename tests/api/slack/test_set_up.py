@@ -74,6 +74,10 @@ def test_secrets_come_from_the_environment_or_from_files(environment: pytest.Mon
             {"signing_secret": SECRET, "bot_token": TOKEN, "api_url": "slack"},
             "GPUPLAN_SLACK_API_URL: is no web address",
         ),
+        (
+            {"signing_secret": SECRET, "bot_token": TOKEN, "page_url": "gpuplan.example.com"},
+            "GPUPLAN_SLACK_PAGE_URL: is no web address",
+        ),
         ({"signing_secret": "two words", "bot_token": TOKEN}, "GPUPLAN_SLACK_SIGNING_SECRET: holds no secret"),
         ({"signing_secret_file": "/nonexistent/secret"}, "GPUPLAN_SLACK_SIGNING_SECRET_FILE: cannot read"),
         ({"signing_secret_file": "/dev/null"}, "GPUPLAN_SLACK_SIGNING_SECRET_FILE: names an empty file"),

@@ -14,7 +14,8 @@ from api.slack.watching import Place, place_of
 from api.slack.workspaces import allow
 from catalog.notifications import Notification
 from catalog.snapshot import snapshot_of
-from tests.api.slack.conftest import Acme, Served
+from tests.api.slack.conftest import PAGE, Acme, Served
+from tests.api.slack.test_commands import links
 from tests.catalog.snapshots_for_tests import TYPES, offer
 from tests.clouds.server import answering
 from tests.clouds.slack import CHANNEL, TEAM, USER
@@ -67,6 +68,7 @@ def test_a_watch_tells_its_channel_when_a_plan_gets_cheaper(nights: Nights) -> N
     assert (told.how, told.channel, told.only_for) == ("chat.postMessage", CHANNEL, None)
     assert "nightly is cheaper now" in told.text
     assert "/gpuplan unwatch ends it" in told.text
+    assert links(told) == [f"{PAGE}/plans/{nights.notification(watch_id).payload['data']['plan_id']}"]
     _settled(nights, watch_id)
     time.sleep(0.3)
     assert len(acme.slack.seen) == 3

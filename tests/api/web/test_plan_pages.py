@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -21,6 +21,7 @@ from api.settings import Environment
 from api.web.form_words import in_form_words
 from api.web.pages import CONTENT_SECURITY_POLICY
 from api.web.plan_exports import handovers, wishable
+from api.web.plan_view import planned_view
 from catalog.snapshot import snapshot_of
 
 Served = Callable[[ASGIApp], AbstractContextManager[httpx.Client]]
@@ -181,6 +182,16 @@ def test_a_plan_says_what_to_rent_what_it_costs_and_why(client: httpx.Client, pl
         assert said in text
     for reason in plan["certificate"]["rejected"]:
         assert in_form_words(reason) in text
+
+
+def test_a_plan_with_a_gap_is_not_headed_as_the_cheapest(client: httpx.Client, planned: str) -> None:
+    answer, page = client.get(f"/v1{planned}").json(), client.get(planned).text
+    assert f"<h1>{planned_view(answer, sort=None, now=datetime.now(UTC), prices_since='none')['best']} for " in page
+    assert "<h1>Cheapest for " in page
+    answer["plan"]["certificate"] |= {"gap": 0.122}
+    shown = planned_view(answer, sort=None, now=datetime.now(UTC), prices_since="none")
+    assert shown["best"] == "Within 13.9 % of the least possible cost"
+    assert [each.title for each in shown["told"]["proof"]] == ["Why nothing is cheaper by more than 12.2 %"]
 
 
 def test_alternatives_are_sorted_on_the_server(client: httpx.Client, planned: str) -> None:

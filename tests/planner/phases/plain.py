@@ -227,10 +227,6 @@ class Search:
                 continue
             if len(set(numbers)) < count and columns[0].machine is None:
                 continue
-            if len(set(numbers)) == count and all(each.machine is None for each in columns):
-                order = [(each.rate == 0, -each.work_hours, each.key, each.nodes) for each in columns]
-                if order != sorted(order):
-                    continue
             found.append(columns)
         return found
 
