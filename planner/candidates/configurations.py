@@ -119,7 +119,8 @@ def of_a_share(
         pairs, run, kg_rate = kept_of(market)(screened, ready.rows, ready.able, costs, terms=Terms.of(question))
         run = for_work(run, pairs, ready)
     else:
-        pairs = runnable(market, screened, ready.rows, ready.estimates.reason)
+        hosts_gib = Terms.of(question).hosts_gib
+        pairs = runnable(market, screened, ready.rows, ready.estimates.reason, hosts_gib)
         run, kg_rate = run_on(question, market, pairs, ready, costs), kg_per_node_hour(market, pairs.place)
     paid = bill(run, question.job.confidence, question.settings)
     kg = pairs.nodes * paid.run_hours * kg_rate
