@@ -28,6 +28,10 @@ Flags = NDArray[np.bool_]
 _AROUND_HULL, _AROUND_MEAN = 2.0 ** np.arange(-4, 5), 2.0 ** np.arange(-7, 3)
 #: Columns times prices that one call holds against each other: arrays of this size stay in the processor's cache.
 _AT_ONCE = 65_536
+#: Pairs that are all looked at; more of them are found by their starts.
+_EVERY_PAIR = 2_000_000
+#: Pairs that are looked at together then, but for those of one column.
+_PAIRS_TOGETHER = 500_000
 #: Edges of the hull that are gone along at most: each is below the one before, and few are met.
 _MOST_EDGES = 52
 #: The pairs of three.
@@ -214,6 +218,8 @@ def _pairs_below(columns: Straight, upper_usd: float) -> Shortlist:
     quick = np.flatnonzero(fast(columns))
     first_of = np.full(len(columns), -1)
     first_of[quick] = quick
+    if len(quick) * len(columns) > _EVERY_PAIR:
+        return _pairs_by_price(columns, upper_usd)
     rows = max(1, 500_000 // max(len(columns), 1))
     found = Shortlist(2)
     for first in range(0, len(quick), rows):
@@ -224,6 +230,37 @@ def _pairs_below(columns: Straight, upper_usd: float) -> Shortlist:
         # Of two fast ones the pair stands once.
         once = (first_of[other] < 0) | (other > one)
         one, other = one[once], other[once]
+        usd = _pair_usd(columns, one, other)
+        below = usd < upper_usd
+        found.add(np.stack((one[below], other[below]), axis=1), usd[below])
+    return found
+
+
+def _pairs_by_price(columns: Straight, upper_usd: float) -> Shortlist:
+    """The same where there are too many pairs to look at each.
+
+    At any price mu of an hour a pair costs at least A_1 + A_2 + mu (a_1 + a_2 - D) + min(W_1 + data_1, W_2 + data_2), with
+    W = B + mu b. So beside the column of the lesser W + data stand only those whose start fits into what is left: a part of
+    the columns in order of their starts. The price is that of the hull, at which the bound is closest.
+    """
+    quick, found = fast(columns), Shortlist(2)
+    price = hour_price(columns)
+    if price is None:
+        return found
+    start = columns.fixed_usd + price * columns.fixed_hours
+    work = columns.slope_usd + price * columns.slope_hours + columns.data_usd
+    most = upper_usd + (price * columns.deadline_hours if price else 0.0)
+    by_start = np.argsort(start, kind="stable")
+    count = np.searchsorted(start[by_start], most - start - work)
+    works = np.flatnonzero(count)
+    for some in np.split(works, np.flatnonzero(np.diff(np.cumsum(count[works]) // _PAIRS_TOGETHER)) + 1):
+        go_on()
+        one = np.repeat(some, count[some])
+        other = by_start[np.arange(len(one)) - np.repeat(np.cumsum(count[some]) - count[some], count[some])]
+        # Of two that cost the same for the work the first counts as the one that costs less.
+        least = (work[one] < work[other]) | ((work[one] == work[other]) & (one < other))
+        fits = least & (columns.kin[one] == columns.kin[other]) & (quick[one] | quick[other])
+        one, other = one[fits], other[fits]
         usd = _pair_usd(columns, one, other)
         below = usd < upper_usd
         found.add(np.stack((one[below], other[below]), axis=1), usd[below])

@@ -13,6 +13,7 @@ from catalog.owned import OwnedMachine
 from planner.candidates.gather import over
 from planner.choice import cheapest
 from planner.job import TrainingJob
+from planner.phases import bounds
 from planner.phases.bounds import fast, hour_price, pairs_below, triples_below, worthwhile
 from planner.phases.cheapest import limit_micros
 from planner.phases.columns import PhaseColumns, every_column
@@ -92,6 +93,22 @@ def test_no_plan_below_a_limit_uses_a_column_that_is_not_worthwhile(case: Case, 
     used = np.unique(some.sequences[some.below(some.middling)])
     for each in (lines, lines.early):
         assert worthwhile(each, prices, usd + 1e-5, phases=phases)[used].all()
+
+
+@pytest.mark.parametrize(("case", "seed"), SEEDS)
+def test_pairs_found_by_their_starts_are_those_found_by_looking_at_each(
+    case: Case, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = drawn(case, seed, 2)
+    if some is None or not some.below(np.inf).any():
+        return
+    for usd in (some.middling / 1e6, 2 * some.middling / 1e6):
+        monkeypatch.setattr(bounds, "_EVERY_PAIR", 10**9)
+        each = pairs_below(some.columns.lines, usd)
+        monkeypatch.setattr(bounds, "_EVERY_PAIR", 0)
+        by_start = pairs_below(some.columns.lines, usd)
+        assert {frozenset(pair) for pair in by_start.sets.tolist()} == {frozenset(pair) for pair in each.sets.tolist()}
+        assert len(by_start.sets) == len(each.sets)
 
 
 @pytest.mark.parametrize("case", [rented_case, booked_case])
