@@ -65,14 +65,14 @@ def test_an_error_of_a_filter_stands_at_its_field(visit: Visits) -> None:
     assert "usd_to-error" in (reader.page.get_attribute("#usd_to", "aria-describedby") or "")
 
 
-def test_each_step_of_a_price_is_reached_by_keyboard(visit: Visits) -> None:
+def test_each_reading_of_a_price_is_reached_by_keyboard(visit: Visits) -> None:
     reader = visit()
     reader.go("/prices?instance_type=p5.48xlarge&kind=on_demand")
-    steps = reader.page.locator("svg.wide a")
-    assert steps.count() == 6
-    steps.first.focus()
+    marks = reader.page.locator("svg.wide a")
+    assert marks.count() == 6
+    marks.first.focus()
     title = reader.page.evaluate("document.activeElement.getAttribute('aria-label')")
-    assert "per hour from" in title
+    assert "per hour, seen" in title
     reader.page.keyboard.press("Enter")
     reader.page.wait_for_url("**region=**")
     assert reader.page.locator("svg.wide a").count() == 1
