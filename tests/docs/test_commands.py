@@ -37,6 +37,7 @@ NOT_RUN = {
     "docs/operations/deployment.md": 4,
     "docs/providers.md": 4,
     "docs/recipes.md": 1,
+    "docs/security.md": 1,
 }
 
 
