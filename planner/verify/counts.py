@@ -1,5 +1,6 @@
 """How many offers were considered, compared and rejected, and for which reason: counted anew, offer by offer."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from planner.verify.survey import SOFT, Survey
 CHECK = "counts"
 #: Standard deviations up to which hours at a confidence never fall as interruptions rise.
 STEADY_UP_TO = 3.1
+HOSTS_TOO_SMALL = "host memory too small for what is offloaded to it"
 DEARER = "dearer than another offer of the same machine"
 LATE = "misses deadline or budget at every node count"
 TOO_LONG = "longer than its price kind or free windows allow, or than a thousand years"
@@ -140,6 +142,9 @@ def undominated(context: Context, lots: list[Lot]) -> list[Lot]:
                 mine.append(float("inf") if kg is None else kg)
             if not rising:
                 mine.append(-lot.rate)
+            if context.enumeration.hosts_gib:
+                ram = lot.machine.type.ram_gib
+                mine.append(-math.inf if ram is None else -ram)
             beaten = any(all(other <= one for one, other in zip(mine, each, strict=True)) for each in before)
             if lot.machine.own is not None or not beaten:
                 kept.append(lot)
@@ -154,6 +159,8 @@ def _why(context: Context, lot: Lot, scaling: Scaling) -> str:
     refused = scaling.reason[scaling.reason > 0]
     if len(refused):
         return REASONS[int(np.argmax(np.bincount(refused)))]
+    if context.enumeration.hosts_gib and not context.enumeration.held_by_hosts(lot, scaling.nodes).any():
+        return HOSTS_TOO_SMALL
     most = context.claim.job.constraints.max_accelerators
     if most is not None and int(scaling.nodes[0]) * lot.machine.type.devices > most:
         return "not among constraints.max_accelerators"

@@ -15,6 +15,7 @@ from planner.settings import PlannerSettings
 from planner.verify.weights import held
 from planner.workload import work_of
 from tests.planner.small_catalogues import OBSERVED, START
+from tests.planner.verify.answers import answer_of, checked, snapshot_columns
 
 SMALL = InstanceType(
     provider="aws",
@@ -30,8 +31,14 @@ LARGE = replace(SMALL, name="large-host", ram_gib=256.0)
 OFFLOADED = Training(precision="bf16", offload="optimizer")
 
 
-def planned(training: Training, *, max_nodes: int = 1) -> Planned | Infeasible:
-    offers = [
+def asked(training: Training, *, max_nodes: int = 1) -> TrainingJob:
+    workload = Preset(model="llama-3-8b", tokens=1e8, sequence_length=2048)
+    constraints = Constraints(max_nodes=max_nodes)
+    return TrainingJob(name="offloaded", workload=workload, training=training, start=START, constraints=constraints)
+
+
+def both() -> list[Offer]:
+    return [
         Offer(
             provider="aws",
             region="us-east-1",
@@ -43,16 +50,11 @@ def planned(training: Training, *, max_nodes: int = 1) -> Planned | Infeasible:
         )
         for each, usd in ((SMALL, 2), (LARGE, 3))
     ]
-    workload = Preset(model="llama-3-8b", tokens=1e8, sequence_length=2048)
-    job = TrainingJob(
-        name="offloaded",
-        workload=workload,
-        training=training,
-        start=START,
-        constraints=Constraints(max_nodes=max_nodes),
-    )
-    columns = columns_of("made up", OBSERVED, [SMALL, LARGE], offers)
-    return plan(job, columns, settings=PlannerSettings())
+
+
+def planned(training: Training, *, max_nodes: int = 1) -> Planned | Infeasible:
+    columns = columns_of("made up", OBSERVED, [SMALL, LARGE], both())
+    return plan(asked(training, max_nodes=max_nodes), columns, settings=PlannerSettings())
 
 
 def test_a_dearer_machine_with_more_host_memory_is_taken_where_the_cheaper_has_too_little() -> None:
@@ -92,6 +94,23 @@ def test_where_no_host_has_the_memory_that_is_said() -> None:
     refused = plan(job, columns_of("made up", OBSERVED, [SMALL], [offers]), settings=PlannerSettings())
     assert isinstance(refused, Infeasible)
     assert refused.rejected == {"host memory too small for what is offloaded to it": 1}
+
+
+@pytest.mark.parametrize("max_nodes", [1, 2, 3])
+@pytest.mark.parametrize("offload", ["none", "optimizer", "parameters"])
+def test_what_is_offloaded_is_verified(offload: str, max_nodes: int) -> None:
+    job = asked(replace(OFFLOADED, offload=offload), max_nodes=max_nodes)
+    columns = snapshot_columns([SMALL, LARGE], both())
+    assert checked(answer_of(job, columns), job, columns).wrong == ()
+
+
+def test_a_plan_on_hosts_without_the_memory_is_not_verified() -> None:
+    job, columns = asked(OFFLOADED), snapshot_columns([SMALL, LARGE], both())
+    unknown = snapshot_columns([replace(SMALL, ram_gib=None), LARGE], both())
+    answer = answer_of(job, unknown)
+    assert answer["plan"]["phases"][0]["instance_type"] == SMALL.name
+    wrong = checked(answer, job, columns).wrong
+    assert any("GiB are offloaded to hosts that have 64 GiB" in each.why for each in wrong)
 
 
 @pytest.mark.parametrize("offload", ["none", "optimizer", "parameters"])
