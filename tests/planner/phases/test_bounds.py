@@ -13,7 +13,7 @@ from catalog.owned import OwnedMachine
 from planner.candidates.gather import over
 from planner.choice import cheapest
 from planner.job import TrainingJob
-from planner.phases.bounds import fast, hour_price, pairs_below, triples_below, worthwhile
+from planner.phases.bounds import fast, hour_price, pair_usd, pairs_below, triples_below, worthwhile
 from planner.phases.cheapest import limit_micros
 from planner.phases.columns import PhaseColumns, every_column
 from planner.phases.lines import every_line
@@ -175,3 +175,20 @@ def test_without_a_deadline_windows_leave_a_machine_the_share_that_they_have_roo
         assert np.isinf(priced(columns, moves(columns), some[:, None], beyond[:, None]).hours).all()
         capped += len(some)
     assert capped > 2
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_pairs_that_are_found_are_all_whose_bound_is_below_the_limit(seed: int) -> None:
+    lines = every_column(found_for(*rented_case(seed))).lines
+    one, other = np.array(list(combinations(range(len(lines)), 2)), np.int64).reshape(-1, 2).T
+    quick = fast(lines)
+    usd = np.where(
+        (quick[one] | quick[other]) & (lines.kin[one] == lines.kin[other]), pair_usd(lines, one, other), np.inf
+    )
+    bounded = np.sort(usd[np.isfinite(usd)])
+    # A pair told the other way round may differ by rounding.
+    for limit in (*(bounded[:: max(len(bounded) // 5, 1)] * (1 + 1e-9)), np.inf):
+        listed = pairs_below(lines, float(limit))
+        expected = {frozenset(pair) for pair in np.stack((one, other), axis=1)[usd < limit].tolist()}
+        assert {frozenset(pair) for pair in listed.sets.tolist()} == expected
+        assert len(listed.sets) == len(expected)
