@@ -276,6 +276,8 @@ def worth_standing_by(columns: PhaseColumns, standbys: Ints) -> Ints:
             if least_by_step <= by_step and least_by_hour <= by_hour:
                 break
         else:
+            # What this one is no worse than beats nothing more that comes after it.
+            front = [each for each in front if each[0] < by_step or each[1] < by_hour]
             front.append((by_step, by_hour))
             kept.append(i)
     return np.asarray(np.sort(standbys[order[kept]]))

@@ -270,12 +270,12 @@ def _worth_pairing(offered: Offered, terms: NetTerms, below_usd: float) -> Ints:
 
 def _nondominated(figures: Floats, alike: Floats) -> Ints:
     """Rows that no other row with the same `alike` is below in all figures; of equal ones the first."""
-    order = np.lexsort((*figures.T[::-1], alike))
-    kept: list[int] = []
-    for i in order.tolist():
-        before = figures[[each for each in kept if alike[each] == alike[i]]]
-        if not len(before) or not (before <= figures[i]).all(axis=1).any():
-            kept.append(i)
+    left, kept = np.lexsort((*figures.T[::-1], alike)), []
+    while len(left):
+        # What comes first is below by none that is left.
+        first, left = left[0], left[1:]
+        kept.append(int(first))
+        left = left[(figures[left] < figures[first]).any(axis=1) | (alike[left] != alike[first])]
     return np.array(kept, np.int64)
 
 
