@@ -12,7 +12,7 @@ one for large shares, the early one for small ones, where the first may say less
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +28,9 @@ Flags = NDArray[np.bool_]
 _AROUND_HULL, _AROUND_MEAN = 2.0 ** np.arange(-4, 5), 2.0 ** np.arange(-7, 3)
 #: Columns times prices that one call holds against each other: arrays of this size stay in the processor's cache.
 _AT_ONCE = 65_536
-#: Pairs that are all looked at; more of them are found by their starts.
-_EVERY_PAIR = 2_000_000
-#: Pairs that are looked at together then, but for those of one column.
+#: Multiples of the slope of the hull of which one is taken to find pairs.
+_AROUND_PAIRS = np.array([0.0, 0.125, 0.5, 1.0])
+#: Pairs bounded at once, but for those of one column: some tens of MB.
 _PAIRS_TOGETHER = 500_000
 #: Edges of the hull that are gone along at most: each is below the one before, and few are met.
 _MOST_EDGES = 52
@@ -205,7 +205,7 @@ def _pair_usd(columns: Straight, one: Ints, other: Ints) -> Floats:
 def pairs_below(columns: Straight, upper_usd: float) -> Shortlist:
     """Pairs of columns between which a run can move and which may cost less than `upper_usd`.
 
-    One of a pair is fast. Worked through a block of rows at a time, so that memory stays within some tens of MB.
+    One of a pair is fast. Worked through a lot of pairs at a time, so that memory stays within some tens of MB.
     """
     pairs = _pairs_below(columns, upper_usd)
     if columns.bent:
@@ -215,56 +215,77 @@ def pairs_below(columns: Straight, upper_usd: float) -> Shortlist:
 
 def _pairs_below(columns: Straight, upper_usd: float) -> Shortlist:
     """The same by one line of each column."""
-    quick = np.flatnonzero(fast(columns))
-    first_of = np.full(len(columns), -1)
-    first_of[quick] = quick
-    if len(quick) * len(columns) > _EVERY_PAIR:
-        return _pairs_by_price(columns, upper_usd)
-    rows = max(1, 500_000 // max(len(columns), 1))
-    found = Shortlist(2)
-    for first in range(0, len(quick), rows):
-        go_on()
-        block = quick[first : first + rows]
-        one, other = np.nonzero(np.equal.outer(columns.kin[block], columns.kin))
-        one = block[one]
-        # Of two fast ones the pair stands once.
-        once = (first_of[other] < 0) | (other > one)
-        one, other = one[once], other[once]
-        usd = _pair_usd(columns, one, other)
-        below = usd < upper_usd
-        found.add(np.stack((one[below], other[below]), axis=1), usd[below])
-    return found
-
-
-def _pairs_by_price(columns: Straight, upper_usd: float) -> Shortlist:
-    """The same where there are too many pairs to look at each.
-
-    At any price mu of an hour a pair costs at least A_1 + A_2 + mu (a_1 + a_2 - D) + min(W_1 + data_1, W_2 + data_2), with
-    W = B + mu b. So beside the column of the lesser W + data stand only those whose start fits into what is left: a part of
-    the columns in order of their starts. The price is that of the hull, at which the bound is closest.
-    """
-    quick, found = fast(columns), Shortlist(2)
-    price = hour_price(columns)
-    if price is None:
+    quick, found = np.flatnonzero(fast(columns)), Shortlist(2)
+    if not len(quick):
         return found
-    start = columns.fixed_usd + price * columns.fixed_hours
-    work = columns.slope_usd + price * columns.slope_hours + columns.data_usd
-    most = upper_usd + (price * columns.deadline_hours if price else 0.0)
-    by_start = np.argsort(start, kind="stable")
-    count = np.searchsorted(start[by_start], most - start - work)
-    works = np.flatnonzero(count)
-    for some in np.split(works, np.flatnonzero(np.diff(np.cumsum(count[works]) // _PAIRS_TOGETHER)) + 1):
+    is_quick = np.zeros(len(columns), np.bool_)
+    is_quick[quick] = True
+    for fast_ones, partners in _partners(columns, quick, upper_usd):
         go_on()
-        one = np.repeat(some, count[some])
-        other = by_start[np.arange(len(one)) - np.repeat(np.cumsum(count[some]) - count[some], count[some])]
-        # Of two that cost the same for the work the first counts as the one that costs less.
-        least = (work[one] < work[other]) | ((work[one] == work[other]) & (one < other))
-        fits = least & (columns.kin[one] == columns.kin[other]) & (quick[one] | quick[other])
-        one, other = one[fits], other[fits]
+        # Of two fast ones the pair stands once.
+        once = ~is_quick[partners] | (partners > fast_ones)
+        some = once & (columns.kin[fast_ones] == columns.kin[partners])
+        one, other = fast_ones[some], partners[some]
         usd = _pair_usd(columns, one, other)
-        below = usd < upper_usd
+        below = np.flatnonzero(usd < upper_usd)
+        below = below[np.lexsort((other[below], one[below]))]
         found.add(np.stack((one[below], other[below]), axis=1), usd[below])
     return found
+
+
+def _partners(columns: Straight, quick: Ints, upper_usd: float) -> Iterator[tuple[Ints, Ints]]:
+    """Each fast column with those beside which it may cost less than `upper_usd` by one price of an hour, in lots.
+
+    With phi and rho as in the module's docstring a pair costs at least phi_i + phi_j + min(rho_i, rho_j) - mu D: so partners
+    of i are the first in the order of phi_j, and the first in that of phi_j + rho_j. Of a few prices that of fewest is
+    taken.
+    """
+    price = hour_price(columns) or 0.0
+    ways = [_Ways.of(columns, quick, upper_usd, mu) for mu in np.unique(price * _AROUND_PAIRS).tolist()]
+    way = min(ways, key=lambda each: int(each.by_start.sum() + each.by_whole.sum()))
+    count = way.by_start + way.by_whole
+    lots = np.cumsum(count) // _PAIRS_TOGETHER
+    for mine in np.split(np.arange(len(quick)), np.flatnonzero(np.diff(lots)) + 1):
+        row = np.repeat(mine, count[mine])
+        place = np.arange(len(row)) - np.repeat(np.cumsum(count[mine]) - count[mine], count[mine])
+        first = place < way.by_start[row]
+        other = np.where(
+            first, way.starts[np.where(first, place, 0)], way.wholes[np.where(first, 0, place - way.by_start[row])]
+        )
+        # Those that are first in both orders stand once, and none beside itself.
+        once = (first | (way.start_usd[other] >= way.most_start_usd[row])) & (other != quick[row])
+        yield quick[row[once]], other[once]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Ways:
+    """At a price of an hour, all columns in the order of `start_usd` and in that of the start and all the work, and how many
+    of either order may stand beside each fast column: those that start for less than `most_start_usd`, or do all for little.
+    """
+
+    start_usd: Floats
+    most_start_usd: Floats
+    starts: Ints
+    wholes: Ints
+    by_start: Ints
+    by_whole: Ints
+
+    @staticmethod
+    def of(columns: Straight, quick: Ints, upper_usd: float, mu: float) -> "_Ways":
+        start, work = columns.fixed_usd + mu * columns.fixed_hours, columns.slope_usd + mu * columns.slope_hours
+        most = upper_usd + (mu * columns.deadline_hours if mu else 0.0) - start[quick]
+        # Rounding must never take away what the bound itself allows.
+        most = most + 1e-9 * np.abs(most)
+        starts, wholes = np.argsort(start, kind="stable"), np.argsort(start + work, kind="stable")
+        most_start = most - work[quick]
+        return _Ways(
+            start_usd=start,
+            most_start_usd=most_start,
+            starts=starts,
+            wholes=wholes,
+            by_start=np.searchsorted(start[starts], most_start),
+            by_whole=np.searchsorted((start + work)[wholes], np.where(np.isinf(most), -np.inf, most)),
+        )
 
 
 def triples_below(columns: Straight, mu: float, upper_usd: float) -> Shortlist:

@@ -13,8 +13,7 @@ from catalog.owned import OwnedMachine
 from planner.candidates.gather import over
 from planner.choice import cheapest
 from planner.job import TrainingJob
-from planner.phases import bounds
-from planner.phases.bounds import fast, hour_price, pairs_below, triples_below, worthwhile
+from planner.phases.bounds import fast, hour_price, pair_usd, pairs_below, triples_below, worthwhile
 from planner.phases.cheapest import limit_micros
 from planner.phases.columns import PhaseColumns, every_column
 from planner.phases.lines import every_line
@@ -93,22 +92,6 @@ def test_no_plan_below_a_limit_uses_a_column_that_is_not_worthwhile(case: Case, 
     used = np.unique(some.sequences[some.below(some.middling)])
     for each in (lines, lines.early):
         assert worthwhile(each, prices, usd + 1e-5, phases=phases)[used].all()
-
-
-@pytest.mark.parametrize(("case", "seed"), SEEDS)
-def test_pairs_found_by_their_starts_are_those_found_by_looking_at_each(
-    case: Case, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    some = drawn(case, seed, 2)
-    if some is None or not some.below(np.inf).any():
-        return
-    for usd in (some.middling / 1e6, 2 * some.middling / 1e6):
-        monkeypatch.setattr(bounds, "_EVERY_PAIR", 10**9)
-        each = pairs_below(some.columns.lines, usd)
-        monkeypatch.setattr(bounds, "_EVERY_PAIR", 0)
-        by_start = pairs_below(some.columns.lines, usd)
-        assert {frozenset(pair) for pair in by_start.sets.tolist()} == {frozenset(pair) for pair in each.sets.tolist()}
-        assert len(by_start.sets) == len(each.sets)
 
 
 @pytest.mark.parametrize("case", [rented_case, booked_case])
@@ -192,3 +175,20 @@ def test_without_a_deadline_windows_leave_a_machine_the_share_that_they_have_roo
         assert np.isinf(priced(columns, moves(columns), some[:, None], beyond[:, None]).hours).all()
         capped += len(some)
     assert capped > 2
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_pairs_that_are_found_are_all_whose_bound_is_below_the_limit(seed: int) -> None:
+    lines = every_column(found_for(*rented_case(seed))).lines
+    one, other = np.array(list(combinations(range(len(lines)), 2)), np.int64).reshape(-1, 2).T
+    quick = fast(lines)
+    usd = np.where(
+        (quick[one] | quick[other]) & (lines.kin[one] == lines.kin[other]), pair_usd(lines, one, other), np.inf
+    )
+    bounded = np.sort(usd[np.isfinite(usd)])
+    # A pair told the other way round may differ by rounding.
+    for limit in (*(bounded[:: max(len(bounded) // 5, 1)] * (1 + 1e-9)), np.inf):
+        listed = pairs_below(lines, float(limit))
+        expected = {frozenset(pair) for pair in np.stack((one, other), axis=1)[usd < limit].tolist()}
+        assert {frozenset(pair) for pair in listed.sets.tolist()} == expected
+        assert len(listed.sets) == len(expected)
