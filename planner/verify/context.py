@@ -13,7 +13,7 @@ from planner.verify.estimates import Estimator, Work, work_of
 from planner.verify.ledger import Ledger
 from planner.verify.named import Counter
 from planner.verify.shelves import Lot, Shelves, shelves
-from planner.verify.weights import GIB, held
+from planner.verify.weights import offloaded_gib
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +58,7 @@ def context_of(claim: Claim, columns: Columns, owned: tuple[OwnedMachine, ...]) 
         counter=Counter(columns, every, settings, job.constraints),
         estimator=estimator,
         rates=rates,
-        enumeration=Enumeration(
-            job=job,
-            rates=rates,
-            estimator=estimator,
-            hosts_gib=held(work, job.training, job.training.precision).hosts / GIB,
-        ),
+        enumeration=Enumeration(job=job, rates=rates, estimator=estimator, hosts_gib=offloaded_gib(work, job.training)),
     )
 
 

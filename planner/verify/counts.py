@@ -1,6 +1,5 @@
 """How many offers were considered, compared and rejected, and for which reason: counted anew, offer by offer."""
 
-import math
 from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -68,9 +67,12 @@ def rejected(context: Context) -> tuple[dict[str, int], int]:
     kept = undominated(context, open_lots)
     tally = _tally(context.enumeration.sweeps(kept, most))
     scalings = context.enumeration.scalings(open_lots, most)
+    host_gib: dict[Kind, float] = {}
+    for lot in open_lots:
+        host_gib[_kind(lot)] = max(host_gib.get(_kind(lot), 0.0), _host_gib(lot))
     for lot, scaling in zip(open_lots, scalings, strict=True):
         if _kind(lot) not in tally.ran:
-            found[_why(context, lot, scaling)] += lot.size
+            found[_why(context, lot, scaling, host_gib[_kind(lot)])] += lot.size
     dearer = sum(lot.size for lot in open_lots if _kind(lot) in tally.ran) - tally.lots
     for reason, number in (
         (DEARER, dearer),
@@ -142,9 +144,8 @@ def undominated(context: Context, lots: list[Lot]) -> list[Lot]:
                 mine.append(float("inf") if kg is None else kg)
             if not rising:
                 mine.append(-lot.rate)
-            if context.enumeration.hosts_gib:
-                ram = lot.machine.type.ram_gib
-                mine.append(-math.inf if ram is None else -ram)
+            if job.training.offload != "none":
+                mine.append(-_host_gib(lot))
             beaten = any(all(other <= one for one, other in zip(mine, each, strict=True)) for each in before)
             if lot.machine.own is not None or not beaten:
                 kept.append(lot)
@@ -152,14 +153,21 @@ def undominated(context: Context, lots: list[Lot]) -> list[Lot]:
     return kept
 
 
-def _why(context: Context, lot: Lot, scaling: Scaling) -> str:
-    """The reason that most node counts of a machine share."""
+def _host_gib(lot: Lot) -> float:
+    """Memory of one host; inf where nobody states it, which refuses nothing."""
+    memory = lot.machine.type.ram_gib
+    return float("inf") if memory is None else float(memory)
+
+
+def _why(context: Context, lot: Lot, scaling: Scaling, host_gib: float) -> str:
+    """The reason that most node counts of a machine share, whose largest host has so much memory."""
     if not len(scaling.nodes):
         return "not among constraints.max_nodes"
     refused = scaling.reason[scaling.reason > 0]
     if len(refused):
         return REASONS[int(np.argmax(np.bincount(refused)))]
-    if context.enumeration.hosts_gib and not context.enumeration.held_by_hosts(lot, scaling.nodes).any():
+    hosts_gib = context.enumeration.hosts_gib
+    if hosts_gib and not (scaling.nodes * host_gib >= hosts_gib).any():
         return HOSTS_TOO_SMALL
     most = context.claim.job.constraints.max_accelerators
     if most is not None and int(scaling.nodes[0]) * lot.machine.type.devices > most:

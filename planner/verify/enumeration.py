@@ -104,12 +104,12 @@ def names_of(bits: int) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enumeration:
-    """What to enumerate: a job's lots with the estimates of their machines, whose hosts hold `hosts_gib` together."""
+    """What to enumerate: a job's lots with the estimates of their machines. All hosts of a run hold `hosts_gib` together."""
 
     job: TrainingJob
     rates: Rates
     estimator: Estimator
-    hosts_gib: float
+    hosts_gib: float = 0.0
 
     def scalings(self, lots: list[Lot], most_nodes: int) -> list[Scaling]:
         """The estimates of the machine of each lot at every node count, up to what is asked or what its shelf holds."""
@@ -127,15 +127,10 @@ class Enumeration:
             found = runs[scaling]
             if len(found.nodes) and found.nodes[-1] > lot.machine.limit:
                 found = found.take(found.nodes <= lot.machine.limit)
-            if self.hosts_gib:
-                found = found.take(self.held_by_hosts(lot, found.nodes))
+            if self.hosts_gib and lot.machine.type.ram_gib is not None:
+                found = found.take(found.nodes * lot.machine.type.ram_gib >= self.hosts_gib)
             if len(found.nodes):
                 yield lot, found
-
-    def held_by_hosts(self, lot: Lot, nodes: Ints) -> Bools:
-        """At which node counts the hosts have the memory for what is offloaded to them; unknown memory is enough."""
-        ram = lot.machine.type.ram_gib
-        return np.asarray(nodes * (math.inf if ram is None else ram) >= self.hosts_gib)
 
     def sweeps(self, lots: list[Lot], most_nodes: int) -> Iterator[Sweep]:
         """Every configuration of these lots that ends, lot by lot, with what it breaks."""

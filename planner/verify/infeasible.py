@@ -20,6 +20,7 @@ from planner.verify.ledger import Path
 from planner.verify.named import second_text
 from planner.verify.pairs import in_phases
 from planner.verify.survey import Survey, by_carbon, by_cost, by_time, cheapest, fastest, greenest
+from planner.verify.weights import offloaded_gib
 from planner.verify.wording import asked, needed
 
 CHECK = "infeasibility"
@@ -78,7 +79,9 @@ def _at_any_precision(context: Context) -> Context:
     """The same with the precision left to the accelerator."""
     training = replace(context.claim.job.training, precision="auto")
     estimator = estimator_of(context.claim, context.work, training)
-    return replace(context, estimator=estimator, enumeration=replace(context.enumeration, estimator=estimator))
+    hosts_gib = offloaded_gib(context.work, training)
+    enumeration = replace(context.enumeration, estimator=estimator, hosts_gib=hosts_gib)
+    return replace(context, estimator=estimator, enumeration=enumeration)
 
 
 def _marked(context: Context, nodes: int, substituted: bool, ways: dict[Mark, Priced], marks: dict[Mark, int]) -> None:

@@ -9,6 +9,8 @@ from planner.verify.survey import Survey
 UNITS = {"cost": "USD", "time": "hours", "carbon": "kg CO2e"}
 #: Solver and enumeration agree to this.
 AGREEMENT = 1e-6
+#: USD: sums of doubles differ by less, and whole micro-dollars by more.
+LESS_THAN_A_MICRO = 5e-7
 AT = ("certificate", "objective_usd")
 
 
@@ -56,7 +58,7 @@ def _bounds(context: Context, mine: float, least: float, of: str) -> None:
     objective = ledger.micros(*AT) / 1e6
     ledger.tick("bound", ("certificate", "bound_usd"))
     near = AGREEMENT * max(1.0, objective)
-    low = bound <= objective + 1e-6 and (of != "cost" or bound <= least + near)
+    low = bound <= objective + LESS_THAN_A_MICRO and (of != "cost" or bound <= least + near)
     found = least if of == "cost" else objective
     ledger.holds("bound", ("certificate", "bound_usd"), low, found, "above what is to be had")
     value, own = ("certificate", "objective", "value"), ("certificate", "objective", "bound")

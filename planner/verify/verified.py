@@ -30,7 +30,7 @@ TAKEN = (
     ),
     "the prices, interruption rates and hardware in the snapshot, and the catalogue's tables of storage, egress, power and grid",
     "that the rates of own machines are those of the inventory given",
-    "that no other pair of interruptible machines and standby is cheaper, and that a fallback is the best there is",
+    "that no other pair of interruptible machines and standby is cheaper, that a fallback is the best there is, and that where none is told there is none",
     (
         "figures of a standby or fallback within the interval of the replayed runs and what the planner's model of the rule "
         f"may be off by: {', '.join(f'{name} {room.share:.1%}' for name, room in REPLAYED.items())}; hours more where a run "
@@ -40,7 +40,7 @@ TAKEN = (
         "differences that rounding explains: 1.5e-8 of a number, a micro-dollar of a sum, 2e-8 to 2e-7 of what follows from figures of "
         "the document"
     ),
-    "the sentences under the plan, those on how the search for phases went, and the name of the solver",
+    "the sentences under the plan, those on layouts, left-out offers and how the search for phases went, and the name of the solver",
 )
 
 

@@ -50,6 +50,11 @@ def held(work: Work, training: Training, precision: str) -> Held:
     return Held(tables + weights + gradients + optimizer, 0.0)
 
 
+def offloaded_gib(work: Work, training: Training) -> float:
+    """GiB that all hosts hold together, at 16 bit where the precision is left to the accelerator."""
+    return held(work, training, "bf16" if training.precision == "auto" else training.precision).hosts / GIB
+
+
 def _frozen(work: Work, training: Training) -> float:
     if training.method == "full":
         return 0.0

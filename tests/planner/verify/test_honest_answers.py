@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from api.documents.plan import parse_answer
 from catalog.errors import UnusableInput
 from catalog.free_time import WeeklyWindow
-from catalog.offer import InstanceType
+from catalog.offer import InstanceType, Offer
 from catalog.owned import OwnedMachine
 from planner.job import Constraints, DataSource, Explicit, Preset, Training, TrainingJob
 from planner.past_runs import PastRun
 from planner.settings import Credit, Discount, HeldCommitment, PlannerSettings
 from planner.verify.verified import verified
-from tests.planner.small_catalogues import START, random_job
-from tests.planner.verify.answers import answer_of, checked, small_columns, with_id
+from tests.planner.small_catalogues import OBSERVED, START, random_job
+from tests.planner.verify.answers import answer_of, checked, small_columns, snapshot_columns, with_id
 
 few = hypothesis_settings(max_examples=25, deadline=None)
 
@@ -179,4 +179,45 @@ def test_a_plan_that_past_runs_have_corrected_is_verified() -> None:
 def test_explicit_work_states_its_memory_and_is_verified() -> None:
     columns = small_columns(random.Random(4))
     job = _job(workload=Explicit(total_flops=1e20, memory_gib=90.0, min_memory_gib_per_accelerator=3.0))
+    assert checked(answer_of(job, columns), job, columns).wrong == ()
+
+
+def _with_hosts(ram_gib: float, name: str) -> InstanceType:
+    return InstanceType(
+        provider="aws",
+        name=name,
+        accelerator="A100-40GB-SXM",
+        accelerator_count=Fraction(1),
+        clusters=True,
+        ram_gib=ram_gib,
+        source="made up",
+    )
+
+
+@pytest.mark.parametrize("offload", ["none", "optimizer", "parameters"])
+@pytest.mark.parametrize("model", ["llama-3-8b", "qwen2.5-32b"])
+@pytest.mark.parametrize("precision", ["auto", "bf16", "fp32"])
+def test_jobs_that_offload_to_their_hosts_are_verified(offload: str, model: str, precision: str) -> None:
+    """89.8 GiB of optimizer states of 8 billion parameters fit into two of the cheaper hosts and one of the dearer."""
+    types = [_with_hosts(64.0, "small-host"), _with_hosts(256.0, "large-host")]
+    offers = [
+        Offer(
+            provider="aws",
+            region="us-east-1",
+            instance_type=each.name,
+            price_kind="on_demand",
+            usd_micros_per_hour=usd * 1_000_000,
+            observed_at=OBSERVED,
+            source="made up",
+        )
+        for each, usd in zip(types, (2, 3), strict=True)
+    ]
+    job = TrainingJob(
+        name="offloaded",
+        workload=Preset(model=model, tokens=1e8, sequence_length=2048),
+        training=Training(precision=precision, offload=offload),
+        start=START,
+        constraints=Constraints(max_nodes=3),
+    )
+    columns = snapshot_columns(types, offers)
     assert checked(answer_of(job, columns), job, columns).wrong == ()

@@ -152,6 +152,24 @@ def _follows(path: Path, wrong: str) -> bool:
     )
 
 
+@pytest.mark.parametrize("path", [("finishes_at",), ("phases", 1, "starts_at"), ("phases", 1, "switch_by")])
+def test_times_of_a_plan_with_a_standby_are_held_to_the_second(path: Path) -> None:
+    """They were compared to the minute: a time within the same minute went unnoticed."""
+    value = NETTED["plan"]
+    for part in path:
+        value = value[part]
+    second = int(value[-3:-1])
+    other = f"{value[:-3]}{(second + 30) % 60:02d}Z"
+    wrong = checked(tampered(NETTED, path, other), STANDS_BY, SPOT_COLUMNS).wrong
+    assert figure(path) in {each.figure for each in wrong}
+
+
+def test_a_bound_a_micro_dollar_above_the_plan_is_named() -> None:
+    bound = float(NETTED["plan"]["certificate"]["objective_usd"]) + 1e-6
+    wrong = names(checked(tampered(NETTED, ("certificate", "bound_usd"), f"{bound:.6f}"), STANDS_BY, SPOT_COLUMNS))
+    assert "certificate.bound_usd" in wrong
+
+
 @pytest.mark.parametrize("path", sorted(REPLAYED_ALONE))
 @pytest.mark.parametrize("factor", [0.7, 1.4])
 def test_a_quantile_outside_of_its_interval_is_named(path: Path, factor: float) -> None:

@@ -133,6 +133,7 @@ def test_meta_is_no_part_of_what_is_claimed() -> None:
         ("finishes_at",),
         ("currency",),
         ("alternatives", 0, "label"),
+        ("certificate", "enumeration", "node_counts"),
     ],
 )
 def test_every_name_of_an_answer_is_caught_when_it_is_changed(path: Path) -> None:
