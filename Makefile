@@ -8,6 +8,8 @@ DEV_STAMP := .venv/.dev-stamp
 # The tests of `gpuplan profile` need torch, in an environment of its own: its builds differ by Python.
 TORCH_STAMP := .venv-torch/.stamp
 TORCH_PYTHONS := $(TORCH_PYTHON) python3.11 python3.12 python3.13 python3
+# What pyproject.toml bounds above: `make newest` takes the newest of these too.
+BOUNDED := highspy mcp procrastinate pulp
 JOB ?= examples/llama-3-8b.yaml
 
 # Our own modules, compiled once: a process where Python may not keep what it compiles would do it again each time.
@@ -16,7 +18,7 @@ COMPILED = $(BIN)/python -m compileall -q api catalog gpuplan_client planner pro
 # Where `make install` puts gpuplan for a service; what deploy/systemd and deploy/cron start stands there.
 PREFIX ?= /opt/gpuplan
 
-.PHONY: help install plan test chromium check lock catalogue bench bench-service docs audit readme fit accuracy clean
+.PHONY: help install plan test newest chromium check lock catalogue bench bench-service docs audit readme fit accuracy clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
@@ -57,6 +59,14 @@ chromium:
 test: check $(TORCH_STAMP) chromium  ## set up, check, and run every test
 	@$(COMPILED)
 	GPUPLAN_TORCH_PYTHON=$(CURDIR)/.venv-torch/bin/python $(BIN)/pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+
+newest: $(BIN)/uv $(TORCH_STAMP) chromium  ## run every test with the newest versions of all libraries, nothing locked or bounded
+	rm -rf .venv-newest
+	$(BIN)/python -m venv .venv-newest
+	printf '%s\n' $(BOUNDED) > .venv-newest/overrides.txt
+	$(BIN)/uv pip install --quiet --upgrade --python .venv-newest/bin/python --override .venv-newest/overrides.txt -e '.[dev]'
+	$(BIN)/uv pip list --python .venv-newest/bin/python
+	GPUPLAN_TORCH_PYTHON=$(CURDIR)/.venv-torch/bin/python .venv-newest/bin/pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
 
 check: $(DEV_STAMP)  ## lint, types, import directions
 	$(BIN)/ruff check .
@@ -116,4 +126,4 @@ accuracy: $(DEV_STAMP)  ## predicted against measured runs and memory, per sourc
 	$(BIN)/python -m benchmarks.memory_facts
 
 clean:  ## remove what was set up
-	rm -rf .venv .venv-torch .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-newest .venv-torch .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -11,6 +11,7 @@ from api.documents.job import parse_job
 from catalog.accelerators import accelerators
 from catalog.actuals import Actual
 from catalog.errors import UnusableInput
+from catalog.ownership import Viewer
 from catalog.saved import SavedPlan
 from catalog.store import Store
 from planner.actuals import Expected, as_document, comparison, counting, expected_of, past_runs
@@ -111,11 +112,11 @@ def shown(actual: Actual) -> Document:
     }
 
 
-def listed(store: Store, plan_id: str | None, *, learning: bool) -> Document:
-    """Reports on one plan or on all, oldest first, and what all of them together teach."""
+def listed(store: Store, plan_id: str | None, *, viewer: Viewer, learning: bool) -> Document:
+    """Reports on one plan or on all that the viewer may read, oldest first, and what everybody's reports teach."""
     everything = store.actuals()
     counted = {each.id for each in counting(everything)}
-    chosen = [each for each in everything if plan_id in {None, each.plan_id}]
+    chosen = store.actuals(plan_id, viewer)
     return {
         "actuals": [shown(each) | {"counts": each.id in counted} for each in chosen],
         "learning": "on" if learning else "off",

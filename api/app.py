@@ -12,13 +12,14 @@ from api.questions.catalogue import OfferPage
 from api.questions.many_jobs import ManyJobs
 from api.questions.opened import Document
 from api.questions.runs import Runs
+from api.questions.shares import Shares
 from api.questions.spot import SpotQuestions
 from api.questions.upkeep import Upkeep
 
 __all__ = ["Document", "Gpuplan", "OfferPage"]
 
 
-class Gpuplan(ManyJobs, SpotQuestions, Upkeep, Runs, AccessQuestions):
+class Gpuplan(ManyJobs, SpotQuestions, Upkeep, Runs, AccessQuestions, Shares):
     """Everything gpuplan can be asked. Opens the store on first use; safe to share between threads.
 
     Methods take and give JSON objects. They raise `UnusableInput` for what the user can mend and
@@ -35,3 +36,4 @@ class Gpuplan(ManyJobs, SpotQuestions, Upkeep, Runs, AccessQuestions):
             import_module(module)
         _ = self.owned
         self.prepare_current()
+        self.end_dead_refreshes()

@@ -15,6 +15,7 @@ from catalog.errors import UnusableInput
 from catalog.money import usd_text
 from catalog.offer import InstanceType, Offer
 from catalog.regions import GEOGRAPHIES, regions
+from catalog.restricted_sales import sale_notice
 
 #: The columns of `offers --format csv`, fixed for those who read them with a program.
 CSV_COLUMNS = (
@@ -135,6 +136,7 @@ def offer_row(offer: Offer, machine: InstanceType) -> dict[str, Any]:
         "fixed_nodes": machine.fixed_nodes,
         "sold_on_demand": machine.sold_on_demand,
         "retired": machine.retired,
+        "sale_notice": sale_notice(offer.provider, offer.instance_type),
     }
 
 

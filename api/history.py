@@ -10,7 +10,7 @@ from typing import Any
 
 from catalog.diff import OfferChange, SnapshotDiff, TypeChange
 from catalog.errors import UnusableInput
-from catalog.history import PricePoint
+from catalog.history import Observation, PricePoint
 from catalog.money import usd_text
 from catalog.offer import start_of_day
 from catalog.quantities import moment
@@ -45,13 +45,18 @@ class HistoryFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricePage:
-    """Part of a history: `rows`, how many there are in `total`, and where the next page starts, if any."""
+    """Part of a history: `points`, how many there are in `total`, and where the next page starts, if any."""
 
     snapshot_id: str
     instance_type: str
-    rows: Iterator[Document]
+    points: Sequence[PricePoint]
     total: int
     next_index: int | None
+
+    @property
+    def rows(self) -> Iterator[Document]:
+        """The points as JSON, made one at a time."""
+        return map(point_row, self.points)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +108,7 @@ def price_page(
     return PricePage(
         snapshot_id=snapshot_id,
         instance_type=name,
-        rows=map(point_row, shown[start:end]),
+        points=shown[start:end],
         total=len(shown),
         next_index=end if end < len(shown) else None,
     )
@@ -159,7 +164,22 @@ def point_row(point: PricePoint) -> Document:
         "modelled": list(point.modelled),
         "partial": list(point.partial),
         "available": point.available,
+        "seen": [
+            {"from": each[0].isoformat(), "to": each[-1].isoformat(), "times": len(each)}
+            for each in unbroken(point.observations)
+        ],
     }
+
+
+def unbroken(observations: Iterable[Observation]) -> list[list[datetime]]:
+    """The times of observations, those that no gap parts together."""
+    runs: list[list[datetime]] = []
+    for each in observations:
+        if each.joined and runs:
+            runs[-1].append(each.at)
+        else:
+            runs.append([each.at])
+    return runs
 
 
 def compared(

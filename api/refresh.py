@@ -66,6 +66,7 @@ def run_refresh(
     names = chosen_clouds(wanted.provider, tuple(clouds))
     with store.refreshing() as still_held:
         began = time.monotonic()
+        store.runs.give_up_refreshes(datetime.now(UTC), alone=True)
         standing = standing_of(store)
         clock = watching.clock()
         begun = running(new_id(clock), clock, names)

@@ -1,7 +1,7 @@
 """What a refresh did, as one JSON document: per provider what came, what did not and why, and one line for alerting."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -63,6 +63,20 @@ def stored(document: Document) -> Document:
     """The document as it is kept."""
     kept = document["quarantined"][:STORED_QUARANTINE]
     return document | {"quarantined": kept, "quarantined_left_out": len(document["quarantined"]) - len(kept)}
+
+
+def for_watches(document: Document, watch_ids: Container[str]) -> Document:
+    """The document with what it says of these watches alone; counts stay those of all."""
+    watches = document.get("watches")
+    if not watches:
+        return document
+
+    def theirs(rows: Sequence[Document]) -> list[Document]:
+        return [each for each in rows if each["watch_id"] in watch_ids]
+
+    deliveries = watches["deliveries"] | {"failed": theirs(watches["deliveries"]["failed"])}
+    rows = {"told": theirs(watches["told"]), "problems": theirs(watches["problems"]), "deliveries": deliveries}
+    return document | {"watches": watches | rows}
 
 
 def watches_failed(document: Document) -> int:

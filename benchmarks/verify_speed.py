@@ -19,7 +19,8 @@ from planner.settings import PlannerSettings
 from planner.verify.claim import Claim
 from planner.verify.verified import verified
 
-SIZES = (0, 100_000)
+#: Offers (0: the catalogue as it is) and the most nodes of every job (0: as drawn).
+SIZES = ((0, 0), (0, 64), (0, 512), (0, 4096), (100_000, 0))
 JOBS = 20
 
 
@@ -39,17 +40,19 @@ def repeated(columns: Columns, count: int) -> Columns:
 
 
 def main() -> None:
-    """Print a row per size."""
+    """Print a row per size and most nodes."""
     snapshot = embedded_snapshot()
     embedded = columns_of(snapshot.id, snapshot.observed_at, snapshot.instance_types, snapshot.offers)
     settings = PlannerSettings()
     print(
-        f"{'offers':>8} {'median CPU s':>12} {'max CPU s':>9} {'verified':>9} {'bound below plan, median %':>27} {'kB a plan':>10} {'peak MiB':>9}"
+        f"{'offers':>8} {'max_nodes':>9} {'median CPU s':>12} {'max CPU s':>9} {'verified':>9} {'bound below plan, median %':>27} {'kB a plan':>10} {'peak MiB':>9}"
     )
-    for size in SIZES:
+    for size, nodes in SIZES:
         columns = repeated(embedded, size) if size else embedded
         taken, right, below, kilobytes = [], 0, [], []
-        for job in varied_jobs(JOBS, seed=5):
+        for drawn in varied_jobs(JOBS, seed=5):
+            most = nodes or drawn.constraints.max_nodes
+            job = replace(drawn, constraints=replace(drawn.constraints, max_nodes=most))
             answer = json.loads(json.dumps(document(plan(job, columns, settings=settings), canonical(job), version="")))
             part = "plan" if answer["outcome"] == "planned" else "infeasible"
             assert job.start is not None
@@ -63,7 +66,7 @@ def main() -> None:
             below += [gap] if gap is not None else []
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(
-            f"{len(columns):>8,} {statistics.median(taken):>12.2f} {max(taken):>9.2f} {right:>6}/{JOBS} "
+            f"{len(columns):>8,} {nodes or 'drawn':>9} {statistics.median(taken):>12.2f} {max(taken):>9.2f} {right:>6}/{JOBS} "
             f"{statistics.median(below):>27.4f} {max(kilobytes):>10.0f} {peak:>9.0f}"
         )
 

@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from catalog.database import insert_or_keep
+from catalog.ownership import UNRESTRICTED, Viewer, changeable, readable
 from catalog.prepared import straight
 from catalog.saved import as_json
 from catalog.schema import actuals
@@ -46,9 +47,12 @@ def write_actual(connection: sa.Connection, actual: Actual) -> Actual:
     return _actual(kept)
 
 
-def read_actuals(connection: sa.Connection, plan_id: str | None = None) -> tuple[Actual, ...]:
-    """Every report, or those on one plan, the oldest first."""
+def read_actuals(
+    connection: sa.Connection, plan_id: str | None = None, viewer: Viewer = UNRESTRICTED
+) -> tuple[Actual, ...]:
+    """Every report, or those on one plan, the oldest first; of plans that the viewer may read."""
     asked = sa.select(actuals).order_by(actuals.c.reported_at, actuals.c.id)
+    asked = asked.where(readable("plan", actuals.c.plan_id, viewer))
     if plan_id is not None:
         asked = asked.where(actuals.c.plan_id == plan_id)
     return tuple(_actual(row) for row in connection.execute(asked))
@@ -63,17 +67,19 @@ def read_ids(connection: sa.Connection) -> tuple[str, ...]:
     return tuple(each for (each,) in straight(connection, _IDS).fetchall())
 
 
-def delete_actual(connection: sa.Connection, actual_id: str) -> None:
-    """Forgets one report. Raises `NotStored` at `actual` if there is none with this id."""
-    gone = connection.execute(sa.delete(actuals).where(actuals.c.id == actual_id)).rowcount
+def delete_actual(connection: sa.Connection, actual_id: str, viewer: Viewer = UNRESTRICTED) -> None:
+    """Forgets one report. Raises `NotStored` at `actual` if there is none with this id on a plan that is the viewer's."""
+    mine = changeable("plan", actuals.c.plan_id, viewer)
+    gone = connection.execute(sa.delete(actuals).where(actuals.c.id == actual_id, mine)).rowcount
     if not gone:
         message = f"no report {actual_id[:80]!r} is stored here; accepted: the id of a report"
         raise NotStored.at("actual", message=message)
 
 
-def delete_actuals(connection: sa.Connection) -> int:
-    """Forgets every report, and says how many there were."""
-    return int(connection.execute(sa.delete(actuals)).rowcount)
+def delete_actuals(connection: sa.Connection, viewer: Viewer = UNRESTRICTED) -> int:
+    """Forgets every report on plans that are the viewer's, and says how many there were."""
+    mine = changeable("plan", actuals.c.plan_id, viewer)
+    return int(connection.execute(sa.delete(actuals).where(mine)).rowcount)
 
 
 def _actual(row: sa.Row[Any]) -> Actual:

@@ -196,9 +196,9 @@ def insert(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -
     prepared_insert(_plain, table, tuple(row), connection.dialect).execute(connection, row)
 
 
-def insert_or_keep(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
-    """Inserts a row, unless one with the same key is there: that one stays as it is."""
-    prepared_insert(_keeping, table, tuple(row), connection.dialect).execute(connection, row)
+def insert_or_keep(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> bool:
+    """Inserts a row, unless one with the same key is there: that one stays as it is. Whether the row was inserted."""
+    return prepared_insert(_keeping, table, tuple(row), connection.dialect).execute(connection, row).rowcount == 1
 
 
 def upsert(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any], *, add: str) -> int:

@@ -1,4 +1,4 @@
-"""What one snapshot changed against another: offers that are new, vanished, at another price, stale or fresh again.
+"""What one snapshot changed against another: offers that are new, vanished, at another price, available or not, stale or not.
 
 `offer_changes` and `type_changes` are pure; `stored_diff` feeds them from the tables with the rows that differ,
 a hundredth of what two whole snapshots hold.
@@ -24,9 +24,13 @@ _TYPE_FIELDS = tuple(each.name for each in fields(InstanceType))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What a snapshot says of an offer: its price, and since when no refresh has confirmed it (None: it is fresh)."""
+    """What a snapshot says of an offer: its price, whether it can be had, and since when no refresh has confirmed it.
+
+    `stale_since` is None for one that is fresh.
+    """
 
     usd_micros_per_hour: int
+    available: bool
     stale_since: datetime | None
 
 
@@ -40,7 +44,7 @@ class OfferChange:
 
     @property
     def what(self) -> tuple[str, ...]:
-        """Which of `WORDS` say what happened: one for an offer that came or went, else one or two."""
+        """Which of `WORDS` say what happened: one for an offer that came or went, else one to three."""
         if self.before is None:
             return ("new",)
         if self.after is None:
@@ -48,6 +52,8 @@ class OfferChange:
         words = []
         if self.before.usd_micros_per_hour != self.after.usd_micros_per_hour:
             words.append("changed")
+        if self.before.available != self.after.available:
+            words.append("available_again" if self.after.available else "became_unavailable")
         if (self.before.stale_since is None) != (self.after.stale_since is None):
             words.append("fresh_again" if self.after.stale_since is None else "became_stale")
         return tuple(words)
@@ -69,7 +75,7 @@ class OfferChange:
 
 
 #: What may have happened to an offer, as counted and shown.
-WORDS = ("new", "vanished", "changed", "became_stale", "fresh_again")
+WORDS = ("new", "vanished", "changed", "became_unavailable", "available_again", "became_stale", "fresh_again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,11 +139,14 @@ def stored_diff(connection: sa.Connection, before: int, after: int) -> SnapshotD
 
 
 def _seen(rows: Iterable[Offer]) -> dict[Key, Seen]:
-    return {row.key: Seen(usd_micros_per_hour=row.usd_micros_per_hour, stale_since=row.stale_since) for row in rows}
+    return {
+        row.key: Seen(usd_micros_per_hour=row.usd_micros_per_hour, available=row.available, stale_since=row.stale_since)
+        for row in rows
+    }
 
 
 def _differing(connection: sa.Connection, before: int, after: int) -> tuple[dict[Key, Seen], dict[Key, Seen]]:
-    """What each of two snapshots says of the offers whose stored price or staleness is not the same in both."""
+    """What each of two snapshots says of the offers whose stored figures or staleness are not the same in both."""
     stale = {seq: _stale(connection, seq) for seq in (before, after)}
     moved = [
         number
@@ -148,7 +157,10 @@ def _differing(connection: sa.Connection, before: int, after: int) -> tuple[dict
     for here, there in ((before, after), (after, before)):
         rows = [*_only_in(connection, here, there), *_in_both(connection, here, there, moved)]
         found.append(
-            {tuple(key): Seen(usd_micros_per_hour=usd, stale_since=stale[here][number]) for *key, usd, number in rows}
+            {
+                tuple(key): Seen(usd_micros_per_hour=usd, available=available, stale_since=stale[here][number])
+                for *key, usd, available, number in rows
+            }
         )
     return found[0], found[1]
 
@@ -160,6 +172,7 @@ _ROW = [
     offers.c.instance_type,
     offers.c.price_kind,
     prices.c.usd_micros_per_hour,
+    prices.c.available,
     prices.c.reading_id,
 ]
 

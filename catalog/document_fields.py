@@ -12,6 +12,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
 from catalog.errors import Fault, UnusableInput
@@ -178,7 +179,7 @@ def faults_of(errors: Sequence[Mapping[str, Any]], model: type[BaseModel]) -> tu
 def _fault(error: Mapping[str, Any], model: type[BaseModel]) -> Fault:
     path, holder = _located(error["loc"], model)
     if error["type"] in {"union_tag_invalid", "union_tag_not_found"}:
-        return Fault((*path, "kind"), _unknown_kind(error, holder.model_fields[str(path[-1])].annotation))
+        return Fault((*path, "kind"), _unknown_kind(error, _fields(holder)[str(path[-1])].annotation))
     return Fault(path, _message(error, holder))
 
 
@@ -197,9 +198,14 @@ def _located(loc: Sequence[str | int], model: type[BaseModel]) -> tuple[tuple[st
         holder = here[0] if here else holder
         path.append(part[:80] if isinstance(part, str) else part)
         if isinstance(part, str):
-            field = holder.model_fields.get(part)
+            field = _fields(holder).get(part)
             here = _models_in(field.annotation) if field else []
     return tuple(path), holder
+
+
+def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields under the keys that users write: a key that is a word of Python (`not`) is an alias of its field."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _unknown_kind(error: Mapping[str, Any], annotation: Any) -> str:
@@ -231,7 +237,7 @@ def _message(error: Mapping[str, Any], holder: type[BaseModel]) -> str:
     if kind == "missing":
         return "is missing, and required"
     if kind == "extra_forbidden":
-        return _unknown_key(str(error["loc"][-1]), list(holder.model_fields))
+        return _unknown_key(str(error["loc"][-1]), list(_fields(holder)))
     if kind in {"model_type", "model_attributes_type", "dict_type"}:
         return f"{shown(given)} is not accepted; write a mapping of keys to values"
     if kind in {"tuple_type", "list_type"}:

@@ -5,7 +5,29 @@ HTTP 503, `ProviderFailure`, which commands alone meet, exit code 3. All carry o
 shows a traceback.
 """
 
+import re
 from dataclasses import dataclass
+
+#: A longer key is cut where a path is printed; the pointer has the whole.
+_LONGEST_KEY = 80
+#: What stands in a path as it is. Any other key is quoted: its blanks and dots would read as the path's own.
+_PLAIN_KEY = re.compile(r"[\w.:/*+@%-]+")
+
+
+def one_line(text: str) -> str:
+    """`text` with all that does not print (line ends, control characters, marks of direction) as Python's escapes.
+
+    Every refusal passes through here, whatever of a stranger's document it quotes: it stays one line, and says nothing
+    to a terminal or a log but what it reads.
+    """
+    return text if text.isprintable() else "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+
+def _key(name: str) -> str:
+    """A document's key as a path shows it."""
+    if _PLAIN_KEY.fullmatch(name) and len(name) <= _LONGEST_KEY:
+        return name
+    return repr(name if len(name) <= _LONGEST_KEY else f"{name[: _LONGEST_KEY - 1]}…")
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,18 +35,22 @@ class Fault:
     """One thing wrong with one field.
 
     `path` is where the field stands in the document (`("deadline",)`, `("workload", "layers")`);
-    `message` says what is wrong and what would be accepted.
+    `message` says what is wrong and what would be accepted, in one line.
     """
 
     path: tuple[str | int, ...]
     message: str
 
+    def __post_init__(self) -> None:
+        """What the message quotes of a document is escaped."""
+        object.__setattr__(self, "message", one_line(self.message))
+
     @property
     def field(self) -> str:
-        """The field as people write it: `workload.layers`, `machines[2].accelerator`."""
+        """The field as people write it, in one line: `workload.layers`, `machines[2].accelerator`, `jobs.'a key'`."""
         text = ""
         for part in self.path:
-            name = part if part != "" else "''"
+            name = part if isinstance(part, int) else _key(part)
             text += f"[{name}]" if isinstance(name, int) else f".{name}" if text else name
         return text
 
@@ -59,6 +85,12 @@ class UnusableInput(Exception):
 class StoreFailure(Exception):
     """The database cannot be read or written; the message says which and what to do."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(one_line(message))
+
 
 class ProviderFailure(Exception):
     """A source of facts outside gpuplan (a driver, a device) does not answer; the message says which and what to do."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(one_line(message))

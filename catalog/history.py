@@ -1,4 +1,5 @@
-"""What a machine shape cost over time: a point for each price, from the snapshot that brought it to the one that ended it.
+"""What a machine shape cost over time: a point for each price, from the snapshot that brought it to the one that ended it,
+and when it was really seen: a snapshot also holds prices that nobody has read since an earlier one.
 
 A history follows the snapshots that plans rested on, each the parent of the next; so prices that a release
 brought along after newer ones had been read are no part of it. Times are those at which a snapshot's newest row
@@ -7,10 +8,13 @@ counts from the first kept one that has it.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache, partial
 from itertools import accumulate
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -19,12 +23,24 @@ from catalog.price_changes import Key
 from catalog.schema import Texts, UtcMicros, offers, prices, readings, snapshots
 
 
+class Observation(NamedTuple):
+    """A time at which a source stated an offer's price.
+
+    `joined` is True if the offer was there without a gap since the observation before: no refresh in between failed
+    to confirm it, and it had not vanished.
+    """
+
+    at: datetime
+    joined: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricePoint:
     """One price of one offer, unchanged from `since` to `until` (None: it still holds).
 
     `vanished` is True where no other price followed at `until`. `source`, `observed_at`, `stale_since`,
-    `modelled`, `partial` and `available` are what the last snapshot with this price says.
+    `modelled`, `partial` and `available` are what the last snapshot with this price says. `observations` are the
+    times at which a source stated this price, in their order.
     """
 
     key: Key
@@ -38,6 +54,7 @@ class PricePoint:
     stale_since: datetime | None
     modelled: tuple[str, ...]
     partial: tuple[str, ...]
+    observations: tuple[Observation, ...]
 
 
 class _Version(NamedTuple):
@@ -52,8 +69,17 @@ class _Version(NamedTuple):
     partial: Any
 
 
+class _Read(NamedTuple):
+    """What a reading says from index `first` to index `last` of the line, in the driver's own types."""
+
+    first: int
+    last: int
+    observed_at: Any
+    is_stale: bool
+
+
 class _Stretch(NamedTuple):
-    """A price over the snapshots from index `first` to index `last` of the line."""
+    """A price over the snapshots from index `first` to index `last` of the line, and what was read of it meanwhile."""
 
     key: Key
     usd_micros: int
@@ -61,6 +87,7 @@ class _Stretch(NamedTuple):
     first: int
     last: int
     reading: _Version
+    read: list[_Read]
 
 
 class LineSnapshot(NamedTuple):
@@ -99,7 +126,9 @@ def _stretches(connection: sa.Connection, line: Sequence[LineSnapshot], instance
     """The stored prices by key and time, those that follow one another at the same price as one."""
     seqs = [each.seq for each in line]
     pending: _Stretch | None = None
-    for row in _rows(connection, seqs[-1], instance_type):
+    rows = _rows(connection, seqs[-1], instance_type)
+    read = _read(connection, seqs, {row[9] for row in rows})
+    for row in rows:
         price_first, price_last, usd_micros, available, reading_id = row[5:10]
         first, last = bisect_left(seqs, price_first), bisect_right(seqs, price_last) - 1
         if last < first:
@@ -107,9 +136,11 @@ def _stretches(connection: sa.Connection, line: Sequence[LineSnapshot], instance
         reading = _Version(*row[10:])
         if not reading.first_seq <= seqs[last] <= reading.last_seq:
             reading = _version_at(connection, reading_id, seqs[last])
-        stretch = _Stretch(row[:5], usd_micros, bool(available), first, last, reading)
+        stretch = _Stretch(
+            row[:5], usd_micros, bool(available), first, last, reading, _within(read[reading_id], first, last)
+        )
         if pending is not None and _goes_on(pending, stretch):
-            stretch = stretch._replace(first=pending.first)
+            stretch = stretch._replace(first=pending.first, read=pending.read + stretch.read)
         elif pending is not None:
             yield pending
         pending = stretch
@@ -146,6 +177,27 @@ def _query(newest: int) -> sa.Select[Any]:
     return joined.where(offers.c.instance_type == sa.bindparam("name"), prices.c.first_seq <= newest)
 
 
+def _read(connection: sa.Connection, seqs: Sequence[int], reading_ids: Collection[int]) -> dict[int, list[_Read]]:
+    """What these readings say along the line, by reading and time."""
+    columns = [readings.c[name] for name in ("reading_id", "first_seq", "last_seq", "observed_at", "stale_since")]
+    which = sa.and_(readings.c.reading_id.in_(reading_ids), readings.c.first_seq <= seqs[-1])
+    with connection.execute(sa.select(*columns).where(which)) as found:
+        rows = [] if found.cursor is None else sorted(map(tuple, found.cursor.fetchall()), key=itemgetter(0, 1))
+    made: defaultdict[int, list[_Read]] = defaultdict(list)
+    for reading_id, first_seq, last_seq, observed_at, stale_since in rows:
+        first, last = bisect_left(seqs, first_seq), bisect_right(seqs, last_seq) - 1
+        if first <= last:
+            made[reading_id].append(_Read(first, last, observed_at, stale_since is not None))
+    return made
+
+
+def _within(read: list[_Read], first: int, last: int) -> list[_Read]:
+    """What of a reading falls on the snapshots from index `first` to index `last`."""
+    begin = bisect_left(read, first, key=attrgetter("last"))
+    end = bisect_right(read, last, key=attrgetter("first"))
+    return read[begin:end]
+
+
 def _version_at(connection: sa.Connection, reading_id: int, seq: int) -> _Version:
     """A reading as it stood at a snapshot number; needed where a snapshot beside the line moved it on."""
     held = sa.and_(readings.c.reading_id == reading_id, readings.c.first_seq <= seq, readings.c.last_seq >= seq)
@@ -162,6 +214,8 @@ def _goes_on(before: _Stretch, after: _Stretch) -> bool:
 def _points(stretches: Sequence[_Stretch], line: Sequence[LineSnapshot], dialect: sa.Dialect) -> Iterator[PricePoint]:
     times = list(accumulate((each.observed_at for each in line), max))
     utc, texts = UtcMicros(), Texts()
+    at = cache(partial(utc.process_result_value, dialect=dialect))
+    before: _Stretch | None = None
     for stretch, following in zip(stretches, [*stretches[1:], None], strict=False):
         ended = stretch.last + 1 < len(line)
         replaced = following is not None and (following.key, following.first) == (stretch.key, stretch.last + 1)
@@ -181,4 +235,23 @@ def _points(stretches: Sequence[_Stretch], line: Sequence[LineSnapshot], dialect
             stale_since=utc.process_result_value(reading.stale_since, dialect),
             modelled=texts.process_result_value(reading.modelled, dialect) or (),
             partial=texts.process_result_value(reading.partial, dialect) or (),
+            observations=tuple(_observations(before, stretch, at)),
         )
+        before = stretch
+
+
+def _observations(
+    before: _Stretch | None, stretch: _Stretch, at: Callable[[Any], datetime | None]
+) -> Iterator[Observation]:
+    """The times of a stretch; a reading that is stale keeps the time at which it was last confirmed."""
+    follows = before is not None and (before.key, before.last + 1) == (stretch.key, stretch.first)
+    joined = follows and before is not None and not before.read[-1].is_stale
+    last: Any = None
+    for each in stretch.read:
+        if each.observed_at != last:
+            when = at(each.observed_at)
+            if when is None:
+                raise AssertionError("a reading has a time")
+            yield Observation(when, joined)
+            last, joined = each.observed_at, True
+        joined = joined and not each.is_stale

@@ -16,7 +16,8 @@ The two agree if the share is of instances rather than of node-months: most spot
 hours. So the rule here takes the time over which the share is lost as the one at which the top
 band gives the traces' rate: -ln(1 - 0.25) / (160 / 1446.5 h) = 2.60 h. The bands then mean one
 interruption in 103, 33, 19.5, 13.5 and 9.0 node-hours. It is a model with one measured constant; an
-offer with no band takes the traces' own rate and says that it is modelled.
+offer with no band takes the traces' own rate and says that it is modelled. So do all of GCP and Azure, whose rates
+(GCP's `capacityHistory` and Azure's `SpotResources` in Resource Graph) are told to accounts that sign in, and not read yet.
 
 The same three traces say how long one waits in a zone for a machine to come back. After they first had all machines
 asked for (1, 1 and 4), they were short of some for 118.6, 36.8 and 123.0 h: 1.74 h per loss, half of the waits below

@@ -20,6 +20,10 @@ class Rows(Protocol):
     def fetchone(self) -> Any:
         """The next row, None after the last."""
 
+    @property
+    def rowcount(self) -> int:
+        """How many rows were written."""
+
 
 def straight(connection: sa.Connection, text: str, parameters: Any = ()) -> Rows:
     """What a statement gives, in the words and with the parameters of the driver; begins the transaction if need be."""

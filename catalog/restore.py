@@ -2,11 +2,10 @@
 
 import os
 import shutil
-import sqlite3
 import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import batched
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from catalog.backup import sqlite_manifest
 from catalog.backup_file import DATABASE, Manifest, kept_rows, opened_backup
 from catalog.database import VARIABLE, connect, database_url, named_failures, shown, sqlite_file, writing
 from catalog.errors import UnusableInput
+from catalog.integrity import damage
 from catalog.migrate import at_revision, known_revisions
 from catalog.runs import LIVE
 from catalog.table_rows import rows_of, sums, tables_there
@@ -58,17 +58,14 @@ def _extracted(archive: zipfile.ZipFile, folder: Path) -> Path | None:
     if DATABASE not in archive.namelist():
         return None
     copy = folder / DATABASE
-    with archive.open(DATABASE) as packed, copy.open("xb") as unpacked:
+    copy.touch(mode=0o600, exist_ok=False)  # hashes of keys are in it, and tokens of Slack
+    with archive.open(DATABASE) as packed, copy.open("wb") as unpacked:
         shutil.copyfileobj(packed, unpacked)
         unpacked.flush()
         os.fsync(unpacked.fileno())
-    with closing(sqlite3.connect(copy)) as connection:
-        try:
-            [(said,)] = connection.execute("PRAGMA integrity_check(1)").fetchall()
-        except sqlite3.DatabaseError as error:
-            said = str(error)
-    if said != "ok":
-        raise UnusableInput.at("FILE", message=f"its database is damaged: {said[:200]}; take an earlier backup")
+    said = damage(copy)
+    if said is not None:
+        raise UnusableInput.at("FILE", message=f"its database is damaged: {said}; take an earlier backup")
     return copy
 
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import sqlalchemy as sa
 
+from catalog.ownership import Kind, forget_owners_of_missing
 from catalog.saved import KEEP_RESPONSES
 from catalog.schema import (
     actuals,
@@ -34,6 +35,9 @@ from catalog.snapshot_list import StoredSnapshot, all_snapshots, current_snapsho
 
 #: Ids of plans and snapshots as they stand in what a watch was last told.
 _ID = re.compile(r"(?:[a-z]+-)?[0-9a-f]{20,}")
+
+#: What retention deletes of that which has owners.
+_OWNED: tuple[tuple[Kind, sa.Table], ...] = (("plan", plans), ("run", runs))
 
 #: Counts of days that are over, for as long as somebody may want to look at them.
 _QUOTAS_KEPT = timedelta(days=31)
@@ -84,6 +88,8 @@ def retain(connection: sa.Connection, policy: RetentionPolicy, now: datetime, *,
     runs_gone = _delete_older(connection, runs.c.created_at, _before(now, policy.plans_days))
     audit_gone = _delete_older(connection, audit.c.at, _before(now, policy.audit_days))
     connection.execute(sa.delete(quota_use).where(quota_use.c.day < (now - _QUOTAS_KEPT).date().isoformat()))
+    for kind, table in _OWNED:
+        forget_owners_of_missing(connection, kind, sa.select(table.c.id))
     prices_gone = _drop(connection, gone) if gone else 0
     return Forgotten(
         snapshots=len(gone),

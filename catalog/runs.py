@@ -18,8 +18,9 @@ from typing import Any, Literal
 import sqlalchemy as sa
 
 from catalog.database import BUSY_MILLISECONDS, insert_or_keep
+from catalog.ownership import UNRESTRICTED, Viewer, forget_owners, readable, write_owner
 from catalog.saved import as_json
-from catalog.schema import runs
+from catalog.schema import refreshes, runs
 from catalog.snapshot_list import NotStored
 
 Status = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -56,17 +57,21 @@ def queued_run(run: Run) -> Run:
     return replace(run, attempt=0, beat_at=run.beat_at + _AHEAD_FOR_EARLIER_RELEASES)
 
 
-def write_run(connection: sa.Connection, run: Run) -> None:
-    """Keeps a run; one that is there already stays as it is. Raises `ValueError` for what is not JSON."""
+def write_run(connection: sa.Connection, run: Run, owner: str | None = None) -> None:
+    """Keeps a run; one that is there already stays as it is, and is theirs too who made it again.
+
+    Raises `ValueError` for what is not JSON.
+    """
     row = {name: getattr(run, name) for name in Run.__slots__}
     row |= {"request": as_json(run.request), "progress": as_json(run.progress)}
     row |= {"answer": _maybe_json(run.answer), "error": _maybe_json(run.error)}
-    insert_or_keep(connection, runs, row)
+    write_owner(connection, "run", run.id, owner, is_new=insert_or_keep(connection, runs, row))
 
 
-def read_run(connection: sa.Connection, run_id: str) -> Run:
-    """The run with this id. Raises `NotStored` at `run` if there is none."""
-    row = connection.execute(sa.select(runs).where(runs.c.id == run_id)).first()
+def read_run(connection: sa.Connection, run_id: str, viewer: Viewer = UNRESTRICTED) -> Run:
+    """The run with this id. Raises `NotStored` at `run` if there is none that the viewer may read."""
+    one = sa.select(runs).where(runs.c.id == run_id, readable("run", runs.c.id, viewer))
+    row = connection.execute(one).first()
     if row is None:
         raise NotStored.at("run", message=f"no run {run_id[:80]!r} is stored here; accepted: the id of a run")
     texts = {name: json.loads(row._mapping[name]) for name in ("request", "progress")}
@@ -86,6 +91,7 @@ _MAYBE = ("answer", "error")
 def delete_run(connection: sa.Connection, run_id: str) -> None:
     """Forgets a run; one that is not there is forgotten already."""
     connection.execute(sa.delete(runs).where(runs.c.id == run_id))
+    forget_owners(connection, "run", run_id)
 
 
 def begin(connection: sa.Connection, run_id: str, now: datetime) -> bool:
@@ -155,6 +161,43 @@ def give_up(connection: sa.Connection, run_id: str, silent_since: datetime, now:
     )
     silent = _live(run_id).where(runs.c.beat_at <= silent_since)
     connection.execute(silent.values(status="failed", finished_at=now, error=as_json({"detail": message})))
+
+
+def give_up_refreshes(connection: sa.Connection, silent_since: datetime | None, now: datetime) -> int:
+    """Ends refreshes as failed of which nothing was heard since then (None: all), and says how many.
+
+    Not those that a queue hands out, which takes care of them.
+
+    One with a report has ended as that says, and only says so late.
+    """
+    reported = sa.select(refreshes.c.id)
+    dead = sa.select(runs.c.id, runs.c.beat_at).where(
+        runs.c.kind == "refresh",
+        runs.c.status.in_(LIVE),
+        runs.c.attempt.is_(None),
+        runs.c.id.not_in(reported),
+    )
+    if silent_since is not None:
+        dead = dead.where(runs.c.beat_at <= silent_since)
+    found = connection.execute(dead).all()
+    for row in found:
+        give_up(connection, row.id, row.beat_at, now)
+    return len(found)
+
+
+def has_live_refresh(connection: sa.Connection) -> bool:
+    """Whether any process seems to be at a refresh that no queue hands out."""
+    live = sa.select(runs.c.id).where(runs.c.kind == "refresh", runs.c.status.in_(LIVE), runs.c.attempt.is_(None))
+    return connection.execute(live.limit(1)).first() is not None
+
+
+def read_failed_refreshes(connection: sa.Connection, limit: int) -> tuple[Run, ...]:
+    """The last refreshes that failed without leaving a report, the newest first."""
+    failed = sa.select(runs.c.id).where(
+        runs.c.kind == "refresh", runs.c.status == "failed", runs.c.id.not_in(sa.select(refreshes.c.id))
+    )
+    ids = connection.execute(failed.order_by(runs.c.created_at.desc(), runs.c.id).limit(limit)).scalars().all()
+    return tuple(read_run(connection, run_id) for run_id in ids)
 
 
 def _live(run_id: str, attempt: int | None = None) -> sa.Update:

@@ -1,6 +1,7 @@
 """What a service must not forget: plans it has given out, and its responses to requests that may be repeated."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,6 +10,7 @@ import sqlalchemy as sa
 
 from catalog.database import insert_or_keep
 from catalog.errors import UnusableInput
+from catalog.ownership import UNRESTRICTED, Viewer, readable, write_owner
 from catalog.schema import idempotency_keys, plans
 from catalog.snapshot_list import NotStored
 
@@ -38,14 +40,17 @@ class WrittenPlan:
     created_at: datetime
 
 
-def write_plan(connection: sa.Connection, plan: WrittenPlan) -> None:
-    """Saves a plan; one that is there already stays as it is."""
-    insert_or_keep(connection, plans, {name: getattr(plan, name) for name in WrittenPlan.__slots__})
+def write_plan(connection: sa.Connection, plan: WrittenPlan, owners: Sequence[str | None]) -> None:
+    """Saves a plan; one that is there already stays as it is, and is theirs too who made it again."""
+    is_new = insert_or_keep(connection, plans, {name: getattr(plan, name) for name in WrittenPlan.__slots__})
+    for owner in owners:
+        write_owner(connection, "plan", plan.id, owner, is_new=is_new)
 
 
-def read_plan(connection: sa.Connection, plan_id: str) -> SavedPlan:
-    """The saved plan. Raises `NotStored` at `plan` if there is none."""
-    row = connection.execute(sa.select(plans).where(plans.c.id == plan_id)).first()
+def read_plan(connection: sa.Connection, plan_id: str, viewer: Viewer = UNRESTRICTED) -> SavedPlan:
+    """The saved plan. Raises `NotStored` at `plan` if there is none that the viewer may read."""
+    one = sa.select(plans).where(plans.c.id == plan_id, readable("plan", plans.c.id, viewer))
+    row = connection.execute(one).first()
     if row is None:
         raise NotStored.at("plan", message=f"no plan {plan_id[:80]!r} is stored here; accepted: the id of a saved plan")
     return SavedPlan(

@@ -1,8 +1,8 @@
-"""Whether this machine's clock was set lately: then times written before say nothing about how long ago that was."""
+"""Clocks for what must hold although this machine's clock is set: what is over stays over, what is alive stays alive."""
 
 import threading
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 #: Clocks that are kept by NTP are slewed by less than this in any wait of ours; more is a clock that was set, or a
 #: machine that slept.
@@ -27,3 +27,19 @@ class SteadyClock:
                 self._jumped_at = now
             self._offset = offset
             return now - self._jumped_at >= span.total_seconds()
+
+
+class ForwardClock:
+    """The time of day, which never goes back while the process lives; for any number of threads.
+
+    A clock that is set back would revive a key that has expired: from the start of the process on, at least as much
+    time has passed as the monotonic clock says. A clock that was set forward by mistake, and back, counts as it stands.
+    """
+
+    def __init__(self) -> None:
+        """The clock is taken to be right now."""
+        self._offset = time.time() - time.monotonic()
+
+    def now(self) -> datetime:
+        """The later of the wall clock's time and that since the start."""
+        return datetime.fromtimestamp(max(time.time(), self._offset + time.monotonic()), UTC)

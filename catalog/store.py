@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from catalog.kept_diffs import KeptDiffs
     from catalog.retention import Forgotten, RetentionPolicy
     from catalog.run_store import RunStore
+    from catalog.share_store import ShareStore
     from catalog.slack_store import SlackStore
     from catalog.watch_store import WatchStore
 
@@ -76,6 +77,13 @@ class Store(RefreshStore, PlanStore):
         from catalog.slack_store import SlackStore
 
         return SlackStore(reading=self._reading, writing=self._writing)
+
+    @cached_property
+    def shares(self) -> "ShareStore":
+        """Links by which others may read a plan, run or watch."""
+        from catalog.share_store import ShareStore
+
+        return ShareStore(reading=self._reading, writing=self._writing)
 
     @cached_property
     def _diffs(self) -> "KeptDiffs":

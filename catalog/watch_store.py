@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from catalog.notifications import Notification, hold, note, read_notifications, read_waiting, settle
+from catalog.ownership import UNRESTRICTED, Viewer, read_owners
 from catalog.watches import (
     Watch,
     count_watches,
@@ -30,30 +31,38 @@ class WatchStore:
         self._reading = reading
         self._writing = writing
 
-    def save(self, watch: Watch) -> Watch:
-        """Keeps a watch, and gives the one kept before under the same id, if any."""
+    def save(self, watch: Watch, *, owner: str | None = None) -> Watch:
+        """Keeps a watch of this owner (None: everybody's), and gives the one kept before under the same id, if any."""
         with self._writing() as connection:
-            return write_watch(connection, watch)
+            return write_watch(connection, watch, owner)
 
-    def every(self) -> tuple[Watch, ...]:
-        """Every watch, the oldest first."""
+    def every(self, viewer: Viewer = UNRESTRICTED) -> tuple[Watch, ...]:
+        """Every watch that the viewer may read, the oldest first."""
         with self._reading() as connection:
-            return read_watches(connection)
+            return read_watches(connection, viewer)
+
+    def owners(self, watch_id: str) -> tuple[str | None, ...]:
+        """Whose the watch is, as what is made for it is to be theirs: None for everybody's."""
+        with self._reading() as connection:
+            return read_owners(connection, "watch", watch_id) or (None,)
 
     def count(self) -> int:
         """How many watches there are."""
         with self._reading() as connection:
             return count_watches(connection)
 
-    def one(self, watch_id: str) -> tuple[Watch, tuple[Notification, ...]]:
-        """One watch and all it had to say, the newest first. Raises `NotStored` at `watch` if there is none."""
+    def one(self, watch_id: str, viewer: Viewer = UNRESTRICTED) -> tuple[Watch, tuple[Notification, ...]]:
+        """One watch and all it had to say, the newest first. Raises `NotStored` if there is none that the viewer may read."""
         with self._reading() as connection:
-            return read_watch(connection, watch_id), read_notifications(connection, watch_id)
+            return read_watch(connection, watch_id, viewer), read_notifications(connection, watch_id)
 
-    def forget(self, watch_id: str) -> None:
-        """Forgets a watch and all it had to say. Raises `NotStored` at `watch` if there is none."""
+    def forget(self, watch_id: str, viewer: Viewer = UNRESTRICTED) -> None:
+        """Forgets a watch and all it had to say.
+
+        Raises `NotStored` at `watch` if there is none that the viewer may read, `NotOwned` if it is another's.
+        """
         with self._writing() as connection:
-            delete_watch(connection, watch_id)
+            delete_watch(connection, watch_id, viewer)
 
     def tell(
         self,

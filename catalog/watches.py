@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from catalog.database import insert_or_keep
 from catalog.errors import UnusableInput
 from catalog.notifications import Notification, write_notification
+from catalog.ownership import UNRESTRICTED, Viewer, forget_owners, readable, refuse_others, write_owner
 from catalog.saved import as_json
 from catalog.schema import notifications, watches
 from catalog.snapshot_list import NotStored
@@ -39,11 +40,11 @@ class Watch:
     ended_at: datetime | None = None
 
 
-def write_watch(connection: sa.Connection, watch: Watch) -> Watch:
-    """Keeps a watch, and gives the one that counts: that with the same id, if it was there already."""
+def write_watch(connection: sa.Connection, watch: Watch, owner: str | None = None) -> Watch:
+    """Keeps a watch of this owner, and gives the one that counts: that with the same id, if it was there already."""
     row = {name: getattr(watch, name) for name in watches.c.keys()}  # noqa: SIM118
     row |= {"job": as_json(watch.job), "last_told": _told(watch.last_told)}
-    insert_or_keep(connection, watches, row)
+    write_owner(connection, "watch", watch.id, owner, is_new=insert_or_keep(connection, watches, row))
     return read_watch(connection, watch.id)
 
 
@@ -52,24 +53,31 @@ def count_watches(connection: sa.Connection) -> int:
     return int(connection.execute(sa.select(sa.func.count()).select_from(watches)).scalar_one())
 
 
-def read_watches(connection: sa.Connection) -> tuple[Watch, ...]:
-    """Every watch, the oldest first."""
-    rows = connection.execute(sa.select(watches).order_by(watches.c.created_at, watches.c.id))
+def read_watches(connection: sa.Connection, viewer: Viewer = UNRESTRICTED) -> tuple[Watch, ...]:
+    """Every watch that the viewer may read, the oldest first."""
+    asked = sa.select(watches).where(readable("watch", watches.c.id, viewer))
+    rows = connection.execute(asked.order_by(watches.c.created_at, watches.c.id))
     return tuple(_watch(row) for row in rows)
 
 
-def read_watch(connection: sa.Connection, watch_id: str) -> Watch:
-    """The watch with this id. Raises `NotStored` at `watch` if there is none."""
-    row = connection.execute(sa.select(watches).where(watches.c.id == watch_id)).first()
+def read_watch(connection: sa.Connection, watch_id: str, viewer: Viewer = UNRESTRICTED) -> Watch:
+    """The watch with this id. Raises `NotStored` at `watch` if there is none that the viewer may read."""
+    one = sa.select(watches).where(watches.c.id == watch_id, readable("watch", watches.c.id, viewer))
+    row = connection.execute(one).first()
     if row is None:
         raise _not_stored(watch_id)
     return _watch(row)
 
 
-def delete_watch(connection: sa.Connection, watch_id: str) -> None:
-    """Forgets a watch and all it had to say, sent or not. Raises `NotStored` at `watch` if there is none."""
-    if not connection.execute(sa.delete(watches).where(watches.c.id == watch_id)).rowcount:
-        raise _not_stored(watch_id)
+def delete_watch(connection: sa.Connection, watch_id: str, viewer: Viewer = UNRESTRICTED) -> None:
+    """Forgets a watch and all it had to say, sent or not.
+
+    Raises `NotStored` at `watch` if there is none that the viewer may read, `NotOwned` if it is another's.
+    """
+    read_watch(connection, watch_id, viewer)
+    refuse_others(connection, "watch", watch_id, viewer)
+    connection.execute(sa.delete(watches).where(watches.c.id == watch_id))
+    forget_owners(connection, "watch", watch_id)
     connection.execute(sa.delete(notifications).where(notifications.c.watch_id == watch_id))
 
 

@@ -1,5 +1,9 @@
-"""What the pages link to outside docs/ (examples, files to deploy) becomes part of the site; a missing target ends the build."""
+"""What the pages link to outside docs/ (examples, files to deploy) becomes part of the site; a missing target ends the build.
 
+The copy button of a console block copies its commands alone, without prompts and what they print.
+"""
+
+import html
 import posixpath
 import re
 from pathlib import Path
@@ -11,6 +15,9 @@ from mkdocs.structure.pages import Page
 
 #: A link that climbs: its text, and where it goes.
 _CLIMBING = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)#\s]+)\)")
+#: A block with prompts, as pygments marks them: its first tag, and the code in it.
+_CONSOLE = re.compile(r'<div class="highlight">(?P<inside>(?:(?!</div>).)*?<span class="gp">.*?)</div>', re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
 #: Where these files lie on the site.
 _FOLDER = "files"
 
@@ -49,3 +56,24 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return f"[{match[1]}]({posixpath.relpath(f'{_FOLDER}/{path}', posixpath.dirname(page.file.src_uri) or '.')})"
 
     return _CLIMBING.sub(there, markdown)
+
+
+def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Console blocks say what the theme's copy button copies of them."""
+
+    def copied(block: re.Match[str]) -> str:
+        commands = html.escape(commands_of(html.unescape(_TAG.sub("", block["inside"]))))
+        return f'<div class="highlight" data-copy="{commands}">{block["inside"]}</div>'
+
+    return _CONSOLE.sub(copied, content)
+
+
+def commands_of(console: str) -> str:
+    """The commands of a console block, a line each, with the lines that a backslash goes on to."""
+    found: list[str] = []
+    goes_on = False
+    for line in console.splitlines():
+        if goes_on or line.startswith("$ "):
+            found.append(line if goes_on else line.removeprefix("$ "))
+            goes_on = line.endswith("\\")
+    return "\n".join(found)

@@ -3,7 +3,7 @@
 import os
 from collections.abc import AsyncIterator
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 import httpx
 from tenacity import AsyncRetrying, RetryError, retry_if_result, stop_after_delay
@@ -314,6 +314,25 @@ class AsyncClient:
     async def revoke_key(self, key_id: str) -> answers.Key:
         """Nobody can use the key from now on."""
         return await self.send(calls.revoke_key(key_id))
+
+    async def share(self, kind: Literal["plan", "run", "watch"], object_id: str) -> answers.NewShare:
+        """A new link by which whoever has a key may read this object of yours. It is in this answer and in no other.
+
+        Tried once: one whose answer got lost is among `shares`, and is to be revoked.
+        """
+        return await self.send(calls.share(kind, object_id))
+
+    async def shares(self) -> answers.Shares:
+        """Every link to what is yours, the oldest first."""
+        return await self.send(calls.shares())
+
+    async def open_share(self, link: str) -> answers.OpenedShare:
+        """What a link leads to, which this key may read from now on."""
+        return await self.send(calls.open_share(link))
+
+    async def revoke_share(self, share_id: str) -> answers.Share:
+        """Nobody reads by the link from now on."""
+        return await self.send(calls.revoke_share(share_id))
 
     async def audit(
         self, *, since: str | None = None, who: str | None = None, limit: int = 1_000

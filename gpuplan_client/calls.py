@@ -209,6 +209,26 @@ def revoke_key(key_id: str) -> Call[answers.Key]:
     return _delete(answers.Key, "keys", key_id)
 
 
+def share(kind: str, object_id: str) -> Call[answers.NewShare]:
+    """`POST /v1/shares`."""
+    return Call(method="POST", path="/v1/shares", body={kind: object_id}, once=True)
+
+
+def shares() -> Call[answers.Shares]:
+    """`GET /v1/shares`."""
+    return _get(answers.Shares, "shares")
+
+
+def open_share(link: str) -> Call[answers.OpenedShare]:
+    """`POST /v1/shares/open`."""
+    return _post(answers.OpenedShare, "shares", "open", body={"link": link})
+
+
+def revoke_share(share_id: str) -> Call[answers.Share]:
+    """`DELETE /v1/shares/{id}`."""
+    return _delete(answers.Share, "shares", share_id)
+
+
 def audit(*, cursor: str | None, **filters: Any) -> Call[answers.Audit]:
     """One page of `GET /v1/audit`."""
     return _get(answers.Audit, "audit", cursor=cursor, **filters)

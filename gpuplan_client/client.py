@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 import httpx
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay
@@ -310,6 +310,25 @@ class Client:
     def revoke_key(self, key_id: str) -> answers.Key:
         """Nobody can use the key from now on."""
         return self.send(calls.revoke_key(key_id))
+
+    def share(self, kind: Literal["plan", "run", "watch"], object_id: str) -> answers.NewShare:
+        """A new link by which whoever has a key may read this object of yours. It is in this answer and in no other.
+
+        Tried once: one whose answer got lost is among `shares`, and is to be revoked.
+        """
+        return self.send(calls.share(kind, object_id))
+
+    def shares(self) -> answers.Shares:
+        """Every link to what is yours, the oldest first."""
+        return self.send(calls.shares())
+
+    def open_share(self, link: str) -> answers.OpenedShare:
+        """What a link leads to, which this key may read from now on."""
+        return self.send(calls.open_share(link))
+
+    def revoke_share(self, share_id: str) -> answers.Share:
+        """Nobody reads by the link from now on."""
+        return self.send(calls.revoke_share(share_id))
 
     def audit(
         self, *, since: str | None = None, who: str | None = None, limit: int = 1_000

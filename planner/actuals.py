@@ -33,6 +33,8 @@ LEAST_TRAINING = 0.1
 class Expected:
     """What a plan says that a run of it can be held against; for the whole job, wall hours with everything in.
 
+    `hours` are the median, around which the band lies.
+
     `training_hours` include goodput. `hours_sigma` is the spread of ln(hours after set-up), `log_sigma` that of the
     training alone before anything was learned. The factors are what had been learned by then and is in the figures.
     `hours_per_preemption` is 0.0 on machines that nobody takes back.
@@ -61,7 +63,8 @@ class Expected:
 def expected_of(plan: Document, work: Work) -> Expected:
     """What a plan document says of the run of its one phase."""
     phase, setup = plan["phases"][0], float(plan["settings"]["setup_hours"])
-    hours, p95 = float(plan["hours"]["expected"]), float(plan["hours"]["p95"])
+    # Plans of releases that had no median called it expected.
+    hours, p95 = float(plan["hours"].get("median", plan["hours"]["expected"])), float(plan["hours"]["p95"])
     learned = phase.get("learned", {})
     interval = phase["checkpoint_interval_hours"]
     lost = 0.0 if interval is None else float(plan["settings"]["restart_hours"]) + float(interval) / 2

@@ -12,13 +12,14 @@ from planner.settings import PlannerSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Expected cost by part, and what is not exceeded with 95 %, in micro-dollars. The parts sum to `expected`."""
+    """Expected cost by part, and what half and 95 % of runs stay within, in micro-dollars. The parts sum to `expected`."""
 
     compute: int
     storage: int
     egress: int
     power: int
     setup: int
+    median: int
     p95: int
 
     @property
@@ -29,9 +30,12 @@ class Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hours:
-    """From start to finish: expected, with the asked confidence, and with 95 %."""
+    """From start to finish: expected, which is the mean, and not exceeded by half of the runs, with the asked confidence, and
+    with 95 %.
+    """
 
     expected: float
+    median: float
     confident: float
     p95: float
 
@@ -224,7 +228,8 @@ class Relaxation:
 class Infeasible:
     """Why no configuration will do: the minimal sets of requirements that conflict, and the least ways out.
 
-    `conflicts` holds the job itself (`workload`) where nothing in the snapshot can hold or run it.
+    `conflicts` holds the job itself (`workload`) where nothing in the snapshot can hold or run it. All of it is told of
+    runs on up to `searched_nodes` nodes: on more of them another configuration may meet what is in conflict here.
     """
 
     job: TrainingJob
@@ -237,5 +242,6 @@ class Infeasible:
     nearest_breaks: tuple[str, ...]
     offers_considered: int
     rejected: dict[str, int]
+    searched_nodes: int
     warnings: tuple[str, ...] = field(default=())
     learned: Learned = NOTHING

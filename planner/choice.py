@@ -123,6 +123,7 @@ def in_words(found: Candidates, table: Configurations, index: int) -> Choice:
         cost=_cost(bill, index),
         hours=Hours(
             expected=float(bill.hours[index]),
+            median=float(bill.hours_median[index]),
             confident=float(bill.hours_kept[index]),
             p95=float(bill.hours_p95[index]),
         ),
@@ -131,10 +132,17 @@ def in_words(found: Candidates, table: Configurations, index: int) -> Choice:
 
 def _cost(bill: Bill, index: int) -> Cost:
     """The bill in micro-dollars: the total is rounded once, and compute takes what rounding the parts would shift."""
-    parts = (bill.cost_usd, bill.storage_usd, bill.egress_usd, bill.power_usd, bill.setup_usd, bill.cost_p95_usd)
-    total, storage, egress, power, setup, p95 = (micros(part[index]) for part in parts)
-    compute = total - storage - egress - power - setup
-    return Cost(compute=compute, storage=storage, egress=egress, power=power, setup=setup, p95=p95)
+    parts = (bill.cost_usd, bill.storage_usd, bill.egress_usd, bill.power_usd, bill.setup_usd)
+    total, storage, egress, power, setup = (micros(part[index]) for part in parts)
+    return Cost(
+        compute=total - storage - egress - power - setup,
+        storage=storage,
+        egress=egress,
+        power=power,
+        setup=setup,
+        median=micros(bill.cost_median_usd[index]),
+        p95=micros(bill.cost_p95_usd[index]),
+    )
 
 
 def micros(usd: float) -> int:

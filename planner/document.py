@@ -20,6 +20,7 @@ from planner.answer import (
 )
 from planner.credits import Credited, after_credits
 from planner.document_figures import maybe_rounded, moment, rounded, summed
+from planner.enumeration_document import enumeration_document
 from planner.estimate.learned import Learned
 from planner.optimise.single import Certificate
 from planner.phase_document import (
@@ -29,6 +30,7 @@ from planner.phase_document import (
     fallback_document,
     phase_document,
 )
+from planner.run_limit import with_run_limits
 from planner.settings import PlannerSettings
 
 Document = dict[str, Any]
@@ -42,7 +44,8 @@ def document(outcome: Planned | Infeasible, job: Document, *, version: str, inve
     """
     own = {"inventory": inventory} if inventory else {}
     if isinstance(outcome, Planned):
-        return {"outcome": "planned", "plan": _identified(_plan(outcome, job, version) | own, "plan")}
+        plan = with_run_limits(_plan(outcome, job, version), job.get("deadline"))
+        return {"outcome": "planned", "plan": _identified(plan | own, "plan")}
     return {"outcome": "infeasible", "infeasible": _identified(_infeasible(outcome, job, version) | own, "none")}
 
 
@@ -69,6 +72,7 @@ def _plan(plan: Planned, job: Document, version: str) -> Document:
         "cost_usd": cost_document(plan.cost),
         "hours": {
             "expected": rounded(plan.hours.expected),
+            "median": rounded(plan.hours.median),
             "confident": rounded(plan.hours.confident),
             "p95": rounded(plan.hours.p95),
         },
@@ -86,6 +90,7 @@ def _plan(plan: Planned, job: Document, version: str) -> Document:
             "configurations_considered": plan.proof.configurations_considered,
             "columns": certificate.columns,
             "rejected": dict(sorted(plan.proof.rejected.items())),
+            "enumeration": enumeration_document(plan.job),
             "solver": certificate.solver,
             **({"over": list(certificate.over)} if certificate.over else {}),
         },
@@ -147,6 +152,7 @@ def _infeasible(answer: Infeasible, job: Document, version: str) -> Document:
         **_learned(answer.learned),
         "start": moment(answer.start),
         "conflicts": [list(names) for names in answer.conflicts],
+        "searched_nodes": answer.searched_nodes,
         "relaxations": [_relaxation(each) for each in answer.relaxations],
         "nearest_plan": None if nearest is None else choice_document(nearest) | {"breaks": list(answer.nearest_breaks)},
         "offers_considered": answer.offers_considered,

@@ -147,6 +147,10 @@ class Training:
     micro_batch: int | None = None
 
 
+#: The most that `max_nodes` may be: the largest published training clusters have about 4,000 nodes of 8 accelerators.
+MAX_NODES = 4096
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
     """What may be chosen. Empty means: no restriction (for `price_kinds`: those in_default).
@@ -172,11 +176,15 @@ class Constraints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSource:
-    """Where the training data lies (`provider`, `region`; both empty if it is everywhere) and its size."""
+    """Where the training data lies (`provider`, `region`; both empty if it is everywhere) and its size.
+
+    `checkpoints` is the place where checkpoints are kept, empty if none is named. Exports use it; prices do not.
+    """
 
     provider: str = ""
     region: str = ""
     dataset_gb: float = 0.0
+    checkpoints: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

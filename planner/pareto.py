@@ -18,18 +18,23 @@ Ints = NDArray[np.int64]
 _PROBES = 48
 
 
-def nondominated(first: Floats, second: Floats, third: Floats) -> Ints:
+def nondominated(first: Floats, second: Floats, third: Floats, *, group: Ints | None = None) -> Ints:
     """Elements that no other beats: none is as good in all three (less is better) and better in one.
 
-    Of points equal in all three the first stays. All values are finite. Sorted by the first measure, then the second.
+    With a `group` of each element, those that no other of its group beats. Of points equal in all three the first stays.
+    All values are finite. Sorted by the group, the first measure, then the second.
     """
     points = np.stack((first, second, third))
-    left = _unbeaten_by_probes(points)
-    left = left[np.lexsort(points[::-1, left])]
+    groups = np.zeros(points.shape[1], np.int64) if group is None else group
+    left = _unbeaten_by_probes(points, groups)
+    left = left[np.lexsort((*points[::-1, left], groups[left]))]
     heights: list[float] = []
     depths: list[float] = []
-    kept = []
-    for at, b, c in zip(left.tolist(), second[left].tolist(), third[left].tolist(), strict=True):
+    kept, now = [], None
+    sorted_points = zip(left.tolist(), groups[left].tolist(), second[left].tolist(), third[left].tolist(), strict=True)
+    for at, mine, b, c in sorted_points:
+        if mine != now:
+            now, heights, depths = mine, [], []
         place = bisect_right(heights, b)
         if place and depths[place - 1] <= c:
             continue
@@ -43,8 +48,28 @@ def nondominated(first: Floats, second: Floats, third: Floats) -> Ints:
     return np.array(kept, np.int64)
 
 
-def _unbeaten_by_probes(points: Floats) -> Ints:
-    """Elements that none of a few good points beats: those with the least sums of ranks, which lie near the front."""
+def group_of(*columns: Floats | Ints) -> Ints:
+    """A number per element, the same for elements that are alike in all columns."""
+    group = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        if len(column) and (column != column[0]).any():
+            distinct, number = np.unique(column, return_inverse=True)
+            group = group * len(distinct) + number
+    return group
+
+
+def _unbeaten_by_probes(points: Floats, groups: Ints) -> Ints:
+    """Elements that none of a few good points of their group beats."""
+    count = points.shape[1]
+    if count <= 4 * _PROBES:
+        return np.arange(count)
+    order = np.argsort(groups, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
+    return np.concatenate([part[_unbeaten_in_one(points[:, part])] for part in parts])
+
+
+def _unbeaten_in_one(points: Floats) -> Ints:
+    """Elements that none of the points with the least sums of ranks beats, which lie near the front."""
     count = points.shape[1]
     left = np.arange(count)
     if count <= 4 * _PROBES:

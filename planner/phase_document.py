@@ -113,8 +113,8 @@ def fallback_document(fallback: Fallback | None, start: datetime) -> Document:
 
 
 def cost_document(cost: Cost) -> Document:
-    """Expected cost by part, and what is not exceeded with 95 %, in USD."""
-    return _expected(cost) | {"p95": usd_text(cost.p95)}
+    """Expected cost by part, and what half and 95 % of runs stay within, in USD."""
+    return _expected(cost) | {"median": usd_text(cost.median), "p95": usd_text(cost.p95)}
 
 
 def _expected(cost: Cost) -> Document:

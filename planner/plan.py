@@ -28,7 +28,7 @@ from planner.optimise.single import Certificate, NotProvenError, choose_least, c
 from planner.own_steps import timing_note
 from planner.pareto import nondominated
 from planner.past_runs import PastRun
-from planner.phases.cheapest import Best, cheapest_course, with_more_money, with_more_phases
+from planner.phases.cheapest import Best, cheapest_or_why_unsure, with_more_money, with_more_phases
 from planner.phases.course import Course
 from planner.phases.proof import over_phases
 from planner.question import Question
@@ -87,10 +87,10 @@ def best_plan(found: Candidates, *, frontier: bool = False) -> Planned | Infeasi
     job = found.question.job
     broken = over(found.table, job.deadline_hours, job.budget_usd)
     chosen = BEST[job.objective](found.table, broken == 0)
-    best = cheapest_course(found, chosen)
+    best, unsure = cheapest_or_why_unsure(found, chosen)
     if best is None:
         refused = explain(found.question, found)
-        more = [said for said in (with_more_phases(found), with_more_money(found)) if said is not None]
+        more = [said for said in (unsure, with_more_phases(found), with_more_money(found)) if said is not None]
         return replace(refused, warnings=(*more, *refused.warnings))
     return _planned(found, broken, chosen, best, with_frontier=frontier)
 

@@ -25,7 +25,10 @@ class Rows:
 
     `whole_kinds` are the price kinds of which everything there is was read: an earlier offer of such a
     kind in this region that is not among `offers` has vanished, one of any other kind is merely not
-    confirmed. `failures` has a line for each call that did not answer, naming the call, why, and what
+    confirmed. `unread_types` are regular expressions for the names of instance types of which the list
+    did not answer: their earlier offers are not confirmed, whatever their kind. `closed` says that this
+    account may rent nothing in the region: earlier offers that were not read stay, and are not available.
+    `failures` has a line for each call that did not answer, naming the call, why, and what
     stays as it was; `notes` what people should know although nothing failed (an accelerator that
     nobody has described yet, hardware taken from gpuplan's own table). `provider_failures` and
     `provider_notes` are lines of the same two kinds that hold for the provider as a whole; they are
@@ -36,6 +39,8 @@ class Rows:
     offers: tuple[Offer, ...] = ()
     quarantined: tuple[Quarantined, ...] = ()
     whole_kinds: frozenset[str] = frozenset()
+    unread_types: frozenset[str] = frozenset()
+    closed: bool = False
     failures: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     provider_failures: tuple[str, ...] = ()

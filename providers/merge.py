@@ -5,7 +5,8 @@ An old row is replaced by the row that came under its key. One that did not come
 * goes with its region, if the provider no longer lists that;
 * goes if its region was read and everything there is of its price kind was among what was read;
 * stays otherwise, stale since the first refresh that could not confirm it: its region failed, its kind
-  was read only in part, or what came for it was set aside.
+  or the list of its machines was read only in part, or what came for it was set aside. In a region that
+  the account may not use, which no refresh can confirm, it is no longer available either.
 
 A price that a source states is never replaced by a modelled one, nor joined by it.
 """
@@ -67,7 +68,8 @@ def merged(gathered: Gathered, sifted: Sifted, before: Before, *, at: datetime) 
             or not expected_again(gathered, old)
         )
         if stays:
-            rows[key] = stale(old, at)
+            kept = stale(old, at)
+            rows[key] = replace(kept, available=False) if is_closed(gathered, old) else kept
     return _counted(before, rows, {**before.types, **sifted.types})
 
 
@@ -95,7 +97,17 @@ def expected_again(gathered: Gathered, old: Offer) -> bool:
     if _is_gone(gathered, old):
         return True
     rows = gathered.rows.get(home(gathered, old.region))
-    return rows is not None and old.price_kind in rows.whole_kinds
+    return (
+        rows is not None
+        and old.price_kind in rows.whole_kinds
+        and not any(re.fullmatch(each, old.instance_type) for each in rows.unread_types)
+    )
+
+
+def is_closed(gathered: Gathered, old: Offer) -> bool:
+    """Whether the account may rent nothing in the offer's region."""
+    rows = gathered.rows.get(home(gathered, old.region))
+    return rows is not None and rows.closed
 
 
 def is_modelled_price(offer: Offer) -> bool:

@@ -17,7 +17,7 @@ from catalog.plausible_prices import usual_prices
 from catalog.snapshot import Snapshot, snapshot_of
 from providers.checks import Accepted, halves_gone, implausible, jumps, lost, too_many_jumps
 from providers.gather import Gathered, MakeProvider, Progress, gather, no_progress
-from providers.merge import Before, Merged, merged, unread
+from providers.merge import Before, Merged, is_closed, merged, unread
 from providers.sift import Sifted, sift, without
 
 Outcome = Literal["whole", "partial", "refused", "failed"]
@@ -163,15 +163,21 @@ def _read(
         refused=(),
         merged=result,
         warnings=_embedded_gone(gathered, sifted, before),
-        unconfirmed=_unconfirmed(result, sifted, before),
+        unconfirmed=_unconfirmed(gathered, result, sifted, before),
     )
 
 
-def _unconfirmed(result: Merged, sifted: Sifted, before: Before) -> int:
-    """How many live offers are stale that were not before, or whose new row was set aside."""
+def _unconfirmed(gathered: Gathered, result: Merged, sifted: Sifted, before: Before) -> int:
+    """How many live offers are stale that were not before, or whose new row was set aside.
+
+    Offers where the account may not rent do not count: no refresh can confirm them.
+    """
     held = {each.key for each in sifted.aside}
-    stale = (each.key for each in result.offers if each.stale_since is not None and each.key in before.live)
-    return sum(key in held or before.offers[key].stale_since is None for key in stale)
+    stale = (each for each in result.offers if each.stale_since is not None and each.key in before.live)
+    return sum(
+        each.key in held or (before.offers[each.key].stale_since is None and not is_closed(gathered, each))
+        for each in stale
+    )
 
 
 def _embedded_gone(gathered: Gathered, sifted: Sifted, before: Before) -> tuple[str, ...]:

@@ -4,8 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.documents import console, open_gpuplan, print_json
+from api.cli.documents import open_gpuplan, print_json
 from api.cli.plan import AsJson, SettingsFile
+from api.cli.standard_output import console
 from catalog.errors import UnusableInput
 
 EVERYTHING = "all"

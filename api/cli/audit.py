@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from api.cli.documents import console, open_gpuplan, print_json
+from api.cli.documents import open_gpuplan, print_json
 from api.cli.plan import AsJson
+from api.cli.standard_output import console
 
 
 def audit(

@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from api.cli.documents import console, open_gpuplan, print_json, read_job
+from api.cli.documents import open_gpuplan, print_json, read_job
 from api.cli.plan import EXIT_INFEASIBLE, AsJson, SettingsFile
+from api.cli.standard_output import console
 
 ForecastFile = Annotated[
     str, typer.Argument(metavar="JOBS.yaml", help="The forecast (YAML or JSON), or - for standard input.")

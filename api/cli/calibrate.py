@@ -9,6 +9,7 @@ import typer
 
 from api.cli.documents import print_json
 from api.cli.plan import AsJson, InventoryFile
+from api.cli.standard_output import answers
 from catalog.errors import UnusableInput
 
 if TYPE_CHECKING:
@@ -108,8 +109,8 @@ def _show(entries: Sequence[dict[str, Any]], path: Path, *, as_json: bool, in_in
     from api.render.calibration import render_entry
 
     for entry in entries:
-        sys.stdout.writelines(f"{line}\n" for line in render_entry(entry))
-    sys.stdout.write(f"\nkept in {path}\n")
+        answers().writelines(f"{line}\n" for line in render_entry(entry))
+    answers().write(f"\nkept in {path}\n")
     if not in_inventory:
         host = entries[0]["host"]
-        sys.stdout.write(f"plans use it for the machine of your inventory that has host: {host}\n")
+        answers().write(f"plans use it for the machine of your inventory that has host: {host}\n")

@@ -1,11 +1,12 @@
 """`gpuplan db`: the database's tables, backups of it, and whether it can be used."""
 
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from api.cli.standard_output import answers
 
 if TYPE_CHECKING:
     from catalog.store import Store
@@ -70,14 +71,20 @@ def current() -> None:
 
 
 def check() -> None:
-    """Whether the tables and the queue are those of this release, and every row can be read. Changes nothing."""
-    from catalog.database import connect, database_url, named_failures
+    """Whether the tables and the queue are those of this release, and every row and index is sound. Changes nothing."""
+    from catalog.database import connect, database_url, named_failures, sqlite_file
+    from catalog.errors import StoreFailure
+    from catalog.integrity import damage
     from catalog.store import Store
     from catalog.table_rows import sums, tables_there
 
     url = database_url(_url())
     with named_failures(url), closing(Store(connect(url), url)) as store:
         store.ping()
+        file = sqlite_file(url)
+        if file is not None and (said := damage(file)) is not None:
+            advice = "restore a backup, or `sqlite3 FILE REINDEX` where an index alone is spoilt"
+            raise StoreFailure(f"database {store.name}: it is damaged: {said}; {advice}")
         with store.engine.connect() as connection:
             found = sums(connection, tables_there(connection))
         if _has_queue(store):
@@ -131,7 +138,7 @@ def _revision(store: "Store") -> str | None:
 
 
 def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
+    answers().write(f"{line}\n")
 
 
 def _url() -> str | None:

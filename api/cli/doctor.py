@@ -1,12 +1,12 @@
 """`gpuplan doctor`: what works, what is missing, what to do."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from api.cli.documents import print_json
 from api.cli.plan import AsJson, InventoryFile, SettingsFile
+from api.cli.standard_output import answers
 from api.render.text import plain
 
 EXIT_BROKEN = 3
@@ -34,7 +34,7 @@ def doctor(
     else:
         for each in answer["findings"]:
             advice = f"\n         -> {plain(each['advice'])}" if each["advice"] else ""
-            sys.stdout.write(f"{_SIGNS[each['status']]}  {each['name']}: {plain(each['found'])}{advice}\n")
-        sys.stdout.write(f"{'something is broken' if answer['outcome'] == 'broken' else 'fine'}\n")
+            answers().write(f"{_SIGNS[each['status']]}  {each['name']}: {plain(each['found'])}{advice}\n")
+        answers().write(f"{'something is broken' if answer['outcome'] == 'broken' else 'fine'}\n")
     if answer["outcome"] == "broken":
         raise typer.Exit(EXIT_BROKEN)

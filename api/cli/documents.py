@@ -5,13 +5,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from api.cli.standard_output import answers
+
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from api.app import Gpuplan
-
-#: Wide enough for every table but the longest names; a terminal's own width is used where there is one.
-WIDTH_WITHOUT_TERMINAL = 120
 
 
 def read_job(path: str) -> dict[str, Any]:
@@ -38,15 +35,5 @@ def open_gpuplan(*, inventory: Path | None = None, settings: Path | None = None)
 
 def print_json(answer: object) -> None:
     """Exactly one JSON document on standard output, in ASCII where the terminal knows no more."""
-    unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    sys.stdout.write(json.dumps(answer, indent=2, ensure_ascii=not unicode, allow_nan=False) + "\n")
-
-
-def console() -> "Console":
-    """Where tables go: no markup, since names are the user's; plain text where there is no terminal."""
-    from rich.console import Console
-
-    shown = Console(markup=False, highlight=False, emoji=False)
-    if not shown.is_terminal:
-        shown.width = WIDTH_WITHOUT_TERMINAL
-    return shown
+    unicode = (answers().encoding or "").lower().replace("-", "") == "utf8"
+    answers().write(json.dumps(answer, indent=2, ensure_ascii=not unicode, allow_nan=False) + "\n")

@@ -1,11 +1,11 @@
 """`gpuplan export`: a plan as a file that another tool runs."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from api.cli.standard_output import answers
 from api.plan_ids import SAVED
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def export(
     wishes = read_wishes(command=command, image=image, reservation=reservation)
     document = _plan(plan)
     if output is None:
-        sys.stdout.write(one_export(document, to=to, phase=phase, wishes=wishes).text)
+        answers().write(one_export(document, to=to, phase=phase, wishes=wishes).text)
         return
     files = exports(document, to=to, phase=phase, wishes=wishes)
     for each, path in zip(files, _targets(output, files), strict=True):

@@ -1,7 +1,6 @@
 """`gpuplan history` and `gpuplan diff`: prices over time, and what a snapshot changed."""
 
 import csv
-import sys
 from collections.abc import Iterable
 from typing import Annotated, Any
 
@@ -9,10 +8,8 @@ import typer
 
 from api.cli.documents import open_gpuplan, print_json
 from api.cli.offers import Format
+from api.cli.standard_output import answers
 from api.csv_cells import plain_rows
-
-#: As many moves as a screen shows.
-MOVES_SHOWN = 20
 
 Provider = Annotated[str | None, typer.Option(help="aws, gcp or azure.")]
 
@@ -50,34 +47,38 @@ def diff(
     after: Annotated[str | None, typer.Argument(metavar="[TO]", help="Default: the current snapshot.")] = None,
     *,
     provider: Provider = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every changed offer, not the largest moves.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every offer by itself, also if only its staleness changed.")
+    ] = False,
     output: Annotated[Format, typer.Option("--format", help="How to print the changes.")] = Format.table,
 ) -> None:
-    """What a snapshot changed against another; without arguments, what the current one did against the one before."""
+    """What a snapshot changed against another: what got dearer, cheaper, came and went.
+
+    Without arguments, what the current one did against the one before.
+    """
     from api.history import DIFF_COLUMNS, csv_rows, diff_document
 
-    limit = MOVES_SHOWN if output is Format.table and not everything else None
     gpuplan = open_gpuplan()
-    page = gpuplan.diff(*gpuplan.compared(before, after, field="FROM"), provider=provider, limit=limit)
+    page = gpuplan.diff(*gpuplan.compared(before, after, field="FROM"), provider=provider)
     if output is Format.csv:
         _print_csv(DIFF_COLUMNS, csv_rows(page.rows))
     elif output is Format.json:
         print_json(diff_document(page))
     else:
-        from api.render.history import render_diff
+        from api.render.diff import render_diff
 
-        _print_lines(render_diff(page))
+        _print_lines(render_diff(page, everything=everything))
 
 
 def _print_lines(lines: Iterable[str]) -> None:
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+    answers().writelines(f"{line}\n" for line in lines)
 
 
 def _print_csv(columns: tuple[str, ...], rows: Iterable[dict[str, Any]]) -> None:
-    writer = csv.DictWriter(sys.stdout, columns, extrasaction="ignore", lineterminator="\n")
+    writer = csv.DictWriter(answers(), columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(plain_rows(rows))
 
 
 def _shows_unicode() -> bool:
-    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    return (answers().encoding or "").lower().replace("-", "") == "utf8"

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from api.cli.documents import console, open_gpuplan, print_json
+from api.cli.documents import open_gpuplan, print_json
 from api.cli.plan import AsJson, InventoryFile
+from api.cli.standard_output import answers, console
 from catalog.errors import UnusableInput
 
 #: As in an inventory.
@@ -59,7 +60,7 @@ def detect(
     else:
         from api.render.own_machines import render_detected
 
-        sys.stdout.writelines(f"{line}\n" for line in render_detected(found.host.name, rows(found.groups)))
+        answers().writelines(f"{line}\n" for line in render_detected(found.host.name, rows(found.groups)))
     if write is not None:
         _write(write, text)
 

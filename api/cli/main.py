@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Annotated, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -44,6 +44,7 @@ from api.cli import (
     worker,
 )
 from api.cli.quick_start import start_quickly
+from api.cli.standard_output import answers, keep_libraries_off, kept_for_answers
 from api.render.text import plain
 from catalog.errors import ProviderFailure, StoreFailure, UnusableInput
 
@@ -53,6 +54,12 @@ EXIT_STORE = 3
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print_version()
+        raise typer.Exit
 
 
 def application() -> typer.Typer:
@@ -90,6 +97,7 @@ def application() -> typer.Typer:
         audit.audit,
     ):
         app.command()(command)
+    app.callback()(whole)
     app.command()(calibrate.calibrate)
     app.add_typer(local.local_commands(), name="local")
     app.add_typer(watch.watch_commands(), name="watch")
@@ -100,29 +108,40 @@ def application() -> typer.Typer:
     return app
 
 
+def whole(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, help="Show the version and exit.", callback=_version)
+    ] = False,
+) -> None:
+    """The provably cheapest way to run a training job on hardware you own or rent."""
+
+
 def print_version() -> None:
     """The version of gpuplan."""
     from api.version import gpuplan_version
 
-    sys.stdout.write(f"gpuplan {gpuplan_version()}\n")
+    answers().write(f"gpuplan {gpuplan_version()}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code; nothing but a bug gets past this function."""
-    if arguments is None:
+    own_process = arguments is None
+    if own_process:
         start_quickly()
-    code = _ended(list(sys.argv[1:] if arguments is None else arguments))
-    if arguments is None:
+    _write_what_the_terminal_can_show()
+    _open_what_is_closed()
+    with kept_for_answers(own_process=own_process):
+        code = _ended(list(sys.argv[1:] if arguments is None else arguments))
+    if own_process:
         _leave_what_hangs(code)
     return code
 
 
 def _ended(given: list[str]) -> int:
-    _write_what_the_terminal_can_show()
     try:
-        _open_what_is_closed()
         code = _run(given or ["--help"])
-        sys.stdout.flush()
+        answers().flush()
     except UnusableInput as error:
         return _fail(EXIT_UNUSABLE, *(str(fault) for fault in error.faults))
     except typer.TyperException as error:
@@ -146,14 +165,14 @@ def _leave_what_hangs(code: int) -> None:
     """End at once where a cloud never answered: the SDKs' pools are no daemons, so the interpreter would wait for them."""
     gather = sys.modules.get("providers.gather")
     if gather is not None and gather.left_behind():
-        sys.stdout.flush()
+        answers().flush()
         sys.stderr.flush()
         os._exit(code)
 
 
 def _drop_what_is_left() -> None:
-    """The interpreter flushes stdout once more at exit and would complain about the closed pipe or the full disk."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """The interpreter flushes the answer once more at exit and would complain about the closed pipe or the full disk."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), answers().fileno())
 
 
 def _open_what_is_closed() -> None:
@@ -171,6 +190,7 @@ def _run(arguments: list[str]) -> int:
     group = get_command(application())
     if not isinstance(group, TyperGroup):
         raise TypeError("the application has several commands and so must be a group")
+    keep_libraries_off(group)
     try:
         with group.make_context("gpuplan", arguments) as context:
             group.invoke(context)

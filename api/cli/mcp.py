@@ -6,6 +6,7 @@ import typer
 
 from api.cli.documents import open_gpuplan
 from api.cli.plan import InventoryFile, SettingsFile
+from api.cli.standard_output import answers
 
 
 def mcp(
@@ -30,7 +31,7 @@ def mcp(
     # Standard output is the protocol's; logs go to standard error, after the server's library has set up its own.
     configure_logs(log_format=telemetry.log_format, level=telemetry.log_level)
     if not http:
-        over_stdio(server)
+        over_stdio(server, answers())
         return
 
     import uvicorn

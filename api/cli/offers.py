@@ -2,7 +2,6 @@
 
 import csv
 import json
-import sys
 from enum import StrEnum
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from api.cli.documents import open_gpuplan, print_json
 from api.cli.plan import AsJson, InventoryFile
+from api.cli.standard_output import answers
 from api.csv_cells import plain_rows
 
 
@@ -48,16 +48,16 @@ def offers(
     )
     page = open_gpuplan(inventory=inventory).offers(wanted, snapshot=snapshot)
     if output is Format.csv:
-        writer = csv.DictWriter(sys.stdout, CSV_COLUMNS, extrasaction="ignore", lineterminator="\n")
+        writer = csv.DictWriter(answers(), CSV_COLUMNS, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         writer.writerows(plain_rows(page.rows))
     elif output is Format.json:
-        json.dump({"snapshot_id": page.snapshot_id, "offers": list(page.rows)}, sys.stdout, allow_nan=False)
-        sys.stdout.write("\n")
+        json.dump({"snapshot_id": page.snapshot_id, "offers": list(page.rows)}, answers(), allow_nan=False)
+        answers().write("\n")
     else:
         from api.render.catalogue import render_offers
 
-        sys.stdout.writelines(f"{line}\n" for line in render_offers(page))
+        answers().writelines(f"{line}\n" for line in render_offers(page))
 
 
 def accelerators(*, as_json: AsJson = False) -> None:
@@ -70,4 +70,4 @@ def accelerators(*, as_json: AsJson = False) -> None:
         return
     from api.render.catalogue import render_accelerators
 
-    sys.stdout.writelines(f"{line}\n" for line in render_accelerators(rows))
+    answers().writelines(f"{line}\n" for line in render_accelerators(rows))

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.documents import console, open_gpuplan, print_json, read_job
+from api.cli.documents import open_gpuplan, print_json, read_job
+from api.cli.standard_output import console
 
 EXIT_INFEASIBLE = 4
 

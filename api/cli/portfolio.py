@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.documents import console, open_gpuplan, print_json, read_job
+from api.cli.documents import open_gpuplan, print_json, read_job
 from api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, SettingsFile
+from api.cli.standard_output import console
 
 if TYPE_CHECKING:
     from planner.portfolio.progress import Progress
@@ -83,8 +84,8 @@ def _progress() -> "Callable[[Progress], None] | None":
             sys.stderr.flush()
             return
         sys.stderr.write(
-            f"\r\x1b[K{progress.elapsed_s:5.0f} s  {progress.jobs_planned} of {progress.jobs} jobs,"
-            f" {progress.cost_usd:,.2f} USD, bound {progress.bound_usd:,.2f},"
+            f"\r\x1b[K{progress.elapsed_s:5.0f} s  {progress.jobs_planned} of {progress.jobs} jobs run for"
+            f" ${progress.cost_usd:,.2f}, {progress.jobs - progress.jobs_planned} not placed,"
             f" gap {100 * progress.gap:.2f} %  ({progress.stage})"
         )
         sys.stderr.flush()

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.documents import console, print_json
+from api.cli.documents import print_json
 from api.cli.plan import AsJson
+from api.cli.standard_output import console
 from catalog.errors import UnusableInput
 
 _NAME_LEFT_OUT = re.compile(r"[^A-Za-z0-9_.-]+")

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.documents import console, open_gpuplan, print_json
+from api.cli.documents import open_gpuplan, print_json
 from api.cli.plan import AsJson, SettingsFile
+from api.cli.standard_output import answers, console
 from api.render.text import plain
 from catalog.errors import StoreFailure
 
@@ -54,7 +55,7 @@ def refresh(
             document = gpuplan.refresh(asked, progress=progress)
     except StoreFailure as error:
         if not as_json:
-            sys.stdout.write(f"refresh: failed; {plain(error)}\n")
+            answers().write(f"refresh: failed; {plain(error)}\n")
         raise
     if metrics_file is not None:
         write_metrics(metrics_file, document, gpuplan.store.last_whole_refresh_at())
@@ -71,8 +72,8 @@ def _show(document: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
         from api.render.refresh import render_refresh
 
         console().print(render_refresh(document))
-        sys.stdout.write("\n")
-    sys.stdout.write(f"{plain(document['summary'])}\n")
+        answers().write("\n")
+    answers().write(f"{plain(document['summary'])}\n")
 
 
 @contextmanager

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.documents import console, open_gpuplan, print_json, read_job
+from api.cli.documents import open_gpuplan, print_json, read_job
 from api.cli.plan import AsJson
+from api.cli.standard_output import console
 
 if TYPE_CHECKING:
     from api.spot_policy_file import KeptPolicy

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.documents import console, print_json
+from api.cli.documents import print_json
 from api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile
+from api.cli.standard_output import console
 from api.plan_ids import SAVED
 
 if TYPE_CHECKING:

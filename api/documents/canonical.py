@@ -70,4 +70,5 @@ def _constraints(job: TrainingJob) -> dict[str, Any]:
 
 def _data(data: DataSource) -> dict[str, Any]:
     location = f"{data.provider}:{data.region}" if data.region else data.provider or None
-    return _given({"location": location, "dataset_gb": data.dataset_gb}.items())
+    found = {"location": location, "dataset_gb": data.dataset_gb, "checkpoints": data.checkpoints or None}
+    return _given(found.items())

@@ -3,6 +3,7 @@
 import re
 from typing import Annotated
 
+from api.checkpoint_location import ACCEPTED, EXAMPLES, checkpoint_location
 from api.documents.words import PARTITIONS, PROVIDER_ALIASES, PROVIDERS
 from catalog.accelerator_names import accelerator_text
 from catalog.accelerators import accelerator_family, accelerators
@@ -10,10 +11,8 @@ from catalog.document_fields import Document, Listed, Reads, YesNo, choice, choo
 from catalog.price_kinds import price_kinds
 from catalog.quantities import carbon_kg, gb, shown
 from catalog.regions import GEOGRAPHIES, regions
-from planner.job import Constraints, DataSource
+from planner.job import MAX_NODES, Constraints, DataSource
 
-#: The largest published training clusters have about 4,000 nodes of 8 (32,768 accelerators).
-MAX_NODES = 4096
 MAX_ACCELERATORS = 262_144
 #: More changes of machines than this save nothing that an estimate could tell.
 MAX_PHASES = 3
@@ -119,14 +118,23 @@ class ConstraintsDocument(Document):
 
 
 class DataDocument(Document):
-    """Where the training data lies, and how large it is in GB (10^9 bytes)."""
+    """Where the training data lies, how large it is in GB (10^9 bytes), and where checkpoints are kept."""
 
     location: Annotated[str, Reads(place, {"type": "string", "examples": ["aws:us-east-1", "local"]})] | None = None
     dataset_gb: Annotated[float, quantity(lambda value: gb(value, zero=True), "GB, or 4 TB, 500 GiB", 4000, "4 TB")] = (
         0.0
     )
+    checkpoints: (
+        Annotated[
+            str,
+            Reads(checkpoint_location, {"type": "string", "description": ACCEPTED, "examples": list(EXAMPLES)}),
+        ]
+        | None
+    ) = None
 
     def source(self) -> DataSource:
         """As the planner takes it."""
         provider, _, region = (self.location or "").partition(":")
-        return DataSource(provider=provider, region=region, dataset_gb=self.dataset_gb)
+        return DataSource(
+            provider=provider, region=region, dataset_gb=self.dataset_gb, checkpoints=self.checkpoints or ""
+        )

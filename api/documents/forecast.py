@@ -17,6 +17,7 @@ from catalog.price_kinds import price_kinds
 from catalog.quantities import count, moment, usd
 from planner.buying.finance import HOURS_PER_YEAR
 from planner.buying.forecast import Forecast, ForecastJob, Limits
+from planner.workload import work_of
 
 #: Longer than machines and their prices can be thought of.
 MAX_HORIZON_YEARS = 15.0
@@ -233,6 +234,7 @@ def _jobs(
         _check_growth(per_year * max(runs, default=0.0), given, i, faults)
         try:
             job = parse_job({**each.job, "start": start.isoformat()}, now=start)
+            work_of(job.workload, job.training)  # a job whose work cannot be counted is refused with the others
         except UnusableInput as error:
             faults.extend(error.under("jobs", i, "job").faults)
             continue

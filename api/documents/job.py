@@ -35,6 +35,7 @@ from catalog.errors import Fault, UnusableInput
 from catalog.quantities import MAX_HOURS, fraction, hours, looks_like_time, moment, usd
 from planner.job import Explicit, Preset, Profile, Training, TrainingJob, Workload
 from planner.workload.methods import ADAPTER_PLACES
+from planner.workload.presets import find_preset, planned_as
 
 __all__ = ["JobDocument", "canonical", "parse_job"]
 
@@ -161,7 +162,9 @@ def _workload(given: AnyWorkload, training: Training) -> tuple[Workload | None, 
     # All of its fields are plain values or tuples of such.
     stated = {name: value for name, value in given if name != "kind"}
     if isinstance(given, PresetDocument):
-        return Preset(**stated), _preset_faults(given), []
+        said = planned_as(given.model)
+        preset = Preset(**stated | {"model": find_preset(given.model).name})
+        return preset, _preset_faults(given), [] if said is None else [said]
     return Explicit(**stated), _explicit_faults(given), []
 
 
@@ -212,4 +215,4 @@ def _deadline_hours(
 
 
 def _default_name(given: AnyWorkload) -> str:
-    return given.model if isinstance(given, PresetDocument) else "job"
+    return find_preset(given.model).name if isinstance(given, PresetDocument) else "job"

@@ -13,6 +13,7 @@ from catalog.document_fields import Document, Label, Listed, faults_of, listed, 
 from catalog.errors import Fault, UnusableInput
 from catalog.quantities import hours, looks_like_time, moment, usd
 from planner.portfolio.request import Portfolio, PortfolioJob
+from planner.workload import work_of
 
 #: The search answers for a thousand jobs in minutes; each takes some milliseconds before it even begins.
 MOST_JOBS = 2000
@@ -63,7 +64,7 @@ class PortfolioDocument(Document):
     name: Annotated[str, Label] = "portfolio"
     start: Start | None = None
     horizon: Horizon | None = None
-    slot: Annotated[float, quantity(hours, "hours as a number, or 30m, 1h", "1h", 1)] | None = None
+    slot: Annotated[float, quantity(hours, "hours as a number, or 30min, 1h", "1h", 1)] | None = None
     budget_usd: Annotated[float, quantity(usd, "US dollars over all jobs", 250_000, "$250k")] | None = None
     quotas: Annotated[tuple[QuotaDocument, ...], Listed(MOST_QUOTAS)] = ()
     jobs: Annotated[tuple[dict[str, Any], ...], BeforeValidator(_jobs_listed), Field(json_schema_extra={"minItems": 1})]
@@ -72,7 +73,8 @@ class PortfolioDocument(Document):
 def parse_portfolio(document: dict[str, Any], *, now: datetime, quotas: tuple[QuotaDocument, ...] = ()) -> Portfolio:
     """The portfolio in a document, with the settings' `quotas` added.
 
-    Raises `UnusableInput` with every fault: unknown keys, dates that contradict each other, too many jobs or slots.
+    Raises `UnusableInput` with every fault: unknown keys, dates that contradict each other, jobs whose work cannot be
+    counted, too many jobs or slots.
     """
     given = read_as(PortfolioDocument, document)
     start = given.start or now.astimezone(UTC)
@@ -134,9 +136,27 @@ def _job(document: dict[str, Any], start: datetime, number: int) -> PortfolioJob
     )
     if after < 0:
         raise UnusableInput.at("release", message=f"lies {-after:g} h before the portfolio's start; give a later time")
-    begins = start + timedelta(hours=after)
-    job = each.model_copy(update={"start": begins, "name": each.name or f"job {number + 1}"}).job(now=start)
+    stated = {"start": start + timedelta(hours=after), "name": each.name or f"job {number + 1}"}
+    job = each.model_copy(update=stated | {"deadline": _deadline_of(each.deadline, start, after)}).job(now=start)
+    work_of(job.workload, job.training)  # a job whose work cannot be counted is refused here, not by the run
     return PortfolioJob(job=job, release_hours=after, priority=each.priority, value_usd=each.value)
+
+
+def _deadline_of(deadline: float | datetime | None, start: datetime, release_hours: float) -> float | datetime | None:
+    """A deadline in hours, which counts from the portfolio's `start`, as hours from the job's release; a time as it is.
+
+    Raises `UnusableInput` if the deadline is not after the release.
+    """
+    if deadline is None:
+        return None
+    after_start = deadline if isinstance(deadline, float) else (deadline - start).total_seconds() / 3600
+    if after_start <= release_hours:
+        message = (
+            f"{after_start:g} h after the portfolio's start is not after release, {release_hours:g} h; "
+            "both count from the portfolio's start: give a later deadline"
+        )
+        raise UnusableInput.at("deadline", message=message)
+    return after_start - release_hours if isinstance(deadline, float) else deadline
 
 
 def _horizon(given: PortfolioDocument, jobs: list[PortfolioJob]) -> float:
@@ -153,5 +173,5 @@ def _slot(given: PortfolioDocument, horizon: float) -> float:
     if given.slot is None:
         return float(max(1, math.ceil(horizon / USUAL_SLOTS)))
     if not SHORTEST_SLOT_HOURS - 1e-9 <= given.slot <= LONGEST_SLOT_HOURS:
-        raise UnusableInput.at("slot", message=f"{given.slot:g} h is out of range; write 5m to 7d")
+        raise UnusableInput.at("slot", message=f"{given.slot:g} h is out of range; write 5min to 7d")
     return given.slot

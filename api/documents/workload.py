@@ -32,10 +32,11 @@ LONGEST_NOTE = 500
 
 
 def preset_name(value: object) -> str:
-    """The table's name for a known model; `ValueError` with the nearest names."""
+    """The name of a known model as it is written; `ValueError` with the names that are near."""
     model = label(value)
     try:
-        return find_preset(model).name
+        find_preset(model)
+        return model
     except UnusableInput as error:
         raise ValueError(error.faults[0].message) from None
 

@@ -166,9 +166,9 @@ async def _found(request: Request, access: Access, gate: Gate, text: str, *, ses
     known = gate.known(text, session=session)
     if known is not None:
         return known
-    # Looked at before others' failures are: behind one address, as of a proxy, nobody is locked out by somebody else.
+    await refuse_guessing(request, access, gate, text, session=session)
     try:
-        return await anyio.to_thread.run_sync(gate.identify_session if session else gate.identify, text)
+        return await anyio.to_thread.run_sync(partial(gate.identify, session=session), text)
     except IssuerDown as error:
         log.warning("a token could not be checked: %s", error)
         detail = "the issuer of this token cannot be reached, so it cannot be checked; keys are checked as always"
@@ -176,6 +176,16 @@ async def _found(request: Request, access: Access, gate: Gate, text: str, *, ses
     except Unauthenticated as error:
         await failed_login(request, access, str(error))
         raise unauthenticated(request) from error
+
+
+async def refuse_guessing(request: Request, access: Access, gate: Gate, text: str, *, session: bool = False) -> None:
+    """Raises `Refused` (429) where the address has failed too often: then nothing is looked up, so that nothing is guessed.
+
+    What has opened something here before is looked up still: behind one address, as of a proxy, those who work are not
+    locked out by somebody else.
+    """
+    if access.rates is not None and not gate.was_known(text, session=session):
+        await access.rates.refuse_failing(address_of(request))
 
 
 def session_cookie(request: Request) -> str | None:

@@ -7,7 +7,7 @@ from api.catalogue import accelerator_rows
 from api.http.describe import Schema
 from planner.workload.presets import presets
 
-_SNAPSHOT = "0961144a3bc4ebd327519ca01e325437"
+_SNAPSHOT = "c7d92d374907695d66b10ab6c0a42b43"
 _REFRESH = "refresh-20261121T020000-41328e248343"
 
 #: What stands in a path, by the parameter's name: as the service makes such ids.
@@ -20,6 +20,7 @@ NAMES = {
     "watch_id": "watch-a0f01201eacf253b",
     "refresh_id": _REFRESH,
     "key_id": "0a1b2c3d4e5f",
+    "share_id": "0f1e2d3c4b5a",
     "snapshot_id": _SNAPSHOT,
     "format": "slurm",
 }
@@ -50,6 +51,7 @@ def _answers() -> dict[str, tuple[str, Any]]:
         "watches": {"watches": [_WATCH_ROW]},
         "all_actuals": {"actuals": [], "learning": "on", "learned": []},
         "keys": {"keys": [_KEY_ROW]},
+        "shares": {"shares": [_SHARE_ROW]},
     }
     text = "# TYPE gpuplan_store_up gauge\ngpuplan_store_up 1.0\n"
     return {name: ("application/json", value) for name, value in as_json.items()} | {"metrics": ("text/plain", text)}
@@ -60,7 +62,7 @@ _SNAPSHOT_ROW: Schema = {
     "observed_at": "2026-07-30T00:00:00+00:00",
     "created_at": "2026-11-21T08:00:00+00:00",
     "source": "embedded",
-    "offers": 9488,
+    "offers": 10544,
     "current": True,
 }
 _REFRESH_ROW: Schema = {
@@ -71,7 +73,7 @@ _REFRESH_ROW: Schema = {
     "finished_at": "2026-11-21T02:02:00+00:00",
     "seconds": 120.0,
     "snapshot_id": _SNAPSHOT,
-    "summary": "refresh: whole; aws 5,014 rows, azure 1,044 rows, gcp 3,430 rows; snapshot 0961144a3bc4; 120 s",
+    "summary": "refresh: whole; aws 6,054 rows, azure 1,044 rows, gcp 3,446 rows; snapshot c7d92d374907; 120 s",
 }
 _WATCH_ROW: Schema = {
     "id": NAMES["watch_id"],
@@ -105,4 +107,12 @@ _KEY_ROW: Schema = {
     "last_used_at": None,
     "requests_per_minute": None,
     "plans_per_day": None,
+}
+_SHARE_ROW: Schema = {
+    "id": NAMES["share_id"],
+    "kind": "plan",
+    "object_id": NAMES["plan_id"],
+    "created_at": "2026-11-21T08:00:00+00:00",
+    "created_by": "ci",
+    "revoked_at": None,
 }

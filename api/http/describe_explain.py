@@ -17,7 +17,7 @@ _CLAIM: Schema = {
 #: Too short to be right, and long enough to show where things stand; a real one comes from `/v1/plans`.
 _PLAN_EXAMPLE: Schema = {
     "outcome": "planned",
-    "plan": {"id": "plan-5cc3ddf113d641b9c615", "snapshot_id": "0961144a3bc4ebd327519ca01e325437", "job": JOB_EXAMPLE},
+    "plan": {"id": "plan-5cc3ddf113d641b9c615", "snapshot_id": "c7d92d374907695d66b10ab6c0a42b43", "job": JOB_EXAMPLE},
     "meta": {"created_at": "2026-11-21T08:00:00Z"},
 }
 

@@ -19,6 +19,7 @@ LINKS: dict[str, tuple[str, tuple[str, dict[str, str]]]] = {
     "add_watch": ("200", _WATCH),
     "start_refresh": ("202", ("$response.body#/id", {"refresh": "refresh_id"})),
     "make_key": ("201", _KEY),
+    "share": ("201", ("$response.body#/id", {"revoke_share": "share_id"})),
 }
 
 

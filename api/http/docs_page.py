@@ -16,7 +16,7 @@ async def docs(request: Request) -> Response:
     from api.web.pages import render
 
     document = request.app.openapi()
-    context = {"section": "Docs", "info": document["info"], "operations": operations(document)}
+    context = {"section": "Docs", "info": document["info"], "operations": operations(document, _asked_at(request))}
     return render(request, "docs.html", context)
 
 
@@ -26,8 +26,16 @@ async def openapi(request: Request) -> JSONResponse:
     return JSONResponse(request.app.openapi())
 
 
-def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every operation of an OpenAPI document: id, method, path, what it is, parameters, commands to paste, answers."""
+def _asked_at(request: Request) -> str:
+    """The address at which the reader reached the service: `https://gpuplan.example.com`."""
+    return f"{request.url.scheme}://{request.url.netloc}"
+
+
+def operations(document: dict[str, Any], service: str) -> list[dict[str, Any]]:
+    """Every operation of an OpenAPI document: id, method, path, what it is, parameters, commands to paste, answers.
+
+    The commands ask the `service` at that address.
+    """
     return [
         {
             "id": operation["operationId"],
@@ -36,7 +44,7 @@ def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
             "summary": operation.get("summary", ""),
             "description": operation.get("description", ""),
             "parameters": [_parameter(each) for each in operation.get("parameters", [])],
-            "examples": _examples(method, path, operation),
+            "examples": _examples(service, method, path, operation),
             "responses": [
                 (status, answer["description"], ", ".join(answer.get("content", {})))
                 for status, answer in operation["responses"].items()
@@ -51,14 +59,14 @@ def _parameter(each: dict[str, Any]) -> tuple[str, str, str]:
     return each["name"], each["in"], each.get("description") or each["schema"].get("description") or ""
 
 
-def _examples(method: str, path: str, operation: dict[str, Any]) -> list[str]:
+def _examples(service: str, method: str, path: str, operation: dict[str, Any]) -> list[str]:
     """Commands that can be pasted: one for each example of a body, or the question alone where there is no body."""
     asked = operation.get("parameters", [])
     names = {each["name"]: each["example"] for each in asked if each["in"] == "path"}
     query = {
         each["name"]: each["schema"]["examples"][0] for each in asked if each["in"] == "query" and each["required"]
     }
-    url = f"http://127.0.0.1:8080{path.format(**names)}" + (f"?{urlencode(query)}" if query else "")
+    url = f"{service}{path.format(**names)}" + (f"?{urlencode(query)}" if query else "")
     if "requestBody" not in operation:
         return [f"curl -sS {'' if method == 'get' else f'-X {method.upper()} '}{url}"]
     bodies = operation["requestBody"]["content"]["application/json"].get("examples", {})

@@ -13,6 +13,7 @@ from api.documents.key import KeyDocument
 from api.documents.portfolio import PortfolioDocument, PortfolioJobDocument
 from api.documents.refresh import RefreshDocument
 from api.documents.replan import ReplanDocument
+from api.documents.share import OpenedLinkDocument, ShareDocument
 from api.documents.spot_questions import PolicyQuestion, SimulationQuestion
 from api.documents.spot_run import SpotRunDocument
 from api.documents.watch import WatchDocument
@@ -37,6 +38,8 @@ BODIES = (
     WhyDocument,
     ReplanDocument,
     KeyDocument,
+    ShareDocument,
+    OpenedLinkDocument,
 )
 
 

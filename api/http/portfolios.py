@@ -18,6 +18,7 @@ from api.http.plans import OurGpuplan, OurWorkers, to_json
 from api.http.prefer import Prefer
 from api.http.problems import Refused
 from api.http.runs import POLL_SECONDS, OurPool, wait_for
+from api.identity.asking import owner
 from api.questions.opened import Document
 from api.runs.failures import faults_of
 from api.runs.pool import Busy, RunPool
@@ -113,7 +114,7 @@ def begin_portfolio(gpuplan: Gpuplan, pool: RunPool, document: Document, query: 
     run = Run(id=run_id, kind="portfolio", status="queued", request=asked, created_at=now, beat_at=now)
     gpuplan.count_plan("portfolio", run_id)
     try:
-        pool.start(gpuplan.store.runs, run)
+        pool.start(gpuplan.store.runs, run, owner=owner())
     except Busy as error:
         raise Refused(503, str(error), headers={"Retry-After": str(RETRY_AFTER_SECONDS)}) from error
     return run_id

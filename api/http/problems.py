@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 
 from api.http.methods import methods_at
 from catalog.errors import Fault, StoreFailure, UnusableInput
+from catalog.ownership import NotOwned
 from catalog.snapshot_list import NotStored
 
 PROBLEM_JSON = "application/problem+json"
@@ -85,11 +86,20 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _unusable(request: Request, error: Exception) -> Response:
-    """What is not stored is 404, named in the path or else in the query; other pointers name fields of the body, if any."""
+    """What is not stored is 404, what belongs to somebody else 403; other pointers name fields of the body, if any."""
     raised = _as(UnusableInput, error)
     if isinstance(raised, NotStored):
-        return _answer(request, unusable(raised, status=404, within="path" if request.path_params else "query"))
+        return _answer(request, unusable(raised, status=404, within=_named_in(request, raised)))
+    if isinstance(raised, NotOwned):
+        return _answer(request, unusable(raised, status=403, within=_named_in(request, raised)))
     return _answer(request, unusable(raised, status=422, within=_place_of(request, raised)))
+
+
+def _named_in(request: Request, error: UnusableInput) -> str:
+    """Where an object was named: in the path, in the body of a question about it, or in the query, as snapshots are."""
+    if request.path_params:
+        return "path"
+    return "body" if request.method == "POST" and error.faults[0].path[:1] != ("snapshot",) else "query"
 
 
 def _place_of(request: Request, error: UnusableInput) -> str:

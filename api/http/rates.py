@@ -52,14 +52,22 @@ class Rates:
             detail = f"more than {quota} requests a minute; wait {wait} s"
             raise Refused(429, detail, headers={"Retry-After": str(wait)})
 
+    async def refuse_failing(self, address: str) -> None:
+        """Raises `Refused` (429) for an address that has failed as often as it may within a minute; counts nothing."""
+        place = place_of(address)
+        if not await self._limiter.test(self._failures, place):
+            raise await self._too_many_failures(place)
+
     async def count_failure(self, address: str) -> None:
         """Counts a login that failed. Raises `Refused` (429) for one too many within a minute."""
         place = place_of(address)
-        if await self._limiter.hit(self._failures, place):
-            return
+        if not await self._limiter.hit(self._failures, place):
+            raise await self._too_many_failures(place)
+
+    async def _too_many_failures(self, place: str) -> Refused:
         reset_at, _ = await self._limiter.get_window_stats(self._failures, place)
         wait = str(max(1, math.ceil(reset_at - time.time())))
-        raise Refused(429, "too many logins from this address have failed; wait", headers={"Retry-After": wait})
+        return Refused(429, "too many logins from this address have failed; wait", headers={"Retry-After": wait})
 
     async def notes_denied(self, identity: Identity) -> bool:
         """Whether another try of theirs at what they may not is worth a record; a thousand of one minute are not."""

@@ -36,6 +36,8 @@ READING: dict[str, Needed] = {
     "/changes": "read",
     "/portfolio": "read",
     "/portfolios/*": "read",
+    "/shares": "plan",
+    "/shared/*": "read",
 }
 
 #: What changes something, or makes the service work.
@@ -60,6 +62,11 @@ DOING: dict[tuple[str, str], Needed] = {
     ("DELETE", "/v1/runs/{run_id}"): "plan",
     ("POST", "/v1/watches"): "plan",
     ("DELETE", "/v1/watches/{watch_id}"): "plan",
+    ("POST", "/v1/shares"): "plan",
+    ("POST", "/v1/shares/open"): "read",
+    ("DELETE", "/v1/shares/{share_id}"): "plan",
+    ("POST", "/shares"): "plan",
+    ("POST", "/shares/*"): "plan",
     ("POST", "/v1/refreshes"): "refresh",
     ("POST", "/v1/keys"): "admin",
     ("DELETE", "/v1/keys/{key_id}"): "admin",

@@ -24,6 +24,7 @@ from api.http import (
     problems,
     refreshes,
     runs,
+    shares,
     spot,
     watches,
 )
@@ -103,6 +104,7 @@ def create_service(
         prices.router,
         refreshes.router,
         keys.router,
+        shares.router,
         health.router,
         docs_page.router,
         web_router,

@@ -14,6 +14,7 @@ from functools import cache
 from api.identity.who import LOCAL, SCOPES, Identity
 from catalog.access_store import Charge
 from catalog.audit import AuditRecord
+from catalog.ownership import UNRESTRICTED, Viewer
 from catalog.quota_use import QuotaExceeded
 
 #: Longer than any name or id of ours; what is longer was made up by somebody else.
@@ -62,6 +63,26 @@ def uncounted() -> Asking | None:
     return (
         None if found is None else replace(found, identity=replace(found.identity, unlimited=True), plans_per_day=None)
     )
+
+
+def viewer() -> Viewer:
+    """Who looks at stored objects: who is asking, or one who sees all: an admin, and whoever has this machine."""
+    found = _asking.get()
+    if found is None or "admin" in found.identity.scopes:
+        return UNRESTRICTED
+    return Viewer(found.identity.id)
+
+
+def keys_in_force() -> bool:
+    """Whether who is asking showed who they are; not on loopback, nor on the command line."""
+    found = _asking.get()
+    return found is not None and found.identity.via != LOCAL.via
+
+
+def owner() -> str | None:
+    """Whose what is made now is to be; None, everybody's, where no keys are in force."""
+    found = _asking.get()
+    return found.identity.id if found is not None and keys_in_force() else None
 
 
 def record(

@@ -1,14 +1,16 @@
 """Who stands at the door: keys, sessions and tokens turned into identities, and what is known kept for seconds.
 
 Keys are read from the store, and a key that was read holds for `KNOWN_SECONDS`: so long may one that another process
-revokes still be taken here; this process's own changes count at once.
+revokes still be taken here; this process's own changes count at once. When a key expires is read with it, and held
+against the clock at every request, whatever the clock did since.
 """
 
 import logging
+import math
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from api.identity.asking import Asking, record
@@ -19,6 +21,7 @@ from api.identity.who import SCOPES, Identity
 from catalog.access_store import AccessStore
 from catalog.errors import StoreFailure
 from catalog.keys import USE_IS_NOTED_EVERY, StoredKey, StoredSession
+from catalog.steady_clock import ForwardClock
 
 log = logging.getLogger("gpuplan.identity")
 
@@ -40,6 +43,9 @@ class _Known:
     identity: Identity
     secret_hash: str
     until: float
+    """On the monotonic clock: until when nobody is asked again."""
+    expires_at: datetime | None
+    """By the clock on the wall."""
 
 
 class Gate:
@@ -50,30 +56,45 @@ class Gate:
         self._store, self._settings = store, settings
         self.issuer = issuer or (Issuer(settings.oidc) if settings.oidc else None)
         self._admin_hash = hash_of(settings.admin_key) if settings.admin_key else None
+        self._clock = ForwardClock()
         self._lock = threading.Lock()
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._noted: dict[str, float] = {}
 
     def opens(self) -> bool:
         """Whether anybody could get in."""
-        return self._admin_hash is not None or self.issuer is not None or self._store.any_key_holds(datetime.now(UTC))
+        return self._admin_hash is not None or self.issuer is not None or self._store.any_key_holds(self._clock.now())
 
     def known(self, text: str, *, session: bool = False) -> Identity | None:
         """Who shows this, where that is known without waiting for anything."""
         found = self._known.get(_name(text, session))
         if found is None or time.monotonic() >= found.until or not _same(found.secret_hash, text):
             return None
+        if found.expires_at is not None and self._clock.now() >= found.expires_at:
+            return None
         # A key in use is written down once a minute, by the way that waits.
         due = time.monotonic() - self._noted.get(found.identity.id, 0.0) >= USE_IS_NOTED_EVERY.total_seconds()
         noted = found.identity.via == "key" and found.identity.id != _ADMIN_ID
         return None if due and noted else found.identity
 
-    def identify(self, text: str) -> Identity:
-        """Who shows this key or token. Raises `Unauthenticated`, `IssuerDown` or `StoreFailure`."""
+    def was_known(self, text: str, *, session: bool = False) -> bool:
+        """Whether this has opened something here before, and nothing since said that it no longer does."""
+        return _name(text, session) in self._known
+
+    def identify(self, text: str, *, session: bool = False) -> Identity:
+        """Who shows this key, token or session. Raises `Unauthenticated`, `IssuerDown` or `StoreFailure`."""
+        try:
+            return self._identify_session(text) if session else self._identify(text)
+        except Unauthenticated:
+            with self._lock:
+                self._known.pop(_name(text, session), None)
+            raise
+
+    def _identify(self, text: str) -> Identity:
         key = presented(text)
         if key is not None and (stored := self._stored(key)) is not None:
             self._note_use(stored)
-            return self._keep(text, identity_of(stored), KNOWN_SECONDS)
+            return self._keep(text, identity_of(stored), KNOWN_SECONDS, expires_at=stored.expires_at)
         if self._admin_hash is not None and Presented(id=ADMIN, secret_hash=hash_of(text)).opens(self._admin_hash):
             return self._keep(text, _admin("key"), KNOWN_SECONDS)
         if key is None and self.issuer is not None and text.count(".") == 2:
@@ -81,12 +102,12 @@ class Gate:
                 identity, until = self.issuer.identity(text)
             except NotAccepted as error:
                 raise Unauthenticated(f"token: {error}") from error
-            return self._keep(text, identity, min(TOKEN_KNOWN_SECONDS, until - time.time()))
+            expires_at = datetime.fromtimestamp(until, UTC)
+            return self._keep(text, identity, TOKEN_KNOWN_SECONDS, expires_at=expires_at)
         raise Unauthenticated("an unknown key" if key is None else f"key {key.id}")
 
-    def identify_session(self, text: str) -> Identity:
-        """Whose browser shows this session. Raises `Unauthenticated` or `StoreFailure`."""
-        now = datetime.now(UTC)
+    def _identify_session(self, text: str) -> Identity:
+        now = self._clock.now()
         shown = presented(text, SESSION_PREFIX)
         session = self._store.find_session(shown.id) if shown is not None else None
         if shown is None or session is None or not shown.opens(session.secret_hash) or session.expires_at <= now:
@@ -94,19 +115,21 @@ class Gate:
         if session.key_id == ADMIN:
             if session.key_hash != self._admin_hash:
                 raise Unauthenticated("a session of another admin key")
-            return self._keep(text, _admin("session"), KNOWN_SECONDS, session=True)
+            return self._keep(text, _admin("session"), KNOWN_SECONDS, session=True, expires_at=session.expires_at)
         key = self._store.find_key(session.key_id)
         if key is None or not key.holds(now) or key.secret_hash != session.key_hash:
             raise Unauthenticated(f"a session of key {session.key_id}, which holds no more")
         self._note_use(key)
-        return self._keep(text, identity_of(key, via="session"), KNOWN_SECONDS, session=True)
+        expires_at = min(filter(None, (session.expires_at, key.expires_at)))
+        who = identity_of(key, via="session")
+        return self._keep(text, who, KNOWN_SECONDS, session=True, expires_at=expires_at)
 
     def log_in(self, text: str, asking: Asking) -> tuple[str, datetime]:
         """A new session for who shows this key, as text for the cookie, and when it ends.
 
         Raises `Unauthenticated`; tokens open no session, since they end sooner than people expect.
         """
-        now = datetime.now(UTC)
+        now = self._clock.now()
         key = presented(text)
         stored = self._stored(key) if key is not None else None
         if stored is None and (self._admin_hash is None or hash_of(text) != self._admin_hash):
@@ -143,7 +166,7 @@ class Gate:
     def forget(self) -> None:
         """Whatever is known is read anew: keys have changed."""
         with self._lock:
-            self._known.clear()
+            self._known = OrderedDict((name, replace(each, until=-math.inf)) for name, each in self._known.items())
 
     def close(self) -> None:
         """Gives back connections."""
@@ -155,7 +178,7 @@ class Gate:
         found = self._store.find_key(key.id)
         # Compared in any case: how long it takes then says nothing on whether the id is known.
         opens = key.opens(found.secret_hash if found is not None else "0" * 64)
-        return found if found is not None and opens and found.holds(datetime.now(UTC)) else None
+        return found if found is not None and opens and found.holds(self._clock.now()) else None
 
     def _note_use(self, key: StoredKey) -> None:
         """A use that cannot be written down is no reason to refuse it."""
@@ -168,8 +191,17 @@ class Gate:
         except StoreFailure as error:
             log.warning("the use of key %s could not be noted: %s", key.id, error)
 
-    def _keep(self, text: str, identity: Identity, seconds: float, *, session: bool = False) -> Identity:
-        known = _Known(identity=identity, secret_hash=hash_of(text), until=time.monotonic() + seconds)
+    def _keep(
+        self,
+        text: str,
+        identity: Identity,
+        seconds: float,
+        *,
+        session: bool = False,
+        expires_at: datetime | None = None,
+    ) -> Identity:
+        until = time.monotonic() + seconds
+        known = _Known(identity=identity, secret_hash=hash_of(text), until=until, expires_at=expires_at)
         with self._lock:
             self._known[_name(text, session)] = known
             while len(self._known) > MOST_KNOWN:

@@ -17,8 +17,9 @@ from catalog.keys import StoredKey
 #: The first part says what it is, so that a key that leaks into a log or a repository can be searched for.
 PREFIX = "gpk"
 SESSION_PREFIX = "gps"
+SHARE_PREFIX = "gpl"
 _ID_BYTES, _SECRET_BYTES = 6, 32
-_TEXT = re.compile(r"(gpk|gps)_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+_TEXT = re.compile(r"(gpk|gps|gpl)_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 MOST_NAME = 80
 #: Beyond a hundred years somebody means for ever, and leaves the expiry out.
 MOST_DAYS = 36_525
@@ -26,7 +27,7 @@ MOST_DAYS = 36_525
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presented:
-    """A key or session as somebody shows it: which, and the hash of its secret."""
+    """A key, session or link as somebody shows it: which, and the hash of its secret."""
 
     id: str
     secret_hash: str
@@ -37,14 +38,14 @@ class Presented:
 
 
 def new_secret(prefix: str, key_id: str | None = None) -> tuple[str, Presented]:
-    """A new key or session as text, to be shown once, and what is kept of it."""
+    """A new key, session or link as text, to be shown once, and what is kept of it."""
     key_id = key_id or secrets.token_hex(_ID_BYTES)
     secret = secrets.token_urlsafe(_SECRET_BYTES)
     return f"{prefix}_{key_id}_{secret}", Presented(id=key_id, secret_hash=hash_of(secret))
 
 
 def presented(text: str, prefix: str = PREFIX) -> Presented | None:
-    """The key or session in `text`, None if that is none."""
+    """The key, session or link in `text`, None if that is none."""
     found = _TEXT.fullmatch(text)
     if found is None or found[1] != prefix:
         return None

@@ -15,6 +15,10 @@ from catalog.errors import Fault, UnusableInput
 #: 32 characters of base64 are 192 bits: what nobody guesses, and what a pasted word never is.
 SHORTEST_ADMIN_KEY = 32
 _LONGEST_ADMIN_KEY = 512
+#: 80 bits: of 32 random hexadecimal digits zxcvbn says at least 10^26 guesses (300 drawn), of patterns at most 10^12.
+_LEAST_GUESSES_LOG10 = 24.0
+#: As many characters as zxcvbn looks at; a key that begins so is no weaker for what follows.
+_MOST_ESTIMATED = 72
 
 Limit = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
@@ -78,6 +82,13 @@ def _admin_key() -> str | None:
         message = (
             f"is no key: {len(key)} characters; accepted: {SHORTEST_ADMIN_KEY} to {_LONGEST_ADMIN_KEY} printable ASCII"
             " characters without blanks, such as the output of `openssl rand -base64 32`"
+        )
+        raise UnusableInput.at("GPUPLAN_ADMIN_KEY", message=message)
+    from zxcvbn import zxcvbn  # its lists of words take a tenth of a second: only where there is a key to look at
+
+    if zxcvbn(key[:_MOST_ESTIMATED])["guesses_log10"] < _LEAST_GUESSES_LOG10:
+        message = (
+            "can be guessed: it repeats itself or is made of words; accepted: the output of `openssl rand -base64 32`"
         )
         raise UnusableInput.at("GPUPLAN_ADMIN_KEY", message=message)
     return key

@@ -9,10 +9,10 @@ Scope = Literal["read", "plan", "refresh", "admin"]
 SCOPES: tuple[Scope, ...] = ("read", "plan", "refresh", "admin")
 
 MEANING: dict[Scope, str] = {
-    "read": "see the catalogue, prices, plans, runs and watches",
-    "plan": "ask for plans, estimates and portfolios, report runs, watch jobs",
+    "read": "see the catalogue and prices, and plans, runs and watches that are its own or shared with it",
+    "plan": "ask for plans, estimates and portfolios, report runs, watch jobs, share what is its own",
     "refresh": "pull live prices into a new snapshot",
-    "admin": "make and revoke keys, read the audit log",
+    "admin": "make and revoke keys, read the audit log, see and change what belongs to anybody",
 }
 
 

@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
+from io import TextIOWrapper
+from typing import Any, TextIO
 
+import anyio
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
@@ -40,7 +42,7 @@ _TITLES = {
 }
 
 
-class _Server(MCPServer[Any]):
+class AgentsServer(MCPServer[Any]):
     """The library's server, with wrong arguments told as everywhere in gpuplan: the field, and what is accepted.
 
     Over standard input and output, a line that cannot be read is answered, too.
@@ -59,9 +61,11 @@ class _Server(MCPServer[Any]):
                 raise ToolError(_in_words(error.__cause__, name)) from error.__cause__
             raise
 
-    async def run_stdio_async(self) -> None:
-        """As always, but for lines that are no message."""
-        async with stdio_server() as (heard, said):
+    async def answer_over(self, written: TextIO) -> None:
+        """Over standard input and this stream, as always but for lines that are no message."""
+        if isinstance(written, TextIOWrapper):
+            written.reconfigure(encoding="utf-8")  # the protocol's, whatever the terminal knows
+        async with stdio_server(stdout=anyio.wrap_file(written)) as (heard, said):
             options = self._lowlevel_server.create_initialization_options()
             await self._lowlevel_server.run(AnsweringUnreadable(heard, said), said, options)
 
@@ -77,13 +81,13 @@ def _in_words(error: ValidationError, name: str) -> str:
     return "; ".join(faults)
 
 
-def create_mcp(gpuplan: Gpuplan) -> MCPServer[Any]:
+def create_mcp(gpuplan: Gpuplan) -> AgentsServer:
     """The server, answering from this `gpuplan`.
 
     All tools only read, but for `plan`, which keeps what it answered so that it can be named later.
     """
     tools = Tools(gpuplan)
-    server = _Server(
+    server = AgentsServer(
         "gpuplan",
         title="gpuplan",
         description="The provably cheapest way to run a training job",
@@ -97,10 +101,13 @@ def create_mcp(gpuplan: Gpuplan) -> MCPServer[Any]:
     return server
 
 
-def over_stdio(server: MCPServer[Any]) -> None:
-    """Answers over standard input and output until the agent closes them. Raises `BrokenPipeError` if it hears no more."""
+def over_stdio(server: AgentsServer, written: TextIO) -> None:
+    """Answers what standard input asks on `written` until the agent closes it. Raises `BrokenPipeError` if it is gone.
+
+    `written` is given since what is standard output belongs to nobody: libraries print there.
+    """
     try:
-        server.run("stdio")
+        anyio.run(server.answer_over, written)
     except ExceptionGroup as errors:
         # The library's reader and writer are tasks, so that what one of them meets comes in a group.
         _, others = errors.split(BrokenPipeError)

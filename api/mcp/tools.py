@@ -70,9 +70,10 @@ class Tools:
         """Find the provably cheapest way to run a training job that meets its deadline, over AWS, GCP, Azure and own machines.
 
         Returns `outcome`: `planned` with `plan` (phases say what to rent, where, how many nodes, for how long; `cost_usd`,
-        `hours`, `deadline_probability`; `certificate.gap` 0 means proven best over the price snapshot), or `infeasible`
-        with the conflicting requirements and the least relaxations. Prices can be old: read `warnings` and
-        `meta.price_age_days`. Nothing is bought or started. `plan.id` names the plan in other tools.
+        `hours`, `deadline_probability`; `certificate.gap` 0 means proven best over the price snapshot; a plan with a larger
+        one is not to be called the cheapest, but within gap / (1 - gap) of the least possible), or `infeasible` with the
+        conflicting requirements and the least relaxations. Prices can be old: read `warnings` and `meta.price_age_days`.
+        Nothing is bought or started. `plan.id` names the plan in other tools.
         """
         with _told(_of_job):
             answer = self._gpuplan.plan(job, frontier=frontier, snapshot=snapshot)

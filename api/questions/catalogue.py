@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from api.catalogue import OfferFilter, accelerator_rows, matching, offer_rows
 from api.questions.opened import Document, Opened
@@ -13,6 +13,9 @@ from catalog.snapshot_list import StoredSnapshot
 
 if TYPE_CHECKING:
     from api.history import DiffPage, HistoryFilter, PricePage
+
+#: What refreshes have read since some snapshot (`Catalogue.prices_since`).
+PricesSince = Literal["none", "newer", "unconfirmed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +72,20 @@ class Catalogue(Opened):
         """The snapshots in the store, newest first, each with whether it is the current one."""
         current = self.store.current_snapshot_id()
         return [_snapshot_row(each, current) for each in self.store.snapshots()]
+
+    def prices_since(self, snapshot_id: str) -> PricesSince:
+        """What refreshes have read since the snapshot that a plan rests on.
+
+        "none": it is still the current one; "newer": the current one holds prices that were read later;
+        "unconfirmed": refreshes since then have read no price.
+        """
+        current = self.store.current_snapshot_id()
+        if snapshot_id == current:
+            return "none"
+        read_at = {each.id: each.observed_at for each in self.store.snapshots()}
+        # A snapshot that is no longer stored is older than any that is.
+        known = snapshot_id in read_at and read_at[current] <= read_at[snapshot_id]
+        return "unconfirmed" if known else "newer"
 
     def prices(
         self, wanted: "HistoryFilter", *, snapshot: str | None = None, start: int = 0, limit: int | None = None

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from api.identity.asking import owner
 from api.questions.counted import Counted
 from api.questions.opened import Document, meta
 from api.settings import settings_file
@@ -77,7 +78,7 @@ class ManyJobs(Counted):
         now = now or datetime.now(UTC)
         answer = self.worked_out(self._decide, document, snapshot=snapshot, now=now)
         if save and "decision" in answer:
-            self.store.runs.add(_decided(document, answer, now))
+            self.store.runs.add(_decided(document, answer, now), owner=owner())
         return answer
 
     def _decide(self, document: Document, *, snapshot: str | None, now: datetime) -> Document:

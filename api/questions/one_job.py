@@ -1,11 +1,12 @@
 """What may be asked of one job: its plan, an estimate, and what a run of it measured."""
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from api.identity.asking import charge, counting, record
+from api.identity.asking import charge, counting, owner, record, viewer
 from api.questions.counted import Counted
 from api.questions.opened import Document, an_id, body_of, meta
 from api.telemetry.told import plan_made
@@ -169,20 +170,36 @@ class OneJob(Counted):
         answer: Document = replan_document(found, canonical(job), version=gpuplan_version())
         return answer | {"meta": meta(answer, columns, now, began)}
 
-    def save_plan(self, answer: Document, now: datetime, *, text: str | None = None) -> None:
+    def save_plan(
+        self,
+        answer: Document,
+        now: datetime,
+        *,
+        text: str | None = None,
+        owners: Sequence[str | None] | None = None,
+    ) -> None:
         """Save an answer of `plan` under its id, with who asked for it. Raises `QuotaExceeded`, and then saves nothing.
 
-        `text` is the answer as JSON, where that is written already.
+        `text` is the answer as JSON, where that is written already. It belongs to its `owners`: to who is asking, unless
+        told.
         """
         body = body_of(answer)
         clock = datetime.now(UTC)
         counted = charge("plan", body["id"], clock, outcome=answer["outcome"])
         with counting(clock):
-            self.store.save_plan(body["id"], body["snapshot_id"], body["job"], text or answer, now, charge=counted)
+            self.store.save_plan(
+                body["id"],
+                body["snapshot_id"],
+                body["job"],
+                text or answer,
+                now,
+                charge=counted,
+                owners=(owner(),) if owners is None else owners,
+            )
 
     def saved_plan(self, plan_id: str) -> Document:
-        """The answer saved under `plan_id`, as it was given. Raises `UnusableInput` if there is none."""
-        return self.store.plan(an_id(plan_id, "plan")).outcome
+        """The answer saved under `plan_id`, as it was given. Raises `NotStored` if none may be read by who is asking."""
+        return self.store.plan(an_id(plan_id, "plan"), viewer()).outcome
 
     def verify(self, document: Document, *, now: datetime | None = None) -> Document:
         """An answer of `plan` held against its snapshot: `{"outcome": "verified" | "not_verified", "verification": ...}`."""
@@ -231,7 +248,7 @@ class OneJob(Counted):
 
     def report_actuals(self, plan_id: str, document: Document, *, now: datetime | None = None) -> Document:
         """Keep what a run of a plan measured, and show it against the plan; the same report twice is one."""
-        saved = self.store.plan(an_id(plan_id, "plan"))
+        saved = self.store.plan(an_id(plan_id, "plan"), viewer())
         from api.actuals import report
 
         now = now or datetime.now(UTC)
@@ -240,19 +257,19 @@ class OneJob(Counted):
         return reported
 
     def actuals(self, plan_id: str | None = None) -> Document:
-        """What runs of a plan, or of all plans, measured, against the prediction, and what they teach."""
+        """What runs of a plan, or of all that may be read by who is asking, measured, and what all reports teach."""
         if plan_id is not None:
             self.saved_plan(plan_id)
         from api.actuals import listed
 
-        return listed(self.store, plan_id, learning=self.settings.learning == "on")
+        return listed(self.store, plan_id, viewer=viewer(), learning=self.settings.learning == "on")
 
     def forget_actuals(self, actual_id: str | None = None) -> Document:
-        """Forget one report, or all of them; estimates are then as if it had never been given."""
+        """Forget one report, or all, on plans of who is asking; estimates are then as if it had never been given."""
         if actual_id is None:
-            forgotten = self.store.forget_actuals()
+            forgotten = self.store.forget_actuals(viewer())
         else:
-            self.store.forget_actual(an_id(actual_id, "actual"))
+            self.store.forget_actual(an_id(actual_id, "actual"), viewer())
             forgotten = 1
         self.store.access.record(record("actuals.forget", actual_id or "all", datetime.now(UTC)))
         return {"forgotten": forgotten}

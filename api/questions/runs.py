@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from api.identity.asking import record
+from api.identity.asking import record, viewer
 from api.questions.opened import Document, Opened, an_id
 from api.runs.refreshes import refreshed
 from api.runs.shown import shown
@@ -19,10 +19,13 @@ class Runs(Opened):
     """Questions about runs, whichever process is at them."""
 
     def stored_run(self, run_id: str) -> Run:
-        """The run as it stands now; a refresh that has a report has ended as the report says. Raises `NotStored`."""
+        """The run as it stands now; a refresh that has a report has ended as the report says.
+
+        Raises `NotStored` if there is none that may be read by who is asking.
+        """
         run_id = an_id(run_id, "run")
         try:
-            run = self.store.runs.one(run_id, datetime.now(UTC))
+            run = self.store.runs.one(run_id, datetime.now(UTC), viewer())
         except NotStored as nowhere:
             return self._refreshed(run_id, nowhere)
         return self._refreshed(run_id, run) if run.kind == "refresh" and run.status == "failed" else run
@@ -53,13 +56,16 @@ class Runs(Opened):
         return run.answer
 
     def cancel_run(self, run_id: str) -> Document:
-        """Ask a run to end, and show it; one that has ended stays as it is. Raises `Cancellation` for a refresh."""
+        """Ask a run to end, and show it; one that has ended stays as it is.
+
+        Raises `Cancellation` for a refresh, `NotOwned` for a run of somebody else.
+        """
         run = self.stored_run(run_id)
         if run.kind == "refresh" and run.status in LIVE:
             message = (
                 "a refresh cannot be cancelled: what a cloud gave is taken whole or not at all; wait until it ends"
             )
             raise Cancellation.at("run", message=message)
-        self.store.runs.ask_cancel(run.id)
+        self.store.runs.ask_cancel(run.id, viewer())
         self.store.access.record(record("run.cancel", run.id, datetime.now(UTC)))
         return self.run(run.id)

@@ -1,21 +1,28 @@
 """What keeps the store fresh and small: refreshes, retention, and whether the service is ready."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from api.identity.asking import viewer
 from api.questions.opened import Document, an_id, days_between
 from api.questions.watches import Watches
 from api.settings import settings_file
 from catalog.errors import StoreFailure
+from catalog.ownership import UNRESTRICTED
+from catalog.refresh_lock import RefreshRunning
+from catalog.refreshes import USUAL_LIST
 from catalog.runs import LIVE
 from catalog.snapshot_list import NotStored
 
 if TYPE_CHECKING:
     from api.tasks.refreshing import SharedRefreshes
     from providers.gather import Progress
+
+log = logging.getLogger("gpuplan.refresh")
 
 
 class Upkeep(Watches):
@@ -85,14 +92,46 @@ class Upkeep(Watches):
         _ = self.channels  # a settings file that cannot be read is said before anything is asked
         return self.shared_refreshes.begin(wanted)
 
-    def refreshes(self) -> Document:
-        """What the last refreshes did, the newest first, in short."""
-        from api.refresh_report import in_short
+    def end_dead_refreshes(self) -> None:
+        """At the start of a process: refreshes whose own process was killed have failed, also if that was just now.
 
-        return {"refreshes": [in_short(each.report) for each in self.store.refreshes()]}
+        The lock of a refresh, which goes with its process, tells them from one that is under way elsewhere.
+        """
+        try:
+            if self.store.runs.has_live_refresh():
+                with self.store.refreshing():
+                    self.store.runs.give_up_refreshes(datetime.now(UTC), alone=True)
+        except RefreshRunning:
+            return
+        except StoreFailure as error:
+            log.warning("refreshes that were killed could not be ended: %s", error)
+
+    def refreshes(self) -> Document:
+        """What the last refreshes did, the newest first, in short; also those that left no report."""
+        from api.refresh_report import in_short
+        from api.runs.refreshes import failed_in_short
+
+        if self.store.runs.has_live_refresh():
+            self.store.runs.give_up_refreshes(datetime.now(UTC))
+        found = [in_short(each.report) for each in self.store.refreshes()]
+        found += [failed_in_short(each) for each in self.store.runs.failed_refreshes(USUAL_LIST)]
+        newest_first = sorted(found, key=lambda each: datetime.fromisoformat(each["started_at"]), reverse=True)
+        return {"refreshes": newest_first[:USUAL_LIST]}
 
     def refresh_report(self, refresh_id: str) -> Document:
-        """What one refresh did, or how far it is, whichever process is at it. Raises `NotStored` if there is none."""
+        """What one refresh did, or how far it is, whichever process is at it. Raises `NotStored` if there is none.
+
+        Of watched jobs it says what may be read by who is asking.
+        """
+        from api.refresh_report import for_watches
+
+        found = self._refresh_report(refresh_id)
+        looking = viewer()
+        if looking == UNRESTRICTED:
+            return found
+        return for_watches(found, {each.id for each in self.store.watching.every(looking)})
+
+    def _refresh_report(self, refresh_id: str) -> Document:
         from api.runs.refreshes import under_way
 
         refresh_id = an_id(refresh_id, "refresh")

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from api.identity.asking import record
+from api.identity.asking import record, viewer
 from api.questions.catalogue import Catalogue
 from api.questions.one_job import OneJob
 from api.questions.opened import Document, an_id
@@ -21,7 +21,7 @@ class Watches(OneJob, Catalogue):
         return added
 
     def watches(self) -> Document:
-        """Every watched job, the oldest first."""
+        """Every watched job that may be read by who is asking, the oldest first."""
         from api.watches.keeping import listed
 
         return listed(self)
@@ -33,8 +33,8 @@ class Watches(OneJob, Catalogue):
         return one(self, an_id(watch_id, "watch"))
 
     def forget_watch(self, watch_id: str) -> Document:
-        """Watch a job no longer; what was not sent yet is not sent. Raises `NotStored` if there is none."""
-        self.store.watching.forget(an_id(watch_id, "watch"))
+        """Watch a job no longer; what was not sent yet is not sent. Raises `NotStored` if there is none, or `NotOwned`."""
+        self.store.watching.forget(an_id(watch_id, "watch"), viewer())
         self.store.access.record(record("watch.forget", watch_id, datetime.now(UTC)))
         return {"forgotten": 1}
 

@@ -6,6 +6,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 
 from api.render.plan import sentences
+from api.render.proven import best, why_nothing
 from api.render.tables import bullets, cell, facts, footer, heading, listing
 from api.render.text import located, number, percent, plain, usd, usd_per_hour
 
@@ -49,7 +50,7 @@ def _headline(found: Part) -> list[RenderableType]:
     other = "with what you have and renting" if found["use"] else "for renting everything"
     instead = f" instead of {usd(without)} {other}" if without is not None and decides else ""
     return [
-        cell(f"Cheapest for {plain(found['name'])}: {', '.join(said)}", "bold green"),
+        cell(f"{best(found['certificate'])} for {plain(found['name'])}: {', '.join(said)}", "bold green"),
         cell(
             f"{usd(cost['total'])} over {number(found['horizon_years'])} years at today's value{instead}; "
             f"{usd(found['upfront_usd'])} upfront."
@@ -245,7 +246,7 @@ def _proof(found: Part) -> list[RenderableType]:
         ("lower bound", f"{usd(proof['bound_usd'])}, gap {number(float(proof['gap']))}"),
         ("proven by", proof["solver"]),
     ]
-    return [heading("Why nothing is cheaper"), facts(rows)]
+    return [heading(why_nothing(proof)), facts(rows)]
 
 
 def _turned_down(found: Part) -> list[RenderableType]:

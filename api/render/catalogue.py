@@ -43,6 +43,7 @@ def offer_notes(row: dict[str, Any]) -> str:
     notes += [f"not confirmed since {when(row['stale_since'])[:10]}"] if row.get("stale_since") else []
     notes += ["electricity apart"] if price_kinds()[row["price_kind"]].owned else []
     notes += ["retired"] if row["retired"] else []
+    notes += [row["sale_notice"]] if row["sale_notice"] else []
     notes += [] if row["available"] else ["availability unverified"]
     return ", ".join(notes)
 

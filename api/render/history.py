@@ -1,153 +1,136 @@
-"""Prices over time and changes between snapshots as tables: an offer per line, then points where they are few."""
+"""Prices over time as tables: an offer per line, then points where they are few."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from api.history import KEY_COLUMNS, DiffPage, PricePage
+from api.history import PricePage
 from api.render.tables import aligned
 from api.render.text import located, plain, usd_per_hour, when
-from catalog.diff import WORDS
+from catalog.history import PricePoint
+from catalog.money import usd_text
 
 #: With no more points than these, each gets a line of its own.
 FEW_POINTS = 40
 SPARKS = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 12
+#: Where nothing was seen. A blank would be lost in a cell, which is one line of words.
+UNSEEN = "·"
+_OVER_TIME = f"over time ({UNSEEN} unseen)"
 
-_SUMMARY = ("provider", "region", "kind", "since", "lowest", "highest", "last USD/h", "changes", "over time", "notes")
-_POINTS = ("provider", "region", "kind", "from", "until", "USD/h", "source", "notes")
-_MOVES = ("provider", "region", "instance type", "kind", "old USD/h", "new USD/h", "change", "what")
-_WORDS = {"became_stale": "became stale", "fresh_again": "fresh again"}
-
-Row = dict[str, Any]
+_SUMMARY = (
+    "provider",
+    "region",
+    "kind",
+    "first seen",
+    "last seen",
+    "lowest",
+    "highest",
+    "last USD/h",
+    "changes",
+    _OVER_TIME,
+    "notes",
+)
+_POINTS = ("provider", "region", "kind", "from", "until", "times seen", "USD/h", "source", "notes")
 
 
 def render_history(page: PricePage, *, unicode: bool = True) -> Iterator[str]:
     """The history as lines; without `unicode` the course of a price is left out."""
-    rows = list(page.rows)
     yield f"Prices of {plain(page.instance_type)}"
     yield ""
-    offers = [list(group) for _, group in groupby(rows, key=lambda row: [row[name] for name in KEY_COLUMNS])]
-    times = [datetime.fromisoformat(text) for row in rows for text in (row["from"], row["until"]) if text]
+    offers = [list(group) for _, group in groupby(page.points, key=lambda point: point.key)]
+    times = [one.at for point in page.points for one in point.observations]
     span = (min(times), max(times)) if times else None
-    hidden = None if unicode else _SUMMARY.index("over time")
+    hidden = None if unicode else _SUMMARY.index(_OVER_TIME)
     cells = (_without(_summary(points, span), hidden) for points in offers)
-    yield from aligned(_without(_SUMMARY, hidden), cells, right=(4, 5, 6, 7))
-    if len(offers) < len(rows) <= FEW_POINTS:
+    yield from aligned(_without(_SUMMARY, hidden), cells, right=(5, 6, 7, 8))
+    if len(offers) < len(page.points) <= FEW_POINTS:
         yield ""
-        yield from aligned(_POINTS, map(_point, rows), right=(5,))
-    elif len(rows) > FEW_POINTS:
-        yield f"\n{len(rows):,} prices in all: narrow them down, or take --format csv or json, which give each"
+        yield from aligned(_POINTS, map(_point, page.points), right=(5, 6))
+    elif len(page.points) > FEW_POINTS:
+        yield f"\n{len(page.points):,} prices in all: narrow them down, or take --format csv or json, which give each"
     yield f"\n{len(offers):,} offers up to snapshot {page.snapshot_id}"
 
 
-def sparkline(points: Sequence[Row], span: tuple[datetime, datetime], width: int = SPARK_WIDTH) -> str:
-    """The price at `width` evenly spaced times, lowest to highest; a blank where there was none."""
+def sparkline(points: Sequence[PricePoint], span: tuple[datetime, datetime], width: int = SPARK_WIDTH) -> str:
+    """The prices of an offer where they were seen, over `width` steps of time, lowest to highest.
+
+    A price fills the steps up to the next observation that is joined to it; elsewhere stands `UNSEEN`.
+    """
     begin, end = span
     low, high = _range(points)
-    shown = ""
-    for i in range(width):
-        moment = begin + (end - begin) * i // (width - 1)
-        price = next((float(row["usd_per_hour"]) for row in reversed(points) if _held(row, moment)), None)
-        level = 0 if price is None or high == low else round((price - low) / (high - low) * (len(SPARKS) - 1))
-        shown += " " if price is None else SPARKS[level]
-    return shown
+    shown = [UNSEEN] * width
+    before = 0
+    level = SPARKS[0]
+    for point in points:
+        for each in point.observations:
+            place = round((each.at - begin) / (end - begin) * (width - 1)) if end > begin else 0
+            if each.joined:
+                shown[before + 1 : place] = level * len(shown[before + 1 : place])
+            share = 0.0 if high == low else (point.usd_micros_per_hour - low) / (high - low)
+            level = SPARKS[round(share * (len(SPARKS) - 1))]
+            shown[place], before = level, place
+    return "".join(shown)
 
 
-def _held(row: Row, moment: datetime) -> bool:
-    until = row["until"] and datetime.fromisoformat(row["until"])
-    return datetime.fromisoformat(row["from"]) <= moment and (until is None or moment < until)
-
-
-def _summary(points: Sequence[Row], span: tuple[datetime, datetime] | None) -> tuple[object, ...]:
-    first, last = points[0], points[-1]
+def _summary(points: Sequence[PricePoint], span: tuple[datetime, datetime] | None) -> tuple[object, ...]:
+    last = points[-1]
+    provider, region, zone, _, kind = last.key
     low, high = _range(points)
     return (
-        first["provider"],
-        located(first["region"], first["zone"]),
-        first["price_kind"],
-        when(first["from"])[:10],
-        usd_per_hour(low),
-        usd_per_hour(high),
-        usd_per_hour(last["usd_per_hour"]),
-        sum(not row["vanished"] for row in points[:-1]),
+        provider,
+        located(region, zone),
+        kind,
+        _day(points[0].observations[0].at),
+        _day(last.observations[-1].at),
+        _usd(low),
+        _usd(high),
+        _usd(last.usd_micros_per_hour),
+        sum(not each.vanished for each in points[:-1]),
         sparkline(points, span) if span else "",
         _notes(last),
     )
 
 
-def _range(points: Sequence[Row]) -> tuple[float, float]:
-    prices = [float(row["usd_per_hour"]) for row in points]
+def _range(points: Sequence[PricePoint]) -> tuple[int, int]:
+    prices = [each.usd_micros_per_hour for each in points]
     return min(prices), max(prices)
 
 
-def _point(row: Row) -> tuple[object, ...]:
+def _point(point: PricePoint) -> tuple[object, ...]:
+    provider, region, zone, _, kind = point.key
     return (
-        row["provider"],
-        located(row["region"], row["zone"]),
-        row["price_kind"],
-        when(row["from"])[:16],
-        when(row["until"])[:16] if row["until"] else "now",
-        usd_per_hour(row["usd_per_hour"]),
-        row["source"],
-        _notes(row),
+        provider,
+        located(region, zone),
+        kind,
+        _minute(point.since),
+        _minute(point.until) if point.until else "now",
+        f"{len(point.observations):,}",
+        _usd(point.usd_micros_per_hour),
+        point.source,
+        _notes(point),
     )
 
 
-def _notes(row: Row) -> str:
-    notes = [f"vanished {when(row['until'])[:10]}"] if row["vanished"] else []
-    notes += [f"stale since {when(row['stale_since'])[:10]}"] if row["stale_since"] else []
-    notes += [] if row["available"] else ["availability unverified"]
+def _notes(point: PricePoint) -> str:
+    notes = [f"vanished {_day(point.until)}"] if point.vanished and point.until else []
+    notes += [f"stale since {_day(point.stale_since)}"] if point.stale_since else []
+    notes += [] if point.available else ["availability unverified"]
     return ", ".join(notes)
+
+
+def _usd(usd_micros: int) -> str:
+    return usd_per_hour(usd_text(usd_micros))
+
+
+def _day(time: datetime) -> str:
+    return _minute(time)[:10]
+
+
+def _minute(time: datetime) -> str:
+    return when(time.isoformat())[:16]
 
 
 def _without(cells: Sequence[object], hidden: int | None) -> tuple[Any, ...]:
     return tuple(cell for i, cell in enumerate(cells) if i != hidden)
-
-
-def render_diff(page: DiffPage) -> Iterator[str]:
-    """What changed as lines: counts, then the offers of the page, then the instance types."""
-    for word, snapshot in (("From", page.before), ("to", page.after)):
-        yield f"{word:<4} {snapshot.id}  {snapshot.source}, read {when(snapshot.observed_at.isoformat())}"
-    if not page.total and not page.instance_types:
-        yield "\nNothing changed."
-        return
-    yield ""
-    titles = ("provider", *(_WORDS.get(word, word) for word in WORDS))
-    counts = ((row["provider"], *(f"{row[word]:,}" for word in WORDS)) for row in page.providers)
-    yield from aligned(titles, counts, right=range(1, len(titles)))
-    rows = list(page.rows)
-    if rows:
-        yield ""
-        yield from aligned(_MOVES, map(_move, rows), right=(4, 5, 6))
-    if page.total > len(rows):
-        yield f"\n{len(rows):,} of {page.total:,} changed offers, the largest moves first; --all shows each"
-    if page.instance_types:
-        yield ""
-        yield from aligned(("provider", "instance type", "what", "facts"), _types(page.instance_types))
-
-
-def _move(row: Row) -> tuple[object, ...]:
-    old, new = row["usd_per_hour_before"], row["usd_per_hour_after"]
-    percent = row["change_percent"]
-    return (
-        row["provider"],
-        located(row["region"], row["zone"]),
-        row["instance_type"],
-        row["price_kind"],
-        "" if old is None else usd_per_hour(old),
-        "" if new is None else usd_per_hour(new),
-        f"{percent:+,.1f} %" if percent else "",
-        ", ".join(_WORDS.get(word, word) for word in row["what"]),
-    )
-
-
-def _types(rows: Iterable[Row]) -> Iterator[tuple[object, ...]]:
-    for row in rows:
-        facts = [f"{name} {_known(old)} -> {_known(new)}" for name, (old, new) in row["fields"].items()]
-        yield row["provider"], row["instance_type"], row["what"], ", ".join(facts)
-
-
-def _known(value: object) -> object:
-    return "unknown" if value is None or value == "" else value

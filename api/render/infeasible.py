@@ -1,6 +1,6 @@
 """Why there is no plan: which requirements cannot hold together, and what the least giving way would cost."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -11,6 +11,8 @@ from api.render.text import duration, number, plain, usd
 
 Part = Mapping[str, Any]
 
+MAX_NODES = "constraints.max_nodes"
+
 
 def render_infeasible(infeasible: Part) -> Group:
     """Conflicts, the least relaxation of each requirement, and the plan that comes nearest."""
@@ -18,7 +20,8 @@ def render_infeasible(infeasible: Part) -> Group:
     parts: list[RenderableType] = [cell(f"No plan meets what {plain(name)} asks for.", "bold red")]
     if infeasible.get("conflicts"):
         parts.append(heading("What stands in the way"))
-        parts += bullets(in_the_way(conflict) for conflict in infeasible["conflicts"])
+        nodes = infeasible.get("searched_nodes")
+        parts += bullets(in_the_way(conflict, nodes) for conflict in infeasible["conflicts"])
     parts += _relaxations(infeasible)
     parts += _nearest(infeasible.get("nearest_plan"))
     parts += _rejected(infeasible)
@@ -28,13 +31,36 @@ def render_infeasible(infeasible: Part) -> Group:
     return Group(*parts)
 
 
-def in_the_way(conflict: Sequence[str]) -> str:
-    """A minimal set of requirements that conflict, as a sentence."""
+def in_the_way(conflict: Sequence[str], nodes: int | None, label: Callable[[str], str] = str) -> str:
+    """A minimal set of requirements that conflict, as a sentence; `label` is what a requirement is called.
+
+    Only runs on up to `nodes` nodes were looked at, so that runs on more of them may meet what is in conflict here. A
+    conflict with `max_nodes` holds on any number: every run on more nodes breaks that.
+    """
+    names = [label(name) for name in conflict]
+    within = "" if MAX_NODES in conflict else _within(nodes)
     if list(conflict) == ["workload"]:
-        return "the workload itself: no machine that the job may have can run it"
-    if len(conflict) == 1:
-        return f"{conflict[0]}: nothing meets it, whatever else gives way"
-    return f"{', '.join(conflict[:-1])} and {conflict[-1]}: nothing meets {'both' if len(conflict) == 2 else 'all'}"
+        return f"the workload itself: no machine that the job may have can run it{within}"
+    if len(names) == 1:
+        return f"{names[0]}: nothing{within} meets it, whatever else gives way"
+    return f"{', '.join(names[:-1])} and {names[-1]}: nothing{within} meets {'both' if len(names) == 2 else 'all'}"
+
+
+def no_way_out(nodes: int | None) -> str:
+    """That nothing which gives way would help, as far as was searched."""
+    return f"No requirement that gives way would help{_within(nodes)}"
+
+
+def _within(nodes: int | None) -> str:
+    """How far was searched; None: an answer of an earlier release, which does not say."""
+    return " on the nodes that were searched" if nodes is None else f" within {number(nodes)} nodes"
+
+
+def conflicts_in_short(told: Part) -> str:
+    """What stands in the way in a few words, and within how many nodes that was found, if the answer says."""
+    conflicts = "; ".join(" with ".join(names) for names in told["conflicts"]) or "no machine"
+    nodes = told.get("searched_nodes")
+    return f"in conflict{'' if nodes is None else _within(nodes)}: {conflicts}"
 
 
 def _relaxations(infeasible: Part) -> list[RenderableType]:
@@ -46,7 +72,7 @@ def _relaxations(infeasible: Part) -> list[RenderableType]:
         for i, (name, now, then) in enumerate(zip(names, asked, needed, strict=True)):
             rows.append((f"and {name}" if i else name, now, then, "" if i else usd(each.get("cost_usd"))))
     if not rows:
-        return [heading("No requirement that gives way would help")]
+        return [heading(no_way_out(infeasible.get("searched_nodes")))]
     titles = ("give way in", "now", "would have to be", "plan then costs")
     return [heading("The ways out, each the least that helps without a move"), listing(titles, rows, right=(3,))]
 

@@ -9,6 +9,7 @@ from api.render.frontier import render_frontier
 from api.render.infeasible import render_infeasible
 from api.render.machines import machines, place, price, rented
 from api.render.phases import render_schedule
+from api.render.proven import aim, best, why_nothing
 from api.render.standby import is_standby, render_fallback, render_standby
 from api.render.tables import bullets, cell, facts, footer, heading, listing
 from api.render.text import UNKNOWN, chance, duration, layout, number, percent, plain, usd, usd_per_hour, when
@@ -71,16 +72,6 @@ def sentences(answer: Part) -> list[RenderableType]:
     return parts
 
 
-#: By what was made least.
-_LEAST = {"cost": "Cheapest", "time": "Fastest", "carbon": "Least carbon"}
-_WHY = {"cost": "Why nothing is cheaper", "time": "Why nothing is faster", "carbon": "Why nothing emits less"}
-
-
-def _aim(plan: Part) -> str:
-    """What the plan makes least: cost, time or carbon."""
-    return str((plan["certificate"].get("objective") or {}).get("of", "cost"))
-
-
 def _headline(plan: Part) -> list[RenderableType]:
     cost, hours = plan["cost_usd"], plan["hours"]
     named = [(f"{machines(phase)} in {place(phase)}", is_standby(phase)) for phase in plan["phases"]]
@@ -88,7 +79,7 @@ def _headline(plan: Part) -> list[RenderableType]:
     what += "".join(f", with {name} standing by" for name, behind in named if behind)
     name = (plan.get("job") or {}).get("name") or "this job"
     return [
-        cell(f"{_LEAST[_aim(plan)]} for {plain(name)}: {what}", "bold green"),
+        cell(f"{best(plan['certificate'])} for {plain(name)}: {what}", "bold green"),
         cell(
             f"Expected {usd(cost['expected'])} and {duration(hours['expected'])}, done {when(plan.get('finishes_at'))};"
             f" 19 of 20 such runs stay within {usd(cost['p95'])} and {duration(hours['p95'])}."
@@ -100,7 +91,16 @@ def _cost(plan: Part) -> list[RenderableType]:
     cost = plan["cost_usd"]
     rows: list[tuple[object, ...]] = [(name, usd(amount)) for name, amount in cost["breakdown"].items()]
     rows.append(("total expected", usd(cost["expected"])))
-    return [heading("What it costs"), listing(("part", "USD"), rows, right=(1,))]
+    return [heading("What it costs"), listing(("part", "USD"), rows, right=(1,)), *_worst(plan)]
+
+
+def _worst(plan: Part) -> list[RenderableType]:
+    """What the plan costs at most where exports stop it; nothing for a plan of a release that had no limits."""
+    if "run_limit" not in plan:
+        return []
+    limits = [f"{machines(phase)} after {duration(phase['run_limit']['hours'])}" for phase in plan["phases"]]
+    said = f"at most {usd(plan['run_limit']['cost_usd'])} if it never ends by itself: exports stop {', '.join(limits)}"
+    return [*bullets([said])]
 
 
 def _certificate(plan: Part) -> list[RenderableType]:
@@ -109,24 +109,25 @@ def _certificate(plan: Part) -> list[RenderableType]:
         [
             ("compared", f"{number(proof['offers_considered'])} offers"),
             ("configurations", f"{number(proof['configurations_considered'])} (machine, node count, place, kind)"),
-            *_proven(proof, _aim(plan)),
+            ("node counts", proof["enumeration"]["node_counts"]),
+            *_proven(proof),
             ("proven by", proof.get("solver")),
         ]
     )
     rejected = sorted(proof["rejected"].items(), key=lambda item: -item[1])
     rows = [(number(count), reason) for reason, count in rejected]
     return [
-        heading(_WHY[_aim(plan)]),
+        heading(why_nothing(proof)),
         shown,
         *bullets(proof.get("over") or ()),
         *([listing(("left out", "because"), rows, right=(0,))] if rows else []),
     ]
 
 
-def _proven(proof: Part, aim: str) -> list[tuple[str, object]]:
+def _proven(proof: Part) -> list[tuple[str, object]]:
     """Objective and bound: of cost in dollars, of time or carbon in its own unit with the least cost beside it."""
     gap = f"gap {number(float(proof['gap']))}"
-    if aim == "cost":
+    if aim(proof) == "cost":
         return [("objective", usd(proof["objective_usd"])), ("lower bound", f"{usd(proof['bound_usd'])}, {gap}")]
     least = proof["objective"]
     return [
@@ -141,7 +142,8 @@ def _certainty(plan: Part) -> list[RenderableType]:
     confidence = (plan.get("job") or {}).get("confidence")
     shown = facts(
         [
-            ("expected", duration(hours["expected"])),
+            ("expected, the mean", duration(hours["expected"])),
+            ("half of the runs finish within", duration(hours["median"]) if "median" in hours else None),
             (
                 f"{percent(confidence)} of runs finish within",
                 None if confidence == P95 else duration(hours["confident"]),

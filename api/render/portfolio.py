@@ -1,16 +1,29 @@
 """A portfolio as a stranger should read it: when each job runs and on what, who is left out, how sure that is."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from rich.console import Group, RenderableType
 
 from api.render.machines import place, rented
 from api.render.plan import sentences
+from api.render.proven import within
 from api.render.tables import bullets, cell, facts, footer, heading, listing
 from api.render.text import duration, number, percent, plain, usd, when
 
 Part = Mapping[str, Any]
+
+#: What a search counts, as `iterations_done` names it and as a reader should meet it.
+_WORK = {
+    "prices": "price updates",
+    "dive": "rounds of placing jobs by the lower bound",
+    "ruin and recreate": "rearrangements of jobs",
+    "rounds of cuts": "rounds of raising the lower bound",
+    "likely columns": "exact models of the most promising choices",
+    "neighbourhoods": "exact models of groups of jobs",
+    "whole model": "exact model of all choices",
+}
 
 
 def render_portfolio(answer: Part) -> Group:
@@ -24,16 +37,30 @@ def render_portfolio(answer: Part) -> Group:
 
 def _headline(body: Part) -> list[RenderableType]:
     total = len(body["jobs"]) + len(body["left_out"])
-    proof = body["certificate"]
-    sure = "proven the cheapest" if proof["proven"] else f"at most {percent(proof['gap'], 2)} above the cheapest"
-    if unseen := proof.get("jobs_not_looked_at"):
-        sure += f" for the jobs that were looked at; for {number(unseen)} there was no time, so of the whole nothing is proven"
     return [
         cell(
             f"{plain(body['name'])}: {len(body['jobs'])} of {total} jobs run for {usd(body['cost_usd'])}", "bold green"
         ),
-        cell(f"This plan is {sure}, from {when(body['start'])} over {duration(body['horizon_hours'])}."),
+        cell(f"This plan is {sureness(body)}, from {when(body['start'])} over {duration(body['horizon_hours'])}."),
     ]
+
+
+def sureness(body: Part) -> str:
+    """How good the plan is, in words that claim no more than is proven.
+
+    Where jobs are left out the distance is told in dollars: a share would be one of the penalties too.
+    """
+    proof = body["certificate"]
+    if proof["proven"]:
+        words = "proven the cheapest"
+    elif body["left_out"]:
+        above = Decimal(proof["objective_usd"]) - Decimal(proof["bound_usd"])
+        words = f"at most {usd(above)} above the cheapest, what leaving jobs out counts included"
+    else:
+        words = within(float(proof["gap"]))
+    if unseen := proof.get("jobs_not_looked_at"):
+        return f"{words} for the jobs that were looked at; {number(unseen)} were not, so nothing is proven of the whole"
+    return words
 
 
 def _jobs(body: Part) -> list[RenderableType]:
@@ -66,13 +93,18 @@ def _left_out(body: Part) -> list[RenderableType]:
 
 
 def _certificate(body: Part, meta: Part) -> list[RenderableType]:
-    proof, search = body["certificate"], body["search"]
-    work = ", ".join(f"{count} {what}" for what, count in search["iterations_done"].items())
-    rows = [
-        ("objective", f"{usd(proof['objective_usd'])}, of which {usd(proof['left_out_usd'])} for jobs left out"),
+    proof, done = body["certificate"], body["search"]["iterations_done"]
+    work = [f"{number(done[name])} {what}" for name, what in _WORK.items() if done.get(name)]
+    rows = [("cost of the jobs that run", usd(body["cost_usd"]))]
+    if body["left_out"]:
+        rows += [
+            ("counted for jobs left out", usd(proof["left_out_usd"])),
+            ("objective, both together", usd(proof["objective_usd"])),
+        ]
+    rows += [
         ("lower bound", f"{usd(proof['bound_usd'])}, gap {percent(proof['gap'], 2)}"),
         ("chosen from", f"{number(proof['configurations'])} configurations, {number(proof['columns'])} starts"),
-        ("work done", f"{work}, {meta['search_seconds']:.1f} s"),
+        ("search", ", ".join([f"{meta['search_seconds']:.1f} s", *work])),
     ]
     return [heading("How good that is"), facts(rows)]
 

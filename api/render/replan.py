@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 
 from api.render.infeasible import in_the_way
 from api.render.machines import machines, place, price, rented
+from api.render.proven import best as proven_best
 from api.render.standby import is_standby, render_fallback, render_standby
 from api.render.tables import bullets, cell, facts, footer, heading, listing
 from api.render.text import duration, more_hours, number, percent, plain, usd, usd_per_hour, when
@@ -118,10 +119,10 @@ def _best(best: Part) -> list[RenderableType]:
     # A moment of going on before a move is no phase to tell people of.
     rows = [_phase(each) for each in best["phases"] if not is_standby(each) and each["share"] >= _LEAST_SHARE]
     titles = ("from", "on", "of what is left", "time", "cost", "brought along")
-    parts += [heading("The best plan from now"), listing(titles, rows, right=(2, 3, 4))]
+    proof = best["certificate"]
+    parts += [heading(_title(proof)), listing(titles, rows, right=(2, 3, 4))]
     for each in best["phases"]:
         parts += render_standby(each) if is_standby(each) else []
-    proof = best["certificate"]
     offers, tried = number(proof["offers_considered"]), number(proof["configurations_considered"])
     parts += [
         *render_fallback(best),
@@ -135,6 +136,11 @@ def _best(best: Part) -> list[RenderableType]:
         *_alternatives(best["alternatives"]),
     ]
     return parts
+
+
+def _title(proof: Part) -> str:
+    """What heads the plan: the best, or within how much of it."""
+    return "The best plan from now" if float(proof["gap"]) <= 0 else f"{proven_best(proof)}, from now"
 
 
 def _phase(each: Part) -> tuple[object, ...]:
@@ -167,7 +173,8 @@ def _alternatives(found: Sequence[Part]) -> list[RenderableType]:
 
 
 def _infeasible(found: Part) -> list[RenderableType]:
-    parts: list[RenderableType] = [heading("What stands in the way"), *bullets(map(in_the_way, found["conflicts"]))]
+    said = [in_the_way(each, found.get("searched_nodes")) for each in found["conflicts"]]
+    parts: list[RenderableType] = [heading("What stands in the way"), *bullets(said)]
     rows = [(each["requirement"], each["from"], each["in_all"], usd(each["cost_usd"])) for each in found["relaxations"]]
     if rows:
         titles = ("give way in", "left now", "would have to be", "costs from now")

@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
+from api.render.infeasible import conflicts_in_short
 from api.render.tables import bullets, cell, facts, footer, heading, listing
 from api.render.text import number, plain, usd, when
 
@@ -102,8 +103,7 @@ def _cost(told: Part) -> str:
 def _last_told(told: Part) -> str:
     if told["outcome"] == "planned":
         return f"{usd(told['cost_usd'])} on {told['choice']}"
-    conflicts = "; ".join(" with ".join(names) for names in told["conflicts"])
-    return f"no plan (in conflict: {conflicts or 'no machine'})"
+    return f"no plan ({conflicts_in_short(told)})"
 
 
 def _state(each: Part) -> str:

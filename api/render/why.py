@@ -138,7 +138,8 @@ def _joins_at(each: Part) -> list[RenderableType]:
 
 def _ruled_out(title: str, found: Part) -> list[RenderableType]:
     """Conflicts and the least ways out, with how far each requirement is missed."""
-    parts: list[RenderableType] = [heading(title), *bullets(in_the_way(each) for each in found["conflicts"])]
+    said = [in_the_way(each, found.get("searched_nodes")) for each in found["conflicts"]]
+    parts: list[RenderableType] = [heading(title), *bullets(said)]
     rows: list[tuple[object, ...]] = []
     for each in found["relaxations"]:
         names, asked, needed = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from api.runs.failures import failure_of
 from api.runs.pulse import Pulse
-from catalog.errors import StoreFailure
+from catalog.errors import StoreFailure, UnusableInput
 from catalog.money import usd_text
 from catalog.runs import Run, Status
 
@@ -39,6 +39,9 @@ def execute(gpuplan: "Gpuplan", pulse: Pulse) -> None:
                 raise  # the queue tries again, when the store may be back
             log.exception("run %s failed", run_id)
             status, error = "failed", failure_of(failed, run_id)
+        except UnusableInput as refused:
+            log.warning("run %s cannot be planned: %s", run_id, refused)
+            status, error = "failed", failure_of(refused, run_id)
         except Exception as failed:  # the edge of a thread: nobody else would hear of it
             log.exception("run %s failed", run_id)
             status, error = "failed", failure_of(failed, run_id)
@@ -75,13 +78,15 @@ def progress_document(progress: "Progress") -> Document:
     planned = math.isfinite(progress.cost_usd)
     return {
         "seconds": round(progress.elapsed_s, 3),
-        "best_usd": usd_text(round(progress.cost_usd * 1e6)) if planned else None,
+        "cost_usd": usd_text(round(progress.cost_usd * 1e6)) if planned else None,
+        "objective_usd": usd_text(round(progress.objective_usd * 1e6)) if planned else None,
         "bound_usd": usd_text(round(progress.bound_usd * 1e6)),
         "gap": float(f"{progress.gap:.6g}") if planned else None,
         "jobs_planned": progress.jobs_planned,
+        "jobs_not_placed": progress.jobs - progress.jobs_planned if planned else None,
         "jobs_seen": progress.jobs_seen,
         "jobs": progress.jobs,
-        "stage": progress.stage,
+        "stage": progress.stage.value,
     }
 
 

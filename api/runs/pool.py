@@ -35,8 +35,8 @@ class Busy(Exception):
 class RunPool(Protocol):
     """What a service asks of whatever executes its runs."""
 
-    def start(self, runs: RunStore, run: Run) -> None:
-        """Keep the run and execute it in its turn. Raises `Busy`, or `StoreFailure` if it cannot be kept."""
+    def start(self, runs: RunStore, run: Run, *, owner: str | None = None) -> None:
+        """Keep the run of this owner and execute it in its turn. Raises `Busy`, or `StoreFailure` if it cannot be kept."""
 
     def ended(self, run_id: str) -> Future[None] | None:
         """Is done when the run has ended; None if it has, or if nobody here can tell."""
@@ -63,7 +63,7 @@ class Pool:
         self._lock = threading.Lock()
         self._open: dict[str, tuple[Pulse, Future[None]]] = {}
 
-    def start(self, runs: RunStore, run: Run) -> None:
+    def start(self, runs: RunStore, run: Run, *, owner: str | None = None) -> None:
         """Keep the run and execute it when its turn comes. Raises `Busy`, or `StoreFailure` if it cannot be kept."""
         pulse, ended = Pulse(runs, run.id), Future[None]()
         with self._lock:
@@ -71,7 +71,7 @@ class Pool:
                 raise Busy(f"{len(self._open)} runs are under way or wait already")
             self._open[run.id] = pulse, ended
         try:
-            runs.add(run)
+            runs.add(run, owner=owner)
             threading.Thread(target=self._run, args=(pulse, ended), name=run.id, daemon=True).start()
         except BaseException:
             self._close(run.id, ended)

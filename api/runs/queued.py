@@ -40,10 +40,10 @@ class QueuedPool:
         self._stopped = False
         self._watcher: threading.Thread | None = None
 
-    def start(self, runs: RunStore, run: Run) -> None:
+    def start(self, runs: RunStore, run: Run, *, owner: str | None = None) -> None:
         """Keep the run and queue it. Raises `Busy` if too many wait or no worker is there, or `StoreFailure`."""
         require_worker(self._queue)
-        runs.add(queued_run(run), then=lambda connection: self._put_in(connection, run.id))
+        runs.add(queued_run(run), owner=owner, then=lambda connection: self._put_in(connection, run.id))
 
     def ended(self, run_id: str) -> Future[None] | None:
         """Is done when the run has ended, wherever it runs; None once that is so."""

@@ -93,6 +93,20 @@ def under_way(run: Run) -> Document:
     return said if run.error is None else said | {"error": run.error["detail"]}
 
 
+def failed_in_short(run: Run) -> Document:
+    """A refresh that failed without leaving a report, for listings: killed, or with no room to write what it read."""
+    finished = run.finished_at or run.beat_at
+    return {
+        "id": run.id,
+        "status": "failed",
+        "outcome": "failed",
+        "started_at": run.created_at.isoformat(),
+        "finished_at": finished.isoformat(),
+        "seconds": round((finished - run.created_at).total_seconds(), 1),
+        "summary": f"refresh: failed; {(run.error or {}).get('detail', 'no reason given')}",
+    }
+
+
 def refreshed(record: RefreshRecord) -> Run:
     """A refresh of which only the report is left, as a run."""
     return Run(

@@ -1,10 +1,12 @@
 """Block Kit: the few blocks that gpuplan speaks with, within Slack's limits, with nothing that users wrote as markup.
 
 Whatever may hold a stranger's text stands in `plain_text`, in cells of `raw_text` or in elements of `rich_text`: Slack
-shows these as they are, so that no name becomes a link, a mention or a bold word. The one place that is read as
-markup is the text beside the blocks, which `harmless` makes into plain words.
+shows these as they are, so that no name becomes a link, a mention or a bold word. No mention or link of Slack's markup
+(`<!channel>`, `<@U...>`) is sent even there, since apps and exports that read messages may take it for one. The one place
+that is read as markup is the text beside the blocks, which `harmless` makes into plain words.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -48,9 +50,13 @@ def harmless(text: str) -> str:
     return plain(text, limit=LONGEST_TEXT // 5).replace("://", ":\u200b//").translate(_HARMLESS)
 
 
+#: How mentions, channels, and links begin in Slack's markup (docs.slack.dev/messaging/formatting-message-text).
+_CONTROL = re.compile(r"<(?=[!@#]|[A-Za-z][A-Za-z0-9+.-]*:)")
+
+
 def cut(text: object, longest: int) -> str:
-    """One line of at most so many characters; Slack refuses a text that is empty."""
-    return plain(text, limit=longest) or "-"
+    """One line of at most so many characters without mentions and links; Slack refuses a text that is empty."""
+    return _CONTROL.sub("＜", plain(text, limit=longest)) or "-"
 
 
 def literal(text: object, longest: int = LONGEST_TEXT) -> Block:

@@ -1,4 +1,4 @@
-"""`llama-3-8b tokens=300B by=7d max=$5000`: a job in words, as the document that every door reads.
+"""`llama-3-8b tokens=300B by=7d max=$20000`: a job in words, as the document that every door reads.
 
 Each word stands for one field of a job document, which reads its value; what it finds wrong is said of the word.
 """
@@ -31,7 +31,7 @@ WORDS: Mapping[str, Word] = {
     "sequence": Word(path=("workload", "sequence_length"), example="sequence=8192"),
     "by": Word(path=("deadline",), example="by=7d"),
     "start": Word(path=("start",), example="start=2026-12-01T09:00Z"),
-    "max": Word(path=("budget_usd",), example="max=$5000"),
+    "max": Word(path=("budget_usd",), example="max=$20000"),
     "on": Word(path=("constraints", "accelerators"), example="on=H100,A100", several=True),
     "in": Word(path=("constraints", "regions"), example="in=us,eu", several=True),
     "providers": Word(path=("constraints", "providers"), example="providers=aws,gcp", several=True),
@@ -56,7 +56,7 @@ _ALSO = {
     "kind": "kinds",
     "max_nodes": "nodes",
 }
-EXAMPLE = "/gpuplan plan llama-3-8b tokens=300B by=7d max=$5000"
+EXAMPLE = "/gpuplan plan llama-3-8b tokens=300B by=7d max=$20000"
 #: Where a geography stands, since `in` takes both.
 _GEOGRAPHY = ("constraints", "geography")
 

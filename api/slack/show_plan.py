@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from api.export.formats import FORMATS
-from api.render.infeasible import in_the_way, shown
+from api.render.infeasible import in_the_way, no_way_out, shown
 from api.render.machines import machines, place
+from api.render.proven import best, why_nothing
 from api.render.text import chance, duration, number, percent, plain, usd, usd_per_hour, when
 from api.slack.blocks import (
     Block,
@@ -26,7 +27,6 @@ Part = Mapping[str, Any]
 
 #: Buttons by what they do; the value of each is the id of the plan.
 CHEAPER, FASTER, SHARE, WATCH, EXPORT = "cheaper", "faster", "share", "watch", "export"
-_AIMS = {"cost": "Cheapest", "time": "Fastest", "carbon": "Least carbon"}
 _MOST_PHASES = 8
 
 
@@ -43,7 +43,7 @@ def plan_message(answer: Part, *, notes: Sequence[str] = (), shared_by: str = ""
 
 def _planned(plan: Part, meta: Part) -> tuple[str, list[Block]]:
     cost, hours, name = plan["cost_usd"], plan["hours"], _name(plan)
-    aim = _AIMS[_aim(plan)]
+    aim = best(plan["certificate"])
     rented = " then ".join(f"{machines(phase)} in {place(phase)}" for phase in plan["phases"])
     text = f"{aim} for {name}: {usd(cost['expected'])} on {rented}"
     blocks = [
@@ -60,7 +60,7 @@ def _planned(plan: Part, meta: Part) -> tuple[str, list[Block]]:
                 ("Prices", _age(meta)),
             ]
         ),
-        words(f"{_why(plan)} {_proof(plan['certificate'])}"),
+        words(f"{why_nothing(plan['certificate'])}: {_proof(plan['certificate'])}"),
         *bullets("Warnings", plan.get("warnings") or ()),
         small(f"{plan['id']}, prices of snapshot {plan['snapshot_id']}"),
         _buttons(plan),
@@ -70,10 +70,6 @@ def _planned(plan: Part, meta: Part) -> tuple[str, list[Block]]:
 
 def _name(body: Part) -> str:
     return plain((body.get("job") or {}).get("name") or "this job")
-
-
-def _aim(plan: Part) -> str:
-    return str((plan["certificate"].get("objective") or {}).get("of", "cost"))
 
 
 def _phases(phases: Sequence[Part]) -> Block:
@@ -97,14 +93,6 @@ def _age(meta: Part) -> str:
     if age is None:
         return "of own machines"
     return "read today" if age < 1 else f"the oldest read {number(int(age))} days before this plan"
-
-
-def _why(plan: Part) -> str:
-    return {
-        "cost": "Why nothing is cheaper:",
-        "time": "Why nothing is faster:",
-        "carbon": "Why nothing emits less:",
-    }[_aim(plan)]
 
 
 def _proof(proof: Part) -> str:
@@ -149,8 +137,11 @@ def _infeasible(body: Part) -> tuple[str, list[Block]]:
         )
     blocks = [
         header(f"No plan for {plain(name, limit=50)}"),
-        *bullets("What stands in the way", [in_the_way(each) for each in body.get("conflicts") or ()]),
-        *([] if rows else [words("No requirement that gives way would help.")]),
+        *bullets(
+            "What stands in the way",
+            [in_the_way(each, body.get("searched_nodes")) for each in body.get("conflicts") or ()],
+        ),
+        *([] if rows else [words(f"{no_way_out(body.get('searched_nodes'))}.")]),
         *ways,
         *near,
         *bullets("Warnings", body.get("warnings") or ()),

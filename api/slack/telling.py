@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
-from slack_sdk.webhook.async_client import AsyncWebhookClient
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_exponential_jitter
 
 from api.render.text import plain
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("gpuplan.slack.sdk")
 log.setLevel(logging.INFO)
 
+#: Enough of an answer to say why a message was refused.
+_MOST_BYTES_HEARD = 1_000
 _MAY_PASS = frozenset({408, 425, 429})
 #: Errors of Slack's methods that pass by themselves (docs.slack.dev/reference/methods/chat.postMessage).
 _PASSING = frozenset(
@@ -39,6 +40,9 @@ _NOT_THERE = frozenset(
 )
 #: Blocks that this Slack, or this kind of message, does not take.
 _NO_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format", "invalid_attachments", "unsupported_block_type"})
+#: Where Slack has answers sent (docs.slack.dev/interactivity/handling-user-interaction, "Message responses"), and its
+#: cloud for governments: no other host, not even another one of Slack's, on which customers may write.
+_ANSWERED_AT = frozenset({"hooks.slack.com", "hooks.slack-gov.com"})
 _TOKEN = re.compile(r"xox[a-z]-[A-Za-z0-9-]+|https://hooks\.slack\S+")
 
 
@@ -77,16 +81,14 @@ class To:
 
 
 def is_slack(url: str, settings: SlackSettings) -> bool:
-    """Whether an address of an answer is Slack's own: over https at slack.com, or where Slack's API is said to be."""
+    """Whether an address of an answer is Slack's own, over https, or stands where Slack's API is said to be."""
     try:
         given, api = urlsplit(url), urlsplit(settings.api_url)
         same = (given.scheme, given.hostname, given.port) == (api.scheme, api.hostname, api.port)
+        own = given.scheme == "https" and given.hostname in _ANSWERED_AT and given.port in {None, 443}
     except ValueError:
         return False
-    host = given.hostname or ""
-    return same or (
-        given.scheme == "https" and host.endswith((".slack.com", ".slack-gov.com")) and given.port in {None, 443}
-    )
+    return (same or own) and given.username is None
 
 
 class Teller:
@@ -168,17 +170,23 @@ class Teller:
     async def _respond(self, url: str, message: Message) -> None:
         if not is_slack(url, self.settings):
             raise _Never("not an address of Slack")
-        client = AsyncWebhookClient(url, timeout=_seconds(self.patience), logger=log, retry_handlers=[])
+        # Not the SDK's client, which follows redirects to wherever they lead.
+        timeout = aiohttp.ClientTimeout(total=self.patience.attempt_seconds)
         try:
-            heard = await client.send_dict(message | {"replace_original": False})
+            async with (
+                aiohttp.ClientSession(timeout=timeout, trust_env=True) as session,
+                session.post(url, json=message | {"replace_original": False}, allow_redirects=False) as response,
+            ):
+                heard = (await response.content.read(_MOST_BYTES_HEARD)).decode("utf-8", "replace")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _Again(type(error).__name__) from None
-        if heard.status_code != 200:
-            code = plain(heard.body or "", limit=80)
-            raise _refused(heard.status_code, code, dict(heard.headers))
+        if 300 <= response.status < 400:
+            raise _Never(f"HTTP {response.status}: a redirect, which is not followed")
+        if response.status != 200:
+            raise _refused(response.status, plain(heard, limit=80), dict(response.headers))
         # Slack may answer 200 with an error in it.
-        if heard.body.startswith("{") and '"ok":false' in heard.body.replace(" ", ""):
-            raise _Never(plain(heard.body, limit=120))
+        if heard.startswith("{") and '"ok":false' in heard.replace(" ", ""):
+            raise _Never(plain(heard, limit=120))
 
     async def _called(self, call: Awaitable[Any]) -> Any:
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from api.documents.job import JobDocument
 from api.documents.watch import job_at, refuse_too_many, watched_job
-from api.identity.asking import record
+from api.identity.asking import owner, record
 from api.watches.delivery import TOLD_IN_SLACK
 from api.watches.keeping import MOST_WATCHES, shown
 from api.watches.told import told_of
@@ -78,7 +78,7 @@ def watch(gpuplan: "Gpuplan", asked: SlackAnswer, document: Document, percent: f
         created_at=now,
         last_told=told_of(answer, now),
     )
-    found = shown(gpuplan.store.watching.save(kept))
+    found = shown(gpuplan.store.watching.save(kept, owner=owner()))
     gpuplan.store.access.record(record("watch.add", found["id"], now))
     return found
 
@@ -91,9 +91,10 @@ def watches_of(gpuplan: "Gpuplan", team_id: str) -> list[Document]:
 
 
 def unwatch(gpuplan: "Gpuplan", team_id: str, watch_id: str) -> None:
-    """Ends a watch of this workspace. Raises `UnusableInput` if it has no such watch."""
+    """Ends a watch of this workspace, whoever of it made the watch. Raises `UnusableInput` if it has no such watch."""
     ids = [each["id"] for each in watches_of(gpuplan, team_id)]
     if watch_id not in ids:
         near = f"accepted: {', '.join(ids[:8])}" if ids else "nothing is watched here"
         raise NotStored.at("watch", message=f"{watch_id[:80]!r} is no watch of this workspace; {near}")
-    gpuplan.forget_watch(watch_id)
+    gpuplan.store.watching.forget(watch_id)
+    gpuplan.store.access.record(record("watch.forget", watch_id, datetime.now(UTC)))

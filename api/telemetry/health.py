@@ -6,6 +6,7 @@ older than they should be) is told, yet plans go on: they say themselves how old
 
 import threading
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -65,21 +66,22 @@ class Health:
             ready = self._gpuplan.readiness()
             prices, activity = self._figures.prices(), self._figures.activity()
             checks["snapshot"] = _check("ok", id=ready["snapshot_id"], offers=ready["offers"])
-            checks["prices"] = self._prices(prices)
+            checks["prices"] = self._prices(prices, self._figures.refreshed())
             checks["refreshes"] = _refreshes(activity)
             checks["queue"] = _queue(self._figures)
         except StoreFailure as error:
             return _said(checks | {"database": _check("broken", str(error))})
         return {key: value for key, value in ready.items() if key != "status"} | _said(checks)
 
-    def _prices(self, prices: tuple[ProviderPrices, ...]) -> Document:
+    def _prices(self, prices: tuple[ProviderPrices, ...], refreshed: Mapping[str, str]) -> Document:
         now = datetime.now(UTC)
         ages = {each.provider: round((now - each.newest_at).total_seconds() / 3600, 2) for each in prices}
-        old = [f"{name} {age:.0f} hours" for name, age in ages.items() if age > self._limit]
+        old = [f"{name} {ages[name]:.0f} hours" for name in sorted(refreshed) if ages[name] > self._limit]
+        # What a whole refresh leaves stale can never be confirmed by the credentials at hand; the report counts it.
         unconfirmed = [
             f"{each.provider} {each.stale} of {each.offers}"
             for each in prices
-            if each.stale > MOST_UNCONFIRMED * each.offers
+            if each.stale > MOST_UNCONFIRMED * each.offers and refreshed.get(each.provider, "whole") != "whole"
         ]
         why = []
         if old:
@@ -90,7 +92,8 @@ class Health:
             each.provider: {"newest_age_hours": ages[each.provider], "offers": each.offers, "stale": each.stale}
             for each in prices
         }
-        return _check("stale" if why else "ok", *why, limit_hours=self._limit, providers=providers)
+        left_out = sorted(ages.keys() - refreshed.keys())
+        return _check("stale" if why else "ok", *why, limit_hours=self._limit, providers=providers, left_out=left_out)
 
 
 def _tables(connection: sa.Connection) -> tuple[str | None, bool]:

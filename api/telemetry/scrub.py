@@ -19,8 +19,8 @@ _MOST_BYTES = 64 * 1024
 
 #: Each with what it becomes. Ids stay, so that a line still says which key it was.
 _PATTERNS = (
-    (re.compile(r"\b(gp[ks]_[0-9a-f]{12})_[A-Za-z0-9_-]+"), rf"\1_{MASK}"),
-    (re.compile(r"(?i)\b(bearer|basic)\s+(?!gp[ks]_[0-9a-f]{12}_\*)[A-Za-z0-9._~+/=-]{6,}"), rf"\1 {MASK}"),
+    (re.compile(r"\b(gp[kls]_[0-9a-f]{12})_[A-Za-z0-9_-]+"), rf"\1_{MASK}"),
+    (re.compile(r"(?i)\b(bearer|basic)\s+(?!gp[kls]_[0-9a-f]{12}_\*)[A-Za-z0-9._~+/=-]{6,}"), rf"\1 {MASK}"),
     (re.compile(r"(?i)(authorization[\"']?\s*[:=]\s*[\"']?)(?!bearer|basic)[^\s\"',}]+"), rf"\1{MASK}"),
     (re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"), MASK),
     (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://[^\s:/@'\"]*):[^\s@'\"]+@"), rf"\1:{MASK}@"),
@@ -39,7 +39,7 @@ _PATTERNS = (
 
 #: Where none of these stands in a text, in small letters, no pattern fits: most texts are done with after this look.
 _SIGNS = (
-    *("gpk_", "gps_", "bearer", "basic", "authorization", "eyj", "://", "xox", "whsec"),
+    *("gpk_", "gps_", "gpl_", "bearer", "basic", "authorization", "eyj", "://", "xox", "whsec"),
     *("token", "secret", "passw", "signature", "key", "sig="),
 )
 #: Made by the logs themselves.

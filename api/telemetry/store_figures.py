@@ -6,7 +6,7 @@ Looked up at most every few seconds and never on the event loop; a store that ca
 import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -49,6 +49,26 @@ class StoreFigures(Collector):
             self._prices = current, found
         return found
 
+    def refreshed(self) -> dict[str, str]:
+        """The outcome of the last refresh by provider, "" where it did not ask one whose prices a refresh once read.
+
+        A provider that no refresh ever read and the last did not ask is left out by choice (`gpuplan refresh
+        --provider aws,azure`): its prices are those that came with gpuplan. Before the first refresh none is.
+        Raises `StoreFailure`.
+        """
+        store, prices = self._gpuplan.store, self.prices()
+        last = store.last_refresh()
+        if last is None:
+            return {each.provider: "" for each in prices}
+        read_at = store.refresh_times()
+        asked = last.report.get("asked", [each.provider for each in prices])
+        outcomes = {each["provider"]: each["outcome"] for each in last.report.get("providers", ())}
+        return {
+            each.provider: outcomes.get(each.provider, "")
+            for each in prices
+            if each.provider in asked or each.newest_at in read_at
+        }
+
     def activity(self) -> Activity:
         """What goes on now. Raises `StoreFailure`."""
         return self._gpuplan.store.read(activity)
@@ -80,7 +100,7 @@ class StoreFigures(Collector):
     def _look(self) -> list[Metric]:
         try:
             store = self._gpuplan.store
-            found = [*_prices(self.prices()), *_activity(self.activity()), *self._work()]
+            found = [*_prices(self.prices(), self.refreshed()), *_activity(self.activity()), *self._work()]
             found += [_gauge("gpuplan_store_up", "1 if the store can be read", 1), *_room(store), *_connections(store)]
         except StoreFailure:
             return [_gauge("gpuplan_store_up", "1 if the store can be read", 0)]
@@ -102,14 +122,16 @@ def _gauge(name: str, text: str, value: float | None = None, labels: tuple[str, 
     return GaugeMetricFamily(name, text, value=value, labels=labels or None)
 
 
-def _prices(prices: tuple[ProviderPrices, ...]) -> Iterator[Metric]:
+def _prices(prices: tuple[ProviderPrices, ...], refreshed: Collection[str]) -> Iterator[Metric]:
+    """Ages of those that are `refreshed` alone: nobody is to be woken for a provider that is left out by choice."""
     now = datetime.now(UTC)
     age = _gauge("gpuplan_price_age_seconds", "How old prices are now", labels=("provider", "row"))
     offers = _gauge("gpuplan_offers", "Prices in the snapshot", labels=("provider",))
     stale = _gauge("gpuplan_offers_stale", "Prices that a refresh could not confirm", labels=("provider",))
     for each in prices:
-        age.add_metric((each.provider, "newest"), max(0.0, (now - each.newest_at).total_seconds()))
-        age.add_metric((each.provider, "oldest"), max(0.0, (now - each.oldest_at).total_seconds()))
+        if each.provider in refreshed:
+            age.add_metric((each.provider, "newest"), max(0.0, (now - each.newest_at).total_seconds()))
+            age.add_metric((each.provider, "oldest"), max(0.0, (now - each.oldest_at).total_seconds()))
         offers.add_metric((each.provider,), each.offers)
         stale.add_metric((each.provider,), each.stale)
     yield from (age, offers, stale)

@@ -119,7 +119,7 @@ def _check(gpuplan: "Watches", watch: Watch, columns: Columns, now: datetime) ->
     if event is None:
         return _Checked(watch=watch)
     # Saved before it is told: whoever gets the message can look at the plan.
-    gpuplan.save_plan(answer, now)
+    gpuplan.save_plan(answer, now, owners=gpuplan.store.watching.owners(watch.id))
     payload = message(watch, event, before, after, gone, at=now.isoformat())
     return _Checked(watch=watch, payload=payload if _tell(gpuplan, watch, after, payload, now) else None)
 

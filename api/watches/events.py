@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from api.render.infeasible import conflicts_in_short
 from api.render.machines import place
 from api.render.text import plain, usd
 from catalog.money import usd_micros, usd_text
@@ -86,8 +87,7 @@ def _summary(data: Document) -> str:
     if event == DEADLINE_PASSED:
         return f"{begin}."
     if event == INFEASIBLE:
-        conflicts = "; ".join(" with ".join(names) for names in after["conflicts"]) or "no machine"
-        return f"{begin} (in conflict: {conflicts}); it was {usd(before['cost_usd'])} on {before['choice']}."
+        return f"{begin} ({conflicts_in_short(after)}); it was {usd(before['cost_usd'])} on {before['choice']}."
     best = f"{usd(after['cost_usd'])} on {after['choice']}"
     if event == FEASIBLE:
         return f"{begin}: {best}."

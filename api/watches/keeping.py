@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from api.documents.job import parse_job
 from api.documents.watch import job_at, parse_watch, refuse_too_many, watched_job
+from api.identity.asking import owner, viewer
 from api.watches.channels import Receiver, named, receiver
 from api.watches.events import TEST
 from api.watches.sending import NotTaken, Patience, send, web_client
@@ -48,12 +49,15 @@ def add(gpuplan: "Watches", document: Document, now: datetime) -> Document:
         created_at=now,
         last_told=told_of(answer, now),
     )
-    kept = gpuplan.store.watching.save(_with_id(watch))
+    kept = gpuplan.store.watching.save(_with_id(watch, owner()), owner=owner())
     return shown(kept) | {"warnings": [*_warnings(gpuplan, kept)]}
 
 
-def _with_id(watch: Watch) -> Watch:
-    what = (watch.name, watch.job, watch.channels, watch.threshold_percent)
+def _with_id(watch: Watch, owner_id: str | None) -> Watch:
+    """The same watch of the same owner has the same id; of another owner it is another, which each may end."""
+    what: tuple[object, ...] = (watch.name, watch.job, watch.channels, watch.threshold_percent)
+    if owner_id is not None:
+        what = (*what, owner_id)
     digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
     return replace(watch, id=f"watch-{digest[:16]}")
 
@@ -71,12 +75,12 @@ def _warnings(gpuplan: "Watches", watch: Watch) -> list[str]:
 
 def listed(gpuplan: "Watches") -> Document:
     """Every watch, the oldest first."""
-    return {"watches": [shown(each) for each in gpuplan.store.watching.every()]}
+    return {"watches": [shown(each) for each in gpuplan.store.watching.every(viewer())]}
 
 
 def one(gpuplan: "Watches", watch_id: str) -> Document:
     """One watch with its job and all it had to say, the newest first. Raises `NotStored` if there is none."""
-    watch, said = gpuplan.store.watching.one(watch_id)
+    watch, said = gpuplan.store.watching.one(watch_id, viewer())
     return shown(watch) | {"job": watch.job, "notifications": [notification(each) for each in said]}
 
 

@@ -18,7 +18,8 @@ _KEY = ("provider", "region", "zone", "instance_type", "price_kind")
 def told_of(answer: Document, at: datetime) -> Document:
     """The part of a plan, or of the answer that there is none, which later answers are compared with.
 
-    `cost_usd`, `hours`, `choice` and `offers` are there for a plan, `conflicts` where there is none.
+    `cost_usd`, `hours`, `choice` and `offers` are there for a plan, `conflicts` and `searched_nodes` where there is
+    none.
     """
     planned = answer["outcome"] == "planned"
     body = answer["plan"] if planned else answer["infeasible"]
@@ -29,7 +30,7 @@ def told_of(answer: Document, at: datetime) -> Document:
         "at": at.isoformat(),
     }
     if not planned:
-        return told | {"conflicts": body["conflicts"]}
+        return told | {"conflicts": body["conflicts"], "searched_nodes": body["searched_nodes"]}
     return told | {
         "cost_usd": body["cost_usd"]["expected"],
         "hours": body["hours"]["expected"],

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict
 
-from api.app import Document
+from api.app import Document, Gpuplan
 from api.http.access import needs
 from api.http.plans import OurGpuplan, OurLongWorkers
 from api.render.buy import render_decision
@@ -51,22 +51,24 @@ async def decide(request: Request, gpuplan: OurGpuplan, workers: OurLongWorkers)
     except EXPECTED as error:
         return _form(request, text, error)
     if "decision" not in found:
-        return _result(request, found)
+        return _result(request, gpuplan, found)
     return RedirectResponse(f"/buy/{found['decision']['id']}", status_code=303)
 
 
 @router.get("/buy/{decision_id}")
 def decision(request: Request, decision_id: Annotated[str, Path(max_length=200)], gpuplan: OurGpuplan) -> Response:
     """A decision made before."""
-    return _result(request, gpuplan.run_answer(decision_id, "buy"))
+    return _result(request, gpuplan, gpuplan.run_answer(decision_id, "buy"))
 
 
-def _result(request: Request, answer: Document) -> Response:
+def _result(request: Request, gpuplan: Gpuplan, answer: Document) -> Response:
     body = answer.get("decision")
     context = {
         "section": "Portfolio",
         "name": body["name"] if body else "No hardware can run this",
         "told": sections(render_decision(answer)),
+        "answer_id": body["id"] if body else None,
+        "shareable": body is not None and gpuplan.may_share("run", body["id"]),
         "answer_url": f"/v1/buy/{body['id']}" if body else None,
     }
     return render(request, "buy_result.html", context)

@@ -8,12 +8,12 @@ from fastapi import APIRouter, Depends, Path, Request
 from fastapi.responses import Response
 
 from api.app import Gpuplan
+from api.changed import MOVES, WHAT, changed
 from api.http.access import needs
 from api.http.paging import next_cursor, read_cursor
 from api.http.plans import OurGpuplan
 from api.questions.opened import days_between
 from api.web.catalogue import history_url
-from api.web.changed import WHAT, changed
 from api.web.pages import PageRoute, render
 from catalog.errors import Fault, UnusableInput
 from catalog.snapshot_list import NotStored
@@ -50,6 +50,8 @@ def changes(request: Request, gpuplan: OurGpuplan) -> Response:
         "faults": {fault.field: fault.message for fault in faults},
         "diff": diff,
         "what": WHAT,
+        "moves": MOVES,
+        "filtered": any(asked.get(name) for name in ("provider", "what", "instance_type")),
         "snapshots": snapshots[:MOST_SNAPSHOTS],
         "providers": sorted({provider for provider, _ in gpuplan.columns().regions}),
         "refreshes": gpuplan.refreshes()["refreshes"][:MOST_REFRESHES],
@@ -108,6 +110,7 @@ def _diff(gpuplan: Gpuplan, asked: dict[str, str]) -> dict[str, Any]:
         "last": end,
         "found": len(found.rows),
         "total": page.total,
+        "moved": found.moved,
         "counts": found.counts,
         "all": found.total,
         "what_urls": {word: f"/changes?{urlencode(pinned | {'what': word})}" for word in WHAT},

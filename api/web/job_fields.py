@@ -232,6 +232,13 @@ PARTS = (
                 example="4 TB",
                 hint="in GB unless a unit is given",
             ),
+            Field(
+                name="checkpoints",
+                label="Checkpoints are kept in",
+                path=("data", "checkpoints"),
+                example="s3://my-bucket/llama-3-8b",
+                hint="s3://, gs://, abfs:// or /mnt/; exports save there and resume from there",
+            ),
         ),
     ),
     Part(

@@ -17,6 +17,7 @@ from api.http.access import (
     Access,
     address_of,
     failed_login,
+    refuse_guessing,
     refuse_other_sites,
     session_cookie,
 )
@@ -54,8 +55,10 @@ async def log_in(request: Request) -> Response:
     if access.gate is None:
         return RedirectResponse(back, status_code=303, headers=_NO_STORE)
     asking = Asking(identity=LOCAL, request_id=request.scope.get("request_id", ""), address=address_of(request))
+    key = form.get("key", "").strip()
+    await refuse_guessing(request, access, access.gate, key)
     try:
-        text, until = await anyio.to_thread.run_sync(access.gate.log_in, form.get("key", "").strip(), asking)
+        text, until = await anyio.to_thread.run_sync(access.gate.log_in, key, asking)
     except Unauthenticated as error:
         await failed_login(request, access, str(error))
         return _page(request, back, refused=True)

@@ -25,6 +25,7 @@ from api.version import gpuplan_version
 from api.web.assets import asset_url
 from api.web.words import FILTERS
 from catalog.errors import Fault, StoreFailure, UnusableInput
+from catalog.ownership import NotOwned
 from catalog.quota_use import QuotaExceeded
 from catalog.snapshot_list import NotStored
 
@@ -142,6 +143,8 @@ def refusal_of(error: Exception) -> tuple[int, list[Fault], dict[str, str]]:
     match error:
         case NotStored():
             return 404, list(error.faults), {}
+        case NotOwned():
+            return 403, list(error.faults), {}
         case UnusableInput():
             return 422, list(error.faults), {}
         case StoreFailure():

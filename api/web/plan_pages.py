@@ -128,7 +128,7 @@ def show(
 ) -> Response:
     """The page of a saved answer; with what was wrong in a form of it, if anything was, and what was typed there."""
     answer = gpuplan.saved_plan(plan_id)
-    now, current = datetime.now(UTC), gpuplan.store.current_snapshot_id()
+    now, since = datetime.now(UTC), gpuplan.prices_since(body_of(answer)["snapshot_id"])
     # The address in the bar is that of the plan, also where it came in place of another page.
     headers = {"HX-Push-Url": f"/plans/{plan_id}"} if "hx-request" in request.headers else {}
     status = 422 if faults else 200
@@ -137,13 +137,14 @@ def show(
         "faults": faults,
         "wishes": wishes,
         "channels": [each.name for each in gpuplan.channels],
+        "shareable": gpuplan.may_share("plan", plan_id),
     }
     shared |= {"watching": None if watching is None else gpuplan.watch(watching)}
     if answer["outcome"] == "planned":
-        context = planned_view(answer, sort=sort, now=now, current_snapshot=current)
+        context = planned_view(answer, sort=sort, now=now, prices_since=since)
         context["wishable"] = wishable(context["handovers"], wishes)
         return render(request, "plan.html", shared | context, status=status, headers=headers)
-    context = infeasible_view(answer, now=now, current_snapshot=current)
+    context = infeasible_view(answer, now=now, prices_since=since)
     return render(request, "infeasible.html", shared | context, status=status, headers=headers)
 
 

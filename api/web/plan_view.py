@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from api.questions.catalogue import PricesSince
 from api.questions.opened import days_between
-from api.render.infeasible import in_the_way, render_infeasible, shown
+from api.render.infeasible import in_the_way, no_way_out, render_infeasible, shown
 from api.render.machines import machines, place, rented
 from api.render.plan import render_plan
+from api.render.proven import aim, best
 from api.render.standby import is_standby
 from api.render.text import chance, duration, number, usd, when
 from api.web.form_words import in_form_words, label_of, sections_in_form_words
@@ -47,7 +49,7 @@ class Link:
     detail: str = ""
 
 
-def planned_view(answer: Document, *, sort: str | None, now: datetime, current_snapshot: str) -> Document:
+def planned_view(answer: Document, *, sort: str | None, now: datetime, prices_since: PricesSince) -> Document:
     """Everything that the page of a plan shows. Raises `UnusableInput` at `sort` for an unknown column."""
     plan, meta = answer["plan"], answer.get("meta") or {}
     told = sections_in_form_words(sections(render_plan(plan, meta)))
@@ -56,7 +58,7 @@ def planned_view(answer: Document, *, sort: str | None, now: datetime, current_s
     return {
         "plan": plan,
         "name": (plan.get("job") or {}).get("name") or "this job",
-        "lead": [row[0] for block in told[0].blocks for row in block.rows] if told and not told[0].title else [],
+        "best": best(plan["certificate"]),
         "rent": rent_rows(plan),
         "glance": glance(plan),
         "told": {place_: titled(told, *titles) for place_, titles in _PLACES.items()},
@@ -68,10 +70,10 @@ def planned_view(answer: Document, *, sort: str | None, now: datetime, current_s
         "sort": sort,
         "handovers": handovers(answer),
         "proof": proof_sentence(plan),
-    } | common(plan, base, now, current_snapshot)
+    } | common(plan, base, now, prices_since)
 
 
-def infeasible_view(answer: Document, *, now: datetime, current_snapshot: str) -> Document:
+def infeasible_view(answer: Document, *, now: datetime, prices_since: PricesSince) -> Document:
     """Everything that the page of a job without a plan shows."""
     found = answer["infeasible"]
     told = sections_in_form_words(sections(render_infeasible(found)))
@@ -80,17 +82,20 @@ def infeasible_view(answer: Document, *, now: datetime, current_snapshot: str) -
         "plan": found,
         "name": (found.get("job") or {}).get("name") or "this job",
         "lead": [row[0] for block in told[0].blocks for row in block.rows] if not told[0].title else [],
-        "conflicts": [in_the_way([label_of(name) for name in names]) for names in found.get("conflicts") or ()],
+        "conflicts": [
+            in_the_way(names, found.get("searched_nodes"), label_of) for names in found.get("conflicts") or ()
+        ],
         "ways_out": ways_out(found, base),
+        "no_way_out": no_way_out(found.get("searched_nodes")),
         "others": [
             each
             for each in told
             if each.title and not each.title.startswith(("What stands in the way", "The ways out", "Warnings"))
         ],
-    } | common(found, base, now, current_snapshot)
+    } | common(found, base, now, prices_since)
 
 
-def common(body: Document, base: str, now: datetime, current_snapshot: str) -> Document:
+def common(body: Document, base: str, now: datetime, prices_since: PricesSince) -> Document:
     """What both kinds of answers have: how old the prices are, and whether there are newer ones."""
     observed = [each["price_observed_at"] for each in body.get("phases") or () if each.get("price_observed_at")]
     oldest = min(observed, default=None)
@@ -99,7 +104,7 @@ def common(body: Document, base: str, now: datetime, current_snapshot: str) -> D
         "warnings": [in_form_words(each) for each in body.get("warnings") or ()],
         "observed": oldest,
         "age_days": None if oldest is None else int(days_between(now, datetime.fromisoformat(oldest))),
-        "outdated": body["snapshot_id"] != current_snapshot,
+        "prices_since": prices_since,
     }
 
 
@@ -193,7 +198,7 @@ def _configuration(each: Mapping[str, Any]) -> tuple[object, ...]:
 def proof_sentence(plan: Document) -> str | None:
     """The certificate in words, for plans of least cost."""
     proof = plan["certificate"]
-    if (proof.get("objective") or {}).get("of", "cost") != "cost":
+    if aim(proof) != "cost":
         return None
     looked = (
         f"{number(proof['offers_considered'])} offers make {number(proof['configurations_considered'])} configurations"

@@ -16,7 +16,7 @@ from api.http.access import needs
 from api.http.plans import OurGpuplan, OurWorkers
 from api.http.portfolios import LONGEST_SEARCH_SECONDS, PortfolioQuery, begin_portfolio
 from api.http.runs import POLL_SECONDS, OurPool
-from api.render.portfolio import render_portfolio
+from api.render.portfolio import render_portfolio, sureness
 from api.web.charts.drawing import Figure
 from api.web.charts.gantt import gantt
 from api.web.forms import read_form
@@ -24,7 +24,7 @@ from api.web.once import new_number, once
 from api.web.pages import EXPECTED, PageRoute, render
 from api.web.pasted import refusal, sent_document, sent_text
 from api.web.portfolio_example import EXAMPLE
-from api.web.portfolio_view import MOST_BARS, Dates, in_order, job_lines, lanes, sureness
+from api.web.portfolio_view import MOST_BARS, Dates, in_order, job_lines, lanes
 from api.web.told import sections, titled
 from catalog.errors import UnusableInput
 from catalog.runs import LIVE, Run
@@ -77,6 +77,7 @@ def portfolio(request: Request, run_id: RunId, gpuplan: OurGpuplan, pool: OurPoo
         "section": "Portfolio",
         "run": run,
         "live": live,
+        "shareable": gpuplan.may_share("run", run.id),
         "poll_seconds": POLL_SECONDS,
         "progress": (pulse.progress if pulse is not None and live else run.progress) or None,
         "result": None if run.answer is None else _result(run, run.answer),

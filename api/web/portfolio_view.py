@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from api.render.machines import place, rented
-from api.render.text import duration, number, percent, plain, usd, when
+from api.render.text import duration, percent, plain, usd, when
 from api.web.charts.gantt import Bar, Lane
 
 Part = Mapping[str, Any]
@@ -113,13 +113,3 @@ def _line(job: Part, known: Dates) -> JobLine:
 def _short(moment: datetime) -> str:
     """A moment in UTC as a table has room for it: `2026-11-22 18:15`."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
-
-
-def sureness(body: Part) -> str:
-    """How good the plan is, in words that claim no more than is proven."""
-    proof = body["certificate"]
-    unseen = proof.get("jobs_not_looked_at")
-    words = "proven the cheapest" if proof["proven"] else f"at most {percent(proof['gap'], 2)} above the cheapest"
-    if unseen:
-        return f"{words} of the jobs that were looked at; {number(unseen)} were not, so nothing is proven of the whole"
-    return words

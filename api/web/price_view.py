@@ -6,21 +6,26 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from api.history import KEY_COLUMNS
+from api.history import point_row
 from api.render.text import located
+from catalog.history import Observation, PricePoint
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """One price, dollars per node-hour, from when to when; `vanished` if none followed, `row` is what is known of it."""
+    """One price, dollars per node-hour, from when to when; `vanished` if none followed, `row` is what is known of it.
+
+    `seen` are the observations of it within the span; there may be none.
+    """
 
     starts: datetime
     ends: datetime
     usd: float
     vanished: bool
     row: Row
+    seen: tuple[Observation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,15 +63,20 @@ class Course:
         """How often the price became another."""
         return len(self.stretches) - 1
 
+    @property
+    def seen(self) -> tuple[tuple[Stretch, Observation], ...]:
+        """Every observation of the offer within the span, with its price."""
+        return tuple((each, one) for each in self.stretches for one in each.seen)
 
-def courses(rows: Iterable[Row], *, begin: datetime | None, end: datetime) -> list[Course]:
-    """The offers of a history (rows by offer and time, as `/v1/prices` gives them), the lowest last price first.
+
+def courses(points: Iterable[PricePoint], *, begin: datetime | None, end: datetime) -> list[Course]:
+    """The offers of a history (points by offer and time), the lowest last price first.
 
     What lies outside `begin` (None: from the first price on) to `end` is cut off; what vanished comes last.
     """
     found = []
-    for key, group in groupby(rows, key=lambda row: tuple(row[name] for name in KEY_COLUMNS)):
-        stretches = [each for row in group if (each := _stretch(row, begin, end)) is not None]
+    for key, group in groupby(points, key=lambda point: point.key):
+        stretches = [each for point in group if (each := _stretch(point, begin, end)) is not None]
         if stretches:
             found.append(_course(key, stretches, end))
     return sorted(
@@ -74,15 +84,21 @@ def courses(rows: Iterable[Row], *, begin: datetime | None, end: datetime) -> li
     )
 
 
-def _stretch(row: Row, begin: datetime | None, end: datetime) -> Stretch | None:
+def _stretch(point: PricePoint, begin: datetime | None, end: datetime) -> Stretch | None:
     """The part of a price that lies within the span, None if none does."""
-    starts = datetime.fromisoformat(row["from"])
-    ends = end if row["until"] is None else datetime.fromisoformat(row["until"])
-    starts, ended = starts if begin is None else max(starts, begin), min(ends, end)
+    ends = end if point.until is None else point.until
+    starts, ended = point.since if begin is None else max(point.since, begin), min(ends, end)
     if ended < starts:
         return None
-    vanished = row["vanished"] and ends <= end
-    return Stretch(starts=starts, ends=ended, usd=float(row["usd_per_hour"]), vanished=vanished, row=row)
+    row = point_row(point)
+    return Stretch(
+        starts=starts,
+        ends=ended,
+        usd=float(row["usd_per_hour"]),
+        vanished=point.vanished and ends <= end,
+        row=row,
+        seen=tuple(each for each in point.observations if (begin is None or each.at >= begin) and each.at <= end),
+    )
 
 
 def _course(key: tuple[str, ...], stretches: Sequence[Stretch], end: datetime) -> Course:

@@ -1,4 +1,4 @@
-"""`/prices`: what an instance type cost over time, per offer: a chart of steps, its range, and what is not certain."""
+"""`/prices`: what an instance type cost over time, per offer: when it was seen, its range, and what is not certain."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -8,15 +8,16 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response, StreamingResponse
 
 from api.app import Gpuplan
-from api.history import HISTORY_COLUMNS, HistoryFilter, PricePage, read_since
+from api.history import HISTORY_COLUMNS, HistoryFilter, PricePage, read_since, unbroken
 from api.http.plans import OurGpuplan
 from api.render.text import percent, plain, usd_per_hour, when
 from api.web.charts.drawing import Axis, Figure
-from api.web.charts.steps import LETTERS, MOST_LINES, Step, StepLine, steps_chart
+from api.web.charts.steps import LETTERS, MOST_LINES, Seen, StepLine, steps_chart
 from api.web.csv_file import csv_file
 from api.web.pages import PageRoute, render
-from api.web.price_view import Course, courses
+from api.web.price_view import Course, Stretch, courses
 from catalog.errors import Fault, UnusableInput
+from catalog.history import Observation
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -113,7 +114,8 @@ def _kinds(gpuplan: Gpuplan) -> list[str]:
 
 def _shown(gpuplan: Gpuplan, page: PricePage, wanted: HistoryFilter, end: datetime) -> dict[str, Any]:
     """What the template shows of a history up to `end`."""
-    found = courses(page.rows, begin=wanted.since, end=end)
+    found = courses(page.points, begin=wanted.since, end=end)
+    seen = [each for each in found if each.seen]
     singles = [(course, stretch) for course in found for stretch in course.stretches]
     return {
         "instance_type": page.instance_type,
@@ -121,9 +123,9 @@ def _shown(gpuplan: Gpuplan, page: PricePage, wanted: HistoryFilter, end: dateti
         "offers": found[:MOST_OFFERS],
         "offer_urls": [_offer_url(each, wanted) for each in found[:MOST_OFFERS]],
         "total": len(found),
-        "figure": figure(page.instance_type, found, wanted) if found else None,
-        "drawn": min(len(found), MOST_LINES),
-        "letters": LETTERS,
+        "figure": figure(page.instance_type, seen, wanted) if seen else None,
+        "seen": len(seen),
+        "letter_of": {each.key: LETTERS[number] for number, each in enumerate(seen[:MOST_LINES])},
         "singles": singles[:MOST_PRICES],
         "prices": len(singles),
         "modelled": sum(bool(each.last["modelled"]) for each in found),
@@ -134,14 +136,14 @@ def _shown(gpuplan: Gpuplan, page: PricePage, wanted: HistoryFilter, end: dateti
 
 
 def figure(name: str, found: list[Course], wanted: HistoryFilter) -> Figure:
-    """The chart of the offers whose last price is the lowest, with every one of its steps as a table."""
+    """The chart of the offers whose last price is the lowest, with what was seen of each as a table."""
     drawn = found[:MOST_LINES]
     lines = [
         StepLine(
             name=f"{each.place}, {each.kind}",
-            steps=tuple(
-                Step(starts=one.starts, ends=one.ends, value=one.usd, title=_said(each, one.usd, one.starts))
-                for one in each.stretches
+            seen=tuple(
+                Seen(at=one.at, value=stretch.usd, joined=one.joined, title=_said(each, stretch, one))
+                for stretch, one in each.seen
             ),
             title=f"{each.place}, {each.kind}: {usd_per_hour(round(each.lowest, 6))} to {usd_per_hour(round(each.highest, 6))} per hour",
             href=_offer_url(each, wanted),
@@ -153,19 +155,29 @@ def figure(name: str, found: list[Course], wanted: HistoryFilter) -> Figure:
             LETTERS[number],
             each.place,
             each.kind,
-            when(one.starts.isoformat()),
-            when(one.ends.isoformat()),
+            when(run[0].isoformat()),
+            when(run[-1].isoformat()),
+            f"{len(run):,}",
             usd_per_hour(round(one.usd, 6)),
         )
         for number, each in enumerate(drawn)
         for one in each.stretches[-MOST_PRICES // MOST_LINES :]
+        for run in unbroken(one.seen)
     ]
     title = f"USD per hour of {plain(name)} over time"
     up = Axis(title="USD per hour", write=lambda value: f"${value:,.4g}", zero=True)
     return Figure(
         title=title,
         drawing=steps_chart(title, lines, up),
-        columns=(("", False), ("place", False), ("kind", False), ("from", False), ("until", False), ("per hour", True)),
+        columns=(
+            ("", False),
+            ("place", False),
+            ("kind", False),
+            ("first seen", False),
+            ("last seen", False),
+            ("times", True),
+            ("per hour", True),
+        ),
         rows=tuple(rows),
         legend=tuple(
             (f"{LETTERS[number]}: {each.place}, {each.kind}", f"s{number + 1}") for number, each in enumerate(drawn)
@@ -173,13 +185,16 @@ def figure(name: str, found: list[Course], wanted: HistoryFilter) -> Figure:
     )
 
 
-def _said(each: Course, price: float, since: datetime) -> str:
+def _said(each: Course, stretch: Stretch, seen: Observation) -> str:
+    """What a mark says; the first of a price also how far that is from the one before."""
     change = ""
-    before = [one for one in each.stretches if one.starts < since]
-    if before and before[-1].usd:
-        share = price / before[-1].usd - 1
+    number = each.stretches.index(stretch)
+    before = each.stretches[number - 1] if number else None
+    if before is not None and before.usd and seen == stretch.seen[0]:
+        share = stretch.usd / before.usd - 1
         change = f", {percent(abs(share), 1)} {'dearer' if share > 0 else 'cheaper'}"
-    return f"{each.place}, {each.kind}: {usd_per_hour(round(price, 6))} per hour from {when(since.isoformat())}{change}"
+    price = usd_per_hour(round(stretch.usd, 6))
+    return f"{each.place}, {each.kind}: {price} per hour, seen {when(seen.at.isoformat())}{change}"
 
 
 def _offer_url(each: Course, wanted: HistoryFilter) -> str:

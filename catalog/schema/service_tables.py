@@ -235,3 +235,35 @@ slack_installations = sa.Table(
     text("installation"),
     sa.Column("installed_at", UtcMicros, nullable=False),
 )
+
+#: Whose a plan, run or watch is; the identity is empty where it is everybody's. One without a row was made before there
+#: were owners, or where no keys were in force, and is everybody's too. Ids of plans and decisions follow from their
+#: content, so that one may have several owners.
+object_owners = sa.Table(
+    "object_owners",
+    metadata,
+    sa.Column("kind", sa.Text, primary_key=True),
+    sa.Column("object_id", sa.Text, primary_key=True),
+    sa.Column("identity", sa.Text, primary_key=True),
+)
+
+#: Links by which others may read a plan, run or watch; of the secret in the link only the SHA-256 is here.
+shares = sa.Table(
+    "shares",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    text("secret_hash"),
+    text("kind"),
+    text("object_id", index=True),
+    text("created_by"),
+    sa.Column("created_at", UtcMicros, nullable=False),
+    sa.Column("revoked_at", UtcMicros),
+)
+
+#: Who has opened a link, and so may read what it leads to until it is revoked.
+share_readers = sa.Table(
+    "share_readers",
+    metadata,
+    sa.Column("share_id", sa.Text, primary_key=True),
+    sa.Column("identity", sa.Text, primary_key=True),
+)

@@ -5,7 +5,7 @@ Money is a decimal string of US dollars, a time ISO 8601 with its zone, hours a 
 releases; what is here stays.
 """
 
-from gpuplan_client.answers.access import Audit, AuditEntry, Key, Keys, NewKey
+from gpuplan_client.answers.access import Audit, AuditEntry, Key, Keys, NewKey, NewShare, OpenedShare, Share, Shares
 from gpuplan_client.answers.actuals import Actual, Actuals, Forgotten
 from gpuplan_client.answers.catalogue import Accelerators, Offer, Offers, Presets, Snapshots
 from gpuplan_client.answers.estimate import Estimate
@@ -35,8 +35,10 @@ __all__ = [
     "Key",
     "Keys",
     "NewKey",
+    "NewShare",
     "Offer",
     "Offers",
+    "OpenedShare",
     "Plan",
     "PlanAnswer",
     "Planned",
@@ -50,6 +52,8 @@ __all__ = [
     "ReplanAnswer",
     "Run",
     "RunPolicy",
+    "Share",
+    "Shares",
     "Simulation",
     "SnapshotDiff",
     "Snapshots",

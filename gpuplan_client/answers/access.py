@@ -59,3 +59,34 @@ class Audit(TypedDict):
 
     entries: list[AuditEntry]
     next_cursor: str | None
+
+
+class Share(TypedDict):
+    """A link by which others may read a plan, run or watch, without its secret."""
+
+    id: str
+    kind: Literal["plan", "run", "watch"]
+    object_id: str
+    created_at: Moment
+    created_by: str
+    revoked_at: Moment | None
+
+
+class NewShare(Share):
+    """A link just made: the only answer that holds it."""
+
+    link: str
+    """`/shared/gpl_<id>_<secret>` at the address of the service; a browser opens it, as does `POST /v1/shares/open`."""
+
+
+class Shares(TypedDict):
+    """Every link to what belongs to who is asking, the oldest first."""
+
+    shares: list[Share]
+
+
+class OpenedShare(TypedDict):
+    """What a link leads to."""
+
+    kind: Literal["plan", "run", "watch"]
+    object_id: str

@@ -31,6 +31,8 @@ class Offer(TypedDict):
     fixed_nodes: int | None
     sold_on_demand: bool
     retired: bool
+    sale_notice: str | None
+    """Who alone can still start such a machine; null where every account can."""
 
 
 class Offers(TypedDict):

@@ -42,15 +42,17 @@ class ExpectedCost(TypedDict):
 
 
 class PlanCost(ExpectedCost):
-    """The expected cost and what is not exceeded in 95 % of runs."""
+    """The expected cost, which is the mean, and what is not exceeded in half and in 95 % of runs."""
 
+    median: Usd
     p95: Usd
 
 
 class Hours(TypedDict):
-    """From the start: expected, with the job's confidence, and in 95 % of runs."""
+    """From the start: expected, which is the mean, in half of the runs, with the job's confidence, and in 95 % of runs."""
 
     expected: float
+    median: float
     confident: float
     p95: float
 

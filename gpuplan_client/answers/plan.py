@@ -34,6 +34,19 @@ Moved = TypedDict(
 )
 
 
+class RunLimit(TypedDict):
+    """When an export stops a phase whatever happens, in hours from its start, and what the phase costs by then."""
+
+    hours: int
+    cost_usd: Usd
+
+
+class RunLimitCost(TypedDict):
+    """What the phases cost together if each runs to its limit."""
+
+    cost_usd: Usd
+
+
 class Phase(Machines):
     """One stretch of a plan: what runs, where, at which price, how fast, and its part of the work and the cost."""
 
@@ -73,6 +86,7 @@ class Phase(Machines):
     """Which figures of the offer are modelled and not observed."""
     learned: NotRequired[LearnedFactors]
     """What past runs changed about the estimate."""
+    run_limit: RunLimit
 
 
 class Fallback(Machines):
@@ -88,6 +102,14 @@ class Fallback(Machines):
     extra_usd: Usd
 
 
+class Enumeration(TypedDict):
+    """The sets of choices that a plan was chosen from, in a sentence each."""
+
+    node_counts: str
+    layouts: str
+    left_out: str
+
+
 class Certificate(TypedDict):
     """Why nothing is cheaper: the value that was reached and the bound that the solver proves."""
 
@@ -101,6 +123,8 @@ class Certificate(TypedDict):
     columns: int
     rejected: dict[str, int]
     """How many offers fell out, by reason."""
+    enumeration: Enumeration
+    """What was evaluated, and what was left out by which proof."""
     solver: str
     over: NotRequired[list[str]]
     """What the proof ranges over."""
@@ -182,6 +206,7 @@ class Plan(TypedDict):
     cost_usd: PlanCost
     hours: Hours
     finishes_at: Moment
+    run_limit: RunLimitCost
     deadline_probability: float | None
     """Null without a deadline."""
     carbon_kg: float | None
@@ -225,6 +250,8 @@ class Infeasible(TypedDict):
     start: Moment
     conflicts: list[list[str]]
     """Sets of requirements that cannot be met together, each as small as can be."""
+    searched_nodes: int
+    """Conflicts and relaxations are told of runs on up to so many nodes."""
     relaxations: list[Relaxation]
     nearest_plan: NearestPlan | None
     offers_considered: int

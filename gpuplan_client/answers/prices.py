@@ -4,6 +4,9 @@ from typing import Any, Literal, TypedDict
 
 from gpuplan_client.answers.parts import Moment, Usd
 
+SeenSpan = TypedDict("SeenSpan", {"from": Moment, "to": Moment, "times": int})
+"""Reads of one price that no gap parts: a refresh that failed to confirm it, or found the offer gone, ends a span."""
+
 Price = TypedDict(
     "Price",
     {
@@ -22,9 +25,10 @@ Price = TypedDict(
         "modelled": list[str],
         "partial": list[str],
         "available": bool,
+        "seen": list[SeenSpan],
     },
 )
-"""One price of one offer; `until` is null while it holds, `vanished` says that no other followed."""
+"""One price of one offer; `until` is null while it holds, `vanished` says that no other followed, `seen` when it was read."""
 
 
 class Prices(TypedDict):

@@ -93,6 +93,7 @@ class NoneLeft(TypedDict):
     """Why no plan from now on meets all requirements."""
 
     conflicts: list[list[str]]
+    searched_nodes: int
     relaxations: list[WayOutFromNow]
     nearest_plan: NearestPlan | None
     offers_considered: int

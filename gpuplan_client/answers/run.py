@@ -25,7 +25,9 @@ class Run(TypedDict):
     finished_at: Moment | None
     cancel_asked: bool
     progress: JsonObject
-    """Of a portfolio: seconds, best_usd, bound_usd, gap, jobs_seen, jobs_planned, jobs and stage; of a refresh: regions done and in all, by provider."""
+    """Of a portfolio: seconds, cost_usd of the jobs that run, objective_usd (with what leaving jobs out counts) and its
+    bound_usd, gap, jobs_seen, jobs_planned, jobs_not_placed, jobs and stage; of a refresh: regions done and in all, by
+    provider."""
     answer: JsonObject | None
     answer_at: str | None
     """Where the answer is read on its own."""

@@ -18,6 +18,7 @@ class Told(TypedDict):
     """Machines and place in one line."""
     offers: NotRequired[list[JsonObject]]
     conflicts: NotRequired[list[list[str]]]
+    searched_nodes: NotRequired[int]
 
 
 class Notification(TypedDict):

@@ -50,6 +50,7 @@ class RuledOut(TypedDict):
     """Which requirements leave no plan, and by how much each misses it."""
 
     conflicts: list[list[str]]
+    searched_nodes: int
     relaxations: list[WayOut]
     rejected: dict[str, int]
     warnings: list[str]

@@ -15,9 +15,10 @@ from planner.candidates.estimated import Estimated
 from planner.candidates.kept_estimates import Able
 from planner.candidates.machine_rows import MachineRows
 from planner.candidates.market import Market
-from planner.candidates.screen import RegionCosts, Screened, known_rates
+from planner.candidates.screen import RegionCosts, Screened, host_gib, known_rates
 from planner.cost.bill import RUN_ARRAYS, Run, TakeOver, billing_tables
 from planner.cost.checkpoints import checkpoint_gb
+from planner.estimate.host_memory import offloaded_gib
 from planner.kept import kept_within
 from planner.question import Question
 
@@ -35,15 +36,19 @@ class Pairs:
     row: Ints
 
 
-def runnable(market: Market, screened: Screened, rows: MachineRows, reason: Ints) -> Pairs:
-    """The kept offers at every node count at which their machines can run the job, by the estimates' `reason`."""
+def runnable(market: Market, screened: Screened, rows: MachineRows, reason: Ints, hosts_gib: float) -> Pairs:
+    """The kept offers at every node count at which their machines can run the job, by the estimates' `reason`, and their
+    hosts together hold `hosts_gib`.
+    """
     snapshot = market.snapshot
     offer, pair = _expanded(snapshot.shapes.of_type[snapshot.type_index[screened.places]], rows, reason)
     place, nodes = screened.places[offer], rows.nodes[pair]
     pairs = Pairs(offer=offer, place=place, nodes=nodes, row=rows.row[pair])
-    if market.node_limit.min(initial=np.inf) == np.inf and not market.up:
+    if market.node_limit.min(initial=np.inf) == np.inf and not market.up and not hosts_gib:
         return pairs
     runs = nodes <= market.node_limit[snapshot.type_index[place]]
+    if hosts_gib and not market.up:
+        runs &= nodes * host_gib(market.columns)[snapshot.type_index[place]] >= hosts_gib
     if market.up:
         runs &= nodes == market.up.nodes
     return Pairs(offer=offer[runs], place=place[runs], nodes=nodes[runs], row=pairs.row[runs])
@@ -53,10 +58,11 @@ def runnable(market: Market, screened: Screened, rows: MachineRows, reason: Ints
 class Terms:
     """What of a job and the settings decides what is bought, beside the hours of work.
 
-    `checkpoint_hours` are those of one node that writes the whole checkpoint.
+    `checkpoint_hours` are those of one node that writes the whole checkpoint, `hosts_gib` what all hosts must hold.
     """
 
     checkpoint_hours: float
+    hosts_gib: float
     default_interruptions_per_hour: float
 
     @classmethod
@@ -65,6 +71,7 @@ class Terms:
         gigabytes = checkpoint_gb(question.work, question.job.training)
         return cls(
             checkpoint_hours=gigabytes / question.settings.checkpoint_gbs / 3600.0,
+            hosts_gib=offloaded_gib(question.work, question.job.training),
             default_interruptions_per_hour=question.settings.default_interruptions_per_hour,
         )
 
@@ -104,7 +111,7 @@ def _offered(
     terms: Terms,
 ) -> Offered:
     """Offers x node counts that can run such steps, what is bought but for the hours of work, and kg CO2e of a node-hour."""
-    pairs = runnable(market, screened, rows, able.reason)
+    pairs = runnable(market, screened, rows, able.reason, terms.hosts_gib)
     return pairs, _bought(market, pairs, costs, terms), kg_per_node_hour(market, pairs.place)
 
 

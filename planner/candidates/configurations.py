@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from catalog.free_time import elapsed_many
 from planner.candidates.bought import Pairs, Terms, for_work, kept_of, run_on, runnable
 from planner.candidates.carbon import carbon_bits, kg_per_node_hour
 from planner.candidates.estimated import Estimated
@@ -15,6 +16,7 @@ from planner.candidates.requirements import BIT
 from planner.candidates.screen import RegionCosts, Screened
 from planner.candidates.shapes import Arranged
 from planner.cost.bill import LONGEST_RUN_HOURS, RUN_ARRAYS, Bill, Run, TakeOver, bill
+from planner.cost.expected_waits import equally_likely, mean_wait
 from planner.job import TrainingJob
 from planner.question import Question
 
@@ -117,7 +119,8 @@ def of_a_share(
         pairs, run, kg_rate = kept_of(market)(screened, ready.rows, ready.able, costs, terms=Terms.of(question))
         run = for_work(run, pairs, ready)
     else:
-        pairs = runnable(market, screened, ready.rows, ready.estimates.reason)
+        hosts_gib = Terms.of(question).hosts_gib
+        pairs = runnable(market, screened, ready.rows, ready.estimates.reason, hosts_gib)
         run, kg_rate = run_on(question, market, pairs, ready, costs), kg_per_node_hour(market, pairs.place)
     paid = bill(run, question.job.confidence, question.settings)
     kg = pairs.nodes * paid.run_hours * kg_rate
@@ -178,8 +181,12 @@ def before_work(found_run: Run, index: int, setup_hours: float) -> float:
 
 def _later(table: Configurations, delay: Floats) -> Configurations:
     """The same configurations, each after so many hours."""
-    names = ("hours", "hours_kept", "hours_p95")
-    return replace(table, bill=replace(table.bill, **{name: getattr(table.bill, name) + delay for name in names}))
+    times = {name: getattr(table.bill, name) + delay for name in _TIMES}
+    return replace(table, bill=replace(table.bill, **times))
+
+
+#: Hours from start to finish.
+_TIMES = ("hours", "hours_median", "hours_kept", "hours_p95")
 
 
 def in_windows(
@@ -191,13 +198,22 @@ def in_windows(
     busy hours only. Hours are infinite where the windows never give enough time, and those kept also where they do not
     for a run of expected length or for 19 of 20: no plan can then say when it ends. Machines can start after `delay_hours`.
     """
-    hours, kept, p95 = (np.array(each) for each in (table.bill.hours, table.bill.hours_kept, table.bill.hours_p95))
+    bill_ = table.bill
+    times = {name: np.array(getattr(bill_, name)) for name in _TIMES}
+    restart = question.settings.restart_hours
     for i, type_index in enumerate(market.snapshot.type_index[table.place]):
         machine = market.owned[int(type_index)]
-        for times in (hours, kept, p95):
-            busy, restart = float(times[i]), question.settings.restart_hours
-            after = 0.0 if delay_hours is None else float(delay_hours[i])
-            elapsed = machine.elapsed_hours(question.start, busy, restart_hours=restart, after_hours=after)
-            times[i] = after + elapsed
-    kept[~np.isfinite(hours + p95)] = np.inf
-    return replace(table, bill=replace(table.bill, hours=hours, hours_kept=kept, hours_p95=p95))
+        after = 0.0 if delay_hours is None else float(delay_hours[i])
+        for hours in times.values():
+            busy = float(hours[i])
+            hours[i] = after + machine.elapsed_hours(question.start, busy, restart_hours=restart, after_hours=after)
+        if machine.windows and np.isfinite(times["hours"][i]):
+            mean = bill_.run_hours[i] + bill_.waiting_hours[i]
+            runs = equally_likely(bill_.hours[i] - mean, mean, bill_.log_sigma[i])
+            spent = elapsed_many(
+                machine.windows, question.start, runs, restart_hours=restart, after_hours=np.full(len(runs), after)
+            )
+            times["hours"][i] = after + bill_.hours[i] + mean_wait(spent, runs)
+    kept = times["hours_kept"]
+    kept[~np.isfinite(times["hours"] + times["hours_p95"])] = np.inf
+    return replace(table, bill=replace(bill_, **times))

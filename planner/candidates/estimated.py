@@ -8,6 +8,7 @@ from planner.candidates.kept_estimates import Able, kept_estimates
 from planner.candidates.machine_rows import MachineRows, machine_rows
 from planner.candidates.market import Market
 from planner.candidates.screen import Screened
+from planner.candidates.shapes import Shapes
 from planner.estimate.corrected import estimate_learned
 from planner.estimate.learned import Learned
 from planner.estimate.machines import Estimates
@@ -53,11 +54,17 @@ def estimated(
             shapes, wanted, most, work, training, goodput=goodput, learned=question.learned
         )
         return Estimated(rows=rows, estimates=estimates, able=able)
-    rows = machine_rows(shapes, wanted, most, work.shape.layers if work.shape is not None else 1)
+    rows = _rows(shapes, wanted, most)
     estimates = _estimates(rows, work, training, goodput, question.learned)
     if any(machine.measured for machine in market.owned):
         estimates = as_timed(estimates, rows.machines, work, training)
     return Estimated(rows=rows, estimates=estimates)
+
+
+@lru_cache(maxsize=16)
+def _rows(shapes: Shapes, wanted: tuple[int, ...], most_nodes: int) -> MachineRows:
+    """One object for one set of rows, by which `_estimates` knows it."""
+    return machine_rows(shapes, wanted, most_nodes)
 
 
 #: A user's own machines are few, and the same job is asked about again with every other deadline, budget or place.

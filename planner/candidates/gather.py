@@ -1,6 +1,7 @@
 """From a job and a snapshot to every configuration that could run it, and a reason for every offer that cannot."""
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +14,11 @@ from planner.candidates.machine_rows import MachineRows
 from planner.candidates.market import Market
 from planner.candidates.places import region_costs, under_way
 from planner.candidates.requirements import BIT, CARBON, refuse_what_matches_nothing
-from planner.candidates.screen import RegionCosts, Screened, screen, up_already
+from planner.candidates.screen import RegionCosts, Screened, host_gib, screen, up_already
 from planner.candidates.shapes import Shapes
 from planner.cost.checkpoints import checkpoint_gb
+from planner.estimate.host_memory import offloaded_gib
 from planner.estimate.machines import REASONS
-from planner.job import TrainingJob
 from planner.kept import kept_per_snapshot
 from planner.origin import Origin
 from planner.question import Question
@@ -73,7 +74,7 @@ def candidates(question: Question, *, relaxed_nodes: int | None = None) -> Candi
         each = estimated(question, market, screened, relaxed_nodes or job.constraints.max_nodes, wanted)
         parts.append(of_a_share(question, number, screened, each, costs, keep=True))
         ready.append(each)
-        for reason, count in _rejections(job, market, screened, each, parts[-1].whole()).items():
+        for reason, count in _rejections(question, market, screened, each, parts[-1].whole()).items():
             rejected[reason] = rejected.get(reason, 0) + count
         if question.origin is not None:
             parts[-1], left = _able_to_take_over(parts[-1], market, each, question.origin)
@@ -115,6 +116,8 @@ def estimated_up(question: Question) -> tuple[Candidates, Estimated]:
     return found, ready
 
 
+#: Why machines whose accelerators have room for a job cannot run it.
+HOSTS_TOO_SMALL = "host memory too small for what is offloaded to it"
 #: Why machines that could run a job cannot go on with it.
 CANNOT_TAKE_OVER = "another software stack or precision than the checkpoint's"
 
@@ -147,28 +150,35 @@ def kin(table: Configurations, market: Market, ready: Estimated) -> list[tuple[s
 
 
 def _rejections(
-    job: TrainingJob, market: Market, screened: Screened, ready: Estimated, table: Configurations
+    question: Question, market: Market, screened: Screened, ready: Estimated, table: Configurations
 ) -> dict[str, int]:
     """Offers left out, by reason: constraints, machines that cannot run the job, a cheaper offer of the same machine."""
-    most = job.constraints.max_accelerators
+    limits = _Limits(question.job.constraints.max_accelerators, offloaded_gib(question.work, question.job.training))
     if not table.broken.any():
         if ready.able is not None and len(table) == len(table.bought):
             # Neither length nor constraints leave out any that can run such steps.
-            return _rejected_of_any_length(market, screened, ready.rows, ready.able, most)
-        return _rejected(market, screened, ready.rows, ready.estimates.reason, table.place, most_accelerators=most)
+            return _rejected_of_any_length(market, screened, ready.rows, ready.able, limits)
+        return _rejected(market, screened, ready.rows, ready.estimates.reason, table.place, limits=limits)
     # A carbon budget is the one requirement that parts the node counts and places of a shape.
     table = table.take(table.broken & ~CARBON == 0)
-    rejected = _rejected(market, screened, ready.rows, ready.estimates.reason, table.place, most_accelerators=most)
+    rejected = _rejected(market, screened, ready.rows, ready.estimates.reason, table.place, limits=limits)
     return rejected | _by_carbon(table, len(market.columns)) if table.broken.any() else rejected
 
 
 @kept_per_snapshot(MOST_KINDS)
 def _rejected_of_any_length(
-    market: Market, screened: Screened, rows: MachineRows, able: Able, most_accelerators: int | None
+    market: Market, screened: Screened, rows: MachineRows, able: Able, limits: "_Limits"
 ) -> dict[str, int]:
     """The offers left out of jobs that run wherever such steps can, which is the same for all of them. Not to be changed."""
-    places = runnable(market, screened, rows, able.reason).place
-    return _rejected(market, screened, rows, able.reason, places, most_accelerators=most_accelerators)
+    places = runnable(market, screened, rows, able.reason, limits.hosts_gib).place
+    return _rejected(market, screened, rows, able.reason, places, limits=limits)
+
+
+class _Limits(NamedTuple):
+    """Accelerators at most, None for any number, and GiB that the hosts hold together at the least."""
+
+    most_accelerators: int | None
+    hosts_gib: float
 
 
 def _rejected(
@@ -178,7 +188,7 @@ def _rejected(
     reason: NDArray[np.int64],
     places: NDArray[np.int64],
     *,
-    most_accelerators: int | None,
+    limits: _Limits,
 ) -> dict[str, int]:
     """Offers left out, by reason, where configurations at these places are left; `reason` is that of the estimates."""
     rejected = dict(screened.rejected)
@@ -187,7 +197,10 @@ def _rejected(
     ran[shapes.of_type[market.snapshot.type_index[places]]] = True
     lost = np.flatnonzero(~ran & (screened.allowed_of_shape > 0))
     offers = screened.allowed_of_shape[lost]
-    for why, count in _why(shapes, rows, reason, lost, offers, most_accelerators=most_accelerators):
+    of_place = shapes.of_type[market.snapshot.type_index[screened.places]]
+    memory = np.zeros(len(shapes))
+    np.maximum.at(memory, of_place, host_gib(market.columns)[market.snapshot.type_index[screened.places]])
+    for why, count in _why(shapes, rows, reason, lost, offers, limits=limits, host_memory=memory):
         rejected[why] = rejected.get(why, 0) + count
     dominated = int(screened.allowed_of_shape[ran].sum()) - _distinct(places)
     if dominated:
@@ -225,9 +238,13 @@ def _why(
     lost: NDArray[np.int64],
     offers: NDArray[np.int64],
     *,
-    most_accelerators: int | None,
+    limits: _Limits,
+    host_memory: NDArray[np.float64],
 ) -> list[tuple[str, int]]:
-    """Reasons and offers of these shapes, which have so many: of each the reason that most of its node counts share."""
+    """Reasons and offers of these shapes, which have so many: of each the reason that most of its node counts share.
+
+    `host_memory` is the most GiB that a host of each shape has.
+    """
     kinds = len(REASONS)
     codes = np.maximum(reason[rows.row], 0)
     counts = np.bincount(rows.shape * kinds + codes, minlength=(len(rows.first) - 1) * kinds).reshape(-1, kinds)[lost]
@@ -239,7 +256,12 @@ def _why(
     if not asked.all():
         reasons.append(("not among constraints.max_nodes", int(offers[~asked].sum())))
     for each in np.flatnonzero(asked & (code == 0)).tolist():
-        if most_accelerators is not None and _least_devices(shapes, rows, int(lost[each])) > most_accelerators:
+        shape, most = int(lost[each]), limits.most_accelerators
+        mine = slice(rows.first[shape], rows.first[shape + 1])
+        able = rows.nodes[mine][reason[rows.row[mine]] == 0]
+        if limits.hosts_gib and not (able * host_memory[shape] >= limits.hosts_gib).any():
+            reasons.append((HOSTS_TOO_SMALL, int(offers[each])))
+        elif most is not None and _least_devices(shapes, rows, shape) > most:
             reasons.append(("not among constraints.max_accelerators", int(offers[each])))
         else:
             too_long = "longer than its price kind or free windows allow, or than a thousand years"

@@ -4,7 +4,7 @@ A step's time and memory rest on the machines, the work of one step, how it is t
 nothing else; each machine row is estimated for itself. So one table per such key holds every row of a snapshot's shapes,
 and a job's hours are steps x seconds of a step. The first job that asks is answered from the rows that it needs; the first
 that needs others has the rest of a small table filled in with them, since more such jobs will come. A few tables are
-kept, the last used ones, within `MOST_BYTES`.
+kept, the last used ones, within `MOST_BYTES`. A job on more than `MOST_NODES_KEPT` nodes is estimated for itself.
 """
 
 import threading
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.machine_rows import MachineRows, machine_rows, node_counts, pairs_of
+from planner.candidates.machine_rows import MachineRows, machine_rows, pairs_of
 from planner.candidates.shapes import Shapes
-from planner.estimate.corrected import PerStep, per_step, whole
+from planner.estimate.corrected import PerStep, estimate_learned, per_step, whole
 from planner.estimate.learned import Learned
 from planner.estimate.machines import Estimates, arrays_of
 from planner.job import Training
@@ -31,6 +31,8 @@ MOST_TABLES = 64
 MOST_BYTES = 64 * 1024 * 1024
 #: Node counts that a table has at least: what a job asks about that names no limit.
 _LEAST_NODES = 32
+#: A table on more nodes would be used by few jobs and take the room of many: at 4,096 nodes it has 100 MiB.
+MOST_NODES_KEPT = 64
 #: Rows of a table that is filled in at once: those of three clouds on as many nodes, which takes about 15 ms.
 _MOST_ROWS_AT_ONCE = 4096
 #: What a row says that nobody asked about; no reason that the estimator gives.
@@ -95,15 +97,17 @@ def kept_estimates(
     *,
     goodput: float,
     learned: Learned,
-) -> tuple[MachineRows, Estimates, Able]:
+) -> tuple[MachineRows, Estimates, Able | None]:
     """Rows for the wanted shapes on up to `max_nodes` nodes, and estimates that have an element for each of them.
 
     Other elements of the estimates mean nothing. Last comes which rows can run a step, one object for all jobs alike in
-    that. Raises `UnusableInput` as `estimate` does.
+    that; None where nothing is kept. Raises `UnusableInput` as `estimate` does.
     """
-    layers = work.shape.layers if work.shape is not None else 1
-    most = _most_nodes(max_nodes, layers)
-    rows, used = _rows_in(shapes, wanted, max_nodes, most, layers)
+    if max_nodes > MOST_NODES_KEPT:
+        rows = machine_rows(shapes, wanted, max_nodes)
+        return rows, estimate_learned(work, training, rows.machines, goodput=goodput, learned=learned), None
+    most = max(_LEAST_NODES, 1 << (max_nodes - 1).bit_length())
+    rows, used = _rows_in(shapes, wanted, max_nodes, most)
     # What a step rests on: neither the length of the job nor what is said of it.
     step = replace(work, units_total=work.units_per_step, assumptions=())
     key = _key(shapes, most, step, training, learned)
@@ -119,12 +123,6 @@ def kept_estimates(
     return rows, _of_job(table.found, work.steps, goodput), table.able
 
 
-def _most_nodes(max_nodes: int, layers: int) -> int:
-    """The nodes that a table goes up to: the next power of two where that has all counts of `max_nodes` among its own."""
-    power = max(_LEAST_NODES, 1 << (max_nodes - 1).bit_length())
-    return power if max_nodes in node_counts(power, layers) else max_nodes
-
-
 @lru_cache(maxsize=8)
 def _of_job(found: PerStep, steps: float, goodput: float) -> Estimates:
     """Markets with the same shapes have one object in common."""
@@ -132,12 +130,10 @@ def _of_job(found: PerStep, steps: float, goodput: float) -> Estimates:
 
 
 @lru_cache(maxsize=256)
-def _rows_in(
-    shapes: Shapes, wanted: tuple[int, ...], max_nodes: int, most_nodes: int, layers: int
-) -> tuple[MachineRows, Ints]:
+def _rows_in(shapes: Shapes, wanted: tuple[int, ...], max_nodes: int, most_nodes: int) -> tuple[MachineRows, Ints]:
     """The pairs of `machine_rows` with their places in the table of all shapes, and those places, each once."""
-    table = _all_rows(shapes, most_nodes, layers)
-    shape, nodes, first = pairs_of(shapes, wanted, max_nodes, layers)
+    table = _all_rows(shapes, most_nodes)
+    shape, nodes, first = pairs_of(shapes, wanted, max_nodes)
     # Pairs are sorted by shape and then nodes, so that a pair is found by bisection.
     width = int(table.nodes.max(initial=0)) + 1
     row = table.row[np.searchsorted(table.shape * width + table.nodes, shape * width + nodes)]
@@ -145,8 +141,8 @@ def _rows_in(
 
 
 @lru_cache(maxsize=32)
-def _all_rows(shapes: Shapes, most_nodes: int, layers: int) -> MachineRows:
-    return machine_rows(shapes, tuple(range(len(shapes))), most_nodes, layers)
+def _all_rows(shapes: Shapes, most_nodes: int) -> MachineRows:
+    return machine_rows(shapes, tuple(range(len(shapes))), most_nodes)
 
 
 def _grown(key: _Key, table: _Table | None, missing: Ints, rows: MachineRows) -> _Table:

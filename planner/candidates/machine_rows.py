@@ -1,7 +1,6 @@
 """Every distinct machine shape times node count that a job could run on: the rows that are estimated."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,26 +27,13 @@ class MachineRows:
     first: Ints
 
 
-@lru_cache(maxsize=64)
-def node_counts(max_nodes: int, layers: int) -> tuple[int, ...]:
-    """Node counts worth asking about: every one to 8, then steps of about an eighth, and all divisors of the layers.
+def machine_rows(shapes: Shapes, wanted: tuple[int, ...], max_nodes: int) -> MachineRows:
+    """Rows for the shapes whose indices are `wanted`: every whole number of nodes up to `max_nodes`.
 
-    Divisors matter to pipelines, whose stages must hold equal numbers of layers.
+    Machines that do not work together have one row, of one node; a slice that is sold as a whole has one row, of its
+    hosts.
     """
-    counts = set(range(1, min(max_nodes, 8) + 1))
-    step, start = 2, 8
-    while start < max_nodes:
-        counts.update(range(start, min(2 * start, max_nodes) + 1, step))
-        start, step = 2 * start, 2 * step
-    counts.update(n for n in range(1, max_nodes + 1) if layers > 1 and layers % n == 0)
-    counts.add(max_nodes)
-    return tuple(sorted(counts))
-
-
-@lru_cache(maxsize=32)
-def machine_rows(shapes: Shapes, wanted: tuple[int, ...], max_nodes: int, layers: int) -> MachineRows:
-    """Rows for the shapes whose indices are `wanted`; a shape with fixed nodes has that one count."""
-    shape, nodes, first = pairs_of(shapes, wanted, max_nodes, layers)
+    shape, nodes, first = pairs_of(shapes, wanted, max_nodes)
     representative, row = _distinct(shapes, shape, nodes)
     return MachineRows(
         machines=_machines(shapes, shape[representative], nodes[representative]),
@@ -58,17 +44,15 @@ def machine_rows(shapes: Shapes, wanted: tuple[int, ...], max_nodes: int, layers
     )
 
 
-def pairs_of(shapes: Shapes, wanted: tuple[int, ...], max_nodes: int, layers: int) -> tuple[Ints, Ints, Ints]:
+def pairs_of(shapes: Shapes, wanted: tuple[int, ...], max_nodes: int) -> tuple[Ints, Ints, Ints]:
     """`shape`, `nodes` and `first` of the rows for these shapes."""
-    counts = np.array(node_counts(max_nodes, layers), dtype=np.int64)
-    shape = np.repeat(np.array(wanted, dtype=np.int64), len(counts))
-    nodes = np.tile(counts, len(wanted))
-    fixed = shapes.fixed_nodes[shape]
-    keep = np.where(fixed > 0, nodes == 1, (nodes == 1) | shapes.clusters[shape])
-    shape, fixed = shape[keep], fixed[keep]
-    nodes = np.where(fixed > 0, fixed, nodes[keep])
-    fits = nodes <= max_nodes
-    shape, nodes = shape[fits], nodes[fits]
+    every = np.array(wanted, dtype=np.int64)
+    fixed = shapes.fixed_nodes[every].astype(np.int64)
+    least = np.maximum(fixed, 1)
+    most = np.where(fixed > 0, fixed, np.where(shapes.clusters[every], max_nodes, 1))
+    count = np.where(least <= max_nodes, most - least + 1, 0)
+    shape = np.repeat(every, count)
+    nodes = np.repeat(least - (np.cumsum(count) - count), count) + np.arange(len(shape))
     return shape, nodes, np.searchsorted(shape, np.arange(len(shapes) + 1))
 
 

@@ -2,7 +2,7 @@
 
 Inside a cell (same machine shape, price kind and provider) an offer is *dominated* if another is no dearer per hour and no
 worse in each of the things that depend on the place: one-time egress, storage per hour and interruption rate (and, where
-carbon decides, in the carbon of a kWh). A dominated offer is never cheaper at any node count, nor in time where the other
+carbon decides, in the carbon of a kWh; where training offloads to hosts, in their memory). A dominated offer is never cheaper at any node count, nor in time where the other
 is not, so leaving it out keeps the choice exact; at a confidence at which hours may fall as interruptions rise, offers of
 equal rates alone are compared. Offers alike in all but zone and price are told apart by price alone, whatever the job:
 only the cheapest of such a group is looked at.
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from catalog.columns import Columns
 from planner.candidates.carbon import weighs_carbon
 from planner.candidates.requirements import BIT, Broken, broken
 from planner.candidates.shapes import Arranged
@@ -79,7 +80,8 @@ def screen(
     allowed_, screened_ = _kept_of(snapshot)
     allowed = allowed_(_binding(job.constraints), own=own, paid=paid, keep_breakers=keep_breakers)
     rising = rises_with_preemption(job.confidence)
-    return screened_(allowed, costs, default_rate, own=own, carbon=weighs_carbon(job), rising=rising)
+    hosts = job.training.offload != "none"
+    return screened_(allowed, costs, default_rate, own=own, carbon=weighs_carbon(job), rising=rising, hosts=hosts)
 
 
 @lru_cache(maxsize=512)
@@ -140,12 +142,15 @@ def _screened(
     own: bool,
     carbon: bool,
     rising: bool,
+    hosts: bool,
 ) -> Screened:
     places, mask = allowed.places, allowed.mask
     if own:
         kept = np.ones(len(places), np.bool_)
     else:
         decisive = _decided_by_place(snapshot, places, costs, default_rate, carbon=carbon, rising=rising)
+        if hosts:
+            decisive.append((-host_gib(snapshot.columns), snapshot.type_index[places]))
         kept = _undominated(snapshot, places, mask, decisive)
     return Screened(
         places=places[kept],
@@ -209,6 +214,12 @@ def _decided_by_place(
         # Machines of a cell draw the same power. What is unknown beats nothing that is known.
         decisive.append((np.where(np.isnan(costs.kg_per_kwh), np.inf, costs.kg_per_kwh), region))
     return decisive
+
+
+@lru_cache(maxsize=8)
+def host_gib(columns: Columns) -> Floats:
+    """Memory of one host by instance type; inf where nobody states it, which refuses nothing."""
+    return np.array([np.inf if each.ram_gib is None else each.ram_gib for each in columns.instance_types], np.float64)
 
 
 def known_rates(levels: Floats, default: float) -> Floats:

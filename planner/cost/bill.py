@@ -1,13 +1,18 @@
 """What a configuration costs and how long it takes: one formula per line of the bill, over arrays.
 
     hours   = set-up + what a move takes + expected wall hours of the work (preemption included)
-    compute = nodes x price x billed(hours), a term paid whole; the set-up share is shown apart
+    compute = nodes x price x E[billed(hours)], a term paid whole; the set-up share is shown apart
     storage = rate of the place x hours        egress = data to the place, once
     power   = owned machines only: nodes x kW x PUE x USD/kWh x hours
 
-The spread of the finish joins the estimate's band (lognormal) and the preemption noise, taken as the
+Expected means expectation. The estimate is the median of a lognormal of `log_sigma`, whose mean is e^(log_sigma^2 / 2) times
+that, and wall hours are proportional to the work; so expected hours after set-up are those of the estimate times that
+factor, and billed hours are the expectation of what is rounded up (`planner.cost.expected_billing`).
+
+Quantiles (the median, the asked confidence, 95 %) are those of the spread of the finish, which joins the estimate's band (lognormal) and the preemption noise, taken as the
 lognormal of the same coefficient of variation c = standard deviation / run hours:
-sigma^2 = log_sigma^2 + ln(1 + c^2). (Adding c^2 itself would give a run of seconds a tail of millennia.)
+sigma^2 = log_sigma^2 + ln(1 + c^2) around the wall hours of the estimate. (Adding c^2 itself would give a run of seconds a
+tail of millennia.) Costs at a quantile are those of its hours.
 """
 
 from dataclasses import dataclass, fields
@@ -18,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalog.price_kinds import price_kinds
+from planner.cost.expected_billing import expected_billed, mean_factor, whole_steps
 from planner.cost.preemption import interrupted
 from planner.settings import PlannerSettings
 
@@ -66,7 +72,7 @@ class TakeOver:
 class Run:
     """One element per configuration: what is bought, before time and money are worked out.
 
-    `work_hours` is training time at the stated goodput; `cluster_rate` preemptions per hour of all
+    `work_hours` is training time at the stated goodput, as estimated: the median; `cluster_rate` preemptions per hour of all
     nodes together; `checkpoint_hours` the time to write one checkpoint; `longest_hours` what the
     price kind allows in one run (inf: any). `beside_hours` are paid beside set-up and work: what a phase takes to
     hand over to the next. Money is in USD. `takeover` is None for a job that starts.
@@ -111,16 +117,19 @@ RUN_ARRAYS = tuple(each.name for each in fields(Run) if each.name != "takeover")
 class Bill:
     """One element per configuration: hours from start to finish and USD by part.
 
-    `run_hours` are those paid for beside set-up, `waiting_hours` unpaid ones for machines to come back, both in `hours`.
-    `hours_kept` are not exceeded with the asked confidence, `hours_p95` with 95 %. Infinite where
+    `hours`, and USD but for those of a quantile, are expectations. `run_hours` are those paid for beside set-up,
+    `waiting_hours` unpaid ones for machines to come back, both in `hours`. `log_sigma` is the spread of the estimate, `sigma`
+    that of the hours after set-up. `hours_median` are exceeded by half of the runs, `hours_kept` are not exceeded with the asked confidence, `hours_p95` with 95 %. Infinite where
     the run never ends (a thousand years count as that) or its price kind does not allow it.
     """
 
     hours: Floats
+    hours_median: Floats
     hours_kept: Floats
     hours_p95: Floats
     run_hours: Floats
     waiting_hours: Floats
+    log_sigma: Floats
     sigma: Floats
     compute_usd: Floats
     setup_usd: Floats
@@ -128,7 +137,13 @@ class Bill:
     egress_usd: Floats
     power_usd: Floats
     cost_usd: Floats
+    cost_median_usd: Floats
     cost_p95_usd: Floats
+
+    @property
+    def mean_factor(self) -> Floats:
+        """Expected hours after set-up per hour at the estimate itself."""
+        return mean_factor(self.log_sigma)
 
 
 def part(
@@ -152,12 +167,17 @@ def part(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Clock:
-    """One element per configuration: hours of a run by what they are for; `hours` are all of them, expected."""
+    """One element per configuration: hours of a run by what they are for; `hours` are all of them, expected.
+
+    `run_hours`, `waiting_hours` and both together, `wall_hours`, are those of a run that takes what was estimated;
+    expected ones are `factor` times that.
+    """
 
     fixed_hours: Floats
     run_hours: Floats
     waiting_hours: Floats
     wall_hours: Floats
+    factor: Floats
     hours: Floats
     sigma: Floats
 
@@ -191,13 +211,14 @@ def _clock(run: Run, settings: PlannerSettings) -> _Clock:
     fixed_hours = settings.setup_hours + run.beside_hours
     if run.takeover is not None:
         fixed_hours = fixed_hours - run.takeover.ready_hours
-    wall_hours = run_hours + waiting
+    wall_hours, factor = run_hours + waiting, mean_factor(run.log_sigma)
     return _Clock(
         fixed_hours=fixed_hours,
         run_hours=run_hours,
         waiting_hours=waiting,
         wall_hours=wall_hours,
-        hours=fixed_hours + wall_hours,
+        factor=factor,
+        hours=fixed_hours + wall_hours * factor,
         sigma=sigma,
     )
 
@@ -216,18 +237,18 @@ def outline(run: Run, confidence: float, settings: PlannerSettings) -> Outline:
     clock, once = _clock(run, settings), run.egress_usd
     if run.takeover is not None:
         once = once + run.takeover.fetch_usd + run.takeover.lead_usd
-    compute, power, storage = _running_costs(run, clock.hours, clock.fixed_hours + clock.run_hours)
+    compute, power, storage = _expected_costs(run, clock)
     return Outline(hours_kept=clock.kept(run, confidence), sigma=clock.sigma, cost_usd=compute + power + storage + once)
 
 
 def bill(run: Run, confidence: float, settings: PlannerSettings) -> Bill:
     """Hours and money of every configuration."""
     clock = _clock(run, settings)
-    hours, fixed_hours, taking_over = clock.hours, clock.fixed_hours, run.takeover
-    p95 = clock.at(P95)
+    fixed_hours, taking_over = clock.fixed_hours, run.takeover
+    median, p95 = clock.fixed_hours + clock.wall_hours, clock.at(P95)
     # Of the hours after set-up, waits take the same share whenever the run ends.
     waits = 1.0 + run.cluster_rate * settings.spot_wait_hours
-    compute, power, storage = _running_costs(run, hours, fixed_hours + clock.run_hours)
+    compute, power, storage = _expected_costs(run, clock)
     setup = run.nodes * run.usd_per_node_hour * fixed_hours
     setup[run.term_hours > 0] = 0.0
     # A run shorter than the billing minimum pays more than its hours; the surplus counts as compute.
@@ -239,11 +260,13 @@ def bill(run: Run, confidence: float, settings: PlannerSettings) -> Bill:
         egress = egress + taking_over.fetch_usd
         once, shown = egress + taking_over.lead_usd, setup + taking_over.lead_usd
     return Bill(
-        hours=hours,
+        hours=clock.hours,
+        hours_median=median,
         hours_kept=clock.kept(run, confidence),
         hours_p95=p95,
-        run_hours=clock.run_hours,
-        waiting_hours=clock.waiting_hours,
+        run_hours=clock.run_hours * clock.factor,
+        waiting_hours=clock.waiting_hours * clock.factor,
+        log_sigma=run.log_sigma,
         sigma=clock.sigma,
         compute_usd=compute - setup,
         setup_usd=shown,
@@ -251,40 +274,54 @@ def bill(run: Run, confidence: float, settings: PlannerSettings) -> Bill:
         egress_usd=egress,
         power_usd=power,
         cost_usd=compute + power + storage + once,
-        cost_p95_usd=sum(_running_costs(run, p95, fixed_hours + (p95 - fixed_hours) / waits), once),
+        cost_median_usd=_certain_costs(run, median, fixed_hours + clock.run_hours) + once,
+        cost_p95_usd=_certain_costs(run, p95, fixed_hours + (p95 - fixed_hours) / waits) + once,
     )
 
 
-def _running_costs(run: Run, hours: Floats, paid_hours: Floats) -> tuple[Floats, Floats, Floats]:
-    """Compute, power and storage in USD of `hours` on the clock, of which machines are up for `paid_hours`."""
-    node_hours = run.nodes * billed_hours(paid_hours, run)
+def _expected_costs(run: Run, clock: _Clock) -> tuple[Floats, Floats, Floats]:
+    """Expected compute, power and storage in USD."""
+    run_hours = clock.run_hours * clock.factor
     return (
-        node_hours * run.usd_per_node_hour,
-        run.nodes * run.power_usd_per_node_hour * paid_hours,
-        run.storage_usd_per_hour * hours,
+        run.nodes * run.usd_per_node_hour * _expected_billed_hours(run, clock.fixed_hours, run_hours),
+        run.nodes * run.power_usd_per_node_hour * (clock.fixed_hours + run_hours),
+        run.storage_usd_per_hour * clock.hours,
     )
 
 
-def billed_hours(hours: Floats, run: Run) -> Floats:
-    """Hours that one node is billed for: whole terms where there is one, else whole billing steps, at least the minimum.
+def _certain_costs(run: Run, hours: Floats, paid_hours: Floats) -> Floats:
+    """Compute, power and storage in USD of a run that takes `hours` on the clock, of which machines are up for `paid_hours`."""
+    step, minimum = _billing(run)
+    before = 0.0 if run.takeover is None else run.takeover.up_hours
+    billed = whole_steps(before + paid_hours, step, minimum) - _billed_so_far(run)
+    node_usd = run.usd_per_node_hour * billed + run.power_usd_per_node_hour * paid_hours
+    return run.nodes * node_usd + run.storage_usd_per_hour * hours
 
-    Of machines that have been up for a while, what is billed beyond the bill so far.
+
+def _expected_billed_hours(run: Run, certain_hours: Floats, mean_hours: Floats) -> Floats:
+    """Expected hours that one node is billed for: whole terms where there is one, else whole billing steps, at least the
+    minimum. Of machines that have been up for a while, what is billed beyond the bill so far.
     """
+    step, minimum = _billing(run)
+    before = 0.0 if run.takeover is None else run.takeover.up_hours
+    billed = expected_billed(before + certain_hours, mean_hours, run.log_sigma, step, minimum)
+    return billed - _billed_so_far(run)
+
+
+def _billed_so_far(run: Run) -> Floats | float:
+    """Hours that machines which have been up for a while are billed for already."""
     if run.takeover is None:
-        return _billed_in_all(hours, run)
+        return 0.0
     before = run.takeover.up_hours
-    return _billed_in_all(before + hours, run) - np.where(before > 0, _billed_in_all(before, run), 0.0)
+    return np.where(before > 0, whole_steps(before, *_billing(run)), 0.0)
 
 
-def _billed_in_all(hours: Floats, run: Run) -> Floats:
+def _billing(run: Run) -> tuple[Floats, Floats]:
+    """Hours of a billing step, the whole term where there is one, and of the minimum."""
     if not run.term_hours.any():
-        return np.maximum(
-            np.ceil(hours / run.billing_step_hours - 1e-9) * run.billing_step_hours, run.billing_minimum_hours
-        )
+        return run.billing_step_hours, run.billing_minimum_hours
     term = run.term_hours > 0
-    step = np.where(term, run.term_hours, run.billing_step_hours)
-    billed = np.maximum(np.ceil(hours / step - 1e-9) * step, np.where(term, 0.0, run.billing_minimum_hours))
-    return np.asarray(billed)
+    return np.where(term, run.term_hours, run.billing_step_hours), np.where(term, 0.0, run.billing_minimum_hours)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -319,7 +356,8 @@ def deadline_probability(
     if room <= 0:
         return 0.0
     sigma = float(bill_.sigma[index])
-    excess = float(np.log(room / (bill_.run_hours[index] + bill_.waiting_hours[index])))
+    median = (bill_.run_hours[index] + bill_.waiting_hours[index]) / bill_.mean_factor[index]
+    excess = float(np.log(room / median))
     return (1.0 if excess >= 0 else 0.0) if sigma == 0 else NormalDist().cdf(excess / sigma)
 
 

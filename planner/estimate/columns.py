@@ -26,7 +26,7 @@ _MACHINE = (
     "gpus",
 )
 _SPLIT = ("data", "tensor", "pipeline", "context", "expert")
-_STATE = ("dense", "expert_parameters", "frozen")
+_STATE = ("dense", "expert_parameters", "frozen", "frozen_experts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +53,7 @@ class Gathered:
     dense: Floats
     expert_parameters: Floats
     frozen: Floats
+    frozen_experts: Floats
     local: Floats
     scale: Floats
     stage: Floats

@@ -79,9 +79,10 @@ def _data_parallel(work: Work, at: Gathered, busy: Floats) -> Floats:
     per_byte = _ring_seconds_per_byte(at, ranks)
     volume = gradients * (rounds + gathers) + np.where(third, gathers * at.frozen, 0.0)
     moving = volume * per_byte
-    if at.expert_parameters.any():
+    if at.expert_parameters.any() or at.frozen_experts.any():
         replicas = np.maximum(1.0, ranks / at.expert)
         spread = at.element_bytes * at.expert_parameters * (rounds + gathers)
+        spread += np.where(third, gathers * at.frozen_experts, 0.0)
         moving += spread * np.where(replicas > 1, (replicas - 1) / replicas, 0.0) * _expert_per_byte(at, replicas)
     layers = work.shape.layers if work.shape else 10.0
     calls = np.where(third, 3.0 * at.micro_batches * layers * at.share, 4.0)

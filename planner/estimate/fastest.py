@@ -6,7 +6,7 @@ from planner.estimate.answer import Answer
 from planner.estimate.by_row import first_least
 from planner.estimate.candidates import candidates_of
 from planner.estimate.columns import gather
-from planner.estimate.machines import Estimates, LayoutRequest, Machines
+from planner.estimate.machines import Estimates, LayoutRequest, Machines, assembled
 from planner.estimate.plane import plane_of
 from planner.estimate.question import question_of
 from planner.estimate.throughput import seconds
@@ -14,6 +14,8 @@ from planner.job import Training
 from planner.workload.work import Work
 
 FREE = LayoutRequest()
+#: Rows estimated at once. A row has some 30 layouts of 40 columns, so a block takes about 80 MiB whatever is asked.
+ROWS_AT_ONCE = 8192
 
 
 def estimate(
@@ -30,6 +32,16 @@ def estimate(
     Rows that cannot run the job say why in `reason`. Raises `UnusableInput` for an unknown
     precision, optimizer or software class.
     """
+    if len(machines) <= ROWS_AT_ONCE:
+        return _estimate(work, training, machines, goodput, request)
+    # Rows of equal node counts share their splits, so they stay together.
+    order = np.argsort(machines.nodes, kind="stable")
+    blocks = (order[first : first + ROWS_AT_ONCE] for first in range(0, len(order), ROWS_AT_ONCE))
+    parts = ((rows, _estimate(work, training, machines.take(rows), goodput, request)) for rows in blocks)
+    return assembled(len(machines), parts)
+
+
+def _estimate(work: Work, training: Training, machines: Machines, goodput: float, request: LayoutRequest) -> Estimates:
     question = question_of(work, training, machines, request)
     plane = plane_of(question, machines)
     chosen = candidates_of(question, plane)

@@ -1,9 +1,9 @@
-"""Which ways of splitting a model over a cluster are worth timing.
+"""The family of layouts that the estimator times: how a model may be split over a cluster.
 
-Tensor and context parallelism stay within the devices that share the fast link and go in powers of two;
-pipelines take powers of two times the odd part of the node count, so that every cluster can be divided.
-Data parallelism takes what is left. The list depends on the shapes of the clusters and a few
-limits of the model, and is remembered.
+The family is part of the model of time, as the formulas are: a plan is the cheapest over these layouts. Tensor
+parallelism is 1, 2, 4 or 8 ways inside the devices that share the fast link. A pipeline has any number of stages up to
+`MAX_PIPELINE` that divides the cluster. Context parallelism is for long sequences, inside the fast link. Experts spread
+as far as the fast link holds them, or as far as they go. Data parallelism takes what is left.
 """
 
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from planner.workload.work import Work
 #: Beyond eight ways the slices of a matmul are too thin to gain (Narayanan 2021, fig. 14; Megatron uses <= 8).
 MAX_TENSOR = 8
 MAX_CONTEXT = 8
+#: The longest pipelines that published runs use (Narayanan 2021, table 1: 64 stages for a trillion parameters).
 MAX_PIPELINE = 64
 #: Pipelines that are tried together with context parallelism; longer ones are left to short sequences.
 PIPELINES_WITH_CONTEXT = (1, 2, 4, 8)
@@ -65,75 +66,93 @@ class Splits:
 
 
 def splits_of(limits: Limits, devices: Ints, nodes: Ints, domain: Ints, request: LayoutRequest) -> Splits:
-    """Every split worth timing, for clusters of `nodes` x `devices` with `domain` devices on a fast link."""
-    fixed = (request.data, request.tensor, request.pipeline, request.context, request.expert)
-    return _splits(limits, devices.tobytes(), nodes.tobytes(), domain.tobytes(), fixed)
+    """Every layout of the family, for clusters of `nodes` x `devices` with `domain` devices on a fast link.
 
-
-@lru_cache(maxsize=64)
-def _splits(limits: Limits, devices: bytes, nodes: bytes, domain: bytes, fixed: tuple[int | None, ...]) -> Splits:
-    """`splits_of` by value of its arrays."""
-    columns = (np.frombuffer(part, dtype=np.int64).tolist() for part in (devices, nodes, domain))
-    rows: list[int] = []
-    chosen: list[tuple[int, int, int, int, int]] = []
-    for row, (per_node, count, fast) in enumerate(zip(*columns, strict=True)):
-        found = _of_cluster(limits, per_node, count, fast, fixed)
-        rows.extend([row] * len(found))
-        chosen.extend(found)
-    data, tensor, pipeline, context, expert = np.array(chosen, dtype=np.float64).reshape(-1, 5).T.copy()
-    return Splits(
-        row=np.array(rows, dtype=np.int64),
-        data=data,
-        tensor=tensor,
-        pipeline=pipeline,
-        context=context,
-        expert=expert,
-    )
-
-
-@lru_cache(maxsize=8192)
-def _of_cluster(
-    limits: Limits, per_node: int, nodes: int, fast: int, fixed: tuple[int | None, ...]
-) -> list[tuple[int, int, int, int, int]]:
-    """(data, tensor, pipeline, context, expert) of one cluster; empty if nothing divides."""
-    data, tensor, pipeline, context, expert = fixed
-    gpus = per_node * nodes
-    found: list[tuple[int, int, int, int, int]] = []
-    for t in [tensor] if tensor else _powers(min(fast, MAX_TENSOR)):
-        if gpus % t or limits.heads % t:
+    Arrays have one element per cluster. Splits of one cluster are in order of tensor, pipeline, context and expert ways.
+    """
+    gpus, parts = devices * nodes, []
+    for tensor in [request.tensor] if request.tensor else _powers(MAX_TENSOR):
+        if limits.heads % tensor:
             continue
-        for p in [pipeline] if pipeline else _pipelines(nodes, min(limits.layers, MAX_PIPELINE)):
-            if (gpus // t) % p or p > limits.layers:
-                continue
-            for c in [context] if context else _contexts(limits, fast // t):
-                if c > 1 and not (context or pipeline or p in PIPELINES_WITH_CONTEXT):
-                    continue
-                if (gpus // (t * p)) % c or (data and data * t * p * c != gpus):
-                    continue
-                d = gpus // (t * p * c)
-                found.extend((d, t, p, c, e) for e in _experts(limits, d * c, fast // t, expert))
-    return found
+        able = gpus % tensor == 0
+        if not request.tensor:
+            able &= domain >= tensor
+        rows = np.flatnonzero(able)
+        per_tensor, room = gpus[rows] // tensor, domain[rows] // tensor
+        parts += _with_tensor(limits, request, tensor=tensor, rows=rows, per_tensor=per_tensor, room=room)
+    columns = np.concatenate([np.zeros((6, 0), np.int64), *parts], axis=1)
+    row, data, tensors, pipeline, context, expert = columns[:, np.argsort(columns[0], kind="stable")]
+    ways = {"data": data, "tensor": tensors, "pipeline": pipeline, "context": context, "expert": expert}
+    return Splits(row=row, **{name: each.astype(np.float64) for name, each in ways.items()})
 
 
-def _powers(limit: int) -> list[int]:
-    return [1 << k for k in range(max(1, limit).bit_length())]
+def _with_tensor(
+    limits: Limits, request: LayoutRequest, *, tensor: int, rows: Ints, per_tensor: Ints, room: Ints
+) -> list[Ints]:
+    """Splits of these clusters at one tensor width, as rows of (cluster, data, tensor, pipeline, context, expert).
+
+    A cluster has `per_tensor` tensor groups, `room` of them on a fast link.
+    """
+    longest = min(limits.layers, MAX_PIPELINE)
+    stages = np.array([request.pipeline] if request.pipeline else range(1, longest + 1), np.int64)
+    stages = stages[stages <= limits.layers]
+    which, stage = np.nonzero(per_tensor[:, None] % stages == 0)
+    pipeline = stages[stage]
+    ranks, found = per_tensor[which] // pipeline, []
+    contexts = _contexts(limits, request)
+    for context in contexts:
+        able = ranks % context == 0
+        if not request.context and context > 1:
+            widest = np.minimum(room[which], MAX_CONTEXT)
+            able &= (context <= widest) & (4 * context > widest)
+            if not request.pipeline:
+                able &= np.isin(pipeline, PIPELINES_WITH_CONTEXT)
+        if request.data:
+            able &= ranks == request.data * context
+        of = np.flatnonzero(able)
+        for expert, some in _experts(limits, ranks[of], room[which[of]], request.expert):
+            mine = of[some]
+            ways = np.empty((6, len(mine)), np.int64)
+            ways[0], ways[1], ways[2] = rows[which[mine]], ranks[mine] // context, tensor
+            ways[3], ways[4], ways[5] = pipeline[mine], context, expert
+            found.append((mine, ways))
+    return _in_order(found)
 
 
-def _pipelines(nodes: int, limit: int) -> list[int]:
-    """Powers of two, and powers of two times the odd part of the node count."""
-    odd = nodes // (nodes & -nodes)
-    return sorted({power * part for power in _powers(limit) for part in {1, odd} if power * part <= limit})
+def _in_order(found: list[tuple[Ints, Ints]]) -> list[Ints]:
+    """The parts as one, in order of the numbers beside them; those of equal numbers as they come."""
+    if len(found) < 2:
+        return [ways for _, ways in found]
+    order = np.argsort(np.concatenate([number for number, _ in found]), kind="stable")
+    return [np.concatenate([ways for _, ways in found], axis=1)[:, order]]
 
 
-def _contexts(limits: Limits, room: int) -> list[int]:
-    """Not at all, or as far as the fast link allows, or half of that."""
-    return sorted({1, *_powers(min(room, MAX_CONTEXT))[-2:]}) if limits.splits_sequence else [1]
+@lru_cache(maxsize=16)
+def _powers(limit: int) -> tuple[int, ...]:
+    return tuple(1 << k for k in range(limit.bit_length()))
 
 
-def _experts(limits: Limits, ranks: int, room: int, fixed: int | None) -> list[int]:
-    """Expert-parallel ways: as many as the fast link holds, and as many as there are."""
+def _contexts(limits: Limits, request: LayoutRequest) -> tuple[int, ...]:
+    """Context ways: as asked; for long sequences not at all, as far as the fast link allows, or half of that."""
+    if request.context:
+        return (request.context,)
+    return _powers(MAX_CONTEXT) if limits.splits_sequence else (1,)
+
+
+def _experts(limits: Limits, ranks: Ints, room: Ints, fixed: int | None) -> list[tuple[Ints, Ints]]:
+    """(ways, which) of expert parallelism: as many as the fast link holds, and as many as there are.
+
+    `ranks` has the data x context ranks of each split, `room` the tensor groups on its fast link.
+    """
+    everywhere = np.arange(len(ranks))
     if fixed:
-        return [fixed] if limits.experts % fixed == 0 and ranks % fixed == 0 else []
-    fitting = [e for e in range(1, min(limits.experts, ranks) + 1) if limits.experts % e == 0 and ranks % e == 0]
-    near = [e for e in fitting if e <= room]
-    return sorted({near[-1] if near else 1, fitting[-1]})
+        some = everywhere[ranks % fixed == 0] if limits.experts % fixed == 0 else everywhere[:0]
+        return [(np.full(len(some), fixed), some)]
+    near, far = np.ones((2, len(ranks)), np.int64)
+    for ways in range(2, limits.experts + 1):
+        if limits.experts % ways == 0:
+            able = ranks % ways == 0
+            far[able] = ways
+            near[able & (ways <= room)] = ways
+    apart = np.flatnonzero(far > near)
+    return [(near, everywhere), (far[apart], apart)]

@@ -1,6 +1,8 @@
 """What the estimator is asked about, and what it answers: one array element per (machine shape, node count)."""
 
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,3 +127,19 @@ class Estimates:
 def arrays_of(estimates: Estimates) -> tuple[str, ...]:
     """Names of the per-machine arrays of an `Estimates`, without `terms`."""
     return tuple(f.name for f in fields(estimates) if f.name not in {"precisions", "terms"})
+
+
+def assembled(rows: int, parts: Iterable[tuple[Ints, Estimates]]) -> Estimates:
+    """Estimates of so many rows out of parts, at least one, each with the rows that it is of; held one part at a time."""
+    whole: Estimates | None = None
+    for at, part in parts:
+        if whole is None:
+            arrays: dict[str, Any] = {name: np.empty(rows, getattr(part, name).dtype) for name in arrays_of(part)}
+            whole = replace(part, **arrays, terms={name: np.empty(rows) for name in part.terms})
+        for name in arrays_of(part):
+            getattr(whole, name)[at] = getattr(part, name)
+        for name, each in part.terms.items():
+            whole.terms[name][at] = each
+    if whole is None:
+        raise ValueError("estimates of no part")
+    return whole

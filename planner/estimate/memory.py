@@ -43,8 +43,9 @@ class Footprint:
     """Bytes per device of every split; first axis of `states` and `buffers` is the ZeRO stage of `stages`.
 
     `activations` (first axis checkpointing) and `logits` are per sample of the micro-batch.
-    `dense`, `expert_parameters` are trained parameters on one device before data-parallel sharding, `frozen` the
-    bytes of frozen ones.
+    `dense`, `expert_parameters` are trained parameters on one device before data-parallel sharding, `frozen` and
+    `frozen_experts` the bytes of frozen ones. Ranks of an expert group hold different experts, so that data-parallel
+    sharding divides those by ranks / expert alone.
     """
 
     stages: tuple[int, ...]
@@ -54,6 +55,7 @@ class Footprint:
     dense: Floats
     expert_parameters: Floats
     frozen: Floats
+    frozen_experts: Floats
 
     def peak(self, stage: Ints, checkpointing: Ints, split: Ints, micro_batch: Floats) -> Floats:
         """Bytes at the peak that the allocator reserves, without the context."""
@@ -80,6 +82,7 @@ class _Held:
     dense: Floats
     expert: Floats
     frozen: Floats
+    frozen_experts: Floats
     ranks: Floats
 
 
@@ -99,7 +102,8 @@ def footprint(question: Question, splits: Splits, element_bytes: Floats, in_flig
         per=parameter_bytes(question.training, element_bytes),
         dense=(parts.body * share + parts.ends) / splits.tensor,
         expert=parts.experts * share / (splits.tensor * splits.expert),
-        frozen=(parts.frozen_bytes + parts.frozen_expert_bytes / splits.expert) * share / splits.tensor,
+        frozen=parts.frozen_bytes * share / splits.tensor,
+        frozen_experts=parts.frozen_expert_bytes * share / (splits.tensor * splits.expert),
         ranks=splits.data * splits.context,
     )
     stages = STAGES if request.zero_stage is None else (request.zero_stage,)
@@ -112,6 +116,7 @@ def footprint(question: Question, splits: Splits, element_bytes: Floats, in_flig
         dense=held.dense,
         expert_parameters=held.expert,
         frozen=held.frozen,
+        frozen_experts=held.frozen_experts,
     )
 
 
@@ -123,7 +128,10 @@ def _states(stage: int, offload: str, held: _Held, splits: Splits) -> Floats:
     weights = 0.0 if offload == "parameters" else 1.0
     optimizer, gradients = (held.per.optimizer, held.per.gradients) if offload == "none" else (0.0, 0.0)
     shards = 1.0 / held.ranks
-    total = held.frozen * (shards * weights) if stage >= 3 else held.frozen
+    total = held.frozen + held.frozen_experts
+    if stage >= 3:
+        # Experts are apart over the ranks of their group already: what is left to shard them over are its replicas.
+        total = (held.frozen + held.frozen_experts * splits.expert) * (shards * weights)
     for size, part in ((held.dense, shards), (held.expert, splits.expert * shards)):
         per = held.per.weights * (part * weights) if stage >= 3 else held.per.weights
         per = per + (gradients * part if stage >= 2 else gradients) + held.per.copies * (part if stage >= 3 else 1.0)
@@ -212,6 +220,7 @@ def _explicit(question: Question, splits: Splits) -> Footprint:
         dense=np.full(count, work.trainable_parameters),
         expert_parameters=np.zeros(count),
         frozen=np.zeros(count),
+        frozen_experts=np.zeros(count),
     )
 
 

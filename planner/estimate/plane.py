@@ -1,8 +1,8 @@
 """The (machine row, split) pairs worth timing.
 
 Memory depends on the shape of a cluster, not on its chips, so it is worked out once per distinct shape and
-compared with what each row has. A pair is dropped when the row lacks the memory under any ZeRO stage
-and checkpointing, or when the model is split much further than the row's memory asks for.
+compared with what each row has. A pair is dropped when the row lacks the memory under every ZeRO stage
+and checkpointing.
 """
 
 from dataclasses import dataclass
@@ -18,9 +18,6 @@ from planner.estimate.question import Question
 
 #: Chunks per device that an interleaved pipeline is given where the blocks divide (Narayanan 2021 uses 2-6).
 INTERLEAVES = (2, 3, 4)
-#: How much further than memory asks for a model may be split: slow networks favour pipelines. At 2 a tenth of the rows
-#: of a mixture of experts lose up to a quarter of their speed, at 4 next to none.
-SLACK = 4.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +35,7 @@ class Plane:
 
 
 def plane_of(question: Question, machines: Machines) -> Plane:
-    """The plane of `question`: for every row that nothing rules out, its sensible splits or the least of those too big.
+    """The plane of `question`: for every row that nothing rules out, the splits that fit, or the least of those too big.
 
     Raises `UnusableInput` for an unknown optimizer.
     """
@@ -52,7 +49,7 @@ def plane_of(question: Question, machines: Machines) -> Plane:
     row, split = _pairs(splits.row, shape_of_row, question.clusters.reason == 0)
     everything = np.arange(len(splits.row))
     whole = Plane(splits=splits, batch=batch, interleave=interleave, held=everything, found=found)
-    keep = _worthwhile(question, whole, row, split)
+    keep = _fitting(question, whole, row, split)
     row, split = row[keep], split[keep]
     return Plane(
         splits=splits.of_rows(row, split),
@@ -89,29 +86,21 @@ def _pairs(
     return row, np.repeat(first[shape], length) + offset
 
 
-def _worthwhile(question: Question, plane: Plane, row: Ints, split: Ints) -> Ints:
-    """Indices of the pairs to keep."""
+def _fitting(question: Question, plane: Plane, row: Ints, split: Ints) -> Ints:
+    """Indices of the pairs to keep: those that fit, and of a row where none does the one that needs least."""
     if not len(row):
         return row
     request, found = question.request, plane.found
     size = float(request.micro_batch or 1)
-    fixed = found.states + found.buffers
     usable = plane.batch.enough & (np.maximum(plane.batch.local, 1.0) >= size)
-    least = np.where(usable, fixed.min(axis=0) + size * found.activations.min(axis=0), np.inf)
-    plain = found.activations.min(axis=0) if request.checkpointing else found.activations[0]
-    easy = np.where(usable, fixed[0] + size * plain, np.inf)
-    ways = plane.splits.tensor * plane.splits.pipeline * plane.splits.context
-    room = room_bytes(question)[row]
-    fits = least[split] <= room
-    ways = ways[split]
+    fixed = (found.states + found.buffers).min(axis=0)
+    least = np.where(usable, fixed + size * found.activations.min(axis=0), np.inf)[split]
+    keep = least <= room_bytes(question)[row]
     starts = np.flatnonzero(np.diff(row, prepend=-1))
-    bound = SLACK * np.minimum.reduceat(np.where(easy[split] <= room, ways, np.inf), starts)
-    lengths = np.diff(np.append(starts, len(row)))
-    keep = fits & (ways <= np.repeat(bound, lengths))
-    dead = np.repeat(~np.logical_or.reduceat(fits, starts), lengths)
+    dead = ~np.logical_or.reduceat(keep, starts)
     if dead.any():
-        lost = np.flatnonzero(dead)
-        keep[lost[first_least(least[split[lost]], row[lost])[0]]] = True
+        lost = np.flatnonzero(np.repeat(dead, np.diff(np.append(starts, len(row)))))
+        keep[lost[first_least(least[lost], row[lost])[0]]] = True
     return np.flatnonzero(keep)
 
 

@@ -1,7 +1,7 @@
 """How far one configuration is from the limits of memory: the largest micro-batch, the fewest accelerators, loading."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -12,8 +12,6 @@ from planner.workload.work import Work
 
 #: Nodes up to which the least number of accelerators is looked for.
 MOST_NODES = 4096
-#: Numbers of nodes tried between two powers of two.
-_TRIED_BETWEEN = 64
 #: Parts of a layout that a user fixes for any number of accelerators.
 _KEPT = ("zero_stage", "micro_batch", "checkpointing")
 
@@ -53,19 +51,18 @@ Ask = Callable[[Machines, LayoutRequest], Estimates]
 def least_accelerators(ask: Ask, row_of: RowOf, per_node: int, request: LayoutRequest) -> int | None:
     """The fewest accelerators that can run the job at any layout with the micro-batch and recomputation asked for.
 
-    Parts of one node come before whole nodes, which are tried in powers of two and then in between, below the first
-    that holds it. None where no number up to `MOST_NODES` nodes does.
+    Parts of one node come before whole nodes. Every whole number of nodes is tried in order, in blocks that double, since
+    what fits on some number need not fit on the next. None where no number up to `MOST_NODES` nodes does.
     """
     asked = LayoutRequest(**{part: getattr(request, part) for part in _KEPT})
-    powers = 2 ** np.arange(1, MOST_NODES.bit_length())
-    first = _first_able(ask, row_of, [*range(1, per_node + 1), *(per_node * powers).tolist()], asked)
-    if first is None or first <= 2 * per_node:
-        return first
-    between = range(first // 2 + per_node, first, per_node)
-    return _first_able(ask, row_of, list(between)[:: max(1, len(between) // _TRIED_BETWEEN)], asked) or first
+    first, beyond = _first_able(ask, row_of, range(1, per_node + 1), asked), 2
+    while first is None and beyond <= MOST_NODES:
+        nodes = range(beyond, min(2 * beyond, MOST_NODES + 1))
+        first, beyond = _first_able(ask, row_of, [per_node * count for count in nodes], asked), 2 * beyond
+    return first
 
 
-def _first_able(ask: Ask, row_of: RowOf, counts: list[int], request: LayoutRequest) -> int | None:
+def _first_able(ask: Ask, row_of: RowOf, counts: Sequence[int], request: LayoutRequest) -> int | None:
     """The first of `counts` that can run the job; None if none can."""
     able = ask(_joined([row_of(count) for count in counts]), request).reason == 0
     return counts[int(np.argmax(able))] if able.any() else None

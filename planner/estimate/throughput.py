@@ -94,7 +94,8 @@ def optimizer_seconds(training: Training, at: Gathered) -> Floats:
         return shard * moved / at.memory_rate
     host = shard * ((per.weights + per.gradients) / at.host_rate + 2.0 * per.optimizer / value("host_memory_rate"))
     if training.offload == "parameters":
-        weights = (per.weights * (at.dense + at.expert_parameters * at.expert) + at.frozen) / ranks
+        experts = per.weights * at.expert_parameters + at.frozen_experts
+        weights = (per.weights * at.dense + at.frozen + experts * at.expert) / ranks
         host = host + at.micro_batches * 2.0 * weights / at.host_rate
     return host
 

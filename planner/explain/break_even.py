@@ -27,7 +27,9 @@ from planner.phases.course import Course
 Floats = NDArray[np.float64]
 
 #: Steps up to a price; each plan found is another piece of the concave cost, and few have more than three.
-_MOST_STEPS = 8
+_MOST_STEPS = 16
+#: Where steps went too far, prices are told to this part.
+_WITHIN = 5e-4
 #: Where nothing of X wins alone, the search for a part begins at this share of the price.
 _NEXT_TO_NOTHING = 0.001
 
@@ -126,17 +128,26 @@ class _Climb:
     chosen: Planned
 
     def highest(self, low: int, wins: Callable[[Course], bool]) -> int:
-        """The highest price, from `low` up, at which the best plan wins; 0 if not even there."""
+        """The highest price, from `low` up, at which the best plan wins; 0 if not even there.
+
+        A plan that wins does so up to the price at which it ties as it is. Costs are whole micro-dollars, so that a step
+        there from a price next to nothing may go too far: from then on what is between is halved.
+        """
         at, price = _place(self.found, self.choice), self.choice.offer.usd_micros_per_hour
-        highest, now = 0, low
+        highest, now, lost = 0, low, price + 1
         for _ in range(_MOST_STEPS if at is not None else 0):
             course = None if at is None else _planned_at(self.found, at, now)
-            if course is None or not wins(course):
+            if course is not None and wins(course):
+                highest, paid = now, self.paid(course)
+                room = self.most(course) - course.cost.expected
+                now = min(price, int(now * (1 + room / paid))) if paid else now
+            elif not highest:
                 break
-            highest, paid = now, self.paid(course)
-            room = self.most(course) - course.cost.expected
-            now = min(price, int(now * (1 + room / paid))) if paid else now
-            if now <= highest:
+            else:
+                lost = now
+            if now >= lost:
+                now = (highest + lost) // 2
+            if now <= highest or lost - highest <= highest * _WITHIN:
                 break
         return highest
 

@@ -22,7 +22,7 @@ from planner.candidates.standing import OPT_INS
 from planner.choice import cheapest, fastest, in_words
 from planner.explain.objectives import unknown_carbon
 from planner.explain.statements import region_notes
-from planner.job import REQUIREMENTS, TrainingJob
+from planner.job import MAX_NODES, REQUIREMENTS, TrainingJob
 from planner.question import Question
 
 #: How far the search for a way out goes in nodes: four times what was allowed, at most this many.
@@ -54,6 +54,7 @@ def explain(question: Question, found: Candidates) -> Infeasible:
         nearest_breaks=nearest.requirements if nearest else (),
         offers_considered=found.offers_considered,
         rejected=with_late_and_dear(found, over(found.table, job.deadline_hours, job.budget_usd)),
+        searched_nodes=nodes,
         warnings=(
             _searched(nodes) if nearest else _nothing_fits(found, marked[0][0], nodes),
             *_more(relaxations),
@@ -79,9 +80,10 @@ def _not_opted_in(found: Candidates) -> tuple[str, ...]:
 
 
 def _searched(nodes: int) -> str:
+    most = "the most that a job may have" if nodes >= MAX_NODES else "a larger max_nodes widens the search"
     return (
-        f"ways out were looked for on up to {nodes} nodes, in this snapshot, at this batch, without a move between "
-        "configurations; max_nodes widens the search"
+        f"ways out were looked for on up to {nodes:,} nodes ({most}), in this snapshot, at this batch, without a move "
+        "between configurations"
     )
 
 
@@ -230,4 +232,4 @@ def _nothing_fits(found: Candidates, relaxed: Candidates, nodes: int) -> str:
     """One sentence for a job that no machine of the snapshot holds: why not, once every constraint is relaxed."""
     reasons = relaxed.rejected or found.rejected
     first = f"; most offers: {max(reasons, key=lambda reason: reasons[reason])}" if reasons else ""
-    return f"no machine of the snapshot runs this job on up to {nodes} nodes, whatever is relaxed{first}"
+    return f"no machine of the snapshot runs this job on up to {nodes:,} nodes, whatever is relaxed{first}"

@@ -8,6 +8,7 @@ from catalog.offer import Offer
 from catalog.opt_in_zones import location_to_opt_into
 from catalog.price_kinds import price_kinds
 from catalog.regions import is_unheard_of
+from catalog.restricted_sales import sale_notice
 from planner.answer import Choice, Phase
 from planner.candidates.requirements import region_matches
 from planner.job import TrainingJob
@@ -87,6 +88,8 @@ def _warnings(phase: Phase, phases: tuple[Phase, ...], start: datetime) -> tuple
         said.append(_quota(choice))
     if (zone := _zone_to_opt_into(choice.offer)) is not None:
         said.append(zone)
+    if (notice := sale_notice(choice.offer.provider, choice.instance_type.name)) is not None:
+        said.append(f"{notice}: check that yours can start {choice.instance_type.name}")
     if not choice.offer.available:
         said.append(f"nobody has verified that {choice.instance_type.name} can be had in {choice.offer.region}")
     if is_unheard_of(choice.offer.provider, choice.offer.region):

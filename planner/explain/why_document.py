@@ -128,6 +128,7 @@ def _ruled_out(found: Infeasible, plan: Planned | Infeasible | None) -> Document
     """Which requirements leave no plan, and by how much each misses it."""
     return {
         "conflicts": [list(names) for names in found.conflicts],
+        "searched_nodes": found.searched_nodes,
         "relaxations": [_relaxation(each, found.job, plan) for each in found.relaxations],
         "rejected": dict(sorted(found.rejected.items())),
         "warnings": list(found.warnings),
@@ -230,7 +231,7 @@ def _assumptions(job: TrainingJob) -> tuple[str, ...]:
     return (
         "the best plan on something named runs on it alone; the best plan without it uses none of it in any phase",
         "the price at which something wins, or is used in part, is that of one offer; the discount is off all its offers",
-        f"what giving up a requirement gains is told over runs on one configuration of up to {searched_nodes(job)} nodes",
+        f"what giving up a requirement gains is told over runs on one configuration of up to {searched_nodes(job):,} nodes",
         "moves between configurations may gain more than that by giving up a requirement",
         "steps, sums of money and the frontier are those of runs on one configuration; a day more or less is planned anew",
         "duals are those of the choice relaxed to a mix of configurations by share of the work",

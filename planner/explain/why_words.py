@@ -132,10 +132,11 @@ def _without_chosen(other: Run | Infeasible | None, chosen: Planned) -> list[str
 
 
 def _conflicts(found: Infeasible) -> str:
-    """What stands in the way, the smallest conflict first."""
+    """What stands in the way on as many nodes as were searched, the smallest conflict first."""
     if found.conflicts == (("workload",),):
         return found.warnings[0] if found.warnings else "no machine holds it"
-    return "; ".join(" with ".join(names) for names in found.conflicts[:MOST_NAMES])
+    conflicts = "; ".join(" with ".join(names) for names in found.conflicts[:MOST_NAMES])
+    return f"{conflicts} (within {found.searched_nodes:,} nodes)"
 
 
 def _way(found: Infeasible, chosen: Planned | Infeasible) -> tuple[str, ...]:

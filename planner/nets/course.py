@@ -9,6 +9,7 @@ from planner.answer import Cost, Hours, Moved, Phase
 from planner.candidates.configurations import Configurations
 from planner.candidates.gather import Candidates
 from planner.candidates.places import copied
+from planner.cost.expected_billing import mean_factor
 from planner.nets.offers import Netted, carbon_of
 from planner.phase import phase
 from planner.phases.columns import PhaseColumns
@@ -54,9 +55,10 @@ def under_net(found: Candidates, netted: Netted) -> Course:
     total = {name: getattr(spot_cost, name) + getattr(standby_cost, name) for name in _PARTS}
     return Course(
         phases=(planned, standby),
-        cost=Cost(**total, p95=max(round(run.usd_p95 * 1e6), sum(total.values()))),
+        cost=Cost(**total, median=round(run.usd_median * 1e6), p95=max(round(run.usd_p95 * 1e6), sum(total.values()))),
         hours=Hours(
             expected=delay + run.hours,
+            median=delay + run.hours_median,
             confident=min(delay + run.hours_kept, columns.deadline_hours),
             p95=delay + run.hours_p95,
         ),
@@ -67,12 +69,12 @@ def under_net(found: Candidates, netted: Netted) -> Course:
 
 def _leg(found: Candidates, table: Configurations, index: int, cost: Cost, hours: float) -> Phase:
     whole = phase(found, table, index)
-    clock = Hours(expected=hours, confident=hours, p95=hours)
+    clock = Hours(expected=hours, median=hours, confident=hours, p95=hours)
     return replace(whole, choice=replace(whole.choice, cost=cost, hours=clock))
 
 
 def _costs(netted: Netted) -> tuple[Cost, Cost]:
-    """What either leg costs on average, in micro-dollars; a leg's `p95` is its expectation, the course states its own."""
+    """What either leg costs on average, in micro-dollars; a leg's quantiles are its expectation, the course states its own."""
     columns, run = netted.columns, netted.found.run
     given, k, m, setup = columns.run, netted.spot, netted.standby, columns.settings.setup_hours
     spot_rate = float(given.nodes[k] * given.usd_per_node_hour[k])
@@ -110,7 +112,7 @@ def _cost(**usd: float) -> Cost:
     micros = {name: round(value * 1e6) for name, value in usd.items()}
     whole = round(sum(usd.values()) * 1e6)
     micros["compute"] += whole - sum(micros.values())
-    return Cost(**micros, p95=whole)
+    return Cost(**micros, median=whole, p95=whole)
 
 
 def _moving_usd(netted: Netted) -> float:
@@ -134,7 +136,8 @@ def _moved(found: Candidates, netted: Netted, before: Phase, after: Phase) -> Mo
 
 def _share_on_spot(netted: Netted) -> float:
     """The share of the work that is saved on spot, on average."""
-    run, work = netted.found.run, float(netted.columns.run.work_hours[netted.standby])
+    run, given = netted.found.run, netted.columns.run
+    work = float(given.work_hours[netted.standby] * mean_factor(given.log_sigma[netted.standby]))
     trained = run.standby_hours - run.switch_probability * run.changeover_hours
     return min(max(1.0 - trained / work, 0.0), 1.0)
 
@@ -169,7 +172,8 @@ def _notes(netted: Netted) -> tuple[str, ...]:
         f"checkpoints every {run.interval_hours:.2g} h: the best of Young's interval and halves of it under this deadline",
         (
             f"{compared.pairs:,} pairs of spot and standby were compared: all by a bound, {compared.by_moments:,} by "
-            f"moments, {compared.exactly:,} exactly; of each machine, kind and provider those that no other beats"
+            f"moments, and {compared.exactly:,} runs of them, each at an interval between checkpoints, exactly; of each "
+            "machine, kind and provider those that no other beats"
         ),
         "standbys are machines that are there at once, without booking, term, windows or interruption",
     ]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from planner.answer import Fallback
 from planner.candidates.gather import Candidates
+from planner.cost.expected_billing import mean_factor
 from planner.nets.course import share_needed
 from planner.nets.offers import Offers, starts, worth_standing_by
 from planner.phase import phase
@@ -103,9 +104,10 @@ def _best(offers: Offers, pairs: Pairs) -> tuple[int, Outcomes] | None:
 
 
 def _all_work_usd(pairs: Pairs) -> Floats:
-    """What all the work comes to on each standby, were it called at once: [pairs]."""
+    """What all the work is expected to come to on each standby, were it called at once: [pairs]."""
     by_hour = pairs.standby_usd_per_hour + pairs.standby_storage_usd_per_hour
-    return np.asarray((pairs.changeover_hours + pairs.standby_work_hours) * by_hour + pairs.standby_fixed_usd)
+    work_hours = pairs.standby_work_hours * mean_factor(pairs.standby_log_sigma)
+    return np.asarray((pairs.changeover_hours + work_hours) * by_hour + pairs.standby_fixed_usd)
 
 
 def _largest_in_time(pairs: Pairs, terms: NetTerms) -> Floats:
@@ -158,8 +160,9 @@ class _Alone(NamedTuple):
         rate, by_hour = float(self.pair.rate[0]), pairs.standby_usd_per_hour + pairs.standby_storage_usd_per_hour
         spot_usd, storage_usd = float(self.pair.usd_per_hour[0]), float(self.pair.storage_usd_per_hour[0])
         sigma, work_hours = float(self.pair.log_sigma[0]), float(self.pair.work_hours[0])
-        # Within the deviations looked at, the error of either estimate may favour the standby by this much.
-        favour = FURTHEST * np.abs(pairs.standby_log_sigma - sigma) + (pairs.standby_log_sigma**2 - sigma**2) / 2
+        # Within the deviations looked at, the error of either estimate may favour the standby by this much: e^(sigma_m z)
+        # times its estimate stands against e^(sigma z - sigma^2 / 2) times the expected cost of the run by itself.
+        favour = FURTHEST * np.abs(pairs.standby_log_sigma - sigma) - sigma**2 / 2
         work_usd = pairs.standby_work_hours * by_hour * np.exp(-favour)
         dearer = work_usd[:, None] / self.floors_usd - 1.0
         if (dearer < 0).any():
@@ -168,7 +171,7 @@ class _Alone(NamedTuple):
         pause_usd = (restarts - 1.0) / rate * (spot_usd + storage_usd) + terms.wait_hours * restarts * storage_usd
         # Runs are cut into equal segments: of half the interval at least, or of the whole run.
         segment_hours = np.minimum(self.interval_hours / 2, work_hours * math.exp(-FURTHEST * sigma))
-        segment_usd = segment_hours * spot_usd * math.exp(-(sigma**2) / 2)
+        segment_usd = segment_hours * spot_usd
         called_usd = pairs.changeover_hours * by_hour + pairs.standby_fixed_usd
         saved = pause_usd - called_usd[:, None] - segment_usd * dearer
         return bool(((saved > 0) & (self.floors_usd - saved < float(self.seen.usd[0]) - _UNSEEN_USD)).any())

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.configurations import run_of
 from planner.candidates.gather import Candidates
+from planner.pareto import group_of, nondominated
 from planner.phases.columns import PhaseColumns, columns_of_table
 from planner.phases.moves import Moves, moves
 from planner.spot.net import NetTerms, Pairs
@@ -55,7 +56,7 @@ class Netted:
 class NetSearch:
     """The cheapest pair, if there is one, and what is proven of those that were not priced exactly.
 
-    `left_open` of them were only estimated to be dearer; none costs less than `left_open_usd`.
+    `left_open` of them were one too many; none costs less than `left_open_usd`.
     """
 
     best: Netted | None = None
@@ -144,7 +145,7 @@ class Offers:
             wait_hours=settings.spot_wait_hours,
         )
         taken_away = table.cluster_rate > 0
-        steady = ~taken_away & (table.bill.hours < deadline)
+        steady = ~taken_away & (table.bill.hours_median < deadline)
         self.any = bool((taken_away & spots).any() and steady.any())
         if not self.any:
             return
@@ -258,27 +259,8 @@ def worth_standing_by(columns: PhaseColumns, standbys: Ints) -> Ints:
         each[standbys]
         for each in (columns.place, columns.kin, run.log_sigma, run.billing_step_hours, run.billing_minimum_hours)
     ]
-    # Most of these are the same for all.
-    alike = [each for each in alike if (each != each[0]).any()]
-    order = np.lexsort((by_the_hour, usd, work, *alike))
-    begins = np.zeros(len(order), np.bool_)
-    begins[0] = True
-    for each in alike:
-        begins[1:] |= each[order][1:] != each[order][:-1]
-    kept: list[int] = []
-    # Fastest first in every group, so whoever beats another stands before it; few stay.
-    front: list[tuple[float, float]] = []
-    figures = zip(begins.tolist(), usd[order].tolist(), by_the_hour[order].tolist(), strict=True)
-    for i, (first, by_step, by_hour) in enumerate(figures):
-        if first:
-            front = []
-        for least_by_step, least_by_hour in front:
-            if least_by_step <= by_step and least_by_hour <= by_hour:
-                break
-        else:
-            front.append((by_step, by_hour))
-            kept.append(i)
-    return np.asarray(np.sort(standbys[order[kept]]))
+    best = nondominated(work, usd, by_the_hour, group=group_of(*alike))
+    return np.asarray(np.sort(standbys[best]))
 
 
 def _too_much_carbon(found: Candidates, offers: Offers, best: CheapestPair) -> bool:

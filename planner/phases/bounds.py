@@ -26,14 +26,69 @@ Flags = NDArray[np.bool_]
 
 #: Multiples of the slope of the hull, and of the cost per hour of deadline, that are tried as prices of an hour.
 _AROUND_HULL, _AROUND_MEAN = 2.0 ** np.arange(-4, 5), 2.0 ** np.arange(-7, 3)
+#: Columns times prices that one call holds against each other: arrays of this size stay in the processor's cache.
+_AT_ONCE = 65_536
 #: Edges of the hull that are gone along at most: each is below the one before, and few are met.
 _MOST_EDGES = 52
 #: The pairs of three.
 _FIRST, _SECOND = np.array([0, 0, 1]), np.array([1, 2, 2])
+#: Sets of columns that are kept at most, those of least bounds: 2 MB. Most jobs leave a few, some leave thousands.
+MOST_SETS = 32_768
+#: Triples that are bounded at most, those of the pairs of least bounds: about a second's work.
+MOST_TRIPLES = 1_000_000
 #: Triples bounded at once, but for those of one pair: some tens of MB.
 _TRIPLES_TOGETHER = 250_000
 #: So many triples are bounded in less time than it takes to find out whether other lines leave fewer.
 _TRIPLES_LOOKED_AT = 2_000
+
+
+class Shortlist:
+    """Sets of columns with their bounds in USD, at most `MOST_SETS` of them: those of least bounds, in the order they came.
+
+    None of those that did not fit costs less than `left_usd`, inf where all did.
+    """
+
+    def __init__(self, width: int) -> None:
+        """Of sets of so many columns."""
+        self._sets, self._usd, self.left_usd = [np.zeros((0, width), np.int64)], [np.zeros(0)], np.inf
+        self._count = 0
+
+    def add(self, sets: Ints, usd: Floats) -> None:
+        """Some more of them."""
+        self._sets.append(sets)
+        self._usd.append(usd)
+        self._count += len(sets)
+        if self._count > 2 * MOST_SETS:
+            self._cut()
+
+    def _cut(self) -> None:
+        sets, usd = np.concatenate(self._sets), np.concatenate(self._usd)
+        if len(usd) > MOST_SETS:
+            order = np.argsort(usd, kind="stable")
+            self.left_usd = min(self.left_usd, float(usd[order[MOST_SETS]]))
+            kept = np.sort(order[:MOST_SETS])
+            sets, usd = sets[kept], usd[kept]
+        self._sets, self._usd, self._count = [sets], [usd], len(usd)
+
+    @property
+    def sets(self) -> Ints:
+        """The columns of each set."""
+        self._cut()
+        return self._sets[0]
+
+    @property
+    def usd(self) -> Floats:
+        """The bound of each set."""
+        self._cut()
+        return self._usd[0]
+
+    def below(self, upper_usd: float, least_usd: Floats) -> "Shortlist":
+        """The sets of which neither the bound nor this other one of each reaches `upper_usd`, with the larger of the two."""
+        less = Shortlist(self.sets.shape[1])
+        usd = np.maximum(self.usd, least_usd)
+        less.add(self.sets[usd < upper_usd], usd[usd < upper_usd])
+        less.left_usd = self.left_usd
+        return less
 
 
 def hour_price(columns: Straight) -> float | None:
@@ -77,7 +132,22 @@ def hour_prices(columns: Straight, mu: float, upper_usd: float) -> Floats:
 
 
 def worthwhile(columns: Straight, prices: Floats, upper_usd: float, *, phases: int) -> Flags:
-    """Columns that some plan of two to so many phases below `upper_usd` may use, by each of these prices of an hour."""
+    """Columns that some plan of two to so many phases below `upper_usd` may use, by each of these prices of an hour.
+
+    Many columns are held against one price after the other: each leaves fewer, and what it rules out is no part of any
+    such plan, so the next price needs to look at the others alone.
+    """
+    if len(columns) * len(prices) <= _AT_ONCE or len(prices) == 1:
+        return _worthwhile(columns, prices, upper_usd, phases=phases)
+    kept = np.arange(len(columns))
+    for price in prices:
+        kept = kept[_worthwhile(columns.take(kept), np.array([price]), upper_usd, phases=phases)]
+        if not len(kept):
+            break
+    return np.isin(np.arange(len(columns)), kept)
+
+
+def _worthwhile(columns: Straight, prices: Floats, upper_usd: float, *, phases: int) -> Flags:
     quick = fast(columns)
     if not quick.any():
         return quick
@@ -128,25 +198,24 @@ def _pair_usd(columns: Straight, one: Ints, other: Ints) -> Floats:
     return np.where((low > high) | equal, np.inf, usd)
 
 
-def pairs_below(columns: Straight, upper_usd: float) -> tuple[Ints, Floats]:
-    """Pairs of columns between which a run can move and which may cost less than `upper_usd`; their bounds in USD.
+def pairs_below(columns: Straight, upper_usd: float) -> Shortlist:
+    """Pairs of columns between which a run can move and which may cost less than `upper_usd`.
 
     One of a pair is fast. Worked through a block of rows at a time, so that memory stays within some tens of MB.
     """
-    pairs, usd = _pairs_below(columns, upper_usd)
+    pairs = _pairs_below(columns, upper_usd)
     if columns.bent:
-        usd = np.maximum(usd, _pair_usd(columns.early, pairs[:, 0], pairs[:, 1]))
-        pairs, usd = pairs[usd < upper_usd], usd[usd < upper_usd]
-    return pairs, usd
+        pairs = pairs.below(upper_usd, _pair_usd(columns.early, pairs.sets[:, 0], pairs.sets[:, 1]))
+    return pairs
 
 
-def _pairs_below(columns: Straight, upper_usd: float) -> tuple[Ints, Floats]:
+def _pairs_below(columns: Straight, upper_usd: float) -> Shortlist:
     """The same by one line of each column."""
     quick = np.flatnonzero(fast(columns))
     first_of = np.full(len(columns), -1)
     first_of[quick] = quick
     rows = max(1, 500_000 // max(len(columns), 1))
-    found, bounds = [np.zeros((0, 2), np.int64)], [np.zeros(0)]
+    found = Shortlist(2)
     for first in range(0, len(quick), rows):
         go_on()
         block = quick[first : first + rows]
@@ -157,47 +226,62 @@ def _pairs_below(columns: Straight, upper_usd: float) -> tuple[Ints, Floats]:
         one, other = one[once], other[once]
         usd = _pair_usd(columns, one, other)
         below = usd < upper_usd
-        found.append(np.stack((one[below], other[below]), axis=1))
-        bounds.append(usd[below])
-    return np.concatenate(found), np.concatenate(bounds)
+        found.add(np.stack((one[below], other[below]), axis=1), usd[below])
+    return found
 
 
-def triples_below(columns: Straight, mu: float, upper_usd: float) -> tuple[Ints, Floats]:
-    """Triples of columns between which a run can move and which may cost less than `upper_usd`; their bounds in USD.
+def triples_below(columns: Straight, mu: float, upper_usd: float) -> Shortlist:
+    """Triples of columns between which a run can move and which may cost less than `upper_usd`.
 
     The linear programme of three lines has two rows, so its best point either uses two of them, or holds one at its cap
     (windows, the longest run of a kind) and shares the rest of the work between the two others. Worked through a lot of
-    triples at a time, so that memory stays within some tens of MB beside what is found.
+    triples at a time, so that memory stays within some tens of MB. A triple costs no less than the pair that it is looked
+    for by and the least start, nor than what is capped at its cap and the least starts beside it: that is told of those
+    beyond `MOST_TRIPLES`.
     """
-    lines, (pairs, bounds) = columns, _pairs_of_triples(columns, upper_usd)
-    if columns.bent and _thirds(columns, upper_usd - bounds).sum() > _TRIPLES_LOOKED_AT:
+    lines, pairs = columns, _pairs_of_triples(columns, upper_usd)
+    if columns.bent and _thirds(columns, upper_usd - pairs.usd).sum() > _TRIPLES_LOOKED_AT:
         # Any line of a column will do to find them: that which leaves fewer.
         early = _pairs_of_triples(columns.early, upper_usd)
-        if _thirds(columns.early, upper_usd - early[1]).sum() < _thirds(columns, upper_usd - bounds).sum():
-            lines, (pairs, bounds) = columns.early, early
-    found, usd = [np.zeros((0, 3), np.int64)], [np.zeros(0)]
+        if _thirds(columns.early, upper_usd - early.usd).sum() < _thirds(columns, upper_usd - pairs.usd).sum():
+            lines, pairs = columns.early, early
+    found, least_start, looked = Shortlist(3), float(lines.fixed_usd.min(initial=np.inf)), 0
+    found.left_usd = pairs.left_usd + least_start
 
     def keep(some: Ints) -> None:
+        nonlocal looked
         go_on()
+        looked += len(some)
         triples = distinct(np.sort(some, axis=1), len(columns))
         least = triple_usd(columns, triples)
-        found.append(triples[least < upper_usd])
-        usd.append(least[least < upper_usd])
+        found.add(triples[least < upper_usd], least[least < upper_usd])
 
-    for some in _with_third(lines, pairs, upper_usd - bounds):
+    order = np.argsort(pairs.usd, kind="stable")
+    for first_usd, some in _with_third(lines, pairs.sets[order], pairs.usd[order], upper_usd):
+        if looked >= MOST_TRIPLES:
+            found.left_usd = min(found.left_usd, first_usd + least_start)
+            break
         keep(some)
     for capped in np.flatnonzero(columns.caps < 1.0).tolist():
         rest = _beside(lines, capped)
-        below = upper_usd - lines.fixed_usd[capped] - lines.slope_usd[capped] * lines.caps[capped]
+        capped_usd = lines.fixed_usd[capped] + lines.slope_usd[capped] * lines.caps[capped]
+        below = upper_usd - capped_usd
+        if looked >= MOST_TRIPLES:
+            found.left_usd = min(found.left_usd, capped_usd + 2 * min(least_start, 0.0))
+            continue
         kept = columns.kin == columns.kin[capped]
         kept &= worthwhile(rest, hour_prices(rest, mu, max(below, 0.0)), below, phases=2)
         some = np.flatnonzero(kept)
-        pairs = some[_pairs_below(rest.take(some), below)[0]]
-        pairs = pairs[(pairs != capped).all(axis=1)]
-        keep(np.concatenate((pairs, np.full((len(pairs), 1), capped)), axis=1))
-    triples = np.concatenate(found)
-    first = np.unique(_key(triples, len(columns)), return_index=True)[1]
-    return triples[first], np.concatenate(usd)[first]
+        of_rest = _pairs_below(rest.take(some), below)
+        found.left_usd = min(found.left_usd, capped_usd + of_rest.left_usd)
+        pairs_ = some[of_rest.sets]
+        pairs_ = pairs_[(pairs_ != capped).all(axis=1)]
+        keep(np.concatenate((pairs_, np.full((len(pairs_), 1), capped)), axis=1))
+    once = Shortlist(3)
+    first = np.unique(_key(found.sets, len(columns)), return_index=True)[1]
+    once.add(found.sets[first], found.usd[first])
+    once.left_usd = found.left_usd
+    return once
 
 
 def distinct(sets: Ints, columns: int) -> Ints:
@@ -217,8 +301,8 @@ def _key(sets: Ints, columns: int) -> Ints:
     return key
 
 
-def _pairs_of_triples(columns: Straight, upper_usd: float) -> tuple[Ints, Floats]:
-    """Pairs that may cost less than `upper_usd` with the least start of a third column, by one line of each; their bounds."""
+def _pairs_of_triples(columns: Straight, upper_usd: float) -> Shortlist:
+    """Pairs that may cost less than `upper_usd` with the least start of a third column, by one line of each."""
     shorter = replace(columns, deadline_hours=columns.deadline_hours - float(columns.fixed_hours.min()))
     return _pairs_below(shorter, upper_usd - float(columns.fixed_usd.min()))
 
@@ -228,10 +312,13 @@ def _thirds(columns: Straight, room_usd: Floats) -> Ints:
     return np.searchsorted(np.sort(columns.fixed_usd), room_usd)
 
 
-def _with_third(columns: Straight, pairs: Ints, room_usd: Floats) -> Iterator[Ints]:
-    """Each pair with every further column whose start fits into what is left below the best plan, in lots."""
+def _with_third(columns: Straight, pairs: Ints, usd: Floats, upper_usd: float) -> Iterator[tuple[float, Ints]]:
+    """Each pair with every further column whose start fits into what is left below the best plan, in lots.
+
+    Pairs come by their bounds `usd`, ascending; that of the first of each lot stands before it.
+    """
     by_start = np.argsort(columns.fixed_usd, kind="stable")
-    count = _thirds(columns, room_usd)
+    count = _thirds(columns, upper_usd - usd)
     lots = np.cumsum(count) // _TRIPLES_TOGETHER
     for mine in np.split(np.arange(len(pairs)), np.flatnonzero(np.diff(lots)) + 1):
         some = count[mine]
@@ -239,7 +326,8 @@ def _with_third(columns: Straight, pairs: Ints, room_usd: Floats) -> Iterator[In
         third = by_start[np.arange(len(pair)) - np.repeat(np.cumsum(some) - some, some)]
         triples = np.concatenate((pairs[pair], third[:, None]), axis=1)
         fits = (third != triples[:, 0]) & (third != triples[:, 1]) & (columns.kin[third] == columns.kin[triples[:, 0]])
-        yield np.asarray(triples[fits])
+        if len(mine):
+            yield float(usd[mine[0]]), np.asarray(triples[fits])
 
 
 def _beside(columns: Straight, capped: int) -> Straight:

@@ -34,20 +34,37 @@ def cheapest_course(found: Candidates, chosen: int | None) -> Best | None:
     less by more than `least_saving_of_a_move_percent` of the cost without. New kinds are compared here: each gives a
     `Course`, or None if it has nothing cheaper than the limit it is given.
     """
+    return cheapest_or_why_unsure(found, chosen)[0]
+
+
+def cheapest_or_why_unsure(found: Candidates, chosen: int | None) -> tuple[Best | None, str | None]:
+    """The same; where there is none though not all was compared, also a sentence that says so."""
     one = None if chosen is None else on_one_configuration(found, chosen)
     if plans_one_configuration(found.question.job):
-        return None if one is None else Best(course=one)
+        return (None if one is None else Best(course=one)), None
     limit = limit_micros(found, chosen)
     searched = search_phases(found, limit)
     phased = searched.best
     nets = search_under_net(found, limit if phased is None else float(phased.found.micros))
     course = None if nets.best is None else under_net(found, nets.best)
     if course is not None and _within_budget(found, course):
-        return Best(course=course, searched=searched, nets=nets)
+        return Best(course=course, searched=searched, nets=nets), None
     nets = replace(nets, best=None)
     if phased is not None:
-        return Best(course=in_phases(found, phased), phased=phased, searched=searched, nets=nets)
-    return None if one is None else Best(course=one, searched=searched, nets=nets)
+        return Best(course=in_phases(found, phased), phased=phased, searched=searched, nets=nets), None
+    if one is not None:
+        return Best(course=one, searched=searched, nets=nets), None
+    return None, _not_compared(min(searched.left_usd, nets.left_open_usd))
+
+
+def _not_compared(least_usd: float) -> str | None:
+    """What is left open of a job without a plan, by what any plan not compared costs at least."""
+    if least_usd == float("inf"):
+        return None
+    return (
+        "not proven: too many sets of configurations were left to compare all of them; a plan in several phases or with a "
+        f"standby may exist, for no less than {usd_display(round(max(least_usd, 0.0) * 1e6))}"
+    )
 
 
 def _within_budget(found: Candidates, course: Course) -> bool:

@@ -233,9 +233,8 @@ def _numbered(markets: tuple[Market, ...]) -> tuple[tuple[Ints, ...], tuple[tupl
 
 
 def ranks(found: Candidates, columns: PhaseColumns) -> Ints:
-    """The rank of each column among phases: interruptible first, then the slowest; the catalogue's order between equals.
-
-    Prices decide nothing, so that a dearer offer cannot change the order and make some move cheaper by it.
+    """The rank of each column among phases, where orders cost the same: interruptible first, then the slowest; the
+    catalogue's order between equals.
     """
     table, run = columns.table, columns.run
     offer = np.empty(len(table), np.int64)

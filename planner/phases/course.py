@@ -19,7 +19,7 @@ from planner.candidates.places import copied
 from planner.cost.bill import deadline_probability
 from planner.phase import phase
 from planner.phases.lines import windowed_machines
-from planner.phases.price import elapsed, phase_bill
+from planner.phases.price import elapsed, expected_elapsed, phase_bill
 from planner.phases.search import Phased
 from planner.phases.straight import STEPS
 
@@ -90,14 +90,15 @@ def in_phases(found: Candidates, phased: Phased) -> Course:
 
 
 def total_cost(costs: list[Cost]) -> Cost:
-    """The sum of phases, part by part; at 95 % too, since all phases are taken to be late together."""
-    names = ("compute", "storage", "egress", "power", "setup", "p95")
+    """The sum of phases, part by part; at the median and at 95 % too, since all phases are taken to be late together."""
+    names = ("compute", "storage", "egress", "power", "setup", "median", "p95")
     return Cost(**{name: sum(getattr(each, name) for each in costs) for name in names})
 
 
 def total_hours(hours: list[Hours]) -> Hours:
-    """The sum of phases, quantile by quantile."""
-    return Hours(**{name: sum(getattr(each, name) for each in hours) for name in ("expected", "confident", "p95")})
+    """The sum of phases, of the mean and quantile by quantile."""
+    names = ("expected", "median", "confident", "p95")
+    return Hours(**{name: sum(getattr(each, name) for each in hours) for name in names})
 
 
 def _row(phased: Phased) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -112,8 +113,9 @@ def _table(phased: Phased) -> Configurations:
     paid = phase_bill(columns, moving, sequence, steps)
     clock = {
         name: elapsed(columns, moving, sequence, getattr(paid, name)[None, :])[0]
-        for name in ("hours", "hours_kept", "hours_p95")
+        for name in ("hours_median", "hours_kept", "hours_p95")
     }
+    clock["hours"] = expected_elapsed(columns, moving, sequence, paid)
     whole = columns.table.take(sequence[0])
     ran = np.divide(paid.run_hours, whole.bill.run_hours)
     return replace(whole, bill=replace(paid, **clock), carbon_kg=whole.carbon_kg * ran)
@@ -156,8 +158,8 @@ def _in_time(found: Candidates, phased: Phased, table: Configurations) -> float 
         return None
     sequence, steps = _row(phased)
     paid = phase_bill(phased.columns, phased.moving, sequence, steps)
-    work = paid.run_hours + paid.waiting_hours
-    fixed = paid.hours - work
+    expected_work = paid.run_hours + paid.waiting_hours
+    work, fixed = expected_work / paid.mean_factor, paid.hours - expected_work
     low, high = -_MOST_SIGMA, _MOST_SIGMA
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -170,9 +172,12 @@ def _in_time(found: Candidates, phased: Phased, table: Configurations) -> float 
 def _notes(found: Candidates, planned: list[Phase]) -> tuple[str, ...]:
     settings = found.question.settings
     said = [
-        f"shares of the work are planned in steps of {100 / STEPS:g} %, and each phase does its own whatever the others take",
+        (
+            f"shares of the work are planned in steps of {100 / STEPS:g} % (the certificate says what finer ones might save), "
+            "and each phase does its own whatever the others take"
+        ),
         "estimates of all phases are late or early together: hours at a confidence are the sum of those of the phases",
-        "phases follow each other: interruptible ones first, then the slowest, own machines as their windows allow",
+        "phases follow each other in the order that costs least, own machines as their windows allow",
         "a run moves between machines of the same software stack at the same precision only; its layout may change",
         "at a move the old machines are paid until the checkpoint is written, the new ones from their own set-up on",
     ]

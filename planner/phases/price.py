@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from catalog.free_time import elapsed_many
 from planner.cost.bill import RISING_UP_TO, Bill, Run, bill, outline, part, z_score
+from planner.cost.expected_waits import equally_likely, mean_wait
 from planner.phases.columns import PhaseColumns, concave_below_sigma
 from planner.phases.moves import Moves
 from planner.phases.straight import STEPS
@@ -85,7 +86,7 @@ def priced_together(
     concave = (paid.sigma <= concave_below_sigma(columns.confidence)).reshape(given.shape)
     if columns.intervals.any():
         concave &= run.work_hours.reshape(given.shape) >= columns.intervals[given]
-    if z_score(columns.confidence) > RISING_UP_TO:
+    if abs(z_score(columns.confidence)) > RISING_UP_TO:
         floor = columns.fixed_hours[given] + columns.slope_hours[given] * (steps / STEPS)
         falls = (
             (columns.run.cluster_rate[given] > 0) & ~concave & np.repeat([each for _, each in shares], count)[:, None]
@@ -120,6 +121,19 @@ def _in_windows(columns: PhaseColumns, moving: Moves, sequence: Ints, busy: list
     for each in others:
         hours[np.isinf(each).any(axis=1)] = np.inf
     return hours
+
+
+def expected_elapsed(columns: PhaseColumns, moving: Moves, sequence: Ints, paid: Bill) -> Floats:
+    """Expected hours of each phase of one plan (`sequence` is its only row), `paid` being its bill, as `elapsed` has them."""
+    hours = elapsed(columns, moving, sequence, paid.hours[None, :])[0]
+    if not columns.windowed[sequence].any():
+        return np.asarray(hours)
+    mean = paid.run_hours + paid.waiting_hours
+    runs = equally_likely(paid.hours - mean, mean, paid.log_sigma)
+    spent = elapsed(columns, moving, np.repeat(sequence, len(runs), axis=0), runs)
+    spent[~np.isfinite(spent).all(axis=1)] = np.inf
+    waits = [mean_wait(spent[:, position], runs[:, position]) for position in range(sequence.shape[1])]
+    return np.asarray(paid.hours + waits)
 
 
 def elapsed(columns: PhaseColumns, moving: Moves, sequence: Ints, busy: Floats, *, at_least: bool = False) -> Floats:

@@ -1,12 +1,14 @@
 """By what right no plan of several phases is cheaper: what straight lines rule out, what was priced, and a second opinion."""
 
 from dataclasses import replace
+from math import ceil
 
 from catalog.money import usd_display
 from planner.nets.offers import NetSearch
 from planner.optimise.phases import relaxed
 from planner.optimise.single import Certificate, NotProvenError
 from planner.phases.search import Searched
+from planner.phases.straight import STEPS
 
 #: What the arithmetic of two solvers may differ by, relatively.
 _AGREEMENT = 1e-6
@@ -35,7 +37,12 @@ def over_phases(
             raise NotProvenError(f"HiGHS allows no less than {model.usd} USD where {best.found} was found")
         said.append(
             f"of plans of up to {phases} phases on the {configurations:,} configurations, straight lines under their costs "
-            f"and hours leave {model.columns} open; their {searched.sequences:,} sequences were compared at every share"
+            f"and hours leave {model.columns} open; their {searched.sequences:,} sequences were compared at every share in "
+            f"steps of {100 / STEPS:g} % of the work"
+        )
+        said.append(
+            f"finer shares might save up to {usd_display(ceil(searched.finer_usd * 100) * 10_000)}, what a step of the work costs "
+            "on one of those machines, and a billing step"
         )
         if model.usd < float("inf"):
             said.append(
@@ -43,15 +50,15 @@ def over_phases(
                 f"{usd_display(round(model.usd * 1e6))} ({model.solver}){_beside_a_standby(nets, model.usd, certificate)}"
             )
         certificate = replace(certificate, milliseconds=certificate.milliseconds + model.milliseconds)
-    if searched.not_again:
+    if searched.left_usd < certificate.objective_usd:
         said.append(
-            f"{searched.not_again:,} sequences were compared on each machine's best offers alone: another place of the same "
-            "machine, dearer but with a cheaper move, was not tried for them"
+            "too many sets of configurations were left to compare all of them at every share and with every offer; proven is "
+            f"that none of those not compared costs less than {usd_display(round(searched.left_usd * 1e6))}"
         )
     if nets.left_open_usd < certificate.objective_usd:
         said.append(
-            f"only by estimates, from a mean and a variance of their losses, are {nets.left_open:,} more pairs of spot and "
-            f"standby dearer; proven is that none of them costs less than {usd_display(round(nets.left_open_usd * 1e6))}"
+            f"too many pairs of spot and standby were left to price all of them exactly; proven is that none of the "
+            f"{nets.left_open:,} not priced costs less than {usd_display(round(nets.left_open_usd * 1e6))}"
         )
     return replace(_less(certificate, searched, nets), over=tuple(said))
 
@@ -64,9 +71,9 @@ def _beside_a_standby(nets: NetSearch, usd: float, certificate: Certificate) -> 
 
 
 def _less(certificate: Certificate, searched: Searched, nets: NetSearch) -> Certificate:
-    """The bound lowered by what ties within the rounding of bills may leave unsaved, and to that of pairs left open."""
+    """The bound lowered by what ties within the rounding of bills may leave unsaved, and to that of what was left open."""
     unsaved = 0.0 if searched.best is None else searched.best.found.unsaved / 1e6
-    bound = min(certificate.bound_usd - unsaved, nets.left_open_usd)
+    bound = min(certificate.bound_usd - unsaved, nets.left_open_usd, searched.left_usd)
     if not bound < certificate.bound_usd:
         return certificate
     return replace(certificate, bound_usd=bound, gap=(certificate.objective_usd - bound) / certificate.objective_usd)

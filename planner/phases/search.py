@@ -6,10 +6,10 @@
 3. The lines at other prices of an hour leave the columns that can matter at all. All pairs, then all triples of these
    whose bound lies below the best plan so far get their best shares.
 
-The order within a plan is fixed by rule: interruptible phases first, then the slowest; so it is cheap and slow before
-dear and fast, and what may be taken away is tried while there is time. Own machines with free windows are tried in
-every place of the order, and before and after another configuration. Machines that run the job already come first, or
-not at all.
+The phases of a plan come in any order: it decides which machines write a checkpoint at their end, and between which places
+a run moves. Of orders that cost the same, interruptible phases come first, then the slowest; so it is cheap and slow before
+dear and fast, and what may be taken away is tried while there is time. Own machines with free windows are also tried before
+and after another configuration. Machines that run the job already come first, or not at all.
 
 Of plans that cost the same to the micro-dollar the first found stays: sequences are looked at by their bounds, those of
 equal bounds as their configurations lie in the table of candidates, and fewer phases before more.
@@ -27,18 +27,19 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from catalog.allowed_time import go_on
 from planner.candidates.configurations import Configurations
 from planner.candidates.gather import Candidates
 from planner.optimise.phases import Lines
-from planner.phases.bounds import fast, hour_price, hour_prices, pairs_below, triples_below, worthwhile
+from planner.phases.bounds import Shortlist, fast, hour_price, hour_prices, pairs_below, triples_below, worthwhile
 from planner.phases.columns import PhaseColumns, columns_on, ranks
 from planner.phases.lines import Lined, every_line, windowed_machines
 from planner.phases.moves import Moves, moves
 from planner.phases.sequences import first_if_up, in_order, lots, too_dear_anywhere
 from planner.phases.shares import Found, best_shares
-from planner.phases.straight import Straight, joined
+from planner.phases.straight import STEPS, Straight, joined
 from planner.phases.whatever_the_hours import least_usd
-from planner.phases.wider import MOST_AGAIN, brought_apart, that_move, wider
+from planner.phases.wider import AGAIN_TOGETHER, MOST_AGAIN, brought_apart, that_move, wider
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -67,17 +68,19 @@ class Phased:
 class Searched:
     """What came of the search, and how far it went.
 
-    `sequences` were priced; `not_again` of them on the screened offers alone. `open_` are the lines of the columns that
-    bounds leave open below the best plan: all others can only be part of dearer plans.
+    `sequences` were priced; of sets of columns that were one too many none costs less than `left_usd`. `open_` are the
+    lines of the columns that bounds leave open below the best plan: all others can only be part of dearer plans. Shares
+    between the steps might save up to `finer_usd`, rounding of bills aside.
     """
 
     best: Phased | None
     sequences: int
-    not_again: int
     open_: Lines | None
+    left_usd: float = np.inf
+    finer_usd: float = 0.0
 
 
-NOTHING_TO_SEARCH = Searched(best=None, sequences=0, not_again=0, open_=None)
+NOTHING_TO_SEARCH = Searched(best=None, sequences=0, open_=None)
 
 
 def cheapest_in_phases(found: Candidates, most_micros: float) -> Phased | None:
@@ -107,12 +110,18 @@ def search_phases(found: Candidates, most_micros: float) -> Searched:
     search.try_all(phases)
     left = search.open_lines(phases)
     search.try_left_out()
-    return Searched(best=search.best, sequences=search.compared, not_again=search.not_again, open_=left)
+    return Searched(
+        best=search.best,
+        sequences=search.compared,
+        open_=left,
+        left_usd=search.left_usd,
+        finer_usd=search.between_steps_usd(),
+    )
 
 
 @dataclass(slots=True, kw_only=True)
 class _Search:
-    """The best plan so far, how many sequences were compared for it, and how many not again with offers left out."""
+    """The best plan so far, how many sequences were compared for it, and what none of those too many undercuts."""
 
     candidates: Candidates
     every: Lined
@@ -120,7 +129,8 @@ class _Search:
     most_micros: float
     best: Phased | None = None
     compared: int = 0
-    not_again: int = 0
+    left_usd: float = np.inf
+    again_count: int = 0
     open_: list[tuple[PhaseColumns, Ints, Floats]] = field(default_factory=list)
     again: list[tuple[PhaseColumns, Ints, Floats, bool]] = field(default_factory=list)
     known: set[bytes] = field(default_factory=set)
@@ -156,15 +166,15 @@ class _Search:
         quick, others = np.flatnonzero(in_time & some), np.flatnonzero(~in_time & some)
         few = [each[np.argsort(weighed[each], kind="stable")[:_FIRST]] for each in (quick, others)]
         kept = np.sort(np.concatenate(few))
-        pairs, bounds = pairs_below(lines.take(kept), self.upper_usd)
-        best = np.argsort(bounds, kind="stable")[:_FIRST_PAIRS]
-        self._among(kept, pairs[best], bounds[best])
+        pairs = pairs_below(lines.take(kept), self.upper_usd)
+        best = np.argsort(pairs.usd, kind="stable")[:_FIRST_PAIRS]
+        self._among(kept, pairs.sets[best], pairs.usd[best])
 
     def try_all(self, phases: int) -> None:
         """Every sequence of two to so many columns whose bound lies below the best plan so far."""
         kept, first = self.worthwhile(phases), self.best
         if len(kept):
-            self._among(kept, *pairs_below(self.every.lines.take(kept), self.upper_usd))
+            self._all_of(kept, pairs_below(self.every.lines.take(kept), self.upper_usd))
         if self.best is not first:
             kept = self.worthwhile(phases)
         if phases > 2 and len(kept):
@@ -173,15 +183,16 @@ class _Search:
     def _try_three(self, kept: Ints) -> None:
         """Sequences of three phases on these columns, at least one; own machines work in a window, and again in a later one."""
         lines = self.every.lines.take(kept)
-        self._among(kept, *triples_below(lines, self.mu, self.upper_usd))
+        self._all_of(kept, triples_below(lines, self.mu, self.upper_usd))
         windowed = np.isin(kept, list(windowed_machines(self.candidates, self.every.table)))
         if not windowed.any():
             return
-        pairs, bounds = pairs_below(lines, self.upper_usd)
+        listed = pairs_below(lines, self.upper_usd)
+        pairs, self.left_usd = listed.sets, min(self.left_usd, listed.left_usd)
         for again in (0, 1):
             twice = windowed[pairs[:, again]]
             there_and_back = np.stack((pairs[twice, again], pairs[twice, 1 - again], pairs[twice, again]), axis=1)
-            self._among(kept, there_and_back, bounds[twice], ordered=True)
+            self._among(kept, there_and_back, listed.usd[twice], ordered=True)
 
     def worthwhile(self, phases: int) -> Ints:
         """The columns that some plan of two to so many phases below the best so far may use."""
@@ -218,6 +229,18 @@ class _Search:
             phases=phases,
         )
 
+    def between_steps_usd(self) -> float:
+        """What shares between the steps may save at most, in USD, rounding of bills aside.
+
+        A plan of any shares becomes one of whole steps, and no slower, where less than a step is moved from each phase but
+        one to the fastest, which costs no more than these steps on it. No plan costs less than the bound of its set.
+        """
+        most = 0.0
+        for columns, sets, bounds in self.open_:
+            steps_usd = columns.slope_usd[sets].max(axis=1) * ((sets.shape[1] - 1) / STEPS)
+            most = max(most, float(np.minimum(steps_usd, self.upper_usd - bounds).max(initial=0.0)))
+        return most
+
     def try_left_out(self) -> None:
         """Offers that the screen left out, in the sequences that without their moves lie below the best plan."""
         for columns, looked_at, bounds, ordered in self.again:
@@ -226,18 +249,36 @@ class _Search:
                 continue
             # Sets of three have been asked already.
             left = self._left_somewhere(columns, looked_at, bounds, below) if looked_at.shape[1] == 2 else below
-            sets = looked_at[left]
-            if len(sets) > MOST_AGAIN:
-                self.not_again += len(sets)
-                continue
-            again = wider(self.candidates, columns, sets, self.upper_usd, mu=self.mu, ordered=ordered)
-            if again is None:
-                continue
-            more, sets, least = again
-            new = self._new(_names(more.table), sets, ordered=ordered)
-            if new.any():
-                used, which = _used(sets[new])
-                self._compare(more.take(used), which, least[new], ordered=ordered)
+            some = np.flatnonzero(left)
+            some = some[np.argsort(bounds[some], kind="stable")]
+            for first in range(0, len(some), AGAIN_TOGETHER):
+                lot = some[first : first + AGAIN_TOGETHER]
+                lot = lot[bounds[lot] < self.upper_usd]
+                if not len(lot):
+                    break
+                if self.again_count >= MOST_AGAIN:
+                    self.left_usd = min(self.left_usd, float(bounds[lot[0]]))
+                    break
+                go_on()
+                self.again_count += len(lot)
+                self._again(columns, looked_at[lot], ordered=ordered)
+
+    def _again(self, columns: PhaseColumns, sets: Ints, *, ordered: bool) -> None:
+        """These sets with the offers that the screen left out in place of their own."""
+        again = wider(self.candidates, columns, sets, self.upper_usd, mu=self.mu, ordered=ordered)
+        if again is None:
+            return
+        more, listed = again
+        self.left_usd = min(self.left_usd, listed.left_usd)
+        new = self._new(_names(more.table), listed.sets, ordered=ordered)
+        if new.any():
+            used, which = _used(listed.sets[new])
+            self._compare(more.take(used), which, listed.usd[new], ordered=ordered)
+
+    def _all_of(self, kept: Ints, listed: Shortlist) -> None:
+        """The best shares of these sets of the configurations `kept`, the bound of those that are one too many noted."""
+        self.left_usd = min(self.left_usd, listed.left_usd)
+        self._among(kept, listed.sets, listed.usd)
 
     def _among(self, kept: Ints, sets: Ints, bounds: Floats, *, ordered: bool = False) -> None:
         """The best shares of these sets of the configurations `kept`."""

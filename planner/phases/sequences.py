@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.gather import Candidates
-from planner.cost.bill import billing_tables, rises_with_preemption
+from planner.cost.bill import rises_with_preemption
 from planner.phases.bounds import distinct
 from planner.phases.columns import PhaseColumns, ranks
 from planner.phases.moves import in_one_place
@@ -36,23 +36,15 @@ def lots(order: Ints) -> Iterator[Ints]:
 
 
 def in_order(columns: PhaseColumns, rank: Ints, sets: Ints) -> Ints:
-    """Each set of columns as a sequence by rank; where windows matter, in every order. What is up comes first or not at all."""
-    return first_if_up(columns, _by_rank_or_every(rank, sets, columns.windowed[sets].any(axis=1)))
+    """Each set of columns in every order, that by rank first. What is up comes first or not at all."""
+    by_rank = np.take_along_axis(sets, np.argsort(rank[sets], axis=1), axis=1)
+    every = [by_rank[:, list(order)] for order in permutations(range(sets.shape[1]))]
+    return first_if_up(columns, np.concatenate(every))
 
 
 def first_if_up(columns: PhaseColumns, sequences: Ints) -> Ints:
     """The sequences in which what runs already comes first."""
     return sequences[~columns.up[sequences[:, 1:]].any(axis=1)]
-
-
-def _by_rank_or_every(rank: Ints, sets: Ints, every: Flags) -> Ints:
-    """Each set by rank, those marked in every order."""
-    fixed = sets[~every]
-    by_rank = np.take_along_axis(fixed, np.argsort(rank[fixed], axis=1), axis=1)
-    if not every.any():
-        return by_rank
-    anyhow = [sets[every][:, list(order)] for order in permutations(range(sets.shape[1]))]
-    return np.concatenate((by_rank, *anyhow))
 
 
 def too_dear_anywhere(
@@ -69,8 +61,7 @@ def too_dear_anywhere(
         return marked
     still, some = in_one_place(columns), np.flatnonzero(~columns.windowed[sets].any(axis=1))
     for lot in lots(some[np.argsort(bounds[some], kind="stable")]):
-        asked = _either_for_both(sets[lot], alike)
-        sequences = first_if_up(columns, _by_rank_or_every(rank, asked, _may_rank_otherwise(found, columns, asked)))
+        sequences = in_order(columns, rank, _either_for_both(sets[lot], alike))
         if best_shares(columns, still, sequences, most_micros, any_will_do=True) is not None:
             break
         marked[lot] = True
@@ -97,16 +88,3 @@ def _alike(found: Candidates, columns: PhaseColumns) -> Ints:
     alone = np.array([bool(each.owned) or each.up is not None for each in found.question.markets])[table.market]
     key = np.stack((table.market, cell, np.where(alone, -1, table.nodes)), axis=1)
     return np.asarray(np.unique(key, axis=0, return_inverse=True)[1].reshape(-1))
-
-
-def _may_rank_otherwise(found: Candidates, columns: PhaseColumns, sets: Ints) -> Flags:
-    """Sets whose order other offers of the same machines may change: of equal hours, or never interrupted just here."""
-    hours = np.sort(columns.run.work_hours[sets], axis=1)
-    tied = (hours[:, 1:] == hours[:, :-1]).any(axis=1)
-    never = np.zeros(len(columns), np.bool_)
-    for number, market in enumerate(found.question.markets):
-        mine = np.flatnonzero(columns.table.market == number)
-        kind = market.snapshot.kind_index[columns.table.place[mine]]
-        never[mine] = billing_tables(market.columns.kinds).interruptible[kind]
-    never &= columns.run.cluster_rate == 0
-    return np.asarray(tied | never[sets].any(axis=1))

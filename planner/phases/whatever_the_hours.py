@@ -13,11 +13,13 @@ Interruptible work of w <= W hours takes E[T] >= r w - (r - r_0) min(tau, W) wal
 from the first checkpoint interval tau on any takes r w, and none takes less than r_0 w. That least is
 e^(lambda R) / (1 - y) with l = lambda d and -ln(1 - y) = y + l; as the series of the logarithm lies below
 y + y^2 / (2 (1 - y)), y >= sqrt(l (l + 2)) - l, and so 1 / (1 - y) >= 1 + l + sqrt(l (l + 2)), which is asked here.
+Bills count the hours expected of an uncertain estimate, a factor on both sides.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.cost.expected_billing import mean_factor
 from planner.phases.lines import Lined, usd_by_the_hour
 
 Floats = NDArray[np.float64]
@@ -35,13 +37,15 @@ def least_usd(some: Lined, phases: int) -> float:
 
 
 def _spared_hours(some: Lined) -> Floats:
-    """(r - r_0) min(tau, W) of each configuration; 0 without preemption."""
+    """(r - r_0) min(tau, W) of each configuration, expected; 0 without preemption."""
     run, spared = some.run, np.zeros(len(some))
     hit = np.flatnonzero((run.cluster_rate > 0) & (run.work_hours > 0))
     work, rate, write = run.work_hours[hit], run.cluster_rate[hit], run.checkpoint_hours[hit]
     lost = rate * write
     restarts = np.exp(rate * some.found.question.settings.restart_hours)
     least = restarts * (1.0 + lost + np.sqrt(lost * (lost + 2.0)))
-    beyond = np.maximum(some.table.bill.run_hours[hit] - least * work, 0.0)
+    # The bill's hours are those expected: so is the work that they are held against.
+    expected_work = work * mean_factor(run.log_sigma[hit])
+    beyond = np.maximum(some.table.bill.run_hours[hit] - least * expected_work, 0.0)
     spared[hit] = beyond * np.minimum(np.sqrt(2 * write / rate) / work, 1.0)
     return spared

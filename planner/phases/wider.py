@@ -10,9 +10,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from catalog.allowed_time import go_on
 from planner.candidates.configurations import Configurations, joined, of_a_share
 from planner.candidates.gather import Candidates
-from planner.phases.bounds import distinct, pair_usd, triple_usd
+from planner.phases.bounds import Shortlist, distinct, pair_usd, triple_usd
 from planner.phases.columns import PhaseColumns, phase_columns
 from planner.phases.straight import Straight, least_of_few
 
@@ -20,31 +21,45 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-#: Sequences that are looked at again one by one; more of them are said to be left, never silently.
-MOST_AGAIN = 64
+#: Sets that are looked at again together: each may stand for thousands, of as many offers in place of each of its columns.
+AGAIN_TOGETHER = 64
+#: Sets that are looked at again at most: some seconds' work. Most jobs leave a few, some leave thousands.
+MOST_AGAIN = 16_384
+#: Sets with offers left out that are bounded at once: some tens of MB.
+_WAYS_TOGETHER = 250_000
 
 
 def wider(
     found: Candidates, columns: PhaseColumns, sets: Ints, upper_usd: float, *, mu: float, ordered: bool
-) -> tuple[PhaseColumns, Ints, Floats] | None:
-    """The sets with offers in place of those that beat them, and their bounds below `upper_usd`; None if nothing moves.
+) -> tuple[PhaseColumns, Shortlist] | None:
+    """The sets with offers in place of those that beat them, of bounds below `upper_usd`; None if nothing moves.
 
     `sets` index `columns` and have bounds below `upper_usd` themselves; `ordered` ones stay in their order. `mu` is the
     price of an hour at the deadline.
     """
     if not len(sets):
         return None
+    listed = Shortlist(sets.shape[1])
     used, which = np.unique(sets, return_inverse=True)
     table, stands_for = _same_machines(found, columns.table.take(used))
     more = phase_columns(found, table)
     first = np.searchsorted(stands_for, np.arange(len(used) + 1))
     lines, sets = more.lines, which.reshape(sets.shape)
-    every = _every_way(sets, *_open(lines, sets, first, upper_usd, mu))
-    every = every[_weighed(lines, every, mu) < upper_usd]
-    every = distinct(every if ordered else np.sort(every, axis=1), len(table))
-    usd = pair_usd(lines, every[:, 0], every[:, 1]) if every.shape[1] == 2 else triple_usd(lines, every)
-    usd += brought_apart(more, every)
-    return more, every[usd < upper_usd], usd[usd < upper_usd]
+    offer, at, count = _open(lines, sets, first, upper_usd, mu)
+    for some in _lots(count.prod(axis=1)):
+        go_on()
+        every = _every_way(sets[some], offer, at[some], count[some])
+        every = every[_weighed(lines, every, mu) < upper_usd]
+        every = distinct(every if ordered else np.sort(every, axis=1), len(table))
+        usd = pair_usd(lines, every[:, 0], every[:, 1]) if every.shape[1] == 2 else triple_usd(lines, every)
+        usd += brought_apart(more, every)
+        listed.add(every[usd < upper_usd], usd[usd < upper_usd])
+    return more, listed
+
+
+def _lots(ways: Ints) -> list[Ints]:
+    """Sets that stand for so many each, in their order, in lots of `_WAYS_TOGETHER` but for one set's."""
+    return np.split(np.arange(len(ways)), np.flatnonzero(np.diff(np.cumsum(ways) // _WAYS_TOGETHER)) + 1)
 
 
 def that_move(columns: PhaseColumns, sets: Ints) -> NDArray[np.bool_]:

@@ -18,7 +18,7 @@ from planner.portfolio.assemble import MUST_RUN, Assembled, assemble
 from planner.portfolio.instance import LEFT_OUT, Instance
 from planner.portfolio.left_out import WayIn, in_use, ways_in
 from planner.portfolio.markets import Pools, pools_of
-from planner.portfolio.progress import CONFIGURATIONS, Found, Progress
+from planner.portfolio.progress import Found, Progress, Stage
 from planner.portfolio.request import Portfolio
 from planner.portfolio.search import search
 from planner.settings import PlannerSettings
@@ -68,7 +68,7 @@ def plan_portfolio(
     def seen(jobs: int) -> None:
         if report is not None:
             every = len(portfolio.jobs)
-            report(Progress(elapsed_s=clock() - began, stage=CONFIGURATIONS, jobs=every, jobs_seen=jobs))
+            report(Progress(elapsed_s=clock() - began, stage=Stage.CONFIGURATIONS, jobs=every, jobs_seen=jobs))
 
     seen(0)
     pools = pools_of(portfolio, columns, owned, settings)

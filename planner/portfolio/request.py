@@ -9,7 +9,9 @@ from planner.past_runs import PastRun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortfolioJob:
-    """A job, from `release_hours` after the portfolio's start on; its own deadline counts from there.
+    """A job that may run from `release_hours` after the portfolio's start on.
+
+    The job starts there: its `deadline_hours` are those from its release to its deadline.
 
     `value_usd` is what leaving it out costs; None: it must run if it can, the more so the higher its `priority`.
     """

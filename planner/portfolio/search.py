@@ -29,7 +29,7 @@ from planner.portfolio.improve import Improver
 from planner.portfolio.instance import Floats, Instance, Ints
 from planner.portfolio.neighbourhood import Neighbourhoods
 from planner.portfolio.prices import Ascent
-from planner.portfolio.progress import Found, Progress, gap
+from planner.portfolio.progress import Found, Progress, Stage, gap
 from planner.portfolio.relaxation import Relaxation
 from planner.portfolio.timetable import Timetable, as_plan
 
@@ -132,7 +132,7 @@ class _Search:
         if wrong := violations(self.instance, plan):
             raise WrongPlanError("; ".join(wrong[:3]))
         bound = min(self.bound_usd, plan.cost_usd)
-        self._tell("done")
+        self._tell(Stage.DONE)
         return Found(
             plan=plan,
             bound_usd=bound,
@@ -152,7 +152,7 @@ class _Search:
         # Where money is short, those go first whose absence costs most.
         self._fill(self.ascent.best.reduced_usd, np.argsort(-self.instance.penalty_usd, kind="stable"))
         self.first_plan_s = self._elapsed()
-        self._tell("first plan")
+        self._tell(Stage.FIRST_PLAN)
 
     def _relax(self) -> None:
         """Prices of the linear relaxation, by way of a few steps of ascent, and plans at them."""
@@ -161,9 +161,9 @@ class _Search:
             self.done["prices"] += 1
             self._bound(self.ascent.best.bound_usd)
         self._fill(self.ascent.best.reduced_usd)
-        self._tell("prices")
+        self._tell(Stage.PRICES)
         self.relaxation = Relaxation(self.instance, self.columns, self.ascent.prices, self.ascent.best)
-        self.relaxation.solve(lambda: self._over(RELAXED_UNTIL), lambda: self._told_of_bound("relaxation"))
+        self.relaxation.solve(lambda: self._over(RELAXED_UNTIL), lambda: self._told_of_bound(Stage.RELAXATION))
         self._bound(self.relaxation.bound_usd)
         reduced = self.relaxation.answered.reduced_usd
         self._fill(reduced)
@@ -171,7 +171,7 @@ class _Search:
         self._fill(
             reduced, np.argsort(-(self.instance.penalty_usd - self.relaxation.answered.least_usd), kind="stable")
         )
-        self._tell("relaxation")
+        self._tell(Stage.RELAXATION)
 
     def _by_solution(self) -> Ints:
         """Jobs by how surely the relaxation places them."""
@@ -190,9 +190,9 @@ class _Search:
             relaxation.answered,
             relaxation.x,
             lambda: self._over(DIVED_UNTIL),
-            after_round=lambda: self._tell("dive"),
+            after_round=lambda: self._tell(Stage.DIVE),
         )
-        self._take(self.table.column, self.table.cost_usd, "dive")
+        self._take(self.table.column, self.table.cost_usd, Stage.DIVE)
 
     def _improve(self) -> Improver:
         self.table.load(self.best)
@@ -209,16 +209,16 @@ class _Search:
             improver.step(hot * mean * cool ** (passed * cycles % 1.0))
             number += 1
             if number % 200 == 0:
-                self._take(improver.best, improver.best_usd, "ruin and recreate")
+                self._take(improver.best, improver.best_usd, Stage.RUIN_AND_RECREATE)
         self.done["ruin and recreate"] = number
-        self._take(improver.best, improver.best_usd, "ruin and recreate")
+        self._take(improver.best, improver.best_usd, Stage.RUIN_AND_RECREATE)
         return improver
 
     def _cut(self) -> None:
         if self._proven() or not self._few():
             return
         self.relaxation.drop(self.best_usd, self.best)
-        self.relaxation.cut(lambda: self._proven() or self._over(CUTS_UNTIL), lambda: self._told_of_bound("cuts"))
+        self.relaxation.cut(lambda: self._proven() or self._over(CUTS_UNTIL), lambda: self._told_of_bound(Stage.CUTS))
         self.done["rounds of cuts"] = self.relaxation.rounds
 
     def _neighbourhoods(self, improver: Improver) -> None:
@@ -230,7 +230,7 @@ class _Search:
         while not self._proven() and not self._over(end) and (most is None or number < most):
             around.step(self.bound_usd, lambda: self._over(end), timed=self._limit is not None)
             number += 1
-            self._take(improver.best, improver.best_usd, "neighbourhoods")
+            self._take(improver.best, improver.best_usd, Stage.NEIGHBOURHOODS)
         self.done["neighbourhoods"] = number
 
     def _likely_columns(self) -> None:
@@ -254,12 +254,12 @@ class _Search:
             before = self.bound_usd
             self._bound(min(bound_usd, self.best_usd))
             if self.bound_usd > before:
-                self._tell("whole model")
+                self._tell(Stage.WHOLE_MODEL)
 
         solved = self._solve(np.flatnonzero(self.relaxation.worth), 1.0, told)
         self.done["whole model"] = 1
         self._bound(min(solved.bound_usd, self.best_usd))
-        self._tell("whole model")
+        self._tell(Stage.WHOLE_MODEL)
 
     def _solve(self, at: Ints, until: float, told: Callable[[float], None] | None = None) -> Solved:
         """HiGHS over the columns `at` from the best plan on; a better one is taken."""
@@ -274,7 +274,7 @@ class _Search:
         )
         if solved.column is not None:
             self.table.load(solved.column)
-            self._take(self.table.column, self.table.cost_usd, "whole model" if told else "likely columns")
+            self._take(self.table.column, self.table.cost_usd, Stage.WHOLE_MODEL if told else Stage.LIKELY_COLUMNS)
         return solved
 
     def _few(self) -> bool:
@@ -288,7 +288,7 @@ class _Search:
         fill(self.table, by_regret(self.instance, self.columns, score_usd) if order is None else order, score_usd)
         self._better(self.table.column, self.table.cost_usd)
 
-    def _take(self, column: Ints, cost_usd: float, stage: str) -> None:
+    def _take(self, column: Ints, cost_usd: float, stage: Stage) -> None:
         self._better(column, cost_usd)
         self._tell(stage)
 
@@ -301,7 +301,7 @@ class _Search:
     def _bound(self, bound_usd: float) -> None:
         self.bound_usd = max(self.bound_usd, bound_usd)
 
-    def _told_of_bound(self, stage: str) -> None:
+    def _told_of_bound(self, stage: Stage) -> None:
         self._bound(self.relaxation.bound_usd)
         self._tell(stage)
 
@@ -319,13 +319,14 @@ class _Search:
         """Whether this share of the time limit is used up, or the search is cancelled."""
         return self._share() >= share or (self._cancelled is not None and self._cancelled())
 
-    def _tell(self, stage: str) -> None:
+    def _tell(self, stage: Stage) -> None:
         if self._report is not None:
             bound = min(self.bound_usd, self.best_usd)
             self._report(
                 Progress(
                     elapsed_s=self._elapsed(),
-                    cost_usd=self.best_usd,
+                    cost_usd=float(self.columns.cost_usd[self.best[self.best >= 0]].sum()),
+                    objective_usd=self.best_usd,
                     bound_usd=bound,
                     gap=gap(self.best_usd, bound),
                     stage=stage,

@@ -124,7 +124,7 @@ def _standing(
         left,
         work,
         predicted_rate=float(ready.estimates.units_per_second[row]),
-        run_hours=float(table.bill.run_hours[0]),
+        run_hours=float(table.bill.run_hours[0] / table.bill.mean_factor[0]),
         setup_hours=settings.setup_hours,
     )
     gigabytes = checkpoint_gb(work, question.job.training)

@@ -161,7 +161,7 @@ def _infeasible(found: Replanned, best: Infeasible, body: Document) -> Document:
         shown | {"in_all": "; ".join(in_all(found, each.requirements, each.needed, each.choice))}
         for each, shown in zip(best.relaxations, body["relaxations"], strict=True)
     ]
-    kept = ("conflicts", "nearest_plan", "offers_considered", "rejected")
+    kept = ("conflicts", "searched_nodes", "nearest_plan", "offers_considered", "rejected")
     return {name: body[name] for name in kept} | {"relaxations": ways}
 
 

@@ -60,7 +60,7 @@ class _Rivals:
         """Rivals as they cost if machines are left that cost as in `found`: these write the checkpoint."""
         now, then = self.found.question.origin, found.question.origin
         extra = 0.0 if now is None or then is None else then.write_usd - now.write_usd
-        names = ("cost_usd", "cost_p95_usd", "setup_usd")
+        names = ("cost_usd", "cost_median_usd", "cost_p95_usd", "setup_usd")
         dearer = {name: getattr(table.bill, name) + extra for name in names}
         return replace(table, bill=replace(table.bill, **dearer)) if extra else table
 

@@ -28,8 +28,8 @@ def measured(
 ) -> Measured | None:
     """What was measured against the plain estimate; None where nothing was.
 
-    `predicted_rate` is in the job's units per second, `run_hours` what all the work takes there beside set-up. Raises
-    `UnusableInput` for a speed in another unit, or ten times off.
+    `predicted_rate` is in the job's units per second, `run_hours` what all the work is estimated to take there beside
+    set-up. Raises `UnusableInput` for a speed in another unit, or ten times off.
     """
     if running.rate is not None:
         unit = running.rate.unit

@@ -136,7 +136,7 @@ def _measured(found: Replanned) -> list[str]:
 
 def _infeasible(found: Replanned, best: Infeasible) -> list[str]:
     conflicts = "; ".join(" and ".join(each) for each in best.conflicts[:3])
-    said = [f"nothing from now on keeps what the job asks for: {conflicts}"]
+    said = [f"nothing from now on, within {best.searched_nodes:,} nodes, keeps what the job asks for: {conflicts}"]
     if best.relaxations:
         least = best.relaxations[0]
         ways = [

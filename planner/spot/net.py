@@ -22,10 +22,11 @@ where a standby is called on a failure if no restart can be waited for any more,
 spot, between two segments, since each segment saved takes U / n off its work and I off the time left.
 
 a_i = P(L_i <= S_i) by `net_segments` where the slack does not grow. Where it does (a standby slower than spot), runs may cross
-S_i and be back within it later, and the least of those so far is taken, which is in the pair's favour: the search
-(`net_search`) prices what is near the best exactly, and leaves open what moments alone rule out. Mixed over z up to the largest at which the standby is in time; beyond, the standby is called after the first interval, to be late. As in
-every bill of a plan, hours of work are stated at the estimate itself: sums over f are divided by its mean. Each leg is
-billed in whole steps of its expected hours given that it runs.
+S_i and be back within it later, and the least of those so far is taken, which is in the pair's favour: moments only say
+what the search (`net_search`) prices exactly first. Mixed over z up to the largest at which the standby is in time; beyond,
+the standby is called after the first interval, to be late. Hours and bill are expectations over that error too, as in
+every bill of a plan. Each leg is billed by its expected hours given that it runs, at least the minimum, and half a billing
+step that rounding up adds on average.
 """
 
 from dataclasses import dataclass, fields
@@ -33,6 +34,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.cost.expected_billing import mean_factor
 from planner.cost.preemption import checkpoint_interval
 from planner.spot.losses import normal_cdf
 from planner.spot.net_segments import Segments, failed_by_moments, passed_by_moments
@@ -159,6 +161,15 @@ def outcomes(pairs: Pairs, terms: NetTerms, which: Ints | slice = EVERY) -> Outc
     )
 
 
+def usd_by_interval(pairs: Pairs, terms: NetTerms) -> Floats:
+    """The same at every interval tried, infinite where it is not in time with the confidence asked: [pairs, tried]."""
+    usd = np.full((len(pairs), len(SHORTER)), np.inf)
+    for i in range(0, len(pairs), _CHUNK):
+        priced = _priced(pairs.take(slice(i, i + _CHUNK)), terms, NODES, NODE_WEIGHTS, EVERY)
+        usd[i : i + _CHUNK] = np.where(priced.in_time >= terms.confidence, priced.legs.usd, np.inf)
+    return usd
+
+
 def intervals(pairs: Pairs) -> Floats:
     """Hours of work between checkpoints that are tried, longest first: [pairs, tried]."""
     best = checkpoint_interval(pairs.work_hours, pairs.checkpoint_hours, pairs.rate)
@@ -250,6 +261,11 @@ def largest_in_time(room_hours: Floats, work_hours: Floats, sigma: Floats) -> Fl
     return np.clip(np.where(unsure, excess / np.where(unsure, sigma, 1.0), certain), -100.0, 100.0)
 
 
+def mean_beyond(z: Floats, sigma: Floats) -> Floats:
+    """E[e^(sigma Z); Z > z]: what deviations beyond `z` add to the mean of the estimate's factor."""
+    return np.asarray(mean_factor(sigma) * normal_cdf(sigma - z))
+
+
 def cut(largest: Floats, nodes: Floats, weights: Floats) -> Estimate:
     """A standard normal up to `largest` [...] as weighted points, arrays that broadcast to [..., z]."""
     in_time, last = normal_cdf(largest), np.minimum(np.maximum(largest, -FURTHEST), FURTHEST)
@@ -296,14 +312,13 @@ def legs_of(
         wall = np.maximum(wall - failed * losses.pause_hours, 0.0)
         left = (1.0 - passed / runs.count) * runs.standby_hours
         probability = np.clip(np.vecdot(switch, weights) + late, 0.0, 1.0)
-        standby_hours = np.vecdot(left, weights) / np.exp(pairs.standby_log_sigma[:, None] ** 2 / 2)
+        standby_hours = np.vecdot(left, weights)
     if late.any():
-        # The standby's work in the tail: E[f; z beyond] / E[f].
-        tail = pairs.standby_work_hours[:, None] * normal_cdf(pairs.standby_log_sigma[:, None] - estimate.largest)
+        sigma = pairs.standby_log_sigma[:, None]
+        tail = pairs.standby_work_hours[:, None] * mean_beyond(estimate.largest, sigma)
         first, standby_hours = runs.length[..., -1] * late, standby_hours + tail
-    mean = np.exp(pairs.log_sigma[:, None] ** 2 / 2)
-    spot_hours = terms.setup_hours + np.vecdot(paid, weights) / mean + first
-    wall_hours = terms.setup_hours + np.vecdot(wall, weights) / mean + first
+    spot_hours = terms.setup_hours + np.vecdot(paid, weights) + first
+    wall_hours = terms.setup_hours + np.vecdot(wall, weights) + first
     standby_hours = standby_hours + probability * pairs.changeover_hours[:, None]
     return Legs(
         spot_hours=spot_hours,
@@ -341,5 +356,5 @@ def total_usd(
 
 
 def billed(hours: Floats, step_hours: Floats, minimum_hours: Floats) -> Floats:
-    """Hours that one node is billed for: whole steps, at least the minimum."""
-    return np.maximum(np.ceil(hours / step_hours - 1e-9) * step_hours, minimum_hours)
+    """Hours that one node is billed for on average: rounding up adds half a step to hours spread over many."""
+    return np.maximum(hours + step_hours / 2, minimum_hours)

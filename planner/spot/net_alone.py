@@ -91,7 +91,7 @@ def _on_spot(pair: Pairs, terms: NetTerms, tried: Floats) -> Priced:
     count = np.maximum(np.ceil(work / tried[0][:, None] - 1e-9), 1.0)
     segment = np.expm1(np.minimum(rate * (work / count + pair.checkpoint_hours), _NEVER_ENDS))
     restarts = math.exp(min(rate * terms.restart_hours, _NEVER_ENDS)) / rate
-    paid = np.vecdot(count * segment, _EVERY.weights)[None] * (restarts / math.exp(sigma**2 / 2))
+    paid = np.vecdot(count * segment, _EVERY.weights)[None] * restarts
     spot_hours, nothing = terms.setup_hours + paid, np.zeros_like(paid)
     # Machines that are gone are waited for and not paid.
     wall_hours = terms.setup_hours + paid * (1.0 + rate * terms.wait_hours)

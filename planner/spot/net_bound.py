@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.spot.losses import normal_cdf, segment_losses
-from planner.spot.net import Estimate, NetTerms, Pairs, cut, largest_in_time
+from planner.spot.losses import segment_losses
+from planner.spot.net import Estimate, NetTerms, Pairs, cut, largest_in_time, mean_beyond
 
 Floats = NDArray[np.float64]
 
@@ -61,20 +61,18 @@ def least(pairs: Pairs, terms: NetTerms, quadrature: Quadrature) -> Floats:
     return np.where(estimate.in_time >= terms.confidence, usd, np.inf)
 
 
-def least_at(pair: Pairs, terms: NetTerms, interval_hours: float) -> float:
-    """The bound of a single pair at an interval; infinite where it is not in time with the confidence asked."""
-    room = terms.deadline_hours - terms.setup_hours - interval_hours - pair.checkpoint_hours - pair.changeover_hours
-    largest = largest_in_time(room, pair.standby_work_hours, pair.standby_log_sigma)
+def least_at(pairs: Pairs, terms: NetTerms, interval_hours: Floats) -> Floats:
+    """The bound of each pair at an interval of its own; infinite where it is not in time with the confidence asked."""
+    room = terms.deadline_hours - terms.setup_hours - interval_hours - pairs.checkpoint_hours - pairs.changeover_hours
+    largest = largest_in_time(room, pairs.standby_work_hours, pairs.standby_log_sigma)
     estimate = cut(largest, FINE.nodes, FINE.weights)
-    if estimate.in_time[0] < terms.confidence:
-        return math.inf
-    once, each = bound_of(pair, terms, estimate, interval_hours)
-    usd = once[0] + float((each * estimate.weights).sum()) * (1.0 - BLOCKS_WITHIN)
-    return float(usd * (1.0 - FINE.within))
+    once, each = bound_of(pairs, terms, estimate, interval_hours)
+    usd = (once + (each * estimate.weights).sum(axis=-1) * (1.0 - BLOCKS_WITHIN)) * (1.0 - FINE.within)
+    return np.where(estimate.in_time >= terms.confidence, usd, np.inf)
 
 
-def bound_of(pairs: Pairs, terms: NetTerms, estimate: Estimate, interval_hours: float | None = None) -> Bound:
-    """The bound of pairs [...] at deviations [..., z]: at the interval given, else at whichever."""
+def bound_of(pairs: Pairs, terms: NetTerms, estimate: Estimate, interval_hours: Floats | None = None) -> Bound:
+    """The bound of pairs [...] at deviations [..., z]: at the interval given of each, else at whichever."""
     # [..., z] throughout.
     rate, work, write = (values[..., None] for values in (pairs.rate, pairs.work_hours, pairs.checkpoint_hours))
     sigma, standby_sigma = pairs.log_sigma[..., None], pairs.standby_log_sigma[..., None]
@@ -87,7 +85,7 @@ def bound_of(pairs: Pairs, terms: NetTerms, estimate: Estimate, interval_hours: 
         paid = work * losses.paid_hours / segment * factor
         wall = work * (segment + write + losses.mean_hours) / segment * factor
     else:
-        count = np.maximum(np.ceil(work * factor / interval_hours - 1e-9), 1.0)
+        count = np.maximum(np.ceil(work * factor / interval_hours[..., None] - 1e-9), 1.0)
         segment = work * factor / count
         losses = segment_losses(segment + write, rate, terms.restart_hours, terms.wait_hours)
         paid, wall = count * losses.paid_hours, count * (segment + write + losses.mean_hours)
@@ -102,15 +100,14 @@ def bound_of(pairs: Pairs, terms: NetTerms, estimate: Estimate, interval_hours: 
     standby_usd = (pairs.standby_usd_per_hour + pairs.standby_storage_usd_per_hour)[..., None]
     called = changeover * standby_usd + pairs.standby_fixed_usd[..., None]
     called = called - losses.paid_pause_hours * usd
-    standby_mean = np.exp(standby_sigma**2 / 2)
     # Where even a run without a loss is too slow, every run calls the standby.
     always = room - changeover < work * factor + write
     each_call, once = np.where(always, 0.0, np.maximum(called, 0.0)), np.where(always, called, np.minimum(called, 0.0))
-    all_standby = left / standby_mean * standby_usd + each_call
-    mixed = share * paid / np.exp(sigma**2 / 2) * usd + (1.0 - share) * all_standby
+    all_standby = left * standby_usd + each_call
+    mixed = share * paid * usd + (1.0 - share) * all_standby
     each = np.minimum(mixed, all_standby) + once
     # Those too slow for the deadline call the standby at once.
-    beyond = (standby_work * normal_cdf(standby_sigma - estimate.largest[..., None]) * standby_usd)[..., 0]
+    beyond = (standby_work * mean_beyond(estimate.largest[..., None], standby_sigma) * standby_usd)[..., 0]
     return Bound(pairs.fixed_usd + terms.setup_hours * usd[..., 0] + beyond, each)
 
 

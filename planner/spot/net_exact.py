@@ -17,7 +17,7 @@ from planner.spot.net import Estimate, Legs, NetTerms, Pairs, deviations, legs_o
 from planner.spot.net_bound import BLOCKS_WITHIN, bound_of
 from planner.spot.net_course import course_of
 from planner.spot.net_segments import Segments, failed_by_moments, passed_by_moments
-from planner.spot.net_spread import P95, Course, Spread, joined
+from planner.spot.net_spread import MEDIAN, P95, Course, Spread, joined
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,8 +45,10 @@ class NetRun:
     """
 
     usd: float
+    usd_median: float
     usd_p95: float
     hours: float
+    hours_median: float
     hours_kept: float
     hours_p95: float
     spot_hours: float
@@ -116,8 +118,10 @@ class PricedRun(NamedTuple):
         spread = Spread(pairs, terms, self.runs, self.course, estimate=estimate, shares=self.shares)
         return NetRun(
             usd=self.usd,
+            usd_median=spread.usd_quantile(MEDIAN),
             usd_p95=spread.usd_quantile(P95),
             hours=spread.mean,
+            hours_median=spread.quantile(MEDIAN),
             hours_kept=spread.quantile(terms.confidence),
             hours_p95=spread.quantile(P95),
             spot_hours=float(legs.spot_hours[0, 0]),
@@ -173,8 +177,8 @@ class _Begun(NamedTuple):
             passed, whole, failed = course.passed, course.whole, course.failed
         paid = np.maximum(passed * runs.losses.paid_hours - failed * runs.losses.paid_pause_hours, 0.0)
         wall = np.maximum(passed * (runs.length + runs.losses.mean_hours) - failed * runs.losses.pause_hours, 0.0)
-        left = (1.0 - passed / runs.count) * runs.standby_hours / np.exp(pair.standby_log_sigma**2 / 2)
-        spot_usd = (pair.usd_per_hour * paid + pair.storage_usd_per_hour * wall) / np.exp(pair.log_sigma**2 / 2)
+        left = (1.0 - passed / runs.count) * runs.standby_hours
+        spot_usd = pair.usd_per_hour * paid + pair.storage_usd_per_hour * wall
         by_hour = pair.standby_usd_per_hour + pair.standby_storage_usd_per_hour
         called = pair.changeover_hours * by_hour + pair.standby_fixed_usd
         return np.asarray(spot_usd + by_hour * left + (1.0 - whole) * called)
@@ -183,7 +187,7 @@ class _Begun(NamedTuple):
         """What the pair comes to at least: once, and at each deviation."""
         now, grows = self.estimate, bool((self.runs.growth > 0).any())
         one = Estimate(z=now.z[0], weights=now.weights[0], largest=now.largest[0], in_time=now.in_time[0])
-        once, each = bound_of(self.pairs, self.terms, one, self.interval_hours)
+        once, each = bound_of(self.pairs, self.terms, one, np.array([self.interval_hours]))
         return float(once[0]), each[0] * (1.0 - (BLOCKS_WITHIN if grows else _LATTICE_WITHIN))
 
 

@@ -1,51 +1,50 @@
 """The cheapest pair of a spot configuration and its standby: best first, by a bound that no pair can undercut.
 
 The bound (`net_bound`) costs a few operations per pair and leaves few of thousands. These are priced by moments
-(`net.outcomes`) in the order of their bounds, until the bounds reach the best found; and exactly (`net_exact`), the
-cheapest by moments first, until no bound is left below the best. The bound is proof, moments are not: they only say whom to
-look at first.
+(`net.usd_by_interval`) at every interval between checkpoints that is tried, in the order of their bounds, until the bounds
+reach the best found; and exactly (`net_exact`), the cheapest by moments first, until no pair is left at any interval whose
+bound there is below the best. The bound is proof, moments are not: they only say what to look at first.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from catalog.allowed_time import go_on
-from planner.spot.net import NetTerms, Pairs, intervals, outcomes
+from planner.pareto import group_of, nondominated
+from planner.spot.net import NetTerms, Pairs, intervals, usd_by_interval
 from planner.spot.net_bound import COARSE, FINE, least, least_at
 from planner.spot.net_exact import NetRun, PricedRun
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Pairs priced exactly at most, some 15 ms each, which bounds the time; the others are left open, counted with their bound.
-MOST_EXACT = 24
-
-
+#: Runs priced exactly at most, some 4 ms each, which bounds the time; pairs beyond are left open, counted with their bound.
+MOST_EXACT = 1_000
 _BATCH = 256
 _CELLS = 100_000
-#: What makes a pair dearer the more of it there is, and what only compares where it is the same.
+#: What makes a run dearer the more of it there is, however it goes, and what decides how it goes, with the interval.
 _DEARER = (
-    "work_hours",
-    "rate",
-    "checkpoint_hours",
     "usd_per_hour",
     "storage_usd_per_hour",
     "fixed_usd",
-    "standby_work_hours",
     "standby_usd_per_hour",
     "standby_storage_usd_per_hour",
     "standby_fixed_usd",
-    "changeover_hours",
 )
 _ALIKE = (
+    "work_hours",
     "log_sigma",
-    "standby_log_sigma",
+    "rate",
+    "checkpoint_hours",
     "step_hours",
     "minimum_hours",
+    "standby_work_hours",
+    "standby_log_sigma",
     "standby_step_hours",
     "standby_minimum_hours",
+    "changeover_hours",
 )
 
 
@@ -129,9 +128,9 @@ class CheapestPair:
 class PairSearch:
     """What was found (None: nothing in time below the limit), and what is proven of the rest.
 
-    There were so many `pairs`; the bound left those that were priced `by_moments`, of which so many `exactly`. Of the
-    others the bound rules out all but `left_open`, that were one too many and are only estimated; none costs less than
-    `left_open_usd` (infinite where there are none).
+    There were so many `pairs`; the bound left those that were priced `by_moments`. So many runs of them, each at an
+    interval, were priced `exactly`. Of the others the bound rules out all but those of `left_open` pairs, which were one
+    too many; none costs less than `left_open_usd` (infinite where there are none).
     """
 
     best: CheapestPair | None
@@ -145,67 +144,84 @@ class PairSearch:
 def cheapest_pair(offered: Offered, terms: NetTerms, *, below_usd: float = np.inf) -> PairSearch:
     """The cheapest pair that is in time with the confidence asked and costs less than `below_usd`."""
     spot, standby, bound = _bounded(offered, terms, below_usd)
-    best_usd, moments, exactly = below_usd, 0, 0
-    best: tuple[int, int, PricedRun] | None = None
-    priced, unpriced = np.zeros((0, len(_DEARER) + len(_ALIKE))), [np.zeros(0)]
+    search = _Search(terms=terms, best_usd=below_usd)
     for first in range(0, len(bound), _BATCH):
-        if bound[first] >= best_usd:
+        if bound[first] >= search.best_usd:
             break
         go_on()
         which = np.arange(first, min(first + _BATCH, len(bound)))
         pairs = offered.pairs(spot[which], standby[which])
         bounds = np.maximum(bound[which], least(pairs, terms, FINE))
-        some = bounds < best_usd
-        pairs, bounds = pairs.take(some), bounds[some]
-        found = outcomes(pairs, terms)
-        moments += len(pairs)
-        figures = np.stack([getattr(pairs, name) for name in _DEARER + _ALIKE], axis=1)
-        left = np.ones(len(pairs), np.bool_)
-        for i in np.argsort(found.usd, kind="stable"):
-            if not np.isfinite(found.usd[i]) or exactly == MOST_EXACT:
-                break
-            if bounds[i] >= best_usd:
-                continue
-            left[i] = False
-            if _beaten(figures[i], priced):
-                continue
-            go_on()
-            pair, interval = pairs.take(np.array([i])), float(found.interval_hours[i])
-            now = PricedRun.below(pair, terms, interval, best_usd)
-            priced, exactly = np.vstack((priced, figures[i])), exactly + 1
-            if now is not None and now.usd < best_usd:
-                best_usd, best = now.usd, (int(pairs.spot[i]), int(pairs.standby[i]), now)
-        # Those that cannot be in time have no outcome, and no claim to be best.
-        unpriced.append(bounds[left & np.isfinite(found.usd)])
-    run = None if best is None else _at_its_best(best[2])
-    most_usd = below_usd if run is None else run.usd
-    open_ = np.concatenate(unpriced)
-    open_ = open_[open_ < most_usd]
+        some = bounds < search.best_usd
+        search.price(pairs.take(some), bounds[some])
+    best = search.best
+    left_open = search.left_open
     return PairSearch(
-        best=None if best is None or run is None else CheapestPair(spot=best[0], standby=best[1], run=run),
+        best=None if best is None else _as_found(best),
         pairs=int(offered.allowed.sum()),
-        by_moments=moments,
-        exactly=exactly,
-        left_open=len(open_),
-        left_open_usd=float(open_.min(initial=np.inf)),
+        by_moments=search.by_moments,
+        exactly=search.exactly,
+        left_open=len(left_open),
+        left_open_usd=float(left_open.min(initial=np.inf)),
     )
 
 
-def _at_its_best(best: PricedRun) -> NetRun:
-    """The pair at the interval that is best exactly, not only by moments, from the one at which it is priced."""
-    pair, terms, given = best.pairs, best.terms, best.interval_hours
-    for other in np.unique(intervals(pair)).tolist():
-        if other == given or least_at(pair, terms, other) >= best.usd:
-            continue
-        now = PricedRun.below(pair, terms, other, best.usd)
-        best = now if now is not None and now.usd < best.usd else best
-    return best.outcome()
+def _as_found(best: PricedRun) -> CheapestPair:
+    return CheapestPair(spot=int(best.pairs.spot[0]), standby=int(best.pairs.standby[0]), run=best.outcome())
+
+
+@dataclass(slots=True, kw_only=True)
+class _Search:
+    """The best run so far, what has been priced for it, and the bounds of pairs of which a run was not."""
+
+    terms: NetTerms
+    best_usd: float
+    best: PricedRun | None = None
+    by_moments: int = 0
+    exactly: int = 0
+    priced: Floats = field(default_factory=lambda: np.empty((MOST_EXACT, len(_DEARER) + len(_ALIKE) + 1)))
+    unpriced: list[Floats] = field(default_factory=list)
+
+    @property
+    def left_open(self) -> Floats:
+        """The bounds of the pairs that are left open below the best."""
+        bounds = np.concatenate((np.zeros(0), *self.unpriced))
+        return bounds[bounds < self.best_usd]
+
+    def price(self, pairs: Pairs, bounds: Floats) -> None:
+        """Price these pairs at every interval at which their bound is below the best, the cheapest by moments first."""
+        if self.exactly >= MOST_EXACT:
+            self.unpriced.append(bounds)
+            return
+        self.by_moments += len(pairs)
+        tried = intervals(pairs)
+        usd = usd_by_interval(pairs, self.terms)
+        # The shortest intervals may be alike.
+        usd[:, 1:][tried[:, 1:] == tried[:, :-1]] = np.inf
+        pair, at = np.nonzero(np.isfinite(usd))
+        interval_hours, usd = tried[pair, at], usd[pair, at]
+        least_ = np.maximum(bounds[pair], least_at(pairs.take(pair), self.terms, interval_hours))
+        figures = np.stack([getattr(pairs, name)[pair] for name in _DEARER + _ALIKE] + [interval_hours], axis=1)
+        left = np.full(len(pairs), np.inf)
+        for i in np.argsort(usd, kind="stable").tolist():
+            if least_[i] >= self.best_usd or _beaten(figures[i], self.priced[: self.exactly]):
+                continue
+            if self.exactly >= MOST_EXACT:
+                left[pair[i]] = min(left[pair[i]], least_[i])
+                continue
+            go_on()
+            self.priced[self.exactly] = figures[i]
+            self.exactly += 1
+            now = PricedRun.below(pairs.take(pair[i : i + 1]), self.terms, float(interval_hours[i]), self.best_usd)
+            if now is not None and now.usd < self.best_usd:
+                self.best_usd, self.best = now.usd, now
+        self.unpriced.append(left)
 
 
 def _beaten(figures: Floats, priced: Floats) -> bool:
-    """Whether some pair that has been priced is no worse in anything."""
-    no_dearer = (priced[:, : len(_DEARER)] <= figures[: len(_DEARER)]).all(axis=1)
-    return bool((no_dearer & (priced[:, len(_DEARER) :] == figures[len(_DEARER) :]).all(axis=1)).any())
+    """Whether some run that has been priced goes the same way and costs no more in anything."""
+    alike = (priced[:, len(_DEARER) :] == figures[len(_DEARER) :]).all(axis=1)
+    return bool((priced[alike, : len(_DEARER)] <= figures[: len(_DEARER)]).all(axis=1).any())
 
 
 def _bounded(offered: Offered, terms: NetTerms, below_usd: float) -> tuple[Ints, Ints, Floats]:
@@ -233,10 +249,12 @@ def _worth_pairing(offered: Offered, terms: NetTerms, below_usd: float) -> Ints:
     if not len(offered.standbys):
         return np.zeros(0, np.int64)
     standbys = offered.standbys
-    figures = np.stack(
-        [standbys.work_hours, standbys.usd_per_hour + standbys.storage_usd_per_hour, standbys.changeover_hours], axis=1
+    best = nondominated(
+        standbys.work_hours,
+        standbys.usd_per_hour + standbys.storage_usd_per_hour,
+        standbys.changeover_hours,
+        group=group_of(standbys.log_sigma),
     )
-    best = _nondominated(figures, standbys.log_sigma)
     few = Standbys(**{each.name: getattr(standbys, each.name)[best] for each in fields(Standbys)})
     few = replace(few, fixed_usd=np.zeros(len(best)))
     nothing = np.zeros((len(offered.spots), len(best)))
@@ -251,17 +269,6 @@ def _worth_pairing(offered: Offered, terms: NetTerms, below_usd: float) -> Ints:
     parts = [np.arange(i, min(i + rows, len(offered.spots))) for i in range(0, len(offered.spots), rows)]
     least = [least_usd(relaxed, part, terms).min(axis=1) for part in parts]
     return np.flatnonzero(np.concatenate(least) < below_usd) if least else np.zeros(0, np.int64)
-
-
-def _nondominated(figures: Floats, alike: Floats) -> Ints:
-    """Rows that no other row with the same `alike` is below in all figures; of equal ones the first."""
-    order = np.lexsort((*figures.T[::-1], alike))
-    kept: list[int] = []
-    for i in order.tolist():
-        before = figures[[each for each in kept if alike[each] == alike[i]]]
-        if not len(before) or not (before <= figures[i]).all(axis=1).any():
-            kept.append(i)
-    return np.array(kept, np.int64)
 
 
 def least_usd(offered: Offered, which: Ints, terms: NetTerms) -> Floats:

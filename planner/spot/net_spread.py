@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.spot.losses import normal_cdf
-from planner.spot.net import FURTHEST, Estimate, NetTerms, Pairs, largest_in_time
+from planner.spot.net import FURTHEST, Estimate, NetTerms, Pairs, largest_in_time, mean_beyond
 from planner.spot.net_lattice import POINTS
 from planner.spot.net_segments import Segments
 
@@ -18,9 +18,11 @@ _FINE = (np.arange(320) + 0.5) / 320
 #: Chances, of the deviations too large for the standby to be in time, at which such runs are looked at.
 _TAIL = (np.arange(64) + 0.5) / 64
 _BISECTIONS = 40
+#: The lattice of losses is summed into so many bins, each at its mean, where costs are mixed.
+_BINS = 64
 #: Quantiles are looked for up to this many times the deadline.
 _LONGEST = 1e6
-P95 = 0.95
+MEDIAN, P95 = 0.5, 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,8 +64,9 @@ class Spread:
         self.late, self.largest = 1.0 - float(estimate.in_time[0, 0]), float(estimate.largest[0, 0])
         self.certain = terms.setup_hours + runs.count * runs.length
         self.cumulated = np.cumsum(course.losses, axis=1)
-        #: A run that calls the standby ends by the deadline, earlier by up to an interval and a restart.
-        self.early = runs.length + terms.restart_hours
+        #: A run that calls the standby ends by the deadline, earlier by up to an interval, and by a restart if it fails.
+        on_failure = np.clip(course.failed / np.maximum(1.0 - course.whole, 1e-300), 0.0, 1.0)
+        self.early = runs.length + terms.restart_hours * on_failure
         self.rescued_at = terms.deadline_hours - self.early / 2
         self.changeover = float(pairs.changeover_hours[0])
         furthest = min(max(self.largest, -FURTHEST), FURTHEST)
@@ -79,18 +82,16 @@ class Spread:
 
     @property
     def mean(self) -> float:
-        """Expected hours, work at the estimate's own hours."""
-        course, sigma = self.course, float(self.pairs.log_sigma[0])
+        """Expected hours."""
+        course = self.course
         lost = np.arange(POINTS) * course.lattice[:, None]
-        setup = self.terms.setup_hours
-        run = (course.whole * (self.certain - setup) + (course.losses * lost).sum(axis=1)) / np.exp(sigma**2 / 2)
-        alone = course.whole * setup + run
+        alone = course.whole * self.certain + (course.losses * lost).sum(axis=1)
         # At least the changeover and the standby's whole work for those that are late.
         return float(self.weights @ (alone + (1.0 - course.whole) * self.rescued_at)) + self._late_hours()
 
     def _late_hours(self) -> float:
         sigma = float(self.pairs.standby_log_sigma[0])
-        work = float(self.pairs.standby_work_hours[0]) * float(normal_cdf(np.array(sigma - self.largest)))
+        work = float(self.pairs.standby_work_hours[0]) * float(mean_beyond(np.array(self.largest), np.array(sigma)))
         return self.late * (self._begins_late + self.changeover) + work
 
     @property
@@ -125,7 +126,8 @@ class Spread:
 
     def _fine(self, values: Floats) -> Floats:
         """Values at the points, at the finer shares: between the points and beyond the outermost by straight lines."""
-        return (1.0 - self.part) * values[self.low] + self.part * values[self.low + 1]
+        part = self.part if values.ndim == 1 else self.part[:, None]
+        return (1.0 - part) * values[self.low] + part * values[self.low + 1]
 
     def _late_by(self, hours: float) -> float:
         """The probability of having ended within `hours` and past the deadline, on a standby that is too slow."""
@@ -165,8 +167,10 @@ class Spread:
         )
         paid = (runs.losses.paid_hours - runs.length) / np.maximum(runs.losses.mean_hours, 1e-300)
         per_loss = (usd * paid + storage)[:, None]
-        lost = np.arange(POINTS) * course.lattice[:, None]
-        alone = fixed + (usd + storage) * self.certain[:, None] + per_loss * lost
+        mass = course.losses.reshape(len(course.losses), _BINS, -1)
+        binned = mass.sum(axis=2)
+        point = (mass @ np.arange(mass.shape[2])) / np.maximum(binned, 1e-300) + np.arange(_BINS) * mass.shape[2]
+        alone = fixed + (usd + storage) * self.certain[:, None] + per_loss * point * course.lattice[:, None]
         done = np.maximum(course.ends - 1, 0.0)
         slack = np.maximum(runs.slack[:, None] + done * runs.growth[:, None], 0.0)
         spot = (usd + storage) * (terms.setup_hours + done * runs.length[:, None]) + per_loss * slack
@@ -178,14 +182,11 @@ class Spread:
         rest_hours = changeover + float(pairs.standby_work_hours[0]) * factor
         begun = fixed + standby_fixed + (usd + storage) * self._begins_late
         beyond = begun + (standby_usd + standby_storage) * rest_hours
-        values = np.concatenate([alone.ravel(), called.ravel(), beyond])
-        weights = np.concatenate(
-            [
-                (self.weights[:, None] * course.losses).ravel(),
-                (self.weights[:, None] * course.called).ravel(),
-                np.full(len(factor), self.late / len(factor)),
-            ]
-        )
+        values = np.concatenate([self._fine(alone).ravel(), self._fine(called).ravel(), beyond])
+        masses = [
+            (self.fine_weights[:, None] * np.maximum(self._fine(each), 0.0)).ravel() for each in (binned, course.called)
+        ]
+        weights = np.concatenate([*masses, np.full(len(factor), self.late / len(factor))])
         kept = weights > 1e-12
         order = np.argsort(values[kept], kind="stable")
         summed = np.cumsum(weights[kept][order]) - weights[kept][order] / 2

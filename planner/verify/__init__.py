@@ -1,6 +1,7 @@
-"""A plan held against its snapshot by code of its own: scalar, straight-line, and without the planner's arrays or solver.
+"""A plan held against its snapshot by code of its own, without the planner's arrays, models or solver.
 
-Prices, requirements, bills, times, carbon and the bound are worked out anew from the catalogue's rows and the formulas
-as they are published; nothing of `planner.cost`, `planner.candidates` or `planner.optimise` is used. What a machine can
-do in an hour is the estimator's, and taken from it; every check says which of the two it rests on.
+Prices, requirements, bills, times, carbon, the bound, and which node counts there are, are worked out anew from the
+catalogue's rows and the formulas as they are published; a standby is replayed run by run. Shared with the planner are the
+catalogue, the classes that a job and settings are read into, and, through the one port `estimates`, what a job's work is and
+what a machine does in an hour: that rests on trust, and every check says so. pyproject.toml forbids every other import.
 """

@@ -11,7 +11,7 @@ from planner.verify.clock import NEVER_HOURS, Clock
 from planner.verify.context import Context
 from planner.verify.ledger import Path
 from planner.verify.named import Named
-from planner.verify.survey import Group, Survey
+from planner.verify.survey import Least, Survey
 
 CHECK = "alternatives"
 WITHOUT_A_MOVE = "without a move"
@@ -119,7 +119,7 @@ def _groups(context: Context, survey: Survey, *, moves: bool) -> dict[str, tuple
     found: dict[str, tuple[float | None, float | None]] = {}
     whole = survey.whole
     if whole.fastest is not None:
-        found[FASTEST] = (None, whole.fastest.clock.kept)
+        found[FASTEST] = (None, whole.fastest.kept_hours)
     if whole.any_cheapest is not None:
         found[CHEAPEST] = (whole.any_cheapest.micros, None)
     if moves and whole.any_fastest is not None:
@@ -129,11 +129,11 @@ def _groups(context: Context, survey: Survey, *, moves: bool) -> dict[str, tuple
     return found | {label: _best(group) for label, group in survey.labels.items()}
 
 
-def _best(group: Group) -> tuple[float | None, float | None]:
+def _best(group: Least) -> tuple[float | None, float | None]:
     """The cheapest that meets deadline and budget, else the fastest."""
     if group.feasible is not None:
         return group.feasible.micros, None
-    return None, None if group.any_fastest is None else group.any_fastest.clock.kept
+    return None, None if group.any_fastest is None else group.any_fastest.kept_hours
 
 
 def frontier(context: Context, survey: Survey) -> None:

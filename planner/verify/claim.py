@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from planner.estimate.learned import NOTHING, Learned
 from planner.job import TrainingJob
 from planner.settings import PlannerSettings
+from planner.verify.estimates import NOTHING_LEARNED, Learned
 
 Document = dict[str, Any]
 
@@ -22,7 +22,7 @@ class Claim:
     job: TrainingJob
     start: datetime
     settings: PlannerSettings
-    learned: Learned = NOTHING
+    learned: Learned = NOTHING_LEARNED
 
     @property
     def planned(self) -> bool:

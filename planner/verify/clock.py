@@ -1,4 +1,4 @@
-"""How long a run takes on the clock, one configuration at a time: preemption, restarts, spread.
+"""How long runs take on the clock, one machine at several node counts at a time: preemption, restarts, spread.
 
 Failures of all n nodes together arrive with rate r = n r_node. With w hours of work, checkpoints of d hours and R hours
 per restart, the interval is t = sqrt(2 d / r) (Young 1974), at most w, and
@@ -15,60 +15,110 @@ import math
 from statistics import NormalDist
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.verify.billing import mean_of, means_of
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
 #: A thousand years of 365.25 days: a run that is longer never ends.
 NEVER_HOURS = 8_766_000.0
 #: exp() of more than this is no number of hours.
 _OVERFLOWS = 700.0
 _NORMAL = NormalDist()
+#: Deviations of equally likely errors of an estimate.
+_ERRORS = [_NORMAL.inv_cdf((number + 0.5) / 128) for number in range(128)]
 
 
 class Clock(NamedTuple):
-    """Hours: `run` without set-up, then from the start of set-up expected, with the asked confidence, and with 95 %.
+    """Hours: `run` as estimated, without set-up, then from the start of set-up expected, at the median, with the asked
+    confidence, and with 95 %.
 
-    `sigma` is the spread of ln(run); `paid` is the share of `run` that is not spent waiting for machines; `fixed` are
+    `log_sigma` is the spread of the estimate, so that the mean of `run` is e^(log_sigma^2 / 2) times it; `sigma` is the spread of ln(run); `paid` is the share of `run` that is not spent waiting for machines; `fixed` are
     the hours before the work and after it: set-up, and the checkpoint that is handed over.
     """
 
     run: float
     sigma: float
     expected: float
+    median: float
     kept: float
     p95: float
     paid: float
     fixed: float
+    log_sigma: float
 
     @property
     def up(self) -> float:
-        """Hours of `run` in which machines are up."""
-        return self.run * self.paid
+        """Expected hours beside the fixed ones in which machines are up."""
+        return mean_of(self.run, self.log_sigma) * self.paid
+
+    def equally_likely(self) -> list[float]:
+        """Busy hours of so many runs whose estimates err as they may, each as likely as the others."""
+        return [self.fixed + self.run * math.exp(self.log_sigma * z) for z in _ERRORS]
 
 
-def interval_hours(work: float, checkpoint: float, rate: float) -> float:
-    """Hours of work between two checkpoints."""
-    return min(max(math.sqrt(2.0 * checkpoint / rate), 1e-9), work)
+class Clocks(NamedTuple):
+    """The same of one machine at several node counts: arrays of equal length."""
+
+    run: Floats
+    sigma: Floats
+    expected: Floats
+    median: Floats
+    kept: Floats
+    p95: Floats
+    paid: Floats
+    fixed: Floats
+    log_sigma: Floats
+
+    @property
+    def up(self) -> Floats:
+        """Expected hours beside the fixed ones in which machines are up."""
+        return means_of(self.run, self.log_sigma) * self.paid
+
+    def at(self, index: int) -> Clock:
+        """One of them."""
+        return Clock(*(float(each[index]) for each in self))
+
+    def take(self, which: NDArray[np.bool_]) -> "Clocks":
+        """Those that are marked."""
+        return Clocks(*(each[which] for each in self))
+
+    @staticmethod
+    def of(clock: Clock) -> "Clocks":
+        """A single one as arrays."""
+        return Clocks(*(np.array([each]) for each in clock))
 
 
-def wall_hours(work: float, checkpoint: float, restart: float, rate: float) -> float:
-    """Expected hours of a run; inf where it never ends."""
-    if rate <= 0 or work <= 0:
-        return work
+def interval_hours(work: Floats, checkpoint: Floats, rate: Floats) -> Floats:
+    """Hours of work between two checkpoints, at rates above 0."""
+    return np.minimum(np.maximum(np.sqrt(2.0 * checkpoint / rate), 1e-9), work)
+
+
+def interval_hours_of(work: float, checkpoint: float, rate: float) -> float:
+    """The same of a single run."""
+    return float(interval_hours(np.array(work), np.array(checkpoint), np.array(rate)))
+
+
+def wall_hours(work: Floats, checkpoint: Floats, restart: float, rate: Floats) -> Floats:
+    """Expected hours of runs at rates above 0; inf where one never ends."""
     interval = interval_hours(work, checkpoint, rate)
-    exponent = rate * (interval + checkpoint)
-    if exponent + rate * restart > _OVERFLOWS:
-        return math.inf
-    return work / interval * math.exp(rate * restart) * math.expm1(exponent) / rate
+    exponent, restarts = rate * (interval + checkpoint), rate * restart
+    with np.errstate(over="ignore"):
+        hours = work / interval * np.exp(restarts) * np.expm1(exponent) / rate
+    return np.where(exponent + restarts > _OVERFLOWS, np.inf, hours)
 
 
 def spread(
-    run: float, work: float, checkpoint: float, restart: float, rate: float, *, log_sigma: float, wait: float = 0.0
-) -> float:
-    """sigma of the lognormal that the hours of a run follow: `run` paid ones and `wait` hours per failure."""
-    if rate <= 0 or not math.isfinite(run):
-        return log_sigma
+    run: Floats, work: Floats, checkpoint: Floats, restart: float, rate: Floats, *, log_sigma: Floats, wait: float = 0.0
+) -> Floats:
+    """sigma of the lognormals that the hours of runs follow: `run` paid ones, finite, and `wait` hours per failure."""
     step = interval_hours(work, checkpoint, rate) + checkpoint
     squared = restart * restart + restart * step + step * step / 3.0 + 2 * wait * (restart + step / 2 + wait)
     mean = run * (1 + rate * wait)
-    return math.sqrt(log_sigma * log_sigma + math.log1p(rate * run * squared / (mean * mean)))
+    return np.sqrt(log_sigma * log_sigma + np.log1p(rate * run * squared / (mean * mean)))
 
 
 def quantile(probability: float) -> float:

@@ -9,12 +9,10 @@ from planner.job import Training
 from planner.verify.bill import Rates
 from planner.verify.claim import Claim
 from planner.verify.enumeration import Enumeration
-from planner.verify.estimates import Estimator
+from planner.verify.estimates import Estimator, Work, work_of
 from planner.verify.ledger import Ledger
 from planner.verify.named import Counter
 from planner.verify.shelves import Lot, Shelves, shelves
-from planner.workload import work_of
-from planner.workload.work import Work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +48,6 @@ def context_of(claim: Claim, columns: Columns, owned: tuple[OwnedMachine, ...]) 
     estimator = estimator_of(claim, work, job.training)
     rates = Rates(job, start, work, settings)
     every = shelves(columns, owned, settings, job.constraints)
-    layers = work.shape.layers if work.shape is not None else 1
     return Context(
         claim=claim,
         ledger=Ledger(claim.body, claim.part),
@@ -60,7 +57,7 @@ def context_of(claim: Claim, columns: Columns, owned: tuple[OwnedMachine, ...]) 
         counter=Counter(columns, every, settings, job.constraints),
         estimator=estimator,
         rates=rates,
-        enumeration=Enumeration(job=job, rates=rates, estimator=estimator, layers=layers),
+        enumeration=Enumeration(job=job, rates=rates, estimator=estimator),
     )
 
 

@@ -1,13 +1,16 @@
 """How many offers were considered, compared and rejected, and for which reason: counted anew, offer by offer."""
 
 from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from planner.estimate.machines import REASONS
+import numpy as np
+
 from planner.job import REQUIREMENTS
 from planner.verify.clock import quantile
 from planner.verify.context import Context
-from planner.verify.enumeration import Priced
-from planner.verify.estimates import Row, Shape, runs_on, shape_of
+from planner.verify.enumeration import Sweep
+from planner.verify.estimates import REASONS, Scaling, Shape, shape_of
 from planner.verify.shelves import Lot
 from planner.verify.survey import SOFT, Survey
 
@@ -20,6 +23,9 @@ TOO_LONG = "longer than its price kind or free windows allow, or than a thousand
 CARBON = frozenset(("constraints.carbon_budget_kg", "objective"))
 OVER_CARBON = "over constraints.carbon_budget_kg at every node count"
 UNKNOWN_CARBON = "carbon unknown, so that neither a budget nor the objective can count it"
+
+#: What a plan has to have evaluated, by the most nodes that the job allows.
+EVERY_NODE_COUNT = "every whole number of nodes from 1 to {:,}; machines that do not cluster on one node, slices in every size that is sold"
 
 Kind = tuple[int, Shape, int | None]
 
@@ -34,6 +40,9 @@ def counts(context: Context, survey: Survey, *, phases: int = 1) -> None:
     if planned:
         at = ("certificate", "configurations_considered")
         ledger.is_same(CHECK, at, considered, "not how many configurations are left once dearer equals are out")
+        evaluated = EVERY_NODE_COUNT.format(context.claim.job.constraints.max_nodes)
+        stated = ("certificate", "enumeration", "node_counts")
+        ledger.is_same(CHECK, stated, evaluated, "not the node counts that have to be evaluated")
         carbon = context.claim.job.objective == "carbon"
         columns = survey.three_way() if carbon else len(survey.frontier()) + (phases > 1)
         ledger.is_same(CHECK, ("certificate", "columns"), columns, "not how many best trades there are")
@@ -55,23 +64,53 @@ def rejected(context: Context) -> tuple[dict[str, int], int]:
             found[lot.reason] += lot.size
     open_lots, most = context.open_lots, context.claim.job.constraints.max_nodes
     kept = undominated(context, open_lots)
-    every = [each for each in context.enumeration.priced(kept, most) if each.broken - CARBON <= SOFT]
-    ran = {_kind(each.lot) for each in every}
-    rows, node_counts = context.enumeration.rows(open_lots, most)
-    for lot in open_lots:
-        if _kind(lot) not in ran:
-            found[_why(context, lot, rows, node_counts[lot.shelf])] += lot.size
-    placed = {id(each.lot) for each in every}
-    dearer = sum(lot.size for lot in open_lots if _kind(lot) in ran) - len(placed)
-    if dearer:
-        found[DEARER] += dearer
-    considered = [each for each in every if each.broken <= SOFT]
-    for reason, number in _by_carbon(every).items():
-        found[reason] += number
-    late = len({id(each.lot) for each in considered}) - len({id(each.lot) for each in considered if not each.broken})
-    if late:
-        found[LATE] += late
-    return dict(found), len(considered)
+    tally = _tally(context.enumeration.sweeps(kept, most))
+    scalings = context.enumeration.scalings(open_lots, most)
+    for lot, scaling in zip(open_lots, scalings, strict=True):
+        if _kind(lot) not in tally.ran:
+            found[_why(context, lot, scaling)] += lot.size
+    dearer = sum(lot.size for lot in open_lots if _kind(lot) in tally.ran) - tally.lots
+    for reason, number in (
+        (DEARER, dearer),
+        (OVER_CARBON, tally.over_carbon),
+        (UNKNOWN_CARBON, tally.unknown_carbon),
+        (LATE, tally.late),
+    ):
+        if number:
+            found[reason] += number
+    return dict(found), tally.considered
+
+
+class _Tally(NamedTuple):
+    """Of the lots that no cheaper equal beats: those that run, the kinds among them, and what leaves nothing of the others.
+
+    `considered` counts configurations that break nothing but deadline and budget.
+    """
+
+    ran: set[Kind]
+    lots: int
+    considered: int
+    late: int
+    over_carbon: int
+    unknown_carbon: int
+
+
+def _tally(sweeps: Iterable[Sweep]) -> _Tally:
+    ran, lots, considered, late, over, unknown = set[Kind](), 0, 0, 0, 0, 0
+    for sweep in sweeps:
+        whole = sweep.within(SOFT | CARBON)
+        if not len(whole):
+            continue
+        ran.add(_kind(sweep.lot))
+        lots += 1
+        soft = whole.within(SOFT)
+        considered += len(soft)
+        if not len(soft):
+            known = not bool(np.isnan(whole.carbon_kg).all())
+            over, unknown = over + known, unknown + (not known)
+        elif not len(soft.within(frozenset())):
+            late += 1
+    return _Tally(ran, lots, considered, late, over, unknown)
 
 
 def _kind(lot: Lot) -> Kind:
@@ -108,27 +147,14 @@ def undominated(context: Context, lots: list[Lot]) -> list[Lot]:
     return kept
 
 
-def _why(context: Context, lot: Lot, rows: dict[tuple[Shape, int], Row], counts_: list[int]) -> str:
+def _why(context: Context, lot: Lot, scaling: Scaling) -> str:
     """The reason that most node counts of a machine share."""
-    machine = lot.machine.type
-    nodes = runs_on(machine, counts_, counts_[-1])
-    if not nodes:
+    if not len(scaling.nodes):
         return "not among constraints.max_nodes"
-    shape = shape_of(lot.machine)
-    reasons = Counter(rows[shape, count].reason for count in nodes)
-    del reasons[""]
-    if reasons:
-        return min(reasons, key=lambda reason: (-reasons[reason], REASONS.index(reason)))
+    refused = scaling.reason[scaling.reason > 0]
+    if len(refused):
+        return REASONS[int(np.argmax(np.bincount(refused)))]
     most = context.claim.job.constraints.max_accelerators
-    if most is not None and all(count * machine.devices > most for count in nodes):
+    if most is not None and int(scaling.nodes[0]) * lot.machine.type.devices > most:
         return "not among constraints.max_accelerators"
     return TOO_LONG
-
-
-def _by_carbon(every: list[Priced]) -> dict[str, int]:
-    """Lots that carbon leaves nothing of: over the cap at every node count, or of carbon that nobody knows."""
-    tried = {id(each.lot) for each in every}
-    known = {id(each.lot) for each in every if each.carbon_kg is not None}
-    kept = {id(each.lot) for each in every if not each.broken & CARBON}
-    found = {OVER_CARBON: len(tried & known - kept), UNKNOWN_CARBON: len(tried - known - kept)}
-    return {reason: number for reason, number in found.items() if number}

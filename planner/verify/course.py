@@ -10,7 +10,7 @@ import math
 from typing import NamedTuple
 
 from catalog.accelerators import accelerators
-from planner.verify.bill import Bill
+from planner.verify.bill import Bill, mean_wait
 from planner.verify.clock import Clock, normal_probability
 from planner.verify.context import Context
 from planner.verify.estimates import Row
@@ -32,7 +32,7 @@ class Part(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """A phase worked out anew: `busy` hours on its machines; `expected`, `kept` and `p95` with moves and waits before.
+    """A phase worked out anew: `busy` hours on its machines; the other hours with moves and waits before.
 
     It begins `begins` hours after the plan; `checkpoint_gb` and `data_gb` are brought for it, for `egress` USD.
     """
@@ -40,6 +40,7 @@ class Ran(NamedTuple):
     part: Part
     busy: Clock
     expected: float
+    median: float
     kept: float
     p95: float
     begins: float
@@ -51,7 +52,7 @@ class Ran(NamedTuple):
 
 def course(context: Context, parts: list[Part]) -> list[Ran] | None:
     """The phases in order; None where one of them never ends or its price kind does not allow as many hours."""
-    rates, done = context.rates, [0.0, 0.0, 0.0]
+    rates, done = context.rates, [0.0, 0.0, 0.0, 0.0]
     found: list[Ran] = []
     for number, part in enumerate(parts):
         (lot, _, nodes), row = part.named, part.row
@@ -62,13 +63,13 @@ def course(context: Context, parts: list[Part]) -> list[Ran] | None:
         before = parts[number - 1].named.lot.place if number else lot.place
         usd, way_hours = rates.moving(before, lot.place)
         hours = []
-        for quantile, spent in enumerate((busy.expected, busy.kept, busy.p95)):
+        for quantile, spent in enumerate((busy.expected, busy.median, busy.kept, busy.p95)):
             begun = done[quantile] + way_hours
             hours.append(way_hours + rates.elapsed(lot.machine, spent, begun))
         begun = done[0] + way_hours
         begins = begun + max(0.0, rates.elapsed(lot.machine, MOMENT, begun) - MOMENT)
         done = [sum_ + more for sum_, more in zip(done, hours, strict=True)]
-        if not all(math.isfinite(each) for each in done):
+        if not all(math.isfinite(each) for each in (done[0], *done[2:])):
             return None
         kg = rates.kg_per_node_hour(lot)
         found.append(
@@ -78,6 +79,7 @@ def course(context: Context, parts: list[Part]) -> list[Ran] | None:
                 hours[0],
                 hours[1],
                 hours[2],
+                hours[3],
                 begins,
                 rates.bill(lot, lot.micros, nodes, busy, egress=usd if number else None),
                 None if kg is None else kg * nodes * busy.up,
@@ -85,7 +87,28 @@ def course(context: Context, parts: list[Part]) -> list[Ran] | None:
                 before != lot.place,
             )
         )
-    return found
+    return _with_mean_waits(context, found)
+
+
+def _with_mean_waits(context: Context, phases: list[Ran]) -> list[Ran]:
+    """The same phases; where machines are free at times only, expected hours are busy ones and the mean of the waits."""
+    owned = [each.part.named.lot.machine.own for each in phases]
+    if not any(own is not None and own.windows for own in owned):
+        return phases
+    ran: list[list[tuple[float, float]]] = [[] for _ in phases]
+    for busy in zip(*(each.busy.equally_likely() for each in phases), strict=True):
+        done, taken = 0.0, []
+        for number, (each, hours) in enumerate(zip(phases, busy, strict=True)):
+            before = phases[number - 1].part.named.lot.place if number else each.part.named.lot.place
+            way = context.rates.moving(before, each.part.named.lot.place)[1]
+            taken.append(way + context.rates.elapsed(each.part.named.lot.machine, hours, done + way))
+            done += taken[-1]
+        if math.isfinite(done):
+            for pairs, hours, elapsed in zip(ran, busy, taken, strict=True):
+                pairs.append((hours, elapsed))
+    return [
+        each._replace(expected=each.busy.expected + mean_wait(pairs)) for each, pairs in zip(phases, ran, strict=True)
+    ]
 
 
 def kin(part: Part) -> tuple[str, str]:

@@ -4,17 +4,17 @@ import math
 from typing import Any
 
 from catalog.accelerators import Accelerator, accelerators
-from planner.estimate.memory import MARGIN
-from planner.estimate.states import MOMENT_BYTES
 from planner.job import Training
-from planner.verify.estimates import Row
+from planner.verify.estimates import Row, Work
 from planner.verify.ledger import Ledger, Path, closely
 from planner.verify.named import Named
+from planner.verify.place import MOMENT_BYTES
 from planner.verify.shelves import Machine
-from planner.workload.work import Work
 
 SPLITS = ("data", "tensor", "pipeline", "context")
 LAYOUT = (*SPLITS, "expert", "interleave", "zero_stage", "micro_batch")
+#: Share of a device's memory that a predicted peak must leave free; none of memory that the user states.
+MARGIN = 0.04
 _NUMBERS = (
     ("training_hours", "training_hours"),
     ("hours_with_goodput", "hours_with_goodput"),

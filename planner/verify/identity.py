@@ -6,7 +6,6 @@ import json
 from catalog.errors import UnusableInput
 from catalog.owned import OwnedMachine
 from catalog.quantities import shown
-from planner.inventory_id import inventory_id
 from planner.verify.claim import Claim
 from planner.verify.context import Context
 
@@ -22,6 +21,14 @@ def identity(context: Context) -> None:
     expected = f"{PREFIX[context.claim.part]}-{digest[:ID_DIGITS]}"
     why = "something in the document was changed after it was made: its id is the hash of everything else"
     ledger.is_same("identity", ("id",), expected, why)
+
+
+def inventory_id(machines: tuple[OwnedMachine, ...]) -> str:
+    """The short name of own machines: a hash of every field of every one, in whatever order; empty where there are none."""
+    if not machines:
+        return ""
+    listed = "\n".join(sorted(repr(each) for each in machines))
+    return f"own-{hashlib.sha256(listed.encode()).hexdigest()[:ID_DIGITS]}"
 
 
 def machines_of(claim: Claim, owned: tuple[OwnedMachine, ...]) -> tuple[OwnedMachine, ...]:

@@ -9,15 +9,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import combinations
 
+import numpy as np
+
 from planner.job import REQUIREMENTS, TrainingJob
 from planner.verify.alternatives import Choice, choice
 from planner.verify.context import Context, estimator_of
 from planner.verify.counts import counts
-from planner.verify.enumeration import Priced
+from planner.verify.enumeration import Priced, Sweep, names_of
 from planner.verify.ledger import Path
 from planner.verify.named import second_text
 from planner.verify.pairs import in_phases
-from planner.verify.survey import Survey, by_carbon, by_cost, by_time
+from planner.verify.survey import Survey, by_carbon, by_cost, by_time, cheapest, fastest, greenest
 from planner.verify.wording import asked, needed
 
 CHECK = "infeasibility"
@@ -34,7 +36,8 @@ def check_infeasible(context: Context) -> dict[str, object]:
     ledger, job = context.ledger, context.claim.job
     ledger.is_same("finish", ("start",), second_text(context.claim.start), "not the start of the job")
     most = job.constraints.max_nodes
-    fits = next((each for each in context.enumeration.priced(context.open_lots, most) if not each.broken), None)
+    sweeps = (each.within(frozenset()) for each in context.enumeration.sweeps(context.open_lots, most))
+    fits = next((each.at(0) for each in sweeps if len(each)), None)
     what = "" if fits is None else f"{fits.nodes} x {fits.lot.machine.type.name} in {':'.join(fits.lot.place)}"
     ledger.holds(CHECK, ("conflicts",), fits is None, what, f"{what} meets every requirement")
     phased = None if fits is not None else in_phases(context, _budget_micros(job))
@@ -43,6 +46,7 @@ def check_infeasible(context: Context) -> dict[str, object]:
         why = f"{words} meets every requirement for {micros / 1e6:.2f} USD, in two phases"
         ledger.holds(CHECK, ("conflicts",), False, words, why)
     nodes = max(most, min(MOST_NODES, 4 * most))
+    ledger.is_same(CHECK, ("searched_nodes",), nodes, "not how many nodes ways out are looked for on")
     variants = {False: context} | ({True: _at_any_precision(context)} if job.training.precision != "auto" else {})
     ways: dict[Mark, Priced] = {}
     marks: dict[Mark, int] = {}
@@ -80,12 +84,23 @@ def _at_any_precision(context: Context) -> Context:
 def _marked(context: Context, nodes: int, substituted: bool, ways: dict[Mark, Priced], marks: dict[Mark, int]) -> None:
     """Adds every configuration that can be had, on up to so many nodes, to the count and the least of its mark."""
     lots = [lot for lot in context.shelves.lots if not lot.reason]
-    for each in context.enumeration.priced(lots, nodes):
-        mark = each.broken | {PRECISION} if substituted else each.broken
-        marks[mark] = marks.get(mark, 0) + 1
-        known = ways.get(mark)
-        if known is None or _asks_less(each, known, mark):
-            ways[mark] = each
+    for sweep in context.enumeration.sweeps(lots, nodes):
+        for bits in np.unique(sweep.broken).tolist():
+            alike = sweep.take(sweep.broken == bits)
+            mark = sweep.lot.broken | names_of(bits) | ({PRECISION} if substituted else set())
+            marks[mark] = marks.get(mark, 0) + len(alike)
+            each, known = _first(alike, mark), ways.get(mark)
+            if known is None or _asks_less(each, known, mark):
+                ways[mark] = each
+
+
+def _first(alike: Sweep, mark: Mark) -> Priced:
+    """The configuration of a sweep that asks for least more, by the order of `_asks_less`."""
+    if "constraints.carbon_budget_kg" in mark and not np.isnan(alike.carbon_kg).all():
+        alike = alike.take(~np.isnan(alike.carbon_kg))
+    if "deadline" in mark:
+        return fastest(alike)
+    return greenest(alike) if "constraints.carbon_budget_kg" in mark else cheapest(alike)
 
 
 def _asks_less(each: Priced, other: Priced, mark: Mark) -> bool:
@@ -191,7 +206,7 @@ def _relaxations(
         best, ordered = ways[mark], _ordered(mark)
         kg = _kg(context, found)
         same = abs(found.micros - best.micros) <= 1 + context.relative * best.micros
-        same = same and abs(found.clock.kept - best.clock.kept) <= 1e-9 * best.clock.kept
+        same = same and abs(found.clock.kept - best.kept_hours) <= 1e-9 * best.kept_hours
         why = "another configuration asks for less more of these requirements"
         ledger.holds(CHECK, (*path, "plan"), same, f"{best.nodes} x {best.lot.machine.type.name}", why)
         ledger.is_same(CHECK, words[0], "; ".join(asked(job, name) for name in ordered), "not what the job asks for")

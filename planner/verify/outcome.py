@@ -17,8 +17,10 @@ class Outcome(NamedTuple):
     """
 
     parts: dict[str, int]
+    median: int
     p95: int
     expected: float
+    median_hours: float
     kept: float
     p95_hours: float
     in_time: float | None
@@ -49,8 +51,10 @@ def of_phases(context: Context, phases: list[Ran], relative: float) -> Outcome:
     kilograms = [each.carbon_kg for each in phases]
     return Outcome(
         parts=parts_of_bill([each.bill for each in phases]),
+        median=sum(round(each.bill.median * 1e6) for each in phases),
         p95=sum(round(each.bill.p95 * 1e6) for each in phases),
         expected=sum(each.expected for each in phases),
+        median_hours=sum(each.median for each in phases),
         kept=sum(each.kept for each in phases),
         p95_hours=sum(each.p95 for each in phases),
         in_time=in_time,

@@ -12,36 +12,61 @@ Least cost under these lines is a linear programme with two rows, the work and t
 configurations do work, and what does none only adds its start. So the best pair, or single one, by the lines bounds
 plans of any number of phases. Pairs that the bound leaves below the plan are then priced exactly, at the largest share
 that the cheaper of the two can do in time.
+
+By duality a pair (k, j) within H hours of work costs at least, at any price mu >= 0 of an hour,
+
+    A_k + A_j + min(B_k + mu b_k, B_j + mu b_j) - mu H
+
+so configuration k is in no pair below A_k - mu H + min(B_k + mu b_k + min_j A_j, min_j (A_j + B_j + mu b_j)). Those that
+this leaves no room at one of some prices `mu` are put aside before pairs are formed: there are very many node counts.
 """
 
 import heapq
 import math
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from planner.verify.clock import NEVER_HOURS, quantile, wall_hours
+import numpy as np
+
+from catalog.accelerators import accelerators
+from planner.verify.billing import means_of
+from planner.verify.clock import NEVER_HOURS, Floats, Ints, quantile, wall_hours
 from planner.verify.context import Context
 from planner.verify.counts import undominated
-from planner.verify.course import STEPS, Part, course, kin, total_micros
-from planner.verify.estimates import Row
+from planner.verify.course import STEPS, Part, course, total_micros
+from planner.verify.estimates import Scaling
 from planner.verify.named import Named
 from planner.verify.shelves import Lot
 
 #: Pairs that are priced exactly at most, the most promising first.
 MOST_PAIRS = 2000
+#: Configurations of which pairs are formed at most, the most promising first: the others are left to the bound.
+MOST_LINES = 3000
 #: Steps tried beside the share at which the deadline binds.
 BESIDE = 2
+#: Prices of an hour at which configurations are put aside, as multiples of cost over hours; any price is sound.
+HOUR_PRICES = (0.0, *np.geomspace(1e-3, 1e3, 48).tolist())
 
 
-class Line(NamedTuple):
-    """The straight lines under one configuration: USD to start, to bring the data, and for all the work; its hours."""
+class Lines(NamedTuple):
+    """The straight lines under configurations: USD to start, to bring the data, and for all the work; its hours.
 
-    start_usd: float
-    data_usd: float
-    work_usd: float
-    work_hours: float
-    part: Part
+    Arrays of equal length; `lot` is an element of the list of lots, `place` numbers places.
+    """
+
+    start_usd: Floats
+    data_usd: Floats
+    work_usd: Floats
+    work_hours: Floats
+    lot: Ints
+    nodes: Ints
+    place: Ints
+
+    def take(self, which: Ints) -> "Lines":
+        """Those of these elements."""
+        start, data, work, hours = (each[which] for each in self[:4])
+        return Lines(start, data, work, hours, self.lot[which], self.nodes[which], self.place[which])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,135 +81,179 @@ class InPhases:
     left: bool
 
 
-def in_phases(context: Context, most_micros: float) -> InPhases | None:
-    """Plans of two phases below `most_micros`, and the bound; None where the job keeps to one configuration."""
+class _Promising(NamedTuple):
+    """Pairs of one group as (bound in USD, elements of its lines), what no pair of it costs less than, and whether some
+    configurations were left to that bound.
+    """
+
+    lines: Lines
+    pairs: list[tuple[float, int, int]]
+    least_usd: float
+    left: bool
+
+
+def in_phases(context: Context, most_micros: float, *, plan_micros: float = 0.0) -> InPhases | None:
+    """Plans of two phases below `most_micros`, and the bound, which is told up to `plan_micros` if that is more.
+
+    None where the job keeps to one configuration.
+    """
     job = context.claim.job
-    one = job.constraints.max_phases < 2 or job.objective != "cost" or job.constraints.carbon_budget_kg is not None
-    if one:
+    alone = job.constraints.max_phases < 2 or job.objective != "cost" or job.constraints.carbon_budget_kg is not None
+    if alone:
         return None
-    groups: dict[tuple[str, str], list[Line]] = {}
-    most = job.constraints.max_accelerators or math.inf
-    for lot, nodes, row in context.enumeration.runnable(context.open_lots, job.constraints.max_nodes):
-        line = line_of(context, lot, nodes, row) if nodes * lot.machine.type.devices <= most else None
-        if line is not None:
-            groups.setdefault(kin(line.part), []).append(line)
     deadline = math.inf if job.deadline_hours is None else job.deadline_hours
-    setup = context.claim.settings.setup_hours
-    bounds = [bound for lines in groups.values() for bound in _bounds(_best_lines(lines), deadline, setup)]
-    least = min(bounds, default=math.inf)
-    kept = {id(lot) for lot in undominated(context, context.open_lots)}
-    promising: list[tuple[float, Line, Line]] = []
-    for lines in groups.values():
-        promising += _promising(lines, kept, deadline, setup, most_micros / 1e6)
-    promising.sort(key=lambda pair: pair[0])
+    setup, told_usd = context.claim.settings.setup_hours, max(most_micros, plan_micros) / 1e6
+    lots = undominated(context, context.open_lots)
+    least, left, promising = math.inf, False, list[tuple[float, Lines, int, int]]()
+    for lines in _groups(context, lots):
+        least = min(least, _alone(lines, deadline - setup))
+        found = _promising(lines, deadline - 2 * setup, told_usd)
+        least, left = min(least, found.least_usd), left or found.left
+        kept = (pair for pair in found.pairs if pair[0] < most_micros / 1e6)
+        promising += [(bound, found.lines, one, other) for bound, one, other in kept]
+    left = left or len(promising) > MOST_PAIRS
+    promising = heapq.nsmallest(MOST_PAIRS, promising, key=lambda pair: pair[0])
     cheapest: tuple[int, str] | None = None
-    for _, first, second in promising[:MOST_PAIRS]:
-        found = _priced(context, first, second, deadline)
-        if found is not None and found[0] < min(most_micros, math.inf if cheapest is None else cheapest[0]):
-            cheapest = found
-    return InPhases(
-        least_usd=least if math.isfinite(least) else None,
-        cheapest=cheapest,
-        priced=min(len(promising), MOST_PAIRS),
-        left=len(promising) > MOST_PAIRS,
-    )
+    priced = 0
+    for bound, lines, *pair in promising:
+        limit = most_micros if cheapest is None else min(most_micros, cheapest[0])
+        if bound * 1e6 >= limit:
+            break
+        first, second = sorted((_part(context, lots, lines, number) for number in pair), key=_rank)
+        found_pair = _priced(context, first, second, deadline)
+        priced += 1
+        if found_pair is not None and found_pair[0] < limit:
+            cheapest = found_pair
+    return InPhases(least_usd=least if math.isfinite(least) else None, cheapest=cheapest, priced=priced, left=left)
 
 
-def line_of(context: Context, lot: Lot, nodes: int, row: Row) -> Line | None:
-    """The lines under a configuration; None where the work never ends on it."""
+def _groups(context: Context, lots: list[Lot]) -> Iterator[Lines]:
+    """The lines of every configuration, apart for each group within which a run can move."""
+    groups: dict[tuple[str, int], list[Lines]] = {}
+    number_of = {id(lot): number for number, lot in enumerate(lots)}
+    places = {place: number for number, place in enumerate(dict.fromkeys(lot.place for lot in lots))}
+    most = context.claim.job.constraints.max_accelerators or math.inf
+    for lot, scaling in context.enumeration.runnable(lots, context.claim.job.constraints.max_nodes):
+        stack = accelerators()[lot.machine.type.accelerator].stack
+        few = scaling.nodes * lot.machine.type.devices <= most
+        for precision in np.unique(scaling.precision[few]).tolist():
+            some = scaling.take(few & (scaling.precision == precision))
+            found = lines_of(context, lot, some, lot_number=number_of[id(lot)], place_number=places[lot.place])
+            groups.setdefault((stack, precision), []).append(found)
+    for each in groups.values():
+        yield Lines(*(np.concatenate(column) for column in zip(*each, strict=True)))
+
+
+def lines_of(context: Context, lot: Lot, scaling: Scaling, *, lot_number: int = 0, place_number: int = 0) -> Lines:
+    """The lines under the configurations of a lot; those on which the work never ends are left out."""
     settings, rates = context.claim.settings, context.rates
-    rate, write = lot.rate * nodes, rates.checkpoint_hours(nodes)
-    work, growth = row.hours_with_goodput, 1.0
-    if not wall_hours(work, write, settings.restart_hours, rate) <= NEVER_HOURS:
-        return None
-    if rate:
-        lost = rate * write
-        growth = math.exp(rate * settings.restart_hours) * (1 + lost + math.sqrt(lost * (2 + lost)))
+    ends = scaling.hours_with_goodput <= NEVER_HOURS
+    write = rates.checkpoint_hours(1) / scaling.nodes
+    if lot.rate:
+        rate = np.asarray(lot.rate * scaling.nodes, np.float64)
+        ends = wall_hours(scaling.hours_with_goodput, write, settings.restart_hours, rate) <= NEVER_HOURS
+    scaling, write = scaling.take(ends), write[ends]
+    nodes, work, rate = scaling.nodes, scaling.hours_with_goodput, lot.rate * scaling.nodes
+    lost = rate * write
+    growth = np.exp(rate * settings.restart_hours) * (1 + lost + np.sqrt(lost * (2 + lost)))
     on_clock = growth * (1 + rate * settings.spot_wait_hours)
     z = quantile(context.claim.job.confidence)
-    certain = not rate or z >= 0
     term = 0 if lot.paid else lot.kind.term_hours
-    compute, storage = nodes * lot.micros / 1e6, rates.place(lot.place).storage_per_hour
+    compute, place = nodes * lot.micros / 1e6, rates.place(lot.place)
     by_hour = nodes * lot.machine.power_usd_per_hour + (0.0 if term else compute)
-    return Line(
-        start_usd=(by_hour + storage) * settings.setup_hours + compute * term,
-        data_usd=rates.place(lot.place).egress,
-        work_usd=work * (by_hour * growth + storage * on_clock),
-        work_hours=work * on_clock * math.exp(z * row.log_sigma) if certain else 0.0,
-        part=Part(Named(lot, None, nodes), row, STEPS),
+    # Money is told by expected hours, time by quantiles around the estimate's.
+    expected_work = means_of(work, scaling.log_sigma)
+    certain = not lot.rate or z >= 0
+    return Lines(
+        start_usd=(by_hour + place.storage_per_hour) * settings.setup_hours + compute * term,
+        data_usd=np.full(len(nodes), place.egress),
+        work_usd=expected_work * (by_hour * growth + place.storage_per_hour * on_clock),
+        work_hours=work * on_clock * np.exp(z * scaling.log_sigma) if certain else np.zeros(len(nodes)),
+        lot=np.full(len(nodes), lot_number),
+        nodes=nodes,
+        place=np.full(len(nodes), place_number),
     )
 
 
-def _best_lines(lines: list[Line]) -> list[Line]:
-    """Lines that no other lies below in all four figures."""
-    best: list[Line] = []
-    for line in sorted(lines, key=lambda one: one[:4]):
-        _, data, work, hours = line[:4]
-        if not any(one.data_usd <= data and one.work_usd <= work and one.work_hours <= hours for one in best):
-            best.append(line)
-    return best
+def _alone(lines: Lines, hours: float) -> float:
+    """The least that any single configuration costs whose work takes at most so many hours, in USD; inf if none does."""
+    usd = (lines.start_usd + lines.data_usd + lines.work_usd)[lines.work_hours <= hours]
+    return float(usd.min(initial=math.inf))
 
 
-def _bounds(lines: list[Line], deadline: float, setup: float) -> Iterable[float]:
-    """The least of each single line and of each pair, where they can be in time."""
-    for number, one in enumerate(lines):
-        if setup + one.work_hours <= deadline:
-            yield one.start_usd + one.data_usd + one.work_usd
-        for other in lines[:number]:
-            yield pair_bound(one, other, deadline - 2 * setup)
+def pair_bounds(one: Lines, other: Lines, hours: float) -> Floats:
+    """The least that a plan on two of the lines costs whose work takes at most so many hours, in USD; inf if none does.
 
-
-def pair_bound(one: Line, other: Line, hours: float) -> float:
-    """The least that a plan on two lines costs whose work takes at most so many hours, in USD; inf if none does.
-
-    The data are brought to the dearer of the places at the least.
+    For each of one (rows) with each of the other (columns). The data are brought to the dearer of the places at the least.
     """
-    slow, fast = (one, other) if one.work_hours >= other.work_hours else (other, one)
-    if fast.work_hours > hours:
-        return math.inf
-    share = 1.0
-    if slow.work_hours > hours:
-        share = (hours - fast.work_hours) / (slow.work_hours - fast.work_hours)
-    on_slow = share if slow.work_usd < fast.work_usd else 0.0
-    work = slow.work_usd * on_slow + fast.work_usd * (1 - on_slow)
-    return one.start_usd + other.start_usd + max(one.data_usd, other.data_usd) + work
+    (start, data, usd, takes), others = (each[:, None] for each in one[:4]), other[:4]
+    other_start, other_data, other_usd, other_takes = others
+    cheap, dear = np.minimum(usd, other_usd), np.maximum(usd, other_usd)
+    cheap_takes = np.where(usd < other_usd, takes, other_takes)
+    dear_takes = np.where(usd < other_usd, other_takes, takes)
+    on_cheap = np.ones(cheap.shape)
+    late = cheap_takes > hours
+    if late.any():
+        gains = cheap_takes - dear_takes
+        with np.errstate(divide="ignore", invalid="ignore"):
+            on_cheap = np.where(late, np.where(gains > 0, (hours - dear_takes) / gains, -1.0), 1.0)
+    work = np.where(on_cheap >= 0, cheap * on_cheap + dear * (1 - on_cheap), np.inf)
+    return np.asarray(start + other_start + np.maximum(data, other_data) + work)
 
 
-def _promising(
-    lines: list[Line], kept: set[int], deadline: float, setup: float, most_usd: float
-) -> list[tuple[float, Line, Line]]:
-    """Pairs of screened configurations that the bound leaves below `most_usd`, in the order in which they would run."""
-    hours = deadline - 2 * setup
-    best = _best_lines(lines)
-    mine = [
-        line
-        for line in lines
-        if id(line.part.named.lot) in kept and any(pair_bound(line, other, hours) < most_usd for other in best)
-    ]
-    found: list[tuple[float, Line, Line]] = []
-    for number, one in enumerate(mine):
-        for other in mine[:number]:
-            bound = pair_bound(one, other, hours)
-            if one.part.named.lot.place != other.part.named.lot.place:
-                bound += min(one.data_usd, other.data_usd)
-            if bound < most_usd:
-                first, second = sorted((one, other), key=_rank)
-                found.append((bound, first, second))
-    return heapq.nsmallest(MOST_PAIRS + 1, found, key=lambda pair: pair[0])
+def least_in_a_pair(lines: Lines, hours: float) -> Floats:
+    """What every pair that a configuration is in costs at the least, by the bound at some prices of an hour, in USD."""
+    if not (lines.work_hours <= hours).any():
+        return np.full(len(lines.nodes), math.inf)
+    start, begun = float(lines.start_usd.min()), lines.start_usd + lines.data_usd
+    found = np.zeros(len(lines.nodes))
+    unit = 0.0 if math.isinf(hours) else float(lines.work_usd.min()) / max(hours, 1e-9)
+    for multiple in HOUR_PRICES if unit else (0.0,):
+        price = multiple * unit
+        priced = lines.work_usd + price * lines.work_hours
+        rest = np.minimum(priced + start, float((lines.start_usd + priced).min()))
+        np.maximum(found, begun + rest - (price * hours if price else 0.0), out=found)
+    return found
 
 
-def _rank(line: Line) -> tuple[bool, float]:
+def _promising(lines: Lines, hours: float, most_usd: float) -> _Promising:
+    """Pairs of configurations that the bound leaves below `most_usd`."""
+    floors = least_in_a_pair(lines, hours)
+    some = np.flatnonzero(floors < most_usd)
+    least = most_usd if len(some) < len(floors) else math.inf
+    left = len(some) > MOST_LINES
+    if left:
+        some = some[np.argsort(floors[some], kind="stable")]
+        least, some = min(least, float(floors[some[MOST_LINES]])), some[:MOST_LINES]
+    mine, found = lines.take(some), list[tuple[float, int, int]]()
+    for number in range(1, len(some)):
+        bounds = pair_bounds(mine.take(np.array([number])), mine.take(np.arange(number)), hours)[0]
+        least = min(least, float(bounds.min()))
+        moved = mine.place[:number] != mine.place[number]
+        bounds = bounds + np.where(moved, np.minimum(mine.data_usd[:number], mine.data_usd[number]), 0.0)
+        found += [(float(bounds[other]), number, other) for other in np.flatnonzero(bounds < most_usd).tolist()]
+        if len(found) > 4 * MOST_PAIRS:
+            found = heapq.nsmallest(MOST_PAIRS + 1, found)
+    return _Promising(mine, heapq.nsmallest(MOST_PAIRS + 1, found), least, left)
+
+
+def _part(context: Context, lots: list[Lot], lines: Lines, number: int) -> Part:
+    lot, nodes = lots[int(lines.lot[number])], int(lines.nodes[number])
+    return Part(Named(lot, None, nodes), context.estimator.row(lot.machine, nodes), STEPS)
+
+
+def _rank(part: Part) -> tuple[bool, float]:
     """Interruptible phases first, then the slowest."""
-    return not line.part.named.lot.rate, -line.part.row.hours_with_goodput
+    return not part.named.lot.rate, -part.row.hours_with_goodput
 
 
-def _priced(context: Context, first: Line, second: Line, deadline: float) -> tuple[int, str] | None:
+def _priced(context: Context, first: Part, second: Part, deadline: float) -> tuple[int, str] | None:
     """The exact cost of two phases at the best share of the cheaper, in words too; None if they cannot be in time."""
-    cheap_first = first.work_usd <= second.work_usd
+    cheap_first = _work_usd(context, first) <= _work_usd(context, second)
 
     def plan(on_cheap: int) -> tuple[float, int] | None:
         steps = (on_cheap, STEPS - on_cheap) if cheap_first else (STEPS - on_cheap, on_cheap)
-        parts = [line.part._replace(steps=many) for line, many in zip((first, second), steps, strict=True)]
+        parts = [part._replace(steps=many) for part, many in zip((first, second), steps, strict=True)]
         found = course(context, parts)
         return None if found is None else (sum(each.kept for each in found), total_micros(found))
 
@@ -200,7 +269,12 @@ def _priced(context: Context, first: Line, second: Line, deadline: float) -> tup
             best = tried[1]
     if best is None:
         return None
-    words = ", then ".join(
-        f"{line.part.named.nodes} x {line.part.named.lot.machine.type.name}" for line in (first, second)
-    )
+    words = ", then ".join(f"{part.named.nodes} x {part.named.lot.machine.type.name}" for part in (first, second))
     return best, words
+
+
+def _work_usd(context: Context, part: Part) -> float:
+    """What all the work costs on a configuration by its line."""
+    lot, nodes = part.named.lot, part.named.nodes
+    (scaling,) = context.estimator.scalings([(lot.machine, range(nodes, nodes + 1))])
+    return float(lines_of(context, lot, scaling).work_usd[0])

@@ -7,9 +7,9 @@ Neither the estimator nor node counts come into it, so an offer that is too dear
 
 from catalog.accelerators import accelerators
 from planner.job import Training
+from planner.verify.estimates import Work
 from planner.verify.figures import dense_peak
 from planner.verify.shelves import Lot
-from planner.workload.work import Work
 
 #: What a precision left to the accelerator may turn out to be.
 AUTO = ("bf16", "fp16", "tf32", "fp32")

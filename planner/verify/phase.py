@@ -1,11 +1,11 @@
 """The phases of a plan, figure by figure: machine, price and estimate, and what hours, bill and carbon follow."""
 
 import math
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from planner.verify.alternatives import allowed
 from planner.verify.bill import Bill
-from planner.verify.clock import interval_hours
+from planner.verify.clock import interval_hours_of
 from planner.verify.context import Context
 from planner.verify.course import STEPS, Part, Ran, course, kin
 from planner.verify.estimates import Row
@@ -13,9 +13,12 @@ from planner.verify.figures import agrees_with_the_work, fits, repeats_the_estim
 from planner.verify.ledger import SHOWN, Path, closely
 from planner.verify.money import parts_of_bill
 from planner.verify.named import Named, second_text
+from planner.verify.weights import GIB, held
 
 #: Figures that follow from others of the document, which are rounded to nine digits.
 LOOSE = 2e-7
+#: What rests on figures that are rounded to nine digits may differ by this at the least.
+ROUNDED = 1e-8
 #: Phases of a plan at most, whatever a job asks.
 MOST_PHASES = 3
 
@@ -63,7 +66,7 @@ def _shares(context: Context, count: int) -> list[int]:
     for number in range(count):
         path: Path = ("phases", number, "share")
         share = ledger.number(*path)
-        whole = round(share * STEPS)
+        whole = round(min(max(share, 0.0), 2.0) * STEPS)
         ledger.is_number(
             "work", path, max(1, min(whole, STEPS)) / STEPS, "not a number of steps of 1/100,000 of the work"
         )
@@ -96,6 +99,7 @@ def described(context: Context, path: Path, steps: int) -> Named | None:
     agrees_with_the_work(ledger, path, named, context.work, goodput=claim.settings.goodput, share=share)
     learned = claim.learned.of(machine.type.accelerator)
     fits(ledger, path, machine, context.work, claim.job.training, factor=learned.memory.factor)
+    _all_held(context, path, named, min(1.0, learned.memory.factor))
     if claim.learned:
         why, at = "not what past runs have taught", (*path, "learned")
         before = math.sqrt(ledger.number(*path, "log_sigma") ** 2 + learned.variance_removed)
@@ -103,6 +107,20 @@ def described(context: Context, path: Path, steps: int) -> Named | None:
         ledger.is_number("estimates", (*at, "memory_factor"), learned.memory.factor, why)
         ledger.is_number("estimates", (*at, "log_sigma_before"), before, why, relative=LOOSE)
     return named
+
+
+def _all_held(context: Context, path: Path, named: Named, factor: float) -> None:
+    """All accelerators together have room for all that is trained and frozen, and all hosts for what is offloaded to them."""
+    ledger, machine = context.ledger, named.lot.machine.type
+    least = held(context.work, context.claim.job.training, ledger.text(*path, "precision"))
+    at, devices = (*path, "memory_gib_per_accelerator"), named.nodes * machine.devices
+    each = least.devices / GIB / devices * factor
+    why = f"{least.devices / GIB:,.0f} GiB of weights, gradients and optimizer are on no accelerator"
+    ledger.holds("memory", at, ledger.number(*at) >= each * (1 - LOOSE), each, why)
+    if machine.ram_gib is not None:
+        room = machine.ram_gib * GIB * named.nodes
+        why = f"{least.hosts / GIB:,.0f} GiB are offloaded to hosts that have {room / GIB:,.0f} GiB"
+        ledger.holds("memory", (*path, "instance_type"), least.hosts <= room, None, why)
 
 
 def _priced(context: Context, path: Path, named: Named) -> None:
@@ -137,7 +155,7 @@ def _figures(context: Context, number: int, found: Ran, relative: float) -> None
     lot, nodes = found.part.named.lot, found.part.named.nodes
     cluster, write = lot.rate * nodes, context.rates.checkpoint_hours(nodes)
     work = found.part.row.hours_with_goodput * found.part.steps / STEPS
-    interval = interval_hours(work, write, cluster) if cluster else None
+    interval = interval_hours_of(work, write, cluster) if cluster else None
     why = "not sqrt(2 x writing / rate), or the work if that is less"
     ledger.is_number("hours", (*path, "checkpoint_interval_hours"), interval, why, relative=near)
     expected = cluster * found.busy.up
@@ -145,12 +163,27 @@ def _figures(context: Context, number: int, found: Ran, relative: float) -> None
 
 
 def moment_of(context: Context, path: Path, expected: str, why: str, relative: float) -> None:
-    """A time to the second; of rounded figures one that is no further off than their rounding."""
-    if relative < LOOSE:
+    """A time to the second; of rounded figures one that is a second and their rounding off at most."""
+    if relative < ROUNDED:
         context.ledger.is_same("finish", path, expected, why)
     else:
         context.ledger.tick("finish", path)
-        context.ledger.holds("finish", path, context.ledger.text(*path)[:16] == expected[:16], expected, why)
+        stated, moment = _moment(context.ledger.text(*path)), _moment(expected)
+        near = stated is not None and moment is not None and _same_second(stated, moment, context.claim.start, relative)
+        context.ledger.holds("finish", path, near, expected, why)
+
+
+def _same_second(one: datetime, other: datetime, start: datetime, relative: float) -> bool:
+    """Whether two times are a second apart at most, or what rounding leaves of the time since the start."""
+    return abs((one - other).total_seconds()) <= 1.0 + relative * abs((other - start).total_seconds())
+
+
+def _moment(text: str) -> datetime | None:
+    """A time as `second_text` shows it; None if it is none."""
+    try:
+        return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def bill_of_phase(context: Context, path: Path, bill: Bill, relative: float) -> None:

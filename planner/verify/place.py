@@ -7,16 +7,34 @@ from catalog.accelerators import accelerators
 from catalog.carbon import carbon
 from catalog.egress import egress_tiers
 from catalog.storage import storage_usd_per_gb_month
-from planner.estimate.states import MOMENT_BYTES
 from planner.job import DataSource, Training
+from planner.verify.estimates import Work
 from planner.verify.shelves import Machine, Place
-from planner.workload.work import Work
 
 #: 365.25 days / 12.
 MONTH_HOURS = 730.5
 GB_PER_GIB = 1024**3 / 1e9
 #: fp32 weights beside the optimizer's moments.
 WEIGHT_BYTES = 4.0
+#: Bytes of moments that an optimizer keeps per trained parameter: two fp32 values of Adam (Kingma 2015) and LAMB (You
+#: 2020), one of Lion (Chen 2023) and of momentum, two of one byte in 8 bit (Dettmers 2022), and of Adafactor one value per
+#: row and column (Shazeer 2018).
+MOMENT_BYTES = {
+    "adamw": 8.0,
+    "adam": 8.0,
+    "lamb": 8.0,
+    "lion": 4.0,
+    "lars": 4.0,
+    "sgd": 4.0,
+    "momentum": 4.0,
+    "rmsprop": 4.0,
+    "adagrad": 4.0,
+    "muon": 4.0,
+    "adamw_8bit": 2.0,
+    "adam_8bit": 2.0,
+    "lion_8bit": 1.0,
+    "adafactor": 0.1,
+}
 #: A DGX H100 draws 10.2 kW, of which its eight devices take 8 x 700 W (NVIDIA's data sheet): 0.82 W per device watt.
 HOST_WATTS = 0.82
 

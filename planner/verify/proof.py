@@ -37,7 +37,7 @@ def _alone(context: Context, survey: Survey, mine: float, *, moves: bool, relati
     if best is None:
         ledger.holds("bound", AT, moves, None, "no single configuration meets the requirements")
         return mine
-    least = {"cost": best.micros / 1e6, "time": best.clock.kept, "carbon": best.carbon_kg or 0.0}[of]
+    least = {"cost": best.micros / 1e6, "time": best.kept_hours, "carbon": best.carbon_kg or 0.0}[of]
     lot = best.lot
     where = f"{best.nodes} x {lot.machine.type.name} {lot.kind.name} in {':'.join(lot.place)}"
     room = 1.5e-6 + max(relative, 1e-11) * abs(mine)

@@ -54,12 +54,12 @@ RULES = (
     Rule(
         name="replayed",
         basis=INDEPENDENT,
-        says="the expectations of a standby are those of its rule, replayed thousands of times from a fixed seed",
+        says="averages and quantiles of a standby lie in the interval of its rule, replayed thousands of times from a fixed seed",
     ),
     Rule(
         name="bound",
         basis=ESTIMATES,
-        says="no offer of the snapshot, at any node count considered, and no pair in phases meets the requirements for less",
+        says="no offer of the snapshot, at any whole node count allowed, and no pair in phases meets the requirements for less",
     ),
     Rule(
         name="counts", basis=ESTIMATES, says="as many offers and configurations were considered and rejected as it says"

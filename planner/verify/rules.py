@@ -73,16 +73,6 @@ def _among(place: tuple[str, str], globs: tuple[str, ...]) -> bool:
     return any(owner in ("", provider) and fnmatchcase(region.lower(), name.lower()) for owner, _, name in parts)
 
 
-def node_counts(most: int, layers: int) -> list[int]:
-    """Node counts that a plan considers: all to 8, then four to every doubling, the divisors of the layers, and `most`."""
-    counts = {count for count in range(1, most + 1) if count <= 8 or (layers > 1 and layers % count == 0)} | {most}
-    first = 8
-    while first < most:
-        counts |= {count for step in range(1, 5) if (count := first + step * first // 4) <= most}
-        first *= 2
-    return sorted(counts)
-
-
 def winning(each: InstanceType, place: tuple[str, str], kind: str, discounts: tuple[Discount, ...]) -> Discount | None:
     """The most specific discount that holds for an offer, None where none does."""
     return max((one for one in discounts if _holds(one, each, place, kind)), key=_specific, default=None)

@@ -29,7 +29,9 @@ def sensitivity(context: Context, found: Outcome, survey: Survey) -> None:
     for name, money, step in steps:
         if ledger.is_there(CHECK, ("sensitivity", name), step is not None, why) and step is not None:
             ledger.is_number(CHECK, ("sensitivity", name, "deadline_hours"), enough(step[0]), why)
-            ledger.is_money(CHECK, ("sensitivity", name, money), step[1], why, relative=context.relative)
+            # A difference of two costs is as far off as these together, each in whole micro-dollars.
+            room = (1 + context.relative * (2 * mine + abs(step[1]))) / max(abs(step[1]), 1)
+            ledger.is_money(CHECK, ("sensitivity", name, money), step[1], why, relative=room)
     _holds_until(context, found, survey)
 
 

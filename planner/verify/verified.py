@@ -9,20 +9,37 @@ from planner.verify.identity import identity, machines_of
 from planner.verify.infeasible import check_infeasible
 from planner.verify.planned import check_planned
 from planner.verify.report import Verification
+from planner.verify.standby import REPLAYED
 
 #: Believed in every document: what was asked, under which assumptions, and prose.
 INPUTS = (("job",), ("settings",), ("version",), ("snapshot_id",), ("id",))
 #: What only some documents have: what past runs taught, own machines, and how a search for phases went.
 SOME = (("learned",), ("inventory",), ("certificate", "over"))
 PROSE = (("warnings",),)
-PROSE_OF_A_PLAN = (("assumptions",), ("certificate", "solver"))
+PROSE_OF_A_PLAN = (
+    ("assumptions",),
+    ("certificate", "solver"),
+    ("certificate", "enumeration", "layouts"),
+    ("certificate", "enumeration", "left_out"),
+)
 TAKEN = (
     "the job, the settings and what past runs taught, as the document states them: they are what was asked",
-    "the estimator's time, spread, memory and layout of every machine, and the job's FLOPs, bytes and parameters",
+    (
+        "the estimator's time, spread, memory and layout of every machine, and the job's FLOPs, bytes and parameters: "
+        "the one part of the planner that the verification asks"
+    ),
     "the prices, interruption rates and hardware in the snapshot, and the catalogue's tables of storage, egress, power and grid",
     "that the rates of own machines are those of the inventory given",
     "that no other pair of interruptible machines and standby is cheaper, and that a fallback is the best there is",
-    "differences that rounding explains: 1.5e-8 of a number, a micro-dollar of a sum, up to 1e-5 of a standby or fallback",
+    (
+        "figures of a standby or fallback within the interval of the replayed runs and what the planner's model of the rule "
+        f"may be off by: {', '.join(f'{name} {room.share:.1%}' for name, room in REPLAYED.items())}; hours more where a run "
+        "has few segments between checkpoints"
+    ),
+    (
+        "differences that rounding explains: 1.5e-8 of a number, a micro-dollar of a sum, 2e-8 to 2e-7 of what follows from figures of "
+        "the document"
+    ),
     "the sentences under the plan, those on how the search for phases went, and the name of the solver",
 )
 

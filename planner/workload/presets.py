@@ -3,6 +3,7 @@
 import csv
 import difflib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
@@ -52,17 +53,6 @@ class PresetRow:
     note: str
 
 
-#: One of each kind, named where nothing is near.
-_COMMON = (
-    "gpt2",
-    "llama-3-8b",
-    "mixtral-8x7b",
-    "bert-large",
-    "t5-base",
-    "vit-b/16",
-    "resnet-50",
-    "stable-diffusion-1.5",
-)
 _TEXT = {"name", "architecture", "task", "unit", "batch_source", "source", "note"}
 _YES_NO = {"gated_mlp", "causal", "tied_embeddings"}
 _REAL = {"published_parameters", "global_batch_tokens", "global_batch_samples"}
@@ -103,20 +93,78 @@ def _whole(row: dict[str, str]) -> dict[str, str]:
 
 #: What publishers append to a model of the same dimensions: how it was tuned, or the format of its weights.
 _RELEASE = re.compile(r"([-_ ](instruct|chat|it|hf))+$")
+#: What ids on Hugging Face say besides: a release of the weights, what the model was trained on, or its context.
+_VARIANT = re.compile(r"[-_ ](instruct|chat|it|hf|base|deduped|uncased|in21k|224|v0\.\d|v1-\d|\d+k|\d{4}|\d+\.\d)$")
+#: Whoever publishes it, as in `mistralai/Mistral-7B-v0.1`; what follows is a name and no number, as it is in `ViT-B/16`.
+_PUBLISHER = re.compile(r"^[a-z0-9][a-z0-9_.-]*/(?=.{3})")
+#: How alike two spellings are, from 0 to 1, of which one may be meant by the other.
+_NEAR = 0.75
 
 
 def find_preset(text: str, path: tuple[str | int, ...] = ("workload", "model")) -> PresetRow:
-    """The preset that `text` names, whatever its case and punctuation.
+    """The preset that `text` names, whatever its case and punctuation, as an id on Hugging Face too.
 
-    Raises `UnusableInput` at `path` with the nearest names if there is none.
+    Raises `UnusableInput` at `path` if there is none, with the names that are near, else with the families there are.
     """
-    name = text if text in presets() else _spellings().get(_fold(text))
-    if name is not None:
-        return presets()[name]
-    near = difflib.get_close_matches(_fold(text[:80]), list(_spellings()), n=5, cutoff=0.5)
+    if text in presets():
+        return presets()[text]
+    for spelling in _shorter(text[:_LONGEST]):
+        if (name := _spellings().get(spelling)) is not None:
+            return presets()[name]
+    near = difflib.get_close_matches(_fold(text[:80]), list(_spellings()), n=5, cutoff=_NEAR)
     names = ", ".join(dict.fromkeys(_spellings()[spelling] for spelling in near))
-    accepted = f"nearest: {names}" if names else f"accepted, among others: {', '.join(_COMMON)}"
+    accepted = f"nearest: {names}" if names else f"none is near; there are {_families()}"
     raise UnusableInput.at(*path, message=f"unknown model {text[:80]!r}; {accepted}")
+
+
+#: Characters that any name or id has at most.
+_LONGEST = 200
+
+
+def planned_as(text: str) -> str | None:
+    """What to say where `text` is another name than that of the preset it stands for; None where it only spells it."""
+    row = find_preset(text)
+    return (
+        None
+        if _fold(text) == _fold(row.name)
+        else f"{text.strip()} is planned as {row.name}, a model of its dimensions"
+    )
+
+
+def _shorter(text: str) -> Iterator[str]:
+    """Folded spellings of a name: as it is, without `meta-` before it, and ever less of what stands behind it."""
+    model = _PUBLISHER.sub("", text.lower().strip())
+    for start in dict.fromkeys((model, model.removeprefix("meta-"))):
+        left = start
+        yield _fold(left)
+        while (shorter := _VARIANT.sub("", left)) != left:
+            left = shorter
+            yield _fold(left)
+
+
+#: What a family is called by the class of its work.
+_CLASSES = {
+    "language": "language models",
+    "mixture-of-experts": "mixtures of experts",
+    "encoder": "encoders",
+    "encoder-decoder": "encoder-decoders",
+    "vision-transformer": "vision transformers",
+    "convolutional": "convolutional models",
+    "detection": "detectors",
+    "recurrent": "recurrent models",
+    "diffusion": "diffusion models",
+    "gan": "GANs",
+    "recommender": "recommenders",
+}
+
+
+@cache
+def _families() -> str:
+    """Every class of work with a preset of each of its first families."""
+    found: dict[str, dict[str, str]] = {}
+    for row in presets().values():
+        found.setdefault(row.task, {}).setdefault(re.split(r"[-.0-9/]", row.name)[0], row.name)
+    return "; ".join(f"{_CLASSES[task]} ({', '.join(list(each.values())[:4])})" for task, each in found.items())
 
 
 @cache
@@ -131,9 +179,7 @@ def _spellings() -> dict[str, str]:
 
 def _fold(text: str) -> str:
     """Spelling without case, publisher, release and punctuation, but between digits: `Llama 3.1 8B` -> `llama3.1-8b`."""
-    model = text.lower().strip()
-    model = re.sub(r"^(meta-llama|mistralai|qwen|google|microsoft|openai|facebook|stabilityai|deepseek-ai)/", "", model)
-    model = _RELEASE.sub("", model)
+    model = _RELEASE.sub("", _PUBLISHER.sub("", text.lower().strip()))
     apart = re.sub(r"(?<=[0-9])[^a-z0-9.]+(?=[0-9])", "-", model)
     return re.sub(r"(?<![0-9])[^a-z0-9]+|[^a-z0-9]+(?![0-9])", "", apart)
 

@@ -32,10 +32,11 @@ class Account:
     """What is known before any region's own prices are read; `regions` are all that may be fetched.
 
     `places` holds the regions that EC2 lists; Local Zones and the regions of other partitions are
-    known from the price list alone. `failures` are those of the calls that concern all regions.
+    known from the price list alone. `listed` is False where EC2 did not say which regions there are. `failures` are those of the calls that concern all regions.
     """
 
     places: Mapping[str, Place]
+    listed: bool
     machines: Machines
     prices: Prices
     plans: PlanRates
@@ -48,11 +49,20 @@ class Account:
         own = self.places.get(region)
         return own or next((place for name, place in self.places.items() if region.startswith(f"{name}-")), None)
 
+    def is_closed(self, region: str) -> bool:
+        """Whether the account may rent nothing there: it has not opted in, or the region is none of its partition.
+
+        A Local Zone is what the region is that it hangs on.
+        """
+        place = self.place_of(region)
+        return self.listed if place is None else not place.enabled
+
 
 def read_account(calls: Calls, seed: str, *, read_at: datetime) -> Account:
     """Everything shared. Raises `ProviderFailure` if AWS refuses the credentials or answers nothing at all."""
     own = {each.name for each in embedded_instance_types() if each.provider == "aws"}
     enabled, failures, reachable = _regions(calls, seed)
+    listed = not failures
     reader = PriceListReader(calls)
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="aws-account") as pool:
         known = pool.submit(reader.read, own)
@@ -73,6 +83,7 @@ def read_account(calls: Calls, seed: str, *, read_at: datetime) -> Account:
         )
     return Account(
         places=places,
+        listed=listed,
         machines=machines,
         prices=prices,
         plans=rates,
@@ -119,6 +130,11 @@ def _all_regions(places: Mapping[str, Place], prices: Prices, *, whole: bool) ->
 
 def _notes(machines: Machines, prices: Prices) -> list[str]:
     notes = list(machines.notes)
+    if undescribed := machines.undescribed & {row.instance_type for row in prices.rows}:
+        names = ", ".join(sorted(undescribed))
+        notes.append(
+            f"priced, and not described to this account by EC2; their hardware is gpuplan's own table's: {names}"
+        )
     if prices.wavelength:
         zones = ", ".join(sorted(prices.wavelength))
         notes.append(f"Wavelength zones are left out, being inside carriers' networks and not for training: {zones}")

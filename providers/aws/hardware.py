@@ -44,13 +44,15 @@ class Machines:
     """Accelerated types by name, and what stood in the way of others.
 
     `in_blocks` are those that EC2 says are also sold as capacity blocks, or of which it does not say how they
-    are sold; `on_demand` and `on_spot` those that it says are sold so.
+    are sold; `on_demand` and `on_spot` those that it says are sold so. `undescribed` are those of our own table
+    that EC2, having described all that it has on sale, does not describe to this account.
     """
 
     types: dict[str, InstanceType] = field(default_factory=dict)
     in_blocks: set[str] = field(default_factory=set)
     on_demand: set[str] = field(default_factory=set)
     on_spot: set[str] = field(default_factory=set)
+    undescribed: set[str] = field(default_factory=set)
     quarantined: list[Quarantined] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
@@ -63,6 +65,8 @@ def read_machines(calls: Calls, places: Iterable[Place], *, as_of: str) -> Machi
     machines.types.update(_own_types())
     for _, record in sorted(records.items()):
         take_record(machines, record, as_of=as_of)
+    if records and not failures:
+        machines.undescribed.update(machines.types.keys() - records.keys())
     return machines
 
 

@@ -59,12 +59,10 @@ class LiveAws:
         found, place = _Found(), account.places.get(region)
         self._list_prices(found, account, region)
         self._plans(found, account, region)
-        if place is None:
-            self._elsewhere(found, account, region)
-        elif not place.enabled:
-            found.notes.append("not enabled for this account: list prices only, nothing there is available")
-        else:
+        if place is not None and place.enabled:
             self._own_prices(found, account, place)
+        else:
+            self._elsewhere(found, account, region)
         if not found.offers and found.failures:
             raise ProviderFailure(found.failures[0])
         return self._rows(found, account, region)
@@ -105,11 +103,14 @@ class LiveAws:
             found.offers.append(offer)
 
     def _elsewhere(self, found: _Found, account: Account, region: str) -> None:
-        """A Local Zone's spot prices stand with its parent; of another partition only the list prices are known."""
-        if account.place_of(region) is not None:
+        """Where no spot prices are asked for: a Local Zone's stand with its parent; others the account may not see."""
+        parent = account.place_of(region)
+        if parent is None:
+            found.notes.append("not among the account's regions: list prices only")
+        elif parent.enabled:
             found.whole |= {spot.KIND, capacity_blocks.KIND}
         else:
-            found.notes.append("not among the account's regions: list prices only")
+            found.notes.append("not enabled for this account: list prices only, nothing there is available")
 
     def _own_prices(self, found: _Found, account: Account, place: Place) -> None:
         found.failures += place.failures
@@ -169,6 +170,7 @@ class LiveAws:
             offers=tuple(offers),
             quarantined=tuple(_unique(found.quarantined)),
             whole_kinds=frozenset() if account.machines.failures else frozenset(found.whole),
+            closed=account.is_closed(region),
             failures=tuple(found.failures),
             notes=tuple(found.notes),
             provider_failures=account.failures,

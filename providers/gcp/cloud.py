@@ -17,7 +17,7 @@ from providers.gcp.calls import NoAccess, Patience
 from providers.gcp.clients import Account, account
 from providers.gcp.known import known_machines
 from providers.gcp.places import Places
-from providers.gcp.reading import COMPUTE_ENGINE, Reading, read_all, read_prices
+from providers.gcp.reading import ALL, COMPUTE_ENGINE, Reading, read_all, read_prices
 from providers.gcp.rows import RegionRows, add_machine, add_n1, quarantined_by_region, region_rows
 from providers.gcp.skus import Prices
 from providers.gcp.tables import families
@@ -124,8 +124,9 @@ class GcpProvider:
             return reading
         zones = self._zones or {}
         reading = read_all(who, self._sources, self._patience, self._read_at, zones)
-        reading.failures += self._failures
-        for region, aside in quarantined_by_region(reading.prices, zones).items():
+        for line in self._failures:
+            reading.failed(line, ALL)
+        for region, aside in quarantined_by_region(reading, zones).items():
             reading.quarantined_in[region] += aside
         return reading
 

@@ -97,6 +97,13 @@ def parts_of(shape: Shape, region: str, prices: Prices) -> list[Part]:
     return (sold or candidates)[0]
 
 
+def components_of(shape: Shape) -> set[str]:
+    """Every spelling of a component under which a machine of a family that the table lacks may be priced."""
+    if family_of(shape.name) is not None:
+        return set()
+    return {spelling for each in _usual(shape) for part in _parts(shape, each) for spelling in part.spellings}
+
+
 def n1_parts(shape: Shape) -> list[Part]:
     """The parts of N1 with GPUs attached; `shape.gpu` is the GPU as prices name it (T4)."""
     family = family_of("n1-standard-1")

@@ -5,8 +5,9 @@ Compute Engine, or without any machines, there is nothing to compose and the rea
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -17,11 +18,11 @@ from catalog.tpu_slices import TpuSlice
 from providers.contract import Quarantined
 from providers.gcp.calls import Patience, listed
 from providers.gcp.clients import Account, billing_client
-from providers.gcp.compose import Described
+from providers.gcp.compose import Described, components_of
 from providers.gcp.hardware import described
 from providers.gcp.places import Attachable, Machine, Places, TpuTypes, Unread, region_of
 from providers.gcp.skus import PricedSku, Prices, read_skus
-from providers.gcp.tables import attached_as, tpu_machines
+from providers.gcp.tables import attached_as, known_components, tpu_machines
 from providers.gcp.tpus import slices_in_zone
 from providers.sources import Sources
 
@@ -29,11 +30,21 @@ COMPUTE_ENGINE = "services/6F81-5844-456A"
 CLOUD_TPU = "services/E000-3F24-B8AA"
 #: The service gives up to 5,000; smaller pages take less memory at once, and 25 more calls little time.
 SKUS_PER_PAGE = 1000
+#: Which instance types come from which list, by their names: machines with their own accelerators, N1 with GPUs
+#: attached, TPU slices, or any of them.
+MACHINES = r"(?!tpu-)[^+]*"
+ATTACHED = r".*\+.*"
+SLICES = r"tpu-.*"
+ALL = r".*"
+FROM_MACHINES = "slices are taken from machine types, others stay as they were"
 
 
 @dataclass(slots=True, kw_only=True)
 class Reading:
-    """What was read, by region; `failures` concern every region, `failures_in` one."""
+    """What was read, by region; `failures` concern every region, `failures_in` one.
+
+    `unread` and `unread_in` say of which instance types the list did not answer (see `Rows.unread_types`).
+    """
 
     prices: Prices
     machines_in: dict[str, list[Described]] = field(default_factory=lambda: defaultdict(list))
@@ -42,11 +53,28 @@ class Reading:
     quarantined_in: dict[str, list[Quarantined]] = field(default_factory=lambda: defaultdict(list))
     failures: list[str] = field(default_factory=list)
     failures_in: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    unread: set[str] = field(default_factory=set)
+    unread_in: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     notes: list[str] = field(default_factory=list)
 
-    def is_whole(self, region: str) -> bool:
-        """Whether everything that feeds a price of this region was read."""
-        return not self.failures and not self.failures_in.get(region)
+    def components(self) -> frozenset[str]:
+        """Every component that a machine with an accelerator may be made of; most SKUs price parts of others."""
+        new = {each.shape.name: each.shape for machines in self.machines_in.values() for each in machines}
+        return known_components().union(*map(components_of, new.values()))
+
+    def failed(self, line: str, *types: str) -> None:
+        """A list that all regions share did not answer; those of `types` stay as they were."""
+        self.failures.append(line)
+        self.unread.update(types)
+
+    def failed_in(self, region: str, line: str, *types: str) -> None:
+        """The part of a list that concerns one region did not answer."""
+        self.failures_in[region].append(line)
+        self.unread_in[region].update(types)
+
+    def unread_types(self, region: str) -> frozenset[str]:
+        """The instance types of this region of which nobody knows whether they are still there."""
+        return frozenset(self.unread | self.unread_in.get(region, set()))
 
 
 def read_prices(who: Account, sources: Sources, patience: Patience, read_at: datetime, service: str) -> list[PricedSku]:
@@ -89,11 +117,15 @@ def read_all(
         zones = pool.submit(_tpu_zones, places, zones_by_region)
     reading = Reading(prices=Prices())
     reading.prices.add(skus.result())
-    _tried(reading, lambda: reading.prices.add(tpu_skus.result()), "prices of TPU v2 to v4 stay as they were")
+    with _tried(reading, "prices of TPU v2 to v4 stay as they were", SLICES):
+        reading.prices.add(tpu_skus.result())
     hosts: dict[str, set[str]] = defaultdict(set)
-    _tried(reading, lambda: _add_machines(reading, *machines.result(), hosts, read_at), "machines stay as they were")
-    _tried(reading, lambda: _add_attachables(reading, *attachables.result()), "N1 machines stay as they were")
-    _tried(reading, lambda: _add_slices(reading, *zones.result(), hosts), "TPU slices stay as they were")
+    with _tried(reading, "machines stay as they were", MACHINES, SLICES):
+        _add_machines(reading, *machines.result(), hosts, read_at)
+    with _tried(reading, "N1 machines stay as they were", ATTACHED):
+        _add_attachables(reading, *attachables.result())
+    with _tried(reading, "TPU slices stay as they were", SLICES):
+        _add_slices(reading, *zones.result(), hosts)
     if not (reading.machines_in or reading.attached_in or reading.slices_in):
         raise ProviderFailure(
             "; ".join(reading.failures) or "gcp: no machine with an accelerator is listed in any zone"
@@ -101,11 +133,13 @@ def read_all(
     return reading
 
 
-def _tried(reading: Reading, step: Callable[[], None], what_stays: str) -> None:
+@contextmanager
+def _tried(reading: Reading, what_stays: str, *types: str) -> Iterator[None]:
+    """A list that does not answer leaves the others whole; the instance types that come from it stay as they were."""
     try:
-        step()
+        yield
     except ProviderFailure as error:
-        reading.failures.append(f"{error}; {what_stays}")
+        reading.failed(f"{error}; {what_stays}", *types)
 
 
 def _tpu_zones(places: Places, zones_by_region: Mapping[str, tuple[str, ...]]) -> tuple[TpuTypes, list[str]]:
@@ -124,7 +158,7 @@ def _tpu_zones(places: Places, zones_by_region: Mapping[str, tuple[str, ...]]) -
 def _add_machines(
     reading: Reading, machines: list[Machine], unread: list[Unread], hosts: dict[str, set[str]], read_at: datetime
 ) -> None:
-    _add_unread(reading, "machine types", unread)
+    _add_unread(reading, "machine types", unread, MACHINES, SLICES)
     zones_of: dict[str, list[Machine]] = defaultdict(list)
     for machine in machines:
         if machine.accelerator_type in tpu_machines():
@@ -151,28 +185,29 @@ def _add_machine(reading: Reading, in_zones: list[Machine], as_of: str) -> None:
 
 
 def _add_attachables(reading: Reading, attachables: list[Attachable], unread: list[Unread]) -> None:
-    _add_unread(reading, "accelerator types", unread)
+    _add_unread(reading, "accelerator types", unread, ATTACHED)
     for each in attachables:
         gpu = attached_as(each.accelerator_type)
         if gpu:
             reading.attached_in[region_of(each.zone)].add(gpu)
 
 
-def _add_unread(reading: Reading, what: str, unread: list[Unread]) -> None:
+def _add_unread(reading: Reading, what: str, unread: list[Unread], *types: str) -> None:
     for each in unread:
         line = f"gcp Compute Engine, {what} of {each.what}: {each.reason}; they stay as they were"
-        reading.failures_in[region_of(each.what)].append(line)
+        reading.failed_in(region_of(each.what), line, *types)
 
 
 def _add_slices(reading: Reading, tpus: TpuTypes, failures: list[str], hosts: Mapping[str, set[str]]) -> None:
-    reading.failures += failures
+    for line in failures:
+        reading.failed(line, SLICES)
     if tpus.refused and not tpus.found:
         first = min(tpus.refused)
-        reading.failures.append(f"{tpus.refused[first]} (and so in every zone); slices are taken from machine types")
+        reading.failed(f"{tpus.refused[first]} (and so in every zone); {FROM_MACHINES}", SLICES)
     elif tpus.refused:
         reading.notes.append("zones in which this project may not see TPUs: " + ", ".join(sorted(tpus.refused)))
     for zone, reason in sorted(tpus.failed.items()):
-        reading.failures_in[region_of(zone)].append(f"{reason}; slices are taken from machine types")
+        reading.failed_in(region_of(zone), f"{reason}; {FROM_MACHINES}", SLICES)
     for zone in sorted({*tpus.found, *tpus.failed, *tpus.refused, *hosts}):
         slices = slices_in_zone(tpus.found.get(zone, frozenset()), sorted(hosts.get(zone, ())))
         if slices:

@@ -101,7 +101,8 @@ def region_rows(reading: Reading, region: str, observed_at: datetime) -> Rows:
         instance_types=tuple(rows.types.values()),
         offers=tuple(rows.offers),
         quarantined=(*rows.quarantined, *reading.quarantined_in.get(region, ())),
-        whole_kinds=frozenset(KINDS) if reading.is_whole(region) else frozenset(),
+        whole_kinds=frozenset(KINDS),
+        unread_types=reading.unread_types(region),
         failures=(*reading.failures, *reading.failures_in.get(region, ())),
         notes=(*reading.notes, *rows.notes()),
     )
@@ -130,10 +131,14 @@ def _add_slice(rows: RegionRows, each: TpuSlice, zone: str) -> None:
     rows.add(each.instance_type, parts, source=TPU_SOURCE, zone=zone)
 
 
-def quarantined_by_region(prices: Prices, regions: Iterable[str]) -> dict[str, list[Quarantined]]:
-    """SKUs that were set aside, each with the first region that it concerns."""
+def quarantined_by_region(reading: Reading, regions: Iterable[str]) -> dict[str, list[Quarantined]]:
+    """SKUs that were set aside, each with the first region that it concerns.
+
+    Those of components that no machine with an accelerator is made of (the cores of CPU families) concern nobody.
+    """
     made: dict[str, list[Quarantined]] = defaultdict(list)
-    known = sorted(regions)
-    for named, each in prices.quarantined:
-        made[next((region for region in named if region in known), known[0])].append(each)
+    known, components = sorted(regions), reading.components()
+    for each in reading.prices.quarantined:
+        if each.component in components:
+            made[next((region for region in each.regions if region in known), known[0])].append(each.row)
     return made

@@ -58,23 +58,32 @@ class PricedSku:
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class AsideSku:
+    """A SKU that was set aside: the component that it prices, the regions where it holds, and why."""
+
+    component: str
+    regions: tuple[str, ...]
+    row: Quarantined
+
+
 @dataclass(slots=True)
 class Prices:
-    """Unit prices by (component, region, kind), and the SKUs that were set aside, with their regions.
+    """Unit prices by (component, region, kind), and the SKUs that were set aside, of whatever component.
 
     `unusable` says of a component why the SKU that is there for it has no price.
     """
 
     found: dict[tuple[str, str, str], UnitPrice] = field(default_factory=dict)
-    quarantined: list[tuple[tuple[str, ...], Quarantined]] = field(default_factory=list)
-
+    quarantined: list[AsideSku] = field(default_factory=list)
     unusable: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
     def add(self, skus: Iterable[PricedSku]) -> None:
         """Keep what holds of `skus`."""
         for sku in skus:
             if sku.price is None:
-                self.quarantined.append((sku.regions, Quarantined(what=sku.name, reason=sku.problem)))
+                row = Quarantined(what=sku.name, reason=sku.problem)
+                self.quarantined.append(AsideSku(sku.component, sku.regions, row))
                 self.unusable.update({(sku.component, region, sku.kind): sku.problem for region in sku.regions})
                 continue
             for region in sku.regions:
@@ -107,7 +116,8 @@ class Prices:
             dearer, other = sorted((price, held), key=lambda each: each.nanos_per_hour, reverse=True)
             self.found[key] = dearer
             reason = f"SKU {dearer.sku} names another price for the same component and place; the dearer one is used"
-            self.quarantined.append(((key[1],), Quarantined(what=f"{name} in {key[1]} ({other.sku})", reason=reason)))
+            row = Quarantined(what=f"{name} in {key[1]} ({other.sku})", reason=reason)
+            self.quarantined.append(AsideSku(key[0], (key[1],), row))
         elif differs or price.since > held.since:
             self.found[key] = price
 

@@ -57,7 +57,7 @@ def slower(plan: dict[str, Any], factor: float) -> dict[str, Any]:
 
 
 def test_a_report_is_shown_against_the_prediction(own: Gpuplan, planned: dict[str, Any]) -> None:
-    answer = own.report_actuals(planned["id"], {"hours": planned["hours"]["expected"] * 1.5, "preemptions": 0})
+    answer = own.report_actuals(planned["id"], {"hours": planned["hours"]["median"] * 1.5, "preemptions": 0})
     assert answer["figures"]["hours"]["ratio"] == pytest.approx(1.5, rel=1e-6)
     assert answer["figures"]["hours"]["inside_band"] is False
     assert answer["figures"]["preemptions"]["inside_band"] is True

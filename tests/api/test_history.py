@@ -18,8 +18,10 @@ from starlette.types import ASGIApp
 from api.app import Gpuplan
 from api.history import DIFF_COLUMNS, HISTORY_COLUMNS, diff_document
 from api.http.service import create_service
-from api.render.history import render_diff, sparkline
+from api.render.diff import render_diff
+from api.render.history import sparkline
 from api.settings import Environment
+from catalog.history import Observation, PricePoint
 from catalog.snapshot import Snapshot, snapshot_of
 from catalog.store import Store
 from tests.catalog.snapshots_for_tests import NIGHT, offer
@@ -131,7 +133,7 @@ def test_the_history_table_sums_up_each_offer_and_lists_few_points(ask: Run) -> 
     [line] = [line for line in told.splitlines() if "us-east-1" in line and "on_demand" in line and "$12.00" in line][
         :1
     ]
-    assert line.split()[3:8] == ["2026-11-01", "$6.0000", "$12.00", "$6.0000", "2"]
+    assert line.split()[3:9] == ["2026-11-01", "2026-11-03", "$6.0000", "$12.00", "$6.0000", "2"]
     assert "vanished 2026-11-03" in told
     assert "stale since 2026-11-02" in told
     assert "4 offers up to snapshot" in told
@@ -196,7 +198,12 @@ def test_a_diff_tells_what_the_current_snapshot_changed(ask: Run, ids: list[str]
     answer = json.loads(ask("diff", "--format", "json").out)
     assert (answer["before"]["id"], answer["after"]["id"]) == (ids[1], ids[2])
     [counts] = answer["providers"]
-    assert counts == {"provider": "aws", "new": 1, "vanished": 1, "changed": 1, "became_stale": 0, "fresh_again": 0}
+    assert {name: count for name, count in counts.items() if count} == {
+        "provider": "aws",
+        "new": 1,
+        "vanished": 1,
+        "changed": 1,
+    }
     assert [(row["region"], row["what"], row["change_percent"]) for row in answer["changes"]] == [
         ("us-east-1", ["changed"], -50.0),
         ("eu-west-1", ["vanished"], None),
@@ -214,19 +221,55 @@ def test_a_diff_between_two_named_snapshots_can_look_back(ask: Run, ids: list[st
     ]
 
 
-def test_the_diff_table_shows_the_largest_moves_and_the_rest_when_asked(ask: Run) -> None:
+def test_the_diff_table_tells_each_thing_that_happened_by_itself(ask: Run) -> None:
     told = ask("diff").out
-    for part in ("-50.0 %", "$12.00", "$6.0000", "vanished", "vcpus 192", "384"):
+    for part in ("-50.0 %", "$12.00", "$6.0000", "vcpus 192", "384"):
         assert part in told
+    assert [line for line in told.splitlines() if line.endswith(": 1 offer")] == [
+        "Cheaper: 1 offer",
+        "New: 1 offer",
+        "Gone: 1 offer",
+    ]
     assert "--all" not in told
     assert ask("diff", "--provider", "azure").out.endswith("Nothing changed.\n")
 
 
-def test_a_diff_that_is_cut_says_so(gpuplan_of_nights: Gpuplan) -> None:
-    compared = gpuplan_of_nights.compared(None, None)
-    cut = "\n".join(render_diff(gpuplan_of_nights.diff(*compared, limit=1)))
-    assert "1 of 3 changed offers, the largest moves first; --all shows each" in cut
-    assert "eu-west-1" not in cut
+def many_moves() -> tuple[Snapshot, Snapshot]:
+    """One machine dearer in forty zones, ten others cheaper, and one that went."""
+    shapes = [replace(TYPES[0], name=f"p{number}.48xlarge") for number in range(20, 31)]
+    zones = {f"zone-{number:02}": 1_000_000 + number for number in range(40)}
+    others = [offer(5_000_000, instance_type=each.name) for each in shapes[:10]]
+    before = [*(offer(usd, zone=zone) for zone, usd in zones.items()), *others]
+    dearer = [offer(usd * 2, zone=zone) for zone, usd in zones.items()]
+    cheaper = [replace(each, usd_micros_per_hour=4_000_000) for each in others]
+    gone = offer(9_000_000, instance_type=shapes[10].name, region="eu-west-3")
+    types = (*TYPES, *shapes)
+    return snapshot_of(types, [*before, gone]), snapshot_of(types, [*dearer, *cheaper])
+
+
+def test_what_went_is_never_hidden_behind_the_same_move_in_many_places(tmp_path: Path) -> None:
+    gpuplan = Gpuplan(Environment(database_url=f"sqlite:///{tmp_path / 'moves.sqlite3'}"))
+    for each in many_moves():
+        gpuplan.store.put_snapshot(each, source="refresh")
+    page = gpuplan.diff(*gpuplan.compared(None, None))
+    told = list(render_diff(page))
+    [dearer] = [line for line in told if line.startswith("aws") and "40 places" in line]
+    assert "$1.0000 to $1.0000  $2.0000 to $2.0001  +100.0 %" in dearer
+    assert "\nCheaper: 10 offers" in told
+    assert "and 2 more offers; --all shows each" in told
+    assert told.index("\nGone: 1 offer") > told.index("\nCheaper: 10 offers")
+    assert any("p30.48xlarge" in line and "eu-west-3" in line for line in told)
+    whole = list(render_diff(gpuplan.diff(*gpuplan.compared(None, None)), everything=True))
+    assert sum("zone-" in line for line in whole) == 40
+    gpuplan.store.close()
+
+
+def test_offers_that_are_only_stale_are_counted_and_listed_when_asked(ask: Run, ids: list[str]) -> None:
+    told = ask("diff", ids[1], ids[0]).out
+    assert "Fresh again" not in told
+    counts = next(line.split() for line in told.splitlines() if line.startswith("aws"))
+    assert counts == ["aws", "0", "1", "0", "0", "0", "0", "0", "1"]
+    assert "Fresh again: 1 offer" in ask("diff", ids[1], ids[0], "--all").out
 
 
 def test_a_diff_as_csv_has_its_fixed_columns(ask: Run) -> None:
@@ -343,13 +386,41 @@ def test_what_cannot_be_shown_is_a_problem_with_a_pointer(
     assert (error["pointer"], error["in"]) == (pointer, within)
 
 
-def test_a_sparkline_is_blank_where_there_was_no_price() -> None:
-    def row(usd: str, begin: int, end: int | None) -> dict[str, Any]:
-        until = None if end is None else night(end).isoformat()
-        return {"usd_per_hour": usd, "from": night(begin).isoformat(), "until": until}
+def point(usd_micros: int, *seen: tuple[int, bool]) -> PricePoint:
+    """A price that was seen on these nights, each joined to the one before or not."""
+    return PricePoint(
+        key=offer().key,
+        usd_micros_per_hour=usd_micros,
+        since=night(seen[0][0]),
+        until=None,
+        vanished=False,
+        available=True,
+        source="",
+        observed_at=night(seen[-1][0]),
+        stale_since=None,
+        modelled=(),
+        partial=(),
+        observations=tuple(Observation(night(day), joined) for day, joined in seen),
+    )
 
-    points = [row("1", 0, 1), row("8", 2, 3), row("4.5", 3, None)]
-    assert sparkline(points, (night(0), night(4)), width=5) == "▁ █▅▅"
+
+def test_a_sparkline_has_marks_where_a_price_was_seen_and_gaps_elsewhere() -> None:
+    rising = [point(1_000_000, (0, False)), point(8_000_000, (2, False)), point(4_500_000, (3, True), (5, True))]
+    assert sparkline(rising, (night(0), night(5)), width=6) == "▁·█▅▅▅"
+    assert sparkline([point(1, (0, False), (3, False))], (night(0), night(5)), width=6) == "▁··▁··"
+
+
+def test_a_price_that_was_seen_once_is_one_mark_and_no_line() -> None:
+    assert sparkline([point(5, (1, False))], (night(0), night(5)), width=6) == "·▁····"
+    assert sparkline([point(5, (1, False))], (night(1), night(1)), width=6) == "▁·····"
+
+
+def test_a_history_says_when_each_price_was_really_seen(ask: Run) -> None:
+    rows = json.loads(ask("history", NAME, "--region", "e*", "--format", "json").out)["prices"]
+    days = {row["region"]: [(one["from"][:10], one["to"][:10], one["times"]) for one in row["seen"]] for row in rows}
+    assert days == {"eu-north-1": [("2026-11-01", "2026-11-01", 1)], "eu-west-1": [("2026-11-01", "2026-11-02", 2)]}
+    told = ask("history", NAME, "--region", "eu-north-1").out
+    assert "▁···········" in told
 
 
 def test_retention_follows_the_settings_file_and_a_kept_snapshot_can_still_be_planned_on(

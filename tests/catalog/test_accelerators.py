@@ -122,6 +122,14 @@ def test_rates_often_misquoted_are_the_dense_ones_with_fp32_accumulate(name: str
     assert accelerators()[name].bf16_tflops == bf16
 
 
+@pytest.mark.parametrize(
+    ("name", "gbs"), [("Radeon-VII", 15.75), ("MI25", 15.75), ("MI50", 31.5), ("RX-6800-XT", 31.5)]
+)
+def test_the_host_link_is_that_of_the_card_and_not_of_its_chip(name: str, gbs: float) -> None:
+    """The Radeon VII has PCIe 3.0 where the other cards with its chip have 4.0."""
+    assert accelerators()[name].pcie_gbs == gbs
+
+
 @pytest.mark.parametrize("name", ["Inferentia1", "Inferentia2", "AI100", "K520"])
 def test_inference_and_video_chips_do_not_train(name: str) -> None:
     assert accelerators()[name].trains == "no"

@@ -11,6 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from catalog.backup import back_up
+from catalog.database import sqlite_file
 from catalog.errors import UnusableInput
 from catalog.restore import restore
 from catalog.runs import Run, queued_run
@@ -66,6 +67,8 @@ def test_what_comes_back_is_what_was_there(
     assert restored.plan("plan-é") == filled.plan("plan-é")
     assert restored.recall("key", "scope", "hash") == {"answer": "\\u0000"}
     assert oct((tmp_path / "backup").stat().st_mode & 0o777) == "0o600"
+    file = sqlite_file(restored.url)
+    assert file is None or oct(file.stat().st_mode & 0o777) == "0o600"
 
 
 def test_a_store_moves_from_one_machine_to_postgresql(

@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -137,6 +138,45 @@ def series(line: list[Snapshot]) -> list[tuple[Key, int, datetime, datetime | No
     return found
 
 
+def observed(line: list[Snapshot]) -> list[tuple[Key, int, datetime, bool]]:
+    """When which price of which offer was read, and whether without a gap, as whole snapshots say it."""
+    offers = [{each.key: each for each in held.offers} for held in line]
+    found = []
+    for key in sorted({key for held in offers for key in held}):
+        price, last, gap = None, None, True
+        for held in offers:
+            each = held.get(key)
+            if each is None:
+                price, last, gap = None, None, True
+                continue
+            if each.usd_micros_per_hour != price:
+                price, last = each.usd_micros_per_hour, None
+            if each.observed_at != last:
+                found.append((key, price, each.observed_at, not gap))
+                last, gap = each.observed_at, False
+            gap = gap or each.stale_since is not None
+    return found
+
+
+def test_a_price_is_seen_when_it_was_read_and_with_a_gap_where_it_was_not(store: Store) -> None:
+    stale: dict[str, Any] = {"observed_at": night(1), "stale_since": night(2)}
+    ids = written(
+        store,
+        snapshot(on(0, 5)),
+        snapshot(on(1, 5)),
+        snapshot(on(1, 5, **stale), on(2, 7, region="up")),
+        snapshot(on(3, 5), on(3, 7, region="up")),
+        snapshot(on(4, 6), on(4, 7, region="up")),
+    )
+    points = [each for each in store.price_points(NAME, ids[-1]) if each.key[1] == "us-east-1"]
+    assert [each.observations for each in points] == [
+        ((night(0), False), (night(1), True), (night(3), False)),
+        ((night(4), True),),
+    ]
+    [single] = store.price_points(NAME, ids[0])
+    assert single.observations == ((night(0), False),)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(PRICED, min_size=1, max_size=4, unique_by=lambda each: each.key), min_size=1, max_size=6))
 def test_the_history_from_the_tables_is_that_of_the_whole_snapshots(
@@ -145,7 +185,8 @@ def test_the_history_from_the_tables_is_that_of_the_whole_snapshots(
     line = []
     for day, offers in enumerate(nights):
         seen = on(day, 1, region="a-region-that-is-always-read")
-        line.append(snapshot_of(TYPES, [*offers, seen]))
+        read = [each if each.stale_since else replace(each, observed_at=night(day)) for each in offers]
+        line.append(snapshot_of(TYPES, [*read, seen]))
     with tempfile.TemporaryDirectory() as folder:
         store = Store.open(f"sqlite:///{shutil.copy(empty_store, folder)}")
         ids = written(store, *line)
@@ -156,3 +197,6 @@ def test_the_history_from_the_tables_is_that_of_the_whole_snapshots(
         for each in points
     ]
     assert found == series(line)
+    assert [(each.key, each.usd_micros_per_hour, *one) for each in points for one in each.observations] == observed(
+        line
+    )

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from catalog.runs import SILENCE, Run, queued_run
-from catalog.steady_clock import SteadyClock
+from catalog.steady_clock import ForwardClock, SteadyClock
 from catalog.store import Store
 from tests.catalog.snapshots_for_tests import NIGHT
 
@@ -63,6 +63,19 @@ def test_a_clock_that_is_set_forward_gives_up_no_run_whose_process_lives(clocks:
     assert store.runs.one("r", later + SILENCE / 2).status == "running"
     clocks.passes(SILENCE)
     assert store.runs.one("r", later + SILENCE * 1.5).status == "failed"
+
+
+def test_a_forward_clock_follows_the_wall_clock_but_never_back_behind_its_start(clocks: Clocks) -> None:
+    clock = ForwardClock()
+    clocks.passes(timedelta(hours=1))
+    assert clock.now() == NIGHT + timedelta(hours=1)
+    clocks.is_set(timedelta(days=2))
+    assert clock.now() == NIGHT + timedelta(days=2, hours=1)
+    clocks.is_set(timedelta(days=-2))  # the mistake is mended
+    assert clock.now() == NIGHT + timedelta(hours=1)
+    clocks.is_set(timedelta(days=-2))
+    clocks.passes(timedelta(hours=1))
+    assert clock.now() == NIGHT + timedelta(hours=2)
 
 
 def test_a_run_of_a_queue_is_given_up_by_no_reader_however_late_it_is(store: Store) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import cache
 
 from catalog.embedded import embedded_snapshot
+from catalog.interruptions import DEFAULT_INTERRUPTIONS_PER_HOUR
 from catalog.offer import InstanceType, Offer
 from catalog.price_kinds import PriceKind, price_kinds
 from catalog.regions import regions
@@ -17,6 +18,7 @@ MICROS = 1_000_000
 UPFRONT_PCT = {0.5: 96, 1: 93}
 PLAN_PCT = {8760: 72, 26280: 55}
 BLOCK_PCT = 60
+SPOT_PCT = 40
 #: Sold as capacity blocks by this server.
 BLOCK_FAMILIES = ("p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "trn1", "trn2")
 
@@ -29,6 +31,7 @@ def aws_catalogue() -> Snapshot:
     offers = [each for each in whole.offers if each.provider == "aws" and not WAVELENGTH_ZONE.search(each.region)]
     own = [each for each in offers if each.price_kind != "spot"]
     asked = [each for each in offers if each.price_kind == "spot" and _has_own_ec2(each)]
+    asked += _spot_where_none_is_known(own, asked)
     spot = [_plain(each, zone=each.zone or zone_id(each.region, 1)) for each in asked]
     kept = {each.key: each for each in (*[_plain(each) for each in own], *spot)}
     return snapshot_of(types, [*kept.values(), *_lacking(own)])
@@ -68,6 +71,21 @@ def _has_own_ec2(offer: Offer) -> bool:
     """Whether a commercial account may ask EC2 there: no Local Zone, which its parent answers for, no other partition."""
     place = regions()["aws", offer.region]
     return place.partition == "commercial" and not place.parent_region
+
+
+def _spot_where_none_is_known(own: list[Offer], known: list[Offer]) -> list[Offer]:
+    """EC2 sells spot in each of its regions, also in those of which the embedded catalogue has no spot price."""
+    regions_known = {each.region for each in known}
+    missing = (each for each in own if each.price_kind == "on_demand" and each.region not in regions_known)
+    return [
+        replace(
+            _priced(each, "spot", each.usd_micros_per_hour * SPOT_PCT // 100),
+            interruptions_per_hour=DEFAULT_INTERRUPTIONS_PER_HOUR,
+            modelled=("interruption_rate",),
+        )
+        for each in missing
+        if _has_own_ec2(each)
+    ]
 
 
 def _lacking(offers: list[Offer]) -> Iterator[Offer]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import DOCS, ROOT, name_of
+from tests.docs.pages import DOCS, ROOT, SHELLS, blocks, commands, name_of, pages
 
 #: What a browser fetches by itself when it shows a page.
 _FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
@@ -80,3 +80,52 @@ def test_no_page_speaks_of_where_it_was_written() -> None:
     for page in [ROOT / "README.md", *DOCS.rglob("*.md")]:
         text = page.read_text(encoding="utf-8")
         assert not re.findall(r"/work/|/tmp/|\bTODO\b|\bFIXME\b", text), name_of(page)
+
+
+class Copied(HTMLParser):
+    """What the copy button takes of each block, and the code that stands in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks: list[tuple[str | None, str]] = []
+        self._copy: str | None = None
+        self._inside = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "div" and given.get("class") == "highlight":
+            self._copy = given.get("data-copy")
+        if tag == "code" and self.get_starttag_text() == "<code>":
+            self._inside = True
+            self.blocks.append((self._copy, ""))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "code":
+            self._inside = False
+        if tag == "div":
+            self._copy = None
+
+    def handle_data(self, data: str) -> None:
+        if self._inside:
+            self.blocks[-1] = (self.blocks[-1][0], self.blocks[-1][1] + data)
+
+
+def test_the_copy_button_of_a_console_block_takes_its_commands_alone(site: Path) -> None:
+    # The theme's own script honours the attribute, on the block or around it.
+    assert any("[data-copy]" in script.read_text(encoding="utf-8") for script in site.rglob("bundle.*.js"))
+    for page in DOCS.rglob("*.md"):
+        copied = Copied()
+        copied.feed((site / page.relative_to(DOCS).with_suffix(".html")).read_text(encoding="utf-8"))
+        copies = [copy or "" for copy, text in copied.blocks if text.startswith("$ ")]
+        wanted = [block for block in blocks(page) if block.language == "console"]
+        assert len(copies) == len(wanted)
+        for copy, block in zip(copies, wanted, strict=True):
+            whole = re.sub(r"\\\n\s*", "", copy).splitlines()
+            assert [each.partition("  # ")[0] for each in whole] == [each.text for each in commands(block)]
+
+
+def test_no_page_tells_a_reader_to_type_what_nobody_can(site: Path) -> None:
+    for page in pages():
+        for block in blocks(page):
+            if block.language in SHELLS:
+                assert not re.search(r"\bREPOSITORY\b", block.text), f"{block.page}:{block.line}"

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -224,6 +224,9 @@ def test_a_refresh_killed_at_any_moment_leaves_the_last_snapshot_and_no_lock(clo
     done = refreshed(environment, tmp_path, "--provider", "azure", "--quiet")
     assert (done.code, done.errors) == (0, "")
     assert len(clouds.azure.requests) - seen == AZURE_CALLS  # else the last three were killed at another moment
+    with closing(Store.open(environment["GPUPLAN_DATABASE_URL"])) as store, store.engine.connect() as connection:
+        left = connection.exec_driver_sql("SELECT count(*) FROM runs WHERE status IN ('queued', 'running')")
+        assert left.scalar_one() == 0  # those that were killed have failed, and say so
 
 
 def test_a_full_disk_at_the_end_ends_with_three_and_the_last_snapshot_stays(clouds: Clouds, tmp_path: Path) -> None:

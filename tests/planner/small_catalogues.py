@@ -16,13 +16,13 @@ from catalog.egress import egress_tiers
 from catalog.offer import InstanceType, Offer
 from catalog.price_kinds import price_kinds
 from catalog.storage import storage_usd_per_gb_month
-from planner.candidates.machine_rows import node_counts
 from planner.candidates.shapes import shapes_of
 from planner.cost.checkpoints import checkpoint_gb
 from planner.estimate import estimate
 from planner.estimate.machines import Machines
 from planner.job import Constraints, DataSource, Explicit, Preset, Training, TrainingJob, Workload
 from planner.settings import PlannerSettings
+from planner.verify.billing import expected_billed
 from planner.workload import work_of
 from planner.workload.work import Work
 
@@ -126,13 +126,12 @@ def every_configuration(job: TrainingJob, columns: Columns, settings: PlannerSet
     """Every offer of the asked kinds at every node count that can run the job; no pruning, no arrays of prices."""
     work = work_of(job.workload, job.training)
     kinds = job.constraints.price_kinds or tuple(name for name, kind in price_kinds().items() if kind.in_default)
-    layers = work.shape.layers if work.shape is not None else 1
     found = []
     for offer in columns.offers:
         if offer.price_kind not in kinds:
             continue
         each = next(t for t in columns.instance_types if (t.provider, t.name) == (offer.provider, offer.instance_type))
-        for nodes in node_counts(job.constraints.max_nodes, layers):
+        for nodes in range(1, job.constraints.max_nodes + 1):
             if nodes == 1 or each.clusters:
                 priced = _priced(job, work, offer, each, nodes, settings)
                 if priced is not None:
@@ -192,14 +191,15 @@ def _priced(
         lost = settings.restart_hours
         noise = math.sqrt(cluster_rate * run * (lost**2 + lost * (tau + d) + (tau + d) ** 2 / 3)) / run
     sigma = math.sqrt(log_sigma**2 + math.log1p(noise**2))
-    wall = settings.setup_hours + run
+    expected_run = run * math.exp(log_sigma**2 / 2)
+    wall = settings.setup_hours + expected_run
     kept = settings.setup_hours + run * math.exp(NormalDist().inv_cdf(job.confidence) * sigma)
     step, least = kind.billing_step_seconds / 3600, kind.billing_minimum_seconds / 3600
-    billed = max(math.ceil(wall / step - 1e-9) * step, least)
     if kind.term_hours:
-        billed = math.ceil(wall / kind.term_hours - 1e-9) * kind.term_hours
+        step, least = float(kind.term_hours), 0.0
+    billed = expected_billed(settings.setup_hours, run, log_sigma, step, least)
     usd = nodes * billed * offer.usd_micros_per_hour / 1e6 + _place_usd(job, work, offer, wall, settings)
-    return Priced(offer, nodes, usd, kept, run) if math.isfinite(kept) else None
+    return Priced(offer, nodes, usd, kept, expected_run) if math.isfinite(kept) else None
 
 
 def _place_usd(job: TrainingJob, work: Work, offer: Offer, wall: float, settings: PlannerSettings) -> float:

@@ -432,3 +432,10 @@ def test_a_snapshot_with_an_accelerator_that_only_a_newer_release_knows_is_refus
     newer = tuple(replace(each, accelerator="H9000") for each in columns.instance_types)
     with pytest.raises(UnusableInput, match=r"snapshot: holds .* with the accelerator 'H9000', which this release"):
         planned(replace(columns, instance_types=newer), JOB)
+
+
+def test_a_machine_that_is_sold_to_some_accounts_alone_is_planned_with_a_notice() -> None:
+    p3 = replace(BOX, name="p3.16xlarge", accelerator="V100-16GB")
+    outcome = planned(market(offer(instance_type=p3.name), types=(p3,)))
+    assert any("only for accounts that already use it" in each and p3.name in each for each in outcome.warnings)
+    assert not any("accounts that already use it" in each for each in planned(market(offer())).warnings)

@@ -37,6 +37,8 @@ ROWS = st.builds(
     offers=st.lists(OFFERS, max_size=3).map(tuple),
     quarantined=st.lists(st.builds(Quarantined, what=TEXT, reason=TEXT), max_size=2).map(tuple),
     whole_kinds=st.frozensets(st.sampled_from(["on_demand", "spot"])),
+    unread_types=st.frozensets(TEXT, max_size=2),
+    closed=st.booleans(),
     failures=st.lists(TEXT, max_size=2).map(tuple),
     notes=st.lists(TEXT, max_size=2).map(tuple),
     provider_failures=st.lists(TEXT, max_size=2).map(tuple),

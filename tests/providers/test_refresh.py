@@ -120,6 +120,28 @@ def test_a_kind_that_was_not_read_whole_is_kept_stale() -> None:
     assert offers(done) == [price("r1")]
 
 
+def test_machines_whose_list_did_not_answer_stay_and_others_that_did_not_come_are_gone() -> None:
+    [unread] = last_night("r1", name="g6.xlarge")
+    before = standing(*last_night("r1"), unread, *last_night("r1", name="p4d.24xlarge"))
+    done = refreshed(before, r1=rows(price("r1"), unread_types=frozenset({r"g6\..*"})))
+    assert offers(done) == [stale(unread), price("r1")]
+    assert one(done).merged.vanished == 1
+
+
+def test_spot_in_a_region_that_the_account_may_not_use_is_not_available_and_the_refresh_is_whole() -> None:
+    [spot] = last_night("r2", price_kind="spot")
+    listed = price("r2", available=False)
+    done = refreshed(standing(*last_night("r1", "r2"), spot), r1=rows(price("r1")), r2=rows(listed, closed=True))
+    assert offers(done) == [price("r1"), listed, replace(stale(spot), available=False)]
+    assert (done.outcome, one(done).unconfirmed) == ("whole", 0)
+
+
+def test_a_region_that_the_account_may_use_again_is_available_again() -> None:
+    [spot] = last_night("r1", price_kind="spot", available=False, stale_since=LAST_NIGHT)
+    done = refreshed(standing(spot), r1=rows(price("r1", price_kind="spot"), whole=["spot"]))
+    assert offers(done) == [price("r1", price_kind="spot")]
+
+
 def test_a_call_that_failed_makes_a_refresh_partial() -> None:
     done = refreshed(standing(*last_night("r1")), r1=rows(price("r1"), failures=("DescribeSpotPriceHistory: denied",)))
     assert done.outcome == "partial"

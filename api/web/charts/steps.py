@@ -1,6 +1,7 @@
-"""Prices as steps over time: each holds until the next; a line that ends was taken off the market.
+"""Prices over time: a mark where one was seen, and steps between observations that no gap parts.
 
-Lines are told apart by a letter at their end and by their dashes, not by colour alone.
+Where nothing was seen, nothing is drawn: before the first observation, after the last, and while a price was stale
+or off the market. Lines are told apart by a letter at their end and by their dashes, not by colour alone.
 """
 
 from collections.abc import Sequence
@@ -16,28 +17,31 @@ from api.web.charts.spans import day_or_hour, marks
 
 #: As many as there are styles.
 MOST_LINES = 6
-#: With more changes than these, a line is reached as a whole: nobody tabs through hundreds of marks.
+#: With more observations than these, a line is reached as a whole: nobody tabs through hundreds of marks.
 MOST_MARKS = 60
+MARK_RADIUS = 4.0
+#: Of marks so many that each is no longer reached by itself.
+SMALL_MARK_RADIUS = 2.0
 LETTERS = "ABCDEF"
 _LETTER_HEIGHT = 13.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """A value from `starts` to `ends`, and what it says in words."""
+class Seen:
+    """A value that was seen at a time, whether the one before held until then, and what it says in words."""
 
-    starts: datetime
-    ends: datetime
+    at: datetime
     value: float
+    joined: bool
     title: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepLine:
-    """One line: its steps in the order of time, what it says as a whole, and where it leads."""
+    """One line: what was seen in the order of time, what it says as a whole, and where it leads."""
 
     name: str
-    steps: tuple[Step, ...]
+    seen: tuple[Seen, ...]
     title: str
     href: str | None = None
 
@@ -45,21 +49,21 @@ class StepLine:
 def steps_chart(title: str, lines: Sequence[StepLine], up: Axis) -> Markup:
     """At most `MOST_LINES` lines over an axis of time (UTC), drawn for wide places and phones.
 
-    Raises `ValueError` if no line has a step, or for too many lines.
+    Raises `ValueError` if a line has no observation, if there is none, or for too many lines.
     """
     if len(lines) > MOST_LINES:
         raise ValueError(f"{len(lines)} lines cannot be told apart; at most {MOST_LINES} can")
-    every = [step for each in lines for step in each.steps]
-    if not every:
-        raise ValueError("a chart of steps needs at least one")
-    first = min(step.starts for step in every)
-    span = max(max(step.ends for step in every) - first, timedelta(hours=1))
+    if not lines or not all(each.seen for each in lines):
+        raise ValueError("every line of a chart needs at least one observation")
+    every = [one for each in lines for one in each.seen]
+    first = min(one.at for one in every)
+    span = max(max(one.at for one in every) - first, timedelta(hours=1))
 
     def draw(size: Size) -> ET.Element:
         hours = span / timedelta(hours=1)
         x = Scale(low=0.0, high=hours, start=size.left, end=size.width - size.right - 14)
         y = Scale.over(
-            [step.value for step in every], start=size.height - size.bottom, end=size.top, log=up.log, zero=up.zero
+            [one.value for one in every], start=size.height - size.bottom, end=size.top, log=up.log, zero=up.zero
         )
         most = 3 if size.name == "narrow" else 7
         across = Axis(
@@ -69,12 +73,12 @@ def steps_chart(title: str, lines: Sequence[StepLine], up: Axis) -> Markup:
         )
         svg = canvas(size, title)
         axes(svg, size, x=x, y=y, across=across, up=up)
-        ends = _apart([y.at(each.steps[-1].value) for each in lines])
+        ends = _apart([y.at(each.seen[-1].value) for each in lines])
         few = len(every) <= MOST_MARKS
         for number, each in enumerate(lines):
             _line(svg, each, f"s{number + 1}", (x, y, first), few=few)
-            at = x.at((each.steps[-1].ends - first) / timedelta(hours=1))
-            text(svg, at + 5, ends[number] + 4, LETTERS[number], kind="strong")
+            at = x.at((each.seen[-1].at - first) / timedelta(hours=1))
+            text(svg, at + 7, ends[number] + 4, LETTERS[number], kind="strong")
         return svg
 
     return both(draw)
@@ -87,18 +91,20 @@ def _line(svg: ET.Element, each: StepLine, style: str, at: tuple[Scale, Scale, d
         return x.at((moment - first) / timedelta(hours=1))
 
     parent = svg if few else reachable(svg, each.title, href=each.href, kind=style)
-    drawn, ended = "", None
-    for step in each.steps:
-        height = y.at(step.value)
-        drawn += f"V{height:g}" if ended == step.starts else f"M{across(step.starts):g} {height:g}"
-        drawn += f"H{max(across(step.ends), across(step.starts) + 1):g}"
-        ended = step.ends
-    ET.SubElement(parent, "path", {"class": f"path {style} dashes", "d": drawn})
-    for step in each.steps if few else ():
-        group = reachable(svg, step.title, href=each.href, kind=style)
-        centre = {"cx": f"{across(step.starts):g}", "cy": f"{y.at(step.value):g}"}
-        ET.SubElement(group, "circle", {"class": "target", "r": f"{TARGET_RADIUS:g}"} | centre)
-        ET.SubElement(group, "circle", {"class": "mark", "r": "4"} | centre)
+    drawn = ""
+    for number, one in enumerate(each.seen):
+        joined = one.joined and number > 0
+        drawn += f"H{across(one.at):g}V{y.at(one.value):g}" if joined else f"M{across(one.at):g} {y.at(one.value):g}"
+    if "H" in drawn:
+        ET.SubElement(parent, "path", {"class": f"path {style} dashes", "d": drawn})
+    for one in each.seen:
+        centre = {"cx": f"{across(one.at):g}", "cy": f"{y.at(one.value):g}"}
+        if few:
+            group = reachable(svg, one.title, href=each.href, kind=style)
+            ET.SubElement(group, "circle", {"class": "target", "r": f"{TARGET_RADIUS:g}"} | centre)
+            ET.SubElement(group, "circle", {"class": "mark", "r": f"{MARK_RADIUS:g}"} | centre)
+        else:
+            ET.SubElement(parent, "circle", {"class": "mark", "r": f"{SMALL_MARK_RADIUS:g}"} | centre)
 
 
 def _apart(heights: list[float]) -> list[float]:

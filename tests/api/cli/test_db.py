@@ -10,7 +10,7 @@ import pytest
 from catalog.backup import back_up
 from catalog.migrate import HEAD
 from catalog.store import Store
-from tests.catalog.snapshots_for_tests import many
+from tests.catalog.snapshots_for_tests import NIGHT, many
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -73,6 +73,27 @@ def test_what_was_restored_is_usable_at_once(run: Callable[..., Any], tmp_path: 
     checked = run("db", "check")
     assert (checked.code, checked.err) == (0, "")
     assert checked.out.endswith(": usable\n")
+
+
+def test_an_index_that_is_spoilt_is_said_though_every_row_can_be_read(
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "gpuplan.sqlite3"
+    with closing(Store.open(f"sqlite:///{file}")) as store:
+        store.save_plan("plan-of-mine", "s", {}, {"outcome": "planned"}, NIGHT)
+        with store.engine.connect() as connection:
+            index = "SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_plans_1'"
+            page = connection.exec_driver_sql(index).scalar_one()
+            size = connection.exec_driver_sql("PRAGMA page_size").scalar_one()
+    content = bytearray(file.read_bytes())
+    begin = (page - 1) * size
+    content[begin : begin + size] = content[begin : begin + size].replace(b"plan-of-mine", b"plan-of-thee")
+    file.write_bytes(content)
+    monkeypatch.setenv("GPUPLAN_DATABASE_URL", f"sqlite:///{file}")
+    checked = run("db", "check")
+    assert (checked.code, checked.out) == (3, "")
+    assert "it is damaged: row 1 missing from index sqlite_autoindex_plans_1" in checked.err
+    assert checked.err.count("\n") == 1
 
 
 def test_a_worker_needs_postgresql(run: Callable[..., Any]) -> None:

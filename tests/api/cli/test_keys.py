@@ -13,6 +13,7 @@ from api.cli.letting_in import access_for, checked_names, hosts_for
 from api.settings import Environment
 from catalog.errors import UnusableInput
 from tests.api.conftest import Ended
+from tests.api.http.guarded import ADMIN_KEY
 
 Run = Callable[..., Ended]
 
@@ -103,13 +104,13 @@ def test_a_key_of_the_environment_guards_loopback_too_and_may_stand_in_a_file(
     gpuplan: Gpuplan, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = tmp_path / "admin-key"
-    file.write_text("k" * 40 + "\n", encoding="utf-8")
+    file.write_text(f"{ADMIN_KEY}\n", encoding="utf-8")
     monkeypatch.setenv("GPUPLAN_ADMIN_KEY_FILE", str(file))
     for host in ("127.0.0.1", "0.0.0.0"):
         gate = access_for(gpuplan, host=host, names=(), insecure=False).gate
         assert gate is not None
-        assert gate.identify("k" * 40).id == "key:admin"
-    monkeypatch.setenv("GPUPLAN_ADMIN_KEY", "k" * 40)
+        assert gate.identify(ADMIN_KEY).id == "key:admin"
+    monkeypatch.setenv("GPUPLAN_ADMIN_KEY", ADMIN_KEY)
     with pytest.raises(UnusableInput, match="set one of them"):
         access_for(gpuplan, host="127.0.0.1", names=(), insecure=False)
 

@@ -292,7 +292,7 @@ def test_a_failure_that_spans_lines_is_told_in_one(
 
     monkeypatch.setattr(plan_command, "read_job", fail)
     assert main(["plan", "job.yaml"]) == 3
-    assert capsys.readouterr().err == "gpuplan: first second \ufffd[31m\n"
+    assert capsys.readouterr().err == "gpuplan: first\\nsecond \\x1b[31m\n"
 
 
 def test_names_are_never_taken_for_markup(run: Run, job_file: Write, job: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from api.cli.portfolio import _progress
 from api.runs.execute import progress_document
-from planner.portfolio.progress import Progress
+from planner.portfolio.progress import Progress, Stage
 from tests.api.conftest import Ended
 
 Run = Callable[..., Ended]
@@ -95,6 +95,31 @@ def test_jobs_start_after_their_release_and_are_done_by_their_deadline(run: Run,
     assert answer["jobs"][0]["finishes_by"] <= "2026-11-24T12:00:00Z"
 
 
+def test_a_deadline_in_hours_counts_from_the_portfolios_start_and_not_from_the_jobs_release(
+    run: Run, job_file: JobFile
+) -> None:
+    answer = asked(run, job_file, {"jobs": jobs(1, release="20h", deadline="40h")})
+    assert answer["jobs"][0]["starts_at"] >= "2026-11-22T08:00:00Z"
+    assert answer["jobs"][0]["finishes_by"] <= "2026-11-23T04:00:00Z"
+    assert answer["horizon_hours"] == 40
+    as_a_time = asked(run, job_file, {"jobs": jobs(1, release="20h", deadline="2026-11-23T04:00Z")})
+    assert as_a_time["jobs"] == answer["jobs"]
+
+
+@pytest.mark.parametrize(("release", "deadline"), [("20h", "12h"), ("20h", "20h"), ("20h", "2026-11-22T00:00Z")])
+def test_a_deadline_before_the_release_is_refused_by_its_field(
+    run: Run, job_file: JobFile, release: str, deadline: str
+) -> None:
+    document = {"start": START, "slot": "2h", "jobs": [*jobs(1), *jobs(1, release=release, deadline=deadline)]}
+    ended = run("portfolio", job_file(document))
+    assert ended.code == 2
+    after = "20" if deadline == "20h" else "12"
+    assert ended.err.strip() == (
+        f"gpuplan: jobs[1].deadline: {after} h after the portfolio's start is not after release, 20 h; "
+        "both count from the portfolio's start: give a later deadline"
+    )
+
+
 def test_a_release_of_nothing_is_the_start(run: Run, job_file: JobFile) -> None:
     for release in (0, "0h"):
         answer = asked(run, job_file, {"jobs": jobs(1, release=release)})
@@ -138,7 +163,7 @@ def test_a_portfolio_reads_well_on_a_terminal(run: Run, job_file: JobFile) -> No
         ({"quotas": [{"provider": "aws", "accelerators": 1, "family": "p5", "instance_type": "x"}]}, "quotas[0]"),
         ({"slot": "1m"}, "slot"),
         ({"horizon": "2000d", "slot": "1h"}, "slot"),
-        ({"jobs": jobs(1, release="10d", deadline="1d"), "horizon": "5d"}, "jobs[0].release"),
+        ({"jobs": jobs(1, release="10d", deadline="11d"), "horizon": "5d"}, "jobs[0].release"),
         ({"jobs": jobs(1, release="2026-11-01T00:00Z")}, "jobs[0].release"),
         ({"jobs": jobs(1, start=START)}, "jobs[0].start"),
         ({"jobs": jobs(1, deadline="2026-11-01T00:00Z")}, "jobs[0].deadline"),
@@ -177,7 +202,7 @@ def test_where_a_job_was_not_looked_at_the_first_lines_say_that_of_the_whole_not
     shown = run("portfolio", job_file({"start": START, "jobs": [*jobs(1), unlike]}), "--time-limit", "0.001").out
     first = shown.partition("Who runs when")[0]
     assert "1 of 2 jobs run" in first
-    assert "for 1 there was no time, so of the whole nothing is proven" in " ".join(first.split())
+    assert "1 were not, so nothing is proven of the whole" in " ".join(first.split())
 
 
 class _Terminal(io.StringIO):
@@ -190,10 +215,28 @@ def test_before_there_is_a_plan_progress_names_the_jobs_looked_at_and_no_cost(mo
     monkeypatch.setattr(sys, "stderr", terminal)
     tell = _progress()
     assert tell is not None
-    early = Progress(elapsed_s=1.0, stage="configurations", jobs=300, jobs_seen=20)
+    early = Progress(elapsed_s=1.0, stage=Stage.CONFIGURATIONS, jobs=300, jobs_seen=20)
     tell(early)
     assert "20 of 300 jobs looked at" in terminal.getvalue()
-    assert "USD" not in terminal.getvalue()
+    assert "working out what each job could run on" in terminal.getvalue()
+    assert "$" not in terminal.getvalue()
     document = progress_document(early)
-    assert (document["best_usd"], document["bound_usd"], document["gap"]) == (None, "0.00", None)
-    assert (document["jobs_seen"], document["jobs_planned"], document["jobs"]) == (20, 0, 300)
+    assert (document["cost_usd"], document["objective_usd"], document["gap"]) == (None, None, None)
+    assert document["bound_usd"] == "0.00"
+    assert (document["jobs_seen"], document["jobs_planned"], document["jobs_not_placed"]) == (20, 0, None)
+
+
+def test_progress_tells_the_dollars_of_jobs_that_run_and_counts_the_others_without_their_penalties(
+    run: Run, job_file: JobFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = _Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr("api.cli.portfolio.SECONDS_BETWEEN_LINES", 0.0)
+    unlike = TUNING | {"name": "impossible", "deadline": "48h", "budget_usd": 0.02, "value": 2400}
+    document = {"start": START, "budget_usd": 150, "jobs": [*jobs(1, value=700), *jobs(1, value=2400), unlike]}
+    answer = asked(run, job_file, document)
+    (only,) = answer["jobs"]
+    told = terminal.getvalue().split("\r\x1b[K")
+    with_a_plan = [line for line in told if "not placed" in line]
+    assert f"1 of 3 jobs run for ${float(only['cost_usd']):,.2f}, 2 not placed" in with_a_plan[-1]
+    assert not any(word in line for line in told for word in ("dive", "ruin", "columns", "700", "bound 8"))

@@ -85,6 +85,25 @@ def test_the_job_of_the_documentation_is_read_as_it_stands() -> None:
     assert job.assumptions == ()
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("s3://my-bucket", "s3://my-bucket"),
+        ("s3://my-bucket/runs/llama-3-8b/", "s3://my-bucket/runs/llama-3-8b"),
+        ("gs://my_bucket/a", "gs://my_bucket/a"),
+        (
+            "abfss://runs@account1.dfs.core.windows.net/a",
+            "abfs://runs@account1.dfs.core.windows.net/a",
+        ),
+        ("/mnt/checkpoints/a", "/mnt/checkpoints/a"),
+    ],
+)
+def test_a_place_for_checkpoints_is_kept_and_written_back(given: str, kept: str) -> None:
+    job = parsed("data", "checkpoints", given)
+    assert job.data.checkpoints == kept
+    assert canonical(job)["data"]["checkpoints"] == kept
+
+
 def test_a_job_needs_little_more_than_a_workload() -> None:
     job = parse_job({"workload": PRESET}, now=NOW)
     assert job.workload == Preset(model="resnet-50", samples=90e6)
@@ -255,6 +274,13 @@ BAD: list[tuple[tuple[Any, ...], str, str]] = [
     (("data", "location", "aws:us-esat-1"), "data.location", "us-east-1, us-west-2"),
     (("data", "location", "gcp:us-east-1"), "data.location", "not a region of gcp"),
     (("data", "dataset_gb", "4 dogs"), "data.dataset_gb", "not a unit of memory"),
+    (("data", "checkpoints", "my-bucket"), "data.checkpoints", "write s3://bucket/path, gs://bucket/path, abfs://"),
+    (("data", "checkpoints", "s3://B"), "data.checkpoints", "not a place for checkpoints"),
+    (("data", "checkpoints", "s3://bucket/$(id)"), "data.checkpoints", "not a place for checkpoints"),
+    (("data", "checkpoints", "/mnt/a/../../etc"), "data.checkpoints", "not a place for checkpoints"),
+    (("data", "checkpoints", "/home/me"), "data.checkpoints", "or /mnt/path for a file system"),
+    (("data", "checkpoints", "abfs://container/path"), "data.checkpoints", "container@account.dfs.core.windows.net"),
+    (("data", "checkpoints", 7), "data.checkpoints", "7 is not a place for checkpoints"),
     (("name", "two\nlines"), "name", "one printable line"),
     (("name", "\x00"), "name", "one printable line"),
     (("workload", {"kind": "preset", "model": "lama-3-8b", "tokens": "1B"}), "workload.model", "nearest: llama-3-8b"),
@@ -316,3 +342,22 @@ def test_the_schema_of_a_job_describes_quantities_as_numbers_or_text() -> None:
 def test_an_empty_key_is_named_as_one() -> None:
     (fault,) = parse_error(LLAMA | {"": 1}).faults
     assert str(fault).startswith("'': unknown key")
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "said"),
+    [
+        (
+            "meta-llama/Meta-Llama-3-8B",
+            "llama-3-8b",
+            ("meta-llama/Meta-Llama-3-8B is planned as llama-3-8b, a model of its dimensions",),
+        ),
+        ("Llama 3 8B Instruct", "llama-3-8b", ()),
+        ("deepseek-r1", "deepseek-r1", ()),
+    ],
+)
+def test_another_name_of_a_preset_is_said_among_the_assumptions(model: str, name: str, said: tuple[str, ...]) -> None:
+    job = parse_job({"workload": {"kind": "preset", "model": model, "tokens": "1B"}}, now=NOW)
+    assert isinstance(job.workload, Preset)
+    assert (job.name, job.workload.model) == (name, name)
+    assert job.assumptions == said

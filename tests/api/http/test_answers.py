@@ -23,6 +23,8 @@ from api.settings import Environment
 from tests.api.clouds_for_tests import NOWHERE, aws, making
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
+#: Questions about something that must be there first.
+ABOUT_SOMETHING = {"/v1/verify", "/v1/refreshes", "/v1/shares", "/v1/shares/open"}
 #: A dollar and an hour are enough for these.
 WITHIN_AN_HOUR = {"mnist-cnn"}
 SETTINGS = {"channels": [{"name": "team", "kind": "slack", "url_from": "TEAM_URL"}]}
@@ -57,7 +59,7 @@ def examples_of(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, 
     """Path, schema of its answer and body of every example of a question."""
     for path, methods in document["paths"].items():
         operation = methods.get("post")
-        if operation is None or "{" in path or path in {"/v1/verify", "/v1/refreshes"}:
+        if operation is None or "{" in path or path in ABOUT_SOMETHING:
             continue
         [answered] = [each for status, each in operation["responses"].items() if status in {"200", "201"}]
         schema = answered["content"]["application/json"]["schema"]["$ref"].rsplit("/", 1)[1]
@@ -132,3 +134,13 @@ def test_a_verification_and_prices_and_problems_are_as_the_types_say(
     reported = asked.post(f"/v1/plans/{plan['plan']['id']}/actuals", json={"hours": "9h"})
     exact["Actual"].validate_python(reported.json())
     exact["Actuals"].validate_python(asked.get("/v1/actuals").json())
+
+
+def test_links_are_as_the_types_say(asked: TestClient, exact: dict[str, TypeAdapter[Any]], job: dict[str, Any]) -> None:
+    plan_id = asked.post("/v1/plans", json=job).json()["plan"]["id"]
+    made = exact["NewShare"].validate_python(asked.post("/v1/shares", json={"plan": plan_id}).json())
+    opened = exact["OpenedShare"].validate_python(asked.post("/v1/shares/open", json={"link": made["link"]}).json())
+    assert opened == {"kind": "plan", "object_id": plan_id}
+    assert [each["id"] for each in exact["Shares"].validate_python(asked.get("/v1/shares").json())["shares"]]
+    revoked = exact["Share"].validate_python(asked.delete(f"/v1/shares/{made['id']}").json())
+    assert revoked["revoked_at"]

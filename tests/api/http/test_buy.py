@@ -24,6 +24,9 @@ FORECAST: dict[str, Any] = {
     "jobs": [{"job": JOB, "per_month": {"low": 5, "expected": 15, "high": 30}}],
 }
 
+#: Less than one sequence: no step could be made of it.
+TOO_FEW_TOKENS = {"kind": "preset", "model": "llama-3-8b", "tokens": 8, "sequence_length": 4096}
+
 
 def test_a_decision_is_the_object_that_the_command_line_gives_and_can_be_read_again(
     client: httpx.Client, run: Callable[..., Ended], job_file: Callable[..., Path]
@@ -55,6 +58,10 @@ def test_a_forecast_that_no_hardware_meets_is_an_answer_that_nobody_keeps(client
         ({"jobs": [{"job": JOB, "per_month": -1}]}, "/jobs/0/per_month"),
         ({"jobs": [{"job": JOB, "per_month": 1}] * 51}, "/jobs"),
         ({"jobs": [{"job": JOB | {"deadline": "soon"}, "per_month": 1}]}, "/jobs/0/job/deadline"),
+        (
+            {"jobs": [{"job": JOB | {"workload": TOO_FEW_TOKENS}, "per_month": 1}]},
+            "/jobs/0/job/workload/tokens",
+        ),
         ({"horizon_years": 1e9}, "/horizon_years"),
         ({"pue": 0.5}, "/pue"),
         ({"horizont": 1}, "/horizont"),

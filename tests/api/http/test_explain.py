@@ -60,6 +60,21 @@ def test_a_wrong_question_is_a_problem_with_a_pointer(
     assert pointer in [each["pointer"] for each in response.json()["errors"]]
 
 
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("not_", "unknown key; did you mean not?"),
+        ("with_", "unknown key; did you mean with?"),
+        ("colour", "unknown key; accepted are job, not, with"),
+    ],
+)
+def test_a_wrong_key_is_answered_with_the_keys_that_users_write(
+    client: httpx.Client, job: dict[str, Any], key: str, said: str
+) -> None:
+    [fault] = client.post("/v1/why", json={"job": job, key: "H100"}).json()["errors"]
+    assert fault["detail"] == said
+
+
 def test_a_plan_is_verified_as_it_came_and_an_altered_one_named(client: httpx.Client, planned: dict[str, Any]) -> None:
     verified = client.post("/v1/verify", json=planned)
     assert verified.status_code == 200, verified.text

@@ -169,10 +169,10 @@ def variants(document: dict[str, Any], schema: dict[str, Any]) -> list[dict[str,
 
 
 def test_every_command_of_the_page_can_be_pasted_as_it_stands(document: dict[str, Any]) -> None:
-    listed = docs_operations(document)
+    listed = docs_operations(document, "https://gpuplan.example.com")
     assert [each["id"] for each in listed if not each["examples"]] == []
     commands = {each["id"]: each["examples"][0] for each in listed}
-    assert commands["prices"] == "curl -sS http://127.0.0.1:8080/v1/prices?instance_type=p5.48xlarge"
-    assert commands["cancel_run"].startswith("curl -sS -X DELETE http://127.0.0.1:8080/v1/runs/portfolio-")
+    assert commands["prices"] == "curl -sS https://gpuplan.example.com/v1/prices?instance_type=p5.48xlarge"
+    assert commands["cancel_run"].startswith("curl -sS -X DELETE https://gpuplan.example.com/v1/runs/portfolio-")
     asked = [shlex.split(command)[-1 if " -d " not in command else 2] for command in commands.values()]
-    assert [url for url in asked if not url.startswith("http://127.0.0.1:8080/") or re.search(r"[{}]", url)] == []
+    assert [url for url in asked if not url.startswith("https://gpuplan.example.com/") or re.search(r"[{}]", url)] == []

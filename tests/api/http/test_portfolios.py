@@ -84,7 +84,8 @@ def test_one_who_does_not_wait_follows_the_run_to_the_same_answer(client: httpx.
     assert (found["status"], found["kind"], found["error"]) == ("done", "portfolio", None)
     assert client.get(found["answer_at"]).json() == found["answer"]
     certificate = found["answer"]["portfolio"]["certificate"]
-    assert found["progress"]["best_usd"] == certificate["objective_usd"]
+    assert found["progress"]["objective_usd"] == certificate["objective_usd"]
+    assert found["progress"]["cost_usd"] == found["answer"]["portfolio"]["cost_usd"]
     assert (found["progress"]["jobs_planned"], found["progress"]["jobs"]) == (2, 2)
     assert found["created_at"] <= found["started_at"] <= found["finished_at"]
 
@@ -226,6 +227,7 @@ def test_a_run_whose_process_died_has_failed_and_says_so(gpuplan: Gpuplan, clien
         ({"jobs": 7}, "/jobs"),
         ({"jobs": [TUNING], "slots": 4}, "/slots"),
         ({"jobs": [TUNING | {"deadline": "soon"}]}, "/jobs/0/deadline"),
+        ({"jobs": [TUNING, TUNING | {"workload": TUNING["workload"] | {"tokens": 8}}]}, "/jobs/1/workload/tokens"),
         ({"jobs": [TUNING | {"release": "2020-01-01T00:00Z"}]}, "/jobs/0/release"),
         ({"jobs": [TUNING], "horizon": "7d", "slot": "5min"}, "/slot"),
         ({"jobs": [TUNING], "quotas": [{"provider": "aws", "accelerators": -1}]}, "/quotas/0/accelerators"),
@@ -240,7 +242,7 @@ def test_a_portfolio_that_cannot_be_read_is_a_problem_with_a_pointer_and_no_run(
 
 
 def test_a_fault_that_only_planning_finds_is_the_same_problem_at_once_and_later(
-    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def too_large(*_: object) -> dict[str, Any]:
         raise UnusableInput.at("slot", message="makes too many columns; give a longer slot")
@@ -253,6 +255,8 @@ def test_a_fault_that_only_planning_finds_is_the_same_problem_at_once_and_later(
     later = ended(client, client.post("/v1/portfolios", json=document(), headers=LATER).headers["location"])
     assert (later["status"], later["answer"]) == ("failed", None)
     assert later["error"]["errors"] == [{"pointer": "/slot", "detail": fault["detail"]}]
+    assert [each.message for each in caplog.records if each.name == "gpuplan.runs"]
+    assert not [each for each in caplog.records if each.exc_info]  # a fault of the document is no defect of gpuplan
 
 
 def test_a_body_beyond_all_portfolios_is_cut_off(client: httpx.Client) -> None:

@@ -167,6 +167,82 @@ def test_a_refresh_whose_process_died_has_failed_and_says_so(client: httpx.Clien
     assert client.get("/v1/runs/refresh-1").json()["status"] == "failed"
 
 
+def killed(path: Path, refresh_id: str, *, ago: timedelta) -> None:
+    """A refresh as its process leaves it that is killed: it runs, and was heard of so long ago."""
+    store = Store.open(f"sqlite:///{path / 'gpuplan.sqlite3'}")
+    at = datetime.now(UTC) - ago
+    run = Run(id=refresh_id, kind="refresh", status="running", request={"asked": ["aws"]}, created_at=at, beat_at=at)
+    store.runs.add(run)
+    store.close()
+
+
+def status_of(path: Path, refresh_id: str) -> str:
+    """As it stands in the table, which looking at it through gpuplan might change."""
+    store = Store.open(f"sqlite:///{path / 'gpuplan.sqlite3'}")
+    with store.engine.connect() as connection:
+        asked = "SELECT status FROM runs WHERE id = ?"
+        found = str(connection.exec_driver_sql(asked, (refresh_id,)).scalar_one())
+    store.close()
+    return found
+
+
+def test_a_killed_refresh_has_failed_at_the_next_start_however_soon_that_is(own_store: str, tmp_path: Path) -> None:
+    killed(tmp_path, "refresh-1", ago=timedelta(seconds=1))
+    started = Gpuplan(Environment(database_url=own_store))
+    started.warm_up()
+    assert status_of(tmp_path, "refresh-1") == "failed"
+    [listed] = started.refreshes()["refreshes"]
+    assert (listed["id"], listed["outcome"]) == ("refresh-1", "failed")
+    started.store.close()
+
+
+def test_a_start_ends_no_refresh_of_a_process_that_lives(
+    gate: Gate, client: httpx.Client, own_store: str, tmp_path: Path
+) -> None:
+    begun = client.post("/v1/refreshes").json()
+    assert gate.inside.wait(90)
+    started = Gpuplan(Environment(database_url=own_store))
+    started.warm_up()
+    assert status_of(tmp_path, begun["id"]) == "running"
+    gate.go_on.set()
+    assert ended(client, f"/v1/refreshes/{begun['id']}")["outcome"] == "whole"
+    started.store.close()
+
+
+def test_the_next_refresh_ends_one_that_was_killed(gate: Gate, client: httpx.Client, tmp_path: Path) -> None:
+    killed(tmp_path, "refresh-1", ago=timedelta(seconds=1))
+    gate.go_on.set()
+    ended(client, f"/v1/refreshes/{client.post('/v1/refreshes').json()['id']}")
+    assert status_of(tmp_path, "refresh-1") == "failed"
+
+
+def test_a_killed_refresh_is_listed_as_failed_once_its_lease_is_over(client: httpx.Client, tmp_path: Path) -> None:
+    killed(tmp_path, "refresh-1", ago=SILENCE + timedelta(seconds=1))
+    [listed] = client.get("/v1/refreshes").json()["refreshes"]
+    assert (listed["id"], listed["status"], listed["outcome"]) == ("refresh-1", "failed", "failed")
+    assert listed["summary"].startswith("refresh: failed; nothing was heard of it since ")
+    assert status_of(tmp_path, "refresh-1") == "failed"
+    page = client.get("/changes").text
+    assert "refresh-1" in page
+    assert client.get("/changes/refreshes/refresh-1").status_code == 200
+
+
+def test_a_refresh_that_met_a_full_disk_is_listed_beside_those_that_were_written(
+    gate: Gate, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise StoreFailure("database: disk is full; nothing was written")
+
+    gate.go_on.set()
+    written = ended(client, client.post("/v1/refreshes").headers["location"])
+    with monkeypatch.context() as broken:
+        broken.setattr(Store, "record_refresh", full)
+        failed = ended(client, client.post("/v1/refreshes").headers["location"])
+    listed = client.get("/v1/refreshes").json()["refreshes"]
+    assert [each["id"] for each in listed] == [failed["id"], written["id"]]
+    assert listed[0]["summary"] == "refresh: failed; database: disk is full; nothing was written"
+
+
 def test_a_refresh_that_was_slow_to_say_so_has_ended_as_its_report_says(
     gate: Gate, client: httpx.Client, tmp_path: Path
 ) -> None:

@@ -1,6 +1,7 @@
 """The HTTP service: answers, problems with pointers, caching, paging, idempotency, and no traceback for anyone."""
 
 import json
+import re
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -339,6 +340,19 @@ def test_the_documentation_page_needs_nothing_from_elsewhere(client: httpx.Clien
     assert "default-src 'none'" in response.headers["content-security-policy"]
     for path in client.get("/openapi.json").json()["paths"]:
         assert path in page
+
+
+def test_the_documentation_page_shows_code_as_code_and_asks_where_the_reader_is(client: httpx.Client) -> None:
+    page = client.get("/docs").text
+    outside_examples = re.sub(r"<pre.*?</pre>", "", page, flags=re.DOTALL)
+    assert "`" not in outside_examples
+    assert "<code>" in outside_examples
+    assert "&lt;code&gt;" not in page
+    assert "127.0.0.1:8080" not in page
+    port = client.base_url.port
+    assert f"curl -sS http://127.0.0.1:{port}/v1/snapshots" in page
+    elsewhere = client.get("/docs", headers={"host": "localhost:9999"}).text
+    assert "curl -sS http://localhost:9999/v1/snapshots" in elsewhere
 
 
 def test_every_operation_has_a_name_and_every_body_an_example(client: httpx.Client) -> None:

@@ -185,6 +185,9 @@ def test_keys_are_not_taken_from_a_configuration_of_another_issuer(issuer: Issue
         ({"REQUESTS_PER_MINUTE": "0"}, "GPUPLAN_REQUESTS_PER_MINUTE"),
         ({"ADMIN_KEY": "short"}, "GPUPLAN_ADMIN_KEY"),
         ({"ADMIN_KEY": "with blanks " * 4}, "GPUPLAN_ADMIN_KEY"),
+        ({"ADMIN_KEY": "x" * 40}, "GPUPLAN_ADMIN_KEY"),
+        ({"ADMIN_KEY": "changeme-" * 5}, "GPUPLAN_ADMIN_KEY"),
+        ({"ADMIN_KEY": "abcdefghijklmnopqrstuvwxyz0123456789"}, "GPUPLAN_ADMIN_KEY"),
         ({"ADMIN_KEY_FILE": "/no/such/file"}, "GPUPLAN_ADMIN_KEY_FILE"),
     ],
 )
@@ -200,6 +203,21 @@ def test_settings_that_cannot_be_used_are_refused_by_name(
     assert named in {fault.field for fault in refused.value.faults}
     assert "with blanks with" not in str(refused.value)
     assert "pw@" not in str(refused.value)
+
+
+#: Drawn once from `openssl rand`.
+@pytest.mark.parametrize(
+    "key",
+    [
+        "59fe407af60dd2ee8b94d793988da19b",
+        "ij0nntGTsJ6rxwTxdPN8YsN/z+H9+ZP2M534JALDEJo=",
+    ],
+)
+def test_random_keys_are_taken(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    from api.identity.settings import access_settings
+
+    monkeypatch.setenv("GPUPLAN_ADMIN_KEY", key)
+    assert access_settings().admin_key == key
 
 
 def test_a_known_key_waits_for_nobody_who_makes_the_service_ask_a_slow_issuer(

@@ -59,6 +59,7 @@ PLAN: dict[str, Any] = {
             "offers_considered": 9372,
             "configurations_considered": 51_234,
             "rejected": {"does not fit in memory": 700, "retired family": 12},
+            "enumeration": {"node_counts": "every whole number of nodes from 1 to 32"},
             "solver": "HiGHS",
         },
         "sensitivity": {
@@ -92,6 +93,7 @@ INFEASIBLE: dict[str, Any] = {
         "id": "none-1",
         "job": {"name": "a job"},
         "conflicts": [["deadline", "budget_usd"]],
+        "searched_nodes": 1024,
         "relaxations": [{"requirement": "deadline", "from": "1 h", "to": "20 h", "cost_usd": "1500.00"}],
         "nearest_plan": POINT | {"breaks": ["deadline"]},
         "rejected": {"retired family": 12},
@@ -146,7 +148,14 @@ def test_a_plan_says_what_a_stranger_asks(said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ["No plan meets", "deadline and budget_usd: nothing meets both", "20 h", "$1,500.00", "retired family"]
+    "said",
+    [
+        "No plan meets",
+        "deadline and budget_usd: nothing within 1,024 nodes meets both",
+        "20 h",
+        "$1,500.00",
+        "retired family",
+    ],
 )
 def test_an_infeasible_answer_says_why_and_the_way_out(said: str) -> None:
     assert said in shown(INFEASIBLE)
@@ -265,9 +274,10 @@ def test_a_way_out_of_several_requirements_has_a_line_for_each() -> None:
 @pytest.mark.parametrize(
     ("conflict", "said"),
     [
-        (["workload"], "no machine that the job may have can run it"),
-        (["budget_usd"], "budget_usd: nothing meets it"),
-        (["a", "b", "c"], "a, b and c: nothing meets all"),
+        (["workload"], "no machine that the job may have can run it within 1,024 nodes"),
+        (["budget_usd"], "budget_usd: nothing within 1,024 nodes meets it, whatever else gives way"),
+        (["a", "b", "c"], "a, b and c: nothing within 1,024 nodes meets all"),
+        (["deadline", "constraints.max_nodes"], "deadline and constraints.max_nodes: nothing meets both"),
     ],
 )
 def test_a_conflict_is_said_as_a_sentence(conflict: list[str], said: str) -> None:

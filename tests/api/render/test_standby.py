@@ -84,7 +84,7 @@ def test_a_headline_names_who_stands_by() -> None:
         "cost_usd": {"expected": "100.00", "p95": "200.00"},
         "hours": {"expected": 40.0, "p95": 50.0},
         "finishes_at": "2026-11-23T00:00:00Z",
-        "certificate": {},
+        "certificate": {"gap": 0.0},
     }
     text = " ".join(shown(_headline(plan)).split())
     assert (

@@ -159,7 +159,7 @@ def test_a_kind_of_run_that_this_release_does_not_know_fails(gpuplan: Gpuplan, p
 def test_a_run_that_cannot_be_kept_takes_no_place(
     gpuplan: Gpuplan, pool: Pool, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise StoreFailure("the disk is full")
 
     runs = gpuplan.store.runs

@@ -60,7 +60,7 @@ def test_share_shows_the_plan_to_everybody_and_who_shared_it(acme: Acme, told: S
 
 
 def test_export_sends_the_file_to_direct_messages(acme: Acme) -> None:
-    told = acme.asks(f"{PLAN} providers=aws")
+    told = acme.asks(f"{PLAN} providers=aws on=H100")
     note = acme.clicks(told, "export", choice="skypilot")
     assert note.only_for == USER
     [(channel, file_id)] = acme.slack.shared

@@ -55,7 +55,7 @@ def test_the_form_offers_every_known_model_under_its_task(view: dict[str, Any]) 
 def test_a_good_form_is_closed_and_answered_with_what_is_done_first(acme: Acme, view: dict[str, Any]) -> None:
     assert submit(acme, view, GOOD) == {}
     doing, told = acme.slack.wait_for(2)
-    assert "Planning <!channel> *run*. The answer follows." in doing.text
+    assert "Planning ＜!channel> *run*. The answer follows." in doing.text
     assert (told.how, told.channel, told.only_for) == ("response_url", CHANNEL, USER)
     plan = acme.gpuplan.saved_plan(told.buttons["share"]["value"])["plan"]
     assert plan["job"]["constraints"]["providers"] == ["aws", "gcp"]

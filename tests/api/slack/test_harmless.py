@@ -1,6 +1,8 @@
 """What users write is shown as they wrote it: never markup, a mention or a link, and never past Slack's limits."""
 
 import itertools
+import json
+import re
 import string
 
 from hypothesis import given, settings
@@ -22,6 +24,7 @@ NASTY = st.text(st.sampled_from("<>&*_~`@#!|:/\n\t\u202e\x00" + string.ascii_let
 def held(told: Message) -> None:
     """Nothing of it is read as markup, and Slack would take it."""
     assert list(markup(told["blocks"])) == []
+    assert not re.search(r"<[!@#]|<[a-z]+:", json.dumps(told))
     assert faults_of_blocks(told["blocks"], OF_MESSAGES) == []
     assert not set("<>*_~`@#") & set(told["text"])
     assert "://" not in told["text"]
@@ -35,20 +38,20 @@ def test_a_name_full_of_markup_is_shown_as_it_is(acme: Acme) -> None:
     )
     held(told.body)
     [header] = [block for block in told.body["blocks"] if block["type"] == "header"]
-    assert header["text"]["text"].startswith("Cheapest for <!channel> <@U0123ABCD>")
+    assert header["text"]["text"].startswith("Cheapest for ＜!channel> ＜@U0123ABCD> ＜https://evil")
     assert header["text"]["type"] == "plain_text"
     watched = acme.clicks(told, "watch")
     listed = acme.asks("watches")
     for each in (watched, listed, acme.clicks(told, "share"), acme.asks("why last not H100")):
         held(each.body)
-        assert "<!channel>" in each.text
+        assert "＜!channel>" in each.text
     acme.asks(f"unwatch {watched.text.partition('(')[2].partition(')')[0]}")
 
 
 def test_a_hostile_word_is_refused_as_it_is(acme: Acme) -> None:
     shown = acme.types("plan &lt;!channel&gt;*x* tokens=3B")
     held(shown)
-    assert "<!channel>" in shown["blocks"][0]["text"]["text"]
+    assert "＜!channel>" in shown["blocks"][0]["text"]["text"]
 
 
 @given(NASTY)

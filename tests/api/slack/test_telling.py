@@ -20,11 +20,12 @@ from api.http.workers import Workers
 from api.slack.answers import Answers
 from api.slack.blocks import message
 from api.slack.settings import SlackSettings
+from api.slack.telling import is_slack
 from catalog.quota_use import QuotaExceeded
 from catalog.slack_answers import SlackAnswer
 from tests.api.slack.conftest import PLAN, QUICK, Acme
-from tests.clouds.server import Request, answering, html, reset_after
-from tests.clouds.slack import CHANNEL, TEAM, TOKEN, USER
+from tests.clouds.server import CloudServer, Reply, Request, answering, html, reset_after
+from tests.clouds.slack import CHANNEL, SECRET, TEAM, TOKEN, USER
 from tests.patience import until
 
 Change = Callable[[Any], Any]
@@ -140,6 +141,43 @@ def test_an_address_that_is_not_slacks_is_never_called(acme: Acme, caplog: pytes
     for url in ("http://169.254.169.254/latest/meta-data", "https://slack.com.example.org/x", "file:///etc/passwd"):
         assert acme.asks("price H100", response_url=url).how == "chat.postEphemeral"
         acme.slack.seen.clear()
+
+
+@pytest.mark.parametrize(
+    ("url", "own"),
+    [
+        ("https://hooks.slack.com/commands/T0/1/x", True),
+        ("https://hooks.slack-gov.com/commands/T0/1/x", True),
+        ("https://hooks.slack.com:443/x", True),
+        ("http://hooks.slack.com/x", False),
+        ("https://hooks.slack.com:8443/x", False),
+        ("https://evil.slack.com/x", False),
+        ("https://hooks.slack.com.example.org/x", False),
+        ("https://hooks.slack.com@example.org/x", False),
+        ("https://user@hooks.slack.com/x", False),
+        ("https://[::1/x", False),
+        ("", False),
+    ],
+)
+def test_only_slacks_own_hosts_are_answered_at(url: str, own: bool) -> None:
+    assert is_slack(url, SlackSettings(signing_secret=SECRET, bot_token=TOKEN)) is own
+
+
+def test_a_redirect_is_not_followed(acme: Acme) -> None:
+    called: list[str] = []
+
+    def elsewhere(request: Request) -> Reply:
+        called.append(request.path)
+        return Reply()
+
+    with CloudServer(elsewhere).running() as other:
+        for status in (302, 307, 308):
+            redirect = answering(status, b"", Location=f"{other.url}/stolen")
+            acme.slack.server.break_with(redirect, when=lambda each: "/commands/" in each.path)
+            told = acme.asks("price H100")
+            assert told.how == "chat.postEphemeral"  # as where the address takes no more
+            acme.slack.forget()
+    assert called == []
 
 
 def test_a_slack_that_takes_no_tables_gets_them_as_text(acme: Acme) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from api.telemetry.health import Health
 from api.telemetry.store_figures import StoreFigures
 from catalog.figures import ProviderPrices
 from catalog.refreshes import RefreshRecord
+from catalog.snapshot import snapshot_of
 
 Served = Callable[[ASGIApp], AbstractContextManager[httpx.Client]]
 FOR_EVER = 1e9
@@ -67,6 +69,67 @@ def test_one_provider_is_enough_to_be_stale(gpuplan: Gpuplan, monkeypatch: pytes
     assert "gcp 50 hours" in said["why"][0]
     assert "aws" not in said["why"][0]
     assert "azure 6 of 10" in said["why"][1]
+
+
+def refreshed(gpuplan: Gpuplan, **outcomes: str) -> None:
+    """A refresh of these clouds that ended just now, and whose rows are dated the same."""
+    at = datetime.now(UTC)
+    store = gpuplan.store
+    held = store.snapshot(store.current_snapshot_id())
+    rows = [
+        replace(each, observed_at=at, stale_since=None)
+        if outcomes.get(each.provider) == "whole"
+        else replace(each, stale_since=each.stale_since or at)
+        if each.provider in outcomes
+        else each
+        for each in held.offers
+    ]
+    report = {
+        "asked": list(outcomes),
+        "providers": [{"provider": name, "outcome": outcome} for name, outcome in outcomes.items()],
+    }
+    whole = set(outcomes.values()) == {"whole"}
+    record = RefreshRecord(
+        id=f"r{at.isoformat()}",
+        started_at=at,
+        finished_at=at,
+        outcome="whole" if whole else "partial",
+        snapshot_id=None,
+        report=report,
+    )
+    store.record_refresh(record, snapshot_of(held.instance_types, rows))
+
+
+def test_a_whole_refresh_of_the_clouds_that_are_asked_is_ready_whatever_is_left_out(own: Gpuplan) -> None:
+    assert health_of(own, stale_after_hours=49).report()["status"] == "degraded", "nothing was ever read"
+    refreshed(own, aws="whole", azure="whole", gcp="failed")
+    said = health_of(own, stale_after_hours=49).report()
+    assert said["status"] == "degraded"
+    assert "gcp" in said["why"][0]
+    refreshed(own, aws="whole", azure="whole")
+    said = health_of(own, stale_after_hours=49).report()
+    assert (said["status"], said["why"]) == ("ready", [])
+    assert said["checks"]["prices"]["left_out"] == ["gcp"]
+    [ages] = [each for each in StoreFigures(own).collect() if each.name == "gpuplan_price_age_seconds"]
+    assert {sample.labels["provider"] for sample in ages.samples} == {"aws", "azure"}
+
+
+def test_a_cloud_that_was_read_once_is_never_left_out(own: Gpuplan) -> None:
+    refreshed(own, aws="whole", azure="whole", gcp="whole")
+    refreshed(own, aws="whole", azure="whole")
+    said = health_of(own, stale_after_hours=-1).report()
+    assert "gcp" in said["why"][0]
+
+
+def test_what_a_whole_refresh_cannot_confirm_does_not_degrade_the_service(own: Gpuplan) -> None:
+    refreshed(own, aws="whole", azure="whole", gcp="whole")
+    refreshed(own, aws="whole", azure="whole", gcp="partial")
+    assert "gcp" in health_of(own).report()["why"][0]
+    record = own.store.last_refresh()
+    assert record is not None
+    told = {"asked": ["gcp"], "providers": [{"provider": "gcp", "outcome": "whole"}]}
+    own.store.rewrite_report(record.id, told)
+    assert health_of(own).report()["status"] == "ready"
 
 
 def test_two_nights_that_left_something_out_are_a_fault_and_one_is_not(own: Gpuplan) -> None:

@@ -23,6 +23,7 @@ def read_anew() -> Iterator[None]:
     ("text", "kept", "gone"),
     [
         (f"refused {KEY} from 127.0.0.1", "gpk_0123456789ab_***", "xxxx"),
+        (f"GET /shared/{KEY.replace('gpk', 'gpl')}", "/shared/gpl_0123456789ab_***", "xxxx"),
         (f"Authorization: Bearer {KEY}", "Bearer gpk_0123456789ab_***", "xxxx"),
         ("Authorization: Bearer abcdef.ghijkl", "Bearer ***", "ghijkl"),
         ("{'authorization': 'Basic dXNlcjpwYXNz'}", "Basic ***", "dXNlcjpwYXNz"),

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from api.app import Gpuplan
+from api.identity.asking import Asking, acting_as
+from api.identity.who import Identity, with_lesser
 from api.refresh_report import watches_failed
 from api.render.refresh import render_refresh
 from api.settings import Environment
 from catalog.errors import StoreFailure
+from catalog.snapshot_list import NotStored
 from catalog.watch_store import WatchStore
 from tests.api.clouds_for_tests import NOWHERE, making
 from tests.api.watches.conftest import JOB, Nights
@@ -61,6 +64,28 @@ def test_a_refresh_tells_what_its_prices_change_and_shows_it(nights: Nights, at_
     assert told["summary"] in text
     assert "Watched jobs" not in shown(answer | {"watches": None})
     assert at_price(40_000_000).refresh_report(answer["id"])["watches"]["told"] == [told]
+
+
+def test_what_a_refresh_makes_and_says_of_a_watch_is_its_owners(nights: Nights, at_price: OpenWith) -> None:
+    ann, bob = (
+        Asking(identity=Identity(id=f"key:{name}", name=name, scopes=with_lesser(["refresh"]), via="key"))
+        for name in ("ann", "bob")
+    )
+    at_price(60_000_000).refresh({})
+    with acting_as(ann):
+        at_price(60_000_000).add_watch(WATCHED)
+    gpuplan = at_price(40_000_000)
+    with acting_as(bob):
+        answer = gpuplan.refresh({})
+        seen = gpuplan.refresh_report(answer["id"])["watches"]
+        assert (seen["checked"], seen["told"], seen["deliveries"]["sent"]) == (1, [], 1)
+    [told] = answer["watches"]["told"]
+    with acting_as(bob), pytest.raises(NotStored):
+        gpuplan.saved_plan(told["plan_id"])
+    with acting_as(ann):
+        assert gpuplan.saved_plan(told["plan_id"])["outcome"] == "planned"
+        assert gpuplan.refresh_report(answer["id"])["watches"]["told"] == [told]
+        assert gpuplan.run(answer["id"])["status"] == "done"
 
 
 def test_watches_that_cannot_be_read_are_a_warning_of_the_refresh_that_is_stored_all_the_same(

@@ -102,7 +102,7 @@ def test_a_job_that_became_impossible_and_then_possible_again_is_told_both_times
     nights.prices(at(98.0))
     nights.check()
     assert nights.inbox.events == ["infeasible", "feasible"]
-    assert "in conflict: budget_usd" in nights.inbox.taken[0]["data"]["summary"]
+    assert "in conflict within 4 nodes: budget_usd" in nights.inbox.taken[0]["data"]["summary"]
 
 
 def test_a_job_that_is_impossible_now_may_be_watched_until_it_is_possible(nights: Nights) -> None:

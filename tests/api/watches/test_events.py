@@ -105,6 +105,13 @@ def test_what_became_of_the_plan_comes_before_what_it_costs(
         ),
         ("offer_gone", plan("100.00"), plan("100.00"), [OFFER], "no dearer than $100.00 before"),
         ("infeasible", plan("100.00"), NONE, [], "(in conflict: deadline with budget_usd); it was $100.00 on"),
+        (
+            "infeasible",
+            plan("100.00"),
+            NONE | {"searched_nodes": 128},
+            [],
+            "(in conflict within 128 nodes: deadline with",
+        ),
         ("feasible", NONE, plan("100.00"), [], "can be done now: $100.00 on"),
     ],
 )

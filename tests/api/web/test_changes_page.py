@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
 from api.app import Gpuplan
+from api.changed import WHAT
 from api.http.paging import next_cursor
 from api.http.service import create_service
 from api.settings import Environment
@@ -81,13 +83,32 @@ def test_every_change_stands_on_the_page_in_the_order_of_the_interface(site: Tes
 def test_the_counts_of_the_page_are_those_of_the_interface(site: TestClient) -> None:
     _, first = shown(site)
     answer = told(site)
-    [counts] = [row for row in first.split("<tr>") if '<th scope="row">aws</th>' in row and row.count("<td") == 6]
-    cheaper, dearer, new, gone, stale, fresh = map(int, cells(counts, "td"))
+    [counts] = [
+        row for row in first.split("<tr>") if '<th scope="row">aws</th>' in row and row.count("<td") == len(WHAT)
+    ]
+    dearer, cheaper, new, gone, *others = map(int, cells(counts, "td"))
     [provider] = answer["providers"]
     assert cheaper + dearer == provider["changed"]
     assert cheaper == Counter((each["change_percent"] or 0) < 0 for each in answer["changes"])[True] > 0
-    assert (new, gone, stale, fresh) == (provider["new"], provider["vanished"], 0, 0)
-    assert f"{answer['total']} offers differ" in first
+    assert (new, gone, sum(others)) == (provider["new"], provider["vanished"], 0)
+    assert f"{answer['total']} offers changed: {dearer} dearer, {cheaper} cheaper, {new} new, {gone} gone." in first
+
+
+def test_after_a_refresh_that_failed_no_price_is_said_to_differ(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}"
+    store = Store.open(url)
+    before = night(0)
+    store.put_snapshot(before, source="refresh")
+    stale = [replace(each, stale_since=NIGHT + timedelta(days=1)) for each in before.offers]
+    store.put_snapshot(snapshot_of(before.instance_types, stale), source="refresh")
+    store.close()
+    with TestClient(create_service(Gpuplan(Environment(database_url=url)))) as client:
+        page = client.get("/changes").text
+        listed = client.get("/changes", params={"what": "stale"}).text
+    assert "no price changed, and no offer came or went." in page
+    assert "90 became stale" in page
+    assert "Offers that differ" not in page
+    assert "Shown are 1 to 50 of 90" in listed
 
 
 def test_what_is_left_out_of_the_instance_types_is_said(site: TestClient) -> None:

@@ -211,7 +211,7 @@ def test_a_job_file_is_pasted_or_uploaded(visit: Visits, job_on_disk: Path) -> N
     page.set_input_files("#file", job_on_disk)
     page.click("text=Plan this file")
     page.wait_for_url("**/plans/plan-*")
-    assert "Plan for from-a-file" in page.inner_text("h1")
+    assert "Cheapest for from-a-file" in page.inner_text("h1")
 
 
 #: Every page and state that has an address: `plan`, `none`, `jobs` and `decided` stand for a plan, none, a portfolio, a purchase.

@@ -50,7 +50,7 @@ def jobs() -> st.SearchStrategy[dict[str, Any]]:
             "objective": st.sampled_from(["cost", "time", "carbon"]),
             "start": st.just("2026-11-30T00:00Z"),
             "constraints": constraints,
-            "data": st.just({"location": "aws:us-east-1", "dataset_gb": 12.5}),
+            "data": st.just({"location": "aws:us-east-1", "dataset_gb": 12.5, "checkpoints": "s3://my-bucket/a"}),
             "training": st.just({"method": "lora", "rank": 8}),
         },
     )

@@ -4,6 +4,8 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -19,6 +21,8 @@ from api.settings import Environment
 from api.web.form_words import in_form_words
 from api.web.pages import CONTENT_SECURITY_POLICY
 from api.web.plan_exports import handovers, wishable
+from api.web.plan_view import planned_view
+from catalog.snapshot import snapshot_of
 
 Served = Callable[[ASGIApp], AbstractContextManager[httpx.Client]]
 FORM = {"model": "resnet-50", "samples": "115M", "deadline": "36h"}
@@ -53,6 +57,22 @@ def test_what_is_not_there_or_not_understood_is_a_page(client: httpx.Client, pat
     assert 'id="main"' in answer.text
 
 
+def test_a_plan_is_told_of_newer_prices_only_where_some_were_read(own_store: str, served: Served) -> None:
+    gpuplan = Gpuplan(Environment(database_url=own_store))
+    held = gpuplan.store.snapshot(gpuplan.store.current_snapshot_id())
+    later = held.observed_at + timedelta(days=1)
+    unread = snapshot_of(held.instance_types, [replace(each, stale_since=later) for each in held.offers])
+    read = snapshot_of(held.instance_types, [replace(each, observed_at=later) for each in held.offers])
+    with served(create_service(gpuplan)) as client:
+        page = client.post("/plans", data=FORM).headers["location"]
+        assert "newer prices" not in client.get(page).text
+        gpuplan.store.put_snapshot(unread, source="refresh")
+        assert "No newer prices: refreshes since then could not confirm" in client.get(page).text
+        assert "The catalogue has newer prices" not in client.get(page).text
+        gpuplan.store.put_snapshot(read, source="refresh")
+        assert "The catalogue has newer prices" in client.get(page).text
+
+
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_who_opens_an_address_that_is_no_page_gets_one_and_programs_a_problem(
     client: httpx.Client, method: str
@@ -77,7 +97,7 @@ def test_what_stands_in_the_way_is_called_as_the_form_calls_it(client: httpx.Cli
     text = client.get(unplanned).text
     conflicts = client.get(f"/v1{unplanned}").json()["infeasible"]["conflicts"]
     assert conflicts[0] == ["budget_usd"]
-    assert "Budget in US dollars: nothing meets it" in text
+    assert "Budget in US dollars: nothing within 128 nodes meets it" in text
     assert "<strong>Budget in US dollars</strong>: from $1.00" in text
 
 
@@ -164,6 +184,16 @@ def test_a_plan_says_what_to_rent_what_it_costs_and_why(client: httpx.Client, pl
         assert in_form_words(reason) in text
 
 
+def test_a_plan_with_a_gap_is_not_headed_as_the_cheapest(client: httpx.Client, planned: str) -> None:
+    answer, page = client.get(f"/v1{planned}").json(), client.get(planned).text
+    assert f"<h1>{planned_view(answer, sort=None, now=datetime.now(UTC), prices_since='none')['best']} for " in page
+    assert "<h1>Cheapest for " in page
+    answer["plan"]["certificate"] |= {"gap": 0.122}
+    shown = planned_view(answer, sort=None, now=datetime.now(UTC), prices_since="none")
+    assert shown["best"] == "Within 13.9 % of the least possible cost"
+    assert [each.title for each in shown["told"]["proof"]] == ["Why nothing is cheaper by more than 12.2 %"]
+
+
 def test_alternatives_are_sorted_on_the_server(client: httpx.Client, planned: str) -> None:
     def costs(sort: str) -> list[float]:
         table = (
@@ -221,7 +251,7 @@ def test_a_tpu_slice_is_handed_to_kubernetes_with_the_readers_image(client: http
 
 
 def test_what_was_booked_is_asked_for_where_machines_are(client: httpx.Client) -> None:
-    plan = client.post("/plans", data=FORM | {"providers": "aws"}).headers["location"]
+    plan = client.post("/plans", data=FORM | {"providers": "aws", "accelerators": "H100"}).headers["location"]
     answer = client.get(f"/v1{plan}").json()
     nothing = {"reservation": ""}
     assert [name for name, _, _ in wishable(handovers(answer), nothing)] == ["command", "image"]

@@ -95,7 +95,7 @@ def test_names_that_are_markup_stay_names(client: httpx.Client) -> None:
 
 def test_a_search_is_followed_without_scripts_and_ended_with_its_best(client: httpx.Client) -> None:
     path = sent(client, written(hard()), seconds="300").headers["location"]
-    page = until(client, path, lambda page: "Best plan so far" in page and "none yet" not in page)
+    page = until(client, path, lambda page: "Cost of the jobs that run" in page and "no plan yet" not in page)
     assert '<noscript><meta http-equiv="refresh"' in page
     assert f'hx-get="{path}"' in page
     assert "of 30" in words(page)
@@ -117,6 +117,7 @@ def test_a_search_is_followed_without_scripts_and_ended_with_its_best(client: ht
         ("jobs: []", "5", "jobs"),
         ("colour: red\njobs: [{}]", "5", "line 1"),
         (document("a").replace("deadline: 48h", "deadline: whenever"), "5", "Job 1, deadline, line"),
+        (document("a").replace("tokens: 200M", "tokens: 8"), "5", "Job 1, workload.tokens"),
         (document("a"), "soon", "write seconds, up to 3600"),
         (document("a"), "inf", "write seconds, up to 3600"),
         (document("a"), "-3", "write seconds, up to 3600"),

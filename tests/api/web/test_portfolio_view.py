@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from api.web.portfolio_view import MOST_BARS, Dates, in_order, job_lines, lanes, sureness
+from api.web.portfolio_view import MOST_BARS, Dates, in_order, job_lines, lanes
 
 START = datetime(2026, 11, 22, 8, tzinfo=UTC)
 
@@ -73,12 +73,3 @@ def test_no_more_bars_are_drawn_than_can_be_looked_at() -> None:
     jobs = [job(number) for number in range(MOST_BARS + 50)]
     assert sum(len(lane.bars) for lane in lanes(jobs, {})) == MOST_BARS
     assert len(job_lines(jobs, {})) == MOST_BARS + 50
-
-
-def test_the_plan_is_said_to_be_as_good_as_is_proven() -> None:
-    def of(**proof: object) -> str:
-        return sureness({"certificate": {"proven": False, "gap": 0.0123, "jobs_not_looked_at": 0} | proof})
-
-    assert of(proven=True) == "proven the cheapest"
-    assert of() == "at most 1.23 % above the cheapest"
-    assert of(jobs_not_looked_at=3).endswith("3 were not, so nothing is proven of the whole")

@@ -1,42 +1,47 @@
 """A history as the page shows it: cut to the span that is looked at, with ranges weighed by time."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from api.web.price_view import Stretch, courses, median_over_time
+from catalog.history import Observation, PricePoint
 
 DAY = timedelta(days=1)
 BEGIN = datetime(2026, 11, 1, tzinfo=UTC)
 
 
-def row(usd: str, first: int, last: int | None, *, region: str = "us-east-1", vanished: bool = False) -> dict[str, Any]:
-    return {
-        "provider": "aws",
-        "region": region,
-        "zone": "",
-        "instance_type": "p5.48xlarge",
-        "price_kind": "on_demand",
-        "usd_per_hour": usd,
-        "from": (BEGIN + first * DAY).isoformat(),
-        "until": None if last is None else (BEGIN + last * DAY).isoformat(),
-        "vanished": vanished,
-    }
+def row(
+    usd: int, first: int, last: int | None, *, region: str = "us-east-1", vanished: bool = False, seen: int = 1
+) -> PricePoint:
+    """A price from one day to another, seen on each of its first `seen` days."""
+    since = BEGIN + first * DAY
+    return PricePoint(
+        key=("aws", region, "", "p5.48xlarge", "on_demand"),
+        usd_micros_per_hour=usd * 1_000_000,
+        since=since,
+        until=None if last is None else BEGIN + last * DAY,
+        vanished=vanished,
+        available=True,
+        source="",
+        observed_at=since + (seen - 1) * DAY,
+        stale_since=None,
+        modelled=(),
+        partial=(),
+        observations=tuple(Observation(since + day * DAY, day > 0) for day in range(seen)),
+    )
 
 
 def test_an_offer_has_its_range_its_changes_and_its_last_price() -> None:
-    [course] = courses(
-        [row("10.00", 0, 6), row("30.00", 6, 8), row("20.00", 8, None)], begin=None, end=BEGIN + 10 * DAY
-    )
+    [course] = courses([row(10, 0, 6), row(30, 6, 8), row(20, 8, None)], begin=None, end=BEGIN + 10 * DAY)
     assert (course.lowest, course.median, course.highest, course.now, course.changes) == (10, 10, 30, 20, 2)
     assert (course.place, course.kind) == ("aws us-east-1", "on demand")
 
 
 def test_what_lies_outside_the_span_is_cut_off() -> None:
-    rows = [row("10.00", 0, 4), row("30.00", 4, 8), row("20.00", 8, None)]
+    rows = [row(10, 0, 4), row(30, 4, 8), row(20, 8, None)]
     [course] = courses(rows, begin=BEGIN + 5 * DAY, end=BEGIN + 7 * DAY)
     assert [(each.usd, each.starts, each.ends) for each in course.stretches] == [(30, BEGIN + 5 * DAY, BEGIN + 7 * DAY)]
     assert course.now == 30
@@ -44,13 +49,13 @@ def test_what_lies_outside_the_span_is_cut_off() -> None:
 
 
 def test_what_vanished_has_no_last_price_and_comes_after_the_rest() -> None:
-    gone = row("1.00", 0, 3, region="eu-west-1", vanished=True)
-    found = courses([gone, row("9.00", 0, None)], begin=None, end=BEGIN + 10 * DAY)
+    gone = row(1, 0, 3, region="eu-west-1", vanished=True)
+    found = courses([gone, row(9, 0, None)], begin=None, end=BEGIN + 10 * DAY)
     assert [(each.place, each.now) for each in found] == [("aws us-east-1", 9), ("aws eu-west-1", None)]
 
 
 def test_prices_that_held_no_time_have_a_plain_median() -> None:
-    [course] = courses([row("5.00", 0, None)], begin=None, end=BEGIN)
+    [course] = courses([row(5, 0, None)], begin=None, end=BEGIN)
     assert (course.lowest, course.median, course.highest, course.now) == (5, 5, 5, 5)
 
 
@@ -71,5 +76,12 @@ def test_the_median_leaves_no_more_than_half_of_the_time_on_either_side(parts: l
 
 @pytest.mark.parametrize("end", [BEGIN, BEGIN + DAY / 2])
 def test_a_span_that_ends_before_a_price_does_not_show_it(end: datetime) -> None:
-    found = courses([row("5.00", 1, None)], begin=None, end=end)
+    found = courses([row(5, 1, None)], begin=None, end=end)
     assert found == []
+
+
+def test_what_was_seen_outside_of_the_span_is_no_observation_of_it() -> None:
+    [course] = courses([row(5, 0, None, seen=8)], begin=BEGIN + 2 * DAY, end=BEGIN + 4 * DAY)
+    assert [one.at for _, one in course.seen] == [BEGIN + day * DAY for day in (2, 3, 4)]
+    [course] = courses([row(5, 0, None)], begin=BEGIN + 2 * DAY, end=BEGIN + 4 * DAY)
+    assert (course.seen, course.now) == ((), 5)

@@ -48,7 +48,7 @@ def test_a_job_has_the_same_estimates_whichever_jobs_were_asked_about_before(job
         rows, found, _ = kept.kept_estimates(
             SHAPES, wanted, job["max_nodes"], work, training, goodput=0.9, learned=learned
         )
-        alone = machine_rows(SHAPES, wanted, job["max_nodes"], work.shape.layers if work.shape else 1)
+        alone = machine_rows(SHAPES, wanted, job["max_nodes"])
         expected = estimate_learned(work, training, alone.machines, goodput=0.9, learned=learned)
         assert np.array_equal(rows.shape, alone.shape)
         assert np.array_equal(rows.nodes, alone.nodes)
@@ -93,9 +93,19 @@ def test_batches_of_one_model_that_run_on_the_same_machines_share_what_is_kept_b
     # Of its own, so that no table of them is there, filled in by another test.
     training, shapes = Training(method="full"), shapes_of(tuple(random_types(random.Random("of its own"), 6)))
 
-    def able(model: str, batch: float) -> kept.Able:
+    def able(model: str, batch: float) -> kept.Able | None:
         work = work_of(Preset(model=model, tokens=1e9, global_batch_tokens=batch), training)
         return kept.kept_estimates(shapes, (0, 1), 2, work, training, goodput=1.0, learned=NOTHING)[2]
 
     assert able("gpt2", 2.0**19) is able("gpt2", 2.0**20)
     assert able("gpt2", 2.0**19) is not able("llama-3-70b", 2.0**22)
+
+
+def test_a_job_on_many_nodes_keeps_no_table() -> None:
+    training, most = Training(), kept.MOST_NODES_KEPT + 1
+    work = work_of(Preset(model="gpt2", tokens=1e9), training)
+    before = len(kept._tables)
+    rows, found, able = kept.kept_estimates(SHAPES, (0, 1), most, work, training, goodput=1.0, learned=NOTHING)
+    assert able is None
+    assert len(kept._tables) == before
+    assert len(found) == len(rows.machines)

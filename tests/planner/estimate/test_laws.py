@@ -1,5 +1,6 @@
 """Laws that hold whatever the constants: monotone in hardware, in layout, in memory."""
 
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -8,12 +9,15 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from catalog.accelerators import accelerators
-from planner.estimate import estimate
+from planner.candidates.machine_rows import machine_rows
+from planner.candidates.shapes import shapes_of
+from planner.estimate import estimate, fastest
 from planner.estimate.machines import REASONS, Estimates, LayoutRequest, Machines, arrays_of
 from planner.job import Preset, Training
 from planner.workload import work_of
 from planner.workload.work import Work
 from tests.planner.estimate.cases import chip, cluster, counted, llama_8b, resnet
+from tests.planner.small_catalogues import random_types
 
 BF16 = Training(precision="bf16")
 AUTO = Training()
@@ -240,3 +244,16 @@ def test_kepler_and_pascal_refuse_every_precision_of_tensor_cores(name: str, pre
     assert REASONS[int(found.reason[0])] == "precision not supported"
     plain = ask(resnet(), cluster(chip(name)), AUTO)
     assert plain.precisions[plain.precision[0]] == "fp32"
+
+
+def test_rows_estimated_in_blocks_are_those_estimated_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes = shapes_of(tuple(random_types(random.Random("blocks"), 4)))
+    rows = machine_rows(shapes, tuple(range(len(shapes))), 20).machines
+    training = Training()
+    work = work_of(Preset(model="llama-3-8b", tokens=1e9), training)
+    whole = fastest.estimate(work, training, rows, goodput=0.9)
+    monkeypatch.setattr(fastest, "ROWS_AT_ONCE", 7)
+    blocks = fastest.estimate(work, training, rows, goodput=0.9)
+    for name in arrays_of(whole):
+        assert np.array_equal(getattr(whole, name), getattr(blocks, name), equal_nan=True), name
+    assert all(np.array_equal(whole.terms[name], blocks.terms[name]) for name in whole.terms)

@@ -1,14 +1,18 @@
 """Limits of memory: the largest micro-batch, the fewest accelerators, loading, the margin, and what is offloaded."""
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.estimate import On, estimate, estimate_on
-from planner.estimate.machines import LayoutRequest
+from planner.estimate.machines import Estimates, LayoutRequest, Machines
 from planner.estimate.memory import MARGIN
+from planner.estimate.sizing import least_accelerators
 from planner.job import Explicit, Preset, Training
 from planner.workload import work_of
 from planner.workload.work import Work
@@ -134,3 +138,25 @@ def test_four_bit_weights_are_written_out_a_block_and_the_head_at_a_time() -> No
     lora, qlora = (ask(work_of(preset, each), "A100-80GB-SXM", 1, each)["memory"]["other_gib"] for each in trainings)
     block = 4 * 4096 * 4096 + 3 * 4096 * 11008
     assert (qlora - lora) * 2**30 == pytest.approx(2 * (block + 32000 * 4096), rel=0.01)
+
+
+@pytest.mark.parametrize("per_node", [1, 4, 8])
+@pytest.mark.parametrize("first", [3, 5, 8, 9, 88, 1000])
+def test_the_fewest_accelerators_are_those_of_a_loop_over_every_number(first: int, per_node: int) -> None:
+    # What fits on some number of nodes need not fit on the next, as layouts divide: here only multiples of `first` do.
+    def ask_many(rows: Machines, request: LayoutRequest) -> Estimates:
+        gpus = rows.devices * rows.nodes
+        found = estimate(WORK, BF16, rows, goodput=1.0)
+        return replace(found, reason=np.where(gpus % first == 0, 0, 3))
+
+    counts = [*range(1, per_node + 1), *(per_node * nodes for nodes in range(2, 4097))]
+    expected = next((count for count in counts if count % first == 0), None)
+    row_of = partial(_row, per_node)
+    assert least_accelerators(ask_many, row_of, per_node, LayoutRequest()) == expected
+
+
+WORK = work_of(Explicit(total_flops=1e18, memory_gib=1.0), BF16)
+
+
+def _row(per_node: int, count: int) -> Machines:
+    return cluster(chip("L4"), devices=min(count, per_node), nodes=max(1, count // per_node))

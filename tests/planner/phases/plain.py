@@ -18,10 +18,10 @@ from catalog.offer import InstanceType
 from catalog.owned import OwnedMachine
 from catalog.price_kinds import price_kinds
 from catalog.storage import storage_usd_per_gb_month
-from planner.candidates.machine_rows import node_counts
 from planner.cost.checkpoints import checkpoint_gb
 from planner.job import TrainingJob
 from planner.settings import PlannerSettings
+from planner.verify.billing import expected_billed
 from planner.workload import work_of
 from tests.planner.small_catalogues import START, estimated
 
@@ -126,9 +126,7 @@ class Search:
         machine: OwnedMachine | None = None,
     ) -> list[Column]:
         found, job, terms = [], self.job, price_kinds()[kind]
-        work = work_of(job.workload, job.training)
-        layers = work.shape.layers if work.shape is not None else 1
-        for nodes in node_counts(min(job.constraints.max_nodes, most), layers):
+        for nodes in range(1, min(job.constraints.max_nodes, most) + 1):
             if nodes > 1 and not each.clusters:
                 continue
             ran = estimated(job.workload, job.training, each, nodes, self.settings.goodput)
@@ -170,12 +168,11 @@ class Search:
             noise = math.sqrt(column.rate * run * (lost**2 + lost * length + length**2 / 3)) / run
         sigma = math.sqrt(column.log_sigma**2 + math.log1p(noise**2))
         kept, late = (fixed + run * math.exp(z * sigma) for z in (self.z, _Z95))
-        hours = fixed + run
+        hours = fixed + run * math.exp(column.log_sigma**2 / 2)
         if hours > column.longest_hours:
             return math.inf, _NEVER
-        billed = max(math.ceil(hours / column.step_hours - 1e-9) * column.step_hours, column.minimum_hours)
-        if column.term_hours:
-            billed = math.ceil(hours / column.term_hours - 1e-9) * column.term_hours
+        step, least = (column.term_hours, 0.0) if column.term_hours else (column.step_hours, column.minimum_hours)
+        billed = expected_billed(fixed, run, column.log_sigma, step, least)
         rates = storage_usd_per_gb_month(*column.place)
         stored = rates.block_usd_per_gb_month * self._data_gb(column.place)
         stored += rates.object_usd_per_gb_month * settings.checkpoints_kept * self.gb
@@ -230,10 +227,6 @@ class Search:
                 continue
             if len(set(numbers)) < count and columns[0].machine is None:
                 continue
-            if len(set(numbers)) == count and all(each.machine is None for each in columns):
-                order = [(each.rate == 0, -each.work_hours, each.key, each.nodes) for each in columns]
-                if order != sorted(order):
-                    continue
             found.append(columns)
         return found
 

@@ -159,7 +159,8 @@ def test_where_nothing_is_searched_no_pair_and_no_triple_lies_below_the_limit(ca
         if mu is None:
             continue
         ended += bool(fast(lines).any())
-        for sets, _ in (pairs_below(lines, limit / 1e6), triples_below(lines, mu, limit / 1e6)):
+        for listed in (pairs_below(lines, limit / 1e6), triples_below(lines, mu, limit / 1e6)):
+            sets = listed.sets
             assert not len(sets[(lines.most_steps[sets] > 0).all(axis=1)])
     assert ended > 5
 

@@ -12,13 +12,19 @@ from hypothesis import strategies as st
 
 from catalog.columns import Columns
 from catalog.owned import OwnedMachine
+from planner.answer import Planned
+from planner.candidates.gather import over
+from planner.choice import cheapest
 from planner.job import TrainingJob
 from planner.phases.bounds import pair_usd, triple_usd
+from planner.phases.cheapest import limit_micros
 from planner.phases.columns import columns_of_table, concave_below_sigma, every_column, phase_columns
 from planner.phases.course import Course
 from planner.phases.moves import moves
 from planner.phases.price import priced
+from planner.phases.search import search_phases
 from planner.phases.straight import STEPS
+from planner.plan import plan
 from tests.planner.phases.cases import SETTINGS, best_course, booked_case, found_for, rented_case
 from tests.planner.phases.plain import Column, Plain, Search, neighbours
 
@@ -91,8 +97,12 @@ def test_confident_hours_rise_and_are_concave_below_the_sigma_that_is_told(
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("wait_hours", [0.0, 0.7])
-def test_straight_lines_lie_below_cost_and_hours_of_every_share(seed: int, wait_hours: float) -> None:
+@pytest.mark.parametrize("confidence", [None, 0.001, 0.05, 0.3, 0.49])
+def test_straight_lines_lie_below_cost_and_hours_of_every_share(
+    seed: int, wait_hours: float, confidence: float | None
+) -> None:
     job, columns, owned = rented_case(seed)
+    job = replace(job, confidence=confidence or job.confidence)
     found = found_for(job, columns, owned, replace(SETTINGS, spot_wait_hours=wait_hours))
     if not len(found.shares):
         return
@@ -144,3 +154,30 @@ def test_some_of_all_columns_are_what_they_are_by_themselves(case: Case, seed: i
     np.testing.assert_array_equal(taken.lines.whole, alone.lines.whole)
     np.testing.assert_array_equal(taken.run.usd_per_node_hour, alone.run.usd_per_node_hour)
     assert every_column(found) is every_column(found)
+
+
+@pytest.mark.parametrize("seed", MOVES[rented_case])
+def test_shares_between_the_steps_save_no_more_than_the_certificate_says(seed: int) -> None:
+    job, columns, owned = rented_case(seed)
+    outcome = plan(job, columns, owned=owned, settings=SETTINGS)
+    found = found_for(job, columns, owned)
+    chosen = cheapest(found.table, over(found.table, job.deadline_hours, job.budget_usd) == 0)
+    searched = search_phases(found, limit_micros(found, chosen))
+    assert isinstance(outcome, Planned)
+    assert searched.best is not None
+    assert searched.open_ is not None
+    (said,) = [each for each in outcome.proof.certificate.over if "finer shares" in each]
+    might_save = float(said.split("$")[1].split(",")[0])
+    assert might_save >= searched.finer_usd > 0
+    best, finer = searched.best, 100
+    run = best.columns.run
+    for order in ((0, 1), (1, 0)):
+        sequence = np.array([[best.found.sequence[i] for i in order]])
+        first = (best.found.steps[order[0]] + np.arange(-finer, finer + 1) / finer)[:, None]
+        steps = np.hstack((first, STEPS - first))
+        # Shares between the steps are parts of a step here, which plans never have.
+        plans = priced(best.columns, best.moving, np.repeat(sequence, len(steps), axis=0), steps)  # type: ignore[arg-type]
+        in_time = plans.hours <= best.columns.deadline_hours
+        billing_usd = float((run.nodes * run.usd_per_node_hour * run.billing_step_hours)[sequence[0]].max())
+        least = plans.micros[in_time].min(initial=np.inf) / 1e6
+        assert least >= best.found.micros / 1e6 - might_save - billing_usd

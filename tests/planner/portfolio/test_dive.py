@@ -12,7 +12,7 @@ from planner.portfolio.construct import fill
 from planner.portfolio.dive import dive
 from planner.portfolio.instance import Instance
 from planner.portfolio.prices import Ascent
-from planner.portfolio.progress import Progress
+from planner.portfolio.progress import Progress, Stage
 from planner.portfolio.relaxation import Relaxation
 from planner.portfolio.search import search
 from planner.portfolio.timetable import Timetable
@@ -73,5 +73,5 @@ def test_a_search_whose_model_is_too_large_dives_and_a_smaller_one_does_not(monk
     told: list[Progress] = []
     found = search(instance, iterations=50, report=told.append)
     assert found.iterations["dive"] > 0
-    assert sum(each.stage == "dive" for each in told) == found.iterations["dive"] + 1
+    assert sum(each.stage is Stage.DIVE for each in told) == found.iterations["dive"] + 1
     assert violations(instance, found.plan) == []

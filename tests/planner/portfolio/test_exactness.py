@@ -138,7 +138,7 @@ def test_progress_only_ever_gets_better_and_a_tiny_time_limit_still_gives_a_plan
     told: list[Progress] = []
     found = search(instance, time_limit_s=1e-3, report=told.append)
     assert violations(instance, found.plan) == []
-    assert all(a.cost_usd >= b.cost_usd and a.bound_usd <= b.bound_usd for a, b in itertools.pairwise(told))
+    assert all(a.objective_usd >= b.objective_usd and a.bound_usd <= b.bound_usd for a, b in itertools.pairwise(told))
     assert told[-1].gap == found.gap < 1
 
 

@@ -21,7 +21,7 @@ from planner.past_runs import PastRun
 from planner.portfolio.answer import Limits, plan_portfolio
 from planner.portfolio.assemble import assemble
 from planner.portfolio.markets import pools_of
-from planner.portfolio.progress import CONFIGURATIONS, Progress
+from planner.portfolio.progress import Progress, Stage
 from planner.portfolio.request import Portfolio, PortfolioJob, Quota
 from planner.question import Question
 from planner.settings import HeldCommitment, PlannerSettings
@@ -224,7 +224,7 @@ def test_jobs_that_the_time_limit_leaves_no_time_for_are_named_and_the_others_pl
 def test_who_watches_is_told_from_the_first_job_s_configurations_on_and_time_never_runs_backwards() -> None:
     told: list[Progress] = []
     plan_portfolio(unlike(3), COLUMNS, settings=SETTINGS, limits=Limits(iterations=5), report=told.append)
-    before = [each for each in told if each.stage == CONFIGURATIONS]
+    before = [each for each in told if each.stage is Stage.CONFIGURATIONS]
     assert [(each.jobs_seen, each.jobs_planned, each.jobs) for each in before] == [(n, 0, 3) for n in (0, 1, 2, 3, 3)]
     assert all((each.cost_usd, each.bound_usd, each.gap) == (math.inf, 0.0, math.inf) for each in before)
     assert told[: len(before)] == before
@@ -235,7 +235,7 @@ def test_who_watches_is_told_from_the_first_job_s_configurations_on_and_time_nev
 def test_jobs_alike_count_as_looked_at_once_one_of_them_is() -> None:
     told: list[Progress] = []
     plan_portfolio(portfolio(4), COLUMNS, settings=SETTINGS, limits=Limits(iterations=5), report=told.append)
-    assert [each.jobs_seen for each in told if each.stage == CONFIGURATIONS] == [0, 1, 4]
+    assert [each.jobs_seen for each in told if each.stage is Stage.CONFIGURATIONS] == [0, 1, 4]
 
 
 def test_a_cancel_is_heard_while_configurations_are_worked_out() -> None:

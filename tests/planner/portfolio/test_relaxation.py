@@ -37,7 +37,7 @@ def test_the_bound_never_exceeds_the_optimum_whenever_the_search_ends(seed: int)
         told: list[Progress] = []
         found = search(instance, seed=seed, time_limit_s=limit, clock=Ticking(), report=told.append)
         assert violations(instance, found.plan) == []
-        assert all(each.bound_usd <= optimum + 1e-6 <= each.cost_usd + 2e-6 for each in told)
+        assert all(each.bound_usd <= optimum + 1e-6 <= each.objective_usd + 2e-6 for each in told)
         assert found.bound_usd <= optimum + 1e-6
         assert not found.proven or found.plan.cost_usd == pytest.approx(optimum, rel=1e-5)
 
@@ -46,7 +46,7 @@ def test_progress_never_takes_back_a_plan_or_a_bound_and_counts_the_jobs_that_ru
     instance = portfolio(Recipe(jobs=15, slots=30), 6)
     told: list[Progress] = []
     found = search(instance, time_limit_s=300, clock=Ticking(), report=told.append)
-    assert all(a.cost_usd >= b.cost_usd and a.bound_usd <= b.bound_usd for a, b in itertools.pairwise(told))
+    assert all(a.objective_usd >= b.objective_usd and a.bound_usd <= b.bound_usd for a, b in itertools.pairwise(told))
     assert told[-1].jobs_planned == int((found.plan.configuration >= 0).sum())
     assert {each.jobs for each in told} == {15}
 

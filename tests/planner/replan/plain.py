@@ -131,7 +131,7 @@ class After(Search):
         """The cheapest of: one configuration, and two on a grid of shares and where the deadline binds."""
         plans = [self.priced_from((each,), (STEPS,), up=False) for each in self.columns]
         pairs = [(one, other) for one, other in product(self.columns, repeat=2) if one is not other]
-        tried = [(pair, False) for pair in pairs if self.in_order(pair)]
+        tried = [(pair, False) for pair in pairs]
         if self.case.running.up:
             plans.append(self.priced_from((self.here,), (STEPS,), up=True))
             tried += [((self.here, other), True) for other in self.columns]
@@ -139,11 +139,6 @@ class After(Search):
             first = {round(STEPS * i / points) for i in range(1, points)} | self._at_the_deadline(pair, up=up)
             plans += [self.priced_from(pair, (a, STEPS - a), up=up) for a in sorted(first) if 0 < a < STEPS]
         return min((each for each in plans if self.allowed(each)), key=lambda each: each.micros, default=None)
-
-    def in_order(self, columns: tuple[Column, ...]) -> bool:
-        """Whether machines that are new come as plans have them: interruptible first, then the slowest."""
-        order = [(each.rate == 0, -each.work_hours, each.key, each.nodes) for each in columns]
-        return order == sorted(order)
 
     def _at_the_deadline(self, pair: tuple[Column, ...], *, up: bool) -> set[int]:
         low, high = 1, STEPS - 1

@@ -15,6 +15,7 @@ from planner.replan.answer import Replanned
 from planner.replan.decide import replan
 from planner.replan.under_way import Amount, On, Speed, UnderWay
 from planner.settings import HeldCommitment
+from planner.verify.billing import expected_billed
 from tests.planner.replan.plain import SETTINGS
 from tests.planner.small_catalogues import OBSERVED, START, random_types
 
@@ -92,10 +93,10 @@ def test_days_that_are_booked_and_paid_cost_nothing_more() -> None:
         catalogue(other_usd=100.0, kind="capacity_block"), on=replace(HERE, price_kind="capacity_block")
     ).going_on
     assert going_on is not None
-    hours = going_on.course.hours.expected
-    days = -(-(10.0 + hours) // 24) - 1
+    phase = going_on.course.phases[0]
+    billed = expected_billed(10.0, phase.hours_with_goodput, phase.log_sigma, 24.0, 24.0) - 24.0
     compute = going_on.course.cost.compute + going_on.course.cost.setup
-    assert compute == pytest.approx(days * 24 * 10.0 * 1e6)
+    assert compute == pytest.approx(billed * 10.0 * 1e6)
 
 
 def test_machines_that_are_paid_for_whether_used_or_not_are_gone_on_with_for_nothing() -> None:

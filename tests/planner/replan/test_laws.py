@@ -1,5 +1,6 @@
 """Laws that hold of a job under way whatever it is and wherever it runs."""
 
+import math
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
@@ -126,8 +127,10 @@ def test_a_run_that_goes_as_planned_goes_on_as_planned(confidence: float) -> Non
         planned, case = drawn_case
         first, answer = planned.phases[0], case.answer()
         per_hour = first.choice.offer.usd_micros_per_hour * first.choice.nodes
-        # Compute and storage of the hours so far; the checkpoint at the end of the phase is still to be written.
-        up = SETTINGS.setup_hours + first.hours_with_goodput * case.running.done.value / first.share
+        # Compute and storage that were expected of the work so far, at the mean of what it was estimated to take; the
+        # checkpoint at the end of the phase is still to be written.
+        mean = math.exp(first.log_sigma**2 / 2)
+        up = SETTINGS.setup_hours + mean * first.hours_with_goodput * case.running.done.value / first.share
         stored = first.choice.cost.storage * up / first.choice.hours.expected
         rest = planned.cost.expected - up * per_hour - stored - first.choice.cost.egress
         assert isinstance(answer.best, Planned)

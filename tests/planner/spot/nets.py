@@ -143,3 +143,35 @@ def _one(pair: Pairs, terms: NetTerms, interval: float, draw: random.Random) -> 
             clock, paid, up = clock + holds, paid + holds, holds == terms.restart_hours
     rest = changeover + standby * (1 - done / segments) if called else 0.0
     return paid, rest, float(called), clock + rest, factor
+
+
+def node_counts_of_one_machine(spots: range, standbys: range) -> Offered:
+    """So many nodes of one machine for a job of an hour, taken away often: pairs that cost nearly the same."""
+    spot, standby = np.array(spots, np.float64), np.array(standbys, np.float64)
+    alike, others = np.ones(len(spot)), np.ones(len(standby))
+    return Offered(
+        spots=Spots(
+            work_hours=8.5 / spot,
+            log_sigma=0.05 * alike,
+            rate=0.11 * spot,
+            checkpoint_hours=0.235 / spot,
+            usd_per_hour=13.0 * spot,
+            storage_usd_per_hour=0 * alike,
+            fixed_usd=0 * alike,
+            step_hours=SECOND * alike,
+            minimum_hours=0 * alike,
+        ),
+        standbys=Standbys(
+            work_hours=6.6 / standby,
+            log_sigma=0.05 * others,
+            usd_per_hour=114.0 * standby,
+            storage_usd_per_hour=0 * others,
+            fixed_usd=0 * others,
+            step_hours=SECOND * others,
+            minimum_hours=0 * others,
+            changeover_hours=0.25 * others,
+        ),
+        moving_usd=np.zeros((len(spot), len(standby))),
+        moving_hours=np.zeros((len(spot), len(standby))),
+        allowed=np.ones((len(spot), len(standby)), np.bool_),
+    )

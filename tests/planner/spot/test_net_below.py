@@ -37,7 +37,7 @@ def test_no_pair_comes_to_less_at_an_interval_than_its_bound_there(seed: int) ->
     for i in range(len(pairs)):
         pair = pairs.take(np.array([i]))
         for interval in np.unique(intervals(pair)).tolist():
-            bound = least_at(pair, asked, interval)
+            bound = float(least_at(pair, asked, np.array([interval]))[0])
             if not np.isfinite(bound):
                 continue
             usd = PricedRun.of(pair, asked, interval).usd

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from planner.spot.net import NetTerms, Pairs, outcomes
 from planner.spot.net_exact import net_run
-from planner.verify.simulated import simulated
+from planner.verify.replay import Pair, Rule, figures
 from tests.planner.spot.nets import a_pair, simulate, terms
 
 RUNS = 3000
@@ -74,5 +74,20 @@ def test_a_restart_is_spared_only_where_a_failure_calls_the_standby() -> None:
 def test_a_run_of_few_segments_is_priced_by_whole_ones_whatever_the_error_of_the_estimate(deadline: float) -> None:
     """How many segments are passed before the standby is called steps up and down with the estimate's error."""
     pair, asked = a_pair(work=3.2, standby_work=0.8, sigma=0.4, rate=0.002, write=0.02), terms(deadline=deadline)
-    seen = simulated(pair, asked, 0.4).spot_hours
-    assert seen.allows(net_run(pair, asked, 0.4).spot_hours)
+    alone = Pair(
+        work_hours=3.2,
+        log_sigma=0.4,
+        preemptions_per_hour=0.002,
+        checkpoint_hours=0.02,
+        usd_per_hour=3.0,
+        clock_usd_per_hour=0.0,
+        fixed_usd=0.0,
+        standby_work_hours=0.8,
+        standby_log_sigma=0.4,
+        standby_usd_per_hour=10.0,
+        standby_fixed_usd=0.0,
+        changeover_hours=0.25,
+    )
+    rule = Rule(deadline_hours=deadline, setup_hours=0.25, restart_hours=0.25, wait_hours=0.0)
+    seen = figures(alone, rule, 0.4, 0.9).paid_hours
+    assert seen.allows(net_run(pair, asked, 0.4).spot_hours, share=0.04)

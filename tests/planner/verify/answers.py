@@ -10,6 +10,7 @@ from typing import Any
 
 from api.documents.canonical import canonical
 from catalog.columns import Columns, columns_of
+from catalog.errors import Fault
 from catalog.offer import InstanceType, Offer
 from catalog.owned import OwnedMachine
 from catalog.snapshot import snapshot_of
@@ -127,6 +128,11 @@ def changed(value: Any) -> Any:
 def names(found: Verification) -> set[str]:
     """The figures that are wrong."""
     return {each.figure for each in found.wrong}
+
+
+def figure(path: Path) -> str:
+    """A path as verifications name it."""
+    return Fault(path, "").field
 
 
 def on_all_nodes(job: TrainingJob, **changes: Any) -> TrainingJob:

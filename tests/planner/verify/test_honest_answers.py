@@ -1,4 +1,4 @@
-"""What the planner says is verified by code that shares nothing with it but the catalogue and the estimator."""
+"""What the planner says is verified by code that shares nothing with it but the catalogue, the job and the estimator."""
 
 import random
 from dataclasses import replace

@@ -3,27 +3,36 @@
 import math
 import random
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations
+from statistics import NormalDist
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from planner.job import Training
+from catalog.offer import InstanceType, Offer
+from planner.job import Constraints, Preset, Training, TrainingJob
 from planner.verify.claim import Claim
-from planner.verify.clock import interval_hours, probability_by, quantile, wall_hours
-from planner.verify.context import context_of
+from planner.verify.clock import NEVER_HOURS, interval_hours_of, probability_by, quantile, wall_hours
+from planner.verify.context import Context, context_of
+from planner.verify.enumeration import node_counts
 from planner.verify.figures import least_states_gib
 from planner.verify.infeasible import minimal_hitting_sets
 from planner.verify.ledger import Ledger
 from planner.verify.peak import least_usd
-from planner.verify.rules import node_counts
+from planner.verify.shelves import Lot, Machine
 from planner.verify.survey import slope, surveyed
+from planner.verify.weights import GIB, held
 from planner.workload import work_of
-from tests.planner.small_catalogues import START, random_job
-from tests.planner.verify.answers import SETTINGS, answer_of, small_columns
+from tests.planner.small_catalogues import OBSERVED, START, random_job
+from tests.planner.verify.answers import SETTINGS, answer_of, checked, small_columns, snapshot_columns, tampered
 
+#: Equally likely deviations of an estimate.
+ERRORS = np.array([NormalDist().inv_cdf((number + 0.5) / 2000) for number in range(2000)])
 MARKS = st.sets(st.frozensets(st.sampled_from("abcde"), min_size=0, max_size=4), max_size=6)
 
 
@@ -35,20 +44,129 @@ def test_minimal_conflicts_are_those_of_brute_force(marks: set[frozenset[str]]) 
     assert minimal_hitting_sets(marks, list("abcde")) == minimal
 
 
-@given(st.integers(1, 1024), st.integers(1, 96))
-def test_node_counts_are_those_that_the_planner_asks_about(most: int, layers: int) -> None:
-    from planner.candidates.machine_rows import node_counts as asked_about
+def a_machine(**changes: object) -> Machine:
+    type_ = InstanceType(
+        provider="aws",
+        name="one",
+        accelerator="H100-80GB-SXM",
+        accelerator_count=Fraction(8),
+        vcpus=96.0,
+        network_gbps=400.0,
+        clusters=True,
+        source="test",
+    )
+    return Machine(replace(type_, **changes), 1 << 30, 0.0, None)  # type: ignore[arg-type]
 
-    assert node_counts(most, layers) == list(asked_about(most, layers))
+
+@given(st.integers(1, 4096))
+def test_every_whole_node_count_is_enumerated_and_slices_at_their_size(most: int) -> None:
+    assert list(node_counts(a_machine(), most)) == list(range(1, most + 1))
+    assert list(node_counts(a_machine(clusters=False), most)) == [1]
+    assert list(node_counts(a_machine(fixed_nodes=64), most)) == ([64] if most >= 64 else [])
+
+
+@hypothesis_settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6))
+def test_hours_and_costs_of_a_sweep_are_those_of_the_published_formulas(seed: int) -> None:
+    draw = random.Random(seed)
+    columns, job = small_columns(draw, types=1), random_job(draw)
+    job = replace(job, deadline_hours=draw.choice((None, 50.0)), constraints=replace(job.constraints, max_nodes=13))
+    claim = Claim(part="plan", body={}, job=job, start=START, settings=SETTINGS)
+    context = context_of(claim, columns, ())
+    for sweep in context.enumeration.sweeps(list(context.shelves.lots), 13):
+        lot, place = sweep.lot, context.rates.place(sweep.lot.place)
+        counts = node_counts(lot.machine, 13)
+        runs = [nodes for nodes in counts if not context.estimator.row(lot.machine, nodes).reason]
+        expected = [(nodes, _by_hand(context, lot, nodes)) for nodes in runs]
+        ends = [(nodes, found) for nodes, found in expected if found is not None]
+        assert sweep.nodes.tolist() == [nodes for nodes, _ in ends]
+        for each, (nodes, (median, kept)) in zip(sweep.every(), ends, strict=True):
+            sigma = context.estimator.row(lot.machine, nodes).log_sigma
+            waits = 1 + lot.rate * nodes * SETTINGS.spot_wait_hours
+            paid = SETTINGS.setup_hours + median / waits * np.exp(sigma * ERRORS)
+            billed = float(np.mean(_billed(lot, paid)))
+            hours = SETTINGS.setup_hours + median * math.exp(sigma**2 / 2)
+            usd = nodes * billed * lot.micros / 1e6 + place.storage_per_hour * hours + place.egress
+            assert each.micros == pytest.approx(usd * 1e6, rel=2e-3, abs=2)
+            assert each.kept_hours == pytest.approx(kept, rel=1e-12)
+            assert ("deadline" in each.broken) == (job.deadline_hours is not None and kept > job.deadline_hours)
+
+
+def _billed(lot: Lot, paid: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Hours billed for hours paid."""
+    if lot.kind.term_hours:
+        return np.ceil(paid / lot.kind.term_hours - 1e-9) * lot.kind.term_hours
+    step, least = lot.kind.billing_step_seconds / 3600, lot.kind.billing_minimum_seconds / 3600
+    return np.maximum(np.ceil(paid / step - 1e-9) * step, least)
+
+
+def _by_hand(context: Context, lot: Lot, nodes: int) -> tuple[float, float] | None:
+    """Hours of the work as estimated, preemption included (Daly 2006, equation 13), and hours in all at the asked confidence;
+    None if it never ends.
+    """
+    row, rate, z = context.estimator.row(lot.machine, nodes), lot.rate * nodes, quantile(context.claim.job.confidence)
+    work, sigma, restart, wait = (
+        row.hours_with_goodput,
+        row.log_sigma,
+        SETTINGS.restart_hours,
+        SETTINGS.spot_wait_hours,
+    )
+    run = work
+    if rate:
+        write = context.rates.checkpoint_gb / SETTINGS.checkpoint_gbs / 3600 / nodes
+        step = min(math.sqrt(2 * write / rate), work)
+        if rate * (step + write + restart) > 700:
+            return None
+        up = work / step * math.exp(rate * restart) * math.expm1(rate * (step + write)) / rate
+        run, step = up * (1 + rate * wait), step + write
+        squared = restart**2 + restart * step + step**2 / 3 + 2 * wait * (restart + step / 2 + wait)
+        sigma = math.sqrt(sigma**2 + math.log1p(rate * up * squared / run**2))
+    mean = run * math.exp(row.log_sigma**2 / 2)
+    if not SETTINGS.setup_hours + mean <= min(lot.kind.max_run_hours or math.inf, NEVER_HOURS):
+        return None
+    return run, SETTINGS.setup_hours + run * math.exp(z * sigma)
+
+
+def test_a_plan_is_verified_on_many_nodes_only_if_no_whole_node_count_costs_less() -> None:
+    """Eleven nodes are the fewest that keep the deadline, and each node more costs its set-up."""
+    machine = a_machine().type
+    offer = Offer(
+        provider="aws",
+        region="us-east-1",
+        instance_type=machine.name,
+        price_kind="on_demand",
+        usd_micros_per_hour=90_000_000,
+        source="test",
+        observed_at=OBSERVED,
+    )
+    columns = snapshot_columns([machine], [offer])
+    job = TrainingJob(
+        name="eleven",
+        workload=Preset(model="llama-3-8b", tokens=2e9),
+        start=START,
+        constraints=Constraints(max_nodes=13, max_phases=1),
+    )
+    context = context_of(Claim(part="plan", body={}, job=job, start=START, settings=SETTINGS), columns, ())
+    hours = {each.nodes: each.kept_hours for each in context.enumeration.priced(context.open_lots, 13)}
+    job = replace(job, deadline_hours=hours[11] * (1 + 1e-9))
+    answer = answer_of(job, columns)
+    few = answer_of(replace(job, constraints=replace(job.constraints, max_nodes=11)), columns)
+    assert few["plan"]["phases"][0]["nodes"] == 11
+    assert float(few["plan"]["cost_usd"]["expected"]) < min(
+        each.micros / 1e6 for each in context.enumeration.priced(context.open_lots, 13) if each.nodes > 11
+    )
+    refuted = any(each.check == "bound" for each in checked(answer, job, columns).wrong)
+    assert refuted == (answer["plan"]["cost_usd"]["expected"] != few["plan"]["cost_usd"]["expected"])
 
 
 def test_the_expected_hours_under_preemption_are_those_of_simulation() -> None:
     draw, work, write, restart, rate = random.Random(1), 40.0, 0.05, 0.2, 0.15
-    interval = interval_hours(work, write, rate)
+    interval = interval_hours_of(work, write, rate)
     runs = [_simulated(draw, work, write, restart, rate, interval) for _ in range(6000)]
     mean = sum(runs) / len(runs)
     deviation = math.sqrt(sum((run - mean) ** 2 for run in runs) / len(runs) / (len(runs) - 1))
-    assert abs(wall_hours(work, write, restart, rate) - mean) < 4 * deviation + 0.005 * mean
+    expected = float(wall_hours(np.array(work), np.array(write), restart, np.array(rate)))
+    assert abs(expected - mean) < 4 * deviation + 0.005 * mean
 
 
 def _simulated(draw: random.Random, work: float, write: float, restart: float, rate: float, interval: float) -> float:
@@ -110,10 +228,11 @@ def test_every_peak_holds_at_least_the_states_of_its_layout(seed: int, method: s
     part = "plan" if answer["outcome"] == "planned" else "infeasible"
     job = replace(job, training=training)
     context = context_of(Claim(part=part, body=answer[part], job=job, start=START, settings=SETTINGS), columns, ())
-    rows, _ = context.enumeration.rows(list(context.shelves.lots), 4)
-    for row in rows.values():
-        if not row.reason:
-            assert least_states_gib(dict(row.layout), row.precision, work, training) <= row.peak_gib * (1 + 1e-9)
+    for machine in {id(lot.machine): lot.machine for lot in context.shelves.lots}.values():
+        for nodes in node_counts(machine, 4):
+            row = context.estimator.row(machine, nodes)
+            if not row.reason:
+                assert least_states_gib(dict(row.layout), row.precision, work, training) <= row.peak_gib * (1 + 1e-9)
 
 
 def test_the_survey_keeps_what_nothing_beats() -> None:
@@ -124,11 +243,10 @@ def test_the_survey_keeps_what_nothing_beats() -> None:
     assert job.start is not None
     claim = Claim(part=part, body=answer[part], job=job, start=job.start, settings=SETTINGS)
     context = context_of(claim, columns, ())
-    every = [
-        each for each in context.enumeration.priced(context.open_lots, 4) if each.broken <= {"deadline", "budget_usd"}
-    ]
-    front = surveyed(every).frontier()
-    points = {(each.clock.kept, each.micros) for each in every}
+    sweeps = list(context.enumeration.sweeps(context.open_lots, 4))
+    every = [each for sweep in sweeps for each in sweep.every() if each.broken <= {"deadline", "budget_usd"}]
+    front = surveyed(sweeps).frontier()
+    points = {(each.kept_hours, each.micros) for each in every}
     beaten = {p for p in points if any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in points)}
     assert set(front) == points - beaten
 
@@ -138,3 +256,29 @@ def test_a_figure_that_was_never_looked_at_fails_the_document() -> None:
     ledger.is_number("cost", ("known",), 1.0, "")
     ledger.close()
     assert [each.figure for each in ledger.wrong] == ["unknown.deep[0]"]
+
+
+def test_a_plan_whose_frozen_weights_are_on_no_accelerator_is_not_verified() -> None:
+    """What all accelerators hold together is counted without layouts: no sharding or parallelism makes weights go away."""
+    columns = small_columns(random.Random(3))
+    workload = Preset(model="gpt2-xl", tokens=1e8)
+    job = TrainingJob(name="adapters", workload=workload, training=Training(method="lora"), start=START)
+    answer = answer_of(job, columns)
+    phase = answer["plan"]["phases"][0]
+    assert checked(answer, job, columns).wrong == ()
+    each = phase["nodes"] * next(t.devices for t in columns.instance_types if t.name == phase["instance_type"])
+    weights = held(work_of(workload, job.training), job.training, phase["precision"]).devices / GIB / each
+    assert 0 < weights < phase["memory_gib_per_accelerator"]
+    less = tampered(answer, ("phases", 0, "memory_gib_per_accelerator"), weights * 0.9)
+    wrong = checked(less, job, columns).wrong
+    assert any("on no accelerator" in one.why for one in wrong)
+
+
+@pytest.mark.parametrize(
+    ("offload", "device_bytes", "host_bytes"), [("none", 16, 0), ("optimizer", 2, 12), ("parameters", 0, 14)]
+)
+def test_what_is_offloaded_is_held_by_hosts(offload: str, device_bytes: int, host_bytes: int) -> None:
+    training = Training(precision="bf16", offload=offload)
+    work = work_of(Preset(model="llama-3-8b", tokens=1e9), training)
+    found = held(work, training, "bf16")
+    assert found == pytest.approx((device_bytes * work.parameters, host_bytes * work.parameters))

@@ -10,12 +10,9 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from planner.job import Constraints, DataSource, Preset, TrainingJob
-from planner.spot.net import NetTerms, Pairs
-from planner.verify import simulated as replay
 from planner.verify.claim import Claim
 from planner.verify.context import context_of
-from planner.verify.pairs import in_phases
-from planner.verify.simulated import simulated
+from planner.verify.pairs import Lines, in_phases, least_in_a_pair, pair_bounds
 from tests.planner.small_catalogues import START, random_job
 from tests.planner.verify.answers import (
     SETTINGS,
@@ -23,6 +20,7 @@ from tests.planner.verify.answers import (
     answer_of,
     changed,
     checked,
+    figure,
     names,
     numbers,
     small_columns,
@@ -48,13 +46,6 @@ NETTED = answer_of(STANDS_BY, SPOT_COLUMNS)
 OF_PHASES = ("phases", "cost_usd", "hours", "deadline_probability", "carbon_kg", "certificate")
 
 
-def figure(path: Path) -> str:
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
-
-
 def test_the_answers_are_what_the_tests_are_about() -> None:
     assert [each["role"] for each in MOVES["plan"]["phases"]] == ["planned", "planned"]
     assert [each["role"] for each in NETTED["plan"]["phases"]] == ["planned", "standby"]
@@ -71,17 +62,6 @@ def test_every_number_of_a_plan_in_phases_is_named_when_it_is_changed() -> None:
             wrong = names(checked(tampered(MOVES, path, changed(value)), JOB, COLUMNS))
             if figure(path) not in wrong and not (path[-1] == "nodes" and wrong):
                 missed.append((figure(path), sorted(wrong)))
-    assert missed == []
-
-
-def test_every_number_of_a_plan_with_a_standby_is_named_when_it_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "RUNS", 60)
-    paths = [(path, value) for path, value in numbers(NETTED["plan"]) if path[0] in OF_PHASES]
-    missed = []
-    for path, value in random.Random(4).sample(paths, 30):
-        wrong = names(checked(tampered(NETTED, path, changed(value)), STANDS_BY, SPOT_COLUMNS))
-        if figure(path) not in wrong and not (path[-1] == "nodes" and wrong):
-            missed.append((figure(path), sorted(wrong)))
     assert missed == []
 
 
@@ -148,62 +128,28 @@ def test_no_plan_that_the_planner_finds_costs_less_than_the_bound_of_straight_li
     assert found.least_usd <= float(answer["plan"]["cost_usd"]["expected"]) * (1 + 1e-9) + 1e-6
 
 
-def _pair(**changes: float) -> Pairs:
-    figures = {
-        "work_hours": 20.0,
-        "log_sigma": 0.0,
-        "rate": 1e-9,
-        "checkpoint_hours": 0.01,
-        "usd_per_hour": 1.0,
-        "storage_usd_per_hour": 0.0,
-        "fixed_usd": 0.0,
-        "step_hours": 1 / 3600,
-        "minimum_hours": 1 / 60,
-        "standby_work_hours": 20.0,
-        "standby_log_sigma": 0.0,
-        "standby_usd_per_hour": 4.0,
-        "standby_storage_usd_per_hour": 0.0,
-        "standby_fixed_usd": 0.0,
-        "standby_step_hours": 1 / 3600,
-        "standby_minimum_hours": 1 / 60,
-        "changeover_hours": 0.25,
-    } | changes
-    zero = np.zeros(1, np.int64)
-    return Pairs(spot=zero, standby=zero, **{name: np.array([value]) for name, value in figures.items()})
-
-
-TERMS = NetTerms(deadline_hours=40.0, confidence=0.9, setup_hours=0.25, restart_hours=0.25, wait_hours=0.0)
-
-
-def test_a_run_that_nobody_interrupts_never_calls_its_standby() -> None:
-    found = simulated(_pair(), TERMS, 1.0)
-    assert found.called.mean == 0.0
-    assert found.spot_hours.mean == pytest.approx(0.25 + 20 + 20 * 0.01)
-
-
-def test_a_run_without_slack_calls_its_standby_at_once() -> None:
-    found = simulated(_pair(), replace(TERMS, deadline_hours=21.0), 1.0)
-    assert found.called.mean == 1.0
-    assert found.standby_hours.mean == pytest.approx(20.25)
-
-
-def test_a_spot_that_is_slower_than_its_standby_is_left_when_the_slack_is_used_up() -> None:
-    found = simulated(_pair(work_hours=80.0), replace(TERMS, deadline_hours=30.0), 1.0)
-    # Each hour on spot saves a quarter of one on the standby: after h hours, 0.25 + h + 1 + 0.25 + 20 - h / 4 = 30.
-    assert found.called.mean == 1.0
-    assert found.spot_hours.mean == pytest.approx(0.25 + 8.5 / 0.75, abs=1.5)
-
-
-def test_a_figure_outside_of_what_chance_allows_is_refused() -> None:
-    found = simulated(_pair(rate=0.05), replace(TERMS, deadline_hours=27.0), 1.0)
-    assert found.called.allows(found.called.mean + 2 * found.called.error)
-    assert not found.called.allows(found.called.mean + 0.2)
-
-
-def test_what_is_too_rare_for_any_replayed_run_is_not_refused_and_what_is_not_is() -> None:
-    never = simulated(_pair(rate=0.0001), TERMS, 1.0)
-    assert (never.called.mean, never.standby_hours.error) == (0.0, 0.0)
-    once_in_5000 = never.standby_hours.of_event(1 / 5000, 200.0, never.runs)
-    assert once_in_5000.allows(200.0 / 5000)
-    assert not once_in_5000.allows(200.0 / 100)
-    assert not never.called.of_event(1 / 100, 1.0, never.runs).allows(1 / 10)
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 50), st.floats(0, 20), st.floats(0, 500), st.floats(0.1, 60)), min_size=2, max_size=12
+    ),
+    st.floats(0.5, 80),
+)
+def test_what_is_put_aside_before_pairs_are_formed_is_in_none_that_costs_less(
+    rows: list[tuple[float, float, float, float]], hours: float
+) -> None:
+    zero = np.zeros(len(rows), np.int64)
+    start, data, work, takes = (np.array(column) for column in zip(*rows, strict=True))
+    lines = Lines(start, data, work, takes, zero, zero, zero)
+    bounds = pair_bounds(lines, lines, hours)
+    np.fill_diagonal(bounds, np.inf)
+    assert (least_in_a_pair(lines, hours) <= bounds.min(axis=1) + 1e-9 * (1 + bounds.min())).all()
+    for one in range(len(rows)):
+        for other in range(len(rows)):
+            shares = [part / 200 for part in range(201)]
+            mixes = [
+                start[one] + start[other] + max(data[one], data[other]) + work[one] * x + work[other] * (1 - x)
+                for x in shares
+                if takes[one] * x + takes[other] * (1 - x) <= hours
+            ]
+            if one != other and mixes:
+                assert bounds[one, other] <= min(mixes) + 1e-9

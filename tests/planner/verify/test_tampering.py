@@ -16,6 +16,7 @@ from tests.planner.verify.answers import (
     answer_of,
     changed,
     checked,
+    figure,
     names,
     numbers,
     part_of,
@@ -44,13 +45,6 @@ SETTINGS = PlannerSettings(
 PLANNED = answer_of(JOB, COLUMNS, settings=SETTINGS)
 IMPOSSIBLE = replace(JOB, deadline_hours=0.6, budget_usd=1.0)
 INFEASIBLE = answer_of(IMPOSSIBLE, COLUMNS, settings=SETTINGS)
-
-
-def figure(path: Path) -> str:
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
 
 
 def judged(answer: Document) -> Verification:

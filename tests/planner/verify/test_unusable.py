@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from api.documents.plan import parse_answer
 from catalog.columns import Columns
 from catalog.errors import UnusableInput
-from planner.verify import simulated as replay
+from planner.verify import replay
 from planner.verify.verified import verified
 from tests.planner.small_catalogues import random_job
 from tests.planner.verify import test_phases as phases

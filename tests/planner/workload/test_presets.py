@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from catalog.errors import UnusableInput
 from planner.job import Preset, Training
 from planner.workload import find_preset, presets, work_of
+from planner.workload.presets import planned_as
 from planner.workload.published import _network, _transformer
 from planner.workload.transformer import _of_one_sample
 from planner.workload.work import TASKS, Work
@@ -95,14 +96,77 @@ def test_usual_spellings_are_understood(spelling: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "offered"), [("lama-3-8b", "llama-3-8b"), ("resnet-51", "resnet-50"), ("zzz", "resnet-50"), ("", "gpt2")]
+    ("text", "offered"), [("lama-3-8b", "llama-3-8b"), ("resnet-51", "resnet-50"), ("zzz", "resnet-18"), ("", "gpt2")]
 )
 def test_an_unknown_model_is_refused_with_the_nearest_names(text: str, offered: str) -> None:
     assert offered in faults(model=text, tokens=1e9)["workload.model"]
 
 
+#: Ids on Hugging Face of models that presets have the dimensions of, and whether the plan says so by name.
+IDS = [
+    ("openai-community/gpt2-xl", "gpt2-xl", False),
+    ("huggyllama/llama-7b", "llama-7b", False),
+    ("meta-llama/Llama-2-7b-hf", "llama-2-7b", False),
+    ("meta-llama/Meta-Llama-3-8B", "llama-3-8b", True),
+    ("meta-llama/Meta-Llama-3-70B-Instruct", "llama-3-70b", True),
+    ("meta-llama/Meta-Llama-3.1-8B", "llama-3-8b", True),
+    ("meta-llama/Llama-3.1-405B", "llama-3.1-405b", False),
+    ("meta-llama/Llama-4-Scout-17B-16E-Instruct", "llama-4-scout", True),
+    ("mistralai/Mistral-7B-v0.1", "mistral-7b", True),
+    ("mistralai/Mistral-7B-Instruct-v0.3", "mistral-7b", True),
+    ("mistralai/Mixtral-8x7B-v0.1", "mixtral-8x7b", True),
+    ("Qwen/Qwen2.5-7B-Instruct", "qwen2.5-7b", False),
+    ("Qwen/Qwen3-8B-Base", "qwen3-8b", True),
+    ("Qwen/Qwen3-30B-A3B-Instruct-2507", "qwen3-30b-a3b", True),
+    ("google/gemma-2-9b-it", "gemma-2-9b", False),
+    ("microsoft/Phi-3-mini-4k-instruct", "phi-3-mini", True),
+    ("deepseek-ai/DeepSeek-V3-0324", "deepseek-v3", True),
+    ("deepseek-ai/DeepSeek-R1", "deepseek-r1", False),
+    ("moonshotai/Kimi-K2-Instruct", "kimi-k2", False),
+    ("tiiuae/falcon-40b", "falcon-40b", False),
+    ("bigscience/bloom", "bloom-176b", True),
+    ("EleutherAI/pythia-6.9b-deduped", "pythia-6.9b", True),
+    ("mosaicml/mpt-7b", "mpt-7b", False),
+    ("google-bert/bert-base-uncased", "bert-base", True),
+    ("FacebookAI/roberta-large", "roberta-large", False),
+    ("google-t5/t5-base", "t5-base", False),
+    ("google/vit-base-patch16-224-in21k", "vit-b/16", True),
+    ("openai/whisper-large-v3", "whisper-large", True),
+    ("microsoft/resnet-50", "resnet-50", False),
+    ("stable-diffusion-v1-5/stable-diffusion-v1-5", "stable-diffusion-1.5", True),
+    ("stabilityai/stable-diffusion-xl-base-1.0", "sdxl", True),
+    ("facebook/bart-large", "bart-large", False),
+    ("microsoft/swin-tiny-patch4-window7-224", "swin-tiny", True),
+]
+
+
+@pytest.mark.parametrize(("text", "name", "said"), IDS)
+def test_ids_on_hugging_face_are_understood_and_another_name_is_said(text: str, name: str, said: bool) -> None:
+    assert find_preset(text).name == name
+    assert planned_as(text) == (f"{text} is planned as {name}, a model of its dimensions" if said else None)
+
+
+@pytest.mark.parametrize(
+    "text", ["openai/whisper-large-v3-turbo", "deepseek-ai/DeepSeek-R1-Distill-Llama-8B", "llama-3-13b"]
+)
+def test_a_model_of_other_dimensions_is_never_taken_for_a_preset(text: str) -> None:
+    assert "unknown model" in faults(model=text, tokens=1e9)["workload.model"]
+
+
+def test_a_name_that_is_near_none_is_told_which_families_there_are() -> None:
+    message = faults(model="yolov8", samples=1e6)["workload.model"]
+    assert "nearest" not in message
+    assert "volo" not in message
+    assert "detectors (ssd-resnet34, retinanet, mask-rcnn, efficientdet-d0)" in message
+
+
+def test_deepseek_r1_has_the_dimensions_of_the_model_it_is_trained_from() -> None:
+    assert find_preset("deepseek-r1").name == "deepseek-r1"
+    assert work("deepseek-r1").parameters == work("deepseek-v3").parameters
+
+
 def test_a_huge_name_is_cut_short() -> None:
-    assert len(faults(model="x" * 10_000, tokens=1e9)["workload.model"]) < 400
+    assert len(faults(model="x" * 10_000, tokens=1e9)["workload.model"]) < 1000
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [

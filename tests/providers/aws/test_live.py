@@ -16,6 +16,7 @@ from providers.contract import Provider, Rows
 from providers.sources import Sources
 from tests.clouds.aws import AwsCloud, asks
 from tests.clouds.aws_catalogue import as_read, aws_catalogue, machines_of, smaller
+from tests.clouds.aws_xml import ec2_error
 from tests.clouds.server import answering
 from tests.providers.aws.conftest import KEY_ID, READ_AT, AskAws, aws_at, made_up_keys
 
@@ -178,6 +179,9 @@ def test_a_region_that_is_not_opted_in_keeps_its_list_prices_and_is_never_called
     assert not any(offer.available for offer in (*rows["af-south-1"].offers, *rows["af-south-1-los-1"].offers))
     assert any("not enabled" in note for note in rows["af-south-1"].notes)
     assert rows["af-south-1"].failures == ()
+    assert rows["af-south-1"].closed
+    assert rows["af-south-1-los-1"].closed
+    assert not rows["us-east-1"].closed
     assert "spot" not in rows["af-south-1"].whole_kinds
     assert not [each for each in cloud.requests if asks("", "af-south-1")(each) and b"Action=" in each.body]
 
@@ -207,6 +211,27 @@ def test_regions_of_another_partition_have_list_prices_only(few_regions: Asked) 
     assert rows.offers
     assert "spot" not in rows.whole_kinds
     assert any("list prices only" in note for note in rows.notes)
+    assert rows.closed
+
+
+def test_no_region_is_taken_for_closed_while_ec2_does_not_say_which_there_are(ask_aws: AskAws) -> None:
+    cloud = AwsCloud(smaller(aws_catalogue(), "us-east-1", "us-gov-west-1"))
+    denied = ec2_error("UnauthorizedOperation", "You are not authorized to perform this operation")
+    cloud.break_with(answering(403, denied, content_type="text/xml"), when=asks("DescribeRegions"))
+    with cloud.running() as server:
+        assert not ask_aws(server).fetch("us-gov-west-1").closed
+
+
+def test_a_machine_that_ec2_no_longer_describes_is_priced_and_noted(ask_aws: AskAws) -> None:
+    cloud = AwsCloud(smaller(aws_catalogue(), "us-east-1"))
+    undescribed = [name for name in cloud.ec2.sold("us-east-1") if name.startswith("p3.")]
+    for name in undescribed:
+        del cloud.ec2._records[name]
+    with cloud.running() as server:
+        rows = ask_aws(server).fetch("us-east-1")
+    [note] = [each for each in rows.provider_notes if "not described to this account" in each]
+    assert all(name in note for name in undescribed)
+    assert {each.instance_type for each in rows.offers if each.available} >= set(undescribed)
 
 
 def test_a_region_that_does_not_exist_is_refused_by_name(ask_aws: AskAws) -> None:

@@ -1,5 +1,6 @@
 """A small GCP of one region for tests, and the provider that reads it."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -80,6 +81,11 @@ def rows_of(made: GcpCatalogue, region: str = REGION) -> Rows:
 def price(rows: Rows, name: str, kind: str = "on_demand") -> int | None:
     """Micro-dollars per node-hour of a machine, None if it has no such price."""
     return next((o.usd_micros_per_hour for o in rows.offers if (o.instance_type, o.price_kind) == (name, kind)), None)
+
+
+def is_unread(rows: Rows, name: str) -> bool:
+    """Whether the list in which an instance type would stand did not answer."""
+    return any(re.fullmatch(each, name) for each in rows.unread_types)
 
 
 def kinds(rows: Rows, name: str) -> set[str]:

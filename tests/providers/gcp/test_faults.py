@@ -20,6 +20,7 @@ from tests.providers.gcp.reads import (
     asks_machines,
     asks_skus,
     asks_tpus,
+    is_unread,
     price,
     provider_of,
     serving,
@@ -98,7 +99,7 @@ def test_a_403_with_a_rate_limit_reason_is_tried_again_and_a_permission_one_is_n
     assert "compute.machineTypes.list" in rows.failures[0]
 
 
-def test_a_missing_permission_for_one_call_leaves_the_rest_and_vouches_for_nothing() -> None:
+def test_a_missing_permission_for_one_call_leaves_the_rest_whole() -> None:
     made = small_catalogue()
     made.attachable[ZONE].append("nvidia-tesla-t4")
     with serving(made) as server:
@@ -109,7 +110,8 @@ def test_a_missing_permission_for_one_call_leaves_the_rest_and_vouches_for_nothi
     assert price(rows, "g2-standard-4") == 652_000
     assert len(rows.failures) == 1
     assert "N1 machines stay as they were" in rows.failures[0]
-    assert rows.whole_kinds == frozenset()
+    assert (is_unread(rows, "n1-standard-8+1xT4"), is_unread(rows, "g2-standard-4")) == (True, False)
+    assert is_unread(rows, "tpu-v5litepod-4") is False
 
 
 @pytest.mark.parametrize("when", [asks_skus, asks_machines, asks_tpus])
@@ -176,7 +178,7 @@ def test_an_empty_sku_list_of_cloud_tpu_alone_is_one_failure() -> None:
         rows = read(server)
     assert len(rows.failures) == 1
     assert "TPU v2 to v4 stay as they were" in rows.failures[0]
-    assert rows.whole_kinds == frozenset()
+    assert (is_unread(rows, "tpu-v3-8"), is_unread(rows, "g2-standard-4")) == (True, False)
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504])
@@ -228,7 +230,9 @@ def test_answers_of_another_shape_are_one_line_and_never_a_crash(status: int, od
     assert price(rows, "tpu-v5litepod-4") == 4_800_000
     assert len(rows.failures) == 1
     assert "MachineTypes.aggregated_list" in rows.failures[0]
-    assert rows.whole_kinds == frozenset()
+    assert is_unread(rows, "g2-standard-4")
+    assert is_unread(rows, "tpu-v5litepod-4"), "hosts of slices stand in the same list"
+    assert not is_unread(rows, "n1-standard-8+1xT4")
 
 
 def test_a_field_that_changed_its_type_fails_that_list_alone() -> None:
@@ -256,7 +260,8 @@ def test_a_zone_that_does_not_answer_in_an_aggregated_list_is_told() -> None:
         east, central = gcp.fetch("us-east1"), gcp.fetch(REGION)
     assert "us-east1-b" in east.failures[0]
     assert "zone is down" in east.failures[0]
-    assert east.whole_kinds == frozenset()
+    assert is_unread(east, "g2-standard-4")
+    assert not is_unread(central, "g2-standard-4")
     assert whole(central)
 
 
@@ -265,7 +270,7 @@ def test_a_list_that_names_no_zone_is_a_failure_and_never_an_empty_cloud() -> No
         server.break_with(answering(200, b"{}"), when=asks_machines)
         rows = read(server)
     assert "the list names no zone" in rows.failures[0]
-    assert rows.whole_kinds == frozenset()
+    assert is_unread(rows, "g2-standard-4")
 
 
 def test_scopes_without_results_are_no_errors() -> None:
@@ -309,3 +314,16 @@ def test_prices_set_aside_are_told_in_a_region_that_they_concern() -> None:
     assert len(here.quarantined) == 1
     assert there.quarantined == ()
     assert price(here, "g2-standard-4") == 852_000, "the dearer of two prices of one day"
+
+
+def test_skus_of_machines_without_accelerators_fill_no_quarantine() -> None:
+    """Two prices of one day for a core of N2 concern nobody; for one of a new family with GPUs they do."""
+    made = small_catalogue()
+    made.add_machine(ZONE, machine_item("g9-standard-8", 8, 32, "nvidia-l40s-48gb", 1))
+    for name in ("N2", "C3", "E2", "M1", "G9"):
+        made.skus[COMPUTE_ENGINE] += [
+            sku(f"{name} Instance Core running in Iowa", nanos, [REGION], group="CPU") for nanos in (30_000, 40_000)
+        ]
+    with serving(made) as server:
+        rows = read(server)
+    assert [each.what.split()[0] for each in rows.quarantined] == ["G9"]

@@ -1,16 +1,22 @@
 """TPU slices by zone, from the TPU API and from the hosts that Compute Engine lists, priced per chip."""
 
+from datetime import timedelta
+
 import pytest
 
+from providers.refresh import Standing, refresh
 from tests.clouds.gcp import CLOUD_TPU, COMPUTE_ENGINE, GcpCatalogue, machine_item
 from tests.clouds.gcp_skus import sku
 from tests.clouds.server import answering
+from tests.providers.fake_clouds import last_night, standing
 from tests.providers.gcp.reads import (
     HURRIED,
     IN_VAIN,
+    READ_AT,
     REGION,
     ZONE,
     asks_tpus,
+    is_unread,
     kinds,
     price,
     provider_of,
@@ -18,6 +24,13 @@ from tests.providers.gcp.reads import (
     serving,
     small_catalogue,
     zones,
+)
+
+#: What a project gets that has not enabled the API.
+DISABLED = (
+    b'{"error": {"code": 403, "message": "Cloud TPU API has not been used in project 1 before or it is disabled.",'
+    b' "status": "PERMISSION_DENIED", "details": [{"@type": "type.googleapis.com/google.rpc.ErrorInfo",'
+    b' "reason": "SERVICE_DISABLED", "domain": "googleapis.com"}]}}'
 )
 
 
@@ -121,11 +134,11 @@ def test_a_tpu_zone_that_fails_is_one_failure_and_the_rest_stays_whole(status: i
         gcp = provider_of(server, patience=IN_VAIN)
         whole, failed = gcp.fetch(REGION), gcp.fetch("us-east1")
     assert whole.failures == ()
-    assert whole.whole_kinds
+    assert whole.unread_types == frozenset()
     assert [("accelerator types of us-east1-b" in line, str(status) in line) for line in failed.failures] == [
         (True, True)
     ]
-    assert failed.whole_kinds == frozenset()
+    assert (is_unread(failed, "tpu-v5litepod-1"), is_unread(failed, "g2-standard-4")) == (True, False)
     assert price(failed, "tpu-v5litepod-1") == 1_300_000
 
 
@@ -143,13 +156,25 @@ def test_a_tpu_api_that_is_not_enabled_is_one_failure_for_all_zones() -> None:
     made = small_catalogue()
     for letter in "bcdef":
         made.add_zone(f"us-central1-{letter}")
-    body = b'{"error": {"code": 403, "message": "Cloud TPU API has not been used", "status": "PERMISSION_DENIED"}}'
     with serving(made) as server:
-        server.break_with(answering(403, body), when=asks_tpus)
+        server.break_with(answering(403, DISABLED), when=asks_tpus)
         rows = provider_of(server).fetch(REGION)
     assert len(rows.failures) == 1
     assert "Cloud TPU API has not been used" in rows.failures[0]
     assert price(rows, "g2-standard-4") == 652_000
+
+
+def test_while_the_tpu_api_refuses_machines_that_are_gone_are_gone_and_slices_alone_are_stale() -> None:
+    made = small_catalogue()
+    with serving(made) as server:
+        first = refresh({"gcp": lambda: provider_of(server)}, standing(*last_night("elsewhere")), at=READ_AT)
+        del made.machines[ZONE][1]
+        server.break_with(answering(403, DISABLED), when=asks_tpus)
+        before = Standing(snapshot=first.snapshot, embedded=None, read_at=frozenset({READ_AT}))
+        second = refresh({"gcp": lambda: provider_of(server)}, before, at=READ_AT + timedelta(days=1))
+    kept = {each.instance_type: each.stale_since for each in second.snapshot.offers if each.provider == "gcp"}
+    assert kept == {"g2-standard-4": None, "tpu-v5litepod-4": READ_AT + timedelta(days=1)}
+    assert second.outcome == "partial"
 
 
 def test_a_dead_tpu_api_is_not_asked_for_every_zone() -> None:

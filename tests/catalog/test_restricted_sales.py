@@ -1,0 +1,26 @@
+"""Machines that are sold to some accounts alone."""
+
+import pytest
+
+from catalog.embedded import embedded_instance_types
+from catalog.restricted_sales import sale_notice
+
+
+@pytest.mark.parametrize(
+    ("provider", "name", "restricted"),
+    [
+        ("aws", "p3.2xlarge", True),
+        ("aws", "p3.16xlarge", True),
+        ("aws", "p3dn.24xlarge", False),
+        ("aws", "p4d.24xlarge", False),
+        ("gcp", "p3.2xlarge", False),
+    ],
+)
+def test_p3_is_sold_to_accounts_that_already_use_it(provider: str, name: str, restricted: bool) -> None:
+    assert (sale_notice(provider, name) is not None) is restricted
+
+
+def test_what_is_restricted_is_still_in_the_catalogue_and_not_retired() -> None:
+    restricted = [each for each in embedded_instance_types() if sale_notice(each.provider, each.name)]
+    assert [each.name for each in restricted] == ["p3.16xlarge", "p3.2xlarge", "p3.8xlarge"]
+    assert not any(each.retired for each in restricted)

@@ -1,0 +1,139 @@
+"""Tightening a requirement never makes a plan better, and never makes an infeasible job feasible."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog.columns import Columns, columns_of
+from catalog.embedded import embedded_snapshot
+from planner.answer import Infeasible, Planned
+from planner.job import Constraints, Explicit, Preset, TrainingJob
+from planner.plan import plan
+from planner.settings import PlannerSettings
+from tests.planner.small_catalogues import START, random_columns
+
+SETTINGS = PlannerSettings()
+SEEDS = st.integers(0, 10**6)
+PRESETS = (
+    ("gpt2", "tokens", 8.0, 11.0),
+    ("llama-3-8b", "tokens", 8.0, 11.5),
+    ("mixtral-8x7b", "tokens", 8.0, 10.0),
+    ("bert-large", "tokens", 8.0, 10.5),
+    ("stable-diffusion-1.5", "samples", 5.0, 8.0),
+    ("resnet-50", "samples", 6.0, 8.5),
+)
+
+
+def objective(outcome: Planned | Infeasible) -> float:
+    """What the job asked to be least, in the units in which plans are compared; inf where there is no plan."""
+    if isinstance(outcome, Infeasible):
+        return float("inf")
+    if outcome.job.objective == "time":
+        return round(outcome.hours.confident * 1e6)
+    if outcome.job.objective == "carbon":
+        return round(sum(phase.carbon_kg or 0.0 for phase in outcome.phases) * 1e6)
+    return outcome.cost.expected
+
+
+def tightened(draw: random.Random, job: TrainingJob, outcome: Planned | Infeasible) -> TrainingJob:
+    """The job with one requirement tighter, often just so that the plan itself no longer meets it."""
+    limits, planned = job.constraints, outcome if isinstance(outcome, Planned) else None
+    first = planned.phases[0].choice if planned else None
+    which = draw.choice(("nodes", "providers", "kinds", "regions", "phases", "budget", "deadline", "accelerators"))
+    if which == "nodes":
+        most = max(phase.choice.nodes for phase in planned.phases) if planned else limits.max_nodes
+        fewer = draw.choice((max(1, most - 1), draw.randint(1, limits.max_nodes)))
+        return replace(job, constraints=replace(limits, max_nodes=min(limits.max_nodes, fewer)))
+    if which == "providers":
+        left = [
+            name for name in limits.providers or ("aws", "gcp", "azure") if not first or name != first.offer.provider
+        ]
+        return replace(job, constraints=replace(limits, providers=tuple(left or limits.providers)))
+    if which == "kinds":
+        left = [
+            kind for kind in limits.price_kinds or ("on_demand", "spot") if not first or kind != first.offer.price_kind
+        ]
+        return replace(job, constraints=replace(limits, price_kinds=tuple(left or limits.price_kinds)))
+    if which == "regions":
+        return replace(job, constraints=replace(limits, regions=limits.regions or ("*us*",)))
+    if which == "phases":
+        return replace(job, constraints=replace(limits, max_phases=draw.randint(1, limits.max_phases)))
+    if which == "accelerators":
+        most = draw.randint(1, limits.max_accelerators or 8 * limits.max_nodes)
+        return replace(job, constraints=replace(limits, max_accelerators=most))
+    if which == "budget":
+        usd = (planned.cost.expected - 1) / 1e6 if planned else (job.budget_usd or 1e4) / 2
+        return replace(job, budget_usd=max(1e-6, min(job.budget_usd or float("inf"), usd)))
+    hours = planned.hours.confident * draw.uniform(0.3, 1.0) if planned else (job.deadline_hours or 1e3) / 2
+    return replace(job, deadline_hours=max(0.01, min(job.deadline_hours or float("inf"), hours)))
+
+
+def drawn_job(draw: random.Random, *, most_nodes: tuple[int, ...]) -> TrainingJob:
+    """A job of any size, with some requirements."""
+    if draw.random() < 0.2:
+        workload: Explicit | Preset = Explicit(total_flops=10 ** draw.uniform(17, 22), memory_gib=draw.uniform(2, 300))
+    else:
+        model, unit, least, most = draw.choice(PRESETS)
+        workload = Preset(model=model, **{unit: 10 ** draw.uniform(least, most)})  # type: ignore[arg-type]
+    return TrainingJob(
+        name="drawn",
+        workload=workload,
+        start=START,
+        deadline_hours=draw.choice((None, 10 ** draw.uniform(-0.5, 3))),
+        budget_usd=draw.choice((None, None, 10 ** draw.uniform(1, 5))),
+        confidence=draw.choice((0.5, 0.9, 0.95)),
+        objective=draw.choice(("cost", "cost", "cost", "time", "carbon")),
+        constraints=Constraints(
+            max_nodes=draw.choice(most_nodes),
+            max_phases=draw.choice((1, 2, 2)),
+            price_kinds=draw.choice(((), ("on_demand",))),
+        ),
+    )
+
+
+def never_better(job: TrainingJob, columns: Columns, draw: random.Random) -> None:
+    outcome = plan(job, columns, settings=SETTINGS)
+    tighter = tightened(draw, job, outcome)
+    after = plan(tighter, columns, settings=SETTINGS)
+    gap = outcome.proof.certificate.gap if isinstance(outcome, Planned) else 0.0
+    assert objective(after) >= objective(outcome) * (1 - gap), (job, tighter)
+
+
+@settings(max_examples=150, deadline=None)
+@given(SEEDS)
+def test_no_plan_gets_better_over_a_small_catalogue(seed: int) -> None:
+    draw = random.Random(seed)
+    never_better(drawn_job(draw, most_nodes=(1, 4, 11, 13, 32, 37)), random_columns(draw, types=3, offers=16), draw)
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Columns:
+    snapshot = embedded_snapshot()
+    return columns_of(snapshot.id, snapshot.observed_at, snapshot.instance_types, snapshot.offers)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS)
+def test_no_plan_gets_better_over_the_embedded_catalogue_with_its_slices(seed: int, embedded: Columns) -> None:
+    draw = random.Random(seed)
+    never_better(drawn_job(draw, most_nodes=(8, 19, 32, 33, 64, 512)), embedded, draw)
+
+
+def test_a_job_that_fits_a_node_count_between_powers_of_two_is_planned_on_it(embedded: Columns) -> None:
+    job = TrainingJob(
+        name="between",
+        workload=Preset(model="stable-diffusion-1.5", samples=406_000),
+        start=START,
+        deadline_hours=0.28766,
+        constraints=Constraints(max_nodes=32, price_kinds=("on_demand", "spot")),
+    )
+    outcome = plan(job, embedded, settings=SETTINGS)
+    fewer = plan(replace(job, constraints=replace(job.constraints, max_nodes=11)), embedded, settings=SETTINGS)
+    assert isinstance(outcome, Planned)
+    assert isinstance(fewer, Planned)
+    assert outcome.cost.expected <= fewer.cost.expected
+    affordable = replace(job, budget_usd=fewer.cost.expected / 1e6)
+    assert isinstance(plan(affordable, embedded, settings=SETTINGS), Planned)
