@@ -49,6 +49,11 @@ def acting_as(asking: Asking) -> Iterator[None]:
         _asking.reset(token)
 
 
+def now_asking() -> Asking | None:
+    """Who is asking, for work in another process; None for no door."""
+    return _asking.get()
+
+
 def whose_turn() -> str:
     """Whose work waits and goes on as one: an identity's, or an address's where nobody says who they are."""
     found = _asking.get()

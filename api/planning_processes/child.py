@@ -13,7 +13,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from multiprocessing import connection, parent_process
 from multiprocessing.connection import Connection
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from api.app import Gpuplan
+from api.identity.asking import Asking, acting_as
 from api.settings import Environment
 from api.telemetry.context import carrying
 from api.telemetry.logs import configure_logs
@@ -38,11 +39,14 @@ _MIB = 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A method of `Gpuplan` and what it is given, how long it may take, and what its log records carry."""
+    """A method of `Gpuplan` and what it is given, for whom (None: this machine's user), how long it may take, and what its
+    log records carry.
+    """
 
     method: str
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
+    asking: Asking | None
     seconds: float
     log_fields: Mapping[str, object]
 
@@ -93,7 +97,9 @@ def prepare(environment: Environment, most_mib: int) -> None:
 
 def work_out(question: Question) -> Answered:
     """The answer, or what the method raises in place of it."""
-    with at_most(question.seconds), carrying(**question.log_fields), _timed() as stages:
+    # Who may read what is looked up in the process that looks.
+    by = nullcontext() if question.asking is None else acting_as(question.asking)
+    with by, at_most(question.seconds), carrying(**question.log_fields), _timed() as stages:
         try:
             answer = getattr(_gpuplan, question.method)(*question.args, **question.kwargs)
         except Exception as error:  # noqa: BLE001 - raised again where the question was asked

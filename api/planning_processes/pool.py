@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from typing import Any
 
+from api.identity.asking import now_asking
 from api.planning_processes.budget import Budget, OutOfMemory, ProcessEnded
 from api.planning_processes.child import Answered, Question, answer_questions
 from api.planning_processes.fork_server import begin_loading
@@ -62,7 +63,9 @@ class PlanningProcesses:
         fields = dict(bound())
         for trace in TRACE_FIELDS:
             fields |= trace()
-        question = Question(method=method, args=args, kwargs=kwargs, seconds=seconds, log_fields=fields)
+        question = Question(
+            method=method, args=args, kwargs=kwargs, asking=now_asking(), seconds=seconds, log_fields=fields
+        )
         answered = self._answered(question)
         for each in answered.stages:
             stage_took(each)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -306,11 +307,26 @@ def test_a_page_elsewhere_cannot_ask_by_its_own_name(gpuplan: Gpuplan, served: S
             problem(client.get("/healthz", headers={"host": other}), 421)
 
 
-def test_too_long_a_queue_is_refused_at_once(gpuplan: Gpuplan, served: Served, job: dict[str, Any]) -> None:
+def test_too_long_a_queue_is_refused_at_once(
+    gpuplan: Gpuplan, served: Served, job: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, may_end = threading.Event(), threading.Event()
+
+    def waits(*_: Any, **__: Any) -> str:
+        began.set()
+        may_end.wait(60)
+        return "{}"
+
+    monkeypatch.setattr(gpuplan, "plan_text", waits)
     service = create_service(gpuplan)
-    service.state.workers = Workers(most_waiting=0, retry_after_seconds=3)
+    service.state.workers = Workers(at_once=1, most_waiting=0, retry_after_seconds=3)
     with served(service) as client:
+        first = threading.Thread(target=client.post, args=("/v1/plans",), kwargs={"json": job}, daemon=True)
+        first.start()
+        assert began.wait(60)
         response = client.post("/v1/plans", json=job)
+        may_end.set()
+        first.join(60)
         problem(response, 503)
         assert response.headers["retry-after"] == "3"
 

@@ -134,6 +134,22 @@ def test_an_answer_is_the_same_from_a_process(
     assert service.gpuplan.verify(planned)["verification"] == gpuplan.verify(planned)["verification"]
 
 
+def test_a_process_reads_for_who_asks_alone(service: Guarded, job: dict[str, Any]) -> None:
+    mine, yours = (
+        service.ask("POST", "/v1/keys", "admin", json={"name": name, "scope": "plan"}).json()["key"]
+        for name in ("mine", "yours")
+    )
+    plan_id = ask(service, job, "mine alone", mine).json()["plan"]["id"]
+    for path, document in (
+        ("/v1/replan", {"plan": plan_id, "running": {"done": 0.5}}),
+        ("/v1/run-policies", {"plan": plan_id}),
+    ):
+        own = service.ask("POST", path, mine, json=document)
+        other = service.ask("POST", path, yours, json=document)
+        assert own.status_code != 404, own.text
+        assert other.status_code == 404, other.text
+
+
 def test_what_cannot_be_used_is_refused_field_by_field_from_a_process(service: Guarded, job: dict[str, Any]) -> None:
     answer = service.ask("POST", "/v1/plans", "plan", json=job | {"deadline": "soon", "budget_usd": -1})
     assert answer.status_code == 422
