@@ -1,11 +1,17 @@
-"""How long one plan takes, in process and warm, on the catalogue repeated to 10,000, 100,000 and 1,000,000 offers."""
+"""How long the first plan of a job takes, on the catalogue repeated to 100,000 and 1,000,000 offers, by the most nodes.
 
+The snapshot is prepared, as a service does when prices arrive. Everything that the planner keeps of jobs is forgotten
+before each plan, so that no job profits from the one before.
+"""
+
+import functools
 import gc
 import resource
 import statistics
+import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import overload
 
 import numpy as np
@@ -14,11 +20,13 @@ from benchmarks.jobs import varied_jobs
 from catalog.columns import Columns, columns_of
 from catalog.embedded import embedded_snapshot
 from catalog.offer import Offer
+from planner.candidates import bought, kept_estimates
+from planner.job import TrainingJob
 from planner.plan import plan
 from planner.settings import PlannerSettings
 
-SIZES = (0, 100_000, 1_000_000)
-JOBS = 200
+#: Offers (0: the embedded ones), the most nodes (0: what each job draws, 8, 32 or 64), and jobs.
+CASES = ((0, 0, 200), (100_000, 0, 200), (100_000, 512, 40), (100_000, 4096, 20), (1_000_000, 0, 50))
 
 
 @dataclass(frozen=True)
@@ -64,27 +72,67 @@ def repeated(columns: Columns, count: int) -> Columns:
     )
 
 
+class JobCaches:
+    """What the planner keeps of jobs: the caches that grow when another job is planned on the same snapshot."""
+
+    def __init__(self, columns: Columns, first: TrainingJob, second: TrainingJob) -> None:
+        """Found by planning two jobs that have nothing in common."""
+        plan(first, columns, settings=PlannerSettings())
+        found = [each for each in gc.get_objects() if isinstance(each, functools._lru_cache_wrapper)]
+        mine = [each for each in found if _module(each).startswith("planner.")]
+        sizes = [each.cache_info().currsize for each in mine]
+        plan(second, columns, settings=PlannerSettings())
+        self.caches = [each for each, size in zip(mine, sizes, strict=True) if each.cache_info().currsize > size]
+
+    def forget(self) -> None:
+        """Forget every job."""
+        kept_estimates._tables.clear()
+        bought.kept_of.cache_clear()
+        for each in self.caches:
+            each.cache_clear()
+
+
+def _module(cache: "functools._lru_cache_wrapper[object]") -> str:
+    function: object = cache.__wrapped__
+    while isinstance(function, functools.partial):
+        function = function.func
+    return str(getattr(function, "__module__", ""))
+
+
 def main() -> None:
-    """Print a row per size."""
+    """Print a row per case; with arguments only the cases of these most nodes."""
     snapshot = embedded_snapshot()
     embedded = columns_of(snapshot.id, snapshot.observed_at, snapshot.instance_types, snapshot.offers)
-    jobs, settings = varied_jobs(JOBS, seed=1), PlannerSettings()
-    print(f"{'offers':>10} {'median ms':>10} {'p90 ms':>8} {'p99 ms':>8} {'feasible':>9} {'peak MiB':>9}")
-    for size in SIZES:
-        columns = repeated(embedded, size) if size else embedded
-        for job in jobs[:20]:
-            plan(job, columns, settings=settings)
+    asked = {int(each) for each in sys.argv[1:]}
+    columns_of_size: dict[int, Columns] = {0: embedded}
+    print(
+        f"{'offers':>10} {'max_nodes':>9} {'jobs':>5} {'median ms':>10} {'p90 ms':>8} {'p99 ms':>8} {'feasible':>9} {'peak MiB':>9}"
+    )
+    for size, most, count in CASES:
+        if asked and most not in asked:
+            continue
+        columns = columns_of_size.setdefault(size, repeated(embedded, size) if size else embedded)
+        jobs = [each if not most else _on(each, most) for each in varied_jobs(count, seed=1)]
+        caches = JobCaches(columns, *varied_jobs(2, seed=2))
         taken, feasible = [], 0
         gc.collect()
         for job in jobs:
+            caches.forget()
             began = time.perf_counter()
-            outcome = plan(job, columns, settings=settings)
+            outcome = plan(job, columns, settings=PlannerSettings())
             taken.append((time.perf_counter() - began) * 1e3)
             feasible += type(outcome).__name__ == "Planned"
         p90, p99 = np.percentile(taken, [90, 99])
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        median = statistics.median(taken)
-        print(f"{len(columns):>10,} {median:>10.1f} {p90:>8.1f} {p99:>8.1f} {feasible:>9} {peak:>9.0f}")
+        print(
+            f"{len(columns):>10,} {most or '8-64':>9} {count:>5} {statistics.median(taken):>10.1f} {p90:>8.1f} {p99:>8.1f} "
+            f"{feasible:>9} {peak:>9.0f}",
+            flush=True,
+        )
+
+
+def _on(job: TrainingJob, most_nodes: int) -> TrainingJob:
+    return replace(job, constraints=replace(job.constraints, max_nodes=most_nodes))
 
 
 if __name__ == "__main__":
