@@ -83,9 +83,18 @@ class Client:
         command: str | None = None,
         image: str | None = None,
         reservation: str | None = None,
+        run_limit: str | None = None,
+        checkpoints: str | None = None,
     ) -> str:
         """A saved plan as a file for another tool."""
-        query = {"phase": phase, "command": command, "image": image, "reservation": reservation}
+        query = {
+            "phase": phase,
+            "command": command,
+            "image": image,
+            "reservation": reservation,
+            "run_limit": run_limit,
+            "checkpoints": checkpoints,
+        }
         return self.send(calls.export(plan_id, to, **query))
 
     def estimate(self, job: Document, on: Document) -> answers.Estimate:

@@ -42,12 +42,24 @@ def export(
     reservation: Annotated[
         str | None, typer.Option(metavar="ID", help="What was booked, for capacity blocks and calendar bookings.")
     ] = None,
+    run_limit: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="When every machine is ended, such as 36h; the plan's unless given."),
+    ] = None,
+    checkpoints: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLACE", help="s3://, gs://, abfs:// or /mnt/...; the job's data.checkpoints unless given."
+        ),
+    ] = None,
 ) -> None:
     """A plan as a file for the tool that starts the machines; what a tool cannot do is refused with the reason."""
     from api.export.formats import exports, one_export
     from api.export.launcher import read_wishes
 
-    wishes = read_wishes(command=command, image=image, reservation=reservation)
+    wishes = read_wishes(
+        command=command, image=image, reservation=reservation, run_limit=run_limit, checkpoints=checkpoints
+    )
     document = _plan(plan)
     if output is None:
         sys.stdout.write(one_export(document, to=to, phase=phase, wishes=wishes).text)

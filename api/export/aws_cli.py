@@ -5,17 +5,53 @@ is one JSON document for `run-instances`; a zone id is resolved by the subnet th
 """
 
 import json
+import shlex
 from typing import Any
 
 from api.export.boot import AMI_PARAMETER, ec2_boot_lines, usual_image
 from api.export.handover import Handover, Phase, Wishes
+from api.export.lifecycle import RESUME, SHARED, boot_file, credentials, exit_status, settings, user_data
 from api.export.machines import arm
 from api.export.names import run_name, tags
 from api.export.notes import again, commented, heading
+from api.export.on_node import place
 from api.export.refusal import booked, need_cloud
-from api.export.shell import Expanded, command, here_document
+from api.export.shell import Expanded, command
 
 TOOL = "the AWS CLI"
+#: What is asked of EC2 about the machines of one run, and how they are ended. A new instance is listed some seconds late:
+#: https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
+_OF_RUN = 'aws ec2 describe-instances --region "$REGION" --filters "Name=tag:gpuplan-run,Values=$RUN"'
+_ALIVE = "Name=instance-state-name,Values=pending,running,stopping,stopped"
+_GROUPS = 'aws ec2 describe-placement-groups --region "$REGION" --filters "Name=group-name,Values=$RUN"'
+FUNCTIONS = [
+    "machines_left() {",
+    f'  {_OF_RUN} Name=instance-state-name,Values=pending,running --query "length(Reservations[].Instances[])" --output text',
+    "}",
+    "# shellcheck disable=SC2329",
+    "teardown() {",
+    "  local found group failed=0",
+    "  local -a ids",
+    "  sleep 15",
+    f'  found="$({_OF_RUN} {_ALIVE} --query "Reservations[].Instances[].InstanceId" --output text)" || return 1',
+    '  read -r -d "" -a ids <<< "$found" || true',
+    '  if [ "${#ids[@]}" -gt 0 ]; then',
+    '    aws ec2 terminate-instances --region "$REGION" --instance-ids "${ids[@]}" > /dev/null || failed=1',
+    '    aws ec2 wait instance-terminated --region "$REGION" --instance-ids "${ids[@]}" || failed=1',
+    "  fi",
+    f'  group="$({_GROUPS} --query "PlacementGroups[].GroupName" --output text)" || failed=1',
+    '  if [ -n "$group" ]; then aws ec2 delete-placement-group --region "$REGION" --group-name "$group" || failed=1; fi',
+    '  return "$failed"',
+    "}",
+    "by_hand() {",
+    '  local ids="aws ec2 describe-instances --region $REGION --filters Name=tag:gpuplan-run,Values=$RUN"',
+    "  ids+=\" --query 'Reservations[].Instances[].InstanceId' --output text\"",
+    '  echo "  aws ec2 terminate-instances --region $REGION --instance-ids \\$($ids)"',
+    '  if [ "$NODES" -gt 1 ]; then echo "  aws ec2 delete-placement-group --region $REGION --group-name $RUN"; fi',
+    "}",
+]
+#: Stands in a request where the script puts the name of the run.
+_RUN = "{{RUN}}"
 #: The index of an instance among those of one request, from the instance metadata service.
 _RANK = [
     'TOKEN="$(curl -sS -X PUT -H "X-aws-ec2-metadata-token-ttl-seconds: 300" http://169.254.169.254/latest/api/token)"',
@@ -27,27 +63,34 @@ _RANK = [
 def aws_cli(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     """The phase as a script. Raises `UnusableInput` for other clouds, and for a block that is not named."""
     need_cloud(phase, TOOL, "aws")
-    name = run_name(handover, phase)
     lines = [
-        "set -euo pipefail",
+        *settings(handover, phase, wishes, run_name(handover, phase)),
         command(f"REGION={phase.region}"),
+        *FUNCTIONS,
+        *exit_status(handover, wishes),
+        *SHARED,
+        *credentials(handover, phase, wishes),
+        *_profile(handover, wishes),
         *_image(phase),
         *_subnet(phase),
-        'WORK="$(mktemp -d)"',
-        "trap 'rm -rf \"$WORK\"' EXIT",
-        *here_document('"$WORK/boot"', ec2_boot_lines(handover, phase, wishes)),
+        *boot_file(ec2_boot_lines(handover, phase, wishes, resume=RESUME)),
         *_head(handover, phase, wishes),
     ]
     if phase.nodes > 1:
         lines += _workers(handover, phase, wishes)
-    end = f"aws ec2 describe-instances --region {phase.region} --filters Name=tag:Name,Values={name}"
-    notes = [*heading(handover, phase), *again(phase), f"Start: bash FILE; see the machines: {end}", *_account(phase)]
-    return "#!/bin/bash\n" + commented(notes) + "\n".join(lines) + "\n"
+    notes = [
+        *heading(handover, phase, wishes),
+        *again(phase),
+        "Start: bash FILE. It stays until the run ends and then ends every machine; on a signal it ends them at once.",
+        "Keep it running (tmux, systemd-run): should it be killed, each machine still ends by itself",
+        *_account(handover, phase, wishes),
+    ]
+    return "#!/bin/bash\n" + commented(notes) + "\n".join([*lines, "watch_run"]) + "\n"
 
 
 def request(handover: Handover, phase: Phase, wishes: Wishes, *, count: int) -> dict[str, Any]:
     """What RunInstances is asked for, but for image, subnet, network and user data."""
-    marked = [{"Key": key, "Value": value} for key, value in tags(handover, phase).items()]
+    marked = [{"Key": key, "Value": value} for key, value in (tags(handover, phase) | {"gpuplan-run": _RUN}).items()]
     found: dict[str, Any] = {
         "InstanceType": phase.instance_type,
         "MinCount": count,
@@ -65,13 +108,23 @@ def request(handover: Handover, phase: Phase, wishes: Wishes, *, count: int) -> 
         options = {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"}
         found["InstanceMarketOptions"] = {"MarketType": "spot", "SpotOptions": options}
     if phase.nodes > 1:
-        found["Placement"] = {"GroupName": run_name(handover, phase)}
+        found["Placement"] = {"GroupName": _RUN}
     return found
 
 
-def _account(phase: Phase) -> list[str]:
+def _profile(handover: Handover, wishes: Wishes) -> list[str]:
+    """The instance profile as which the machines reach the bucket."""
+    where = place(handover, wishes)
+    if where is None or where.kind != "s3":
+        return []
+    return [f': "${{INSTANCE_PROFILE:?name an instance profile that may read and write {where.text}}}"']
+
+
+def _account(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
     """What comes from the account, as variables of the script."""
     found = ["From your account: SUBNET_ID (else the first subnet in the zone), AMI_ID (else Amazon's GPU image)"]
+    if _profile(handover, wishes):
+        found.append("INSTANCE_PROFILE is needed: an instance profile that may read and write the checkpoints")
     if phase.nodes > 1:
         found.append("SECURITY_GROUP_ID is needed: a group whose members may reach each other, in both directions")
     return found
@@ -100,16 +153,16 @@ def _head(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
     address = "MASTER_ADDR=\"$(hostname -I | cut -d' ' -f1)\""
     if phase.nodes == 1:
         return [
-            *_user_data(["printf '%s\\n' '#!/bin/bash' 'NODE_RANK=0' 'MASTER_ADDR=127.0.0.1'"]),
+            *user_data(handover, phase, wishes, ["printf '%s\\n' NODE_RANK=0 MASTER_ADDR=127.0.0.1"]),
+            "begin",
             _run(handover, phase, wishes, count=1, network=(("--subnet-id", Expanded('"$SUBNET_ID"')),)),
         ]
-    name = run_name(handover, phase)
     started = _run(handover, phase, wishes, count=1, network=((Expanded('"${NETWORK[@]}"'),),), query=True)
     return [
         *_network(phase),
-        f'aws ec2 describe-placement-groups --region "$REGION" --group-names {name} >/dev/null 2>&1 ||',
-        f'  aws ec2 create-placement-group --region "$REGION" --group-name {name} --strategy cluster',
-        *_user_data([command("printf", "%s\\n", "#!/bin/bash", "NODE_RANK=0", address)]),
+        *user_data(handover, phase, wishes, [command("printf", "%s\\n", "NODE_RANK=0", address)]),
+        "begin",
+        'aws ec2 create-placement-group --region "$REGION" --group-name "$RUN" --strategy cluster > /dev/null',
         f'HEAD_ADDR="$({started})"',
     ]
 
@@ -117,19 +170,14 @@ def _head(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
 def _workers(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
     network = ((Expanded('"${NETWORK[@]}"'),),)
     return [
-        *_user_data(
-            [
-                command("printf", "%s\\n", "#!/bin/bash", *_RANK),
-                "printf 'MASTER_ADDR=%s\\n' \"$HEAD_ADDR\"",
-            ]
+        *user_data(
+            handover,
+            phase,
+            wishes,
+            [command("printf", "%s\\n", *_RANK), "printf 'MASTER_ADDR=%s\\n' \"$HEAD_ADDR\""],
         ),
         _run(handover, phase, wishes, count=phase.nodes - 1, network=network),
     ]
-
-
-def _user_data(first: list[str]) -> list[str]:
-    """A boot script of the first lines and those that all nodes share."""
-    return ["{", *first, 'cat "$WORK/boot"', '} > "$WORK/user-data"']
 
 
 def _network(phase: Phase) -> list[str]:
@@ -160,13 +208,15 @@ def _run(
     network: tuple[tuple[str, ...], ...],
     query: bool = False,
 ) -> str:
-    asked = json.dumps(request(handover, phase, wishes, count=count))
+    # The shell puts the name of the run in: the quotes end before it and begin again behind it.
+    asked = shlex.quote(json.dumps(request(handover, phase, wishes, count=count))).replace(_RUN, "'\"$RUN\"'")
     shown = "Instances[0].PrivateIpAddress" if query else "Instances[].InstanceId"
     options = [
         ("--region", Expanded('"$REGION"')),
-        ("--cli-input-json", asked),
+        ("--cli-input-json", Expanded(asked)),
         ("--image-id", Expanded('"$AMI_ID"')),
         *network,
+        *([("--iam-instance-profile", Expanded('"Name=$INSTANCE_PROFILE"'))] if _profile(handover, wishes) else []),
         ("--user-data", Expanded('"file://$WORK/user-data"')),
         ("--query", shown, "--output", "text"),
     ]

@@ -5,14 +5,31 @@ https://learn.microsoft.com/azure/virtual-machines/setup-infiniband. The host na
 the base 36, counted from 0, and so say the rank.
 """
 
-from api.export.boot import AZURE_IMAGE, boot_lines, usual_image
+from api.export.boot import AZURE_IMAGE, AZURE_ROLE, boot_lines, usual_image
 from api.export.handover import Handover, Phase, Wishes
+from api.export.lifecycle import RESUME, SHARED, boot_file, credentials, exit_status, settings, user_data
 from api.export.names import run_name, tags
 from api.export.notes import again, commented, heading
+from api.export.on_node import place, place_text
 from api.export.refusal import booked, need_cloud, refuse
-from api.export.shell import Expanded, command, here_document
+from api.export.shell import Expanded, command
 
 TOOL = "the Azure CLI"
+_RUNNING = "instanceView.statuses[?code=='PowerState/running' || code=='PowerState/starting']"
+#: What is asked about the scale set of one run, and how all of its resource group is deleted.
+FUNCTIONS = [
+    "machines_left() {",
+    '  az vmss list-instances --resource-group "$RUN" --name "$NAME" --expand instanceView --output tsv \\',
+    f'    --query "length([?{_RUNNING}])"',
+    "}",
+    "# shellcheck disable=SC2329",
+    "teardown() {",
+    "  local there",
+    '  there="$(az group exists --name "$RUN")" || return 1',
+    '  if [ "$there" = true ]; then az group delete --name "$RUN" --yes; fi',
+    "}",
+    'by_hand() { echo "  az group delete --name $RUN --yes"; }',
+]
 #: https://learn.microsoft.com/azure/virtual-machine-scale-sets/virtual-machine-scale-sets-placement-groups
 MOST_IN_A_GROUP = 100
 
@@ -22,9 +39,8 @@ def az(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     check_scale_set(phase, wishes, TOOL)
     name = run_name(handover, phase)
     marked = [f"{key}={value}" for key, value in tags(handover, phase).items()]
-    group = ("--name", name, "--location", phase.region)
     options: list[tuple[str, ...]] = [
-        ("--resource-group", name, "--name", name),
+        ("--resource-group", Expanded('"$RUN"'), "--name", name),
         ("--location", phase.region, *(("--zones", phase.zone) if phase.zone else ())),
         ("--orchestration-mode", "Uniform", "--single-placement-group", "true", "--disable-overprovision"),
         ("--vm-sku", phase.instance_type, "--instance-count", str(phase.nodes)),
@@ -32,23 +48,83 @@ def az(handover: Handover, phase: Phase, wishes: Wishes) -> str:
         ("--image", Expanded('"$IMAGE"')),
         *_priority(phase),
         ("--admin-username", "gpuplan", "--generate-ssh-keys"),
-        ("--custom-data", Expanded('"$WORK/boot"')),
+        (
+            "--assign-identity",
+            "[system]",
+            *((Expanded('"$IDENTITY_ID"'),) if _needs_identity(handover, wishes) else ()),
+        ),
+        ("--identity-role", AZURE_ROLE, "--identity-scope", Expanded('"$SCOPE"')),
+        ("--custom-data", Expanded('"$WORK/user-data"')),
         ("--tags", *marked),
     ]
     usual = ":".join(AZURE_IMAGE)
+    boot = [*rank_lines(name), *boot_lines(handover, phase, wishes, resume=RESUME)]
     lines = [
-        "set -euo pipefail",
+        *settings(handover, phase, wishes, name),
+        f"NAME={name}",
+        *FUNCTIONS,
+        *exit_status(handover, wishes),
+        *SHARED,
+        *credentials(handover, phase, wishes),
+        *_identity(handover, wishes),
         f'IMAGE="${{IMAGE:-{usual}}}"'
         if usual_image(phase)
         else f'IMAGE="${{IMAGE:?name an image with Docker and the driver of {phase.accelerator.name}}}"',
-        'WORK="$(mktemp -d)"',
-        "trap 'rm -rf \"$WORK\"' EXIT",
-        *here_document('"$WORK/boot"', ["#!/bin/bash", *rank_lines(name), *boot_lines(handover, phase, wishes)]),
-        command("az", "group", "create", *group, options=[("--tags", *marked)]),
+        *boot_file(boot),
+        *user_data(handover, phase, wishes, _client(handover, wishes)),
+        'SCOPE="/subscriptions/$(az account show --query id --output tsv)/resourceGroups/$RUN"',
+        "begin",
+        command(
+            "az",
+            "group",
+            "create",
+            "--name",
+            Expanded('"$RUN"'),
+            "--location",
+            phase.region,
+            options=[("--tags", *marked)],
+        ),
         command("az", "vmss", "create", options=options),
+        "watch_run",
     ]
-    notes = [*heading(handover, phase), *again(phase), f"Start: bash FILE; end it all: az group delete --name {name}"]
+    notes = [
+        *heading(handover, phase, wishes),
+        *again(phase),
+        "Start: bash FILE. It stays until the run ends and then deletes the resource group; on a signal it does so at once.",
+        "Keep it running (tmux, systemd-run): should it be killed, each machine still deletes itself when its part ends,",
+        "for which you must be allowed to give roles (Owner, or User Access Administrator)",
+        *(
+            [
+                "IDENTITY_ID is needed: the id of a managed identity that may write the checkpoints (Storage Blob Data Contributor)"
+            ]
+            if _needs_identity(handover, wishes)
+            else []
+        ),
+    ]
     return "#!/bin/bash\n" + commented(notes) + "\n".join(lines) + "\n"
+
+
+def _needs_identity(handover: Handover, wishes: Wishes) -> bool:
+    where = place(handover, wishes)
+    return where is not None and where.kind == "abfs"
+
+
+def _identity(handover: Handover, wishes: Wishes) -> list[str]:
+    """The identity as which the machines reach the checkpoints, and its id for log-ins."""
+    if not _needs_identity(handover, wishes):
+        return []
+    what = f"name the resource id of a managed identity that may write {place_text(handover, wishes)}"
+    return [
+        f': "${{IDENTITY_ID:?{what}}}"',
+        'CLIENT_ID="$(az identity show --ids "$IDENTITY_ID" --query clientId --output tsv)"',
+    ]
+
+
+def _client(handover: Handover, wishes: Wishes) -> list[str]:
+    """Of its two identities a machine takes that one for the checkpoints: AZURE_CLIENT_ID, as Azure's libraries read it."""
+    if not _needs_identity(handover, wishes):
+        return []
+    return ['printf \'echo AZURE_CLIENT_ID=%s > "$BOX/credentials"\\n\' "$CLIENT_ID"']
 
 
 def check_scale_set(phase: Phase, wishes: Wishes, tool: str) -> None:
@@ -66,7 +142,7 @@ def rank_lines(name: str) -> list[str]:
 
 
 def _priority(phase: Phase) -> list[tuple[str, ...]]:
-    """Machines that are taken away keep their number and come back when there is room: hence deallocated, not deleted."""
+    """Machines that are taken away are deleted: what is only deallocated goes on costing its disks."""
     if not phase.kind.interruptible:
         return [("--priority", "Regular")]
-    return [("--priority", "Spot", "--eviction-policy", "Deallocate", "--max-price", "-1")]
+    return [("--priority", "Spot", "--eviction-policy", "Delete", "--max-price", "-1")]

@@ -5,9 +5,11 @@ first one stands is said by lines that come before, `NODE_RANK` and `MASTER_ADDR
 """
 
 from api.export.handover import Handover, Phase, Wishes
-from api.export.launcher import environment, launch
+from api.export.launcher import launch
 from api.export.machines import arm, image, stack
-from api.export.shell import Expanded, command
+from api.export.on_node import SAVE_SECONDS, directory, is_mounted, script_lines, variables
+from api.export.run_limit import limit_seconds
+from api.export.shell import Expanded, command, here_document
 from catalog.errors import UnusableInput
 
 #: https://docs.aws.amazon.com/dlami/latest/devguide/ : driver, Docker and the container toolkit, by processor.
@@ -22,6 +24,19 @@ MOST_USER_DATA = 14 * 1024
 GCP_IMAGE = ("deeplearning-platform-release", "common-cu128-ubuntu-2204-nvidia-570")
 #: https://learn.microsoft.com/azure/virtual-machines/azure-hpc-vm-images
 AZURE_IMAGE = ("microsoft-dsvm", "ubuntu-hpc", "2204", "latest")
+#: https://learn.microsoft.com/entra/identity/managed-identities-azure-resources/how-to-use-vm-token and
+#: https://learn.microsoft.com/rest/api/compute/virtual-machine-scale-set-vms/delete
+AZURE_END = (
+    "end_machine() {",
+    "  local token machine asked=http://169.254.169.254/metadata",
+    '  token="$(curl -sS -H Metadata:true "$asked/identity/oauth2/token?api-version=2018-02-01&resource=https://management.azure.com/")"',
+    '  token="${token#*\\"access_token\\":\\"}"',
+    '  machine="$(curl -sS -H Metadata:true "$asked/instance/compute/resourceId?api-version=2021-02-01&format=text")"',
+    '  curl -sS -X DELETE -H "Authorization: Bearer ${token%%\\"*}" "https://management.azure.com$machine?api-version=2024-07-01"',
+    "}",
+)
+#: What lets a machine of a scale set delete itself, over the resource group of its run alone.
+AZURE_ROLE = "Virtual Machine Contributor"
 
 
 def usual_image(phase: Phase) -> bool:
@@ -31,29 +46,63 @@ def usual_image(phase: Phase) -> bool:
     return phase.accelerator.stack == "cuda" and phase.accelerator.architecture not in WITHOUT_OPEN_DRIVER
 
 
-def ec2_boot_lines(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
+def ec2_boot_lines(handover: Handover, phase: Phase, wishes: Wishes, *, resume: str) -> list[str]:
     """The same lines where they fit into the user data of EC2. Raises `UnusableInput` at `command` where they do not."""
-    lines = boot_lines(handover, phase, wishes)
+    lines = boot_lines(handover, phase, wishes, resume=resume)
     if len("\n".join(lines).encode()) > MOST_USER_DATA:
         message = f"is too long: what an EC2 instance starts with has {MOST_USER_DATA:,} bytes; put it into a script"
         raise UnusableInput.at("command", message=message)
     return lines
 
 
-def boot_lines(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
-    """Lines of bash that start the command, once `NODE_RANK` and `MASTER_ADDR` are set."""
+def boot_lines(handover: Handover, phase: Phase, wishes: Wishes, *, resume: str) -> list[str]:
+    """Lines of bash that run the command once `RUN`, `BOX`, `NODE_RANK` and `MASTER_ADDR` are set, and end the machine.
+
+    The machine ends when its part of the run does, and at the run limit whatever happens.
+    """
+    kept = directory(handover, phase, wishes)
+    folder = kept if is_mounted(handover, wishes) else '"$BOX"/local'
+    said = variables(handover, phase, wishes, resume=resume)
     options = [
-        ("--detach", "--name", "gpuplan", "--network", "host", "--ipc", "host", "--ulimit", "memlock=-1"),
+        ("--name", "gpuplan", "--network", "host", "--ipc", "host", "--ulimit", "memlock=-1"),
+        ("--stop-timeout", str(SAVE_SECONDS)),
         stack(phase).docker,
         (Expanded('"${FABRIC[@]}"'),),
-        *(("--env", f"{name}={value}") for name, value in environment(handover, phase).items()),
-        (image(phase, wishes),),
+        ("--volume", Expanded('"$BOX:/gpuplan:ro"'), "--volume", Expanded(f"{folder}:{kept}")),
+        ("--env-file", Expanded('"$BOX/credentials"')),
+        *(("--env", f"{name}={value}") for name, value in said.items()),
+        ("--env", Expanded('"GPUPLAN_NODE=$NODE_RANK"'), "--env", Expanded('"GPUPLAN_RUN=$RUN"')),
+        (image(phase, wishes), "bash", "/gpuplan/run-on-node.sh"),
         tuple(launch(phase, wishes, rank=Expanded('"$NODE_RANK"'), address=Expanded('"$MASTER_ADDR"'))),
     ]
     return [
         "set -euo pipefail",
+        *_end(phase, limit_seconds(handover, phase, wishes)),
+        "trap end_machine EXIT",
+        *(
+            [
+                'if [ -d /opt/dlami/nvme ]; then mkdir /opt/dlami/nvme/gpuplan; ln -s /opt/dlami/nvme/gpuplan "$BOX/local"; fi'
+            ]
+            if phase.provider == "aws" and not is_mounted(handover, wishes)
+            else []
+        ),
+        'mkdir -p "$BOX/local"',
+        'touch "$BOX/credentials"',
+        *here_document('"$BOX/run-on-node.sh"', script_lines(), mark="GPUPLAN_ON_NODE"),
         "FABRIC=()",
         "if [ -d /dev/infiniband ]; then FABRIC=(--device /dev/infiniband); fi",
         "docker rm --force gpuplan >/dev/null 2>&1 || true",
         command("docker", "run", options=options),
     ]
+
+
+def _end(phase: Phase, limit: int) -> list[str]:
+    """`end_machine`, and the run limit.
+
+    On EC2 an instance that shuts itself down is terminated, as it was asked for; on Compute Engine it is no longer paid
+    for, and deleted at the limit. Azure goes on charging for it, so there it deletes itself, as the role of its own
+    identity allows: https://learn.microsoft.com/azure/virtual-machines/states-billing
+    """
+    if phase.provider != "azure":
+        return [f"shutdown -h +{limit // 60}", "end_machine() { shutdown -h now; }"]
+    return [*AZURE_END, f"(sleep {limit} && end_machine) > /dev/null 2>&1 &"]

@@ -8,15 +8,19 @@ from typing import Any
 
 from api.export.dstack_machines import need_started
 from api.export.handover import Handover, Phase, Wishes
-from api.export.launcher import environment, launch
+from api.export.launcher import launch
 from api.export.machines import arm, image, machine_and_cards
 from api.export.names import run_name, tags
 from api.export.notes import heading, zone_id
+from api.export.on_node import GRACE_SECONDS, SCRIPT, directory, is_mounted, place, variables
 from api.export.refusal import booked, need_cloud, need_kind
-from api.export.shell import Expanded, words
+from api.export.run_limit import limit_seconds
+from api.export.shell import Expanded, here_document, words
 from api.export.yaml_text import yaml_text
 
 TOOL = "dstack"
+#: How long a machine stays once its run has ended: https://dstack.ai/docs/concepts/fleets
+IDLE_SECONDS = 300
 UNSUPPORTED = {"flex_start": "has no word for flex-start machines"}
 
 
@@ -26,15 +30,17 @@ def dstack(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     need_kind(phase, TOOL, UNSUPPORTED)
     reservation = booked(phase, wishes)
     need_started(phase)
+    limit, folder = limit_seconds(handover, phase, wishes), directory(handover, phase, wishes)
     task: dict[str, Any] = {
         "type": "task",
         "name": run_name(handover, phase),
         "nodes": phase.nodes,
         "image": image(phase, wishes),
-        "env": environment(handover, phase),
+        "env": _environment(handover, phase, wishes),
         # A container sees a TPU only so.
         **({"privileged": True} if phase.is_slice else {}),
-        "commands": [words(_line(phase, wishes))],
+        "commands": ["\n".join(_commands(phase, wishes)) + "\n"],
+        **({"volumes": [f"{folder}:{folder}"]} if is_mounted(handover, wishes) else {}),
         "backends": [phase.provider],
         "regions": [phase.region],
         **({"availability_zones": [phase.zone]} if phase.provider == "gcp" and phase.zone else {}),
@@ -42,14 +48,35 @@ def dstack(handover: Handover, phase: Phase, wishes: Wishes) -> str:
         "resources": ({"cpu": {"arch": "arm"}} if arm(phase) else {}) | {"gpu": _gpu(phase)},
         "spot_policy": "spot" if phase.kind.interruptible else "on-demand",
         **({"reservation": reservation} if reservation else {}),
-        "max_duration": f"{handover.limit_hours(phase)}h",
+        "max_duration": limit,
+        "stop_duration": GRACE_SECONDS,
+        "idle_duration": IDLE_SECONDS,
         "tags": {name: value for name, value in tags(handover, phase).items() if name != "Name"},
     }
     if phase.kind.interruptible:
-        task["retry"] = {"on_events": ["no-capacity", "interruption"], "duration": f"{handover.limit_hours(phase)}h"}
-    return yaml_text(
-        [task], [*heading(handover, phase), *zone_id(phase), *_fleet(phase), "Start: dstack apply -f FILE"]
-    )
+        task["retry"] = {"on_events": ["no-capacity", "interruption"], "duration": limit}
+    name = run_name(handover, phase)
+    notes = [
+        *heading(handover, phase, wishes),
+        *zone_id(phase),
+        *_fleet(phase),
+        "Start: dstack apply -f FILE",
+        f"End it: dstack stop {name}. To go on from the newest checkpoint: dstack apply -f FILE",
+    ]
+    if place(handover, wishes) is None:
+        notes.append(
+            "dstack refuses it until it is told a place: GPUPLAN_CHECKPOINTS=s3://bucket/path dstack apply -f FILE"
+        )
+    return yaml_text([task], notes)
+
+
+def _environment(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, str] | list[str]:
+    """dstack takes a variable without a value from whoever starts the run, and refuses to start without."""
+    said = variables(handover, phase, wishes, resume="dstack apply -f FILE")
+    if place(handover, wishes) is not None:
+        return said
+    del said["GPUPLAN_CHECKPOINTS"]
+    return [*(f"{name}={value}" for name, value in said.items()), "GPUPLAN_CHECKPOINTS"]
 
 
 def _gpu(phase: Phase) -> dict[str, Any]:
@@ -62,11 +89,18 @@ def _gpu(phase: Phase) -> dict[str, Any]:
 
 def _fleet(phase: Phase) -> list[str]:
     """https://dstack.ai/docs/concepts/fleets: without one nothing starts; `cluster` puts nodes onto one fabric."""
-    where = ", with placement: cluster" if phase.nodes > 1 else ""
-    return [f"Needs a fleet of the project that may have {phase.nodes} nodes of {phase.provider}{where}: dstack fleet"]
+    where = ", placement: cluster" if phase.nodes > 1 else ""
+    may = f"that may have {phase.nodes} nodes of {phase.provider}{where}"
+    return [
+        f"Needs a fleet of the project {may} and idle_duration: {IDLE_SECONDS}s, or its machines stay: dstack fleet"
+    ]
 
 
-def _line(phase: Phase, wishes: Wishes) -> list[str]:
-    """dstack puts its own names for rank and address into the environment."""
+def _commands(phase: Phase, wishes: Wishes) -> list[str]:
+    """dstack puts its own names for run, rank and address into the environment; a run keeps its id over all retries."""
     rank, address = Expanded('"$DSTACK_NODE_RANK"'), Expanded('"$DSTACK_MASTER_NODE_IP"')
-    return launch(phase, wishes, rank=rank, address=address)
+    return [
+        'export GPUPLAN_RUN="$DSTACK_RUN_ID" GPUPLAN_NODE="$DSTACK_NODE_RANK"',
+        *here_document('"$HOME/gpuplan-run-on-node.sh"', SCRIPT.splitlines()),
+        'bash "$HOME/gpuplan-run-on-node.sh" ' + words(launch(phase, wishes, rank=rank, address=address)),
+    ]

@@ -4,9 +4,11 @@ import math
 from dataclasses import dataclass
 from datetime import datetime
 
+from api.checkpoint_location import CheckpointLocation
 from catalog.accelerators import Accelerator
 from catalog.price_kinds import PriceKind
 from planner.answer import ordered
+from planner.run_limit import p95_of_phase
 
 #: The providers whose machines gpuplan starts through a cloud's own interface.
 CLOUDS = {"aws": "Amazon Web Services", "gcp": "Google Cloud", "azure": "Microsoft Azure"}
@@ -79,9 +81,10 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handover:
-    """A plan for other tools; `job` is its name as one harmless line, `late` the ratio of its p95 hours to the expected.
+    """A plan for other tools; `job` is its name as one harmless line, hours are those of the whole plan.
 
-    `document` is the answer as it was given.
+    `deadline_hours` counts from `start`, None without a deadline; `checkpoints` is the job's place for them, if it names
+    one. `document` is the answer as it was given.
     """
 
     plan_id: str
@@ -89,17 +92,17 @@ class Handover:
     snapshot_id: str
     version: str
     start: datetime
-    late: float
+    expected_hours: float
     p95_hours: float
+    deadline_hours: float | None
+    checkpoints: CheckpointLocation | None
     phases: tuple[Phase, ...]
     document: dict[str, object]
 
-    def limit_hours(self, phase: Phase) -> int:
-        """Whole hours that hold the phase in 19 of 20 runs, if it is late as the plan is.
-
-        What stands by and what it stands behind run for hours that depend on whether it is called: those of the plan.
-        """
-        hours = phase.hours * self.late if phase.switch_by is None else self.p95_hours
+    def p95_hours_of(self, phase: Phase) -> int:
+        """Whole hours that hold the phase in 19 of 20 runs, if it is late as the plan is."""
+        switches = phase.switch_by is not None
+        hours = p95_of_phase(hours=phase.hours, expected=self.expected_hours, p95=self.p95_hours, switches=switches)
         return max(1, math.ceil(hours))
 
 
@@ -108,9 +111,11 @@ class Wishes:
     """What is not in a plan: the words that start the training, its image, and what was booked.
 
     `command` is words, never shell. `image` None is the one that goes with the accelerator; `reservation` names what
-    was bought for a kind that is booked.
+    was bought for a kind that is booked. `run_limit_hours` and `checkpoints` take the place of the plan's.
     """
 
     command: tuple[str, ...] = ("python", "train.py")
     image: str | None = None
     reservation: str | None = None
+    run_limit_hours: float | None = None
+    checkpoints: CheckpointLocation | None = None

@@ -7,11 +7,14 @@ from api.export.handover import Handover, Phase, Wishes
 from api.export.launcher import PORT
 from api.export.names import labels, run_name
 from api.export.notes import heading
-from api.export.pods import Yaml, pod_template
+from api.export.pods import Yaml, about_pods, active_seconds, pod_template, script_map, stop_policy
 from api.export.yaml_text import yaml_text
 
 #: Pods that fail of themselves; those that the cloud takes away are not counted.
 BACKOFF_LIMIT = 6
+#: The Job that a pod is of: https://kubernetes.io/docs/reference/labels-annotations-taints/
+RUN_LABEL = "batch.kubernetes.io/controller-uid"
+RESUME = "kubectl delete -f FILE && kubectl apply -f FILE"
 
 
 def kubernetes(handover: Handover, phase: Phase, wishes: Wishes) -> str:
@@ -35,10 +38,10 @@ def kubernetes(handover: Handover, phase: Phase, wishes: Wishes) -> str:
         "metadata": {"name": name, "labels": marked},
         "spec": job_spec(handover, phase, wishes, address=f"{name}-0.{name}", subdomain=name),
     }
-    documents = [service, job] if phase.nodes > 1 else [job]
-    return yaml_text(
-        documents, [*heading(handover, phase), *own_machines(phase), *together(phase), "Start: kubectl apply -f FILE"]
-    )
+    documents = [script_map(handover, phase), *([service] if phase.nodes > 1 else []), job]
+    notes = [*heading(handover, phase, wishes), *own_machines(phase), *together(phase)]
+    notes += ["Start: kubectl apply -f FILE", *about_pods(handover, phase, wishes)]
+    return yaml_text(documents, notes)
 
 
 def job_spec(handover: Handover, phase: Phase, wishes: Wishes, *, address: str, subdomain: str | None) -> Yaml:
@@ -49,10 +52,16 @@ def job_spec(handover: Handover, phase: Phase, wishes: Wishes, *, address: str, 
         "completions": phase.nodes,
         "parallelism": phase.nodes,
         "backoffLimit": BACKOFF_LIMIT,
+        "activeDeadlineSeconds": active_seconds(handover, phase, wishes),
         "podFailurePolicy": {
-            "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+            "rules": [
+                stop_policy(),
+                {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+            ]
         },
-        "template": pod_template(handover, phase, wishes, address=address, subdomain=single),
+        "template": pod_template(
+            handover, phase, wishes, address=address, subdomain=single, run_label=RUN_LABEL, resume=RESUME
+        ),
     }
 
 

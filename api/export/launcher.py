@@ -7,9 +7,10 @@ environment, under the names of `environment`.
 import re
 import shlex
 
+from api.checkpoint_location import CheckpointLocation, read_checkpoint_location
 from api.export.handover import Handover, Phase, Wishes
 from catalog.errors import UnusableInput
-from catalog.quantities import shown
+from catalog.quantities import hours, shown
 from planner.document_figures import moment
 
 #: PyTorch's own default for the rendezvous: https://docs.pytorch.org/docs/stable/elastic/run.html
@@ -18,6 +19,7 @@ PORT = 29500
 _PYTHONS = ("python", "python3")
 #: Longer commands belong into a script.
 MOST_WORDS, LONGEST_COMMAND = 200, 4000
+LEAST_LIMIT_HOURS = 1.0
 #: https://github.com/distribution/reference: a host, a path, a tag and a digest.
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}")
 _RESERVATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,254}")
@@ -50,7 +52,14 @@ def read_command(text: str) -> tuple[str, ...]:
     return words
 
 
-def read_wishes(*, command: str, image: str | None = None, reservation: str | None = None) -> Wishes:
+def read_wishes(
+    *,
+    command: str,
+    image: str | None = None,
+    reservation: str | None = None,
+    run_limit: str | None = None,
+    checkpoints: str | None = None,
+) -> Wishes:
     """What the user adds to a plan. Raises `UnusableInput` at the field."""
     if image is not None and not _IMAGE.fullmatch(image):
         message = f"{shown(image)} is not accepted; it is a container image such as registry.example/team/train:1.0"
@@ -58,7 +67,31 @@ def read_wishes(*, command: str, image: str | None = None, reservation: str | No
     if reservation is not None and not _RESERVATION.fullmatch(reservation):
         message = f"{shown(reservation)} is not accepted; it is the id or name of what was booked, such as cr-0123456789abcdef0"
         raise UnusableInput.at("reservation", message=message)
-    return Wishes(command=read_command(command), image=image, reservation=reservation)
+    return Wishes(
+        command=read_command(command),
+        image=image,
+        reservation=reservation,
+        run_limit_hours=None if run_limit is None else _run_limit(run_limit),
+        checkpoints=None if checkpoints is None else _checkpoints(checkpoints),
+    )
+
+
+def _run_limit(text: str) -> float:
+    try:
+        found = hours(text)
+    except ValueError as error:
+        raise UnusableInput.at("run_limit", message=str(error)) from None
+    if found < LEAST_LIMIT_HOURS:
+        message = f"{shown(text)} is not accepted; it is at least 1 h: the last 15 minutes are for a last checkpoint"
+        raise UnusableInput.at("run_limit", message=message)
+    return found
+
+
+def _checkpoints(text: str) -> CheckpointLocation:
+    try:
+        return read_checkpoint_location(text)
+    except ValueError as error:
+        raise UnusableInput.at("checkpoints", message=str(error)) from None
 
 
 def environment(handover: Handover, phase: Phase) -> dict[str, str]:

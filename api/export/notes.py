@@ -1,7 +1,10 @@
 """What a file says of itself in comments: which plan and phase, from when to when, and what its tool cannot be told."""
 
-from api.export.handover import Handover, Phase
-from api.render.text import duration, number, percent, plain
+from api.export.handover import Handover, Phase, Wishes
+from api.export.on_node import GRACE_SECONDS, PLACEHOLDER, place
+from api.export.run_limit import cost_at_limit, limit_seconds
+from api.render.text import duration, number, percent, plain, usd
+from catalog.money import usd_text
 from planner.document_figures import moment
 
 #: Amazon's zone ids name the same place in every account, zone names do not.
@@ -12,7 +15,7 @@ ZONE_ID = (
 )
 
 
-def heading(handover: Handover, phase: Phase) -> list[str]:
+def heading(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
     """What every file begins with, each a line without its comment mark."""
     return [
         f"gpuplan {handover.version}: {handover.plan_id}, phase {phase.number} of {len(handover.phases)}",
@@ -20,7 +23,8 @@ def heading(handover: Handover, phase: Phase) -> list[str]:
         f"Prices: snapshot {handover.snapshot_id}; {phase.usd_per_node_hour} USD per node-hour, {phase.kind.name}",
         f"Where: {phase.machines}, each {_devices(phase)}, in {phase.place}",
         *_when(handover, phase),
-        *_checkpoints(phase),
+        *_limit(handover, phase, wishes),
+        *_checkpoints(handover, phase, wishes),
         *_kind(phase),
         *_cores(phase),
     ]
@@ -39,7 +43,7 @@ def _when(handover: Handover, phase: Phase) -> list[str]:
         ]
     found = [
         f"When: from {moment(phase.starts_at)} for about {duration(_hours_there(phase))}",
-        f"19 of 20 runs need at most {handover.limit_hours(phase)} h",
+        f"19 of 20 runs need at most {handover.p95_hours_of(phase)} h",
     ]
     if phase.switch_by is not None:
         found.append(f"The next phase stands by: it takes over only {_behind(phase)}")
@@ -65,10 +69,32 @@ def _behind(phase: Phase) -> str:
     return f"if {saved} of the work is saved at {moment(phase.switch_by)}"
 
 
-def _checkpoints(phase: Phase) -> list[str]:
-    if phase.checkpoint_interval_hours is None:
-        return []
-    return [f"Write a checkpoint every {duration(phase.checkpoint_interval_hours)} (GPUPLAN_CHECKPOINT_SECONDS)"]
+def _limit(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
+    """When the machines are ended whatever happens, and what the phase costs at most by then."""
+    hours = limit_seconds(handover, phase, wishes) / 3600
+    cost = usd(usd_text(cost_at_limit(handover, phase, wishes)))
+    found = [
+        f"Run limit: {number(hours)} h from the start of the machines, which costs at most {cost} at these prices",
+        f"{GRACE_SECONDS // 60} minutes before it the run is asked for a last checkpoint; another one: gpuplan export --run-limit",
+    ]
+    if hours < handover.p95_hours_of(phase):
+        found.append("MORE THAN 1 IN 20 RUNS NEED LONGER THAN THIS LIMIT: they are cut off, and have to be resumed")
+    return found
+
+
+def _checkpoints(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
+    where = place(handover, wishes)
+    if where is None:
+        found = [
+            f"Checkpoints: NO PLACE IS NAMED ({PLACEHOLDER}), so this refuses to run. Give the job data.checkpoints,",
+            "or export again with --checkpoints s3://bucket/path",
+        ]
+    else:
+        found = [f"Checkpoints: {where.text}; the run resumes from the newest complete one there"]
+    if phase.checkpoint_interval_hours is not None:
+        interval = duration(phase.checkpoint_interval_hours)
+        found.append(f"Write a checkpoint every {interval} (GPUPLAN_CHECKPOINT_SECONDS)")
+    return found
 
 
 def _kind(phase: Phase) -> list[str]:
@@ -94,7 +120,7 @@ def again(phase: Phase) -> list[str]:
         return []
     return [
         f"Machines may be taken away, about {number(phase.expected_preemptions)} times in this phase, and nothing here",
-        "brings them back: end what is left, start the file again, and go on from the last checkpoint",
+        "brings them back: it ends what is left; start it again, and it goes on from the newest checkpoint",
     ]
 
 

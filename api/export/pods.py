@@ -7,10 +7,12 @@ knows, so there the pod asks for its devices alone.
 from typing import Any
 
 from api.export.handover import Handover, Phase, Wishes
-from api.export.launcher import PORT, environment, launch
+from api.export.launcher import PORT, launch
 from api.export.machines import image, machine_and_cards, stack
-from api.export.names import labels
+from api.export.names import labels, run_name
+from api.export.on_node import GRACE_SECONDS, SCRIPT, directory, is_mounted, place, variables
 from api.export.refusal import booked, need_cloud
+from api.export.run_limit import limit_seconds
 from api.export.shell import Expanded
 from api.export.tpu import gke_labels
 
@@ -36,31 +38,112 @@ GKE_CARD = "cloud.google.com/gke-accelerator"
 AKS_SPOT = "kubernetes.azure.com/scalesetpriority"
 #: All of a node's memory is not to be asked for; the shared memory of a pod is what its processes exchange data through.
 SHARED_MEMORY = "/dev/shm"  # noqa: S108
+SCRIPT_FOLDER, CONTAINER = "/gpuplan", "train"
+#: https://kubernetes.io/docs/concepts/scheduling-eviction/pod-scheduling-readiness/
+GATE = "gpuplan/set-data.checkpoints"
+#: Log-ins for checkpoints in another cloud.
+SECRET = "gpuplan-checkpoints"  # noqa: S105
+#: As `run-on-node.sh` exits.
+LIMIT_REACHED, NOT_CONFIGURED = 75, 78
 
 
-def pod_template(handover: Handover, phase: Phase, wishes: Wishes, *, address: str, subdomain: str | None) -> Yaml:
-    """The template of a pod that finds the first one at `address`. Raises `UnusableInput` for what no pod can be."""
+def script_map(handover: Handover, phase: Phase) -> Yaml:
+    """The ConfigMap with the script that every pod starts."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": run_name(handover, phase), "labels": labels(handover, phase)},
+        "data": {"run-on-node.sh": SCRIPT},
+    }
+
+
+def stop_policy() -> Yaml:
+    """A run that its limit has ended, or that has no place for checkpoints, is not started again."""
+    codes = {"containerName": CONTAINER, "operator": "In", "values": [LIMIT_REACHED, NOT_CONFIGURED]}
+    return {"action": "FailJob", "onExitCodes": codes}
+
+
+def active_seconds(handover: Handover, phase: Phase, wishes: Wishes) -> int:
+    """When the Job is ended: its pods have the rest of the run limit to save a last checkpoint."""
+    return limit_seconds(handover, phase, wishes) - GRACE_SECONDS
+
+
+def pod_template(
+    handover: Handover,
+    phase: Phase,
+    wishes: Wishes,
+    *,
+    address: str,
+    subdomain: str | None,
+    run_label: str,
+    resume: str,
+) -> Yaml:
+    """The template of a pod that finds the first one at `address`; `run_label` holds what all pods of a run share.
+
+    Raises `UnusableInput` for what no pod can be.
+    """
     need_cloud(phase, "Kubernetes", "aws", "gcp", "azure", "local")
     reservation = booked(phase, wishes)
     words = launch(phase, wishes, rank=Expanded("$(JOB_COMPLETION_INDEX)"), address=address)
     count = {stack(phase).resource: str(phase.devices)}
+    said = variables(handover, phase, wishes, resume=resume)
+    started = ["bash", f"{SCRIPT_FOLDER}/run-on-node.sh", *words]
     container: Yaml = {
-        "name": "train",
+        "name": CONTAINER,
         "image": image(phase, wishes),
-        "command": [str(each) if isinstance(each, Expanded) else _literal(each) for each in words],
-        "env": [{"name": name, "value": _literal(value)} for name, value in environment(handover, phase).items()],
+        "command": [str(each) if isinstance(each, Expanded) else _literal(each) for each in started],
+        "env": [
+            *({"name": name, "value": _literal(value)} for name, value in said.items()),
+            {"name": "GPUPLAN_RUN", "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{run_label}']"}}},
+        ],
+        "envFrom": [{"secretRef": {"name": SECRET, "optional": True}}],
         "ports": [{"name": "rendezvous", "containerPort": PORT}],
         "resources": {"limits": dict(count), "requests": dict(count)},
-        "volumeMounts": [{"name": "shared-memory", "mountPath": SHARED_MEMORY}],
+        "volumeMounts": [
+            {"name": "shared-memory", "mountPath": SHARED_MEMORY},
+            {"name": "script", "mountPath": SCRIPT_FOLDER},
+            {"name": "checkpoints", "mountPath": directory(handover, phase, wishes)},
+        ],
     }
     spec: Yaml = {
         "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": GRACE_SECONDS,
+        # A pod with a gate is not scheduled, so that no node is started for it.
+        **({} if place(handover, wishes) else {"schedulingGates": [{"name": GATE}]}),
         **({"subdomain": subdomain} if subdomain else {}),
         **_placed(phase, reservation),
         "containers": [container],
-        "volumes": [{"name": "shared-memory", "emptyDir": {"medium": "Memory"}}],
+        "volumes": [
+            {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
+            {"name": "script", "configMap": {"name": run_name(handover, phase)}},
+            {"name": "checkpoints", **_checkpoints(handover, phase, wishes)},
+        ],
     }
     return {"metadata": {"labels": labels(handover, phase)}, "spec": spec}
+
+
+def _checkpoints(handover: Handover, phase: Phase, wishes: Wishes) -> Yaml:
+    """What a node mounts for all its pods, or room from which the script uploads."""
+    if is_mounted(handover, wishes):
+        return {"hostPath": {"path": directory(handover, phase, wishes), "type": "Directory"}}
+    return {"emptyDir": {}}
+
+
+def about_pods(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
+    """What a cluster has to have for the checkpoints, and how the run is ended by hand."""
+    where = place(handover, wishes)
+    found = [
+        "End it: kubectl delete -f FILE. To go on from the newest checkpoint: the same, then kubectl apply -f FILE"
+    ]
+    if where is None:
+        found.append(f"Its pods have the gate {GATE}, so none is scheduled")
+    elif where.kind == "mount":
+        found.append(f"Every node has to mount {where.text}")
+    else:
+        found.append(
+            f"The pods' service account has to be let at {where.text}; or a secret {SECRET} has the variables that rclone reads"
+        )
+    return found
 
 
 def _literal(text: str) -> str:

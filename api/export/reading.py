@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from decimal import InvalidOperation
 from typing import Any
 
+from api.checkpoint_location import CheckpointLocation, read_checkpoint_location
 from api.export.handover import CLOUDS, Handover, Phase
 from api.plan_ids import PLANNED
 from api.render.text import plain
@@ -46,19 +47,31 @@ def read_handover(document: Mapping[str, Any]) -> Handover:
     hours = _mapping(plan.get("hours"), (*at, "hours"))
     expected = _number(hours, "expected", (*at, "hours"), low=0.0, high=1e6)
     p95_hours = _number(hours, "p95", (*at, "hours"), low=0.0, high=1e6)
-    late = p95_hours / expected if expected else 1.0
-    job = _mapping(plan.get("job"), (*at, "job")).get("name")
+    asked = _mapping(plan.get("job"), (*at, "job"))
+    job = asked.get("name")
     return Handover(
         plan_id=_text(plan, "id", at, PLANNED, "the id of a plan, plan- and 20 hexadecimal digits"),
         job=plain(job if isinstance(job, str) else "", limit=200) or "job",
         snapshot_id=_text(plan, "snapshot_id", at, _HASH, "the id of a snapshot, hexadecimal digits"),
         version=_text(plan, "version", at, _VERSION, "a version of gpuplan"),
         start=start,
-        late=max(1.0, late),
+        expected_hours=expected,
         p95_hours=p95_hours,
+        deadline_hours=_maybe(asked, "deadline", (*at, "job"), high=1e6),
+        checkpoints=_checkpoints(asked, (*at, "job")),
         phases=_phases(plan, start, at),
         document=dict(document),
     )
+
+
+def _checkpoints(job: dict[str, Any], at: Where) -> CheckpointLocation | None:
+    """Where the job keeps its checkpoints; None where it does not say."""
+    data = job.get("data")
+    value = data.get("checkpoints") if isinstance(data, dict) else None
+    try:
+        return None if value is None else read_checkpoint_location(value)
+    except ValueError as error:
+        raise UnusableInput.at(*at, "data", "checkpoints", message=str(error)) from None
 
 
 def _plan(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,11 +8,11 @@ set -uo pipefail
 
 readonly NOT_CONFIGURED=78 STORE_FAILED=74 LIMIT_REACHED=75 TOLD_TO_END=143
 readonly RCLONE_VERSION=1.68.2
-NODE="${GPUPLAN_NODE:-0}"
+NODE="${GPUPLAN_NODE:-${JOB_COMPLETION_INDEX:-${SLURM_NODEID:-0}}}"
 NODES="${GPUPLAN_NODES:-1}"
-RUN="${GPUPLAN_RUN:-$GPUPLAN_PLAN}-phase-$GPUPLAN_PHASE"
+RUN="${GPUPLAN_RUN:-$GPUPLAN_PLAN-phase-$GPUPLAN_PHASE}"
 DIR="$GPUPLAN_CHECKPOINT_DIR"
-REMOTE="${GPUPLAN_CHECKPOINT_REMOTE:-}"
+REMOTE=""
 GRACE="${GPUPLAN_GRACE_SECONDS:-900}"
 SAVE="${GPUPLAN_SAVE_SECONDS:-600}"
 
@@ -140,10 +140,21 @@ ask_to_save() {
   escalation="$!"
 }
 
+# rclone logs in as the machine does: https://rclone.org/docs/#connection-strings, https://rclone.org/s3/,
+# https://rclone.org/googlecloudstorage/, https://rclone.org/azureblob/
+place="${GPUPLAN_CHECKPOINTS#*://}"
 case "$GPUPLAN_CHECKPOINTS" in
-  s3://* | gs://* | abfs://* | /mnt/*) ;;
+  s3://*) REMOTE=":s3,provider=AWS,env_auth,no_check_bucket:$place" ;;
+  gs://*) REMOTE=":gcs,env_auth,bucket_policy_only,no_check_bucket:$place" ;;
+  abfs://*@*)
+    account="${place#*@}"
+    folder="${account#*.dfs.core.windows.net}"
+    REMOTE=":azureblob,account=${account%%.*},env_auth,no_check_container:${place%%@*}$folder"
+    ;;
+  /mnt/*) DIR="$GPUPLAN_CHECKPOINTS" ;;
   *) fail "$NOT_CONFIGURED" "there is no place for checkpoints ($GPUPLAN_CHECKPOINTS): give the job data.checkpoints, or export again with --checkpoints s3://bucket/path" ;;
 esac
+export GPUPLAN_CHECKPOINT_DIR="$DIR"
 if [ -n "$REMOTE" ]; then
   need_rclone || fail "$STORE_FAILED" "cannot get rclone: put it into the image"
   mkdir -p "$DIR/.kept"

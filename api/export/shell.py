@@ -35,3 +35,8 @@ def here_document(target: str, lines: Iterable[str], *, mark: str = "GPUPLAN_END
     if mark in kept:
         raise ValueError(f"a line of the document is its own end mark {mark}")
     return [f"cat > {target} <<'{mark}'", *kept, mark]
+
+
+def here_variable(name: str, lines: Iterable[str]) -> list[str]:
+    """Lines that export `lines` as the text of a variable."""
+    return [f"export {name}={_quoted(chr(10).join(lines))}"]

@@ -11,12 +11,14 @@ from typing import Any
 
 from api.export.gcloud import fabric
 from api.export.handover import Handover, Phase, Wishes
-from api.export.launcher import environment, launch
+from api.export.launcher import launch
 from api.export.machines import image, machine_and_cards, stack
 from api.export.names import label, labels, run_name
 from api.export.notes import heading, zone_id
+from api.export.on_node import SCRIPT, directory, is_mounted, place, variables
 from api.export.refusal import booked, need_cloud, need_kind, refuse
-from api.export.shell import Expanded, words
+from api.export.run_limit import limit_seconds
+from api.export.shell import Expanded, here_document, words
 from api.export.tpu import RUNTIMES
 from api.export.yaml_text import yaml_text
 
@@ -29,6 +31,8 @@ UNSUPPORTED = {
 }
 #: How long SkyPilot waits for machines that start when capacity is found, in seconds: a day.
 PROVISION_TIMEOUT = 24 * 3600
+#: How long a cluster stays once its job has ended.
+IDLE_MINUTES = 5
 
 
 def skypilot(handover: Handover, phase: Phase, wishes: Wishes) -> str:
@@ -36,30 +40,50 @@ def skypilot(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     need_cloud(phase, TOOL, "aws", "gcp", "azure")
     need_kind(phase, TOOL, UNSUPPORTED)
     booked(phase, wishes)
-    verb = "sky jobs launch" if phase.kind.interruptible else "sky launch --down"
+    name = run_name(handover, phase)
+    start, end = _verbs(phase, name)
     task: dict[str, Any] = {
-        "name": run_name(handover, phase),
+        "name": name,
         "num_nodes": 1 if phase.is_slice else phase.nodes,
         "resources": _resources(handover, phase, wishes),
-        "envs": environment(handover, phase),
+        "envs": _environment(handover, phase, wishes, resume=start),
         "run": "\n".join(_run(phase, wishes)) + "\n",
     }
-    config = _config(phase)
+    config = _config(handover, phase, wishes)
     if config:
         task["config"] = config
-    return yaml_text([task], [*heading(handover, phase), *zone_id(phase), *_fabric(phase), f"Start: {verb} FILE"])
+    notes = [*heading(handover, phase, wishes), *zone_id(phase), *_fabric(phase), f"Start: {start}", f"End it: {end}"]
+    if place(handover, wishes) is None:
+        notes.append("SkyPilot refuses it until it is told a place: --env GPUPLAN_CHECKPOINTS=s3://bucket/path")
+    return yaml_text([task], notes)
 
 
-def _config(phase: Phase) -> dict[str, Any]:
+def _verbs(phase: Phase, name: str) -> tuple[str, str]:
+    """How the task is started and ended; a cluster that has run its job is torn down."""
+    if phase.kind.interruptible:
+        return f"sky jobs launch --name {name} FILE", f"sky jobs cancel --name {name}"
+    return f"sky launch --down --cluster {name} FILE", f"sky down {name}"
+
+
+def _environment(handover: Handover, phase: Phase, wishes: Wishes, *, resume: str) -> dict[str, str | None]:
+    """SkyPilot refuses to start a task with a variable that is null, unless it is given one."""
+    said: dict[str, str | None] = {**variables(handover, phase, wishes, resume=resume)}
+    return said if place(handover, wishes) else said | {"GPUPLAN_CHECKPOINTS": None}
+
+
+def _config(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, Any]:
     """What of SkyPilot's settings this task changes."""
     found: dict[str, Any] = {}
-    if phase.accelerator.stack not in ("cuda", "xla"):
-        found["docker"] = {"run_options": list(stack(phase).docker)}
+    options = [] if phase.accelerator.stack in ("cuda", "xla") else list(stack(phase).docker)
+    if is_mounted(handover, wishes) and not phase.is_slice:
+        folder = directory(handover, phase, wishes)
+        options += ["--volume", f"{folder}:{folder}"]
+    if options:
+        found["docker"] = {"run_options": options}
     if phase.kind.max_run_hours is not None:
         if phase.is_slice:
             raise refuse(phase, f"{TOOL} has no word for {phase.kind.name} of a TPU slice")
-        seconds = round(phase.kind.max_run_hours * 3600)
-        group = {"run_duration": seconds, "provision_timeout": PROVISION_TIMEOUT}
+        group = {"run_duration": limit_seconds(handover, phase, wishes), "provision_timeout": PROVISION_TIMEOUT}
         found["gcp"] = {"managed_instance_group": group}
     return found
 
@@ -89,6 +113,7 @@ def _resources(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, An
         "instance_type": machine,
         "image_id": f"docker:{image(phase, wishes)}",
         "use_spot": phase.kind.interruptible,
+        **_autodown(phase),
         **_tier(phase),
         "labels": labels(handover, phase)
         | ({"gpuplan-zone-id": label(phase.zone)} if phase.provider == "aws" and phase.zone else {}),
@@ -111,11 +136,23 @@ def _slice(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, Any]:
         "accelerator_args": {"tpu_vm": True, "runtime_version": runtime},
         **({"image_id": f"docker:{wishes.image}"} if wishes.image else {}),
         "use_spot": phase.kind.interruptible,
+        **_autodown(phase),
         "labels": labels(handover, phase),
     }
+
+
+def _autodown(phase: Phase) -> dict[str, Any]:
+    """https://docs.skypilot.co/en/latest/reference/auto-stop.html; managed jobs end their machines by themselves."""
+    return {} if phase.kind.interruptible else {"autostop": {"idle_minutes": IDLE_MINUTES, "down": True}}
 
 
 def _run(phase: Phase, wishes: Wishes) -> list[str]:
     line = launch(phase, wishes, rank=Expanded('"$SKYPILOT_NODE_RANK"'), address=Expanded('"$HEAD"'))
     several = phase.nodes > 1 and not phase.is_slice
-    return ["HEAD=\"${SKYPILOT_NODE_IPS%%$'\\n'*}\"", words(line)] if several else [words(line)]
+    return [
+        *(["HEAD=\"${SKYPILOT_NODE_IPS%%$'\\n'*}\""] if several else []),
+        # The same for all tries of a managed job.
+        'export GPUPLAN_RUN="$SKYPILOT_TASK_ID" GPUPLAN_NODE="$SKYPILOT_NODE_RANK"',
+        *here_document('"$HOME/gpuplan-run-on-node.sh"', SCRIPT.splitlines()),
+        'bash "$HOME/gpuplan-run-on-node.sh" ' + words(line),
+    ]

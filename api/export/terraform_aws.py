@@ -10,39 +10,42 @@ from api.export.handover import Handover, Phase, Wishes
 from api.export.machines import arm
 from api.export.names import run_name, tags
 from api.export.refusal import booked
-from api.export.terraform_text import script, variable
+from api.export.terraform_text import RESUME, is_kept_in, log_ins, machine_head, script, variable
 
 Block = dict[str, Any]
-_FIRST = ["#!/bin/bash", "NODE_RANK=0", "MASTER_ADDR=\"$(hostname -I | cut -d' ' -f1)\""]
+_FIRST = ["NODE_RANK=0", "MASTER_ADDR=\"$(hostname -I | cut -d' ' -f1)\""]
 
 
 def aws_resources(handover: Handover, phase: Phase, wishes: Wishes) -> Block:
     """Provider, inputs, look-ups and resources of one phase on AWS."""
     name = run_name(handover, phase)
     marked = tags(handover, phase)
-    boot = script(ec2_boot_lines(handover, phase, wishes))
+    boot = script(ec2_boot_lines(handover, phase, wishes, resume=RESUME))
+    first = machine_head(handover, phase, wishes)
     head: Block = {"launch_template": {"id": "${aws_launch_template.node.id}"}, "tags": marked}
-    instances: Block = {"head": head | {"user_data": script(_FIRST) + boot}}
+    instances: Block = {"head": head | {"user_data": first + script(_FIRST) + boot}}
     if phase.nodes > 1:
         # The only expressions in the text: the rank among the others and the address of the first.
-        ranked = "#!/bin/bash\nNODE_RANK=${count.index + 1}\nMASTER_ADDR=${aws_instance.head.private_ip}\n"
-        instances["worker"] = head | {"count": phase.nodes - 1, "user_data": ranked + boot}
+        ranked = "NODE_RANK=${count.index + 1}\nMASTER_ADDR=${aws_instance.head.private_ip}\n"
+        instances["worker"] = head | {"count": phase.nodes - 1, "user_data": first + ranked + boot}
     resources: Block = {"aws_launch_template": {"node": _template(handover, phase, wishes)}, "aws_instance": instances}
     if phase.nodes > 1:
         resources["aws_placement_group"] = {"node": {"name": name, "strategy": "cluster"}}
     return {
         "terraform": {"required_providers": {"aws": {"source": "hashicorp/aws", "version": ">= 5.70"}}},
         "provider": {"aws": {"region": phase.region}},
-        "variable": _variables(phase),
+        "variable": _variables(handover, phase, wishes),
         "data": _look_ups(phase),
         "resource": resources,
     }
 
 
-def _variables(phase: Phase) -> Block:
-    found = {
+def _variables(handover: Handover, phase: Phase, wishes: Wishes) -> Block:
+    found = log_ins(handover, phase, wishes) | {
         "subnet_id": variable("A subnet in the zone of the plan; the first one there unless you name it", default="")
     }
+    if is_kept_in("s3", handover, wishes):
+        found["instance_profile"] = variable("An instance profile that may read and write the checkpoints")
     if not usual_image(phase):
         found["ami_id"] = variable(f"An image with Docker and the driver of {phase.accelerator.name}")
     if phase.nodes > 1:
@@ -69,9 +72,13 @@ def _template(handover: Handover, phase: Phase, wishes: Wishes) -> Block:
         "image_id": f"${{{image}}}",
         "instance_type": phase.instance_type,
         "metadata_options": {"http_tokens": "required"},
+        # A machine that shuts itself down is gone, and no longer paid for.
+        "instance_initiated_shutdown_behavior": "terminate",
         "tag_specifications": [{"resource_type": "volume", "tags": tags(handover, phase)}],
         **_network(phase),
     }
+    if is_kept_in("s3", handover, wishes):
+        found["iam_instance_profile"] = {"name": "${var.instance_profile}"}
     reservation = booked(phase, wishes)
     if reservation is not None:
         found["instance_market_options"] = {"market_type": "capacity-block"}

@@ -4,10 +4,11 @@ import base64
 from typing import Any
 
 from api.export.az import check_scale_set, rank_lines
-from api.export.boot import AZURE_IMAGE, boot_lines, usual_image
+from api.export.boot import AZURE_IMAGE, AZURE_ROLE, boot_lines, usual_image
 from api.export.handover import Handover, Phase, Wishes
+from api.export.lifecycle import is_elsewhere
 from api.export.names import run_name, tags
-from api.export.terraform_text import variable
+from api.export.terraform_text import RESUME, is_kept_in, log_ins, machine_head, plain_text, script, variable
 
 Block = dict[str, Any]
 
@@ -21,7 +22,8 @@ def azure_resources(handover: Handover, phase: Phase, wishes: Wishes) -> Block:
     return {
         "terraform": {"required_providers": {"azurerm": {"source": "hashicorp/azurerm", "version": ">= 4.0"}}},
         "provider": {"azurerm": {"features": {}}},
-        "variable": _variables(phase),
+        "variable": _variables(phase) | log_ins(handover, phase, wishes) | _identity_inputs(handover, wishes),
+        **({"locals": {"boot": _boot(handover, phase, wishes, name)}} if _has_inputs(handover, phase, wishes) else {}),
         "resource": {
             "azurerm_resource_group": {"run": {"name": name, "location": phase.region, "tags": marked}},
             "azurerm_virtual_network": {"run": placed | {"name": name, "address_space": ["10.0.0.0/16"]}},
@@ -29,8 +31,41 @@ def azure_resources(handover: Handover, phase: Phase, wishes: Wishes) -> Block:
             "azurerm_linux_virtual_machine_scale_set": {
                 "run": placed | {"name": name, "tags": marked} | _scale_set(handover, phase, wishes, name)
             },
+            "azurerm_role_assignment": {"ends_itself": _ends_itself()},
         },
     }
+
+
+def _ends_itself() -> Block:
+    """Lets the machines delete themselves, and nothing outside the resource group of the run."""
+    return {
+        "scope": "${azurerm_resource_group.run.id}",
+        "role_definition_name": AZURE_ROLE,
+        "principal_id": "${azurerm_linux_virtual_machine_scale_set.run.identity[0].principal_id}",
+    }
+
+
+def _identity_inputs(handover: Handover, wishes: Wishes) -> Block:
+    """The identity as which the machines reach a bucket of Azure."""
+    if not is_kept_in("abfs", handover, wishes):
+        return {}
+    return {
+        "identity_id": variable("The resource id of a managed identity that may write the checkpoints"),
+        "identity_client_id": variable("The client id of that identity"),
+    }
+
+
+def _has_inputs(handover: Handover, phase: Phase, wishes: Wishes) -> bool:
+    """Whether what the machines start with is known only when Terraform has its inputs."""
+    return is_kept_in("abfs", handover, wishes) or is_elsewhere(handover, phase, wishes)
+
+
+def _boot(handover: Handover, phase: Phase, wishes: Wishes, name: str) -> str:
+    first = machine_head(handover, phase, wishes)
+    if is_kept_in("abfs", handover, wishes):
+        # Of its two identities a machine takes this one, as Azure's libraries read it.
+        first += 'echo AZURE_CLIENT_ID=${var.identity_client_id} > "$BOX/credentials"\n'
+    return first + script([*rank_lines(name), *boot_lines(handover, phase, wishes, resume=RESUME)])
 
 
 def _variables(phase: Phase) -> Block:
@@ -54,7 +89,8 @@ def _subnet(name: str) -> Block:
 
 
 def _scale_set(handover: Handover, phase: Phase, wishes: Wishes, name: str) -> Block:
-    boot = "\n".join(["#!/bin/bash", *rank_lines(name), *boot_lines(handover, phase, wishes), ""])
+    ids = {"identity_ids": ["${var.identity_id}"]} if is_kept_in("abfs", handover, wishes) else {}
+    boot = _boot(handover, phase, wishes, name)
     configured = {"name": "node", "primary": True, "subnet_id": "${azurerm_subnet.run.id}"}
     found: Block = {
         "sku": phase.instance_type,
@@ -66,7 +102,10 @@ def _scale_set(handover: Handover, phase: Phase, wishes: Wishes, name: str) -> B
         "admin_ssh_key": {"username": "gpuplan", "public_key": "${var.ssh_public_key}"},
         "os_disk": {"caching": "ReadOnly", "storage_account_type": "Premium_LRS"},
         "network_interface": {"name": "node", "primary": True, "ip_configuration": configured},
-        "custom_data": base64.b64encode(boot.encode()).decode(),
+        "identity": {"type": "SystemAssigned, UserAssigned" if ids else "SystemAssigned"} | ids,
+        "custom_data": "${base64encode(local.boot)}"
+        if _has_inputs(handover, phase, wishes)
+        else base64.b64encode(plain_text(boot).encode()).decode(),
         **({"zones": [phase.zone]} if phase.zone else {}),
     }
     if usual_image(phase):
@@ -75,5 +114,5 @@ def _scale_set(handover: Handover, phase: Phase, wishes: Wishes, name: str) -> B
     else:
         found["source_image_id"] = "${var.image_id}"
     if phase.kind.interruptible:
-        return found | {"priority": "Spot", "eviction_policy": "Deallocate", "max_bid_price": -1}
+        return found | {"priority": "Spot", "eviction_policy": "Delete", "max_bid_price": -1}
     return found | {"priority": "Regular"}

@@ -3,12 +3,12 @@
 from typing import Any
 
 from api.export.boot import GCP_IMAGE, boot_lines, usual_image
-from api.export.gcloud import RANK, fabric
+from api.export.gcloud import RANK, fabric, max_run_seconds
 from api.export.handover import Handover, Phase, Wishes
 from api.export.machines import machine_and_cards
 from api.export.names import labels, run_name
 from api.export.refusal import booked
-from api.export.terraform_text import script, variable
+from api.export.terraform_text import RESUME, log_ins, machine_head, script, variable
 
 Block = dict[str, Any]
 
@@ -17,7 +17,7 @@ def gcp_resources(handover: Handover, phase: Phase, wishes: Wishes) -> Block:
     """Provider, inputs, look-ups and machines of one phase on Google Cloud."""
     name = run_name(handover, phase)
     machine, cards = machine_and_cards(phase)
-    boot = ["#!/bin/bash", *RANK, f"MASTER_ADDR={name}-0", *boot_lines(handover, phase, wishes)]
+    boot = [*RANK, f"MASTER_ADDR={name}-0", *boot_lines(handover, phase, wishes, resume=RESUME)]
     node: Block = {
         "count": phase.nodes,
         "name": f"{name}-${{count.index}}",
@@ -26,8 +26,9 @@ def gcp_resources(handover: Handover, phase: Phase, wishes: Wishes) -> Block:
         "labels": labels(handover, phase),
         "boot_disk": {"initialize_params": {"image": _image(phase), "size": 200}},
         "network_interface": {"network": "default", "access_config": {}},
-        "metadata_startup_script": script(boot),
-        "scheduling": _scheduling(phase),
+        "metadata_startup_script": machine_head(handover, phase, wishes) + script(boot),
+        "service_account": {"scopes": ["cloud-platform"]},
+        "scheduling": _scheduling(phase, max_run_seconds(handover, phase, wishes)),
     }
     reservation = booked(phase, wishes)
     if reservation is not None:
@@ -40,7 +41,7 @@ def gcp_resources(handover: Handover, phase: Phase, wishes: Wishes) -> Block:
     return {
         "terraform": {"required_providers": {"google": {"source": "hashicorp/google", "version": ">= 6.40"}}},
         "provider": {"google": {"region": phase.region}},
-        "variable": _variables(phase),
+        "variable": _variables(phase) | log_ins(handover, phase, wishes),
         **({"data": _look_ups()} if usual_image(phase) else {}),
         "resource": {"google_compute_instance": {"node": ({"//": fabric(phase)} if fabric(phase) else {}) | node}},
     }
@@ -62,15 +63,20 @@ def _image(phase: Phase) -> str:
     return "${data.google_compute_image.node.self_link}" if usual_image(phase) else "${var.image}"
 
 
-def _scheduling(phase: Phase) -> Block:
-    """How the machines are paid for; machines with GPUs cannot be moved while they run, so they end for maintenance."""
-    found: Block = {"on_host_maintenance": "TERMINATE", "automatic_restart": False}
-    if phase.kind.interruptible:
-        return found | {"provisioning_model": "SPOT", "preemptible": True, "instance_termination_action": "STOP"}
+def _scheduling(phase: Phase, limit: int) -> Block:
+    """How the machines are paid for, and that they are deleted at the run limit in seconds.
+
+    Machines with GPUs cannot be moved while they run, so they end for maintenance. Those of a booking are deleted when
+    it ends.
+    """
+    found: Block = {
+        "on_host_maintenance": "TERMINATE",
+        "automatic_restart": False,
+        "instance_termination_action": "DELETE",
+    }
     if phase.kind.name == "calendar":
-        return found | {"provisioning_model": "RESERVATION_BOUND", "instance_termination_action": "DELETE"}
-    if phase.kind.max_run_hours is not None:
-        longest = {"seconds": round(phase.kind.max_run_hours * 3600)}
-        ended = {"instance_termination_action": "DELETE", "max_run_duration": longest}
-        return found | {"provisioning_model": "FLEX_START"} | ended
-    return found | {"provisioning_model": "STANDARD", "automatic_restart": True}
+        return found | {"provisioning_model": "RESERVATION_BOUND"}
+    found["max_run_duration"] = {"seconds": limit}
+    if phase.kind.interruptible:
+        return found | {"provisioning_model": "SPOT", "preemptible": True}
+    return found | {"provisioning_model": "STANDARD" if phase.kind.max_run_hours is None else "FLEX_START"}

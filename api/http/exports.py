@@ -46,6 +46,12 @@ class ExportQuery(BaseModel):
     command: str = Field("python train.py", description="What starts the training: words, nothing is expanded")
     image: str | None = Field(None, description="The container image with your code, where one is used")
     reservation: str | None = Field(None, description="What was booked, for capacity blocks and calendar bookings")
+    run_limit: str | None = Field(
+        None, description="When every machine is ended, such as 36h; the plan's run_limit unless given"
+    )
+    checkpoints: str | None = Field(
+        None, description="Where checkpoints are kept; the job's data.checkpoints unless given"
+    )
 
 
 @router.get(
@@ -68,7 +74,7 @@ def export(
     if to not in FORMATS:
         fault = Fault(("format",), f"is not known; it is one of {', '.join(FORMATS)}")
         raise Refused(404, str(fault), faults=(fault,), within="path")
-    wishes = read_wishes(command=query.command, image=query.image, reservation=query.reservation)
+    wishes = read_wishes(**query.model_dump(exclude={"phase"}))
     made = one_export(gpuplan.saved_plan(plan_id), to=to, phase=query.phase, wishes=wishes)
     headers = {"Content-Disposition": f'attachment; filename="{made.file_name}"', "X-Content-Type-Options": "nosniff"}
     return Response(made.text.encode(), media_type=made.media_type, headers=headers)

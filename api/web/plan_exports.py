@@ -13,6 +13,8 @@ Document = dict[str, Any]
 
 #: What some formats need that no plan holds: in words, and one such to try them with.
 ASKED = {"image": ("a container image", "registry.example/team/train:1.0"), "reservation": ("a reservation", "booked")}
+#: What may be said of a file beside its command.
+WISHES = (*ASKED, "run_limit", "checkpoints")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,12 @@ def handovers(answer: Document) -> list[Offered]:
 def wishable(found: Sequence[Offered], wishes: Mapping[str, str]) -> tuple[tuple[str, str, str], ...]:
     """What may be filled in for a download: field, label and an example; a reservation only where one is needed or given."""
     booked = bool(wishes["reservation"]) or any("reservation" in needed for each in found for _, needed in each.asking)
-    fields = (("command", "Command", "python train.py"), ("image", "Container image", ASKED["image"][1]))
+    fields = (
+        ("command", "Command", "python train.py"),
+        ("image", "Container image", ASKED["image"][1]),
+        ("checkpoints", "Checkpoints are kept in", "s3://my-bucket/llama-3-8b"),
+        ("run_limit", "Run limit", "36h"),
+    )
     return (*fields, ("reservation", "Reservation", "cr-0123456789abcdef0")) if booked else fields
 
 

@@ -29,7 +29,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 #: What a download was asked for with: format and phase, and what no plan holds.
-NO_WISHES: Mapping[str, str] = {"to": "", "command": "", "image": "", "reservation": ""}
+NO_WISHES: Mapping[str, str] = dict.fromkeys(("to", "command", "image", "reservation", "run_limit", "checkpoints"), "")
 
 
 class HomeQuery(BaseModel):

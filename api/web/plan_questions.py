@@ -19,7 +19,7 @@ from api.render.why import render_why
 from api.web.form_words import sections_in_form_words
 from api.web.forms import read_form
 from api.web.pages import PageRoute, render
-from api.web.plan_exports import ASKED, address
+from api.web.plan_exports import WISHES, address
 from api.web.plan_pages import show
 from api.web.told import sections
 from catalog.errors import Fault, UnusableInput
@@ -143,6 +143,8 @@ class ExportQuery(BaseModel):
     command: str = ""
     image: str = ""
     reservation: str = ""
+    run_limit: str = ""
+    checkpoints: str = ""
 
 
 @router.get("/plans/{plan_id}/export")
@@ -153,12 +155,12 @@ def export(request: Request, plan_id: str, query: Annotated[ExportQuery, Query()
         message = "is not accepted; it is a format and a phase, such as skypilot:1"
         raise UnusableInput.at("to", message=message)
     command = query.command.strip() or None
-    named = {field: getattr(query, field).strip() or None for field in ASKED}
+    named = {field: getattr(query, field).strip() or None for field in WISHES}
     try:
         wishes = read_wishes(command=command or "python train.py", **named)
         one_export(gpuplan.saved_plan(plan_id), to=name, phase=int(number), wishes=wishes)
     except UnusableInput as error:
-        if any(not fault.path or fault.path[0] not in {"command", *ASKED} for fault in error.faults):
+        if any(not fault.path or fault.path[0] not in {"command", *WISHES} for fault in error.faults):
             raise
         return show(request, gpuplan, plan_id, faults=error.faults, wishes=query.model_dump())
     return RedirectResponse(address(plan_id, name, phase=number, command=command, **named), status_code=303)

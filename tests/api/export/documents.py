@@ -6,6 +6,7 @@ from catalog.price_kinds import price_kinds
 
 Document = dict[str, Any]
 
+CHECKPOINTS = "s3://my-bucket/llama-3-8b"
 #: Machines of each provider as the catalogue has them.
 MACHINES: dict[str, Document] = {
     "aws": {"provider": "aws", "region": "us-east-1", "zone": "use1-az4", "instance_type": "p5.48xlarge"}
@@ -79,13 +80,13 @@ def phase(machine: str = "aws", *, kind: str = "on_demand", nodes: int = 2, **ch
     return row | {"slice_hosts": hosts, "nodes": hosts or nodes} | changed
 
 
-def answer(*phases: Document, name: str = "llama-3-8b") -> Document:
-    """An answer with these phases."""
+def answer(*phases: Document, name: str = "llama-3-8b", checkpoints: bool = True) -> Document:
+    """An answer with these phases, of a job that names a place for its checkpoints unless told otherwise."""
     return {
         "outcome": "planned",
         "plan": {
             "id": "plan-0123456789abcdef0123",
-            "job": {"name": name},
+            "job": {"name": name, "data": {"checkpoints": CHECKPOINTS} if checkpoints else {}},
             "snapshot_id": "0961144a3bc4ebd327519ca01e325437",
             "version": "0.1.0",
             "start": "2026-11-28T12:00:00Z",

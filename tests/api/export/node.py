@@ -78,7 +78,6 @@ class Node:
             "GPUPLAN_PLAN": "plan-0123456789abcdef0123",
             "GPUPLAN_PHASE": "1",
             "GPUPLAN_CHECKPOINTS": "s3://bucket/a",
-            "GPUPLAN_CHECKPOINT_REMOTE": ":s3,provider=AWS,env_auth,no_check_bucket:bucket/a",
             "GPUPLAN_CHECKPOINT_DIR": str(self.local),
             "GPUPLAN_LIMIT_SECONDS": "36000",
             "GPUPLAN_RESUME": "bash run.sh",

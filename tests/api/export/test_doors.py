@@ -36,7 +36,7 @@ def saved(gpuplan: Gpuplan) -> dict[str, Any]:
         "training": {"method": "lora", "precision": "bf16"},
         "start": "2026-11-21T12:00Z",
         "deadline": "36h",
-        "constraints": {"max_nodes": 8, "max_phases": 1, "providers": ["aws"]},
+        "constraints": {"max_nodes": 8, "max_phases": 1, "providers": ["aws"], "vendors": ["nvidia"]},
     }
     plan: dict[str, Any] = gpuplan.plan(job)["plan"]
     return plan
@@ -161,3 +161,36 @@ def test_every_command_of_the_documentation_runs(
     monkeypatch.chdir(tmp_path)
     for words in commands:
         assert run(*words[1:]).code == 0
+
+
+def test_the_run_limit_and_the_place_for_checkpoints_are_the_plans_unless_the_user_says_otherwise(
+    run: Run, client: httpx.Client, saved: dict[str, Any]
+) -> None:
+    days, hours = divmod(saved["phases"][0]["run_limit"]["hours"], 24)
+    plain = run("export", saved["id"], "--to", "slurm").out
+    assert f"\n# Run limit: {24 * days + hours} h from the start of the machines, which costs at most $" in plain
+    assert f"#SBATCH --time={days}-{hours:02}:00:00\n" in plain
+    assert "NO PLACE IS NAMED (SET_DATA_CHECKPOINTS), so this refuses to run" in plain
+    asked = {"run_limit": "50h", "checkpoints": "s3://my-bucket/mine"}
+    found = client.get(f"/v1/plans/{saved['id']}/export/slurm", params=asked).text
+    assert "\n# Run limit: 50 h from" in found
+    assert "#SBATCH --time=2-02:00:00\n" in found
+    assert "\n# Checkpoints: s3://my-bucket/mine; the run resumes" in found
+    by_hand = run("export", saved["id"], "--to", "slurm", "--run-limit", "50h", "--checkpoints", asked["checkpoints"])
+    assert by_hand.out == found
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--run-limit", "10min", "run_limit: '10min' is not accepted; it is at least 1 h"),
+        ("--run-limit", "soon", "run_limit: 'soon' is not a duration"),
+        ("--checkpoints", "bucket", "checkpoints: 'bucket' is not a place for checkpoints; write s3://bucket/path"),
+    ],
+)
+def test_a_limit_or_a_place_that_cannot_be_is_one_line(
+    run: Run, plan_file: Callable[[Any], Path], option: str, value: str, said: str
+) -> None:
+    ended = run("export", plan_file(answer()), "--to", "slurm", option, value)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert ended.err.startswith(f"gpuplan: {said}")

@@ -47,7 +47,7 @@ def test_spot_is_said_in_the_words_of_each_tool() -> None:
     assert '"MarketType": "spot"' in text("aws-cli", kind="spot")
     assert "MarketType" not in text("aws-cli")
     assert "--provisioning-model=SPOT" in text("gcloud", "gcp", kind="spot")
-    assert "--priority Spot --eviction-policy Deallocate" in text("az", "azure", kind="spot")
+    assert "--priority Spot --eviction-policy Delete" in text("az", "azure", kind="spot")
     template = loaded("terraform", kind="spot")["resource"]["aws_launch_template"]["node"]
     assert template["instance_market_options"]["market_type"] == "spot"
     node = loaded("terraform", "gcp", kind="spot")["resource"]["google_compute_instance"]["node"]
@@ -62,12 +62,12 @@ def test_spot_is_said_in_the_words_of_each_tool() -> None:
 
 def test_flex_start_is_said_where_google_sells_it() -> None:
     config = loaded("skypilot", "gcp", kind="flex_start")["config"]
-    assert config["gcp"]["managed_instance_group"]["run_duration"] == 7 * 24 * 3600
-    assert "--provisioning-model=FLEX_START --max-run-duration=604800s" in text("gcloud", "gcp", kind="flex_start")
+    assert config["gcp"]["managed_instance_group"]["run_duration"] == 150 * 3600
+    assert "--provisioning-model=FLEX_START --max-run-duration=540000s" in text("gcloud", "gcp", kind="flex_start")
     scheduling = loaded("terraform", "gcp", kind="flex_start")["resource"]["google_compute_instance"]["node"][
         "scheduling"
     ]
-    assert scheduling["max_run_duration"] == {"seconds": 604800}
+    assert scheduling["max_run_duration"] == {"seconds": 540000}
     pod = loaded("jobset", "gcp", kind="flex_start")["spec"]["replicatedJobs"][0]["template"]["spec"]["template"][
         "spec"
     ]
@@ -162,7 +162,7 @@ def test_a_tpu_slice_is_a_queued_resource_of_gcloud() -> None:
     assert "--accelerator-type v5p-16" in found
     assert "--runtime-version" in found
     assert "--spot" in found
-    assert "torchrun" not in found
+    assert "torchrun --" not in found
     for to in ("terraform", "slurm"):
         with pytest.raises(UnusableInput, match=r"is a slice of TPU-v5p, which .* is not given; export it to gcloud"):
             text(to, "gcp-tpu")

@@ -89,7 +89,7 @@ def test_dstack_refuses_the_types_it_has_no_offer_of() -> None:
 
 
 def test_dstack_says_which_fleet_a_run_needs() -> None:
-    several = "# Needs a fleet of the project that may have 2 nodes of aws, with placement: cluster: dstack fleet\n"
+    several = "# Needs a fleet of the project that may have 2 nodes of aws, placement: cluster and idle_duration: 300s, or its machines stay: dstack fleet\n"
     assert several in text("dstack", "aws", nodes=2)
     assert "placement: cluster" not in text("dstack", "aws", nodes=1)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from api.export.handover import Wishes
 from api.export.notes import heading
 from api.export.reading import read_handover
 from catalog.errors import UnusableInput
@@ -85,7 +86,7 @@ def test_a_phase_hands_over_when_it_ends_not_when_the_window_of_the_next_opens()
     read = read_handover(document).phases
     assert read[0].hands_over_at == read[0].ends_at == datetime(2026, 12, 1, tzinfo=UTC)
     assert read[1].ends_at == datetime(2026, 12, 3, 2, tzinfo=UTC)
-    assert "from 2026-12-02T18:00:00Z for about 8 h" in " ".join(heading(read_handover(document), read[1]))
+    assert "from 2026-12-02T18:00:00Z for about 8 h" in " ".join(heading(read_handover(document), read[1], Wishes()))
 
 
 def test_a_plan_from_before_there_were_phases_is_one_phase_of_all_the_work() -> None:
@@ -99,12 +100,12 @@ def test_a_plan_from_before_there_were_phases_is_one_phase_of_all_the_work() -> 
     assert only.starts_at == read_handover(document).start
 
 
-def test_the_limit_of_a_phase_is_as_late_as_the_plan_may_be() -> None:
+def test_the_hours_of_19_in_20_runs_of_a_phase_are_as_late_as_the_plan_may_be() -> None:
     handover = read_handover(answer())
-    assert handover.limit_hours(handover.phases[0]) == 100
+    assert handover.p95_hours_of(handover.phases[0]) == 100
 
 
-def test_neither_a_standby_nor_what_it_stands_behind_is_cut_off_at_the_hours_of_an_average_run() -> None:
+def test_neither_a_standby_nor_what_it_stands_behind_is_held_to_the_hours_of_an_average_run() -> None:
     handover = read_handover(in_phases())
-    first, spot, standby = (handover.limit_hours(each) for each in handover.phases)
+    first, spot, standby = (handover.p95_hours_of(each) for each in handover.phases)
     assert (first, spot, standby) == (75, 100, 100)

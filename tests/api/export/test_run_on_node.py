@@ -76,7 +76,7 @@ def test_a_run_that_does_not_save_is_ended_all_the_same(node: Node) -> None:
 
 
 def test_the_limit_counts_from_the_first_start_of_a_run_and_anew_for_the_next(node: Node) -> None:
-    run = node.bucket / ".runs" / "sky-7-phase-1"
+    run = node.bucket / ".runs" / "sky-7"
     run.mkdir(parents=True)
     (run / "started-0").write_text("1000000\n")
     done = node.run("training", "ok", GPUPLAN_RUN="sky-7")
@@ -109,7 +109,9 @@ def test_a_store_that_refuses_stops_the_run_before_it_starts_not_from_the_beginn
 
 def test_a_last_checkpoint_that_is_not_kept_is_no_success(node: Node) -> None:
     training = node.folder / "bin" / "full"
-    training.write_text(f'#!/bin/bash\ntraining ok\ntouch "{node.store}/REFUSES"\nmkdir "$GPUPLAN_CHECKPOINT_DIR/step-11"\n')
+    training.write_text(
+        f'#!/bin/bash\ntraining ok\ntouch "{node.store}/REFUSES"\nmkdir "$GPUPLAN_CHECKPOINT_DIR/step-11"\n'
+    )
     training.chmod(0o755)
     done = node.run("full")
     assert done.returncode == 74
@@ -122,13 +124,34 @@ def test_what_is_still_being_written_is_not_kept(node: Node) -> None:
     assert not (node.bucket / "step-20.tmp").exists()
 
 
+@pytest.mark.parametrize(
+    ("place", "remote"),
+    [
+        ("s3://bucket/a/b", ":s3,provider=AWS,env_auth,no_check_bucket:bucket/a/b"),
+        ("gs://bucket", ":gcs,env_auth,bucket_policy_only,no_check_bucket:bucket"),
+        (
+            "abfs://runs@account1.dfs.core.windows.net/a/b",
+            ":azureblob,account=account1,env_auth,no_check_container:runs/a/b",
+        ),
+        ("abfs://runs@account1.dfs.core.windows.net", ":azureblob,account=account1,env_auth,no_check_container:runs"),
+    ],
+)
+def test_each_kind_of_bucket_is_one_remote_of_rclone(node: Node, place: str, remote: str) -> None:
+    assert node.run("training", "ok", GPUPLAN_CHECKPOINTS=place).returncode == 0
+    verb, source, target = json.loads(
+        next(line for line in node.calls.read_text().splitlines() if json.loads(line)[0] == "copyto")
+    )
+    assert (verb, source, target) == ("copyto", f"{node.local}/step-10", f"{remote}/step-10")
+
+
 def test_on_a_mounted_file_system_nothing_is_copied_and_the_newest_is_found_there(node: Node) -> None:
+    # A path below /mnt is not for tests to write to, so the script is told another one.
+    node.script = SCRIPT.replace("/mnt/*)", f"{node.local})")
     for name in ("step-9", "step-10", "step-11.tmp"):
         (node.local / name).mkdir(parents=True)
-    mounted = {"GPUPLAN_CHECKPOINTS": "/mnt/a", "GPUPLAN_CHECKPOINT_REMOTE": ""}
-    done = node.run("training", "fails", **mounted)
+    done = node.run("training", "fails", GPUPLAN_CHECKPOINTS=str(node.local))
     assert done.stdout == f"resume={node.local}/step-10\n"
     assert not node.calls.exists()
-    needed = node.run("training", "ok", **mounted, GPUPLAN_MOUNT_IS_NEEDED="yes")
+    needed = node.run("training", "ok", GPUPLAN_CHECKPOINTS=str(node.local), GPUPLAN_MOUNT_IS_NEEDED="yes")
     assert needed.returncode == 78
     assert "is on the machine's own disk, which goes with it" in needed.stderr

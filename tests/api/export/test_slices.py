@@ -30,7 +30,7 @@ def test_skypilot_takes_a_slice_as_one_accelerator_on_one_node() -> None:
         "use_spot": True,
         "labels": {},
     }
-    assert task["run"] == "python train.py\n"
+    assert task["run"].endswith('\nbash "$HOME/gpuplan-run-on-node.sh" python train.py\n')
     assert loaded("skypilot", "gcp-tpu", image="me/jax:1")["resources"]["image_id"] == "docker:me/jax:1"
 
 
@@ -48,7 +48,7 @@ def test_kubernetes_finds_the_hosts_of_a_slice_by_generation_and_topology(to: st
         "cloud.google.com/gke-spot": "true",
     }
     assert pod["containers"][0]["resources"]["limits"] == {"google.com/tpu": "4"}
-    assert pod["containers"][0]["command"] == ["python", "train.py"]
+    assert pod["containers"][0]["command"] == ["bash", "/gpuplan/run-on-node.sh", "python", "train.py"]
     assert {each["key"] for each in pod["tolerations"]} == {"google.com/tpu", "cloud.google.com/gke-spot"}
 
 

@@ -224,7 +224,12 @@ def test_what_was_booked_is_asked_for_where_machines_are(client: httpx.Client) -
     plan = client.post("/plans", data=FORM | {"providers": "aws"}).headers["location"]
     answer = client.get(f"/v1{plan}").json()
     nothing = {"reservation": ""}
-    assert [name for name, _, _ in wishable(handovers(answer), nothing)] == ["command", "image"]
+    assert [name for name, _, _ in wishable(handovers(answer), nothing)] == [
+        "command",
+        "image",
+        "checkpoints",
+        "run_limit",
+    ]
     answer["plan"]["phases"][0]["price_kind"] = "capacity_block"
     offered = handovers(answer)
     assert ("kubernetes", "a reservation") in offered[0].asking
