@@ -274,3 +274,13 @@ def test_a_conflict_is_said_as_a_sentence(conflict: list[str], said: str) -> Non
     answer = copy.deepcopy(INFEASIBLE)
     answer["infeasible"]["conflicts"] = [conflict]
     assert said in shown(answer)
+
+
+def test_a_plan_says_what_it_costs_at_most_and_when_exports_stop_it() -> None:
+    limited = copy.deepcopy(PLAN)
+    limited["plan"]["run_limit"] = {"cost_usd": "2700.00"}
+    limited["plan"]["phases"][0]["run_limit"] = {"hours": 36, "cost_usd": "2700.00"}
+    said = " ".join(shown(limited).split())
+    assert "at most $2,700.00 if it never ends by itself: exports stop" in said
+    assert "after 36 h" in said
+    assert "at most $2,700.00" not in shown(PLAN)
