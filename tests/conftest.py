@@ -26,6 +26,8 @@ for _name in set(os.environ) - _OF_THE_TESTS:
         "http_proxy",
         "https_proxy",
         "all_proxy",
+        # The terminal of whoever runs the tests, which pytest hands to its workers.
+        "columns",
     }:
         del os.environ[_name]
 # How long an example takes says how busy the machine is; what it may take is measured in benchmarks/.

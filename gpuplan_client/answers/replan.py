@@ -15,7 +15,7 @@ from gpuplan_client.answers.parts import (
     PlanCost,
     Usd,
 )
-from gpuplan_client.answers.plan import Alternative, Certificate, Credits, Fallback, NearestPlan, Phase
+from gpuplan_client.answers.plan import Alternative, Certificate, Credits, Fallback, NearestPlan, Phase, RunLimitCost
 
 
 class Running(TypedDict):
@@ -60,6 +60,7 @@ class FromNow(TypedDict):
     deadline_probability: float | None
     carbon_kg: float | None
     phases: list[Phase]
+    run_limit: RunLimitCost
     fallback: NotRequired[Fallback]
     certificate: Certificate
     alternatives: list[Alternative]

@@ -1,5 +1,6 @@
 """What a plan says must be granted: nodes one by one, a slice as the one resource it is."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,8 +19,8 @@ SNAPSHOT = embedded_snapshot()
 COLUMNS = columns_of(SNAPSHOT.id, SNAPSHOT.observed_at, list(SNAPSHOT.instance_types), list(SNAPSHOT.offers))
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-#: A job that begins on three nodes and ends on four.
-GROWS = Path(__file__).parents[2] / "examples/llama-3-8b.yaml"
+#: A job that on one type of machine begins on four nodes and ends on three.
+EXAMPLE = Path(__file__).parents[2] / "examples/llama-3-8b.yaml"
 
 
 @pytest.mark.parametrize(
@@ -42,14 +43,14 @@ def test_the_quota_is_of_what_is_asked_for_at_once(instance_type: str, words: st
     assert any(warning.endswith(words) for warning in outcome.warnings)
 
 
-def test_a_run_that_grows_needs_one_quota_for_the_most_nodes_it_has_at_once() -> None:
-    outcome = plan(
-        parse_job(yaml.safe_load(GROWS.read_text(encoding="utf-8")), now=NOW), COLUMNS, settings=PlannerSettings()
-    )
+def test_a_run_that_changes_size_needs_one_quota_for_the_most_nodes_it_has_at_once() -> None:
+    job = parse_job(yaml.safe_load(EXAMPLE.read_text(encoding="utf-8")), now=NOW)
+    job = replace(job, constraints=replace(job.constraints, instance_types=("p6-b200.48xlarge",)))
+    outcome = plan(job, COLUMNS, settings=PlannerSettings())
     assert isinstance(outcome, Planned)
     machines = [(phase.choice.instance_type.name, phase.choice.nodes) for phase in outcome.phases]
-    assert machines == [("p6-b200.48xlarge", 3), ("p6-b200.48xlarge", 4)]
+    assert machines == [("p6-b200.48xlarge", 4), ("p6-b200.48xlarge", 3)]
     quotas = [warning for warning in outcome.warnings if warning.startswith("quota")]
-    assert quotas == ["quota needed in aws us-east-1: 4 x p6-b200.48xlarge (768 vCPUs), 32 x B200-SXM"]
+    assert quotas == ["quota needed in aws us-east-2: 4 x p6-b200.48xlarge (768 vCPUs), 32 x B200-SXM"]
     preempted = [said for said in outcome.assumptions if "preemptions are independent" in said]
-    assert [said.split(",")[0] for said in preempted] == ["on 3 x p6-b200.48xlarge", "on 4 x p6-b200.48xlarge"]
+    assert [said.split(",")[0] for said in preempted] == ["on 4 x p6-b200.48xlarge", "on 3 x p6-b200.48xlarge"]

@@ -98,7 +98,7 @@ def test_a_search_shows_its_progress_in_place_and_is_ended_by_a_button(visit: Vi
     reader.go(path)
     page = reader.page
     page.evaluate("window.stillThere = true; document.querySelector('.brand').focus()")
-    page.wait_for_selector("text=Best plan so far")
+    page.wait_for_selector("text=Cost of the jobs that run")
     assert page.evaluate("window.stillThere && document.activeElement.className") == "brand"
     page.click("text=End it with the best so far")
     page.wait_for_selector("svg.wide a")
