@@ -95,9 +95,10 @@ def _layout(run: Run) -> Gathered | None:
         plane = plane_of(question, machines)
         chosen = candidates_of(question, plane)
         if len(chosen.split):
-            at = gather(question, plane, chosen)
+            row = plane.splits.row[chosen.split]
+            at = gather(question, plane, chosen, row)
             total = np.sum(list(seconds(run.work, run.training, at).values()), axis=0)
-            winner, _ = first_least(total, plane.splits.row[chosen.split])
+            winner, _ = first_least(total, row)
             return Gathered(**{field.name: getattr(at, field.name)[winner] for field in fields(at)})
     return None
 

@@ -137,7 +137,9 @@ def _rows_in(shapes: Shapes, wanted: tuple[int, ...], max_nodes: int, most_nodes
     # Pairs are sorted by shape and then nodes, so that a pair is found by bisection.
     width = int(table.nodes.max(initial=0)) + 1
     row = table.row[np.searchsorted(table.shape * width + table.nodes, shape * width + nodes)]
-    return MachineRows(machines=table.machines, shape=shape, nodes=nodes, row=row, first=first), np.unique(row)
+    used = np.zeros(len(table.machines), np.bool_)
+    used[row] = True
+    return MachineRows(machines=table.machines, shape=shape, nodes=nodes, row=row, first=first), np.flatnonzero(used)
 
 
 @lru_cache(maxsize=32)

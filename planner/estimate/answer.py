@@ -15,11 +15,14 @@ from planner.workload.work import Work
 
 
 class Answer:
-    """Arrays of `Estimates` being filled: winners first, then what there is to say of the rest."""
+    """Arrays of `Estimates` being filled: winners first, then what there is to say of the rest.
 
-    def __init__(self, question: Question, machines: Machines, plane: Plane) -> None:
+    `plane` is that of groups of rows, `group` the group of each row (-1: ruled out from the start).
+    """
+
+    def __init__(self, question: Question, machines: Machines, plane: Plane, group: Ints) -> None:
         """Nothing decided yet but what ruled rows out from the start."""
-        self.question, self.machines, self.plane = question, machines, plane
+        self.question, self.machines, self.plane, self.group = question, machines, plane, group
         rows = len(machines)
         self.reason = question.clusters.reason.copy()
         self.terms = dict(zip(TERMS, np.full((len(TERMS), rows), np.inf), strict=True))
@@ -53,17 +56,19 @@ class Answer:
         still[won] = False
         if not still.any():
             return
-        row, batch = self.plane.splits.row, self.plane.batch
+        rows = np.flatnonzero(still)
+        group_of_split, batch = self.plane.splits.row, self.plane.batch
         size = float(self.question.request.micro_batch or 1)
         usable = batch.enough & (np.maximum(batch.local, 1.0) >= size)
-        divides, samples = np.zeros_like(still), np.zeros_like(still)
-        divides[row] = True
-        samples[row[usable]] = True
+        lost, divides, samples = np.zeros((3, int(self.group.max()) + 1), np.bool_)
+        lost[self.group[rows]] = True
+        divides[group_of_split] = True
+        samples[group_of_split[usable]] = True
         why = np.where(~divides, NO_LAYOUT, np.where(samples, DOES_NOT_FIT, TOO_MANY))
-        self.reason[still] = why[still]
-        self._least(np.flatnonzero(usable & still[row]), size)
+        self.reason[rows] = why[self.group[rows]]
+        self._least(rows, np.flatnonzero(usable & lost[group_of_split]), size)
 
-    def _least(self, split: Ints, size: float) -> None:
+    def _least(self, rows: Ints, split: Ints, size: float) -> None:
         """Describe the split, stage and checkpointing that need least memory at the smallest micro-batch."""
         found = self.plane.found
         if not len(split):
@@ -73,8 +78,10 @@ class Answer:
         stage = np.argmin(found.states[:, held] + found.buffers[:, held], axis=0)
         sizes = np.full(len(split), size)
         peak = found.peak(stage, kept, held, sizes)
-        winner, rows = first_least(peak, self.plane.splits.row[split])
-        self._describe(rows, split[winner], stage[winner], kept[winner], sizes[winner])
+        winner, groups = first_least(peak, self.plane.splits.row[split])
+        rows = rows[np.isin(self.group[rows], groups)]
+        best = winner[np.searchsorted(groups, self.group[rows])]
+        self._describe(rows, split[best], stage[best], kept[best], sizes[best])
 
     def estimates(self, goodput: float) -> Estimates:
         """Everything that follows from time, memory and layout."""

@@ -1,6 +1,6 @@
 """Splits x (ZeRO stage, checkpointing, micro-batch), reduced to those that no cheaper choice dominates."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -27,6 +27,10 @@ class Candidates:
     checkpointing: Ints
     micro_batch: Floats
     micro_batches: Floats
+
+    def take(self, which: Ints) -> "Candidates":
+        """Some of them."""
+        return Candidates(**{each.name: getattr(self, each.name).take(which) for each in fields(Candidates)})
 
 
 def candidates_of(question: Question, plane: Plane) -> Candidates:

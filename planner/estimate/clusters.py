@@ -1,6 +1,6 @@
 """Each machine row as rates and capacities that the formulas take, with the reasons that rule it out at once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,10 @@ class Clusters:
     capacity_bytes: Floats
     context_bytes: Floats
     measured: NDArray[np.bool_]
+
+    def take(self, rows: Ints) -> "Clusters":
+        """Some of the rows."""
+        return Clusters(**{each.name: getattr(self, each.name)[rows] for each in fields(Clusters)})
 
 
 def clusters_of(machines: Machines, training: Training) -> Clusters:

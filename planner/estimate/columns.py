@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.estimate.candidates import Candidates
-from planner.estimate.machines import Floats
+from planner.estimate.machines import Floats, Ints
 from planner.estimate.memory import stage_share
 from planner.estimate.plane import Plane
 from planner.estimate.question import Question
@@ -63,10 +63,9 @@ class Gathered:
     micro_batches: Floats
 
 
-def gather(question: Question, plane: Plane, chosen: Candidates) -> Gathered:
-    """Columns of the `chosen` candidates of `plane`."""
+def gather(question: Question, plane: Plane, chosen: Candidates, row: Ints) -> Gathered:
+    """Columns of the `chosen` candidates of `plane`, each for its machine `row`."""
     splits, batch, found = plane.splits, plane.batch, plane.found
-    row = splits.row[chosen.split]
     of_machine = {name: getattr(question.clusters, name).take(row) for name in _MACHINE}
     share = stage_share(question.layers, splits.pipeline)
     of_split = {name: getattr(splits, name).take(chosen.split) for name in _SPLIT}

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from planner.estimate.alike import alike_in_memory, of_every_row
 from planner.estimate.answer import Answer
 from planner.estimate.by_row import first_least
 from planner.estimate.candidates import candidates_of
@@ -43,12 +44,13 @@ def estimate(
 
 def _estimate(work: Work, training: Training, machines: Machines, goodput: float, request: LayoutRequest) -> Estimates:
     question = question_of(work, training, machines, request)
-    plane = plane_of(question, machines)
-    chosen = candidates_of(question, plane)
-    terms = seconds(work, training, gather(question, plane, chosen))
+    alike = alike_in_memory(question, machines)
+    plane = plane_of(alike.question, machines.take(alike.row))
+    chosen, row = of_every_row(candidates_of(alike.question, plane), plane.splits.row, alike.of_row)
+    terms = seconds(work, training, gather(question, plane, chosen, row))
     total = np.sum(list(terms.values()), axis=0)
-    winner, rows = first_least(total, plane.splits.row[chosen.split])
-    answer = Answer(question, machines, plane)
+    winner, rows = first_least(total, row)
+    answer = Answer(question, machines, plane, alike.of_row)
     answer.win(chosen, terms, winner, rows)
     answer.lose(rows)
     return answer.estimates(goodput)

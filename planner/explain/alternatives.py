@@ -132,6 +132,13 @@ def _with_a_term(columns: Columns, type_number: int, region: str) -> tuple[Offer
     place = (columns.instance_types[type_number].provider, region)
     if place not in columns.regions:
         return ()
+    some = _every_with_a_term(columns)
+    here = (columns.type_index[some] == type_number) & (columns.region_index[some] == columns.regions.index(place))
+    return tuple(columns.offer(i) for i in some[here].tolist())
+
+
+@kept_per_snapshot(1)
+def _every_with_a_term(columns: Columns) -> NDArray[np.int64]:
+    """The offers under kinds with a term."""
     terms = np.array([price_kinds()[name].term_hours for name in columns.kinds])
-    here = (columns.type_index == type_number) & (columns.region_index == columns.regions.index(place))
-    return tuple(columns.offer(i) for i in np.flatnonzero(here & (terms[columns.kind_index] > 0)).tolist())
+    return np.flatnonzero(terms[columns.kind_index] > 0)
