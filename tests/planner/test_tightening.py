@@ -14,6 +14,7 @@ from planner.job import Constraints, Explicit, Preset, TrainingJob
 from planner.plan import plan
 from planner.settings import PlannerSettings
 from tests.planner.small_catalogues import START, random_columns
+from tests.planner.verify.answers import answer_of, checked
 
 SETTINGS = PlannerSettings()
 SEEDS = st.integers(0, 10**6)
@@ -137,3 +138,10 @@ def test_a_job_that_fits_a_node_count_between_powers_of_two_is_planned_on_it(emb
     assert outcome.cost.expected <= fewer.cost.expected
     affordable = replace(job, budget_usd=fewer.cost.expected / 1e6)
     assert isinstance(plan(affordable, embedded, settings=SETTINGS), Planned)
+
+
+def test_a_frontier_of_more_than_a_thousand_points_is_verified(embedded: Columns) -> None:
+    job = drawn_job(random.Random(259), most_nodes=(8, 19, 32, 33, 64, 64, 512))
+    answer = answer_of(job, embedded)
+    assert len(answer["plan"]["frontier"]) > 1000
+    assert checked(answer, job, embedded).wrong == ()
