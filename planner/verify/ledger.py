@@ -21,8 +21,9 @@ _MONEY = re.compile(r"-?[0-9]{1,15}\.[0-9]{2,6}")
 #: More than these help nobody; the others are counted.
 MOST_WRONG = 100
 
-#: No list of a plan is longer: a frontier has a point for most node counts of the machines on it, up to 4,096 of each.
-MOST_ROWS = 100_000
+#: No list of a plan is longer, but for a frontier: that has a point for most node counts of the machines on it, up to
+#: 4,096 of each.
+MOST_ROWS, MOST_POINTS = 1000, 100_000
 
 
 def closely(stated: float, found: float, relative: float = SHOWN) -> bool:
@@ -75,8 +76,9 @@ class Ledger:
         value = self.value(*path)
         if not isinstance(value, list):
             raise self.unusable(path, f"{shown(value)} is not accepted; it is a list in a plan")
-        if len(value) > MOST_ROWS:
-            raise self.unusable(path, f"a list of {len(value)} entries is too long; plans have at most {MOST_ROWS:,}")
+        most = MOST_POINTS if path == ("frontier",) else MOST_ROWS
+        if len(value) > most:
+            raise self.unusable(path, f"a list of {len(value)} entries is too long; plans have at most {most:,}")
         return len(value)
 
     def keys(self, *path: str | int) -> list[str]:

@@ -125,7 +125,11 @@ def test_shares_of_machines_that_are_taken_away_often_are_cut_a_few_times_howeve
 
     monkeypatch.setattr(shares, "_tightened", counted)
     sure = replace(
-        LARGE, workload=Preset(model="mixtral-8x7b", tokens=1.17e12), deadline_hours=198.0, confidence=0.9999
+        LARGE,
+        workload=Preset(model="mixtral-8x7b", tokens=1.17e12),
+        deadline_hours=198.0,
+        confidence=0.9999,
+        constraints=Constraints(max_nodes=128, max_phases=3),
     )
     searched = search.search_phases(*_searched(sure))
     assert searched.best is not None
