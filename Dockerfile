@@ -5,16 +5,16 @@
 ARG PYTHON_IMAGE=python:3.12-slim
 FROM ${PYTHON_IMAGE} AS build
 WORKDIR /src
-COPY requirements-build.txt requirements.txt ./
+COPY requirements-build.txt requirements-all.txt ./
 RUN python -m venv /opt/gpuplan \
  && /opt/gpuplan/bin/python -m pip install --no-cache-dir --require-hashes -r requirements-build.txt \
- && /opt/gpuplan/bin/uv pip install --no-cache --python /opt/gpuplan/bin/python --require-hashes --compile-bytecode -r requirements.txt
-COPY pyproject.toml README.md ./
+ && /opt/gpuplan/bin/uv pip install --no-cache --python /opt/gpuplan/bin/python --require-hashes --compile-bytecode -r requirements-all.txt
+COPY pyproject.toml README.md LICENSE ./
+COPY src/gpuplan/__init__.py src/gpuplan/py.typed src/gpuplan/
 COPY catalog catalog
 COPY providers providers
 COPY planner planner
 COPY api api
-COPY gpuplan_client gpuplan_client
 RUN /opt/gpuplan/bin/uv pip install --no-cache --python /opt/gpuplan/bin/python --no-deps --no-build-isolation --compile-bytecode . \
  && /opt/gpuplan/bin/uv pip uninstall --python /opt/gpuplan/bin/python uv hatchling editables
 
@@ -31,7 +31,7 @@ ENV PATH=/opt/gpuplan/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     MALLOC_ARENA_MAX=2 \
     GPUPLAN_MOST_MIB_PER_PLAN=512 \
-    GPUPLAN_PLANNING_PROCESSES=4 \
+    GPUPLAN_PLANNING_PROCESSES=5 \
     GPUPLAN_DATABASE_URL=sqlite:////var/lib/gpuplan/gpuplan.sqlite3
 USER gpuplan
 WORKDIR /var/lib/gpuplan

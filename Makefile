@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Each locked set is installed once; the stamp is younger than the lock it was made from.
 RUN_STAMP := .venv/.run-stamp
+EXTRAS_STAMP := .venv/.extras-stamp
 DEV_STAMP := .venv/.dev-stamp
 # The tests of `gpuplan profile` need torch, in an environment of its own: its builds differ by Python.
 TORCH_STAMP := .venv-torch/.stamp
@@ -13,12 +14,12 @@ BOUNDED := highspy mcp procrastinate pulp
 JOB ?= examples/llama-3-8b.yaml
 
 # Our own modules, compiled once: a process where Python may not keep what it compiles would do it again each time.
-COMPILED = $(BIN)/python -m compileall -q api catalog gpuplan_client planner providers
+COMPILED = $(BIN)/python -m compileall -q src/gpuplan/*.py src/gpuplan/*/
 
 # Where `make install` puts gpuplan for a service; what deploy/systemd and deploy/cron start stands there.
 PREFIX ?= /opt/gpuplan
 
-.PHONY: help install plan test newest chromium check lock catalogue bench bench-service docs audit readme fit accuracy clean
+.PHONY: help install plan extras test test-fast newest chromium client check lock facts catalogue bench bench-service docs audit readme fit accuracy clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
@@ -30,12 +31,17 @@ $(BIN)/uv: requirements-build.txt
 	@touch $@
 
 $(RUN_STAMP): $(BIN)/uv requirements.txt pyproject.toml
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --compile-bytecode -r requirements.txt
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(DEV_STAMP): $(RUN_STAMP) requirements-dev.txt
+$(EXTRAS_STAMP): $(RUN_STAMP) requirements-all.txt
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --compile-bytecode -r requirements-all.txt
+	@touch $@
+
+$(DEV_STAMP): $(RUN_STAMP) requirements-dev.txt clients/python/pyproject.toml
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --compile-bytecode -r requirements-dev.txt
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e clients/python
 	@touch $@
 
 $(TORCH_STAMP): requirements-torch.txt | $(RUN_STAMP)
@@ -50,6 +56,8 @@ plan: $(RUN_STAMP)  ## set up, then plan JOB (an example) on the embedded catalo
 	@$(COMPILED)
 	$(BIN)/gpuplan plan $(JOB)
 
+extras: $(EXTRAS_STAMP)  ## install what `gpuplan[all]` adds: cloud SDKs, the service, Slack, MCP
+
 # The page is tested in a real browser: Debian's, installed where that is allowed; without it the tests skip and say so.
 chromium:
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
@@ -60,70 +68,89 @@ test: check $(TORCH_STAMP) chromium  ## set up, check, and run every test
 	@$(COMPILED)
 	GPUPLAN_TORCH_PYTHON=$(CURDIR)/.venv-torch/bin/python $(BIN)/pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
 
+test-fast: $(DEV_STAMP)  ## unit tests of the packages that differ from main, or of LAYER (catalog, providers, planner, api)
+	@$(COMPILED)
+	$(BIN)/python -m tests.fast $(LAYER)
+
 newest: $(BIN)/uv $(TORCH_STAMP) chromium  ## run every test with the newest versions of all libraries, nothing locked or bounded
 	rm -rf .venv-newest
 	$(BIN)/python -m venv .venv-newest
 	printf '%s\n' $(BOUNDED) > .venv-newest/overrides.txt
-	$(BIN)/uv pip install --quiet --upgrade --python .venv-newest/bin/python --override .venv-newest/overrides.txt -e '.[dev]'
+	$(BIN)/uv pip install --quiet --upgrade --python .venv-newest/bin/python --override .venv-newest/overrides.txt -e '.[dev]' -e clients/python
 	$(BIN)/uv pip list --python .venv-newest/bin/python
 	GPUPLAN_TORCH_PYTHON=$(CURDIR)/.venv-torch/bin/python .venv-newest/bin/pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
 
-check: $(DEV_STAMP)  ## lint, types, import directions
+client: $(DEV_STAMP)  ## generate the blocking half of the HTTP client and its types of answers
+	$(BIN)/python -m tools.generate_client
+
+check: $(DEV_STAMP)  ## lint, types, import directions, retired names
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tools.retired_names
 
-install: $(BIN)/uv  ## install gpuplan with its locked dependencies into PREFIX (/opt/gpuplan), for a service
+install: $(BIN)/uv  ## install gpuplan[all] with its locked dependencies into PREFIX (/opt/gpuplan), for a service
 	$(PYTHON) -m venv $(PREFIX)
-	$(BIN)/uv pip install --quiet --python $(PREFIX)/bin/python --require-hashes --compile-bytecode -r requirements.txt
+	$(BIN)/uv pip install --quiet --python $(PREFIX)/bin/python --require-hashes --compile-bytecode -r requirements-all.txt
 	rm -rf build-output/wheel
 	$(BIN)/uv build --quiet --wheel --no-build-isolation --out-dir build-output/wheel
 	$(BIN)/uv pip install --quiet --python $(PREFIX)/bin/python --no-deps --reinstall --compile-bytecode build-output/wheel/gpuplan-*.whl
 	$(PREFIX)/bin/gpuplan --help > /dev/null
 
-lock: $(BIN)/uv  ## resolve the dependencies again and write the hash-locked requirements
-	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.12 pyproject.toml -o requirements.txt
-	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.12 --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
+LOCK = $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.12
 
-catalogue: $(DEV_STAMP)  ## build the embedded catalogue from the fact tables in ../shared/data
-	$(BIN)/python -m catalog.build
+lock: $(BIN)/uv  ## resolve the dependencies again and write the hash-locked requirements: base, [all], [dev]
+	$(LOCK) pyproject.toml -o requirements.txt
+	$(LOCK) --extra all -c requirements.txt pyproject.toml -o requirements-all.txt
+	$(LOCK) --extra dev -c requirements-all.txt pyproject.toml -o requirements-dev.txt
+
+# Collected tables of prices and runs, which become facts of the repository.
+FROM ?= ../shared/data
+
+facts: $(DEV_STAMP)  ## take newer collected prices and runs of FROM (../shared/data) into the facts of the repository
+	$(BIN)/python -m tools.catalogue_build.import_facts $(FROM)
+	$(BIN)/python -m tools.fitting.import_runs $(FROM)/runs
+
+catalogue: $(DEV_STAMP)  ## build the embedded catalogue from the facts in catalog/data/facts
+	$(BIN)/python -m tools.catalogue_build
 
 bench: $(DEV_STAMP)  ## speed: planning, phases, explanations, portfolios, cold start, a full refresh, a year of them
-	$(BIN)/python -m benchmarks.plan_speed
-	$(BIN)/python -m benchmarks.phases
-	$(BIN)/python -m benchmarks.explanations
-	$(BIN)/python -m benchmarks.verify_speed
-	$(BIN)/python -m benchmarks.buying
-	$(BIN)/python -m benchmarks.portfolio 1
-	$(BIN)/python -m benchmarks.cold_start
-	$(BIN)/python -m benchmarks.refresh_speed
-	$(BIN)/python -m benchmarks.year_of_refreshes
+	$(BIN)/python -m tools.benchmarks.plan_speed
+	$(BIN)/python -m tools.benchmarks.phased_plans
+	$(BIN)/python -m tools.benchmarks.explanations
+	$(BIN)/python -m tools.benchmarks.verify_speed
+	$(BIN)/python -m tools.benchmarks.procurement
+	$(BIN)/python -m tools.benchmarks.portfolio 1
+	$(BIN)/python -m tools.benchmarks.cold_start
+	$(BIN)/python -m tools.benchmarks.refresh_speed
+	$(BIN)/python -m tools.benchmarks.year_of_refreshes
 
-bench-service: $(DEV_STAMP)  ## the service: HTTP load, what access and telemetry cost, the page, fuzzed jobs, the longest plans
-	$(BIN)/python -m benchmarks.http_load
-	$(BIN)/python -m benchmarks.access_cost
-	$(BIN)/python -m benchmarks.telemetry
-	$(BIN)/python -m benchmarks.page
-	$(BIN)/python -m benchmarks.catalogue_pages
-	$(BIN)/python -m benchmarks.longest_plans
-	$(BIN)/python -m benchmarks.fuzz
+bench-service: $(DEV_STAMP)  ## the service: HTTP load, what access and telemetry cost, the page, fuzzed jobs, the longest plans, extras
+	$(BIN)/python -m tools.benchmarks.http_load
+	$(BIN)/python -m tools.benchmarks.access_cost
+	$(BIN)/python -m tools.benchmarks.telemetry_cost
+	$(BIN)/python -m tools.benchmarks.page_speed
+	$(BIN)/python -m tools.benchmarks.catalogue_pages
+	$(BIN)/python -m tools.benchmarks.longest_plans
+	$(BIN)/python -m tools.benchmarks.fuzz
+	$(BIN)/python -m tools.benchmarks.extras
 
 docs: $(DEV_STAMP)  ## build the documentation into build-output/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir build-output/docs
 
 audit: $(DEV_STAMP)  ## look the locked dependencies up among known vulnerabilities
-	$(BIN)/pip-audit --require-hashes --disable-pip -r requirements.txt
+	$(BIN)/pip-audit --require-hashes --disable-pip -r requirements-all.txt
 
 readme: $(DEV_STAMP)  ## put the real output of its example into the README
-	$(BIN)/python -m benchmarks.readme
+	$(BIN)/python -m tools.benchmarks.readme
 
 fit: $(DEV_STAMP)  ## fit the constants of the time model to the measured runs, and write them down
-	$(BIN)/python -m benchmarks.fit
+	$(BIN)/python -m tools.fitting.fit
 
 accuracy: $(DEV_STAMP)  ## predicted against measured runs and memory, per source, task and accelerator
-	$(BIN)/python -m benchmarks.accuracy
-	$(BIN)/python -m benchmarks.memory_facts
+	$(BIN)/python -m tools.fitting.accuracy
+	$(BIN)/python -m tools.fitting.memory_facts
 
 clean:  ## remove what was set up
 	rm -rf .venv .venv-newest .venv-torch .mypy_cache .ruff_cache .pytest_cache .hypothesis

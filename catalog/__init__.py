@@ -1,1 +1,1 @@
-"""What exists and what it costs: vocabulary, facts, storage. Imports nothing of ours."""
+"""The shared model and the store: offers, prices, facts, snapshots. Imports no other layer."""

@@ -1,5 +1,6 @@
 """What the pages link to outside docs/ (examples, files to deploy) becomes part of the site; a missing target ends the build.
 
+The tables of a job file's fields are made from the declarations of these fields.
 The copy button of a console block copies its commands alone, without prompts and what they print.
 """
 
@@ -8,6 +9,7 @@ import posixpath
 import re
 from pathlib import Path
 
+from field_tables import with_tables
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -31,13 +33,13 @@ def _outside(target: str, page: str) -> str | None:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Every file that some page links to outside docs/ is copied into the site."""
     root = Path(config.docs_dir).parent
-    for each in list(files.documentation_pages()):
-        for _, target in _CLIMBING.findall(each.content_string):
-            path = _outside(target, each.src_uri)
+    for documentation_page in list(files.documentation_pages()):
+        for _, target in _CLIMBING.findall(documentation_page.content_string):
+            path = _outside(target, documentation_page.src_uri)
             if path is None:
                 continue
             if not (root / path).exists():
-                raise PluginError(f"{each.src_uri} links to {target}, which is not there")
+                raise PluginError(f"{documentation_page.src_uri} links to {target}, which is not there")
             uri = f"{_FOLDER}/{path}"
             if (root / path).is_file() and files.get_file_from_path(uri) is None:
                 files.append(File.generated(config, uri, abs_src_path=str(root / path)))
@@ -45,7 +47,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Links to those files lead to their copies; folders are named and not linked."""
+    """Links to those files lead to their copies, folders are named and not linked; tables of fields are filled in."""
 
     def there(match: re.Match[str]) -> str:
         path = _outside(match[2], page.file.src_uri)
@@ -55,7 +57,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return match[1]
         return f"[{match[1]}]({posixpath.relpath(f'{_FOLDER}/{path}', posixpath.dirname(page.file.src_uri) or '.')})"
 
-    return _CLIMBING.sub(there, markdown)
+    return _CLIMBING.sub(there, with_tables(markdown))
 
 
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:

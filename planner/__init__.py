@@ -1,1 +1,1 @@
-"""What to run a job on: pure functions of (job, columns)."""
+"""Planning: pure functions of a job, snapshot columns and settings."""

@@ -1,1 +1,1 @@
-"""How each cloud, and the user's own rooms, say what they have."""
+"""Sources of machines and prices: one package per cloud, and owned machines."""

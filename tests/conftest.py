@@ -1,21 +1,18 @@
 """What every test shares: the shared_data skip, the rule that nothing else may skip in CI, and a real PostgreSQL."""
 
-import gc
 import os
 import shutil
-import ssl
+import sys
 import tempfile
 import warnings
 from collections.abc import Generator, Iterator
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from hypothesis import HealthCheck, settings
-from xdist.remote import Producer  # type: ignore[import-untyped]
-from xdist.scheduler import LoadGroupScheduling  # type: ignore[import-untyped]
+
+from tests.module_names import loaded_twice
 
 # Before numpy is there: OpenBLAS starts a thread per core, which spin where every core has a worker of its own already.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -30,31 +27,31 @@ for _name in set(os.environ) - _OF_THE_TESTS:
         "columns",
     }:
         del os.environ[_name]
-# How long an example takes says how busy the machine is; what it may take is measured in benchmarks/.
+# How long an example takes says how busy the machine is; what it may take is measured in tools/benchmarks/.
 settings.register_profile("whatever_the_load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("whatever_the_load")
 
+#: Changes to pytest itself that make the tests faster.
+pytest_plugins = ["tests.speed"]
+
+#: Fixtures that make every test slow that uses them, with the reason.
+_SLOW_FIXTURES = {"postgresql_server": "needs PostgreSQL", "browser": "needs Chromium"}
+
 SHARED = Path(__file__).resolve().parents[2] / "shared"
-#: Files that share what takes seconds to make: a browser, counts of torch, two thousand measured runs.
-TOGETHER = (
-    ("browser", "_in_the_browser.py"),
-    ("torch", "tests/api/profile/"),
-    ("measured runs", "test_measured_runs.py"),
-    ("measured runs", "test_fitting.py"),
-)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests that use a slow fixture as `slow`."""
+    for item in items:
+        for fixture in _SLOW_FIXTURES.keys() & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow(reason=_SLOW_FIXTURES[fixture]))
 
 
 @pytest.fixture(scope="session", autouse=True)
-def authorities_are_read_once() -> Iterator[None]:
-    """httpx reads the certificates of a hundred authorities for each client again: a fiftieth of a second."""
-    usual, once = ssl.create_default_context, cache(ssl.create_default_context)
-
-    def create(*of_whom: Any, **where: Any) -> ssl.SSLContext:
-        return (once if where.keys() == {"cafile"} else usual)(*of_whom, **where)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(ssl, "create_default_context", create)
-        yield
+def each_module_has_one_name() -> Iterator[None]:
+    """Fails the last test of a worker where a file of ours was loaded as two modules, whose classes would differ."""
+    yield
+    assert not loaded_twice(sys.modules)
 
 
 @pytest.fixture
@@ -69,7 +66,7 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def embedded_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A closed SQLite store with the prices that come with gpuplan: a copy of it costs a fiftieth of making one."""
-    from catalog.store import Store
+    from gpuplan.catalog.store.store import Store
 
     path = tmp_path_factory.mktemp("embedded") / "gpuplan.sqlite3"
     store = Store.open(f"sqlite:///{path}")
@@ -122,38 +119,6 @@ def postgresql_url(postgresql_database: str) -> str:
         "DROP SCHEMA IF EXISTS gpuplan_queue CASCADE; DROP SCHEMA public CASCADE; CREATE SCHEMA public",
     )
     return postgresql_database
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
-    """Collecting leaves a million objects that stay: to look through them for garbage costs every test a fifth more."""
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.freeze()  # to search for garbage first would cost more than what little there is
-        gc.set_threshold(50_000)  # a tenth of the time of tests went into a search after every 700 objects
-        gc.enable()
-
-
-class ByWhatTheyShare(LoadGroupScheduling):  # type: ignore[misc]
-    """The tests of one file run in one worker, so that what they share is made once; some files share as well.
-
-    Those of the planner share next to nothing: each by itself, they come last and end both workers together. Marks
-    `xdist_group` would do nothing: this pytest keeps the names of tests where that xdist does not write them.
-    """
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        for group, end_or_folder in TOGETHER:
-            if file.endswith(end_or_folder) or file.startswith(end_or_folder):
-                return group
-        return nodeid if file.startswith("tests/planner/") else file
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadGroupScheduling | None:
-    return ByWhatTheyShare(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -8,10 +8,10 @@ MOST_SECONDS = 90.0
 MINUTE, DAY = 60, 86_400
 
 
-def until[Found](found: Callable[[], Found | None], *, seconds: float = MOST_SECONDS) -> Found:
+def until[Found](look_up: Callable[[], Found | None], *, seconds: float = MOST_SECONDS) -> Found:
     """What `found` gives, as soon as that is true; an assertion fails where it never is."""
     end = time.monotonic() + seconds
-    while not (now := found()):
+    while not (now := look_up()):
         assert time.monotonic() < end, f"still {now!r} after {seconds:g} s"
         time.sleep(0.01)
     return now

@@ -1,13 +1,15 @@
-"""`gpuplan actuals`: report what a run of a plan measured, list what was reported, forget it."""
+"""`gpuplan actuals`: report, list and delete the measurements of real runs."""
 
 from typing import Annotated, Any
 
 import typer
 
-from api.cli.documents import open_gpuplan, print_json
-from api.cli.plan import AsJson, SettingsFile
-from api.cli.standard_output import console
-from catalog.errors import UnusableInput
+from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.plan import AsJson, SettingsFile
+from gpuplan.api.cli.standard_output import console
+from gpuplan.api.schemas.actual_reports import Actual, Actuals, Forgotten
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.wire import wire
 
 EVERYTHING = "all"
 
@@ -15,24 +17,28 @@ EVERYTHING = "all"
 def actuals(
     plan_id: Annotated[str | None, typer.Argument(metavar="PLAN_ID", help="The plan that was run.")] = None,
     *,
-    hours: Annotated[
-        str | None, typer.Option(help="Wall hours from the start until now or the end: 31, '1d 7h'.")
-    ] = None,
-    throughput: Annotated[str | None, typer.Option(help="While it trains: 11800, '11800 tokens/s'.")] = None,
+    hours: Annotated[str | None, typer.Option(help="Wall-clock hours since the start: 31, '1d 7h'.")] = None,
+    throughput: Annotated[str | None, typer.Option(help="Training speed: 11800, '11800 tokens/s'.")] = None,
     peak_memory_gib: Annotated[
-        str | None, typer.Option("--peak-memory-gib", help="The most that one accelerator held: 61, '61 GiB'.")
+        str | None, typer.Option("--peak-memory-gib", help="Highest memory use of one accelerator: 61, '61 GiB'.")
     ] = None,
-    preemptions: Annotated[str | None, typer.Option(help="How many times machines were taken back.")] = None,
-    running: Annotated[bool, typer.Option("--running", help="The job still runs; give --share-done too.")] = False,
-    share_done: Annotated[str | None, typer.Option("--share-done", help="The part that is done: 0.4, 40%.")] = None,
-    accelerator: Annotated[str | None, typer.Option(help="What it ran on, checked against the plan.")] = None,
-    confirm: Annotated[bool, typer.Option("--confirm", help="A figure 100 times off the plan is meant so.")] = False,
-    every: Annotated[bool, typer.Option("--list", help="Every report, and what they teach.")] = False,
-    forget: Annotated[str | None, typer.Option(metavar="ID", help="Forget a report, or all of them: all.")] = None,
+    preemptions: Annotated[str | None, typer.Option(help="Number of preemptions.")] = None,
+    running: Annotated[bool, typer.Option("--running", help="The job is still running; needs --share-done.")] = False,
+    share_done: Annotated[str | None, typer.Option("--share-done", help="Share of the work done: 0.4, 40%.")] = None,
+    accelerator: Annotated[str | None, typer.Option(help="Accelerator used; checked against the plan.")] = None,
+    confirm: Annotated[
+        bool, typer.Option("--confirm", help="Accept a figure that differs from the plan by 100x.")
+    ] = False,
+    every: Annotated[
+        bool, typer.Option("--list", help="List all reports and the corrections learned from them.")
+    ] = False,
+    forget: Annotated[
+        str | None, typer.Option(metavar="ID", help="Delete a report by id, or every report: all.")
+    ] = None,
     as_json: AsJson = False,
     settings: SettingsFile = None,
 ) -> None:
-    """What runs of plans measured, against the prediction; later estimates learn from it."""
+    """Report what a run measured; later estimates are corrected by it."""
     figures = {"hours": hours, "throughput": throughput, "peak_memory_gib": peak_memory_gib, "preemptions": preemptions}
     given: dict[str, Any] = figures | {"share_done": share_done, "accelerator": accelerator}
     document = {name: value for name, value in given.items() if value is not None}
@@ -40,15 +46,15 @@ def actuals(
     _refuse_contradictions(plan_id, document, every=every, forget=forget)
     gpuplan = open_gpuplan(settings=settings)
     if forget is not None:
-        _show_forgotten(gpuplan.forget_actuals(None if forget == EVERYTHING else forget), as_json=as_json)
+        _show_forgotten(gpuplan.actuals.forget(None if forget == EVERYTHING else forget), as_json=as_json)
     elif plan_id is not None and document:
-        _show(gpuplan.report_actuals(plan_id, document), as_json=as_json)
+        _show(gpuplan.actuals.report(plan_id, document), as_json=as_json)
     else:
-        _show(gpuplan.actuals(plan_id), as_json=as_json)
+        _show(gpuplan.actuals.listed(plan_id), as_json=as_json)
 
 
 def _refuse_contradictions(plan_id: str | None, document: dict[str, Any], *, every: bool, forget: str | None) -> None:
-    """One thing at a time: a report needs a plan, and a list or forgetting takes no figures."""
+    """Refuse options that do not go together: a report needs a plan; --list and --forget take no figures."""
     asked = sum((plan_id is not None, every, forget is not None))
     if asked == 0:
         message = "is missing; accepted: the id of a plan, or --list, or --forget ID"
@@ -60,18 +66,19 @@ def _refuse_contradictions(plan_id: str | None, document: dict[str, Any], *, eve
         raise UnusableInput.at(name, message="belongs to the report on a plan; give the id of that plan too")
 
 
-def _show(answer: dict[str, Any], *, as_json: bool) -> None:
+def _show(answer: Actual | Actuals, *, as_json: bool) -> None:
     if as_json:
-        print_json(answer)
+        print_json(wire(answer))
         return
-    from api.render.actuals import render_actuals, render_report
+    from gpuplan.api.cli.sections import print_sections
+    from gpuplan.api.presentation.actuals import render_actuals, render_report
 
-    console().print(render_actuals(answer) if "actuals" in answer else render_report(answer))
+    print_sections(render_actuals(answer) if isinstance(answer, Actuals) else render_report(answer))
 
 
-def _show_forgotten(answer: dict[str, Any], *, as_json: bool) -> None:
+def _show_forgotten(answer: Forgotten, *, as_json: bool) -> None:
     if as_json:
-        print_json(answer)
+        print_json(wire(answer))
         return
-    count = answer["forgotten"]
+    count = answer.forgotten
     console().print(f"{count} {'report' if count == 1 else 'reports'} forgotten")

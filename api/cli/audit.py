@@ -1,28 +1,31 @@
-"""`gpuplan audit`: who planned and refreshed what."""
+"""`gpuplan audit`: the audit log."""
 
 from typing import Annotated
 
 import typer
 
-from api.cli.documents import open_gpuplan, print_json
-from api.cli.plan import AsJson
-from api.cli.standard_output import console
+from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.plan import AsJson
 
 
 def audit(
     *,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="A date or a time with its zone.")] = None,
-    who: Annotated[str | None, typer.Option(metavar="NAME", help="An identity or a name.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="So many of the newest.")] = 100,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Records since this date, or time with a zone.")
+    ] = None,
+    who: Annotated[str | None, typer.Option(metavar="NAME", help="Records of this identity or name.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Show this many of the newest records.")] = 100,
     as_json: AsJson = False,
 ) -> None:
-    """Who did what, the newest first: plans, refreshes, keys, watches, runs, and logins that were refused."""
-    from api.history import read_since
+    """Show the audit log, newest first: plans, refreshes, keys, watches, runs and refused logins."""
+    from gpuplan.api.services.price_history import read_since
+    from gpuplan.planner.model.wire import wire
 
-    page = open_gpuplan().audit(since=read_since(since), who=who, limit=limit)
+    page = open_gpuplan().audit_log.page(since=read_since(since), identity=who, limit=limit)
     if as_json:
-        print_json({"entries": list(page.records), "more": page.before is not None})
+        print_json({"entries": wire(page.records), "more": page.before is not None})
         return
-    from api.render.access import render_audit
+    from gpuplan.api.cli.sections import print_sections
+    from gpuplan.api.presentation.api_keys import render_audit
 
-    console().print(render_audit(page.records, more=page.before is not None))
+    print_sections(render_audit(page.records, has_older=page.before is not None))

@@ -1,45 +1,87 @@
-"""`gpuplan estimate`: time and memory on one given configuration, no prices involved."""
+"""`gpuplan estimate`: time and memory of a job on a given configuration, without prices."""
 
 from typing import Annotated, Any
 
 import typer
 
-from api.cli.documents import open_gpuplan, print_json, read_job
-from api.cli.plan import AsJson, JobFile, SettingsFile
-from api.cli.standard_output import console
+from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
+from gpuplan.api.cli.plan import AsJson, JobFile, SettingsFile
+from gpuplan.api.services.estimates import EstimateService
+from gpuplan.api.services.service_context import Document
+from gpuplan.catalog.model.accelerators import find_accelerator
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.estimate import Estimate
+from gpuplan.planner.model.wire import wire
 
 
 def estimate(
     job: JobFile,
     *,
-    on: Annotated[str, typer.Option("--on", metavar="ACCELERATOR", help="The accelerator, e.g. H100 or 'RTX 3090'.")],
-    gpus: Annotated[int, typer.Option(min=1, help="How many of them.")],
-    gpus_per_node: Annotated[
-        int | None, typer.Option(min=1, help="Left out: that accelerator's usual machine.")
-    ] = None,
-    internode_gbps: Annotated[float | None, typer.Option(help="Gbit/s per node; left out: the usual fabric.")] = None,
-    micro_batch: Annotated[int | None, typer.Option(min=1, help="Samples per device and pass.")] = None,
-    layout: Annotated[str | None, typer.Option(help="e.g. fsdp,tp=2,pp=4; left out: the fastest that fits.")] = None,
+    on: Annotated[
+        str,
+        typer.Option(
+            "--on", metavar="ACCELERATOR", help="The accelerator, e.g. H100, or several to compare: A100,H100,B200."
+        ),
+    ],
+    gpus: Annotated[str, typer.Option(metavar="COUNT", help="Number of accelerators, or several: 8,16.")],
+    gpus_per_node: Annotated[int | None, typer.Option(min=1, help="Default: that of its usual machine.")] = None,
+    internode_gbps: Annotated[float | None, typer.Option(help="Gbit/s per node. Default: the usual fabric.")] = None,
+    micro_batch: Annotated[int | None, typer.Option(min=1, help="Samples per device per pass.")] = None,
+    layout: Annotated[str | None, typer.Option(help="e.g. fsdp,tp=2,pp=4. Default: the fastest that fits.")] = None,
     as_json: AsJson = False,
     settings: SettingsFile = None,
 ) -> None:
-    """Time and memory of a job on given hardware."""
+    """Estimate a job's time and memory on given hardware, without prices."""
     given: dict[str, Any] = {
-        "accelerator": on,
-        "gpus": gpus,
         "gpus_per_node": gpus_per_node,
         "internode_gbps": internode_gbps,
         "micro_batch": micro_batch,
     }
     if layout is not None:
-        from api.documents.estimate_request import parse_layout
+        from gpuplan.api.schemas.estimate_request import parse_layout
 
         given["layout"] = parse_layout(layout)
-    document = {"job": read_job(job), "on": {name: value for name, value in given.items() if value is not None}}
-    answer = open_gpuplan(settings=settings).estimate(document)
+    stated = {name: value for name, value in given.items() if value is not None}
+    document, service = read_job(job), open_gpuplan(settings=settings).estimates
+    configurations = [
+        {"accelerator": name.strip(), "gpus": count} | stated for name in on.split(",") for count in _counts(gpus)
+    ]
+    if len(configurations) == 1:
+        answer = service.estimate({"job": document, "on": configurations[0]})
+        document_of_answer: Any = wire(answer)
+    else:
+        compared = [_compared(service, document, configuration) for configuration in configurations]
+        document_of_answer = {
+            "estimates": [
+                {"on": label, "refused": answer} if isinstance(answer, str) else wire(answer)
+                for label, answer in compared
+            ]
+        }
     if as_json:
-        print_json(answer)
+        print_json(document_of_answer)
         return
-    from api.render.estimate import render_estimate
+    from gpuplan.api.cli.sections import print_sections
+    from gpuplan.api.presentation.estimate import render_comparison, render_estimate
 
-    console().print(render_estimate(answer))
+    print_sections(render_estimate(answer) if len(configurations) == 1 else render_comparison(compared))
+
+
+def _compared(service: EstimateService, job: Document, on: Document) -> tuple[str, Estimate | str]:
+    """The configuration's name, and its estimate or why it cannot run the job. Raises `UnusableInput` for a faulty job."""
+    label = f"{on['gpus']} x {find_accelerator(str(on['accelerator']), path=('on', 'accelerator')).name}"
+    try:
+        return label, service.estimate({"job": job, "on": on})
+    except UnusableInput as refusal:
+        if any(fault.path[:1] == ("job",) for fault in refusal.faults):
+            raise
+        return label, "; ".join(fault.message for fault in refusal.faults)
+
+
+def _counts(text: str) -> list[int]:
+    """The numbers in a text such as `8,16`. Raises `UnusableInput` at on.gpus."""
+    counts = [int(part) if part.strip().isdecimal() else 0 for part in text.split(",")]
+    if min(counts) < 1:
+        raise UnusableInput.at(
+            "on", "gpus", message=f"{text!r} is not accepted; give a number from 1, or several: 8,16"
+        )
+    return counts

@@ -1,15 +1,15 @@
-"""`gpuplan export`: a plan as a file that another tool runs."""
+"""`gpuplan export`: write a plan as a file for another tool."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.standard_output import answers
-from api.plan_ids import SAVED
+from gpuplan.api.cli.standard_output import answers
+from gpuplan.api.schemas.plan_ids import SAVED
 
 if TYPE_CHECKING:
-    from api.export.formats import Exported
+    from gpuplan.api.exports.export_formats import Exported
 
 
 def export(
@@ -17,7 +17,7 @@ def export(
         str,
         typer.Argument(
             metavar="PLAN",
-            help="The id of a saved plan, a file as gpuplan plan --json prints it, or - for standard input.",
+            help="The id of a saved plan, a file with the output of gpuplan plan --json, or - for standard input.",
         ),
     ],
     *,
@@ -30,32 +30,32 @@ def export(
     ],
     output: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where to write; a plan of several phases becomes numbered files."),
+        typer.Option(metavar="FILE", help="The file to write; several phases become numbered files."),
     ] = None,
-    phase: Annotated[int | None, typer.Option(metavar="N", help="This phase alone, counted from 1.")] = None,
+    phase: Annotated[int | None, typer.Option(metavar="N", help="Only this phase, counted from 1.")] = None,
     command: Annotated[
-        str, typer.Option(metavar="COMMAND", help="What starts the training: words, nothing is expanded.")
+        str, typer.Option(metavar="COMMAND", help="The training command. No shell expands it.")
     ] = "python train.py",
     image: Annotated[
-        str | None, typer.Option(metavar="IMAGE", help="The container image with your code, where one is used.")
+        str | None, typer.Option(metavar="IMAGE", help="The container image with your code, if the tool uses one.")
     ] = None,
     reservation: Annotated[
-        str | None, typer.Option(metavar="ID", help="What was booked, for capacity blocks and calendar bookings.")
+        str | None, typer.Option(metavar="ID", help="The booking, for capacity blocks and calendar bookings.")
     ] = None,
     run_limit: Annotated[
         str | None,
-        typer.Option(metavar="DURATION", help="When every machine is ended, such as 36h; the plan's unless given."),
+        typer.Option(
+            metavar="DURATION", help="Terminate all machines after this time, such as 36h. Default: the plan's limit."
+        ),
     ] = None,
     checkpoints: Annotated[
         str | None,
-        typer.Option(
-            metavar="PLACE", help="s3://, gs://, abfs:// or /mnt/...; the job's data.checkpoints unless given."
-        ),
+        typer.Option(metavar="PLACE", help="s3://, gs://, abfs:// or /mnt/... Default: the job's data.checkpoints."),
     ] = None,
 ) -> None:
-    """A plan as a file for the tool that starts the machines; what a tool cannot do is refused with the reason."""
-    from api.export.formats import exports, one_export
-    from api.export.launcher import read_wishes
+    """Write a plan as a file for the tool that starts the machines. Refused, with the reason, if the tool cannot run it."""
+    from gpuplan.api.exports.export_formats import exports, one_export
+    from gpuplan.api.exports.launch_command import read_wishes
 
     wishes = read_wishes(
         command=command, image=image, reservation=reservation, run_limit=run_limit, checkpoints=checkpoints
@@ -65,41 +65,41 @@ def export(
         answers().write(one_export(document, to=to, phase=phase, wishes=wishes).text)
         return
     files = exports(document, to=to, phase=phase, wishes=wishes)
-    for each, path in zip(files, _targets(output, files), strict=True):
-        _write(path, each.text)
+    for file, path in zip(files, _targets(output, files), strict=True):
+        _write(path, file.text)
 
 
-def _plan(given: str) -> dict[str, Any]:
-    """The answer saved under this id, or in this file, which goes first."""
-    from api.cli.documents import open_gpuplan
-    from api.cli.verify import read_plan
+def _plan(plan: str) -> dict[str, Any]:
+    """The answer in this file, or saved under this id; a file takes precedence."""
+    from gpuplan.api.cli.command_io import open_gpuplan
+    from gpuplan.api.cli.verify import read_plan
 
-    if SAVED.fullmatch(given) and not Path(given).exists():
-        return open_gpuplan().saved_plan(given)
-    return read_plan(given)
+    if SAVED.fullmatch(plan) and not Path(plan).exists():
+        return open_gpuplan().plans.saved(plan)
+    return read_plan(plan)
 
 
 def _targets(output: Path, files: "tuple[Exported, ...]") -> list[Path]:
-    """Where each file goes: the path itself for one; `run-1.sbatch`, `run-2.sbatch` for several.
+    """The path of every file: `output` itself for one file; `run-1.sbatch`, `run-2.sbatch` for several.
 
-    Into a folder they go under their own names. What a tool reads a whole folder of gets a folder for each phase.
+    If `output` is a folder, files keep their own names. A tool that reads whole folders gets one folder per phase.
     """
     if output.is_dir():
-        return [_apart(output / each.file_name, each, len(files)) for each in files]
+        return [_apart(output / file.file_name, file, len(files)) for file in files]
     if len(files) == 1:
         return [output]
     stem, dot, ending = output.name.partition(".")
-    return [_apart(output.with_name(f"{stem}-{each.phase}{dot}{ending}"), each, len(files)) for each in files]
+    return [_apart(output.with_name(f"{stem}-{file.phase}{dot}{ending}"), file, len(files)) for file in files]
 
 
-def _apart(path: Path, each: "Exported", count: int) -> Path:
-    if count == 1 or not each.own_folder:
+def _apart(path: Path, exported: "Exported", count: int) -> Path:
+    if count == 1 or not exported.own_folder:
         return path
     return path.with_name(path.name.partition(".")[0]) / "main.tf.json"
 
 
 def _write(path: Path, text: str) -> None:
-    from catalog.errors import UnusableInput
+    from gpuplan.catalog.runtime.errors import UnusableInput
 
     try:
         path.parent.mkdir(exist_ok=True)

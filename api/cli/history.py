@@ -1,15 +1,15 @@
-"""`gpuplan history` and `gpuplan diff`: prices over time, and what a snapshot changed."""
+"""`gpuplan history` and `gpuplan diff`: prices over time, and the changes between two snapshots."""
 
 import csv
-from collections.abc import Iterable
-from typing import Annotated, Any
+from collections.abc import Iterable, Mapping
+from typing import Annotated
 
 import typer
 
-from api.cli.documents import open_gpuplan, print_json
-from api.cli.offers import Format
-from api.cli.standard_output import answers
-from api.csv_cells import plain_rows
+from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.offers import Format
+from gpuplan.api.cli.standard_output import answers
+from gpuplan.api.presentation.csv_cells import plain_rows
 
 Provider = Annotated[str | None, typer.Option(help="aws, gcp or azure.")]
 
@@ -21,23 +21,26 @@ def history(
     region: Annotated[str | None, typer.Option(help="A region or a glob: 'us-*'.")] = None,
     zone: Annotated[str | None, typer.Option(help="A zone; '' for prices of a whole region.")] = None,
     kind: Annotated[str | None, typer.Option(help="A price kind: on_demand, spot, reserved_1y ...")] = None,
-    since: Annotated[str | None, typer.Option(metavar="DATE", help="Leave out what ended before: 2026-11-01.")] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="DATE", help="Leave out prices that ended before this date: 2026-11-01.")
+    ] = None,
     output: Annotated[Format, typer.Option("--format", help="How to print the prices.")] = Format.table,
 ) -> None:
-    """Prices of an instance type over time: each from when to when, and what has vanished."""
-    from api.history import HISTORY_COLUMNS, HistoryFilter, read_since
+    """Show the prices of an instance type over time, including vanished offers."""
+    from gpuplan.api.services.price_history import HISTORY_COLUMNS, HistoryFilter, read_since
+    from gpuplan.planner.model.wire import wire
 
     wanted = HistoryFilter(
         instance_type=instance_type, provider=provider, region=region, zone=zone, kind=kind, since=read_since(since)
     )
-    page = open_gpuplan().prices(wanted)
+    page = open_gpuplan().price_history.prices(wanted)
     if output is Format.csv:
-        _print_csv(HISTORY_COLUMNS, page.rows)
+        _print_csv(HISTORY_COLUMNS, map(wire, page.rows))
     elif output is Format.json:
         named = {"snapshot_id": page.snapshot_id, "instance_type": page.instance_type, "total": page.total}
-        print_json(named | {"prices": list(page.rows)})
+        print_json(named | {"prices": wire(tuple(page.rows))})
     else:
-        from api.render.history import render_history
+        from gpuplan.api.presentation.price_history import render_history
 
         _print_lines(render_history(page, unicode=_shows_unicode()))
 
@@ -48,24 +51,25 @@ def diff(
     *,
     provider: Provider = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Every offer by itself, also if only its staleness changed.")
+        bool, typer.Option("--all", help="One line per offer, also where only staleness changed.")
     ] = False,
     output: Annotated[Format, typer.Option("--format", help="How to print the changes.")] = Format.table,
 ) -> None:
-    """What a snapshot changed against another: what got dearer, cheaper, came and went.
+    """Compare two snapshots: offers that got dearer, got cheaper, appeared or vanished.
 
-    Without arguments, what the current one did against the one before.
+    Without arguments, compares the current snapshot with the one before.
     """
-    from api.history import DIFF_COLUMNS, csv_rows, diff_document
+    from gpuplan.api.services.price_history import DIFF_COLUMNS, comparison, csv_rows
+    from gpuplan.planner.model.wire import wire
 
     gpuplan = open_gpuplan()
-    page = gpuplan.diff(*gpuplan.compared(before, after, field="FROM"), provider=provider)
+    page = gpuplan.price_history.diff(*gpuplan.price_history.compared(before, after, field="FROM"), provider=provider)
     if output is Format.csv:
         _print_csv(DIFF_COLUMNS, csv_rows(page.rows))
     elif output is Format.json:
-        print_json(diff_document(page))
+        print_json(wire(comparison(page)))
     else:
-        from api.render.diff import render_diff
+        from gpuplan.api.presentation.snapshot_diff import render_diff
 
         _print_lines(render_diff(page, everything=everything))
 
@@ -74,7 +78,7 @@ def _print_lines(lines: Iterable[str]) -> None:
     answers().writelines(f"{line}\n" for line in lines)
 
 
-def _print_csv(columns: tuple[str, ...], rows: Iterable[dict[str, Any]]) -> None:
+def _print_csv(columns: tuple[str, ...], rows: Iterable[Mapping[str, object]]) -> None:
     writer = csv.DictWriter(answers(), columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(plain_rows(rows))

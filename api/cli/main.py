@@ -1,8 +1,8 @@
-"""The command line's edge: run a command, turn every way to fail into an exit code and one clear line.
+"""Entry point of the command line: run a command, turn every failure into an exit code and one clear line.
 
-0 done, 2 unusable input, 3 a provider or store failed, 4 infeasible, 130 interrupted, 141 the reader went
-away; 1 is left to crashes, which are bugs. Commands import what they need when they run, so that a plan on
-a cold machine does not pay for the service's libraries.
+Exit codes: 0 success, 2 unusable input, 3 a provider or the store failed, 4 infeasible, 130 interrupted, 141 the
+reader closed the pipe; 1 is a crash, hence a bug. Commands import their libraries when they run, so that a plan
+does not load the service's libraries.
 """
 
 import errno
@@ -16,44 +16,47 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from api.cli import (
+from gpuplan.api.cli import (
     actuals,
+    api_keys,
     audit,
-    buy,
     calibrate,
-    db,
+    database,
     doctor,
     estimate,
     export,
     history,
-    keys,
-    local,
     mcp,
     offers,
+    owned_machines,
     plan,
     portfolio,
+    presets,
+    procurement,
     profile,
     refresh,
     replan,
     serve,
     slack,
-    spot,
+    spot_policy,
     verify,
     watch,
     why,
     worker,
 )
-from api.cli.quick_start import start_quickly
-from api.cli.standard_output import answers, keep_libraries_off, kept_for_answers
-from api.render.text import plain
-from catalog.errors import ProviderFailure, StoreFailure, UnusableInput
+from gpuplan.api.cli.standard_output import answers, reserved_for_answers, silence_libraries
+from gpuplan.api.presentation.text_formatting import plain
+from gpuplan.catalog.runtime.errors import ProviderFailure, StoreFailure, UnusableInput
+from gpuplan.catalog.runtime.extras import needed_module
 
 EXIT_UNUSABLE = 2
 EXIT_STORE = 3
-#: What a write to standard output fails with when the disk or the user's share of it is full.
+#: Errors of a write to standard output when the disk or the user's quota is full.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
+#: Set by the script of `--install-completion` when a shell requests completions.
+_COMPLETION = "_GPUPLAN_COMPLETE"
 
 
 def _version(asked: bool) -> None:
@@ -66,8 +69,7 @@ def application() -> typer.Typer:
     """All commands, in the order in which `--help` lists them."""
     app = typer.Typer(
         name="gpuplan",
-        help="The provably cheapest way to run a training job on hardware you own or rent.",
-        add_completion=False,
+        help="Find the provably cheapest way to run a training job on hardware you own or rent.",
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
@@ -76,12 +78,13 @@ def application() -> typer.Typer:
         why.why,
         replan.replan,
         portfolio.portfolio,
-        buy.buy,
-        spot.run_policy,
-        spot.simulate,
+        procurement.buy,
+        spot_policy.run_policy,
+        spot_policy.simulate,
         estimate.estimate,
         offers.offers,
         offers.accelerators,
+        presets.presets,
         history.history,
         history.diff,
         refresh.refresh,
@@ -99,11 +102,11 @@ def application() -> typer.Typer:
         app.command()(command)
     app.callback()(whole)
     app.command()(calibrate.calibrate)
-    app.add_typer(local.local_commands(), name="local")
+    app.add_typer(owned_machines.local_commands(), name="local")
     app.add_typer(watch.watch_commands(), name="watch")
     app.add_typer(slack.slack_commands(), name="slack")
-    app.add_typer(keys.keys_commands(), name="keys")
-    app.add_typer(db.db_commands(), name="db")
+    app.add_typer(api_keys.keys_commands(), name="keys")
+    app.add_typer(database.db_commands(), name="db")
     app.command("version")(print_version)
     return app
 
@@ -114,28 +117,36 @@ def whole(
         bool, typer.Option("--version", is_eager=True, help="Show the version and exit.", callback=_version)
     ] = False,
 ) -> None:
-    """The provably cheapest way to run a training job on hardware you own or rent."""
+    """Find the provably cheapest way to run a training job on hardware you own or rent."""
 
 
 def print_version() -> None:
-    """The version of gpuplan."""
-    from api.version import gpuplan_version
+    """Show the version of gpuplan."""
+    from gpuplan.api.observability.version import gpuplan_version
 
     answers().write(f"gpuplan {gpuplan_version()}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit code; nothing but a bug gets past this function."""
+    """Run one command and return its exit code. Only a bug raises an exception."""
     own_process = arguments is None
     if own_process:
-        start_quickly()
-    _write_what_the_terminal_can_show()
-    _open_what_is_closed()
-    with kept_for_answers(own_process=own_process):
+        _set_library_defaults()
+    _replace_unencodable_characters()
+    _open_closed_streams()
+    with reserved_for_answers(own_process=own_process):
         code = _ended(list(sys.argv[1:] if arguments is None else arguments))
     if own_process:
-        _leave_what_hangs(code)
+        _exit_despite_hanging_threads(code)
     return code
+
+
+def _set_library_defaults() -> None:
+    """Environment variables of libraries that a command loads later. A value that the user has set stays."""
+    # The search for pydantic plugins reads the metadata of every installed package, and gpuplan has none.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    # The matrices of a plan are small, so that further BLAS threads only take processor time.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _ended(given: list[str]) -> int:
@@ -146,37 +157,39 @@ def _ended(given: list[str]) -> int:
         return _fail(EXIT_UNUSABLE, *(str(fault) for fault in error.faults))
     except typer.TyperException as error:
         return _fail(EXIT_UNUSABLE, error.format_message())
+    except ModuleNotFoundError as error:
+        return _fail(EXIT_UNUSABLE, f"{given[0]} needs {needed_module(error)}")
     except (StoreFailure, ProviderFailure) as error:
         return _fail(EXIT_STORE, str(error))
     except BrokenPipeError:
-        _drop_what_is_left()
+        _discard_unwritten_output()
         return EXIT_BROKEN_PIPE
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
-        _drop_what_is_left()
+        _discard_unwritten_output()
         return _fail(EXIT_STORE, f"the answer could not be written to standard output: {error.strerror}")
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     return code
 
 
-def _leave_what_hangs(code: int) -> None:
-    """End at once where a cloud never answered: the SDKs' pools are no daemons, so the interpreter would wait for them."""
-    gather = sys.modules.get("providers.gather")
+def _exit_despite_hanging_threads(code: int) -> None:
+    """Exit at once if a cloud never answered: the SDKs' pool threads are not daemons, so the interpreter would wait."""
+    gather = sys.modules.get("gpuplan.providers.refresh.parallel_fetch")
     if gather is not None and gather.left_behind():
         answers().flush()
         sys.stderr.flush()
         os._exit(code)
 
 
-def _drop_what_is_left() -> None:
-    """The interpreter flushes the answer once more at exit and would complain about the closed pipe or the full disk."""
+def _discard_unwritten_output() -> None:
+    """Discard unwritten output: the interpreter flushes it again at exit and would report the closed pipe or full disk."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), answers().fileno())
 
 
-def _open_what_is_closed() -> None:
-    """A process may be started without standard output or error; what it says there then goes nowhere."""
+def _open_closed_streams() -> None:
+    """Open the null device for a standard stream that the process was started without."""
     sys.stdout = sys.stdout or _nowhere()
     sys.stderr = sys.stderr or _nowhere()
 
@@ -186,11 +199,13 @@ def _nowhere() -> TextIO:
 
 
 def _run(arguments: list[str]) -> int:
-    """Parse and invoke; `Exit` is how a command or `--help` ends with a code."""
+    """Parse and invoke. A command or `--help` ends with a code by raising `Exit`."""
     group = get_command(application())
     if not isinstance(group, TyperGroup):
         raise TypeError("the application has several commands and so must be a group")
-    keep_libraries_off(group)
+    silence_libraries(group)
+    if _COMPLETION in os.environ:
+        group.main(arguments, prog_name="gpuplan")
     try:
         with group.make_context("gpuplan", arguments) as context:
             group.invoke(context)
@@ -205,8 +220,8 @@ def _fail(code: int, *lines: str) -> int:
     return code
 
 
-def _write_what_the_terminal_can_show() -> None:
-    """Replace what the terminal's encoding lacks instead of failing half-way through an answer."""
+def _replace_unencodable_characters() -> None:
+    """Replace characters outside the terminal's encoding instead of failing half-way through an answer."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

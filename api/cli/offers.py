@@ -1,4 +1,4 @@
-"""`gpuplan offers` and `gpuplan accelerators`: what the catalogue holds."""
+"""`gpuplan offers` and `gpuplan accelerators`: list the catalogue."""
 
 import csv
 import json
@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from api.cli.documents import open_gpuplan, print_json
-from api.cli.plan import AsJson, InventoryFile
-from api.cli.standard_output import answers
-from api.csv_cells import plain_rows
+from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.plan import AsJson, InventoryFile
+from gpuplan.api.cli.standard_output import answers
+from gpuplan.api.presentation.csv_cells import plain_rows
 
 
 class Format(StrEnum):
-    """How rows are written."""
+    """Output format of rows."""
 
     table = "table"
     csv = "csv"
@@ -25,18 +25,19 @@ def offers(
     *,
     provider: Annotated[str | None, typer.Option(help="aws, gcp, azure or local.")] = None,
     region: Annotated[str | None, typer.Option(help="A region or a glob: 'us-*'.")] = None,
-    geography: Annotated[str | None, typer.Option(help="What people mean by it: us, eu, uk, asia ...")] = None,
-    accelerator: Annotated[str | None, typer.Option(help="As in `gpuplan accelerators`, or a usual alias.")] = None,
+    geography: Annotated[str | None, typer.Option(help="A geography: us, eu, uk, asia ...")] = None,
+    accelerator: Annotated[str | None, typer.Option(help="A name from `gpuplan accelerators`, or an alias.")] = None,
     kind: Annotated[str | None, typer.Option(help="A price kind: on_demand, spot, reserved_1y ...")] = None,
     snapshot: Annotated[
-        str | None, typer.Option(metavar="ID", help="Prices of this snapshot, not the current.")
+        str | None, typer.Option(metavar="ID", help="Use this snapshot. Default: the current one.")
     ] = None,
     instance_type: Annotated[str | None, typer.Option(help="An instance type or a glob: 'p5*'.")] = None,
     output: Annotated[Format, typer.Option("--format", help="How to print the rows.")] = Format.table,
     inventory: InventoryFile = None,
 ) -> None:
-    """The catalogue of prices, filtered."""
-    from api.catalogue import CSV_COLUMNS, OfferFilter
+    """List offers and their prices, filtered."""
+    from gpuplan.api.services.offer_listing import CSV_COLUMNS, OfferFilter
+    from gpuplan.planner.model.wire import wire
 
     wanted = OfferFilter(
         provider=provider,
@@ -46,28 +47,29 @@ def offers(
         kind=kind,
         instance_type=instance_type,
     )
-    page = open_gpuplan(inventory=inventory).offers(wanted, snapshot=snapshot)
+    page = open_gpuplan(inventory=inventory).catalogue.offers(wanted, snapshot=snapshot)
     if output is Format.csv:
         writer = csv.DictWriter(answers(), CSV_COLUMNS, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
-        writer.writerows(plain_rows(page.rows))
+        writer.writerows(plain_rows(map(wire, page.rows)))
     elif output is Format.json:
-        json.dump({"snapshot_id": page.snapshot_id, "offers": list(page.rows)}, answers(), allow_nan=False)
+        json.dump({"snapshot_id": page.snapshot_id, "offers": wire(tuple(page.rows))}, answers(), allow_nan=False)
         answers().write("\n")
     else:
-        from api.render.catalogue import render_offers
+        from gpuplan.api.presentation.offer_tables import render_offers
 
         answers().writelines(f"{line}\n" for line in render_offers(page))
 
 
 def accelerators(*, as_json: AsJson = False) -> None:
-    """Every accelerator known, with what it can do."""
-    from api.catalogue import accelerator_rows
+    """List every known accelerator with its memory and speed."""
+    from gpuplan.catalog.model.accelerators import accelerators as all_accelerators
+    from gpuplan.planner.model.wire import wire
 
-    rows = accelerator_rows()
+    rows = tuple(all_accelerators().values())
     if as_json:
-        print_json({"accelerators": rows})
+        print_json({"accelerators": wire(rows)})
         return
-    from api.render.catalogue import render_accelerators
+    from gpuplan.api.presentation.offer_tables import render_accelerators
 
     answers().writelines(f"{line}\n" for line in render_accelerators(rows))

@@ -1,12 +1,11 @@
-"""`gpuplan plan` and `gpuplan show`: the cheapest plan, now or as it was saved."""
+"""`gpuplan plan` and `gpuplan show`: make the cheapest plan, or show a saved one."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from api.cli.documents import open_gpuplan, print_json, read_job
-from api.cli.standard_output import console
+from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
 
 EXIT_INFEASIBLE = 4
 
@@ -14,6 +13,9 @@ JobFile = Annotated[
     str, typer.Argument(metavar="JOB.yaml", help="The job file (YAML or JSON), or - for standard input.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as one JSON object.")]
+Details = Annotated[
+    bool, typer.Option("--details", help="Show the full answer: proof, layouts, alternatives, assumptions, warnings.")
+]
 InventoryFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Your own machines [GPUPLAN_INVENTORY].")]
 SettingsFile = Annotated[
     Path | None, typer.Option(metavar="FILE", help="The planner's assumptions [GPUPLAN_SETTINGS].")
@@ -24,35 +26,49 @@ def plan(
     job: JobFile,
     *,
     as_json: AsJson = False,
-    frontier: Annotated[bool, typer.Option("--frontier", help="Also every best trade of cost against time.")] = False,
+    details: Details = False,
+    frontier: Annotated[
+        bool, typer.Option("--frontier", help="Show the full answer with the Pareto frontier of cost and time.")
+    ] = False,
     snapshot: Annotated[
-        str | None, typer.Option(metavar="ID", help="Prices of this snapshot, not the current.")
+        str | None, typer.Option(metavar="ID", help="Use this snapshot. Default: the current one.")
     ] = None,
     inventory: InventoryFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """The provably cheapest way to run a job by its deadline."""
+    """Find the provably cheapest way to run a job by its deadline."""
     document = read_job(job)
-    answer = open_gpuplan(inventory=inventory, settings=settings).plan(document, frontier=frontier, snapshot=snapshot)
-    _show(answer, as_json=as_json)
+    answer = open_gpuplan(inventory=inventory, settings=settings).plans.plan(
+        document, frontier=frontier, snapshot=snapshot
+    )
+    _show(answer, as_json=as_json, details=details or frontier)
 
 
 def show(
-    plan_id: Annotated[str, typer.Argument(metavar="PLAN_ID", help="The id of a plan made before.")],
+    plan_id: Annotated[str, typer.Argument(metavar="PLAN_ID", help="The id of a saved plan.")],
     *,
     as_json: AsJson = False,
+    details: Details = False,
 ) -> None:
-    """A saved plan, as it was given."""
-    _show(open_gpuplan().saved_plan(plan_id), as_json=as_json)
+    """Show a saved plan."""
+    _show(open_gpuplan().plans.saved(plan_id), as_json=as_json, details=details)
 
 
-def _show(answer: dict[str, Any], *, as_json: bool) -> None:
-    """Print the answer and end with the code that says whether there is a plan."""
+def _show(answer: dict[str, Any], *, as_json: bool, details: bool) -> None:
+    """Print the answer; exit with 4 if there is no plan."""
     if as_json:
         print_json(answer)
-    else:
-        from api.render.plan import render_answer
+    elif details:
+        from gpuplan.api.cli.sections import print_sections
+        from gpuplan.api.presentation.plan import render_answer
 
-        console().print(render_answer(answer))
+        print_sections(render_answer(answer))
+    else:
+        from gpuplan.api.cli.sections import print_short
+        from gpuplan.api.presentation.short import short_answer
+        from gpuplan.api.schemas.answers import read_answer
+
+        body = answer.get("plan") or answer["infeasible"]
+        print_short(short_answer(read_answer(answer)), rest=f"{body['id']}; full answer: add --details")
     if answer["outcome"] != "planned":
         raise typer.Exit(EXIT_INFEASIBLE)

@@ -1,4 +1,4 @@
-"""`gpuplan portfolio`: many jobs over shared machines, quotas and one budget."""
+"""`gpuplan portfolio`: plan many jobs with shared machines, quotas and budget."""
 
 import math
 import sys
@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.documents import open_gpuplan, print_json, read_job
-from api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, SettingsFile
-from api.cli.standard_output import console
+from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
+from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, SettingsFile
 
 if TYPE_CHECKING:
-    from planner.portfolio.progress import Progress
+    from gpuplan.planner.portfolio.search_progress import Progress
 
 LONGEST_SEARCH_S = 86_400.0
-#: A terminal is told no more often than this.
+#: Shortest interval between two progress lines, in seconds.
 SECONDS_BETWEEN_LINES = 0.5
 
 
@@ -26,28 +25,29 @@ def portfolio(
     *,
     as_json: AsJson = False,
     time_limit: Annotated[
-        float, typer.Option("--time-limit", metavar="SECONDS", help="How long to look for better plans and bounds.")
+        float, typer.Option("--time-limit", metavar="SECONDS", help="Time to search for better plans and bounds.")
     ] = 60.0,
     iterations: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="End after so many steps instead: the same plan on every machine."),
+        typer.Option(metavar="N", min=1, help="Stop after N steps instead; gives the same plan on every machine."),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Where the search's random numbers begin.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the search's random numbers.")] = 0,
     snapshot: Annotated[
-        str | None, typer.Option(metavar="ID", help="Prices of this snapshot, not the current.")
+        str | None, typer.Option(metavar="ID", help="Use this snapshot. Default: the current one.")
     ] = None,
     inventory: InventoryFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """The cheapest way to run many jobs together, with the proven gap."""
-    from catalog.errors import UnusableInput
+    """Find the cheapest way to run many jobs together, with a proven gap."""
+    from gpuplan.catalog.runtime.errors import UnusableInput
+    from gpuplan.planner.model.wire import wire
 
     if not 0 < time_limit <= LONGEST_SEARCH_S:
         raise UnusableInput.at(
             "--time-limit",
             message=f"{time_limit:g} is out of range; give seconds above 0, at most {LONGEST_SEARCH_S:g}",
         )
-    answer = open_gpuplan(inventory=inventory, settings=settings).portfolio(
+    answer = open_gpuplan(inventory=inventory, settings=settings).portfolios.plan(
         read_job(jobs),
         time_limit_s=None if iterations is not None else time_limit,
         iterations=iterations,
@@ -58,28 +58,29 @@ def portfolio(
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
     if as_json:
-        print_json(answer)
+        print_json(wire(answer))
     else:
-        from api.render.portfolio import render_portfolio
+        from gpuplan.api.cli.sections import print_sections
+        from gpuplan.api.presentation.portfolio import render_portfolio
 
-        console().print(render_portfolio(answer))
-    if not answer["portfolio"]["jobs"]:
+        print_sections(render_portfolio(answer))
+    if not answer.portfolio.jobs:
         raise typer.Exit(EXIT_INFEASIBLE)
 
 
 def _progress() -> "Callable[[Progress], None] | None":
-    """One line on a terminal, overwritten as the search goes on; nothing where nobody watches."""
+    """One progress line, overwritten during the search; None if standard error is not a terminal."""
     if not sys.stderr.isatty():
         return None
-    told = -SECONDS_BETWEEN_LINES
+    printed_at = -SECONDS_BETWEEN_LINES
 
-    def tell(progress: "Progress") -> None:
-        nonlocal told
-        if progress.elapsed_s - told < SECONDS_BETWEEN_LINES:
+    def report(progress: "Progress") -> None:
+        nonlocal printed_at
+        if progress.elapsed_s - printed_at < SECONDS_BETWEEN_LINES:
             return
-        told = progress.elapsed_s
+        printed_at = progress.elapsed_s
         if not math.isfinite(progress.cost_usd):
-            looked_at = f"{progress.jobs_seen} of {progress.jobs} jobs looked at"
+            looked_at = f"{progress.jobs_seen} of {progress.jobs} jobs evaluated"
             sys.stderr.write(f"\r\x1b[K{progress.elapsed_s:5.0f} s  {looked_at}  ({progress.stage})")
             sys.stderr.flush()
             return
@@ -90,4 +91,4 @@ def _progress() -> "Callable[[Progress], None] | None":
         )
         sys.stderr.flush()
 
-    return tell
+    return report

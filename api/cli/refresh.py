@@ -1,4 +1,4 @@
-"""`gpuplan refresh`: pull live prices, show what came of it, and end with one line for alerting."""
+"""`gpuplan refresh`: pull live prices, show the report, and end with one line for alerting."""
 
 import sys
 from collections.abc import Iterator
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.documents import open_gpuplan, print_json
-from api.cli.plan import AsJson, SettingsFile
-from api.cli.standard_output import answers, console
-from api.render.text import plain
-from catalog.errors import StoreFailure
+from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.plan import AsJson, SettingsFile
+from gpuplan.api.cli.standard_output import answers
+from gpuplan.api.presentation.text_formatting import plain
+from gpuplan.catalog.runtime.errors import StoreFailure
 
 if TYPE_CHECKING:
-    from providers.gather import Progress
+    from gpuplan.providers.refresh.parallel_fetch import Progress
 
 EXIT_NOT_WHOLE = 3
 
@@ -23,27 +23,32 @@ EXIT_NOT_WHOLE = 3
 def refresh(
     *,
     provider: Annotated[str | None, typer.Option(help="Only these clouds: aws,gcp,azure.")] = None,
-    accept_loss: Annotated[bool, typer.Option("--accept-loss", help="Take a cloud that lost half its rows.")] = False,
-    accept_jumps: Annotated[bool, typer.Option("--accept-jumps", help="Take prices that moved by 10x.")] = False,
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="Accept a cloud that lost more than half its rows.")
+    ] = False,
+    accept_jumps: Annotated[bool, typer.Option("--accept-jumps", help="Accept prices that changed by 10x.")] = False,
     time_limit: Annotated[
-        float, typer.Option("--time-limit", min=0.01, max=1440, help="Minutes; what is not read by then stays old.")
+        float,
+        typer.Option(
+            "--time-limit", min=0.01, max=1440, help="Minutes; regions not read by then keep their old prices."
+        ),
     ] = 20.0,
     metrics_file: Annotated[
-        Path | None, typer.Option("--metrics-file", help="Write figures for Prometheus' textfile collector here.")
+        Path | None, typer.Option("--metrics-file", help="Write metrics for Prometheus' textfile collector to FILE.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Nothing but the last line.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only the last line.")] = False,
     as_json: AsJson = False,
     settings: SettingsFile = None,
 ) -> None:
-    """Pull live prices of every cloud into a new snapshot. Ends with 0 only if nothing is older than it should be."""
-    from api.refresh_metrics import check_metrics_file, write_metrics
-    from api.refresh_report import watches_failed
-    from api.telemetry.settings import check_counting
-    from providers.memory import keep_small
-    from providers.proxies import check_proxies
+    """Pull live prices of every cloud into a new snapshot. Exit code 0 only if no price is stale."""
+    from gpuplan.api.observability.refresh_metrics import check_metrics_file, write_metrics
+    from gpuplan.api.observability.telemetry_settings import check_counting
+    from gpuplan.api.services.refresh_report import watches_failed
+    from gpuplan.providers.proxy_settings import check_proxies
+    from gpuplan.providers.refresh.memory_release import release_memory
 
     check_proxies()
-    keep_small()
+    release_memory()
     if metrics_file is not None:
         check_counting()
         check_metrics_file(metrics_file)
@@ -52,7 +57,7 @@ def refresh(
     gpuplan = open_gpuplan(settings=settings)
     try:
         with _progress(shown=not quiet and not as_json) as progress:
-            document = gpuplan.refresh(asked, progress=progress)
+            document = gpuplan.refreshes.refresh(asked, progress=progress)
     except StoreFailure as error:
         if not as_json:
             answers().write(f"refresh: failed; {plain(error)}\n")
@@ -69,17 +74,18 @@ def _show(document: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
         print_json(document)
         return
     if not quiet:
-        from api.render.refresh import render_refresh
+        from gpuplan.api.cli.sections import print_sections
+        from gpuplan.api.presentation.refresh import render_refresh
 
-        console().print(render_refresh(document))
+        print_sections(render_refresh(document))
         answers().write("\n")
     answers().write(f"{plain(document['summary'])}\n")
 
 
 @contextmanager
 def _progress(*, shown: bool) -> Iterator["Progress"]:
-    """A bar per cloud on the terminal while it runs; nothing where standard error is no terminal."""
-    from providers.gather import no_progress
+    """One progress bar per cloud; none if standard error is not a terminal."""
+    from gpuplan.providers.refresh.parallel_fetch import no_progress
 
     if not shown or not sys.stderr.isatty():
         yield no_progress
@@ -91,9 +97,9 @@ def _progress(*, shown: bool) -> Iterator["Progress"]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         tasks: dict[str, Any] = {}
 
-        def told(provider: str, done: int, total: int | None) -> None:
+        def show(provider: str, done: int, total: int | None) -> None:
             if provider not in tasks:
                 tasks[provider] = bars.add_task(provider, total=total)
             bars.update(tasks[provider], completed=done, total=total)
 
-        yield told
+        yield show

@@ -1,13 +1,12 @@
-"""`gpuplan replan`: what to do with a job that is under way."""
+"""`gpuplan replan`: plan the rest of a running job."""
 
 from typing import Annotated, Any
 
 import typer
 
-from api.cli.documents import open_gpuplan, print_json, read_job
-from api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, SettingsFile
-from api.cli.standard_output import console
-from catalog.errors import UnusableInput
+from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
+from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, SettingsFile
+from gpuplan.catalog.runtime.errors import UnusableInput
 
 
 def replan(
@@ -15,39 +14,37 @@ def replan(
         str | None, typer.Argument(metavar="[JOB.yaml]", help="The job file, or - for standard input; or give --plan.")
     ] = None,
     *,
-    done: Annotated[
-        str, typer.Option(metavar="WORK", help="What is done: 0.4, 40%, '120B tokens', '30000 steps'.")
-    ] = "0",
+    done: Annotated[str, typer.Option(metavar="WORK", help="Work done: 0.4, 40%, '120B tokens', '30000 steps'.")] = "0",
     plan: Annotated[
-        str | None, typer.Option(metavar="ID", help="The plan that it runs by, in place of the job.")
+        str | None, typer.Option(metavar="ID", help="The plan the job runs by; replaces the job file.")
     ] = None,
-    phase: Annotated[str | None, typer.Option(metavar="N", help="The phase of the plan that runs, from 1.")] = None,
-    on: Annotated[str | None, typer.Option(metavar="INSTANCE_TYPE", help="What it runs on.")] = None,
-    nodes: Annotated[str | None, typer.Option(metavar="N", help="How many of them.")] = None,
-    provider: Annotated[str | None, typer.Option(help="Where the name alone does not tell.")] = None,
-    region: Annotated[str | None, typer.Option(help="Where they run.")] = None,
-    zone: Annotated[str | None, typer.Option(help="Where prices differ by zone.")] = None,
-    kind: Annotated[str | None, typer.Option(help="How they are paid: on_demand (default), spot, ...")] = None,
-    up: Annotated[str, typer.Option(metavar="true|false", help="false: they are gone.")] = "true",
+    phase: Annotated[str | None, typer.Option(metavar="N", help="The running phase of the plan, from 1.")] = None,
+    on: Annotated[str | None, typer.Option(metavar="INSTANCE_TYPE", help="The instance type it runs on.")] = None,
+    nodes: Annotated[str | None, typer.Option(metavar="N", help="Number of nodes.")] = None,
+    provider: Annotated[str | None, typer.Option(help="Needed if several have this instance type.")] = None,
+    region: Annotated[str | None, typer.Option(help="The region they run in.")] = None,
+    zone: Annotated[str | None, typer.Option(help="The zone, where prices differ by zone.")] = None,
+    kind: Annotated[str | None, typer.Option(help="The price kind: on_demand (default), spot, ...")] = None,
+    up: Annotated[str, typer.Option(metavar="true|false", help="false: the machines were lost.")] = "true",
     saved: Annotated[
-        str | None, typer.Option(metavar="WORK", help="What of it was at the last checkpoint, if they are gone.")
+        str | None, typer.Option(metavar="WORK", help="Work at the last checkpoint, if the machines were lost.")
     ] = None,
-    up_hours: Annotated[str | None, typer.Option(metavar="HOURS", help="Hours since they came up.")] = None,
-    spent: Annotated[str, typer.Option(metavar="USD", help="What the job has cost so far.")] = "0",
-    rate: Annotated[str | None, typer.Option(metavar="SPEED", help="Measured: '412000 tokens/s'.")] = None,
+    up_hours: Annotated[str | None, typer.Option(metavar="HOURS", help="Hours since the machines started.")] = None,
+    spent: Annotated[str, typer.Option(metavar="USD", help="Cost of the job so far.")] = "0",
+    rate: Annotated[str | None, typer.Option(metavar="SPEED", help="Measured speed: '412000 tokens/s'.")] = None,
     hours: Annotated[
-        str | None, typer.Option(metavar="HOURS", help="Or the wall hours that the work took on these machines.")
+        str | None, typer.Option(metavar="HOURS", help="Or: wall-clock hours of the work on these machines.")
     ] = None,
     since: Annotated[str | None, typer.Option(metavar="TIME", help="When the job started.")] = None,
-    now: Annotated[str | None, typer.Option(metavar="TIME", help="When it stands so (default: now).")] = None,
+    now: Annotated[str | None, typer.Option(metavar="TIME", help="The time of this status. Default: now.")] = None,
     as_json: AsJson = False,
     snapshot: Annotated[
-        str | None, typer.Option(metavar="ID", help="Prices of this snapshot, not the current.")
+        str | None, typer.Option(metavar="ID", help="Use this snapshot. Default: the current one.")
     ] = None,
     inventory: InventoryFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """What to do with a job that is under way: go on, move, or run on more or fewer machines, at least cost from now."""
+    """Plan the rest of a running job at least cost: continue, move, or use more or fewer machines."""
     machines = {
         "instance_type": on,
         "nodes": nodes,
@@ -64,13 +61,14 @@ def replan(
     question = _stated({"plan": plan, "since": since, "now": now}) | {"running": running}
     if job is not None:
         question["job"] = read_job(job)
-    answer = open_gpuplan(inventory=inventory, settings=settings).replan(question, snapshot=snapshot)
+    answer = open_gpuplan(inventory=inventory, settings=settings).replanning.replan(question, snapshot=snapshot)
     if as_json:
         print_json(answer)
     else:
-        from api.render.replan import render_replan
+        from gpuplan.api.cli.sections import print_sections
+        from gpuplan.api.presentation.replan import render_replan
 
-        console().print(render_replan(answer))
+        print_sections(render_replan(answer))
     if answer["outcome"] != "replanned":
         raise typer.Exit(EXIT_INFEASIBLE)
 
@@ -80,5 +78,5 @@ def _stated(options: dict[str, str | None]) -> dict[str, Any]:
 
 
 def _yes(text: str) -> object:
-    """true and false as such; anything else is for the document to refuse."""
+    """`true` and `false` as booleans; the schema refuses anything else."""
     return {"true": True, "yes": True, "false": False, "no": False}.get(text.strip().lower(), text)

@@ -1,19 +1,19 @@
-"""`gpuplan slack`: which Slack workspaces may ask, as whom, and how much."""
+"""`gpuplan slack`: allow, list and remove Slack workspaces."""
 
 from typing import Annotated
 
 import typer
 
-from api.cli.documents import open_gpuplan, print_json
-from api.cli.plan import AsJson
-from api.cli.standard_output import console
+from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.plan import AsJson
+from gpuplan.api.cli.standard_output import console
 
 Workspace = Annotated[str, typer.Argument(metavar="ID", help="A workspace (T0123ABCD) or an enterprise (E0123ABCD).")]
 
 
 def slack_commands() -> typer.Typer:
     """The commands under `gpuplan slack`."""
-    app = typer.Typer(help="Which Slack workspaces may ask, as whom, and how much.", rich_markup_mode=None)
+    app = typer.Typer(help="Allow, list and remove Slack workspaces.", rich_markup_mode=None)
     app.command("allow")(allow)
     app.command("list")(listing)
     app.command("remove")(remove)
@@ -24,40 +24,45 @@ def allow(
     workspace: Workspace,
     *,
     scope: Annotated[str, typer.Option(metavar="SCOPE", help="read, plan or refresh.")] = "plan",
-    name: Annotated[str | None, typer.Option(help="What the audit log calls it; its id unless given.")] = None,
+    name: Annotated[str | None, typer.Option(help="Its name in the audit log. Default: its id.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let a workspace ask; a second time changes what it may."""
-    from api.slack.workspaces import allow as allow_workspace
+    """Allow a workspace, or change its scope."""
+    from gpuplan.api.slack.workspaces import allow as allow_workspace
 
     answer = allow_workspace(open_gpuplan(), workspace, scope=scope, name=name)
     if as_json:
         print_json(answer)
         return
-    console().print(f"{answer['workspace']} may {answer['scope']}, as {answer['name']}")
+    console().print(f"{answer['workspace']} is allowed to {answer['scope']}, as {answer['name']}")
 
 
 def listing(*, as_json: AsJson = False) -> None:
-    """Every workspace that may ask."""
-    from api.slack.workspaces import row
+    """List the allowed workspaces."""
+    from gpuplan.api.slack.workspaces import row
 
-    rows = [row(each) for each in open_gpuplan().store.slack.workspaces()]
+    rows = [row(workspace) for workspace in open_gpuplan().store.slack.workspaces()]
     if as_json:
         print_json({"workspaces": rows})
         return
-    from api.render.tables import listing as as_table
+    from gpuplan.api.cli.sections import print_sections
+    from gpuplan.api.presentation.sections import sections_of
+    from gpuplan.api.presentation.text_tables import listing as as_table
 
     titles = ("workspace", "name", "scope", "since")
-    shown = [(each["workspace"], each["name"], each["scope"], each["allowed_at"][:10]) for each in rows]
-    console().print(as_table(titles, shown) if shown else "no workspace may ask yet: gpuplan slack allow T0123ABCD")
+    shown = [(row["workspace"], row["name"], row["scope"], row["allowed_at"][:10]) for row in rows]
+    if not shown:
+        console().print("no workspace is allowed yet: gpuplan slack allow T0123ABCD")
+        return
+    print_sections(sections_of(as_table(titles, shown)))
 
 
 def remove(workspace: Workspace, *, as_json: AsJson = False) -> None:
-    """Let a workspace ask no longer, and forget its token."""
-    from api.slack.workspaces import remove as remove_workspace
+    """Remove a workspace and delete its token."""
+    from gpuplan.api.slack.workspaces import remove as remove_workspace
 
     answer = remove_workspace(open_gpuplan(), workspace)
     if as_json:
         print_json(answer)
         return
-    console().print(f"{answer['removed']} may no longer ask")
+    console().print(f"{answer['removed']} is removed")

@@ -1,7 +1,7 @@
-"""Standard output is for answers alone: what a library prints there, in Python or in C, goes to standard error.
+"""Reserves standard output for answers: output of libraries, Python or C, goes to standard error.
 
-A solver's banner before `--json` would make it no JSON, and one line of it ends a conversation over MCP. So commands
-write to `answers()`, and while one runs `sys.stdout` and, in a process of its own, descriptor 1 are standard error.
+A solver's banner before the JSON of `--json` would break it, and one such line ends an MCP session. Commands write to
+`answers()`. While a command runs, `sys.stdout` is standard error; in a process of its own, so is descriptor 1.
 """
 
 import fcntl
@@ -19,44 +19,44 @@ from typer.core import TyperCommand, TyperGroup
 if TYPE_CHECKING:
     from rich.console import Console
 
-#: Wide enough for every table but the longest names, where there is no terminal and COLUMNS does not say.
+#: Columns without a terminal and without COLUMNS; wide enough for all but the longest names.
 WIDTH_WITHOUT_TERMINAL = 120
-#: Descriptors below are the standard ones, free to be taken where a process is started without some of them.
+#: Lower descriptors are the standard streams, which may be closed when a process starts.
 _FIRST_PRIVATE = 3
 _TRAILING_BLANKS = re.compile(r" +$", re.MULTILINE)
 
 
-class _Kept:
-    """The stream that answers go to while a command line runs."""
+class _AnswerStream:
+    """The stream of answers while a command runs."""
 
     stream: TextIO | None = None
 
 
 def answers() -> TextIO:
-    """Where a command writes its answer."""
-    return _Kept.stream or sys.stdout
+    """The stream that a command writes its answer to."""
+    return _AnswerStream.stream or sys.stdout
 
 
 @contextmanager
-def kept_for_answers(*, own_process: bool) -> Iterator[None]:
-    """Keeps what is standard output now for `answers()`.
+def reserved_for_answers(*, own_process: bool) -> Iterator[None]:
+    """Reserve the present standard output for `answers()`.
 
-    In a process of its own descriptor 1 becomes standard error for good, since C code writes to it unseen. Elsewhere it
-    belongs to whoever called.
+    In a process of its own, descriptor 1 becomes standard error for good, because C code writes to it directly.
+    Elsewhere the descriptor belongs to the caller and stays.
     """
-    before = _Kept.stream
+    before = _AnswerStream.stream
     if own_process and isinstance(sys.stdout, TextIOWrapper):
         sys.stdout = _moved_away(sys.stdout)
-    _Kept.stream = sys.stdout
+    _AnswerStream.stream = sys.stdout
     try:
         yield
     finally:
         if not own_process:
-            _Kept.stream = before
+            _AnswerStream.stream = before
 
 
 def _moved_away(stdout: TextIOWrapper) -> TextIOWrapper:
-    """Standard output on a descriptor of its own; as it is where it is no descriptor 1, as in a process without one."""
+    """Standard output moved to a new descriptor; unchanged if it is not descriptor 1."""
     if stdout.fileno() != 1:
         return stdout
     stdout.flush()
@@ -72,11 +72,11 @@ def _moved_away(stdout: TextIOWrapper) -> TextIOWrapper:
     return moved
 
 
-def keep_libraries_off(group: TyperGroup) -> None:
-    """While a command of `group` runs, `sys.stdout` is standard error; help, which typer prints itself, is an answer."""
+def silence_libraries(group: TyperGroup) -> None:
+    """While a command of `group` runs, `sys.stdout` is standard error. Help texts, printed by typer, are answers."""
     for command in group.commands.values():
         if isinstance(command, TyperGroup):
-            keep_libraries_off(command)
+            silence_libraries(command)
         elif isinstance(command, TyperCommand) and command.callback is not None:
             command.callback = _aside(command.callback)
 
@@ -91,18 +91,18 @@ def _aside(callback: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Trimmed:
-    """Writes to `answers()` without the blanks that tables are padded with."""
+    """Writes to `answers()` without the trailing blanks of padded tables."""
 
     def write(self, text: str) -> int:
-        """A whole print of rich, which hands over all its lines at once."""
+        """Write the output of one `print` of rich, which passes all lines at once."""
         return answers().write(_TRAILING_BLANKS.sub("", text))
 
     def flush(self) -> None:
-        """As a stream does."""
+        """Flush the answers."""
         answers().flush()
 
     def isatty(self) -> bool:
-        """Whether a person looks at it."""
+        """Whether the answers go to a terminal."""
         return answers().isatty()
 
     def fileno(self) -> int:
@@ -116,9 +116,9 @@ class _Trimmed:
 
 
 def console() -> "Console":
-    """Where tables go: no markup, since names are the user's; plain text where there is no terminal.
+    """The console for tables: no markup, because names come from users; plain text without a terminal.
 
-    As wide as COLUMNS says, else as the terminal, else 120.
+    Its width is COLUMNS, else the terminal's, else 120.
     """
     from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""`gpuplan verify`: a plan recomputed from its snapshot by independent code, and every figure named that is wrong."""
+"""`gpuplan verify`: recompute a plan from its snapshot with independent code, and name every wrong figure."""
 
 import sys
 from pathlib import Path
@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.documents import print_json
-from api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile
-from api.cli.standard_output import console
-from api.plan_ids import SAVED
+from gpuplan.api.cli.command_io import print_json
+from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile
+from gpuplan.api.schemas.plan_ids import SAVED
 
 if TYPE_CHECKING:
-    from api.app import Gpuplan
+    from gpuplan.api.services.composition import Services
 
 EXIT_NOT_VERIFIED = EXIT_INFEASIBLE
 
@@ -20,7 +19,7 @@ PlanFile = Annotated[
     str,
     typer.Argument(
         metavar="PLAN.json",
-        help="What gpuplan plan --json printed, - for standard input, or the id of a saved plan.",
+        help="A file with the output of gpuplan plan --json, - for standard input, or the id of a saved plan.",
     ),
 ]
 
@@ -34,25 +33,26 @@ def verify(
     ] = None,
     inventory: InventoryFile = None,
 ) -> None:
-    """Whether a plan is right: prices, hours, costs, requirements, and that nothing is cheaper."""
-    gpuplan = _opened(database, inventory)
-    document = gpuplan.saved_plan(plan) if SAVED.fullmatch(plan) and not Path(plan).exists() else read_plan(plan)
-    answer = gpuplan.verify(document)
+    """Check a plan with independent code: prices, hours, costs, requirements, and that nothing is cheaper."""
+    gpuplan = _open_gpuplan(database, inventory)
+    document = gpuplan.plans.saved(plan) if SAVED.fullmatch(plan) and not Path(plan).exists() else read_plan(plan)
+    answer = gpuplan.verification.verify(document)
     if as_json:
         print_json(answer)
     else:
-        from api.render.verify import render_verification
+        from gpuplan.api.cli.sections import print_sections
+        from gpuplan.api.presentation.verification import render_verification
 
-        console().print(render_verification(answer))
+        print_sections(render_verification(answer))
     if answer["outcome"] != "verified":
         raise typer.Exit(EXIT_NOT_VERIFIED)
 
 
 def read_plan(path: str) -> dict[str, Any]:
     """The document in the file at `path`, or on standard input for `-`. Raises `UnusableInput`."""
-    from api.settings import MOST_BYTES_READ, read_file
-    from catalog.documents import MAX_BYTES, read_document
-    from catalog.errors import UnusableInput
+    from gpuplan.api.schemas.settings_file import MOST_BYTES_READ, read_file
+    from gpuplan.catalog.parsing.structured_text import MAX_BYTES, read_document
+    from gpuplan.catalog.runtime.errors import UnusableInput
 
     if path == "-":
         if sys.stdin is None:
@@ -61,17 +61,17 @@ def read_plan(path: str) -> dict[str, Any]:
     else:
         text, name = read_file(Path(path), field="plan"), path
     if len(text) > MAX_BYTES:
-        message = (
-            f"{name} is larger than {MAX_BYTES:,} bytes (1 MiB), and no plan is; give what gpuplan plan --json prints"
-        )
+        message = f"{name} is larger than {MAX_BYTES:,} bytes (1 MiB), the most that a plan has; give the output of gpuplan plan --json"
         raise UnusableInput.at("plan", message=message)
     return read_document(text, name=name)
 
 
-def _opened(database: str | None, inventory: Path | None) -> "Gpuplan":
-    """gpuplan as the environment describes it; what is given on the command line goes before."""
-    from api.app import Gpuplan
-    from api.settings import Environment
+def _open_gpuplan(database: str | None, inventory: Path | None) -> "Services":
+    """gpuplan configured by the environment; command-line options take precedence."""
+    from gpuplan.api.schemas.settings_file import Environment
+    from gpuplan.api.services.composition import open_services
 
     given: dict[str, object] = {"database_url": database, "inventory": inventory}
-    return Gpuplan(Environment().model_copy(update={name: each for name, each in given.items() if each is not None}))
+    return open_services(
+        Environment().model_copy(update={name: path for name, path in given.items() if path is not None})
+    )

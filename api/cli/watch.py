@@ -1,13 +1,13 @@
-"""`gpuplan watch`: jobs that are planned again on each new snapshot, and whom to tell what changed."""
+"""`gpuplan watch`: plan jobs again on every new snapshot, and notify channels of changes."""
 
 from typing import Annotated, Any
 
 import typer
 
-from api.cli.documents import open_gpuplan, print_json, read_job
-from api.cli.plan import AsJson, InventoryFile, JobFile, SettingsFile
-from api.cli.standard_output import console
-from catalog.errors import ProviderFailure
+from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
+from gpuplan.api.cli.plan import AsJson, InventoryFile, JobFile, SettingsFile
+from gpuplan.api.cli.standard_output import console
+from gpuplan.catalog.runtime.errors import ProviderFailure
 
 WatchId = Annotated[str, typer.Argument(metavar="ID", help="The id of a watch.")]
 
@@ -15,7 +15,7 @@ WatchId = Annotated[str, typer.Argument(metavar="ID", help="The id of a watch.")
 def watch_commands() -> typer.Typer:
     """The commands under `gpuplan watch`."""
     app = typer.Typer(
-        help="Be told when a job's plan gets cheaper or dearer, or its offer disappears.", rich_markup_mode=None
+        help="Get notified when a job's plan gets cheaper or dearer, or its offer disappears.", rich_markup_mode=None
     )
     app.command("add")(add)
     app.command("list")(listing)
@@ -30,54 +30,59 @@ def add(
     job: JobFile,
     *,
     channel: Annotated[
-        list[str], typer.Option("--channel", metavar="NAME", help="Whom to tell: channels of the settings file.")
+        list[str],
+        typer.Option("--channel", metavar="NAME", help="A channel of the settings file to notify; repeatable."),
     ],
     cheaper_by: Annotated[
-        str | None, typer.Option("--cheaper-by", metavar="PERCENT", help="The change worth telling; 10 unless given.")
+        str | None,
+        typer.Option("--cheaper-by", metavar="PERCENT", help="Notify from this change of cost on. Default: 10."),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="What messages call it; the job's name unless given.")] = None,
+    name: Annotated[str | None, typer.Option(help="Its name in messages. Default: the job's name.")] = None,
     as_json: AsJson = False,
     inventory: InventoryFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Plan a job now, and watch it from here on."""
+    """Plan a job now, and watch it from now on."""
     given: dict[str, Any] = {"cheaper_by_percent": cheaper_by, "name": name}
     document = {"job": read_job(job), "channels": channel}
     document |= {key: value for key, value in given.items() if value is not None}
-    answer = open_gpuplan(inventory=inventory, settings=settings).add_watch(document)
+    answer = open_gpuplan(inventory=inventory, settings=settings).watches.add(document)
     if as_json:
         print_json(answer)
         return
-    from api.render.watches import render_added
+    from gpuplan.api.cli.sections import print_sections
+    from gpuplan.api.presentation.watches import render_added
 
-    console().print(render_added(answer))
+    print_sections(render_added(answer))
 
 
 def listing(*, as_json: AsJson = False) -> None:
-    """Every watched job, and what was last told of it."""
-    answer = open_gpuplan().watches()
+    """List the watched jobs with their last notification."""
+    answer = open_gpuplan().watches.listed()
     if as_json:
         print_json(answer)
         return
-    from api.render.watches import render_watches
+    from gpuplan.api.cli.sections import print_sections
+    from gpuplan.api.presentation.watches import render_watches
 
-    console().print(render_watches(answer))
+    print_sections(render_watches(answer))
 
 
 def show(watch_id: WatchId, *, as_json: AsJson = False) -> None:
-    """One watched job, and all that was told of it."""
-    answer = open_gpuplan().watch(watch_id)
+    """Show one watched job and its notifications."""
+    answer = open_gpuplan().watches.one(watch_id)
     if as_json:
         print_json(answer)
         return
-    from api.render.watches import render_watch
+    from gpuplan.api.cli.sections import print_sections
+    from gpuplan.api.presentation.watches import render_watch
 
-    console().print(render_watch(answer))
+    print_sections(render_watch(answer))
 
 
 def remove(watch_id: WatchId, *, as_json: AsJson = False) -> None:
-    """Watch a job no longer; what was not sent yet is not sent."""
-    answer = open_gpuplan().forget_watch(watch_id)
+    """Stop watching a job; unsent notifications are dropped."""
+    answer = open_gpuplan().watches.forget(watch_id)
     if as_json:
         print_json(answer)
         return
@@ -85,16 +90,17 @@ def remove(watch_id: WatchId, *, as_json: AsJson = False) -> None:
 
 
 def check(*, as_json: AsJson = False, inventory: InventoryFile = None, settings: SettingsFile = None) -> None:
-    """Plan every watched job on the current prices now, and send what is due; a refresh does the same."""
-    from api.render.watches import render_check, undelivered
-    from providers.proxies import check_proxies
+    """Plan every watched job on the current prices now, and send notifications. Every refresh does this too."""
+    from gpuplan.api.cli.sections import print_sections
+    from gpuplan.api.presentation.watches import render_check, undelivered
+    from gpuplan.providers.proxy_settings import check_proxies
 
     check_proxies()
-    answer = open_gpuplan(inventory=inventory, settings=settings).check_watches()
+    answer = open_gpuplan(inventory=inventory, settings=settings).watches.check()
     if as_json:
         print_json(answer)
     else:
-        console().print(render_check(answer))
+        print_sections(render_check(answer))
     failed = undelivered(answer)
     if failed:
         raise ProviderFailure("; ".join(failed))
@@ -107,11 +113,11 @@ def try_channel(
     settings: SettingsFile = None,
 ) -> None:
     """Send a test message to a channel."""
-    from providers.proxies import check_proxies
+    from gpuplan.providers.proxy_settings import check_proxies
 
     check_proxies()
-    answer = open_gpuplan(settings=settings).try_channel(channel)
+    answer = open_gpuplan(settings=settings).watches.try_channel(channel)
     if as_json:
         print_json(answer)
         return
-    console().print(f"{answer['channel']} ({answer['kind']}) has taken a test message")
+    console().print(f"{answer['channel']} ({answer['kind']}) accepted a test message")

@@ -1,4 +1,4 @@
-"""The catalogue over HTTP: offers in cursor pages, accelerators, snapshots and known models, with strong ETags."""
+"""HTTP routes of the catalogue: offers in cursor pages, accelerators, snapshots and model presets, with strong ETags."""
 
 from typing import Annotated
 
@@ -6,22 +6,24 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
-from api.app import OfferPage
-from api.catalogue import CSV_COLUMNS, OfferFilter
-from api.http.caching import CSV, JSON, etag_of, json_or_csv, json_with_etag, to_csv
-from api.http.describe import document_responses
-from api.http.kept_pages import KeptPages, Page
-from api.http.paging import Cursor, next_cursor, next_link, read_cursor, told_at_cursor
-from api.http.plans import OurGpuplan, to_json
-from api.version import gpuplan_version
-from catalog.errors import UnusableInput
-from catalog.regions import GEOGRAPHIES
+from gpuplan.api.http.cursor_pages import Cursor, next_cursor, next_link, read_cursor, shown_at_cursor
+from gpuplan.api.http.openapi_bodies import document_responses
+from gpuplan.api.http.page_cache import Page, PageCache
+from gpuplan.api.http.plans import OurGpuplan, to_json
+from gpuplan.api.http.response_caching import CSV, JSON, etag_of, json_or_csv, json_with_etag, to_csv
+from gpuplan.api.observability.version import gpuplan_version
+from gpuplan.api.schemas.catalogue import Offers, Snapshots
+from gpuplan.api.services.catalogue import OfferPage
+from gpuplan.api.services.offer_listing import CSV_COLUMNS, OfferFilter
+from gpuplan.catalog.model.regions import GEOGRAPHIES
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.wire import wire
 
 router = APIRouter()
 
-#: Pages of every service in this process: an ETag names its snapshot, machines and release.
-_PAGES = KeptPages()
-#: What cursors of this listing say that they are of.
+#: Shared by every service in this process: an ETag names its snapshot, machines and release.
+_PAGES = PageCache()
+#: The name of this listing in cursors.
 _OFFERS = "offers"
 
 
@@ -34,9 +36,9 @@ class OfferQuery(BaseModel):
     kind: str | None = Field(None, examples=["spot"])
     instance_type: str | None = Field(None, description="An instance type or a glob", examples=["p5*"])
     geography: str | None = Field(None, description=f"One of {', '.join(sorted(GEOGRAPHIES))}", examples=["eu"])
-    snapshot: str | None = Field(None, description="Prices of this snapshot, not the current")
+    snapshot: str | None = Field(None, description="Use the prices of this snapshot, not of the current one")
     limit: int = Field(1_000, ge=1, le=10_000)
-    cursor: str | None = Field(None, max_length=512, description="`next_cursor` of the page before")
+    cursor: str | None = Field(None, max_length=512, description="`next_cursor` of the previous page")
 
     def wanted(self) -> OfferFilter:
         """The filters without the paging."""
@@ -52,81 +54,81 @@ class OfferQuery(BaseModel):
 
 @router.get(
     "/v1/offers",
-    summary="The catalogue of prices, filtered",
+    summary="List offers and their prices",
     operation_id="offers",
     responses=document_responses("Offers", 404, 406, 503, csv=True) | {304: {"description": "Not Modified"}},
 )
 def offers(request: Request, query: Annotated[OfferQuery, Query()], gpuplan: OurGpuplan) -> Response:
-    """JSON, or CSV with fixed columns when asked for by `Accept`; pages of one listing share one snapshot."""
+    """JSON, or CSV with fixed columns if `Accept` asks for it. All pages of one listing use the same snapshot."""
     media_type = json_or_csv(request)
     wanted = query.wanted()
     place = _place(query, wanted)
-    # The page is made of the snapshot that its ETag names, also where another becomes the current one meanwhile.
-    with told_at_cursor(place):
-        snapshot = gpuplan.columns(place.snapshot_id if place else query.snapshot).snapshot_id
+    # The page uses the snapshot that its ETag names, even if another becomes current meanwhile.
+    with shown_at_cursor(place):
+        snapshot = gpuplan.context.columns(place.snapshot_id if place else query.snapshot).snapshot_id
     start = place.index if place else 0
-    version = gpuplan.catalogue_version(snapshot)
+    version = gpuplan.catalogue.version(snapshot)
     etag = etag_of("offers", version, query.model_dump_json(), media_type)
 
     def page() -> Page:
-        found = gpuplan.offers(wanted, snapshot=snapshot, start=start, limit=query.limit)
-        cursor = next_cursor(found.snapshot_id, _OFFERS, wanted.given(), found.next_index)
-        body = to_csv(CSV_COLUMNS, found.rows) if media_type == CSV else _json(found, cursor)
+        offers = gpuplan.catalogue.offers(wanted, snapshot=snapshot, start=start, limit=query.limit)
+        cursor = next_cursor(offers.snapshot_id, _OFFERS, wanted.given(), offers.next_index)
+        body = to_csv(CSV_COLUMNS, map(wire, offers.rows)) if media_type == CSV else _json(offers, cursor)
         return Page(body=body, media_type=media_type, headers=next_link(request, query, cursor))
 
     return _PAGES.answer(request, etag, page)
 
 
 def _place(query: OfferQuery, wanted: OfferFilter) -> Cursor | None:
-    """What the cursor says, if there is one: it pins the snapshot and the first index of the page."""
+    """The position from the cursor, if there is one: it pins the snapshot and the first index of the page."""
     if query.cursor is None:
         return None
     cursor = read_cursor(query.cursor, _OFFERS, wanted.given())
     if query.snapshot not in {None, cursor.snapshot_id}:
-        message = "is not the snapshot of the cursor; leave it as it was on the page before"
+        message = "is not the snapshot of the cursor; use the same value as on the previous page"
         raise UnusableInput.at("snapshot", message=message)
     return cursor
 
 
 def _json(page: OfferPage, cursor: str | None) -> bytes:
-    answer = {"snapshot_id": page.snapshot_id, "total": page.total, "offers": list(page.rows), "next_cursor": cursor}
-    return to_json(answer)
+    answer = Offers(snapshot_id=page.snapshot_id, total=page.total, offers=tuple(page.rows), next_cursor=cursor)
+    return to_json(wire(answer))
 
 
 def _as_page(answer: object) -> Page:
-    return Page(body=to_json(answer), media_type=JSON, headers={})
+    return Page(body=to_json(wire(answer)), media_type=JSON, headers={})
 
 
 @router.get(
     "/v1/accelerators",
-    summary="Every accelerator known, with what it can do",
+    summary="List all accelerators with their specifications",
     operation_id="accelerators",
     responses=document_responses("Accelerators") | {304: {"description": "Not Modified"}},
 )
 def accelerators(request: Request, gpuplan: OurGpuplan) -> Response:
     """One row per device as a training framework sees it; unknown figures are null."""
     etag = etag_of("accelerators", gpuplan_version())
-    return _PAGES.answer(request, etag, lambda: _as_page({"accelerators": gpuplan.accelerators()}))
+    return _PAGES.answer(request, etag, lambda: _as_page({"accelerators": gpuplan.catalogue.accelerators()}))
 
 
 @router.get(
     "/v1/presets",
-    summary="Models known by name",
+    summary="List the model presets",
     operation_id="presets",
     responses=document_responses("Presets") | {304: {"description": "Not Modified"}},
 )
 def presets(request: Request, gpuplan: OurGpuplan) -> Response:
-    """What `workload: {kind: preset, model: ...}` understands."""
+    """The values accepted by `workload: {kind: preset, model: ...}`."""
     etag = etag_of("presets", gpuplan_version())
-    return _PAGES.answer(request, etag, lambda: _as_page({"presets": gpuplan.presets()}))
+    return _PAGES.answer(request, etag, lambda: _as_page({"presets": gpuplan.catalogue.presets()}))
 
 
 @router.get(
     "/v1/snapshots",
-    summary="Snapshots of prices in the store",
+    summary="List the stored price snapshots",
     operation_id="snapshots",
     responses=document_responses("Snapshots", 503) | {304: {"description": "Not Modified"}},
 )
 def snapshots(request: Request, gpuplan: OurGpuplan) -> Response:
     """Newest first, each with whether it is the one that plans rest on."""
-    return json_with_etag(request, {"snapshots": gpuplan.snapshots()})
+    return json_with_etag(request, wire(Snapshots(snapshots=gpuplan.catalogue.snapshots())))

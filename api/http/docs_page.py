@@ -1,4 +1,6 @@
-"""`/docs`: the operations as one plain page, made from the OpenAPI document; no script, nothing from elsewhere."""
+"""`/docs`: all operations as one plain page, generated from the OpenAPI document, without scripts or external
+resources.
+"""
 
 import json
 from typing import Any
@@ -13,7 +15,7 @@ router = APIRouter()
 @router.get("/docs", include_in_schema=False)
 async def docs(request: Request) -> Response:
     """The page."""
-    from api.web.pages import render
+    from gpuplan.api.web.page_rendering import render
 
     document = request.app.openapi()
     context = {"section": "Docs", "info": document["info"], "operations": operations(document, _asked_at(request))}
@@ -22,19 +24,19 @@ async def docs(request: Request) -> Response:
 
 @router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> JSONResponse:
-    """The document that the page is made from."""
+    """The OpenAPI document that the page is generated from."""
     return JSONResponse(request.app.openapi())
 
 
 def _asked_at(request: Request) -> str:
-    """The address at which the reader reached the service: `https://gpuplan.example.com`."""
+    """The address by which the reader reached the service: `https://gpuplan.example.com`."""
     return f"{request.url.scheme}://{request.url.netloc}"
 
 
 def operations(document: dict[str, Any], service: str) -> list[dict[str, Any]]:
-    """Every operation of an OpenAPI document: id, method, path, what it is, parameters, commands to paste, answers.
+    """Every operation of an OpenAPI document: id, method, path, summary, parameters, example commands, responses.
 
-    The commands ask the `service` at that address.
+    The commands call the `service` address.
     """
     return [
         {
@@ -43,7 +45,7 @@ def operations(document: dict[str, Any], service: str) -> list[dict[str, Any]]:
             "path": path,
             "summary": operation.get("summary", ""),
             "description": operation.get("description", ""),
-            "parameters": [_parameter(each) for each in operation.get("parameters", [])],
+            "parameters": [_parameter(parameter) for parameter in operation.get("parameters", [])],
             "examples": _examples(service, method, path, operation),
             "responses": [
                 (status, answer["description"], ", ".join(answer.get("content", {})))
@@ -55,22 +57,28 @@ def operations(document: dict[str, Any], service: str) -> list[dict[str, Any]]:
     ]
 
 
-def _parameter(each: dict[str, Any]) -> tuple[str, str, str]:
-    return each["name"], each["in"], each.get("description") or each["schema"].get("description") or ""
+def _parameter(parameter: dict[str, Any]) -> tuple[str, str, str]:
+    return (
+        parameter["name"],
+        parameter["in"],
+        parameter.get("description") or parameter["schema"].get("description") or "",
+    )
 
 
 def _examples(service: str, method: str, path: str, operation: dict[str, Any]) -> list[str]:
-    """Commands that can be pasted: one for each example of a body, or the question alone where there is no body."""
+    """Commands to copy: one for each example of a body, or a single one if the operation takes no body."""
     asked = operation.get("parameters", [])
-    names = {each["name"]: each["example"] for each in asked if each["in"] == "path"}
+    names = {parameter["name"]: parameter["example"] for parameter in asked if parameter["in"] == "path"}
     query = {
-        each["name"]: each["schema"]["examples"][0] for each in asked if each["in"] == "query" and each["required"]
+        parameter["name"]: parameter["schema"]["examples"][0]
+        for parameter in asked
+        if parameter["in"] == "query" and parameter["required"]
     }
     url = f"{service}{path.format(**names)}" + (f"?{urlencode(query)}" if query else "")
     if "requestBody" not in operation:
         return [f"curl -sS {'' if method == 'get' else f'-X {method.upper()} '}{url}"]
     bodies = operation["requestBody"]["content"]["application/json"].get("examples", {})
     return [
-        f"curl -sS {url} -H 'content-type: application/json' -d '{json.dumps(each['value'], indent=1)}'"
-        for each in bodies.values()
+        f"curl -sS {url} -H 'content-type: application/json' -d '{json.dumps(body['value'], indent=1)}'"
+        for body in bodies.values()
     ]

@@ -1,4 +1,4 @@
-"""A saved plan as a file for another tool: what a tool cannot do is refused with the reason."""
+"""HTTP route that exports a saved plan as a file for another tool, or says why the tool cannot run it."""
 
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -7,13 +7,13 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
-from api.http.plans import OurGpuplan
-from api.http.problems import PROBLEM_JSON, Refused
-from catalog.errors import Fault
+from gpuplan.api.http.plans import OurGpuplan
+from gpuplan.api.http.problem_details import PROBLEM_JSON, Refused
+from gpuplan.catalog.runtime.errors import Fault
 
 router = APIRouter()
 
-#: As `api.export.formats` has them, which is not loaded before the first export.
+#: As in `gpuplan.api.exports.export_formats`, which is not loaded before the first export.
 FORMATS = (
     "skypilot",
     "dstack",
@@ -33,30 +33,33 @@ _REFUSED = {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 
 def _responses() -> dict[int | str, dict[str, Any]]:
-    found: dict[int | str, dict[str, Any]] = {200: {"description": "The file", "content": _FILES}}
+    responses: dict[int | str, dict[str, Any]] = {200: {"description": "The file", "content": _FILES}}
     for status in (404, 422, 503, 500):
-        found[status] = {"description": HTTPStatus(status).phrase, "content": _REFUSED}
-    return found
+        responses[status] = {"description": HTTPStatus(status).phrase, "content": _REFUSED}
+    return responses
 
 
 class ExportQuery(BaseModel):
-    """What is not in the plan."""
+    """Export parameters that the plan does not contain."""
 
-    phase: int | None = Field(None, description="This phase, counted from 1; needed where there are several")
-    command: str = Field("python train.py", description="What starts the training: words, nothing is expanded")
-    image: str | None = Field(None, description="The container image with your code, where one is used")
-    reservation: str | None = Field(None, description="What was booked, for capacity blocks and calendar bookings")
+    phase: int | None = Field(None, description="The phase, counted from 1; required if the plan has several")
+    command: str = Field(
+        "python train.py", description="The command that starts the training, as words; nothing is expanded"
+    )
+    image: str | None = Field(None, description="The container image with your code, for formats that use one")
+    reservation: str | None = Field(None, description="Reservation ids, for capacity blocks and calendar bookings")
     run_limit: str | None = Field(
-        None, description="When every machine is ended, such as 36h; the plan's run_limit unless given"
+        None,
+        description="Time limit after which every machine is terminated, such as 36h; default: the plan's run_limit",
     )
     checkpoints: str | None = Field(
-        None, description="Where checkpoints are kept; the job's data.checkpoints unless given"
+        None, description="Where checkpoints are stored; default: the job's data.checkpoints"
     )
 
 
 @router.get(
     "/v1/plans/{plan_id}/export/{format}",
-    summary="A plan as a file for another tool",
+    summary="Export a plan as a file for another tool",
     operation_id="export",
     response_class=Response,
     responses=_responses(),
@@ -67,14 +70,14 @@ def export(
     query: Annotated[ExportQuery, Query()],
     gpuplan: OurGpuplan,
 ) -> Response:
-    """One file: one phase, or for `focus` and `json` the whole plan."""
-    from api.export.formats import one_export
-    from api.export.launcher import read_wishes
+    """One file for one phase; for `focus` and `json`, one file for the whole plan."""
+    from gpuplan.api.exports.export_formats import one_export
+    from gpuplan.api.exports.launch_command import read_wishes
 
     if to not in FORMATS:
-        fault = Fault(("format",), f"is not known; it is one of {', '.join(FORMATS)}")
+        fault = Fault(("format",), f"is not a known format; accepted: {', '.join(FORMATS)}")
         raise Refused(404, str(fault), faults=(fault,), within="path")
     wishes = read_wishes(**query.model_dump(exclude={"phase"}))
-    made = one_export(gpuplan.saved_plan(plan_id), to=to, phase=query.phase, wishes=wishes)
+    made = one_export(gpuplan.plans.saved(plan_id), to=to, phase=query.phase, wishes=wishes)
     headers = {"Content-Disposition": f'attachment; filename="{made.file_name}"', "X-Content-Type-Options": "nosniff"}
     return Response(made.text.encode(), media_type=made.media_type, headers=headers)

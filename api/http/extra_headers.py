@@ -1,4 +1,4 @@
-"""Headers that the door adds to whatever answer comes: what is left of a rate, and what an answer for one must say."""
+"""Response headers that are added to any response: the remaining rate limit and the headers for authenticated requests."""
 
 from collections.abc import Mapping
 
@@ -6,33 +6,33 @@ from fastapi import Request
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.identity.who import LOCAL
+from gpuplan.api.security.identity import LOCAL
 
 _KEY = "gpuplan.extra_headers"
-#: Nothing from elsewhere, for answers that are no page and say nothing themselves.
+#: Default policy for responses that are not pages and set none: load nothing from other origins.
 _STRICT = "default-src 'none'; frame-ancestors 'none'"
 
 
 def add_headers(request: Request, headers: Mapping[str, str]) -> None:
-    """The answer to this request carries these, unless it says otherwise itself."""
+    """Add these headers to the response of this request, unless the response sets them itself."""
     request.scope.setdefault(_KEY, {}).update(headers)
 
 
 class ExtraHeaders:
-    """ASGI middleware: adds what was asked for with `add_headers`, and the headers that every answer has."""
+    """ASGI middleware that adds the headers from `add_headers` and the headers that every response has."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Around `app`."""
+        """Wrap `app`."""
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass one request on."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         extra: dict[str, str] = scope.setdefault(_KEY, {})
 
-        async def send_more(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if "content-security-policy" not in headers:
@@ -40,13 +40,13 @@ class ExtraHeaders:
                 for name, value in extra.items():
                     headers.setdefault(name, value)
                 if _of_somebody(scope):
-                    # What was given to one who showed a key is for nobody's cache, least of all a page on a shared screen.
+                    # Responses to authenticated requests must not be cached, in particular pages on a shared screen.
                     headers.setdefault("Cache-Control", "no-store")
                     if headers.get("content-type", "").startswith("text/html"):
                         headers["Cache-Control"] = "no-store"
             await send(message)
 
-        await self.app(scope, receive, send_more)
+        await self.app(scope, receive, send_with_headers)
 
 
 def _of_somebody(scope: Scope) -> bool:

@@ -1,4 +1,4 @@
-"""Whether the service lives, whether it can answer, and its figures for Prometheus."""
+"""HTTP routes for liveness, readiness and Prometheus metrics."""
 
 from typing import Annotated
 
@@ -6,42 +6,47 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from api.http.access import whoever_asks
-from api.http.describe import document_responses, problem_responses
-from api.http.plans import to_json
-from api.http.problems import PROBLEM_JSON, RETRY_AFTER_SECONDS
-from api.identity.who import Identity
-from api.telemetry.health import Health
-from api.telemetry.metrics import exposition
-from api.telemetry.store_figures import StoreFigures
+from gpuplan.api.http.authentication import whoever_asks
+from gpuplan.api.http.openapi_bodies import document_responses, problem_responses
+from gpuplan.api.http.plans import to_json
+from gpuplan.api.http.problem_details import PROBLEM_JSON, RETRY_AFTER_SECONDS
+from gpuplan.api.observability.readiness import Health
+from gpuplan.api.observability.service_metrics import exposition
+from gpuplan.api.observability.store_metrics import StoreFigures
+from gpuplan.api.security.identity import Identity
 
 router = APIRouter()
 
-#: What `/readyz` says of a service that should be asked nothing.
+#: The `/readyz` states of a service that should receive no requests.
 _UNAVAILABLE = frozenset({"broken", "stopping"})
 
 
 async def the_health(request: Request) -> Health:
-    """Whether this process can answer."""
+    """The readiness of this process."""
     health: Health = request.app.state.health
     return health
 
 
 async def the_figures(request: Request) -> StoreFigures:
-    """What the store says of itself."""
+    """The metrics of the store."""
     figures: StoreFigures = request.app.state.figures
     return figures
 
 
-@router.get("/healthz", summary="Is the process alive?", operation_id="healthz", responses=document_responses("Health"))
+@router.get(
+    "/healthz",
+    summary="Liveness: is the process alive?",
+    operation_id="healthz",
+    responses=document_responses("Health"),
+)
 async def healthz() -> Response:
-    """Touches nothing else: a broken database is no reason to restart the process."""
+    """Checks nothing else: a broken database is no reason to restart the process."""
     return Response(to_json({"status": "alive"}), media_type="application/json")
 
 
 @router.get(
     "/readyz",
-    summary="Can it answer?",
+    summary="Readiness: can the service answer requests?",
     operation_id="readyz",
     responses=document_responses("Health", 503),
 )
@@ -50,22 +55,23 @@ def readyz(
     health: Annotated[Health, Depends(the_health)],
     asker: Annotated[Identity | None, Depends(whoever_asks)],
 ) -> Response:
-    """`ready`, or `degraded` where prices are older than they should be: it answers all the same, and `why` says what.
+    """`ready`, or `degraded` if prices are older than they should be: the service still answers, and `why` gives the
+    reason.
 
-    503 where the store cannot be read or the service was told to stop. Looked up at most once a second. Where keys are
-    needed, whoever shows none is told the status alone.
+    503 if the store cannot be read or the service is shutting down. Checked at most once per second. If keys are
+    required, a request without one sees only the status.
     """
-    said = health.report()
+    report = health.report()
     if asker is None:
-        said = {"status": said["status"], "why": ["show a key to read why"], "checks": {}}
-    if said["status"] not in _UNAVAILABLE:
-        return Response(to_json(said), media_type="application/json")
+        report = {"status": report["status"], "why": ["send a key to read why"], "checks": {}}
+    if report["status"] not in _UNAVAILABLE:
+        return Response(to_json(report), media_type="application/json")
     problem = {
         "type": "about:blank",
         "title": "Service Unavailable",
         "status": 503,
-        "detail": "; ".join(said["why"]),
-        "checks": said["checks"],
+        "detail": "; ".join(report["why"]),
+        "checks": report["checks"],
         "request_id": request.scope.get("request_id", ""),
     }
     headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
@@ -74,11 +80,13 @@ def readyz(
 
 @router.get(
     "/metrics",
-    summary="Figures for Prometheus",
+    summary="Prometheus metrics",
     operation_id="metrics",
     response_class=PlainTextResponse,
-    responses=problem_responses() | {200: {"description": "In Prometheus' text format"}},
+    responses=problem_responses() | {200: {"description": "In the Prometheus text format"}},
 )
 def metrics(figures: Annotated[StoreFigures, Depends(the_figures)]) -> Response:
-    """Requests, plans and their proofs as counted since the start, and what the store holds as of a few seconds ago."""
+    """Requests, plans and their proofs since the process started, and the contents of the store as of a few seconds
+    ago.
+    """
     return Response(exposition(figures), media_type=CONTENT_TYPE_LATEST)

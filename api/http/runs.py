@@ -1,4 +1,4 @@
-"""Runs over HTTP: how far one is and what came of it, whichever process is at it; and cancelling."""
+"""HTTP routes for runs: status and result of a run in any process, and cancellation."""
 
 import asyncio
 import time
@@ -9,24 +9,24 @@ import anyio.to_thread
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
-from api.http.caching import json_with_etag
-from api.http.describe import document_responses
-from api.http.plans import OurGpuplan, to_json
-from api.http.problems import Refused
-from api.questions.opened import Document
-from api.questions.runs import Cancellation
-from api.runs.pool import RunPool
-from catalog.runs import LIVE
+from gpuplan.api.http.openapi_bodies import document_responses
+from gpuplan.api.http.plans import OurGpuplan, to_json
+from gpuplan.api.http.problem_details import Refused
+from gpuplan.api.http.response_caching import json_with_etag
+from gpuplan.api.jobs.thread_pool import RunPool
+from gpuplan.api.services.background_runs import Cancellation
+from gpuplan.api.services.service_context import Document
+from gpuplan.catalog.store.stored_runs import LIVE
 
 router = APIRouter()
-#: When to look at a run again.
+#: How often to poll a run.
 POLL_SECONDS = 2
-#: How often one who waits here looks whether the service was told to stop.
+#: How often a waiting request checks whether the service is shutting down.
 _LOOK_SECONDS = 0.25
 
 
 async def the_pool(request: Request) -> RunPool:
-    """What executes runs."""
+    """The pool that executes runs."""
     pool: RunPool = request.app.state.pool
     return pool
 
@@ -35,30 +35,31 @@ OurPool = Annotated[RunPool, Depends(the_pool)]
 
 
 async def wait_for(pool: RunPool, run_id: str, seconds: float, *, stopping: Callable[[], bool]) -> None:
-    """Until the run has ended, or so many seconds; at once for a run of another process that nobody can watch.
+    """Wait until the run has ended, at most this long; returns at once for a run of another process that cannot be
+    observed.
 
-    A service that is stopping waits for no run: the process could not end while somebody waits here.
+    During shutdown it stops waiting: otherwise the process could not end.
     """
     ended = await anyio.to_thread.run_sync(pool.ended, run_id) if seconds > 0 else None
     if ended is None:
         return
     future, until = asyncio.wrap_future(ended), time.monotonic() + seconds
     while not future.done() and not stopping() and (left := until - time.monotonic()) > 0:
-        # Not `wait_for`, which would cancel the future that others may be waiting for too.
+        # Not `wait_for`, which would cancel the future that others may await too.
         await asyncio.wait([future], timeout=min(left, _LOOK_SECONDS))
 
 
 @router.get(
     "/v1/runs/{run_id}",
-    summary="How far a run is, and what came of it",
+    summary="Status and result of a run",
     operation_id="run",
     responses=document_responses("Run", 404, 503) | {304: {"description": "Not Modified"}},
 )
 def run(request: Request, run_id: str, gpuplan: OurGpuplan, pool: OurPool) -> Response:
-    """`status` is queued, running, done, failed or cancelled; the last three stay. Refreshes are runs too."""
-    pulse = pool.pulse(run_id)
-    found = gpuplan.run(run_id, progress=pulse.progress if pulse else None)
-    return json_with_etag(request, found, headers=_again(found))
+    """`status` is queued, running, done, failed or cancelled; the last three are final. Refreshes are runs too."""
+    heartbeat = pool.heartbeat(run_id)
+    document = gpuplan.runs.one(run_id, progress=heartbeat.progress if heartbeat else None)
+    return json_with_etag(request, document, headers=_again(document))
 
 
 @router.delete(
@@ -68,14 +69,16 @@ def run(request: Request, run_id: str, gpuplan: OurGpuplan, pool: OurPool) -> Re
     responses=document_responses("Run", 404, 409, 503),
 )
 def cancel_run(run_id: str, gpuplan: OurGpuplan, pool: OurPool) -> Response:
-    """It ends within seconds as `cancelled`, and keeps the best plan that it found with its gap. One that has ended stays."""
+    """The run ends within seconds as `cancelled` and stores the best plan found so far with its gap. A run that has
+    ended does not change.
+    """
     try:
-        found = gpuplan.cancel_run(run_id)
+        document = gpuplan.runs.cancel(run_id)
     except Cancellation as error:
         raise Refused(409, error.faults[0].message) from error
     pool.cancel(run_id)
-    return Response(to_json(found), media_type="application/json", headers=_again(found))
+    return Response(to_json(document), media_type="application/json", headers=_again(document))
 
 
-def _again(found: Document) -> dict[str, str]:
-    return {"Retry-After": str(POLL_SECONDS)} if found["status"] in LIVE else {}
+def _again(document: Document) -> dict[str, str]:
+    return {"Retry-After": str(POLL_SECONDS)} if document["status"] in LIVE else {}

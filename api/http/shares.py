@@ -1,57 +1,59 @@
-"""Links by which others may read a plan, run or watch, over HTTP: made, listed, revoked, opened."""
+"""HTTP routes for links that let others read a plan, run or watch: create, list, open, revoke."""
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from api.documents.share import parse_link
-from api.http.bodies import read_body
-from api.http.describe import Schema, body_of, document_responses, ref
-from api.http.keys import NO_STORE
-from api.http.plans import OurGpuplan, OurWorkers, to_json
+from gpuplan.api.http.api_keys import NO_STORE
+from gpuplan.api.http.openapi_bodies import Schema, body_of, document_responses, ref
+from gpuplan.api.http.plans import OurGpuplan, OurWorkers, to_json
+from gpuplan.api.http.request_bodies import read_body
+from gpuplan.api.schemas.access import SharedObject
+from gpuplan.api.schemas.share_link import parse_link
+from gpuplan.planner.model.wire import wire
 
 router = APIRouter()
 
 _SHARE_OPERATION: Schema = {"requestBody": body_of(ref("ShareDocument"), a_plan={"plan": "plan-751d7a5c37e52c2c94da"})}
 _OPEN_OPERATION: Schema = {
-    "requestBody": body_of(ref("OpenedLinkDocument"), as_it_was_sent={"link": f"/shared/gpl_0a1b2c3d4e5f_{'x' * 43}"})
+    "requestBody": body_of(ref("ShareLinkDocument"), as_it_was_sent={"link": f"/shared/gpl_0a1b2c3d4e5f_{'x' * 43}"})
 }
 _MADE = document_responses("NewShare", 400, 403, 404, 413, 415, 503)
-_MADE[201] = _MADE.pop(200) | {"description": "The link, shown this once"}
+_MADE[201] = _MADE.pop(200) | {"description": "The link; it is shown only once"}
 
 
 @router.post(
     "/v1/shares",
     status_code=201,
-    summary="Make a link to a plan, run or watch",
+    summary="Create a link to a plan, run or watch",
     operation_id="share",
     responses=_MADE,
     openapi_extra=_SHARE_OPERATION,
 )
 async def share(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """Whoever has the link and a key of this service may read what it leads to, until it is revoked; nobody may change it."""
-    made = await workers.run(gpuplan.share, (await read_body(request))[1])
-    headers = NO_STORE | {"Location": f"/v1/shares/{made['id']}"}
-    return Response(to_json(made), status_code=201, media_type="application/json", headers=headers)
+    made = await workers.run(gpuplan.shares.make, (await read_body(request))[1])
+    headers = NO_STORE | {"Location": f"/v1/shares/{made.id}"}
+    return Response(to_json(wire(made)), status_code=201, media_type="application/json", headers=headers)
 
 
 @router.get("/v1/shares", summary="Every link", operation_id="shares", responses=document_responses("Shares", 503))
 def shares(gpuplan: OurGpuplan) -> Response:
     """To what belongs to you, the oldest first, without their secrets, revoked ones too; to everything for an admin."""
-    return Response(to_json(gpuplan.shares()), media_type="application/json", headers=NO_STORE)
+    return Response(to_json(wire(gpuplan.shares.listed())), media_type="application/json", headers=NO_STORE)
 
 
 @router.post(
     "/v1/shares/open",
     summary="Open a link",
     operation_id="open_share",
-    responses=document_responses("OpenedShare", 400, 404, 413, 415, 503),
+    responses=document_responses("SharedObject", 400, 404, 413, 415, 503),
     openapi_extra=_OPEN_OPERATION,
 )
 async def open_share(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """What the link leads to may be read by this key from now on, until the link is revoked."""
-    kind, object_id = await workers.run(gpuplan.open_share, parse_link((await read_body(request))[1]))
-    answer = {"kind": kind, "object_id": object_id}
-    return Response(to_json(answer), media_type="application/json", headers=NO_STORE)
+    kind, object_id = await workers.run(gpuplan.shares.open, parse_link((await read_body(request))[1]))
+    answer = SharedObject(kind=kind, object_id=object_id)
+    return Response(to_json(wire(answer)), media_type="application/json", headers=NO_STORE)
 
 
 @router.delete(
@@ -62,4 +64,4 @@ async def open_share(request: Request, gpuplan: OurGpuplan, workers: OurWorkers)
 )
 def revoke_share(share_id: str, gpuplan: OurGpuplan) -> Response:
     """It leads nowhere from now on, also for those who have opened it."""
-    return Response(to_json(gpuplan.revoke_share(share_id)), media_type="application/json", headers=NO_STORE)
+    return Response(to_json(wire(gpuplan.shares.revoke(share_id))), media_type="application/json", headers=NO_STORE)

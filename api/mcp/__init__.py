@@ -1,1 +1,1 @@
-"""gpuplan for agents: its questions as tools of the Model Context Protocol."""
+"""gpuplan for agents: its services as tools of the Model Context Protocol."""

@@ -1,4 +1,4 @@
-"""The protocol's server around the tools: what is offered to agents, with resources beside."""
+"""The MCP server: registers the tools and resources for agents."""
 
 import json
 from collections.abc import Callable
@@ -14,21 +14,22 @@ from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import ValidationError, create_model
 from starlette.applications import Starlette
 
-from api.app import Gpuplan
-from api.mcp.schemas import Document, without_titles
-from api.mcp.tools import Tools
-from api.mcp.unreadable import AnsweringUnreadable
-from api.version import gpuplan_version
-from catalog.errors import UnusableInput
+from gpuplan.api.mcp.malformed_messages import AnsweringUnreadable
+from gpuplan.api.mcp.tool_schemas import Document, without_titles
+from gpuplan.api.mcp.tools import Tools
+from gpuplan.api.observability.version import gpuplan_version
+from gpuplan.api.services.composition import Services
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.wire import wire
 
 INSTRUCTIONS = (
     "gpuplan answers where a training job runs cheapest on AWS, GCP, Azure or own machines, with a proof over a snapshot "
     "of prices. Describe the job (a preset is easiest: resource gpuplan://presets) and call `plan`; `why` explains it, "
-    "`estimate` tells time and memory on one given machine, `offers` and `history` are the prices behind it. Amounts are "
-    "US dollars as decimal text. Say to people how old the prices are (`meta.price_age_days`). Nothing is ever bought."
+    "`estimate` gives time and memory on one given machine, `offers` and `history` list the prices. Amounts are "
+    "US dollars as decimal text. Tell people how old the prices are (`meta.price_age_days`). Nothing is ever bought."
 )
 
-#: What tells one model from another; its layers are the planner's business.
+#: The columns that distinguish models; their layers matter only to the planner.
 _PRESET_KEYS = ("name", "aliases", "architecture", "task", "unit", "published_parameters")
 
 #: Titles for people, in the order in which tools are listed.
@@ -38,20 +39,20 @@ _TITLES = {
     "estimate": "Time and memory on one configuration",
     "offers": "Machines and their prices",
     "history": "Prices over time",
-    "replan": "Advice for a job under way",
+    "replan": "Advice for a running job",
 }
 
 
 class AgentsServer(MCPServer[Any]):
-    """The library's server, with wrong arguments told as everywhere in gpuplan: the field, and what is accepted.
+    """The library's server with gpuplan's errors for wrong arguments: the field, and what is accepted.
 
-    Over standard input and output, a line that cannot be read is answered, too.
+    Over standard input and output it also answers unreadable lines.
     """
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """As always."""
+        """Call a tool and report wrong arguments by field."""
         try:
             return await super().call_tool(name, arguments, context)
         except UnexpectedToolError:
@@ -62,29 +63,29 @@ class AgentsServer(MCPServer[Any]):
             raise
 
     async def answer_over(self, written: TextIO) -> None:
-        """Over standard input and this stream, as always but for lines that are no message."""
+        """Serve over standard input and this stream, and answer lines that are not messages."""
         if isinstance(written, TextIOWrapper):
             written.reconfigure(encoding="utf-8")  # the protocol's, whatever the terminal knows
-        async with stdio_server(stdout=anyio.wrap_file(written)) as (heard, said):
+        async with stdio_server(stdout=anyio.wrap_file(written)) as (heard, responses):
             options = self._lowlevel_server.create_initialization_options()
-            await self._lowlevel_server.run(AnsweringUnreadable(heard, said), said, options)
+            await self._lowlevel_server.run(AnsweringUnreadable(heard, responses), responses, options)
 
 
 def _in_words(error: ValidationError, name: str) -> str:
     faults = []
-    for each in error.errors(include_url=False, include_input=False):
-        field = ".".join(str(part) for part in each["loc"])
-        if each["type"] == "extra_forbidden":
-            faults.append(f"{field[:80]}: unknown argument; the input schema of {name} lists those there are")
+    for fault in error.errors(include_url=False, include_input=False):
+        field = ".".join(str(part) for part in fault["loc"])
+        if fault["type"] == "extra_forbidden":
+            faults.append(f"{field[:80]}: unknown argument; the input schema of {name} lists the accepted ones")
         else:
-            faults.append(f"{field[:80]}: {each['msg']}")
+            faults.append(f"{field[:80]}: {fault['msg']}")
     return "; ".join(faults)
 
 
-def create_mcp(gpuplan: Gpuplan) -> AgentsServer:
+def create_mcp(gpuplan: Services) -> AgentsServer:
     """The server, answering from this `gpuplan`.
 
-    All tools only read, but for `plan`, which keeps what it answered so that it can be named later.
+    All tools are read-only except `plan`, which stores its answer so that later calls can name it.
     """
     tools = Tools(gpuplan)
     server = AgentsServer(
@@ -102,14 +103,15 @@ def create_mcp(gpuplan: Gpuplan) -> AgentsServer:
 
 
 def over_stdio(server: AgentsServer, written: TextIO) -> None:
-    """Answers what standard input asks on `written` until the agent closes it. Raises `BrokenPipeError` if it is gone.
+    """Serve standard input with responses on `written` until the agent closes it. Raises `BrokenPipeError` if the agent
+    is gone.
 
-    `written` is given since what is standard output belongs to nobody: libraries print there.
+    `written` is a parameter because libraries print to standard output.
     """
     try:
         anyio.run(server.answer_over, written)
     except ExceptionGroup as errors:
-        # The library's reader and writer are tasks, so that what one of them meets comes in a group.
+        # The library's reader and writer are tasks, so their exceptions arrive in a group.
         _, others = errors.split(BrokenPipeError)
         if others is not None:
             raise
@@ -117,17 +119,19 @@ def over_stdio(server: AgentsServer, written: TextIO) -> None:
 
 
 def over_http(server: MCPServer[Any]) -> Starlette:
-    """The server at `/mcp`, for this machine: the library refuses other names in Host and Origin, since nobody logs in."""
+    """The server at `/mcp`, for this machine only: the library refuses other names in Host and Origin, since there is
+    no login.
+    """
     return server.streamable_http_app(json_response=True, stateless_http=True, host="127.0.0.1")
 
 
 def _tool(function: Callable[..., Document], title: str) -> Tool:
-    # A kept plan changes nothing that anybody sees but its own id; hosts ask people before tools that write.
+    # A stored plan changes nothing visible except its own id; hosts ask people before tools that write.
     hints = ToolAnnotations(
         title=title, read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
     )
     tool = Tool.from_function(function, title=title, annotations=hints)
-    # Not the library's default, which drops an argument that it does not know: a misspelt wish would go unheard.
+    # The library's default would drop unknown arguments, so a misspelt option would be ignored.
     taken = tool.fn_metadata.arg_model
     strict = create_model(taken.__name__, __base__=taken, __cls_kwargs__={"extra": "forbid"})
     tool.fn_metadata.arg_model = strict
@@ -135,34 +139,34 @@ def _tool(function: Callable[..., Document], title: str) -> Tool:
     return tool
 
 
-def _add_resources(server: MCPServer[Any], gpuplan: Gpuplan) -> None:
+def _add_resources(server: MCPServer[Any], gpuplan: Services) -> None:
     @server.resource(
         "gpuplan://presets",
-        title="Models known by name",
+        title="Model presets",
         description="For `workload: {kind: preset, model: NAME}`; `unit` says whether it takes `tokens` or `samples`.",
         mime_type="application/json",
     )
     def presets() -> str:
-        named = [{key: each[key] for key in _PRESET_KEYS} for each in gpuplan.presets()]
+        named = [{key: getattr(preset, key) for key in _PRESET_KEYS} for preset in gpuplan.catalogue.presets()]
         return json.dumps({"presets": named}, ensure_ascii=False)
 
     @server.resource(
         "gpuplan://accelerators",
-        title="Accelerators known by name",
-        description="Memory, peak rates and links of every accelerator, by the names that all tools take.",
+        title="Accelerators",
+        description="Memory, peak rates and links of every accelerator, by the names that all tools accept.",
         mime_type="application/json",
     )
     def accelerators() -> str:
-        return json.dumps({"accelerators": gpuplan.accelerators()}, ensure_ascii=False, default=str)
+        return json.dumps({"accelerators": wire(gpuplan.catalogue.accelerators())}, ensure_ascii=False, default=str)
 
     @server.resource(
         "gpuplan://plans/{plan_id}",
-        title="A plan made before",
-        description="The whole answer that `plan` gave under this id.",
+        title="A saved plan",
+        description="The whole answer that `plan` returned under this id.",
         mime_type="application/json",
     )
     def plan(plan_id: str) -> str:
         try:
-            return json.dumps(gpuplan.saved_plan(plan_id), ensure_ascii=False)
+            return json.dumps(gpuplan.plans.saved(plan_id), ensure_ascii=False)
         except UnusableInput as error:
             raise ResourceNotFoundError(str(error)) from None

@@ -1,18 +1,20 @@
-"""The tools: each parses nothing but its own options, calls `Gpuplan`, and gives what the command line gives as JSON."""
+"""The tools: each parses nothing but its own options, calls `Services`, and gives what the command line gives as JSON."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated
 
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from api.app import Gpuplan
-from api.catalogue import OfferFilter
-from api.history import HistoryFilter, read_since
-from api.mcp.brief import brief_plan, brief_replan, brief_why
-from api.mcp.schemas import Detail, Document, Job, JobAgain, Running, Snapshot
-from catalog.errors import Fault, ProviderFailure, StoreFailure, UnusableInput
+from gpuplan.api.mcp.brief_answers import brief_plan, brief_replan, brief_why
+from gpuplan.api.mcp.tool_schemas import Detail, Document, Job, JobAgain, Running, Snapshot
+from gpuplan.api.schemas.catalogue import OfferRow
+from gpuplan.api.services.composition import Services
+from gpuplan.api.services.offer_listing import OfferFilter
+from gpuplan.api.services.price_history import HistoryFilter, read_since
+from gpuplan.catalog.runtime.errors import Fault, ProviderFailure, StoreFailure, UnusableInput
+from gpuplan.planner.model.wire import wire
 
 _Name = Annotated[
     str | None, Field(description="An accelerator (H100), instance type (p5.48xlarge), provider, region or price kind.")
@@ -26,8 +28,10 @@ Rename = Callable[[Fault], Fault]
 
 
 @contextmanager
-def _told(renamed: Rename = lambda fault: fault) -> Iterator[None]:
-    """What the caller can mend, or has to wait for, as the tool's error; `renamed` names the tool's own arguments."""
+def _as_tool_errors(renamed: Rename = lambda fault: fault) -> Iterator[None]:
+    """An error that the caller can fix or must wait out, as a tool error; `renamed` maps fields to the tool's
+    arguments.
+    """
     try:
         yield
     except UnusableInput as error:
@@ -37,25 +41,25 @@ def _told(renamed: Rename = lambda fault: fault) -> Iterator[None]:
 
 
 def _of_job(fault: Fault) -> Fault:
-    """A plan's question is the job itself."""
+    """For a plan, the document is the job itself."""
     return fault if fault.path[:1] == ("snapshot",) else Fault(("job", *fault.path), fault.message)
 
 
 def _of_configuration(fault: Fault) -> Fault:
-    """What an estimate is asked `on` are arguments of their own."""
+    """For an estimate, the fields of `on` are arguments of their own."""
     return Fault(fault.path[1:], fault.message) if fault.path[:1] == ("on",) and len(fault.path) > 1 else fault
 
 
 def _of_comparison(fault: Fault) -> Fault:
-    """Arguments cannot be called what Python's own words are."""
+    """Python keywords cannot be argument names."""
     name = {"not": "not_chosen", "with": "having"}.get(str(fault.path[0])) if fault.path else None
     return fault if name is None else Fault((name, *fault.path[1:]), fault.message)
 
 
 class Tools:
-    """The tools' functions, answering from one `Gpuplan`. Their docstrings are what agents read."""
+    """The tools' functions, answering from one `Services`. Their docstrings are what agents read."""
 
-    def __init__(self, gpuplan: Gpuplan) -> None:
+    def __init__(self, gpuplan: Services) -> None:
         """From this one."""
         self._gpuplan = gpuplan
 
@@ -63,20 +67,21 @@ class Tools:
         self,
         *,
         job: Job,
-        frontier: Annotated[bool, Field(description="Also every best trade of cost against time.")] = False,
+        frontier: Annotated[bool, Field(description="Also return the Pareto frontier of cost and time.")] = False,
         snapshot: Snapshot = None,
         detail: Detail = "summary",
     ) -> Document:
-        """Find the provably cheapest way to run a training job that meets its deadline, over AWS, GCP, Azure and own machines.
+        """Find the provably cheapest way to run a training job that meets its deadline, over AWS, GCP, Azure and owned
+        machines.
 
-        Returns `outcome`: `planned` with `plan` (phases say what to rent, where, how many nodes, for how long; `cost_usd`,
-        `hours`, `deadline_probability`; `certificate.gap` 0 means proven best over the price snapshot; a plan with a larger
-        one is not to be called the cheapest, but within gap / (1 - gap) of the least possible), or `infeasible` with the
-        conflicting requirements and the least relaxations. Prices can be old: read `warnings` and `meta.price_age_days`.
-        Nothing is bought or started. `plan.id` names the plan in other tools.
+        Returns `outcome`: `planned` with `plan` (phases list what to rent, where, how many nodes, for how long;
+        `cost_usd`, `hours`, `deadline_probability`; `certificate.gap` 0 means proven optimal over the price snapshot; a
+        plan with a larger gap must not be called the cheapest: it is within gap / (1 - gap) of the lowest possible
+        cost), or `infeasible` with the conflicting requirements and the smallest relaxations. Prices can be old: read
+        `warnings` and `meta.price_age_days`. Nothing is bought or started. `plan.id` names the plan in other tools.
         """
-        with _told(_of_job):
-            answer = self._gpuplan.plan(job, frontier=frontier, snapshot=snapshot)
+        with _as_tool_errors(_of_job):
+            answer = self._gpuplan.plans.plan(job, frontier=frontier, snapshot=snapshot)
         return answer if detail == "full" else brief_plan(answer)
 
     def estimate(
@@ -84,9 +89,9 @@ class Tools:
         *,
         job: JobAgain,
         accelerator: Annotated[str, Field(description="Such as H100, A100-80GB, TPU-v5e, MI300X.")],
-        gpus: Annotated[int, Field(description="How many accelerators in all.", ge=1)],
+        gpus: Annotated[int, Field(description="Total number of accelerators.", ge=1)],
         gpus_per_node: Annotated[
-            int | None, Field(description="The usual machine of that accelerator if left out.")
+            int | None, Field(description="Default: the usual machine of that accelerator.")
         ] = None,
         internode_gbps: Annotated[float | None, Field(description="Network of a node in Gbit/s.")] = None,
         micro_batch: Annotated[int | None, Field(description="Sequences or samples per device and pass.")] = None,
@@ -95,21 +100,22 @@ class Tools:
             Field(description='Parts to fix: {"tensor": 8, "pipeline": 2, "zero_stage": 1, "checkpointing": "full"}.'),
         ] = None,
     ) -> Document:
-        """Estimate training time, memory and parallel layout of a job on one given configuration; no prices involved.
+        """Estimate training time, memory and parallel layout of a job on one given configuration, without prices.
 
         Returns `hours` (steady) and `hours_with_goodput`, `memory` (does it fit), `mfu`, `throughput`, the chosen
-        `layout`, `terms` (where a step's time goes) and `band` (80 % of the hours).
+        `layout`, `terms` (the parts of the step time) and `band` (80 % interval of the hours).
         """
         on: Document = {"accelerator": accelerator, "gpus": gpus}
-        more = {
+        options = {
             "gpus_per_node": gpus_per_node,
             "internode_gbps": internode_gbps,
             "micro_batch": micro_batch,
             "layout": layout,
         }
-        on |= {name: value for name, value in more.items() if value is not None}
-        with _told(_of_configuration):
-            return self._gpuplan.estimate({"job": job, "on": on})
+        on |= {name: value for name, value in options.items() if value is not None}
+        with _as_tool_errors(_of_configuration):
+            estimate: Document = wire(self._gpuplan.estimates.estimate({"job": job, "on": on}))
+        return estimate
 
     def why(
         self,
@@ -120,14 +126,15 @@ class Tools:
         snapshot: Snapshot = None,
         detail: Detail = "summary",
     ) -> Document:
-        """Explain a job's plan: why something was not chosen and the price at which it would win, or what having it is worth.
+        """Explain a job's plan: why something was not chosen and at which price it would be, or how much having it
+        would save.
 
-        Give `not_chosen` (why not X?), or `having` (what is it worth to have X?), or neither for what binds the plan.
-        `why.summary` holds the answer in sentences; `why.about` the figures.
+        Give `not_chosen` (why not X?), or `having` (what is X worth?), or neither for the binding requirements of the
+        plan. `why.summary` has the answer in sentences; `why.about` has the figures.
         """
         named = {name: text for name, text in (("not", not_chosen), ("with", having)) if text is not None}
-        with _told(_of_comparison):
-            answer = self._gpuplan.why({"job": job, **named}, snapshot=snapshot)
+        with _as_tool_errors(_of_comparison):
+            answer = self._gpuplan.explanations.why({"job": job, **named}, snapshot=snapshot)
         return answer if detail == "full" else brief_why(answer)
 
     def replan(
@@ -135,16 +142,16 @@ class Tools:
         *,
         running: Running,
         job: JobAgain | None = None,
-        plan: Annotated[str | None, Field(description="The id of the plan it runs by, in place of `job`.")] = None,
-        since: Annotated[str | None, Field(description="When it started, as ISO time; now if left out.")] = None,
+        plan: Annotated[str | None, Field(description="The id of the plan that it runs by, instead of `job`.")] = None,
+        since: Annotated[str | None, Field(description="When it started, as ISO time; default: now.")] = None,
         snapshot: Snapshot = None,
         detail: Detail = "summary",
     ) -> Document:
-        """Advise on a job that is under way: stay or move, what that saves, and whether the deadline still holds."""
+        """Advise on a running job: stay or move, what that saves, and whether it still meets the deadline."""
         asked: Document = {"running": running}
         asked |= {name: value for name, value in (("job", job), ("plan", plan), ("since", since)) if value is not None}
-        with _told():
-            answer = self._gpuplan.replan(asked, snapshot=snapshot)
+        with _as_tool_errors():
+            answer = self._gpuplan.replanning.replan(asked, snapshot=snapshot)
         return answer if detail == "full" else brief_replan(answer)
 
     def offers(
@@ -152,15 +159,15 @@ class Tools:
         *,
         provider: _Provider = None,
         region: _Region = None,
-        accelerator: Annotated[str | None, Field(description="A name or family: H100 covers all its forms.")] = None,
+        accelerator: Annotated[str | None, Field(description="A name or family: H100 covers all its variants.")] = None,
         kind: _Kind = None,
         instance_type: Annotated[str | None, Field(description="A name or a glob: p5.*.")] = None,
         geography: Annotated[str | None, Field(description="us, eu, uk, asia ...")] = None,
         snapshot: Snapshot = None,
-        limit: Annotated[int, Field(description="At most so many rows.", ge=1, le=200)] = 10,
-        start: Annotated[int, Field(description="`next_start` of the answer before, for more.", ge=0)] = 0,
+        limit: Annotated[int, Field(description="Maximum number of rows.", ge=1, le=200)] = 10,
+        start: Annotated[int, Field(description="`next_start` of the previous answer, for the next page.", ge=0)] = 0,
         cheapest_first: Annotated[
-            bool, Field(description="By price per accelerator-hour, not by place and name.")
+            bool, Field(description="Sort by price per accelerator-hour, not by place and name.")
         ] = True,
     ) -> Document:
         """List machines with accelerators and their prices per node-hour, by provider, region, accelerator or price kind.
@@ -176,16 +183,16 @@ class Tools:
             instance_type=instance_type,
             geography=geography,
         )
-        with _told():
+        with _as_tool_errors():
             if cheapest_first:
-                page = self._gpuplan.offers(wanted, snapshot=snapshot)
+                page = self._gpuplan.catalogue.offers(wanted, snapshot=snapshot)
                 rows = sorted(page.rows, key=_per_accelerator)[start : start + limit]
             else:
-                page = self._gpuplan.offers(wanted, snapshot=snapshot, start=start, limit=limit)
+                page = self._gpuplan.catalogue.offers(wanted, snapshot=snapshot, start=start, limit=limit)
                 rows = list(page.rows)
         end = start + len(rows)
-        said: Document = {"snapshot_id": page.snapshot_id, "total": page.total, "offers": rows}
-        return said | {"next_start": end if end < page.total else None}
+        document: Document = {"snapshot_id": page.snapshot_id, "total": page.total, "offers": wire(rows)}
+        return document | {"next_start": end if end < page.total else None}
 
     def history(
         self,
@@ -195,12 +202,12 @@ class Tools:
         region: _Region = None,
         zone: Annotated[str | None, Field(description="A zone; an empty text for prices of a whole region.")] = None,
         kind: _Kind = None,
-        since: Annotated[str | None, Field(description="Leave out what ended before: 2026-11-01.")] = None,
-        limit: Annotated[int, Field(description="At most so many rows.", ge=1, le=500)] = 20,
-        start: Annotated[int, Field(description="`next_start` of the answer before, for more.", ge=0)] = 0,
+        since: Annotated[str | None, Field(description="Leave out prices that ended before: 2026-11-01.")] = None,
+        limit: Annotated[int, Field(description="Maximum number of rows.", ge=1, le=500)] = 20,
+        start: Annotated[int, Field(description="`next_start` of the previous answer, for the next page.", ge=0)] = 0,
     ) -> Document:
-        """Show prices of one instance type over time: each price with the time from which and until which it held."""
-        with _told():
+        """Show prices of one instance type over time: each price with the period in which it applied."""
+        with _as_tool_errors():
             wanted = HistoryFilter(
                 instance_type=instance_type,
                 provider=provider,
@@ -209,10 +216,10 @@ class Tools:
                 kind=kind,
                 since=read_since(since),
             )
-            page = self._gpuplan.prices(wanted, start=start, limit=limit)
+            page = self._gpuplan.price_history.prices(wanted, start=start, limit=limit)
         named: Document = {"snapshot_id": page.snapshot_id, "instance_type": page.instance_type, "total": page.total}
-        return named | {"prices": list(page.rows), "next_start": page.next_index}
+        return named | {"prices": wire(tuple(page.rows)), "next_start": page.next_index}
 
 
-def _per_accelerator(row: dict[str, Any]) -> float:
-    return float(row["usd_per_hour"]) / float(row["accelerator_count"])
+def _per_accelerator(row: OfferRow) -> float:
+    return float(row.usd_per_hour) / row.accelerator_count

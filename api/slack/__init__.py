@@ -1,1 +1,1 @@
-"""gpuplan in Slack: commands, a form and buttons, each acknowledged at once and answered when its plan is there."""
+"""The Slack interface: commands, a form and buttons, acknowledged at once and answered when the plan is ready."""

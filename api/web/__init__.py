@@ -1,1 +1,1 @@
-"""The page: what the service knows, for people with a browser; server-rendered, and nothing from elsewhere."""
+"""The web page of the service: rendered on the server, without content from other sites."""

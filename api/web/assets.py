@@ -1,6 +1,6 @@
-"""Style, scripts and pictures of the page, each under an address that holds the hash of its bytes.
+"""Static files of the page, served under addresses that contain the hash of their bytes.
 
-So a browser may keep them for good: another content is another address. All are read and compressed once.
+Browsers may cache them forever, because changed content has another address. Files are read and compressed once.
 """
 
 import gzip
@@ -12,12 +12,12 @@ from pathlib import Path
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from api.http.caching import takes_gzip
+from gpuplan.api.http.response_caching import takes_gzip
 
 STATIC = Path(__file__).parent / "static"
-#: A year, the most that HTTP caches are asked to keep anything (RFC 9111 leaves more to custom).
-KEPT_FOR_GOOD = "public, max-age=31536000, immutable"
-#: What is served, by ending; other files there (licences, lists of hashes) go along in the wheel alone.
+#: One year, the customary maximum for HTTP caches.
+CACHE_FOREVER = "public, max-age=31536000, immutable"
+#: Media types of served files, by suffix. Other files (licences, hash lists) are only part of the wheel.
 MEDIA_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 router = APIRouter()
@@ -25,7 +25,7 @@ router = APIRouter()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asset:
-    """One file: its bytes plain and compressed, its media type, and where it is served."""
+    """One file: plain and compressed bytes, media type and address."""
 
     body: bytes
     compressed: bytes
@@ -35,7 +35,7 @@ class Asset:
 
 @cache
 def assets() -> dict[str, Asset]:
-    """Every file that is served, by name."""
+    """All served files by name."""
     return {path.name: _read(path) for path in sorted(STATIC.iterdir()) if path.suffix in MEDIA_TYPES}
 
 
@@ -51,22 +51,22 @@ def _read(path: Path) -> Asset:
 
 
 def asset_url(name: str) -> str:
-    """Where a file is served. Raises `KeyError` for one that there is not, which is a slip in a template."""
+    """The address of a file. Raises `KeyError` for an unknown name, which is a bug in a template."""
     return assets()[name].url
 
 
 @router.get("/static/{digest}/{name}", include_in_schema=False)
 async def static(request: Request, digest: str, name: str) -> Response:
-    """One file; an address with another hash is of another release, and is not answered with this one's bytes."""
-    found = assets().get(name)
-    if found is None or found.url != f"/static/{digest}/{name}":
+    """Serve one file. An address with another hash belongs to another release and is refused."""
+    asset = assets().get(name)
+    if asset is None or asset.url != f"/static/{digest}/{name}":
         return Response(
             "no such file in this release\n",
             status_code=404,
             media_type="text/plain",
             headers={"Cache-Control": "no-store"},
         )
-    headers = {"Cache-Control": KEPT_FOR_GOOD, "Vary": "Accept-Encoding"}
+    headers = {"Cache-Control": CACHE_FOREVER, "Vary": "Accept-Encoding"}
     if takes_gzip(request):
-        return Response(found.compressed, media_type=found.media_type, headers=headers | {"Content-Encoding": "gzip"})
-    return Response(found.body, media_type=found.media_type, headers=headers)
+        return Response(asset.compressed, media_type=asset.media_type, headers=headers | {"Content-Encoding": "gzip"})
+    return Response(asset.body, media_type=asset.media_type, headers=headers)

@@ -1,18 +1,18 @@
-"""Where a field stands in the text that a user pasted, so that what is wrong is shown at its line."""
+"""Finds the line of a field in pasted text, to show faults at their lines."""
 
 from typing import Any
 
 import yaml
 
-#: PyYAML's nodes carry marks that its stubs leave out.
+#: PyYAML's nodes have marks that its type stubs lack.
 Node = Any
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def line_of(text: str, path: tuple[str | int, ...]) -> int | None:
-    """The line (from 1) of the field at `path`, or of the nearest part around it that is there; None without any.
+    """The line (from 1) of the field at `path`, or of its nearest existing parent; None if there is none.
 
-    `text` is YAML or JSON that has been read before; what cannot be read has no lines.
+    `text` is YAML or JSON. The result is None if it cannot be parsed.
     """
     try:
         node: Node = yaml.compose(text, Loader=Loader)
@@ -20,15 +20,15 @@ def line_of(text: str, path: tuple[str | int, ...]) -> int | None:
         return None
     line = None
     for part in path:
-        found = _inside(node, part)
-        if found is None:
+        inner = _inside(node, part)
+        if inner is None:
             break
-        line, node = found
+        line, node = inner
     return line
 
 
 def _inside(node: Node, part: str | int) -> tuple[int, Node] | None:
-    """The line and the node of a key or a number within a node."""
+    """The line and node of a key or index within a node."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if getattr(key, "value", None) == str(part):

@@ -1,4 +1,4 @@
-"""Jobs to try the page with: each fills the form in."""
+"""Example jobs that fill in the form."""
 
 from typing import Any
 

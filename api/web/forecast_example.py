@@ -1,4 +1,4 @@
-"""A forecast to try the page with: a small laboratory, three years."""
+"""The example forecast of the page: a small laboratory over three years."""
 
 EXAMPLE = """\
 name: small lab

@@ -1,40 +1,43 @@
-"""Names of a job's fields in the words of the form: who filled in "Budget in US dollars" never saw `budget_usd`."""
+"""Replaces names of job fields by the form's labels: a user of the form never saw `budget_usd`."""
 
 import re
 from collections.abc import Iterable
 
-from api.web.job_fields import FIELDS
-from api.web.told import Block, Section
-from catalog.price_kinds import price_kinds
+from gpuplan.api.web.job_fields import FIELDS
+from gpuplan.api.web.text_sections import Block, Section
+from gpuplan.catalog.model.price_kinds import price_kinds
 
-#: Fields by their place in the job document and by their name alone, as sentences and tables have them.
-_LABELS = {name: each.label for each in FIELDS for name in (each.path[-1], ".".join(each.path))}
+#: Labels by path in the job document and by field name, both of which occur in sentences and tables.
+_LABELS = {name: job_field.label for job_field in FIELDS for name in (job_field.path[-1], ".".join(job_field.path))}
 _KINDS = {kind.name: kind.name.replace("_", " ") for kind in price_kinds().values()}
-#: Only what is no English word by itself: a deadline is called that in the form as well.
+#: Names that are not plain English words; `deadline` is also the form's word.
 _ODD = [name for name in (*_LABELS, *_KINDS) if "_" in name or "." in name]
 _NAME = re.compile(rf"(?<![\w.-])(?:{'|'.join(sorted(map(re.escape, _ODD), key=len, reverse=True))})(?![\w.-]|_)")
 
 
 def label_of(requirement: str) -> str:
-    """What the form calls a requirement such as `budget_usd`; one that it has no field for goes by its own name."""
+    """The form's label of a requirement such as `budget_usd`; its name if the form has no such field."""
     return _LABELS.get(requirement, requirement)
 
 
 def in_form_words(text: str) -> str:
-    """A cell or a sentence with the form's labels: in quotes, unless it stands at the beginning."""
+    """A cell or sentence with the form's labels, quoted unless at the start."""
 
-    def word(found: re.Match[str]) -> str:
-        name = found[0]
+    def word(match: re.Match[str]) -> str:
+        name = match[0]
         if name in _KINDS:
             return _KINDS[name]
-        return _LABELS[name] if found.start() == 0 else f"“{_LABELS[name]}”"
+        return _LABELS[name] if match.start() == 0 else f"“{_LABELS[name]}”"
 
     return _NAME.sub(word, text)
 
 
-def sections_in_form_words(found: Iterable[Section]) -> list[Section]:
-    """Sections whose every cell is in the words of the form."""
-    return [Section(title=each.title, blocks=[_block(block) for block in each.blocks]) for each in found]
+def sections_in_form_words(sections: Iterable[Section]) -> list[Section]:
+    """Sections with the form's labels in every cell."""
+    return [
+        Section(title=section.title, key=section.key, blocks=[_block(block) for block in section.blocks])
+        for section in sections
+    ]
 
 
 def _block(block: Block) -> Block:

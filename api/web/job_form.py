@@ -1,4 +1,4 @@
-"""Between the form and the job document: what was typed to a document, a document to what would be typed, faults to fields."""
+"""Converts between form and job document, and assigns faults to fields."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,22 +7,23 @@ from typing import Any
 
 import yaml
 
-from api.documents.job import canonical, parse_job
-from api.web.document_lines import line_of
-from api.web.job_fields import DIMENSIONS, FIELDS, Field
-from catalog.errors import Fault, UnusableInput
+from gpuplan.api.schemas.job import canonical, parse_job
+from gpuplan.api.schemas.job_fields import WrittenField
+from gpuplan.api.web.document_lines import line_of
+from gpuplan.api.web.job_fields import DIMENSIONS, FIELDS
+from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 
 Document = dict[str, Any]
 Typed = Mapping[str, Sequence[str]]
 
-#: Fields that take a count, which reads better as 300B than as 300000000000.
+#: Fields with counts, shown as 300B rather than 300000000000.
 _COUNTS = frozenset({"tokens", "samples", "global_batch_tokens", "global_batch_samples"})
 _UNITS = ((1e12, "T"), (1e9, "B"), (1e6, "M"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A form as it is shown: what stands in each field, what is wrong by field, and all of that in order for the summary.
+    """A form to show: values and faults by field, and the faults in order for the summary.
 
     `pasted` is the job file in the text field below the form. A fault without a field has an empty field name.
     """
@@ -34,18 +35,18 @@ class Shown:
 
     @classmethod
     def blank(cls) -> "Shown":
-        """Nothing typed, nothing wrong."""
+        """An empty form."""
         return cls(typed={}, errors={})
 
 
 def document_of(typed: Typed) -> Document:
-    """The job document that the fields describe; what is empty is left out.
+    """The job document of the fields, without empty ones.
 
     Raises `UnusableInput` for a model by name and by dimensions at once.
     """
     by_dimensions = [name for name in DIMENSIONS if name in typed]
     if by_dimensions and "model" in typed:
-        message = "is given beside dimensions of a transformer; give either a known model or its dimensions"
+        message = "contradicts the dimensions of a transformer; give either a known model or its dimensions"
         raise UnusableInput.at("workload", "model", message=message)
     document: Document = {"workload": {"kind": "transformer" if by_dimensions else "preset"}}
     for field in FIELDS:
@@ -53,20 +54,12 @@ def document_of(typed: Typed) -> Document:
             holder = document
             for part in field.path[:-1]:
                 holder = holder.setdefault(part, {})
-            holder[field.path[-1]] = _value(field, typed[field.name])
+            holder[field.path[-1]] = field.value_of(typed[field.name])
     return document
 
 
-def _value(field: Field, given: Sequence[str]) -> str | list[str]:
-    if field.kind == "checks":
-        return list(given)
-    if field.kind == "listed":
-        return [name.strip() for text in given for name in text.split(",") if name.strip()]
-    return given[0]
-
-
 def filled(document: Document, *, now: datetime) -> Shown:
-    """The form with a job in it: in its fields if they can say all of it, else as a job file to paste."""
+    """The form filled with a job: in its fields if they can express it, else as a pasted job file."""
     typed = _typed(document)
     try:
         whole = canonical(parse_job(document_of(typed), now=now)) == canonical(parse_job(document, now=now))
@@ -76,30 +69,32 @@ def filled(document: Document, *, now: datetime) -> Shown:
 
 
 def as_yaml(document: Document) -> str:
-    """A job as a file that people edit."""
+    """A job as an editable YAML file."""
     text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
     return text
 
 
 def _typed(document: Document) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    typed: dict[str, list[str]] = {}
     for field in FIELDS:
         value: Any = document
         for part in field.path:
             value = value.get(part) if isinstance(value, dict) else None
-        # What is 0 is left out: no experts, no data to bring.
-        if value in (None, [], 0):
+        # Zeros are left out where they are the default: no experts, no data to transfer.
+        if value in (None, []) or (not value and not field.default):
             continue
         if isinstance(value, list):
-            texts = [str(each) for each in value]
-            found[field.name] = [", ".join(texts)] if field.kind == "listed" else texts
+            texts = [str(item) for item in value]
+            typed[field.name] = [", ".join(texts)] if field.kind == "listed" else texts
         else:
-            found[field.name] = [_written(field, value)]
-    return found
+            typed[field.name] = [_written(field, value)]
+    return typed
 
 
-def _written(field: Field, value: Any) -> str:
-    """A figure as people would type it."""
+def _written(field: WrittenField, value: Any) -> str:
+    """A value as a user would type it."""
+    if isinstance(value, bool):
+        return str(value).lower()
     if field.name in _COUNTS and isinstance(value, int | float):
         for size, unit in _UNITS:
             if value >= size and float(f"{value / size:.6g}") * size == value:
@@ -112,7 +107,7 @@ def _written(field: Field, value: Any) -> str:
 
 
 def with_faults(faults: Sequence[Fault], typed: Typed) -> Shown:
-    """The form as it was sent, each fault at its field."""
+    """The submitted form with faults at their fields."""
     errors: dict[str, list[str]] = {}
     summary = []
     for fault in faults:
@@ -126,14 +121,19 @@ def with_faults(faults: Sequence[Fault], typed: Typed) -> Shown:
 
 
 def with_pasted_faults(faults: Sequence[Fault], pasted: str) -> Shown:
-    """The pasted job file as it was sent, every fault named by its line and its place in the file, from the top down."""
+    """The submitted job file with faults by line and path, in order of the file."""
     lines = [line_of(pasted, fault.path) if fault.path and pasted else None for fault in faults]
-    found = sorted(zip(lines, map(str, faults), strict=True), key=lambda each: each[0] or 0)
-    said = [told if line is None else f"Line {line}: {told}" for line, told in found]
-    return Shown(typed={}, pasted=pasted, errors={"document": said}, summary=tuple(("document", each) for each in said))
+    by_line = sorted(zip(lines, map(str, faults), strict=True), key=lambda numbered: numbered[0] or 0)
+    messages = [message if line is None else f"Line {line}: {message}" for line, message in by_line]
+    return Shown(
+        typed={},
+        pasted=pasted,
+        errors={"document": messages},
+        summary=tuple(("document", message) for message in messages),
+    )
 
 
-def field_of(fault: Fault) -> Field | None:
-    """The field that a fault is about: the one whose place is where the fault points, or above it."""
+def field_of(fault: Fault) -> WrittenField | None:
+    """The field of a fault: the one at the fault's path or above it."""
     path = tuple(str(part) for part in fault.path)
     return next((field for field in FIELDS if path[: len(field.path)] == field.path), None)

@@ -1,7 +1,7 @@
-"""Logging in with a key, for people with a browser: the key goes into a form once, the browser keeps a session.
+"""Login with an API key in a browser: the key is entered once and starts a session.
 
-The session is a random number of its own behind a cookie that no script reads and no other site sends; the key itself
-is never in a cookie or an address.
+The session is a random number in a cookie that scripts cannot read and other sites cannot send. The key is never in a
+cookie or an address.
 """
 
 import re
@@ -11,7 +11,7 @@ import anyio.to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
-from api.http.access import (
+from gpuplan.api.http.authentication import (
     PLAIN_COOKIE,
     SECURE_COOKIE,
     Access,
@@ -21,48 +21,48 @@ from api.http.access import (
     refuse_other_sites,
     session_cookie,
 )
-from api.http.bodies import limited_body
-from api.http.problems import Refused
-from api.identity.asking import Asking
-from api.identity.gate import Unauthenticated
-from api.identity.who import LOCAL
-from api.web.pages import PageRoute, render
+from gpuplan.api.http.problem_details import Refused
+from gpuplan.api.http.request_bodies import limited_body
+from gpuplan.api.security.authentication import Unauthenticated
+from gpuplan.api.security.authorization import Requester
+from gpuplan.api.security.identity import LOCAL
+from gpuplan.api.web.page_rendering import PageRoute, render
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 FORM = "application/x-www-form-urlencoded"
 _NO_STORE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-#: Where one may be led back to: a path of this service. `//` would lead elsewhere, as would a backslash for browsers.
+#: Accepted return paths: only of this service. `//` would lead to another site, and so would a backslash in browsers.
 _PATH = re.compile(r"/(?![/\\])[!-\[\]-~]{0,1000}")
 
 
 @router.get("/login")
 async def login_form(request: Request, next: str = "/") -> Response:  # noqa: A002 - the name that addresses use
-    """The form, or the way back where nobody has to log in."""
+    """Show the form, or redirect back if no login is required."""
     access: Access = request.app.state.access
-    if access.gate is None:
+    if access.authenticator is None:
         return RedirectResponse(_back(next), status_code=303, headers=_NO_STORE)
     return _page(request, _back(next))
 
 
 @router.post("/login")
 async def log_in(request: Request) -> Response:
-    """A session for a key that holds; whatever else was sent gets the form again, and one answer."""
+    """Start a session for a valid key. Anything else gets the form again, always with the same answer."""
     refuse_other_sites(request)
     access: Access = request.app.state.access
     form = await _form(request)
     back = _back(form.get("next", "/"))
-    if access.gate is None:
+    if access.authenticator is None:
         return RedirectResponse(back, status_code=303, headers=_NO_STORE)
-    asking = Asking(identity=LOCAL, request_id=request.scope.get("request_id", ""), address=address_of(request))
+    requester = Requester(identity=LOCAL, request_id=request.scope.get("request_id", ""), address=address_of(request))
     key = form.get("key", "").strip()
-    await refuse_guessing(request, access, access.gate, key)
+    await refuse_guessing(request, access, access.authenticator, key)
     try:
-        text, until = await anyio.to_thread.run_sync(access.gate.log_in, key, asking)
+        text, until = await anyio.to_thread.run_sync(access.authenticator.log_in, key, requester)
     except Unauthenticated as error:
         await failed_login(request, access, str(error))
         return _page(request, back, refused=True)
-    await _end_session(request, access, asking)
+    await _end_session(request, access, requester)
     answer = RedirectResponse(back, status_code=303, headers=_NO_STORE)
     secure = request.url.scheme == "https"
     name = SECURE_COOKIE if secure else PLAIN_COOKIE
@@ -72,11 +72,11 @@ async def log_in(request: Request) -> Response:
 
 @router.post("/logout")
 async def log_out(request: Request) -> Response:
-    """The session ends here and in the store."""
+    """End the session in the browser and in the store."""
     refuse_other_sites(request)
     access: Access = request.app.state.access
-    asking = Asking(identity=LOCAL, request_id=request.scope.get("request_id", ""), address=address_of(request))
-    await _end_session(request, access, asking)
+    requester = Requester(identity=LOCAL, request_id=request.scope.get("request_id", ""), address=address_of(request))
+    await _end_session(request, access, requester)
     headers = _NO_STORE | {"Clear-Site-Data": '"cookies", "storage"'}
     answer = RedirectResponse("/login", status_code=303, headers=headers)
     for name in (SECURE_COOKIE, PLAIN_COOKIE):
@@ -84,11 +84,11 @@ async def log_out(request: Request) -> Response:
     return answer
 
 
-async def _end_session(request: Request, access: Access, asking: Asking) -> None:
-    """What the browser shows is of no use from now on, neither to it nor to whoever has copied it."""
+async def _end_session(request: Request, access: Access, requester: Requester) -> None:
+    """Delete the session, so that neither the browser's cookie nor a copy of it works any more."""
     cookie = session_cookie(request)
-    if access.gate is not None and cookie is not None:
-        await anyio.to_thread.run_sync(access.gate.log_out, cookie, asking)
+    if access.authenticator is not None and cookie is not None:
+        await anyio.to_thread.run_sync(access.authenticator.log_out, cookie, requester)
 
 
 def _page(request: Request, back: str, *, refused: bool = False) -> Response:

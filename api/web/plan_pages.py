@@ -1,4 +1,4 @@
-"""The page of a plan: a job is described, planned, looked at, and asked about; every answer has an address to share."""
+"""The job form and the page of a plan; every answer has its own address."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -8,32 +8,32 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.app import Document, Gpuplan
-from api.http.access import needs
-from api.http.plans import OurGpuplan, OurWorkers
-from api.questions.opened import body_of
-from api.web.examples import EXAMPLES
-from api.web.forms import Sent, read_form
-from api.web.job_fields import PARTS, suggestions
-from api.web.job_form import Shown, document_of, filled, with_faults, with_pasted_faults
-from api.web.pages import EXPECTED, PageRoute, refusal_of, render
-from api.web.pasted import sent_text
-from api.web.plan_exports import wishable
-from api.web.plan_view import infeasible_view, planned_view
-from api.web.what_if import any_speed, as_alternative, at_point, by_deadline, by_way_out, from_now
-from catalog.documents import read_document
-from catalog.errors import Fault, UnusableInput
-from catalog.quantities import MAX_HOURS
+from gpuplan.api.http.authentication import needs
+from gpuplan.api.http.plans import OurGpuplan, OurWorkers
+from gpuplan.api.services.composition import Services
+from gpuplan.api.services.service_context import Document, body_of
+from gpuplan.api.web.examples import EXAMPLES
+from gpuplan.api.web.form_bodies import Sent, read_form
+from gpuplan.api.web.job_fields import PARTS, suggestions
+from gpuplan.api.web.job_form import Shown, document_of, filled, with_faults, with_pasted_faults
+from gpuplan.api.web.page_rendering import EXPECTED, PageRoute, refusal_of, render
+from gpuplan.api.web.pasted_documents import sent_text
+from gpuplan.api.web.plan_exports import wishable
+from gpuplan.api.web.plan_view import infeasible_view, planned_view
+from gpuplan.api.web.what_if import any_speed, as_alternative, at_point, by_deadline, by_way_out, from_now
+from gpuplan.catalog.parsing.quantities import MAX_HOURS
+from gpuplan.catalog.parsing.structured_text import read_document
+from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
-#: What a download was asked for with: format and phase, and what no plan holds.
+#: Empty inputs of a download: format, phase, and inputs beside the plan.
 NO_WISHES: Mapping[str, str] = dict.fromkeys(("to", "command", "image", "reservation", "run_limit", "checkpoints"), "")
 
 
 class HomeQuery(BaseModel):
-    """What the form may be filled with: an example by name, or the job of a saved plan."""
+    """Contents of the form: an example by name, or the job of a saved plan."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -43,19 +43,19 @@ class HomeQuery(BaseModel):
 
 @router.get("/")
 def home(request: Request, query: Annotated[HomeQuery, Query()], gpuplan: OurGpuplan) -> Response:
-    """The form for a job, empty or filled."""
+    """Show the job form, empty or filled in."""
     now = datetime.now(UTC)
     if query.plan is not None:
-        return job_page(request, filled(body_of(gpuplan.saved_plan(query.plan))["job"], now=now))
+        return job_page(request, filled(body_of(gpuplan.plans.saved(query.plan))["job"], now=now))
     if query.example is not None:
         if query.example not in EXAMPLES:
-            raise UnusableInput.at("example", message=f"is not known; it is one of {', '.join(EXAMPLES)}")
+            raise UnusableInput.at("example", message=f"is unknown; accepted: {', '.join(EXAMPLES)}")
         return job_page(request, filled(EXAMPLES[query.example][1], now=now))
     return job_page(request, Shown.blank())
 
 
 def job_page(request: Request, shown: Shown, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """The page with the form as it is to be shown."""
+    """The page with the given form."""
     context = {
         "section": "Plan",
         "parts": PARTS,
@@ -68,11 +68,13 @@ def job_page(request: Request, shown: Shown, *, status: int = 200, headers: dict
 
 @router.post("/plans")
 async def plan(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
-    """Plan the job of the form and go to the plan's own address; a job that cannot be used comes back as it was sent."""
+    """Plan the submitted job and redirect to the plan. An unusable job is shown again with its faults."""
     sent = await read_form(request)
     pasted = "document" in sent.fields
     try:
-        answer = await workers.run(gpuplan.plan, _job_file(sent) if pasted else document_of(sent.texts), frontier=True)
+        answer = await workers.run(
+            gpuplan.plans.plan, _job_file(sent) if pasted else document_of(sent.texts), frontier=True
+        )
     except EXPECTED as error:
         status, faults, headers = refusal_of(error)
         shown = with_pasted_faults(faults, sent_text(sent)) if pasted else with_faults(faults, sent.texts)
@@ -82,12 +84,12 @@ async def plan(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Re
 
 @router.get("/plans")
 def plans() -> Response:
-    """Where a form without scripts was sent to is no page to come back to; the form is."""
+    """Redirect to the form: the target of a submitted form is not a page to reload."""
     return RedirectResponse("/", status_code=303)
 
 
 def _job_file(sent: Sent) -> Document:
-    """The job in the uploaded file, else in the pasted text."""
+    """The job of the uploaded file, else of the pasted text."""
     if "file" in sent.files:
         name, body = sent.files["file"]
         return read_document(body, name=name[:80])
@@ -97,12 +99,12 @@ def _job_file(sent: Sent) -> Document:
 
 
 def to_plan(answer: Document) -> Response:
-    """On to the answer's own address."""
+    """Redirect to the answer's address."""
     return RedirectResponse(f"/plans/{body_of(answer)['id']}", status_code=303)
 
 
 class PlanQuery(BaseModel):
-    """How the page of a plan is shown: alternatives sorted by a column, or with - before it the other way round."""
+    """Sort column of the alternatives; a leading - reverses the order."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -112,13 +114,13 @@ class PlanQuery(BaseModel):
 
 @router.get("/plans/{plan_id}")
 def plan_page(request: Request, plan_id: str, query: Annotated[PlanQuery, Query()], gpuplan: OurGpuplan) -> Response:
-    """A saved answer."""
+    """Show a saved answer."""
     return show(request, gpuplan, plan_id, sort=query.sort, watching=query.watching)
 
 
 def show(
     request: Request,
-    gpuplan: Gpuplan,
+    gpuplan: Services,
     plan_id: str,
     *,
     sort: str | None = None,
@@ -126,20 +128,20 @@ def show(
     faults: Sequence[Fault] = (),
     wishes: Mapping[str, str] = NO_WISHES,
 ) -> Response:
-    """The page of a saved answer; with what was wrong in a form of it, if anything was, and what was typed there."""
-    answer = gpuplan.saved_plan(plan_id)
-    now, since = datetime.now(UTC), gpuplan.prices_since(body_of(answer)["snapshot_id"])
-    # The address in the bar is that of the plan, also where it came in place of another page.
+    """The page of a saved answer, with the faults and values of a submitted form, if any."""
+    answer = gpuplan.plans.saved(plan_id)
+    now, since = datetime.now(UTC), gpuplan.catalogue.prices_since(body_of(answer)["snapshot_id"])
+    # The address bar shows the plan's address even if the page replaced another one.
     headers = {"HX-Push-Url": f"/plans/{plan_id}"} if "hx-request" in request.headers else {}
     status = 422 if faults else 200
     shared: Document = {
         "section": "Plan",
         "faults": faults,
         "wishes": wishes,
-        "channels": [each.name for each in gpuplan.channels],
-        "shareable": gpuplan.may_share("plan", plan_id),
+        "channels": [channel.name for channel in gpuplan.context.channels],
+        "shareable": gpuplan.shares.may_share("plan", plan_id),
     }
-    shared |= {"watching": None if watching is None else gpuplan.watch(watching)}
+    shared |= {"watching": None if watching is None else gpuplan.watches.one(watching)}
     if answer["outcome"] == "planned":
         context = planned_view(answer, sort=sort, now=now, prices_since=since)
         context["wishable"] = wishable(context["handovers"], wishes)
@@ -149,7 +151,7 @@ def show(
 
 
 class IfQuery(BaseModel):
-    """One change of a saved answer's job; each names something that the answer offers."""
+    """One change of a saved answer's job, among those that the answer offers."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -166,25 +168,25 @@ class IfQuery(BaseModel):
 async def what_if(
     plan_id: str, query: Annotated[IfQuery, Query()], gpuplan: OurGpuplan, workers: OurWorkers
 ) -> Response:
-    """Plan the job with one thing changed, on the same prices unless it is asked for as of now, and go to that plan.
+    """Plan the job with one change and redirect to the plan. Uses the same prices unless replanned as of now.
 
-    Nothing is lost by asking twice: the same question gives the same plan under the same address.
+    Repeating a request is harmless: it gives the same plan with the same address.
     """
 
     def answered() -> Document:
-        answer = gpuplan.saved_plan(plan_id)
+        answer = gpuplan.plans.saved(plan_id)
         snapshot = None if query.now else body_of(answer)["snapshot_id"]
-        return gpuplan.plan(changed(answer, query), frontier=True, snapshot=snapshot)
+        return gpuplan.plans.plan(changed(answer, query), frontier=True, snapshot=snapshot)
 
     return to_plan(await workers.run(answered))
 
 
 def changed(answer: Document, query: IfQuery) -> Document:
-    """The job of an answer with the one change that is asked for. Raises `UnusableInput` for none or several."""
+    """The job of an answer with the requested change. Raises `UnusableInput` unless there is exactly one."""
     asked = query.model_dump(exclude_defaults=True)
     if len(asked) != 1:
         names = ", ".join(IfQuery.model_fields)
-        raise UnusableInput.at(message=f"ask for one change; accepted: one of {names}")
+        raise UnusableInput.at(message=f"give exactly one change; accepted: one of {names}")
     if query.deadline_hours is not None:
         return by_deadline(answer, query.deadline_hours)
     if query.point is not None:

@@ -1,48 +1,37 @@
-"""What the page shows of a saved answer: the sections that the command line has, and what only a page can do with them."""
+"""Data for the page of a saved answer: the presentation's sections, charts and links."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from api.questions.catalogue import PricesSince
-from api.questions.opened import days_between
-from api.render.infeasible import in_the_way, no_way_out, render_infeasible, shown
-from api.render.machines import machines, place, rented
-from api.render.plan import render_plan
-from api.render.proven import aim, best
-from api.render.standby import is_standby
-from api.render.text import chance, duration, number, usd, when
-from api.web.form_words import in_form_words, label_of, sections_in_form_words
-from api.web.plan_charts import deadline_at, frontier_figure, phases_figure, sorted_rows
-from api.web.plan_exports import handovers
-from api.web.told import sections, titled
-from catalog.errors import UnusableInput
+from gpuplan.api.presentation.infeasibility import in_the_way, no_way_out, render_infeasible, shown
+from gpuplan.api.presentation.machine_phrases import machines, place, rented
+from gpuplan.api.presentation.optimality_phrases import aim, best
+from gpuplan.api.presentation.plan import render_plan
+from gpuplan.api.presentation.plan_charts import deadline_at, frontier_figure, phases_figure, sorted_rows
+from gpuplan.api.presentation.standby import is_standby
+from gpuplan.api.presentation.text_formatting import chance, duration, number, usd, when
+from gpuplan.api.services.catalogue import PricesSince
+from gpuplan.api.services.service_context import days_between
+from gpuplan.api.web.form_words import in_form_words, label_of, sections_in_form_words
+from gpuplan.api.web.plan_exports import handovers
+from gpuplan.api.web.text_sections import keyed, sections
+from gpuplan.catalog.runtime.errors import UnusableInput
 
 Document = dict[str, Any]
 
-#: Columns of the alternatives that can be sorted by.
+#: Sortable columns of the alternatives.
 SORTS = ("label", "cost", "extra", "time")
-#: Where sections of the command line's answer stand on the page, by how their titles begin.
-_PLACES = {
-    "cost": ("What it costs",),
-    "sure": ("How sure that is",),
-    "moved": ("If something moved",),
-    "prices": ("Which prices it rests on",),
-    "schedule": ("What happens when",),
-    "proof": ("Why nothing",),
-    "runs": ("How it runs", "What stands by"),
-    "fallback": ("If it falls behind",),
-    "commitments": ("The same machines under a commitment",),
-    "assumptions": ("Assumptions",),
-}
-#: Sections that the page has in a form of its own.
-_OWN = ("Alternatives", "Cost against time", "Warnings")
+#: Sections by position on the page.
+_PLACES = ("cost", "sure", "moved", "prices", "schedule", "proof", "runs", "fallback", "commitments", "assumptions")
+#: Sections that the page renders itself.
+_RENDERED_BY_PAGE = ("alternatives", "frontier", "warnings", "conflicts", "ways_out")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """Where a change of the job leads, and what it would do."""
+    """A link that changes the job, with its effect."""
 
     href: str
     words: str
@@ -50,19 +39,20 @@ class Link:
 
 
 def planned_view(answer: Document, *, sort: str | None, now: datetime, prices_since: PricesSince) -> Document:
-    """Everything that the page of a plan shows. Raises `UnusableInput` at `sort` for an unknown column."""
+    """The data of a plan's page. Raises `UnusableInput` at `sort` for an unknown column."""
     plan, meta = answer["plan"], answer.get("meta") or {}
-    told = sections_in_form_words(sections(render_plan(plan, meta)))
+    all_sections = sections_in_form_words(sections(render_plan(plan, meta)))
     base = f"/plans/{plan['id']}"
-    known = tuple(title for titles in _PLACES.values() for title in titles)
     return {
         "plan": plan,
         "name": (plan.get("job") or {}).get("name") or "this job",
         "best": best(plan["certificate"]),
         "rent": rent_rows(plan),
         "glance": glance(plan),
-        "told": {place_: titled(told, *titles) for place_, titles in _PLACES.items()},
-        "others": [each for each in told if each.title and not each.title.startswith((*known, *_OWN))],
+        "placed": {key: keyed(all_sections, key) for key in _PLACES},
+        "others": [
+            section for section in all_sections if section.title and section.key not in (*_PLACES, *_RENDERED_BY_PAGE)
+        ],
         "frontier": frontier_figure(plan, f"{base}/if?point="),
         "timeline": phases_figure(plan),
         "what_if": what_if_links(plan, base),
@@ -74,34 +64,28 @@ def planned_view(answer: Document, *, sort: str | None, now: datetime, prices_si
 
 
 def infeasible_view(answer: Document, *, now: datetime, prices_since: PricesSince) -> Document:
-    """Everything that the page of a job without a plan shows."""
-    found = answer["infeasible"]
-    told = sections_in_form_words(sections(render_infeasible(found)))
-    base = f"/plans/{found['id']}"
+    """The data of an infeasible job's page."""
+    body = answer["infeasible"]
+    all_sections = sections_in_form_words(sections(render_infeasible(body)))
+    base = f"/plans/{body['id']}"
     return {
-        "plan": found,
-        "name": (found.get("job") or {}).get("name") or "this job",
-        "lead": [row[0] for block in told[0].blocks for row in block.rows] if not told[0].title else [],
-        "conflicts": [
-            in_the_way(names, found.get("searched_nodes"), label_of) for names in found.get("conflicts") or ()
-        ],
-        "ways_out": ways_out(found, base),
-        "no_way_out": no_way_out(found.get("searched_nodes")),
-        "others": [
-            each
-            for each in told
-            if each.title and not each.title.startswith(("What stands in the way", "The ways out", "Warnings"))
-        ],
-    } | common(found, base, now, prices_since)
+        "plan": body,
+        "name": (body.get("job") or {}).get("name") or "this job",
+        "lead": [row[0] for block in all_sections[0].blocks for row in block.rows] if not all_sections[0].title else [],
+        "conflicts": [in_the_way(names, body.get("searched_nodes"), label_of) for names in body.get("conflicts") or ()],
+        "ways_out": ways_out(body, base),
+        "no_way_out": no_way_out(body.get("searched_nodes")),
+        "others": [section for section in all_sections if section.title and section.key not in _RENDERED_BY_PAGE],
+    } | common(body, base, now, prices_since)
 
 
 def common(body: Document, base: str, now: datetime, prices_since: PricesSince) -> Document:
-    """What both kinds of answers have: how old the prices are, and whether there are newer ones."""
-    observed = [each["price_observed_at"] for each in body.get("phases") or () if each.get("price_observed_at")]
+    """Data of both kinds of answers: warnings, age of the prices, and whether newer ones exist."""
+    observed = [phase["price_observed_at"] for phase in body.get("phases") or () if phase.get("price_observed_at")]
     oldest = min(observed, default=None)
     return {
         "base": base,
-        "warnings": [in_form_words(each) for each in body.get("warnings") or ()],
+        "warnings": [in_form_words(warning) for warning in body.get("warnings") or ()],
         "observed": oldest,
         "age_days": None if oldest is None else int(days_between(now, datetime.fromisoformat(oldest))),
         "prices_since": prices_since,
@@ -109,7 +93,7 @@ def common(body: Document, base: str, now: datetime, prices_since: PricesSince) 
 
 
 def glance(plan: Document) -> list[tuple[str, str, str]]:
-    """The answer at one glance: what, its figure, and a word beside it."""
+    """Key figures of the answer: label, figure and note."""
     cost, hours = plan["cost_usd"], plan["hours"]
     probability = plan.get("deadline_probability")
     rows = [
@@ -120,22 +104,22 @@ def glance(plan: Document) -> list[tuple[str, str, str]]:
     if probability is not None:
         due = deadline_at(plan)
         within = f"by {when(due.isoformat())}" if due else ""
-        rows.append(("In time for the deadline", chance(probability), within))
+        rows.append(("Meets the deadline", chance(probability), within))
     if plan.get("carbon_kg") is not None:
         rows.append(("Carbon", f"{number(plan['carbon_kg'])} kg", "CO2e"))
     return rows
 
 
 def rent_rows(plan: Document) -> list[tuple[str, str, str]]:
-    """What to rent, where, and for how long, a row per phase."""
+    """Machines, place and duration, one row per phase."""
     return [
-        (machines(phase), place(phase), "stands by" if is_standby(phase) else duration(phase["hours"]))
+        (machines(phase), place(phase), "standby" if is_standby(phase) else duration(phase["hours"]))
         for phase in plan["phases"]
     ]
 
 
 def what_if_links(plan: Document, base: str) -> list[Link]:
-    """What a little more or less time would change, and planning anew, each a link that does it."""
+    """Links that plan with more or less time, or without requirements, with their effect."""
     sensitivity = plan["sensitivity"]
     moves = ((plan.get("job") or {}).get("constraints") or {}).get("max_phases") != 1
     least, most = ("at least ", "at most ") if moves else ("", "")
@@ -152,59 +136,61 @@ def what_if_links(plan: Document, base: str) -> list[Link]:
     if job.get("deadline") is not None or job.get("budget_usd") is not None:
         links.append(Link(href=f"{base}/if?any_speed=true", words="Cheapest at any speed", detail="without a deadline"))
     if not plan.get("frontier"):
-        links.append(Link(href=f"{base}/if?frontier=true", words="Cost against time", detail="every best trade"))
+        links.append(Link(href=f"{base}/if?frontier=true", words="Cost against time", detail="Pareto frontier"))
     return links
 
 
 def alternatives(plan: Document, base: str, sort: str | None) -> list[Document]:
-    """Each other configuration once with all its labels, in the asked order, with a link that plans on it."""
+    """Alternatives without duplicates, with all labels, in the requested order, with links that plan on them."""
     if sort is not None and sort.removeprefix("-") not in SORTS:
         accepted = ", ".join(f"{name}, -{name}" for name in SORTS)
-        raise UnusableInput.at("sort", message=f"is no column; accepted: {accepted}")
+        raise UnusableInput.at("sort", message=f"is not a column; accepted: {accepted}")
     chosen = _configuration(plan["phases"][0]) if len(plan["phases"]) == 1 else None
-    found: dict[tuple[object, ...], Document] = {}
-    for index, each in enumerate(plan.get("alternatives") or ()):
-        key = _configuration(each)
-        row = found.setdefault(key, _alternative(each, f"{base}/if?alternative={index}", current=key == chosen))
-        row["labels"].append(str(each["label"]).replace("_", " "))
-    rows = list(found.values())
+    rows_by_configuration: dict[tuple[object, ...], Document] = {}
+    for index, alternative in enumerate(plan.get("alternatives") or ()):
+        key = _configuration(alternative)
+        row = rows_by_configuration.setdefault(
+            key, _alternative(alternative, f"{base}/if?alternative={index}", current=key == chosen)
+        )
+        row["labels"].append(str(alternative["label"]).replace("_", " "))
+    rows = list(rows_by_configuration.values())
     for row in rows:
         row["keys"]["label"] = ", ".join(row["labels"])
     return sorted_rows(rows, sort) if sort else rows
 
 
-def _alternative(each: Document, href: str, *, current: bool) -> Document:
-    misses = [name for name in ("deadline", "budget") if each.get(f"meets_{name}") is False]
+def _alternative(document: Document, href: str, *, current: bool) -> Document:
+    misses = [name for name in ("deadline", "budget") if document.get(f"meets_{name}") is False]
     return {
         "labels": [],
         "misses": f"misses the {' and '.join(misses)}" if misses else "",
-        "what": rented(each),
-        "where": place(each),
-        "cost": usd(each["cost_usd"]),
-        "extra": "this plan" if current else usd(each["extra_usd"]),
-        "time": duration(each["hours"]),
+        "what": rented(document),
+        "where": place(document),
+        "cost": usd(document["cost_usd"]),
+        "extra": "this plan" if current else usd(document["extra_usd"]),
+        "time": duration(document["hours"]),
         "href": None if current else href,
         "current": current,
-        "keys": {"cost": float(each["cost_usd"]), "extra": float(each["extra_usd"]), "time": each["hours"]},
+        "keys": {"cost": float(document["cost_usd"]), "extra": float(document["extra_usd"]), "time": document["hours"]},
     }
 
 
-def _configuration(each: Mapping[str, Any]) -> tuple[object, ...]:
-    """What tells one configuration from another."""
+def _configuration(configuration: Mapping[str, Any]) -> tuple[object, ...]:
+    """Identity of a configuration."""
     names = ("provider", "region", "zone", "instance_type", "nodes", "price_kind", "usd_per_node_hour")
-    return tuple(each.get(name) for name in names)
+    return tuple(configuration.get(name) for name in names)
 
 
 def proof_sentence(plan: Document) -> str | None:
-    """The certificate in words, for plans of least cost."""
+    """The certificate as a sentence, for plans of least cost."""
     proof = plan["certificate"]
     if aim(proof) != "cost":
         return None
     looked = (
-        f"{number(proof['offers_considered'])} offers make {number(proof['configurations_considered'])} configurations"
+        f"{number(proof['offers_considered'])} offers give {number(proof['configurations_considered'])} configurations"
         " of machine, node count, place and price kind that could run this job."
     )
-    # What was compared beyond single configurations, and what was not, is listed below the sentence.
+    # The comparisons beyond single configurations are listed below the sentence.
     those = "no plan of those compared" if proof.get("over") else "none of them"
     if float(proof["gap"]) == 0:
         return f"{looked} An exact search proves that {those} costs less than {usd(proof['objective_usd'])}."
@@ -214,17 +200,17 @@ def proof_sentence(plan: Document) -> str | None:
     )
 
 
-def ways_out(found: Document, base: str) -> list[Document]:
-    """Each way out: what gives way from what to what, what the plan then costs, and a link that plans so."""
+def ways_out(document: Document, base: str) -> list[Document]:
+    """Relaxations: requirements with old and new value, the cost of the plan, and a link that plans with it."""
     rows = []
-    for index, each in enumerate(found.get("relaxations") or ()):
-        names = [label_of(name) for name in str(each["requirement"]).split(" + ")]
-        asked, needed = (shown(each.get(end)).split("; ") for end in ("from", "to"))
+    for index, relaxation in enumerate(document.get("relaxations") or ()):
+        names = [label_of(name) for name in str(relaxation["requirement"]).split(" + ")]
+        asked, needed = (shown(relaxation.get(end)).split("; ") for end in ("from", "to"))
         rows.append(
             {
                 "gives": list(zip(names, asked, needed, strict=True)),
-                "cost": usd(each.get("cost_usd")),
-                "on": f"{rented(each['plan'])}, {place(each['plan'])}" if each.get("plan") else "",
+                "cost": usd(relaxation.get("cost_usd")),
+                "on": f"{rented(relaxation['plan'])}, {place(relaxation['plan'])}" if relaxation.get("plan") else "",
                 "href": f"{base}/if?way_out={index}",
             }
         )

@@ -1,34 +1,37 @@
-"""`/portfolio`: many jobs over shared machines: pasted or uploaded, followed while they are planned, shown as a Gantt chart.
+"""`/portfolio`: submit many jobs, follow the search, and see the plan as a Gantt chart.
 
-Works without scripts: a run's page asks the browser to look again; with them only its progress is exchanged.
+Works without scripts: the page of a run reloads itself. With scripts only its progress is updated.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict
 
-from api.app import Document
-from api.documents.portfolio import parse_portfolio
-from api.http.access import needs
-from api.http.plans import OurGpuplan, OurWorkers
-from api.http.portfolios import LONGEST_SEARCH_SECONDS, PortfolioQuery, begin_portfolio
-from api.http.runs import POLL_SECONDS, OurPool
-from api.render.portfolio import render_portfolio, sureness
-from api.web.charts.drawing import Figure
-from api.web.charts.gantt import gantt
-from api.web.forms import read_form
-from api.web.once import new_number, once
-from api.web.pages import EXPECTED, PageRoute, render
-from api.web.pasted import refusal, sent_document, sent_text
-from api.web.portfolio_example import EXAMPLE
-from api.web.portfolio_view import MOST_BARS, Dates, in_order, job_lines, lanes
-from api.web.told import sections, titled
-from catalog.errors import UnusableInput
-from catalog.runs import LIVE, Run
-from catalog.snapshot_list import NotStored
+from gpuplan.api.http.authentication import needs
+from gpuplan.api.http.plans import OurGpuplan, OurWorkers
+from gpuplan.api.http.portfolios import LONGEST_SEARCH_SECONDS, PortfolioQuery, begin_portfolio
+from gpuplan.api.http.runs import POLL_SECONDS, OurPool
+from gpuplan.api.presentation.charts.drawing import Figure
+from gpuplan.api.presentation.charts.gantt import gantt
+from gpuplan.api.presentation.portfolio import render_portfolio, sureness
+from gpuplan.api.schemas.portfolio import parse_portfolio
+from gpuplan.api.schemas.stored_answers import read_stored
+from gpuplan.api.services.service_context import Document
+from gpuplan.api.web.duplicate_submissions import idempotency_of, new_number
+from gpuplan.api.web.form_bodies import read_form
+from gpuplan.api.web.page_rendering import EXPECTED, PageRoute, render
+from gpuplan.api.web.pasted_documents import refusal, sent_document, sent_text
+from gpuplan.api.web.portfolio_example import EXAMPLE
+from gpuplan.api.web.portfolio_view import MOST_BARS, Dates, in_order, job_lines, lanes, short_time
+from gpuplan.api.web.text_sections import keyed, sections
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.catalog.store.snapshot_list import NotStored
+from gpuplan.catalog.store.stored_runs import LIVE, Run
+from gpuplan.planner.model.portfolio import PortfolioAnswer, PortfolioPlan, ScheduledJob
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False, dependencies=[Depends(needs("read"))])
 
@@ -37,7 +40,7 @@ RunId = Annotated[str, Path(max_length=200)]
 
 
 class FormQuery(BaseModel):
-    """Whether the form is filled with the example."""
+    """Whether to fill in the example."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -46,20 +49,20 @@ class FormQuery(BaseModel):
 
 @router.get("/portfolio")
 def portfolio_form(request: Request, query: Annotated[FormQuery, Query()]) -> Response:
-    """The form, empty or with an example."""
+    """Show the form, empty or with the example."""
     return _form(request, EXAMPLE if query.example else "", USUAL_SECONDS)
 
 
 @router.post("/portfolio", dependencies=[Depends(needs("plan"))])
 async def start(request: Request, gpuplan: OurGpuplan, workers: OurWorkers, pool: OurPool) -> Response:
-    """Begin to plan and go to the run's own address; a document that cannot be used comes back as it was sent."""
+    """Start a run and redirect to it. An unusable document is shown again with its faults."""
     form = await read_form(request)
     seconds, text = form.texts.get("time_limit", [USUAL_SECONDS])[0], sent_text(form)
     try:
         document = sent_document(form, name="the portfolio")
         query = PortfolioQuery.model_validate({"time_limit": _seconds(seconds)})
-        key = once(form, scope="POST /portfolio")
-        begun = await workers.run(key.once, gpuplan, lambda: {"run": begin_portfolio(gpuplan, pool, document, query)})
+        key = idempotency_of(form, scope="POST /portfolio")
+        begun = await workers.run(key.run, gpuplan, lambda: {"run": begin_portfolio(gpuplan, pool, document, query)})
     except EXPECTED as error:
         return _form(request, text, seconds, error)
     return RedirectResponse(f"/portfolio/{begun['run']}", status_code=303)
@@ -67,22 +70,22 @@ async def start(request: Request, gpuplan: OurGpuplan, workers: OurWorkers, pool
 
 @router.get("/portfolio/{run_id}")
 def portfolio(request: Request, run_id: RunId, gpuplan: OurGpuplan, pool: OurPool) -> Response:
-    """How far the run is, or what came of it."""
-    run = gpuplan.stored_run(run_id)
+    """Show the progress or the result of a run."""
+    run = gpuplan.runs.stored(run_id)
     if run.kind != "portfolio":
         raise NotStored.at("portfolio", message=f"no portfolio {run_id[:80]!r} is stored here; accepted: the id of one")
-    pulse = pool.pulse(run_id)
+    heartbeat = pool.heartbeat(run_id)
     live = run.status in LIVE
     context = {
         "section": "Portfolio",
         "run": run,
         "live": live,
-        "shareable": gpuplan.may_share("run", run.id),
+        "shareable": gpuplan.shares.may_share("run", run.id),
         "poll_seconds": POLL_SECONDS,
-        "progress": (pulse.progress if pulse is not None and live else run.progress) or None,
+        "progress": (heartbeat.progress if heartbeat is not None and live else run.progress) or None,
         "result": None if run.answer is None else _result(run, run.answer),
         "name": run.request["document"].get("name") or "Portfolio",
-        "faults": _kept_faults(run),
+        "faults": _stored_faults(run),
         "seconds": (datetime.now(UTC) - run.created_at).total_seconds(),
     }
     return render(request, "portfolio_run.html", context, headers={"Cache-Control": "no-store"} if live else None)
@@ -90,10 +93,10 @@ def portfolio(request: Request, run_id: RunId, gpuplan: OurGpuplan, pool: OurPoo
 
 @router.post("/portfolio/{run_id}/cancel", dependencies=[Depends(needs("plan"))])
 def cancel(run_id: RunId, gpuplan: OurGpuplan, pool: OurPool) -> Response:
-    """End the run, which keeps the best plan that it found, and go back to its page."""
-    run = gpuplan.stored_run(run_id)
+    """Stop the run, keep its best plan, and redirect to its page."""
+    run = gpuplan.runs.stored(run_id)
     if run.kind == "portfolio" and run.status in LIVE:
-        gpuplan.cancel_run(run_id)
+        gpuplan.runs.cancel(run_id)
         pool.cancel(run_id)
     return RedirectResponse(f"/portfolio/{run_id}", status_code=303)
 
@@ -111,14 +114,14 @@ def _seconds(text: str) -> float:
 
 def _form(request: Request, text: str, seconds: str, error: Exception | None = None) -> Response:
     refused = None if error is None else refusal(error, text)
-    found = [] if refused is None else refused.mending
+    faults = [] if refused is None else refused.mending
     context = {
         "section": "Portfolio",
         "document": text,
-        "once": new_number(),
+        "submission": new_number(),
         "seconds": seconds,
-        "of_document": [each for each in found if each.field != "time_limit"],
-        "of_seconds": [each.message for each in found if each.field == "time_limit"],
+        "of_document": [fault for fault in faults if fault.field != "time_limit"],
+        "of_seconds": [fault.message for fault in faults if fault.field == "time_limit"],
         "most_seconds": LONGEST_SEARCH_SECONDS,
     }
     if refused is None:
@@ -126,59 +129,58 @@ def _form(request: Request, text: str, seconds: str, error: Exception | None = N
     return render(request, "portfolio.html", context, status=refused.status, headers=refused.headers)
 
 
-def _kept_faults(run: Run) -> list[str]:
-    """Why a run failed, in words."""
+def _stored_faults(run: Run) -> list[str]:
+    """The reasons of a failed run."""
     if run.error is None:
         return []
     return [str(run.error["detail"])]
 
 
-def _result(run: Run, answer: Document) -> dict[str, Any]:
-    """What the template shows of a portfolio that has been planned."""
-    body = answer["portfolio"]
+def _result(run: Run, stored: Document) -> dict[str, object]:
+    """The template's data of a planned portfolio."""
+    answer = read_stored(PortfolioAnswer, stored)
+    body = answer.portfolio
     dates = _dates(run, body)
-    jobs = in_order(body["jobs"])
-    found = job_lines(jobs, dates)
-    told = sections(render_portfolio(answer))
+    jobs = in_order(body.jobs)
+    rendered = sections(render_portfolio(answer))
     return {
         "body": body,
         "sureness": sureness(body),
-        "jobs": found,
+        "jobs": job_lines(jobs, dates),
         "figure": _figure(body, jobs, dates) if jobs else None,
         "drawn": min(len(jobs), MOST_BARS),
-        "finishes": max((each["finishes_by"] for each in jobs), default=None),
-        "headline": told[0],
-        "left_out": titled(told, "Left out"),
-        "rest": [each for each in told[1:] if not each.title.startswith(("Who runs when", "Left out"))],
+        "finishes": max((short_time(job.finishes_by) for job in jobs), default=None),
+        "headline": rendered[0],
+        "left_out": keyed(rendered, "left_out"),
+        "rest": [part for part in rendered[1:] if part.key not in ("schedule", "left_out")],
         "answer_url": f"/v1/portfolios/{run.id}",
     }
 
 
-def _dates(run: Run, body: Document) -> dict[int, Dates]:
-    """When each job may begin and must be done, by its number, as the document said."""
+def _dates(run: Run, body: PortfolioPlan) -> dict[int, Dates]:
+    """Release and deadline of the jobs by number, from the submitted document."""
     try:
         asked = parse_portfolio(run.request["document"], now=run.created_at)
     except UnusableInput:
-        # An older release took what this one does not: the answer stands, the dates are not known.
+        # The document of an older release may be invalid now: show the answer without dates.
         return {}
-    start = datetime.fromisoformat(body["start"])
-    found = {}
-    for number, each in enumerate(asked.jobs):
-        release = start + timedelta(hours=each.release_hours)
-        due = each.job.deadline_hours
-        found[number] = Dates(
-            release=release if each.release_hours > 0 else None,
+    dates = {}
+    for number, job in enumerate(asked.jobs):
+        release = body.start + timedelta(hours=job.release_hours)
+        due = job.job.deadline_hours
+        dates[number] = Dates(
+            release=release if job.release_hours > 0 else None,
             deadline=None if due is None else release + timedelta(hours=due),
         )
-    return found
+    return dates
 
 
-def _figure(body: Document, jobs: list[Any], dates: dict[int, Dates]) -> Figure:
-    title = "When each job runs, and on what"
+def _figure(body: PortfolioPlan, jobs: Sequence[ScheduledJob], dates: dict[int, Dates]) -> Figure:
+    title = "Schedule of the jobs"
     drawn = lanes(jobs, dates)
     return Figure(
         title=title,
-        drawing=gantt(title, drawn, starts=datetime.fromisoformat(body["start"])),
+        drawing=gantt(title, drawn, starts=body.start),
         columns=(),
         rows=(),
     )

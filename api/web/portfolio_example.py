@@ -1,4 +1,4 @@
-"""A portfolio to try the page with: four jobs, a quota, a budget."""
+"""The example portfolio of the page: four jobs, a quota and a budget."""
 
 EXAMPLE = """\
 name: autumn

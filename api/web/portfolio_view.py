@@ -1,26 +1,25 @@
-"""A portfolio's plan as the page shows it: jobs below the machines that they run on, and a line for each of them."""
+"""Data for the page of a portfolio plan: Gantt lanes and table rows of jobs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from typing import Any
 
-from api.render.machines import place, rented
-from api.render.text import duration, percent, plain, usd, when
-from api.web.charts.gantt import Bar, Lane
+from gpuplan.api.presentation.charts.gantt import Bar, Lane
+from gpuplan.api.presentation.machine_phrases import place, rented
+from gpuplan.api.presentation.text_formatting import duration, percent, plain, usd, when
+from gpuplan.planner.model.portfolio import ScheduledJob
+from gpuplan.planner.model.wire import wire
 
-Part = Mapping[str, Any]
-
-#: A drawing of more bars helps nobody; the table has every job.
+#: Most bars in the chart; the table has every job.
 MOST_BARS = 120
-#: A phone has room for some forty letters above a bar.
+#: Longest name above a bar: a phone has room for about forty letters.
 _LONGEST_NAME = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dates:
-    """When a job may begin and must be done, None where that is not said."""
+    """Release and deadline of a job, None if not given."""
 
     release: datetime | None
     deadline: datetime | None
@@ -28,7 +27,7 @@ class Dates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobLine:
-    """One job that runs, in words."""
+    """The table row of one job."""
 
     number: int
     name: str
@@ -36,80 +35,80 @@ class JobLine:
     place: str
     starts: str
     finishes: str
-    kept_until: str
+    reserved_until: str
     deadline: str
     spare: str
     cost: str
 
 
-def in_order(jobs: Iterable[Part]) -> list[Part]:
-    """The jobs by provider, region, zone and machine, there by their beginning: as they stand in the chart."""
+def in_order(jobs: Iterable[ScheduledJob]) -> list[ScheduledJob]:
+    """The jobs in chart order: by provider, region, zone and machine, then by start."""
     return sorted(
         jobs,
         key=lambda job: (
-            *(str(job[name] or "") for name in ("provider", "region", "zone", "instance_type", "price_kind")),
-            job["starts_at"],
-            job["job"],
+            *(job.provider, job.region, job.zone, job.instance_type, job.price_kind),
+            job.starts_at,
+            job.job,
         ),
     )
 
 
-def lanes(jobs: Sequence[Part], dates: Mapping[int, Dates]) -> list[Lane]:
-    """The first `MOST_BARS` jobs, which are in order, below the machine and place that they run on."""
-    providers = sorted({job["provider"] for job in jobs})
+def lanes(jobs: Sequence[ScheduledJob], dates: Mapping[int, Dates]) -> list[Lane]:
+    """The first `MOST_BARS` of the ordered jobs, grouped by machine and place."""
+    providers = sorted({job.provider for job in jobs})
     return [
         Lane(
             name=plain(name, limit=200), style=providers.index(provider), bars=tuple(_bar(job, dates) for job in group)
         )
         for (name, provider), group in groupby(
-            jobs[:MOST_BARS], key=lambda job: (f"{place(job)}: {job['instance_type']}", job["provider"])
+            jobs[:MOST_BARS], key=lambda job: (f"{place(wire(job))}: {job.instance_type}", job.provider)
         )
     ]
 
 
-def _bar(job: Part, dates: Mapping[int, Dates]) -> Bar:
-    known = dates.get(job["job"], Dates(release=None, deadline=None))
-    said = f"{plain(job['name'], limit=200)}: {rented(job)}, {place(job)}, {usd(job['cost_usd'])}, "
-    said += f"from {when(job['starts_at'])} to {when(job['finishes_at'])} expected, "
-    said += f"{when(job['finishes_by'])} at {percent(job['confidence'])} confidence"
+def _bar(job: ScheduledJob, dates: Mapping[int, Dates]) -> Bar:
+    known = dates.get(job.job, Dates(release=None, deadline=None))
+    title = f"{plain(job.name, limit=200)}: {rented(wire(job))}, {place(wire(job))}, {usd(job.cost_usd)}, "
+    title += f"from {when(job.starts_at)} to {when(job.finishes_at)} expected, "
+    title += f"{when(job.finishes_by)} at {percent(job.confidence)} confidence"
     if known.release is not None:
-        said += f", not before {when(known.release.isoformat())}"
-    said += f", due {when(known.deadline.isoformat())}" if known.deadline is not None else ", without a deadline"
-    # The isolates keep a name that is written from right to left from turning the words after it round.
+        title += f", not before {when(known.release)}"
+    title += f", due {when(known.deadline)}" if known.deadline is not None else ", without a deadline"
+    # Bidi isolates keep a right-to-left name from reordering the text after it.
     return Bar(
-        name=f"\u2068{plain(job['name'], limit=_LONGEST_NAME)}\u2069 · {rented(job)}",
-        title=said,
-        href=f"#job-{job['job']}",
-        starts=datetime.fromisoformat(job["starts_at"]),
-        ends=datetime.fromisoformat(job["finishes_at"]),
-        kept_until=datetime.fromisoformat(job["finishes_by"]),
+        name=f"\u2068{plain(job.name, limit=_LONGEST_NAME)}\u2069 · {rented(wire(job))}",
+        title=title,
+        href=f"#job-{job.job}",
+        starts=job.starts_at,
+        ends=job.finishes_at,
+        reserved_until=job.finishes_by,
         release=known.release,
         deadline=known.deadline,
     )
 
 
-def job_lines(jobs: Sequence[Part], dates: Mapping[int, Dates]) -> list[JobLine]:
-    """Every job that runs, in words; `spare` is the time between its surest end and its deadline."""
-    return [_line(job, dates.get(job["job"], Dates(release=None, deadline=None))) for job in jobs]
+def job_lines(jobs: Sequence[ScheduledJob], dates: Mapping[int, Dates]) -> list[JobLine]:
+    """Table rows of all jobs; `spare` is the time between the end at its confidence and the deadline."""
+    return [_line(job, dates.get(job.job, Dates(release=None, deadline=None))) for job in jobs]
 
 
-def _line(job: Part, known: Dates) -> JobLine:
+def _line(job: ScheduledJob, known: Dates) -> JobLine:
     due = known.deadline
-    spare = None if due is None else (due - datetime.fromisoformat(job["finishes_by"])) / timedelta(hours=1)
+    spare = None if due is None else (due - job.finishes_by) / timedelta(hours=1)
     return JobLine(
-        number=job["job"],
-        name=plain(job["name"], limit=200),
-        machines=rented(job),
-        place=place(job),
-        starts=_short(datetime.fromisoformat(job["starts_at"])),
-        finishes=_short(datetime.fromisoformat(job["finishes_at"])),
-        kept_until=_short(datetime.fromisoformat(job["finishes_by"])),
-        deadline="none" if due is None else _short(due),
+        number=job.job,
+        name=plain(job.name, limit=200),
+        machines=rented(wire(job)),
+        place=place(wire(job)),
+        starts=short_time(job.starts_at),
+        finishes=short_time(job.finishes_at),
+        reserved_until=short_time(job.finishes_by),
+        deadline="none" if due is None else short_time(due),
         spare="" if spare is None else duration(max(spare, 0.0)),
-        cost=usd(job["cost_usd"]),
+        cost=usd(job.cost_usd),
     )
 
 
-def _short(moment: datetime) -> str:
-    """A moment in UTC as a table has room for it: `2026-11-22 18:15`."""
+def short_time(moment: datetime) -> str:
+    """A UTC time in short form: `2026-11-22 18:15`."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"

@@ -1,17 +1,28 @@
-"""Every route of the page."""
+"""All routes of the page."""
 
 from fastapi import APIRouter
 
-from api.web import assets, buy, catalogue, changes, login, plan_pages, plan_questions, portfolio, prices, shares
+from gpuplan.api.web import (
+    assets,
+    catalogue_page,
+    changes_page,
+    login,
+    plan_pages,
+    portfolio,
+    prices,
+    procurement,
+    saved_plan_pages,
+    shares,
+)
 
 router = APIRouter(include_in_schema=False)
 router.include_router(assets.router)
-router.include_router(catalogue.router)
+router.include_router(catalogue_page.router)
 router.include_router(prices.router)
-router.include_router(changes.router)
+router.include_router(changes_page.router)
 router.include_router(portfolio.router)
-router.include_router(buy.router)
+router.include_router(procurement.router)
 router.include_router(plan_pages.router)
-router.include_router(plan_questions.router)
+router.include_router(saved_plan_pages.router)
 router.include_router(shares.router)
 router.include_router(login.router)

@@ -1,7 +1,7 @@
-"""What if: the job of a saved answer with one thing changed, named by a link rather than written into it.
+"""What-if links: the job of a saved answer with one change.
 
-Each change is named by what the answer itself offers (a point of its frontier, an alternative, a way out), so a
-link cannot ask for anything that the answer does not hold.
+A link names a change by an item of the answer (frontier point, alternative, relaxation), so it cannot request anything
+that the answer does not contain.
 """
 
 import math
@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-from api.questions.opened import body_of
-from catalog.errors import UnusableInput
-from planner.job import REQUIREMENTS
+from gpuplan.api.services.service_context import body_of
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.job import REQUIREMENTS
 
 Document = dict[str, Any]
-#: Requirements that are lists of names: giving way adds to them.
+#: Requirements that are lists of names: relaxing them adds names.
 _LISTS = frozenset({"providers", "accelerators", "vendors", "instance_types", "regions", "geography", "price_kinds"})
 
 
@@ -29,19 +29,19 @@ def any_speed(answer: Document) -> Document:
 
 
 def from_now(answer: Document) -> Document:
-    """The job as if it were asked for now: with its start left out, if that has a place in the past."""
+    """The job to plan now, without a start in the past."""
     return {name: value for name, value in _job(answer).items() if name != "start"}
 
 
 def at_point(answer: Document, number: int) -> Document:
-    """The job for least cost with the deadline that a point of the frontier keeps, and no budget in its way."""
+    """The job for least cost with the deadline of a frontier point, without budget."""
     point = _picked(body_of(answer).get("frontier") or (), number, "point")
     job = by_deadline(answer, rounded_up(point["hours_confident"]))
     return _within_budget(job, point) | {"objective": "cost"}
 
 
 def as_alternative(answer: Document, number: int) -> Document:
-    """The job on exactly what an alternative rents, with as much time and money as that takes."""
+    """The job on exactly the machines of an alternative, with the time and money it takes."""
     chosen = _picked(body_of(answer).get("alternatives") or (), number, "alternative")
     job = _within_budget(_job(answer), chosen)
     if job.get("deadline") is not None:
@@ -50,7 +50,7 @@ def as_alternative(answer: Document, number: int) -> Document:
     hosts = int(chosen.get("slice_hosts") or 1)
     constraints |= {
         "providers": [chosen["provider"]],
-        # Own machines stand in no region that a job could name.
+        # Owned machines have no region that a job could name.
         "regions": [f"{chosen['provider']}:{chosen['region']}"] if chosen["price_kind"] != "owned" else [],
         "instance_types": [chosen["instance_type"]],
         "price_kinds": [chosen["price_kind"]],
@@ -65,7 +65,7 @@ def as_alternative(answer: Document, number: int) -> Document:
 
 
 def by_way_out(answer: Document, number: int) -> Document:
-    """The job with what has to give way given way, as an answer without a plan proposes."""
+    """The job with a relaxation proposed by an infeasible answer."""
     way = _picked(body_of(answer).get("relaxations") or (), number, "way_out")
     job = _job(answer)
     for name, needed in zip(str(way["requirement"]).split(" + "), str(way["to"]).split("; "), strict=True):
@@ -74,9 +74,9 @@ def by_way_out(answer: Document, number: int) -> Document:
 
 
 def _give_way(job: Document, name: str, needed: str) -> None:
-    """One requirement of a job set to what it would have to be."""
+    """Set one requirement of a job to the needed value."""
     if name not in REQUIREMENTS:
-        raise UnusableInput.at("way_out", message=f"gives way in {name!r}, which this release does not know; plan anew")
+        raise UnusableInput.at("way_out", message=f"relaxes {name!r}, which this release does not know; plan again")
     *within, field = name.split(".")
     holder = job
     for part in within:
@@ -90,7 +90,7 @@ def _give_way(job: Document, name: str, needed: str) -> None:
 
 
 def _within_budget(job: Document, chosen: Mapping[str, Any]) -> Document:
-    """The job without its budget, if what is chosen costs more than that."""
+    """The job without its budget if the choice costs more."""
     budget = job.get("budget_usd")
     if budget is not None and float(chosen["cost_usd"]) > float(budget):
         return {name: value for name, value in job.items() if name != "budget_usd"}
@@ -98,7 +98,7 @@ def _within_budget(job: Document, chosen: Mapping[str, Any]) -> Document:
 
 
 def rounded_up(hours: float) -> float:
-    """Four digits, rounded up: a deadline that reads well and that these hours keep."""
+    """Four digits, rounded up: a readable deadline that these hours meet."""
     scale = 10.0 ** (3 - math.floor(math.log10(hours)))
     return math.ceil(hours * scale) / scale
 
@@ -110,6 +110,6 @@ def _job(answer: Document) -> Document:
 
 def _picked(among: Sequence[Document], number: int, name: str) -> Document:
     if not 0 <= number < len(among):
-        accepted = f"0 to {len(among) - 1}" if among else "none, since this answer has no such list"
-        raise UnusableInput.at(name, message=f"{number} is not among what the plan offers; accepted: {accepted}")
+        accepted = f"0 to {len(among) - 1}" if among else "none, because this answer has no such list"
+        raise UnusableInput.at(name, message=f"{number} is not an item of the plan; accepted: {accepted}")
     return among[number]

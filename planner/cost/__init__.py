@@ -1,1 +1,1 @@
-"""What a configuration costs and how long it takes, preemption included."""
+"""Cost and duration of configurations, preemption included."""

@@ -1,1 +1,1 @@
-"""Why a plan is what it is: what else there was, what would change it, what it assumes, and why there may be none."""
+"""Explanations of a plan: its alternatives, what would change it, its assumptions, and why there may be none."""

@@ -1,4 +1,4 @@
-"""What a later deadline saves, a shorter one costs, and how far the chosen price may rise: exact, from the frontier.
+"""Savings of a later deadline, cost of a shorter one, and headroom of the chosen price: exact, from the frontier.
 
 The dual of the deadline row of the relaxed choice is the slope of the lower convex hull of
 (hours, cost) at the deadline; steps come from the frontier itself.
@@ -10,21 +10,21 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.answer import Choice, Sensitivity
-from planner.candidates.configurations import Configurations
-from planner.choice import cost_micros
+from gpuplan.planner.candidates.configuration_choice import cost_micros
+from gpuplan.planner.candidates.configurations import Configurations
+from gpuplan.planner.model.outcome import Choice, SensitivityRanges
 
 Ints = NDArray[np.int64]
 
-#: Of a plan that makes time or carbon least: no other deadline would make it cheaper, for cost does not choose it.
-NOT_OF_COST = Sensitivity(deadline_usd_per_hour=0.0, next_cheaper=None, next_faster=None, holds_until=None)
+#: For a plan of least time or carbon: cost does not choose it, so no deadline would make it cheaper.
+NOT_OF_COST = SensitivityRanges(deadline_usd_per_hour=0.0, next_cheaper=None, next_faster=None, holds_until=None)
 
 
 def sensitivity(
     table: Configurations, frontier: Ints, chosen: int, deadline_hours: float | None, holds_until: int | None
-) -> Sensitivity:
+) -> SensitivityRanges:
     """Steps and slopes around element `chosen`; `frontier` is sorted by hours and free of deadline and budget."""
-    mine, mine_hours = float(cost_micros(table)[chosen]), float(table.bill.hours_kept[chosen])
+    mine, mine_hours = float(cost_micros(table)[chosen]), float(table.cost_breakdown.hours_at_confidence[chosen])
     return around(table, frontier, (mine, mine_hours), deadline_hours, holds_until)
 
 
@@ -34,17 +34,17 @@ def around(
     mine: tuple[float, float],
     deadline_hours: float | None,
     holds_until: int | None = None,
-) -> Sensitivity:
-    """Steps to configurations that are cheaper or faster than a plan of so many (micro-dollars, confident hours).
+) -> SensitivityRanges:
+    """Steps to configurations that are cheaper or faster than a plan of these (micro-dollars, confident hours).
 
-    For a plan of several phases these are steps to plans on one configuration: what is saved, at least, and what is
-    added, at most.
+    For a plan of several phases these are steps to plans on one configuration: savings are then lower bounds, and extra costs
+    upper bounds.
     """
-    hours, cost = table.bill.hours_kept[frontier], cost_micros(table)[frontier]
+    hours, cost = table.cost_breakdown.hours_at_confidence[frontier], cost_micros(table)[frontier]
     micros, mine_hours = mine
     slower = np.flatnonzero((cost < micros) & (hours > mine_hours))
     faster = np.flatnonzero(hours < mine_hours)
-    return Sensitivity(
+    return SensitivityRanges(
         deadline_usd_per_hour=0.0 if deadline_hours is None else hull_slope(hours, cost / 1e6, deadline_hours),
         next_cheaper=(deadline_for(hours[slower[0]]), round(micros - cost[slower[0]])) if len(slower) else None,
         next_faster=(deadline_for(hours[faster[-1]]), round(cost[faster[-1]] - micros)) if len(faster) else None,
@@ -53,7 +53,7 @@ def around(
 
 
 def deadline_for(hours: float) -> float:
-    """The least deadline of nine significant digits, as answers show it, that a run of `hours` keeps."""
+    """The least deadline of nine significant digits, as answers show it, that a run of `hours` meets."""
     step = 10.0 ** (math.floor(math.log10(hours)) - 8)
     rounded = float(f"{hours:.9g}")
     return rounded if rounded >= hours else float(f"{rounded + step:.9g}")
@@ -62,7 +62,7 @@ def deadline_for(hours: float) -> float:
 def break_even_price(words: Choice, rival_micros: float | None) -> int | None:
     """The price per node-hour, in micro-dollars, at which the cheapest rival ties with the choice.
 
-    None without a rival, or where nothing is paid by the hour.
+    None without a rival, or if nothing is paid by the hour.
     """
     paid = words.cost.compute + words.cost.setup
     if rival_micros is None or paid == 0:

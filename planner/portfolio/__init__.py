@@ -1,1 +1,1 @@
-"""Many jobs over shared machines, quotas and one budget: which configuration each gets, and when it starts."""
+"""Portfolios: configuration and start of each of several jobs that share machines, quotas and one budget."""

@@ -1,7 +1,7 @@
-"""A plan being made: what is left of every pool and of the budget, and where a job fits best right now.
+"""A partial plan: the remaining capacity and budget, and the free columns of a job.
 
-Per job the columns stand as one block, so a question is a dozen numpy calls on small arrays: count, along the
-job's own dates, the slots in which a configuration does not fit, and take the cheapest start that crosses none.
+The columns of a job form one block, so a look-up is a dozen numpy calls on small arrays: count the slots within the
+job's dates in which a configuration does not fit, and choose the cheapest start that crosses none of them.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.portfolio.instance import LEFT_OUT, ROUNDING, Columns, Floats, Instance, Ints, Plan
+from gpuplan.planner.portfolio.portfolio_instance import LEFT_OUT, ROUNDING, Columns, Floats, Instance, Ints, Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -27,13 +27,13 @@ class _Block:
 
 
 class Timetable:
-    """Which column each job has (`column`, -1: none), and what is left over: `left` (R + 1, T), `budget_left`.
+    """The column of each job (`column`, -1: none), the capacity `left` (R + 1, T) and `budget_left`.
 
-    `start` and `end` (0, 0 where it has none) and `uses`, whether it uses a pool (R, J), say the same of each job.
+    `start` and `end` (0, 0 without a column) and `uses` (R, J), whether a job uses a pool, follow from the columns.
     """
 
     def __init__(self, instance: Instance, columns: Columns) -> None:
-        """Nothing placed yet."""
+        """Starts without placed jobs."""
         self.instance, self.columns = instance, columns
         self.left = instance.capacity.copy()
         self.column = np.full(instance.jobs, LEFT_OUT, np.int64)
@@ -46,7 +46,7 @@ class Timetable:
         self._uses = _uses(instance, columns)
 
     def free(self, job: int) -> NDArray[np.bool_]:
-        """Which of the job's columns fit what is left, the job itself not counted as placed."""
+        """Which of the job's columns fit, not counting the job itself."""
         block = self._blocks[job]
         if block.first == block.last:
             return np.zeros(0, np.bool_)
@@ -54,22 +54,22 @@ class Timetable:
         short = part[block.pools[0]] < block.units[0]
         for pools, units in zip(block.pools[1:], block.units[1:], strict=True):
             short |= part[pools] < units
-        counted = np.zeros((short.shape[0], short.shape[1] + 1), np.int32)
-        np.cumsum(short, axis=1, out=counted[:, 1:])
-        flat = counted.reshape(-1)
+        cumulated = np.zeros((short.shape[0], short.shape[1] + 1), np.int32)
+        np.cumsum(short, axis=1, out=cumulated[:, 1:])
+        flat = cumulated.reshape(-1)
         fits: NDArray[np.bool_] = flat[block.end_at] == flat[block.start_at]
         if self._tight:
             fits &= self.columns.cost_usd[block.first : block.last] <= self.budget_left + ROUNDING
         return fits
 
     def place(self, job: int, column: int) -> None:
-        """Run a job that is not placed."""
+        """Place an unplaced job."""
         self._take(job, column, 1.0)
         self.column[job] = column
         self.start[job], self.end[job] = self._uses.start[column], self._uses.end[column]
 
     def remove(self, job: int) -> None:
-        """Leave a placed job out."""
+        """Remove a placed job."""
         self._take(job, int(self.column[job]), -1.0)
         self.column[job], self.start[job], self.end[job] = LEFT_OUT, 0, 0
 
@@ -83,7 +83,7 @@ class Timetable:
         self.cost_usd += sign * (cost - self._uses.penalty[job])
 
     def state(self, jobs: Ints) -> "State":
-        """All that placing and removing these jobs can change."""
+        """Everything that placing and removing these jobs can change."""
         return State(
             jobs=jobs,
             column=self.column[jobs],
@@ -96,17 +96,17 @@ class Timetable:
         )
 
     def restore(self, state: "State") -> None:
-        """As it was when `state` was taken; only the jobs of it may have moved since."""
+        """Restore `state`; only its jobs may have changed since."""
         self.column[state.jobs], self.start[state.jobs], self.end[state.jobs] = state.column, state.start, state.end
         self.uses[:, state.jobs], self.left = state.uses, state.left
         self.budget_left, self.cost_usd = state.budget_left, state.cost_usd
 
     def block(self, job: int) -> tuple[int, int]:
-        """First and last of the job's columns, the last excluded."""
+        """The range of the job's columns, the end excluded."""
         return self._blocks[job].first, self._blocks[job].last
 
     def load(self, column: Ints) -> None:
-        """Start again from the columns of a plan."""
+        """Replace the timetable by the columns of a plan."""
         self.left = self.instance.capacity.copy()
         self.column[:], self.start[:], self.end[:], self.uses[:] = LEFT_OUT, 0, 0, False
         self.budget_left, self.cost_usd = self.instance.budget_usd, float(self.instance.penalty_usd.sum())
@@ -114,13 +114,13 @@ class Timetable:
             self.place(job, int(column[job]))
 
     def plan(self) -> Plan:
-        """The plan as it stands."""
+        """The current plan."""
         return as_plan(self.instance, self.columns, self.column)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class State:
-    """A timetable as it stood, for some of the jobs: quicker to take and restore than jobs are to move."""
+    """A saved state of some jobs; saving and restoring is faster than moving jobs."""
 
     jobs: Ints
     column: Ints
@@ -182,7 +182,7 @@ def _block(instance: Instance, columns: Columns, job: int) -> _Block:
 
 
 def as_plan(instance: Instance, columns: Columns, column: Ints) -> Plan:
-    """Columns as a plan; its cost is summed afresh."""
+    """The columns as a plan; its cost is summed again."""
     runs = column >= 0
     at = np.where(runs, column, 0)
     empty = len(columns) == 0

@@ -1,13 +1,14 @@
-"""From a job's workload to what one optimizer step asks of the machines."""
+"""The work of a job: FLOPs, bytes and states of one optimizer step, from any kind of workload."""
 
-from catalog.errors import UnusableInput
-from planner.job import Explicit, Preset, Profile, Training, Transformer, Workload
-from planner.workload.explicit import MOST_FLOPS, explicit_work
-from planner.workload.presets import PresetRow, find_preset, presets
-from planner.workload.profiled import profiled_work
-from planner.workload.published import preset_work
-from planner.workload.transformer import transformer_work
-from planner.workload.work import Work
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.job import Explicit, Preset, Profile, Training, Transformer, Workload
+from gpuplan.planner.workload.explicit_counts import MOST_FLOPS, explicit_work
+from gpuplan.planner.workload.preset_work import preset_work
+from gpuplan.planner.workload.presets import PresetRow, find_preset, presets
+from gpuplan.planner.workload.profiled_modules import profiled_work
+from gpuplan.planner.workload.step_work import Work
+from gpuplan.planner.workload.training_stages import staged
+from gpuplan.planner.workload.transformer import transformer_work
 
 __all__ = ["MOST_FLOPS", "PresetRow", "find_preset", "presets", "work_of"]
 
@@ -15,13 +16,13 @@ _ROUNDING = 1e-12
 
 
 def work_of(workload: Workload, training: Training) -> Work:
-    """The work of one optimizer step and of the whole job, whatever kind of workload it is.
+    """The work of one optimizer step and of the whole job, for any kind of workload.
 
-    Raises `UnusableInput` at ("workload", field) or ("training", field) for input that contradicts
-    itself, is not known, or asks for more than `MOST_FLOPS`.
+    Raises `UnusableInput` at ("workload", field) or ("training", field) for contradictory or unknown input, and for more
+    than `MOST_FLOPS`.
     """
-    work = _counted(workload, training)
-    # Work is counted per unit: the most that may be stated must not be refused for what multiplying back rounds.
+    work = _work_by_kind(workload, training)
+    # Work is stored per unit, so multiplying back may round the largest accepted input above the limit.
     if not work.total_flops <= MOST_FLOPS * (1 + _ROUNDING):
         raise UnusableInput.at(
             "workload",
@@ -31,13 +32,15 @@ def work_of(workload: Workload, training: Training) -> Work:
     return work
 
 
-def _counted(workload: Workload, training: Training) -> Work:
+def _work_by_kind(workload: Workload, training: Training) -> Work:
     match workload:
         case Transformer():
             return transformer_work(workload, training)
         case Preset():
-            return preset_work(workload, training)
+            work = preset_work(workload, training)
         case Explicit():
-            return explicit_work(workload)
+            work = explicit_work(workload)
         case Profile():
-            return profiled_work(workload, training)
+            work = profiled_work(workload, training)
+    # Transformers apply the stage per sample, where it is cached.
+    return work if work.shape is not None else staged(work, training)

@@ -1,4 +1,4 @@
-"""Known models by name: `presets.csv`, one row each, with the paper it comes from and its published size."""
+"""Known models by name, from `presets.csv` and `counted_models.csv`: one row each, with source and published size."""
 
 import csv
 import difflib
@@ -8,17 +8,17 @@ from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
 
-from catalog.errors import UnusableInput
+from gpuplan.catalog.runtime.errors import UnusableInput
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresetRow:
     """One published model.
 
-    `architecture` says how it is counted, `unit` what its throughput counts (tokens or samples).
-    Dimensions are those of `Transformer` and 0 for other architectures, whose own stand in `details`.
-    `global_batch_tokens` or `global_batch_samples` is the batch of the paper (one of the two, from
-    `batch_source`); `note` is what the row leaves out or assumes.
+    `architecture` selects how it is counted; `unit` is that of its throughput (tokens or samples). Dimensions are those of
+    `Transformer`; other architectures have 0 there and their own dimensions in `details`. `global_batch_tokens` or
+    `global_batch_samples` (one of the two) is the batch of the paper in `batch_source`. `note` states what the row leaves
+    out or assumes.
     """
 
     name: str
@@ -60,23 +60,23 @@ _REAL = {"published_parameters", "global_batch_tokens", "global_batch_samples"}
 
 @cache
 def presets() -> dict[str, PresetRow]:
-    """Every preset by name, in the order of the tables: models by their dimensions, then those known by their totals."""
+    """Every preset by name, in the order of the tables: models with dimensions, then models with published totals only."""
     known = [_preset(row) for row in _table("presets.csv")]
     known += [_preset(_whole(row)) for row in _table("counted_models.csv")]
     return {row.name: row for row in known}
 
 
 def _table(name: str) -> list[dict[str, str]]:
-    text = (files("planner.workload") / name).read_text(encoding="utf-8")
+    text = (files("gpuplan.planner.workload") / name).read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))
 
 
-#: Columns of `counted_models.csv` that stand in the details of a preset.
+#: Columns of `counted_models.csv` that become details of a preset.
 _TOTALS = ("parameters", "gflops", "melements", "passes", "steps", "tables", "exchanged")
 
 
 def _whole(row: dict[str, str]) -> dict[str, str]:
-    """A row of totals as a row of presets: no dimensions, and no sizes that could be varied."""
+    """A row of totals as a row of presets, without dimensions and with a fixed size."""
     row = row | {"sequence_length": row["length"]}
     tables = float(row["tables"] or 0)
     blank = {field.name: "" for field in fields(PresetRow)}
@@ -87,42 +87,74 @@ def _whole(row: dict[str, str]) -> dict[str, str]:
         "details": " ".join(f"{name}={row[name]}" for name in _TOTALS if row[name]),
         "global_batch_tokens": row["global_batch"] if row["unit"] == "tokens" else "",
         "global_batch_samples": row["global_batch"] if row["unit"] == "samples" else "",
-        "batch_source": f"the batch of the source: {row['source']}",
+        "batch_source": "a usual batch for such networks",
     }
 
 
-#: What publishers append to a model of the same dimensions: how it was tuned, or the format of its weights.
+#: Suffixes of models with the same dimensions: how they were tuned, or the format of the weights.
 _RELEASE = re.compile(r"([-_ ](instruct|chat|it|hf))+$")
-#: What ids on Hugging Face say besides: a release of the weights, what the model was trained on, or its context.
-_VARIANT = re.compile(r"[-_ ](instruct|chat|it|hf|base|deduped|uncased|in21k|224|v0\.\d|v1-\d|\d+k|\d{4}|\d+\.\d)$")
-#: Whoever publishes it, as in `mistralai/Mistral-7B-v0.1`; what follows is a name and no number, as it is in `ViT-B/16`.
+#: Further suffixes of ids on Hugging Face and Ollama: a release or format of the weights, the training data, or the
+#: context length.
+_VARIANT = re.compile(
+    r"[-_ :](instruct|chat|it|pt|hf|base|thinking|reasoning|latest|deduped|uncased|in21k|224|v0\.\d|v1-\d|1m|\d+k|\d{4}|1\.0"
+    r"|gguf|awq|gptq|fp8|fp16|bf16|bnb|[48]bit)$"
+)
+#: The publisher in `mistralai/Mistral-7B-v0.1`; at least 3 characters must follow, so that `ViT-B/16` is not split.
 _PUBLISHER = re.compile(r"^[a-z0-9][a-z0-9_.-]*/(?=.{3})")
-#: How alike two spellings are, from 0 to 1, of which one may be meant by the other.
+#: Least similarity, from 0 to 1, of a spelling that is suggested for another.
 _NEAR = 0.75
 
 
 def find_preset(text: str, path: tuple[str | int, ...] = ("workload", "model")) -> PresetRow:
-    """The preset that `text` names, whatever its case and punctuation, as an id on Hugging Face too.
+    """The preset that `text` names, ignoring case and punctuation; ids on Hugging Face are accepted too.
 
-    Raises `UnusableInput` at `path` if there is none, with the names that are near, else with the families there are.
+    Raises `UnusableInput` at `path` if there is none, with the nearest names of one kind of model, else with all families.
     """
     if text in presets():
         return presets()[text]
     for spelling in _shorter(text[:_LONGEST]):
         if (name := _spellings().get(spelling)) is not None:
             return presets()[name]
-    near = difflib.get_close_matches(_fold(text[:80]), list(_spellings()), n=5, cutoff=_NEAR)
-    names = ", ".join(dict.fromkeys(_spellings()[spelling] for spelling in near))
-    accepted = f"nearest: {names}" if names else f"none is near; there are {_families()}"
-    raise UnusableInput.at(*path, message=f"unknown model {text[:80]!r}; {accepted}")
+    names = ", ".join(_nearest(_fold(text[:80])))
+    accepted = f"nearest: {names}" if names else f"none is near (gpuplan presets lists all); there are {_families()}"
+    raise UnusableInput.at(*path, message=f"unknown model {text[:80]!r}; {accepted}; {_BY_DIMENSIONS}")
 
 
-#: Characters that any name or id has at most.
+#: What to give for a language model that is no preset.
+_BY_DIMENSIONS = (
+    "for another transformer, give workload.kind transformer with the numbers of its config.json: "
+    "layers, hidden_size, attention_heads and so on"
+)
+
+
+def _nearest(spelling: str) -> list[str]:
+    """At most five names near `spelling`, of the family it starts with if there is one, all of the kind of the nearest."""
+    family = max((family for family in _family_names() if spelling.startswith(family)), key=len, default="")
+    relatives = [known for known in _spellings() if family and known.startswith(family)]
+    near = difflib.get_close_matches(spelling, relatives or list(_spellings()), n=5, cutoff=0.0 if relatives else _NEAR)
+    names = list(dict.fromkeys(_spellings()[close] for close in near))
+    return [name for name in names if _kind(name) == _kind(names[0])]
+
+
+@cache
+def _family_names() -> set[str]:
+    """The first word of every preset, such as `llama`; shorter ones than three letters start too many other names."""
+    words = (re.split(r"[^a-z]", name, maxsplit=1)[0] for name in presets())
+    return {word for word in words if len(word) > 2}
+
+
+def _kind(name: str) -> str:
+    """The class of work of a preset; language models with and without experts are one kind."""
+    task = presets()[name].task
+    return "language" if task == "mixture-of-experts" else task
+
+
+#: Most characters of a name or id that are compared.
 _LONGEST = 200
 
 
 def planned_as(text: str) -> str | None:
-    """What to say where `text` is another name than that of the preset it stands for; None where it only spells it."""
+    """A note if `text` names another model than the preset used for it; None if it is only another spelling."""
     row = find_preset(text)
     return (
         None
@@ -132,7 +164,7 @@ def planned_as(text: str) -> str | None:
 
 
 def _shorter(text: str) -> Iterator[str]:
-    """Folded spellings of a name: as it is, without `meta-` before it, and ever less of what stands behind it."""
+    """Folded spellings of a name: the whole name, without the prefix `meta-`, and with ever fewer suffixes."""
     model = _PUBLISHER.sub("", text.lower().strip())
     for start in dict.fromkeys((model, model.removeprefix("meta-"))):
         left = start
@@ -142,7 +174,7 @@ def _shorter(text: str) -> Iterator[str]:
             yield _fold(left)
 
 
-#: What a family is called by the class of its work.
+#: Display names of the classes of work.
 _CLASSES = {
     "language": "language models",
     "mixture-of-experts": "mixtures of experts",
@@ -160,16 +192,16 @@ _CLASSES = {
 
 @cache
 def _families() -> str:
-    """Every class of work with a preset of each of its first families."""
-    found: dict[str, dict[str, str]] = {}
+    """Every class of work with its first preset."""
+    names: dict[str, str] = {}
     for row in presets().values():
-        found.setdefault(row.task, {}).setdefault(re.split(r"[-.0-9/]", row.name)[0], row.name)
-    return "; ".join(f"{_CLASSES[task]} ({', '.join(list(each.values())[:4])})" for task, each in found.items())
+        names.setdefault(row.task, row.name)
+    return ", ".join(f"{_CLASSES[task]} ({name})" for task, name in names.items())
 
 
 @cache
 def _spellings() -> dict[str, str]:
-    """Folded spelling -> name; a name wins over another row's alias."""
+    """Name by folded spelling; a name has precedence over an alias of another row."""
     known = {_fold(name): name for name in presets()}
     for row in presets().values():
         for alias in row.aliases:
@@ -178,7 +210,7 @@ def _spellings() -> dict[str, str]:
 
 
 def _fold(text: str) -> str:
-    """Spelling without case, publisher, release and punctuation, but between digits: `Llama 3.1 8B` -> `llama3.1-8b`."""
+    """Spelling without case, publisher, release and punctuation except between digits: `Llama 3.1 8B` -> `llama3.1-8b`."""
     model = _RELEASE.sub("", _PUBLISHER.sub("", text.lower().strip()))
     apart = re.sub(r"(?<=[0-9])[^a-z0-9.]+(?=[0-9])", "-", model)
     return re.sub(r"(?<![0-9])[^a-z0-9]+|[^a-z0-9]+(?![0-9])", "", apart)

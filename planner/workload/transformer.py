@@ -8,13 +8,20 @@ mask, where h_attn = heads x head size (Narayanan 2021, eq. 3; Hoffmann 2022, ap
 from dataclasses import replace
 from functools import lru_cache
 
-from catalog.errors import UnusableInput
-from planner.job import Training, Transformer
-from planner.workload.activations import transformer_bytes
-from planner.workload.dimensions import check_amounts, completed, stated_parameters_fault
-from planner.workload.methods import adapts_everywhere, check_rank, frozen_bytes, keeping_of, method_of
-from planner.workload.projections import Particulars, decoder_length, moe_layers, projections
-from planner.workload.work import TransformerShape, Work
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.job import Training, Transformer
+from gpuplan.planner.workload.activations import transformer_bytes
+from gpuplan.planner.workload.step_work import TransformerShape, Work
+from gpuplan.planner.workload.training_methods import (
+    adapts_everywhere,
+    check_rank,
+    frozen_bytes,
+    method_of,
+    saved_tensor_rules_of,
+)
+from gpuplan.planner.workload.training_stages import staged
+from gpuplan.planner.workload.transformer_dimensions import check_amounts, completed, stated_parameters_fault
+from gpuplan.planner.workload.transformer_projections import Particulars, decoder_length, moe_layers, projections
 
 _PLAIN = Particulars()
 
@@ -31,14 +38,13 @@ def transformer_work(
 ) -> Work:
     """Work of one optimizer step and of the whole job.
 
-    `unit` tokens makes throughput count input tokens; samples makes it count sequences (of which
-    `model.tokens` and `global_batch_tokens` still give the number, times the sequence length).
-    Raises `UnusableInput` at ("workload", field) for contradictory dimensions and at
-    ("training", field) for methods, ranks and software that are not known.
+    Throughput counts input tokens if `unit` is tokens, and sequences if it is samples; `model.tokens` and
+    `global_batch_tokens` count tokens in both cases. Raises `UnusableInput` at ("workload", field) for contradictory
+    dimensions and at ("training", field) for unknown methods, ranks and software.
     """
-    once = float(model.sequence_length)
+    one_sample = float(model.sequence_length)
     return work_of_amount(
-        replace(model, tokens=once, global_batch_tokens=once),
+        replace(model, tokens=one_sample, global_batch_tokens=one_sample),
         model.tokens,
         model.global_batch_tokens,
         training,
@@ -62,19 +68,21 @@ def work_of_amount(
     particulars: Particulars,
     assumptions: tuple[str, ...],
 ) -> Work:
-    """The same for so many tokens, of a model whose own amounts are those of one sample."""
+    """`transformer_work` for these amounts; the amounts in `one_sample` are those of one sample, so that it can be cached."""
     check_amounts(one_sample, tokens, global_batch_tokens)
     work = _of_one_sample(one_sample, training, name=name, task=task, unit=unit, particulars=particulars)
-    samples, batch, said = _amounts(one_sample.sequence_length, tokens, global_batch_tokens)
+    samples, batch, sentences = _amounts(one_sample.sequence_length, tokens, global_batch_tokens)
+    # A sample of the work may be a pair of sequences.
+    per_sequence = 1.0 if unit == "samples" else float(one_sample.sequence_length)
     return replace(
         work,
-        units_total=samples * work.units_per_sample,
-        units_per_step=batch * work.units_per_sample,
-        assumptions=(*assumptions, *said, *work.assumptions),
+        units_total=max(samples * per_sequence, work.units_per_sample),
+        units_per_step=max(batch * per_sequence, work.units_per_sample),
+        assumptions=(*assumptions, *sentences, *work.assumptions),
     )
 
 
-#: What a model asks for per sample is the same for every amount of it.
+#: The work per sample does not depend on the amount of training.
 @lru_cache(maxsize=256)
 def _of_one_sample(
     model: Transformer, training: Training, *, name: str, task: str, unit: str, particulars: Particulars
@@ -89,12 +97,12 @@ def _of_one_sample(
     adapters = training.rank * counts.adapters if method.adapters else 0.0
     if method.adapters:
         check_rank(training, min(model.hidden_size, model.kv_heads * model.head_size))
-    sizes = transformer_bytes(model, particulars, keeping_of(training))
+    sizes = transformer_bytes(model, particulars, saved_tensor_rules_of(training))
     per_sample = 1 if unit == "samples" else model.sequence_length
     linear = 2 * method.base_passes * counts.multiply_adds
     if method.adapters:
         linear += 6 * training.rank * counts.adapter_multiply_adds
-    return Work(
+    work = Work(
         task=task or _task(model),
         name=name,
         unit=unit,
@@ -109,15 +117,17 @@ def _of_one_sample(
         attention_flops_per_unit=6 * counts.attention_multiply_adds / per_sample,
         head_flops_per_unit=2 * method.base_passes * counts.head_multiply_adds / per_sample,
         vector_bytes_per_unit=sizes.moved / per_sample,
-        activation_bytes_per_sample=sizes.kept,
+        activation_bytes_per_sample=sizes.saved,
         logits_bytes_per_sample=sizes.logits,
         frozen_parameter_bytes=frozen_bytes(training, counts.matrices, counts.parameters - counts.matrices)
         if method.adapters
         else 0.0,
         expert_adapter_parameters=training.rank * counts.routed_adapters if method.adapters else 0.0,
         shape=_shape(model),
-        assumptions=tuple(_said(model, training, particulars, unit, counts.parameters)),
+        batch_is_default=model.batch_is_default,
+        assumptions=tuple(_assumptions(model, training, particulars, unit, counts.parameters)),
     )
+    return staged(work, training)
 
 
 class _Counts:
@@ -162,7 +172,7 @@ class _Counts:
 
 
 def _attention_multiply_adds(model: Transformer, particulars: Particulars) -> float:
-    """Of scores and values for one sample, forward: 2 h_attn per query and visible key."""
+    """Multiply-adds of scores and values for one sample, forward: 2 h_attn per query and visible key."""
     length, target = model.sequence_length, decoder_length(model, particulars)
     visible = model.layers * length * length * (0.5 if model.causal else 1.0)
     visible += model.decoder_layers * (0.5 * target * target + target * length)
@@ -170,29 +180,33 @@ def _attention_multiply_adds(model: Transformer, particulars: Particulars) -> fl
 
 
 def _amounts(sequence_length: int, tokens: float, global_batch_tokens: float) -> tuple[float, float, list[str]]:
-    """Samples of the whole job, samples per step, and what to say about them."""
+    """Samples of the whole job, samples per step, and assumptions about them."""
     samples, batch = tokens / sequence_length, global_batch_tokens / sequence_length
     if batch > samples:
         return samples, samples, [f"the job is smaller than the batch: one step of all {tokens:.4g} tokens"]
     return samples, batch, []
 
 
-def _said(model: Transformer, training: Training, particulars: Particulars, unit: str, counted: float) -> list[str]:
+def _assumptions(
+    model: Transformer, training: Training, particulars: Particulars, unit: str, parameters: float
+) -> list[str]:
     """Assumptions that follow from dimensions and method."""
-    said = []
-    if model.parameters is not None and abs(model.parameters / counted - 1) > 0.005:
-        said.append(f"{counted:.4g} parameters by the dimensions, not the stated {model.parameters:.4g}")
+    sentences = []
+    if model.parameters is not None and abs(model.parameters / parameters - 1) > 0.005:
+        sentences.append(f"{parameters:.4g} parameters by the dimensions, not the stated {model.parameters:.4g}")
     if method_of(training).adapters:
         kinds = "attention, feed-forward and expert" if model.experts else "attention and feed-forward"
         where = f"every {kinds} projection" if adapts_everywhere(training) else "query and value projections"
-        said.append(f"adapters of rank {training.rank} on {where}; embeddings and head frozen")
-        said.append(
+        sentences.append(f"adapters of rank {training.rank} on {where}; embeddings and head frozen")
+        sentences.append(
             "memory counts the element-wise layers under adapters as frameworks write them, and adapter dropout"
         )
     if model.decoder_layers and unit == "tokens":
         target = decoder_length(model, particulars)
-        said.append(f"tokens are input tokens; each {model.sequence_length} of them come with {target} target tokens")
-    return said
+        sentences.append(
+            f"tokens are input tokens; each {model.sequence_length} of them come with {target} target tokens"
+        )
+    return sentences
 
 
 def _task(model: Transformer) -> str:

@@ -1,44 +1,48 @@
-"""AWS: through its APIs if there are credentials, else from its public price files."""
+"""AWS: through its APIs with credentials, otherwise from its public price files."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from catalog.errors import ProviderFailure
-from providers.contract import Provider, Rows
-from providers.said import said
-from providers.sources import Sources
+from gpuplan.catalog.runtime.errors import ProviderFailure
+from gpuplan.catalog.runtime.extras import needed_module
+from gpuplan.providers.cloud_endpoints import Sources
+from gpuplan.providers.contract import Provider, Rows
+from gpuplan.providers.error_redaction import redacted_text
 
-#: Where an account's regions are asked for unless the environment or the profile names a region.
+#: The region for account-wide calls unless the environment or the profile names one.
 DEFAULT_REGION = "us-east-1"
 
 
 def provider(sources: Sources, *, read_at: datetime) -> Provider:
-    """AWS as this environment may see it; credentials come from boto3's own chain.
+    """The AWS provider for this environment; credentials come from boto3's own chain.
 
-    Outside EC2 the last link of that chain, the instance's metadata, is given up after a second.
+    Outside EC2, the chain's last source (instance metadata) times out after a second. Without boto3 no credentials are looked
+    for, and the price files' provider says what the extra would add.
     """
-    import boto3  # type: ignore[import-untyped]
-    from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
+    from gpuplan.providers.aws.price_files import WITHOUT_SDK, price_files_provider
 
+    try:
+        import boto3  # type: ignore[import-untyped]
+        from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
+    except ModuleNotFoundError as error:
+        return price_files_provider(sources, read_at=read_at, why=WITHOUT_SDK.format(needed_module(error)))
     try:
         session: Any = boto3.Session()
         has_credentials = session.get_credentials() is not None
     except BotoCoreError as error:
-        return _Unusable(f"the AWS credentials cannot be read: {said(error)}")
+        return _Unusable(f"the AWS credentials cannot be read: {redacted_text(error)}")
     if not has_credentials:
-        from providers.aws.price_files import price_files_provider
-
         return price_files_provider(sources, read_at=read_at)
-    from providers.aws.calls import Calls
-    from providers.aws.live import LiveAws
+    from gpuplan.providers.aws.api_calls import Calls
+    from gpuplan.providers.aws.live_provider import LiveAws
 
     calls = Calls(session, paced=sources.paced)
     return LiveAws(calls, sources, seed=session.region_name or DEFAULT_REGION, read_at=read_at)
 
 
 class _Unusable:
-    """AWS with a profile or credential file that cannot be read: it says so when it is asked."""
+    """AWS with an unreadable profile or credential file: every call raises the error."""
 
     name = "aws"
     parallel = 1

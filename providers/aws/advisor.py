@@ -1,7 +1,7 @@
-"""The public Spot Instance Advisor feed: how often spot machines are taken away, and what they save.
+"""The public Spot Instance Advisor feed: interruption bands and savings of spot machines.
 
-One JSON file for all regions; `spot_advisor` holds, per region, operating system and type, `s`, the
-saving over on-demand in percent, and `r`, the position of a band in `ranges`.
+One JSON file for all regions; `spot_advisor` holds, per region, operating system and type, `s`, the saving over on-demand
+in percent, and `r`, the index of a band in `ranges`.
 """
 
 import math
@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from catalog.errors import ProviderFailure
-from catalog.interruptions import BAND_MIDDLE, band_up_to, interruptions_per_hour
-from providers.aws.once import Once
-from providers.sources import Sources
-from providers.web import get_json, web_client
+from gpuplan.catalog.model.interruption_rates import BAND_MIDDLE, band_up_to, interruptions_per_hour
+from gpuplan.catalog.runtime.errors import ProviderFailure
+from gpuplan.providers.aws.single_flight import SingleFlight
+from gpuplan.providers.cloud_endpoints import Sources
+from gpuplan.providers.feed_client import get_json, web_client
 
 OPERATING_SYSTEM = "Linux"
 WHAT = "spot advisor"
@@ -29,11 +29,11 @@ class Advice:
 
 
 class SpotAdvisor:
-    """The feed, read once by whoever asks first; any number of threads may ask."""
+    """The feed, read once on first use; thread-safe."""
 
     def __init__(self, sources: Sources) -> None:
         self._url = sources.aws_spot_advisor_url
-        self._read: Once[str, Advice] = Once()
+        self._read: SingleFlight[str, Advice] = SingleFlight()
 
     def interruption_rates(self) -> Mapping[Place, float]:
         """Expected interruptions per node-hour by (region, instance type). Raises `ProviderFailure` if the feed is broken."""
@@ -53,9 +53,9 @@ class SpotAdvisor:
 
 
 def read_advice(document: Any) -> Advice:
-    """The feed's rows for Linux; one whose band or saving cannot be read lacks that figure.
+    """The feed's rows for Linux; a row with an unreadable band or saving lacks that figure.
 
-    Raises `ProviderFailure` where the document has no ranges or no row at all.
+    Raises `ProviderFailure` if the document has no ranges or no row at all.
     """
     feed = document if isinstance(document, Mapping) else {}
     rates = _rates(feed.get("ranges"))
@@ -76,7 +76,7 @@ def read_advice(document: Any) -> Advice:
 
 
 def _rates(ranges: Any) -> dict[float | None, float]:
-    """Interruptions per node-hour by position: the band is known by its largest share, else by its label."""
+    """Interruptions per node-hour by index: a band is identified by its upper limit, else by its label."""
     rates: dict[float | None, float] = {}
     for position, entry in enumerate(ranges if isinstance(ranges, list) else []):
         if not isinstance(entry, Mapping):
@@ -90,18 +90,18 @@ def _rates(ranges: Any) -> dict[float | None, float]:
 
 
 def _rows(by_region: Mapping[str, Any]) -> list[tuple[Place, Mapping[str, Any]]]:
-    """Every (region, type) with its row; whatever has another shape is passed over."""
-    found = []
+    """Every (region, type) with its row; skips rows of another shape."""
+    rates = []
     for region, by_system in by_region.items():
         by_type = by_system.get(OPERATING_SYSTEM) if isinstance(by_system, Mapping) else None
         for name, row in by_type.items() if isinstance(by_type, Mapping) else ():
             if isinstance(row, Mapping):
-                found.append(((region, name), row))
-    return found
+                rates.append(((region, name), row))
+    return rates
 
 
 def _number(value: Any) -> float | None:
-    """A finite number that is not negative, also as text; None for anything else."""
+    """A finite, non-negative number, also given as text; None for anything else."""
     try:
         number = float(value)
     except (TypeError, ValueError):

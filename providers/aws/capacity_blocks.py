@@ -1,4 +1,4 @@
-"""Capacity blocks: what a node-hour of a booked day costs, the cheapest of the coming weeks in each zone."""
+"""Capacity blocks: the price per node-hour of a one-day booking, the cheapest of the coming weeks per zone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,18 +7,18 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
-from catalog.money import MICROS_PER_USD
-from catalog.offer import Implausible, Offer
-from providers.aws.calls import CallFailed, Calls
-from providers.aws.places import Place
-from providers.contract import Quarantined
+from gpuplan.catalog.model.money import MICROS_PER_USD
+from gpuplan.catalog.model.offer import Implausible, Offer
+from gpuplan.providers.aws.api_calls import CallFailed, Calls
+from gpuplan.providers.aws.regions_and_zones import Place
+from gpuplan.providers.contract import Quarantined
 
 KIND = "capacity_block"
 SOURCE = "EC2 DescribeCapacityBlockOfferings"
-#: Blocks start up to eight weeks ahead; a day is the shortest and can be asked for everywhere.
+#: Blocks start up to eight weeks ahead; a day is the shortest duration and available everywhere.
 LOOK_AHEAD = timedelta(weeks=8)
 DURATION_HOURS = 24
-#: What EC2 answers for a type that is not sold in blocks there: nothing is missing then.
+#: EC2's error code for a type that is not sold in blocks in a region: nothing is missing then.
 NOT_SOLD = frozenset(
     {
         "InvalidInstanceType",
@@ -32,7 +32,7 @@ NOT_SOLD = frozenset(
 
 @dataclass(slots=True, kw_only=True)
 class BlockRows:
-    """The cheapest block per zone and type, and what was set aside."""
+    """The cheapest block per zone and type, and the quarantined rows."""
 
     offers: list[Offer] = field(default_factory=list)
     quarantined: list[Quarantined] = field(default_factory=list)
@@ -40,8 +40,8 @@ class BlockRows:
 
 
 def read_capacity_blocks(calls: Calls, place: Place, types: frozenset[str], *, read_at: datetime) -> BlockRows:
-    """One node for one day of each type; after a refusal that holds for every type the others are not asked for."""
-    found = BlockRows()
+    """One node for one day of each type; stops after a refusal that applies to every type."""
+    block_rows = BlockRows()
     cheapest: dict[tuple[str, str], Offer] = {}
     for name in sorted(types):
         try:
@@ -49,14 +49,14 @@ def read_capacity_blocks(calls: Calls, place: Place, types: frozenset[str], *, r
         except CallFailed as failure:
             if failure.code in NOT_SOLD:
                 continue
-            found.failures.append(f"{failure}; its capacity block prices stay as they were")
+            block_rows.failures.append(f"{failure}; its capacity block prices stay as they were")
             break
         for row in rows:
-            offer = _offer(found, place, name, row, read_at)
+            offer = _offer(block_rows, place, name, row, read_at)
             if offer and offer.usd_micros_per_hour < _micros_of(cheapest.get((offer.zone, offer.instance_type))):
                 cheapest[offer.zone, offer.instance_type] = offer
-    found.offers = [cheapest[key] for key in sorted(cheapest)]
-    return found
+    block_rows.offers = [cheapest[key] for key in sorted(cheapest)]
+    return block_rows
 
 
 def _asked(calls: Calls, region: str, name: str, read_at: datetime) -> list[Any]:
@@ -74,8 +74,8 @@ def _asked(calls: Calls, region: str, name: str, read_at: datetime) -> list[Any]
     )
 
 
-def _offer(found: BlockRows, place: Place, asked: str, row: Mapping[str, Any], read_at: datetime) -> Offer | None:
-    """The fee is for the whole block: all of its machines, all of its hours."""
+def _offer(block_rows: BlockRows, place: Place, asked: str, row: Mapping[str, Any], read_at: datetime) -> Offer | None:
+    """The fee covers the whole block: all of its machines, all of its hours."""
     name = str(row.get("InstanceType") or asked)
     if name != asked or str(row.get("CurrencyCode") or "USD") != "USD" or row.get("UltraserverCount"):
         return None
@@ -101,7 +101,7 @@ def _offer(found: BlockRows, place: Place, asked: str, row: Mapping[str, Any], r
             source=SOURCE,
         )
     except (InvalidOperation, ValueError, ZeroDivisionError) as problem:
-        found.quarantined.append(
+        block_rows.quarantined.append(
             Quarantined(what=what, reason=str(problem) or f"{row.get('UpfrontFee')!r} is no price")
         )
         return None
@@ -120,7 +120,7 @@ def _count(row: Mapping[str, Any]) -> int:
 
 
 def _hours(row: Mapping[str, Any]) -> Fraction:
-    """As stated (the minutes are those beyond the hours), else from start to end, else what was asked for."""
+    """As stated (the minutes are in addition to the hours), else from start to end, else as requested."""
     hours, minutes = int(row.get("CapacityBlockDurationHours") or 0), int(row.get("CapacityBlockDurationMinutes") or 0)
     if hours or minutes:
         return hours + Fraction(minutes % 60 if hours else minutes, 60)

@@ -1,28 +1,28 @@
-"""Where the public AWS price files lie: the index of regions and the addresses that a region's file may have."""
+"""Addresses of the public AWS price files: the index of regions, and the candidates for a region's file."""
 
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from catalog.errors import ProviderFailure
-from catalog.regions import regions
-from providers.aws.price_rows import LOCAL_ZONE, REGION
-from providers.sources import Sources
-from providers.web import get_json, web_client
+from gpuplan.catalog.model.regions import regions
+from gpuplan.catalog.runtime.errors import ProviderFailure
+from gpuplan.providers.aws.price_rows import LOCAL_ZONE, REGION
+from gpuplan.providers.cloud_endpoints import Sources
+from gpuplan.providers.feed_client import get_json, web_client
 
 OFFERS = "/offers/v1.0/aws/AmazonEC2/current"
 SAVINGS_PLANS = "/savingsPlan/v1.0/aws/AWSComputeSavingsPlan/current"
 INDEX = "region_index.json"
-#: What the entries of an index call the address of a region's file: products say the one, savings plans the other.
+#: Keys of an index entry for the address of a region's file: one for products, one for savings plans.
 ADDRESS_FIELDS = ("currentVersionUrl", "versionUrl")
-#: The files of mainland China lie elsewhere and are in another currency.
+#: The files of mainland China are at another address and in another currency.
 ELSEWHERE = frozenset({"china"})
 
 
 def file_index(sources: Sources, folder: str) -> dict[str, str]:
-    """The path of each region's JSON file by region or Local Zone; Wavelength zones and the like are not among them.
+    """The path of each region's JSON file by region or Local Zone, without Wavelength Zones and others.
 
-    Raises `NotThere` if there is no index, `ProviderFailure` for one that cannot be read.
+    Raises `NotThere` if there is no index, `ProviderFailure` if it cannot be read.
     """
     url = address(sources, f"{folder}/{INDEX}")
     with web_client() as client:
@@ -33,14 +33,14 @@ def file_index(sources: Sources, folder: str) -> dict[str, str]:
         entries = list(listed.items())
     elif isinstance(listed, list):
         entries = [("", entry) for entry in listed]
-    found = {}
+    addresses = {}
     for name, entry in entries:
         code, path = _entry(name, entry)
         if path and (REGION.match(code) or LOCAL_ZONE.search(code)):
-            found[code] = path
-    if not found:
+            addresses[code] = path
+    if not addresses:
         raise ProviderFailure(f"{folder}/{INDEX}: lists no region; its format may have changed")
-    return dict(sorted(found.items()))
+    return dict(sorted(addresses.items()))
 
 
 def _entry(name: str, entry: Any) -> tuple[str, str]:
@@ -60,7 +60,7 @@ def parent_of(code: str) -> str:
 
 
 def known_regions() -> list[str]:
-    """The regions that gpuplan knows and whose files lie here, for when there is no index."""
+    """The known regions with files at this address, for use without an index."""
     return sorted(
         region.name
         for region in regions().values()
@@ -75,7 +75,7 @@ def address(sources: Sources, path: str) -> str:
 
 
 def candidates(sources: Sources, *paths: str) -> list[tuple[str, bool]]:
-    """Where a file may be, best first, with whether it is CSV; the CSV is smaller than the JSON beside it."""
+    """Candidate addresses of a file, best first, each with whether it is CSV; the CSV is smaller than the JSON."""
     stems = dict.fromkeys(path.removesuffix(".json").removesuffix(".csv") for path in paths if path)
     return [
         (address(sources, f"{stem}.{ending}"), is_csv)

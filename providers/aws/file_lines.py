@@ -1,7 +1,7 @@
-"""A price file of hundreds of megabytes as the few lines that matter, in constant memory.
+"""Read the relevant lines of a price file of hundreds of megabytes, in constant memory.
 
-The CSV begins with a preamble of some lines, then the names of the columns (from "SKU"), then a line
-per price. Lines are looked at as bytes first: parsing all of them would take minutes.
+The CSV begins with a preamble of some lines, then the names of the columns (from "SKU"), then a line per price. Lines are
+filtered as bytes first, because parsing all of them would take minutes.
 """
 
 import csv
@@ -10,40 +10,39 @@ from itertools import islice
 
 import httpx
 
-from catalog.errors import ProviderFailure
-from providers.aws.price_rows import plain_name
-from providers.said import shown_url
-from providers.web import opened, patiently, web_client
+from gpuplan.catalog.runtime.errors import ProviderFailure
+from gpuplan.providers.aws.price_rows import plain_name
+from gpuplan.providers.error_redaction import shown_url
+from gpuplan.providers.feed_client import open_stream, patiently, web_client
 
-#: No preamble is longer than this; what has no header by then is no price file.
+#: Longer than any preamble; a file without a header by then is not a price file.
 MOST_PREAMBLE_LINES = 100
-#: A line longer than this is no line of a price file, and must not fill the memory.
+#: Longer than any line of a price file; bounds the memory.
 LONGEST_LINE_BYTES = 1_000_000
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 type Line = dict[str, str]
 
 
 def read_patiently[T](url: str, read: Callable[[httpx.Response], T]) -> T:
-    """What `read` makes of the open answer of `url`, from the start again if the connection breaks.
+    """The result of `read` on the open answer of `url`, restarted if the connection breaks.
 
-    Raises `NotThere` for a 404, `ProviderFailure` for what still fails after some attempts and for an HTML page.
+    Raises `NotThere` for a 404, `ProviderFailure` for a persistent failure and for an HTML page.
     """
 
-    def once() -> T:
-        with web_client() as client, opened(client, url) as response:
+    def read_attempt() -> T:
+        with web_client() as client, open_stream(client, url) as response:
             if response.headers.get("content-type", "").startswith("text/html"):
                 raise ProviderFailure(f"{shown_url(url)}: answered with an HTML page; check the endpoint and any proxy")
             return read(response)
 
-    return patiently(once, url)
+    return patiently(read_attempt, url)
 
 
 def csv_lines(response: httpx.Response, needles: Mapping[str, str]) -> Iterator[Line]:
-    """The lines of a price file that hold every needle, by the plain names of the columns; empty cells left out.
+    """The lines of a price file that contain every needle, by the plain names of the columns, without empty cells.
 
-    `needles` are texts by the plain name of the column they stand in: one whose column the file lacks is
-    not looked for. Raises `httpx.RemoteProtocolError` for a file that ends in the middle of a line,
-    `ProviderFailure` for one without a header.
+    `needles` maps the plain name of a column to the text to find; a needle whose column the file lacks is ignored. Raises
+    `httpx.RemoteProtocolError` for a file that ends in the middle of a line, `ProviderFailure` for one without a header.
     """
     lines = split_lines(response.iter_bytes())
     columns = _columns(lines, shown_url(str(response.url)))
@@ -80,7 +79,7 @@ def _columns(lines: Iterator[bytes], shown: str) -> list[str]:
 
 
 def split_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of a stream of bytes, without their ends; the last may lack one."""
+    """The lines of a stream of bytes, without line ends; the last line may lack one."""
     rest = b""
     for chunk in chunks:
         *whole, rest = (rest + chunk).split(b"\n")

@@ -1,17 +1,17 @@
-"""The accelerated machines of one AmazonEC2 price file, CSV or JSON, as the documents that GetProducts would give."""
+"""Accelerated machines of one AmazonEC2 price file, CSV or JSON, as documents like those of GetProducts."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import httpx
 
-from providers.aws.file_lines import Line, csv_lines
-from providers.aws.price_rows import is_accelerated, is_plain_machine, plain_attributes, plain_name
+from gpuplan.providers.aws.file_lines import Line, csv_lines
+from gpuplan.providers.aws.price_rows import is_accelerated, is_plain_machine, plain_attributes, plain_name
 
-#: What every line of a plain machine holds, by column: the quick look before a line is parsed.
+#: Text that every line of a plain machine contains, by column: filters lines before parsing.
 NEEDLES = {"usagetype": "BoxUsage", "operatingsystem": "Linux", "tenancy": "Shared"}
 TERM_TYPES = {"ondemand": "OnDemand", "reserved": "Reserved"}
-#: Columns of a line that say something about its price, not about the product.
+#: Columns that describe a line's price rather than the product.
 TERM_COLUMNS = {
     "leasecontractlength": "LeaseContractLength",
     "offeringclass": "OfferingClass",
@@ -22,7 +22,7 @@ type Document = dict[str, Any]
 
 
 def documents_of_csv(response: httpx.Response) -> list[Document]:
-    """One document per accelerated machine, its prices gathered from its lines, in whatever order they come."""
+    """One document per accelerated machine, with prices collected from its lines in any order."""
     documents: dict[str, Document] = {}
     for number, line in enumerate(csv_lines(response, NEEDLES)):
         if is_plain_machine(line, line.get("productfamily", "")) and is_accelerated(line):
@@ -56,23 +56,23 @@ def documents_of_json(response: httpx.Response) -> list[Document]:
 
     joined = _Joined()
     gathered = {prefix: ijson.sendable_list() for prefix in ("products", "terms.OnDemand", "terms.Reserved")}
-    readers = [(prefix, found, ijson.kvitems_coro(found, prefix)) for prefix, found in gathered.items()]
+    readers = [(prefix, pairs, ijson.kvitems_coro(pairs, prefix)) for prefix, pairs in gathered.items()]
     try:
         for chunk in response.iter_bytes(CHUNK_BYTES):
             joined.next_chunk()
-            for prefix, found, reader in readers:
+            for prefix, pairs, reader in readers:
                 reader.send(chunk)
-                joined.take(prefix, found)
-        for prefix, found, reader in readers:
+                joined.take(prefix, pairs)
+        for prefix, pairs, reader in readers:
             reader.close()
-            joined.take(prefix, found)
+            joined.take(prefix, pairs)
     except ijson.JSONError as error:
         raise httpx.RemoteProtocolError(f"the file is not whole JSON ({error})") from error
     return joined.whole()
 
 
 class _Joined:
-    """Products and their terms by SKU while they come in; terms that come before any product wait for theirs."""
+    """Joins products and their terms by SKU during reading; terms before their product wait for it."""
 
     def __init__(self) -> None:
         self._documents: dict[str, Document] = {}
@@ -80,12 +80,12 @@ class _Joined:
         self._products_come = self._products_came = False
 
     def next_chunk(self) -> None:
-        """What is taken from here on stands after all that was taken so far; within a chunk the order is not known."""
+        """Start a chunk: its items follow all earlier ones; the order within a chunk is unknown."""
         self._products_came = self._products_come
 
-    def take(self, prefix: str, found: list[tuple[str, Any]]) -> None:
-        """Moves what was read so far into the documents it belongs to."""
-        for sku, value in found:
+    def take(self, prefix: str, pairs: list[tuple[str, Any]]) -> None:
+        """Move the items read so far into their documents."""
+        for sku, value in pairs:
             if prefix == "products":
                 self._products_come = True
                 if isinstance(value, Mapping) and _is_wanted(value):
@@ -94,7 +94,7 @@ class _Joined:
                 self._documents[sku]["terms"][prefix.rpartition(".")[2]] = value
             elif not self._products_came:
                 self._early.append((prefix, sku, value))
-        found.clear()
+        pairs.clear()
 
     def whole(self) -> list[Document]:
         """The documents with all of their terms."""

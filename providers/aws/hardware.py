@@ -1,7 +1,7 @@
-"""The machines that EC2 describes: each new name asked for once, wherever it is on sale, and joined with our own table.
+"""Machines that EC2 describes: each new name requested once, in any region, and joined with gpuplan's table.
 
-All regions together sell under a thousand types, a region most of them; asking each region for its
-whole list would read the same records thirty times.
+All regions together sell under a thousand types, and one region sells most of them; requesting each region's whole list
+would read the same records thirty times.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 from itertools import batched
 from typing import Any
 
-from catalog.ec2_hardware import ec2_instance_type, has_accelerators
-from catalog.embedded import embedded_instance_types
-from catalog.left_out import left_out
-from catalog.offer import Implausible, InstanceType
-from providers.aws.calls import CallFailed, Calls
-from providers.aws.places import Place
-from providers.contract import Quarantined
+from gpuplan.catalog.model.ec2_hardware import ec2_instance_type, has_accelerators
+from gpuplan.catalog.model.excluded_machines import left_out
+from gpuplan.catalog.model.offer import Implausible, InstanceType
+from gpuplan.catalog.snapshots.embedded_snapshot import embedded_instance_types
+from gpuplan.providers.aws.api_calls import CallFailed, Calls
+from gpuplan.providers.aws.regions_and_zones import Place
+from gpuplan.providers.contract import Quarantined
 
-#: Names in one filter; EC2 takes 200. A filter, unlike the parameter InstanceTypes, may be paged, and
-#: does not refuse the whole call for one name that a region does not know.
+#: Names in one filter; EC2 takes 200. A filter, unlike the parameter InstanceTypes, supports paging and does not fail the
+#: whole call for one name that a region lacks.
 NAMES_PER_CALL = 100
 PAGE = 100
 AT_ONCE = 8
@@ -27,7 +27,7 @@ SOURCE = "EC2 DescribeInstanceTypes"
 CAPACITY_BLOCK = "capacity-block"
 ON_DEMAND = "on-demand"
 SPOT = "spot"
-#: What EC2 states as a figure; the rest of a row (links, how far they reach, retirement) is our own table's.
+#: Fields that EC2 states; the rest of a row (link, link domain, retirement) is from gpuplan's table.
 _STATED = (
     "accelerator",
     "accelerator_count",
@@ -41,11 +41,11 @@ _STATED = (
 
 @dataclass(slots=True, kw_only=True)
 class Machines:
-    """Accelerated types by name, and what stood in the way of others.
+    """Accelerated types by name, and failures for others.
 
-    `in_blocks` are those that EC2 says are also sold as capacity blocks, or of which it does not say how they
-    are sold; `on_demand` and `on_spot` those that it says are sold so. `undescribed` are those of our own table
-    that EC2, having described all that it has on sale, does not describe to this account.
+    `in_blocks` are those that EC2 also sells as capacity blocks, or whose sale EC2 does not state; `on_demand` and
+    `on_spot` are those that EC2 states as such. `undescribed` are those of gpuplan's table that a complete description by
+    EC2 lacks for this account.
     """
 
     types: dict[str, InstanceType] = field(default_factory=dict)
@@ -59,10 +59,10 @@ class Machines:
 
 
 def read_machines(calls: Calls, places: Iterable[Place], *, as_of: str) -> Machines:
-    """Every accelerated type on sale in the places, and every one that our own table knows."""
+    """Every accelerated type on sale in the places, and every type of gpuplan's table."""
     records, failures = _records(calls, [place for place in places if place.enabled and not place.unreachable])
     machines = Machines(failures=failures)
-    machines.types.update(_own_types())
+    machines.types.update(_account_types())
     for _, record in sorted(records.items()):
         take_record(machines, record, as_of=as_of)
     if records and not failures:
@@ -71,21 +71,21 @@ def read_machines(calls: Calls, places: Iterable[Place], *, as_of: str) -> Machi
 
 
 def take_record(machines: Machines, record: Mapping[str, Any], *, as_of: str) -> None:
-    """Adds the machine of one record; one whose device nobody has described is quarantined and noted."""
+    """Add the machine of one record; a machine with an unknown device is quarantined and noted."""
     name = str(record.get("InstanceType"))
     if name in left_out() or not has_accelerators(record):
         return
-    own = machines.types.get(name)
+    known_type = machines.types.get(name)
     try:
         live = ec2_instance_type(record, source=SOURCE, as_of=as_of)
     except Implausible as problem:
-        if own is None:
+        if known_type is None:
             machines.quarantined.append(Quarantined(what=name, reason=str(problem)))
             machines.notes.append(str(problem))
             return
         machines.notes.append(f"{problem}; its hardware is taken from gpuplan's own table")
-        live = own
-    machines.types[name] = _joined(own, live) if own else live
+        live = known_type
+    machines.types[name] = _joined(known_type, live) if known_type else live
     classes = record.get("SupportedUsageClasses") or ()
     for use, names in ((CAPACITY_BLOCK, machines.in_blocks), (ON_DEMAND, machines.on_demand), (SPOT, machines.on_spot)):
         if use in classes:
@@ -95,7 +95,9 @@ def take_record(machines: Machines, record: Mapping[str, Any], *, as_of: str) ->
 
 
 def confirm_on_demand(machines: Machines, priced: Iterable[str], *, as_of: str) -> None:
-    """What EC2 says is sold on demand, and has an on-demand price, is; either alone also holds for capacity blocks."""
+    """Confirm on-demand sale for types that EC2 states as on demand and that have an on-demand price; capacity blocks have
+    only one of the two.
+    """
     for name in machines.on_demand & set(priced):
         machine = machines.types[name]
         if not machine.sold_on_demand:
@@ -103,58 +105,62 @@ def confirm_on_demand(machines: Machines, priced: Iterable[str], *, as_of: str) 
             machines.types[name] = replace(machine, sold_on_demand=True, source=source, as_of=as_of)
 
 
-def _joined(own: InstanceType, live: InstanceType) -> InstanceType:
-    """Our row with EC2's figures where EC2 states them, as it was if they agree.
+def _joined(instance_type: InstanceType, live: InstanceType) -> InstanceType:
+    """The table's row with EC2's figures where EC2 states them, unchanged if they agree.
 
-    Another accelerator, or another number of them, is another machine, whose links we do not know.
+    A different accelerator, or a different count, makes it another machine whose links are unknown.
     """
-    if (own.accelerator, own.accelerator_count) != (live.accelerator, live.accelerator_count):
+    if (instance_type.accelerator, instance_type.accelerator_count) != (live.accelerator, live.accelerator_count):
         return live
     stated = {name: getattr(live, name) for name in _STATED if getattr(live, name) is not None}
-    joined = replace(own, **stated, sold_on_demand=own.sold_on_demand and live.sold_on_demand)
-    return own if joined == own else replace(joined, source=live.source, as_of=live.as_of)
+    joined = replace(instance_type, **stated, sold_on_demand=instance_type.sold_on_demand and live.sold_on_demand)
+    return instance_type if joined == instance_type else replace(joined, source=live.source, as_of=live.as_of)
 
 
-def _own_types() -> dict[str, InstanceType]:
-    return {each.name: each for each in embedded_instance_types() if each.provider == "aws"}
+def _account_types() -> dict[str, InstanceType]:
+    return {
+        instance_type.name: instance_type
+        for instance_type in embedded_instance_types()
+        if instance_type.provider == "aws"
+    }
 
 
 def _records(calls: Calls, places: list[Place]) -> tuple[dict[str, Mapping[str, Any]], list[str]]:
-    """EC2's records by name, and the calls that failed although no other region could say the same."""
-    found: dict[str, Mapping[str, Any]] = {}
+    """EC2's records by name, and failed calls that no other region could replace."""
+    types_by_name: dict[str, Mapping[str, Any]] = {}
     failures: list[str] = []
     answered: set[str] = set()
     offering = {place.region: place.offered for place in places if place.offered is not None}
     blind = [place.region for place in places if place.offered is None]
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="aws-types") as pool:
         for records, failure in pool.map(lambda region: _described(calls, region, ()), blind):
-            found.update(records)
+            types_by_name.update(records)
             failures += [failure] if failure else []
-        while batches := _batches(offering, answered | found.keys()):
+        while batches := _batches(offering, answered | types_by_name.keys()):
             answers = list(pool.map(lambda batch: _described(calls, *batch), batches))
             for (region, names), (records, failure) in zip(batches, answers, strict=True):
-                found.update(records)
+                types_by_name.update(records)
                 if failure:
                     offering.pop(region, None)
                     failures.append(failure)
                 else:
                     answered.update(names)
     on_sale = {name for place in places for name in place.offered or ()}
-    if on_sale and not found and not failures:
+    if on_sale and not types_by_name and not failures:
         failures.append("ec2 describe_instance_types: no machine, although EC2 has some on sale")
         answered.clear()
-    unsaid = on_sale - answered - found.keys()
-    return found, _summed_up(failures, unsaid) if unsaid or not found else []
+    unsaid = on_sale - answered - types_by_name.keys()
+    return types_by_name, _summed_up(failures, unsaid) if unsaid or not types_by_name else []
 
 
 def _batches(offering: Mapping[str, frozenset[str]], known: Iterable[str]) -> list[tuple[str, tuple[str, ...]]]:
-    """(region, names) such that each name that is not known is asked for once, in a region that sells it."""
+    """(region, names) such that each unknown name is requested once, in a region that sells it."""
     taken = set(known)
     batches: list[tuple[str, tuple[str, ...]]] = []
     for region, names in sorted(offering.items(), key=lambda item: (-len(item[1]), item[0])):
         mine = sorted(names - taken)
         taken.update(mine)
-        batches += [(region, each) for each in batched(mine, NAMES_PER_CALL)]
+        batches += [(region, names) for names in batched(mine, NAMES_PER_CALL)]
     return batches
 
 

@@ -1,7 +1,7 @@
-"""The Price List API: on-demand and reserved prices of every region, asked once per instance type.
+"""The Price List API: on-demand and reserved prices of every region, one query per instance type.
 
-One question per type over all regions is a hundred small answers; asking by region would be a
-thousand, at five calls a second.
+One query per type over all regions gives a hundred small answers; queries by region would be a thousand, at five calls a
+second.
 """
 
 import json
@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from providers.aws.calls import PRICING_REGION, CallFailed, Calls
-from providers.aws.price_rows import (
+from gpuplan.providers.aws.api_calls import PRICING_REGION, CallFailed, Calls
+from gpuplan.providers.aws.price_rows import (
     RESERVED_KINDS,
     WAVELENGTH_ZONE,
     PriceRow,
@@ -21,13 +21,13 @@ from providers.aws.price_rows import (
     region_of,
     rows_of_product,
 )
-from providers.contract import Quarantined
-from providers.said import said
+from gpuplan.providers.contract import Quarantined
+from gpuplan.providers.error_redaction import redacted_text
 
 SOURCE = "AWS Price List API"
 KINDS = frozenset({"on_demand", *RESERVED_KINDS.values()})
-#: With fewer of these, one type has several products (Windows, dedicated, reserved capacity, capacity blocks at
-#: no price); the parse leaves them out too, for a server that knows fewer filters.
+#: With fewer filters, one type has several products (Windows, dedicated, reserved capacity, capacity blocks at no price).
+#: The parser skips these too, for servers that support fewer filters.
 PLAIN = {
     "operatingSystem": "Linux",
     "tenancy": "Shared",
@@ -38,15 +38,15 @@ PLAIN = {
 }
 AT_ONCE = 8
 PAGE = 100
-#: After this many types without an answer the rest is not asked for: each has been tried five times already.
+#: Failed types after which the rest is not requested: each has been tried five times already.
 MOST_FAILURES = 5
 
 
 @dataclass(slots=True, kw_only=True)
 class Prices:
-    """What the list says, over all regions. `whole` if every type that was asked for has been answered.
+    """The prices of all regions. `whole` if every requested type was answered.
 
-    `doubts` are by region, those about products in no known place under "".
+    `doubts` are by region; those about products in no known place are under "".
     """
 
     rows: set[PriceRow] = field(default_factory=set)
@@ -66,7 +66,7 @@ class Prices:
 
 
 class PriceListReader:
-    """Asks for types as they become known; each is asked for once."""
+    """Requests types as they become known, each once."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
@@ -77,20 +77,22 @@ class PriceListReader:
         self._prices = Prices()
 
     def read(self, types: Iterable[str]) -> None:
-        """Returns when each type has been answered or given up."""
+        """Return when each type is answered or given up."""
         with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="aws-prices") as pool:
             for done in [pool.submit(self._read_one, name) for name in sorted(set(types))]:
                 done.result()
 
     def prices(self) -> Prices:
-        """All that was read, with one line for what was not."""
+        """Everything that was read, with one line for what was not."""
         with self._lock:
             if self._failed:
                 names, reasons = sorted(self._failed), sorted(set(self._failed.values()))
                 shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
                 asked = len(names) + len(self._answered)
-                kept = f"on-demand and reserved prices of {len(names)} of {asked} types ({shown}) stay as they were"
-                self._prices.failures = [f"{reasons[0]}; {kept}"]
+                unchanged_note = (
+                    f"on-demand and reserved prices of {len(names)} of {asked} types ({shown}) stay as they were"
+                )
+                self._prices.failures = [f"{reasons[0]}; {unchanged_note}"]
             elif self._answered and not self._prices.rows:
                 nothing = f"pricing get_products: no price of any of {len(self._answered)} types"
                 self._prices.failures = [f"{nothing}; on-demand and reserved prices stay as they were"]
@@ -125,12 +127,12 @@ class PriceListReader:
         self._take(name, documents)
 
     def _take(self, name: str, documents: list[Any]) -> None:
-        """Keeps the rows. An answer with other types too comes from a server that knows no filters: it is all there is."""
+        """Store the rows. An answer with other types too comes from a server without filters: it is the complete list."""
         try:
-            decoded = [_decoded(each) for each in documents]
+            decoded = [_decoded(document) for document in documents]
         except ValueError as error:
             with self._lock:
-                self._failed[name] = f"pricing get_products: the answer is not understood ({said(error)})"
+                self._failed[name] = f"pricing get_products: the answer is not understood ({redacted_text(error)})"
             return
         for document in decoded:
             rows, doubts = rows_of_product(document)
@@ -145,7 +147,7 @@ class PriceListReader:
 
 
 def _decoded(text: Any) -> Mapping[str, Any]:
-    """Each element of the list is a JSON document encoded as text. Raises `ValueError` for anything else."""
+    """Decode the list: each element is a JSON document as text. Raises `ValueError` for anything else."""
     document = json.loads(text) if isinstance(text, str) else text
     product = document.get("product") if isinstance(document, Mapping) else document
     attributes = product.get("attributes") if isinstance(product, Mapping) else product

@@ -1,9 +1,9 @@
-"""One product of the AWS price list as prices per node-hour: pure, and shared by the API and the public files.
+"""Convert one product of the AWS price list to prices per node-hour: pure, shared by the API and the files.
 
-A product is one machine shape under one operating system, tenancy and market in one place; only the
-plain ones (shared Linux, nothing pre-installed, bought on demand) say what a training node costs.
-The columns of the CSV files and the attributes of the JSON are spelled differently ("Pre Installed
-S/W", "preInstalledSw"), so names are compared by their letters and digits alone.
+A product is one machine shape under one operating system, tenancy and market in one place; only the plain ones (shared
+Linux, nothing pre-installed, bought on demand) are prices of a training node. The columns of the CSV files and the
+attributes of the JSON are spelled differently ("Pre Installed S/W", "preInstalledSw"), so names are compared by letters and
+digits only.
 """
 
 import re
@@ -13,14 +13,14 @@ from decimal import Decimal, InvalidOperation
 from functools import cache, lru_cache, partial
 from typing import Any
 
-from catalog.money import usd_micros
-from catalog.price_kinds import price_kinds
-from catalog.regions import regions
-from providers.contract import Quarantined
-from providers.said import said
+from gpuplan.catalog.model.money import usd_micros
+from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.model.regions import regions
+from gpuplan.providers.contract import Quarantined
+from gpuplan.providers.error_redaction import redacted_text
 
-#: What each attribute of a plain product may say, by the letters of its name, in lower case. An attribute
-#: that is missing is not held against a product: older files have no market option, a sparse server no tenancy.
+#: Accepted values of each attribute of a plain product, by the letters of its name, in lower case. A missing attribute is
+#: accepted: older files have no market option, a sparse server no tenancy.
 PLAIN = {
     "operatingsystem": frozenset({"linux"}),
     "tenancy": frozenset({"shared"}),
@@ -30,10 +30,10 @@ PLAIN = {
     "licensemodel": frozenset({"no license required", "na", ""}),
     "operation": frozenset({"runinstances"}),
 }
-#: Plain compute is metered as BoxUsage, after a prefix that no region code foretells (none in us-east-1, EU- in
-#: eu-west-1, USW2-LAX1- in a Local Zone); HostBoxUsage, UnusedBox, Reservation and DedicatedUsage are other things.
+#: Plain compute is metered as BoxUsage, after a prefix that does not follow from the region code (none in us-east-1, EU- in
+#: eu-west-1, USW2-LAX1- in a Local Zone). HostBoxUsage, UnusedBox, Reservation and DedicatedUsage are other products.
 BOX_USAGE = re.compile(r"(?:^|-)boxusage(?::|$)")
-#: Where machines can be rented like anywhere: Wavelength zones (inside a carrier's network) and Outposts cannot.
+#: Location types with generally rentable machines. Wavelength Zones (inside a carrier's network) and Outposts are not.
 LOCAL_ZONE_TYPE = "aws local zone"
 LOCATION_TYPES = frozenset({"aws region", LOCAL_ZONE_TYPE})
 LOCAL_ZONE = re.compile(r"-\d+-[a-z]{3}-\d+$")
@@ -55,7 +55,7 @@ RESERVED_KINDS = {
     (3, "convertible", "partial upfront"): "reserved_3y_convertible_partial_upfront",
     (3, "convertible", "all upfront"): "reserved_3y_convertible_all_upfront",
 }
-#: The codes under which AWS sells these terms everywhere; they only confirm what a term's own attributes say.
+#: The codes under which AWS sells these terms everywhere; they only confirm a term's own attributes.
 OFFER_TERM_CODES = {
     "4NA7Y494T4": "reserved_1y",
     "HU7G6KETJZ": "reserved_1y_partial_upfront",
@@ -70,9 +70,9 @@ OFFER_TERM_CODES = {
     "R5XV2EPZQZ": "reserved_3y_convertible_partial_upfront",
     "MZU6U2429S": "reserved_3y_convertible_all_upfront",
 }
-#: Instance families that hold accelerators, whether or not the price list counts their devices.
+#: Instance families with accelerators, whether or not the price list counts their devices.
 ACCELERATED_FAMILY = re.compile(r"^(?:p|g|gr|trn|inf|dl|vt|f)\d+[a-z0-9-]*\.")
-#: Above any fee for any term; what is above is no price, and may be too large to count in.
+#: Above any fee for any term; larger values are errors and may overflow.
 MOST_USD = Decimal(10) ** 9
 HOURLY = frozenset({"hrs", "hours", "hour"})
 UPFRONT = frozenset({"quantity"})
@@ -91,20 +91,20 @@ class PriceRow:
 
 
 class _Doubtful(ValueError):
-    """A price that cannot be read as one; the message is the reason."""
+    """A value that is not a usable price; the message is the reason."""
 
 
 def rows_of_product(document: Mapping[str, Any]) -> tuple[list[PriceRow], list[Quarantined]]:
-    """The prices of one decoded GetProducts document (`{"product": {...}, "terms": {...}}`), and what was set aside.
+    """The prices of one decoded GetProducts document (`{"product": {...}, "terms": {...}}`), and quarantined rows.
 
-    A product that is no plain machine gives neither. Reserved terms are effective hourly prices: upfront
-    fee and hours together over the hours of the term, rounded once.
+    Other products than plain machines give neither. Reserved terms become effective hourly prices: upfront fee and hourly
+    fees together over the hours of the term, rounded once.
     """
     try:
         product = _mapping(document.get("product"))
         attributes = plain_attributes(_mapping(product.get("attributes")))
     except _Doubtful as doubt:
-        return [], [Quarantined(what="a product of the price list", reason=said(doubt))]
+        return [], [Quarantined(what="a product of the price list", reason=redacted_text(doubt))]
     instance_type = attributes.get("instancetype", "")
     if not is_plain_machine(attributes, str(product.get("productFamily") or "")):
         return [], []
@@ -114,14 +114,16 @@ def rows_of_product(document: Mapping[str, Any]) -> tuple[list[PriceRow], list[Q
     region = region_of(attributes)
     if not region:
         where = attributes.get("location") or "nowhere"
-        return [], [Quarantined(what=what, reason=said(f"no regionCode, and no known region is called {where}"))]
+        return [], [
+            Quarantined(what=what, reason=redacted_text(f"no regionCode, and no known region is called {where}"))
+        ]
     zone = region if LOCAL_ZONE.search(region) else ""
     rows, doubts = [], []
     for label, reading in _readings(document.get("terms")):
         try:
             kind, micros = reading()
         except _Doubtful as doubt:
-            doubts.append(Quarantined(what=f"{what} in {region}, {label}", reason=said(doubt)))
+            doubts.append(Quarantined(what=f"{what} in {region}, {label}", reason=redacted_text(doubt)))
         else:
             rows.append(
                 PriceRow(
@@ -131,20 +133,20 @@ def rows_of_product(document: Mapping[str, Any]) -> tuple[list[PriceRow], list[Q
     return rows, doubts
 
 
-#: A price list has some two hundred names, on each of its half a million products.
+#: Caches about two hundred attribute names, which occur on each of half a million products.
 @lru_cache(maxsize=1024)
 def plain_name(name: str) -> str:
-    """An attribute's name by its letters and digits, in lower case: what JSON, CSV and older files agree on."""
+    """An attribute's letters and digits, in lower case: the common form of JSON, CSV and older files."""
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
 def plain_attributes(attributes: Mapping[str, Any]) -> dict[str, str]:
-    """The attributes of a product under their plain names; values stripped, null left out."""
+    """The attributes of a product under their plain names; values stripped, null omitted."""
     return {plain_name(name): str(value).strip() for name, value in attributes.items() if value is not None}
 
 
 def is_plain_machine(attributes: Mapping[str, str], product_family: str = "") -> bool:
-    """Whether plain attributes are those of a shared Linux machine with nothing on it, bought on demand, in a region."""
+    """Whether these are attributes of a shared Linux machine without software, bought on demand, in a region."""
     if not attributes.get("instancetype") or not (product_family or "Compute Instance").startswith("Compute Instance"):
         return False
     if not BOX_USAGE.search(attributes.get("usagetype", "BoxUsage").lower()):
@@ -157,19 +159,19 @@ def is_plain_machine(attributes: Mapping[str, str], product_family: str = "") ->
 
 
 def is_accelerated(attributes: Mapping[str, str]) -> bool:
-    """Whether plain attributes are those of a machine with accelerators, known to gpuplan or not.
+    """Whether these are attributes of a machine with accelerators, known to gpuplan or not.
 
     The price list counts Neuron devices among its GPUs, and no devices at all for some families.
     """
     devices = attributes.get("gpu", "")
-    counted = any(digit in "123456789" for digit in devices)
-    return counted or bool(ACCELERATED_FAMILY.match(attributes.get("instancetype", "")))
+    has_device_count = any(digit in "123456789" for digit in devices)
+    return has_device_count or bool(ACCELERATED_FAMILY.match(attributes.get("instancetype", "")))
 
 
 def region_of(attributes: Mapping[str, str]) -> str:
-    """The region or Local Zone of a product: its region code, else the region that its location is known as, else "".
+    """The region or Local Zone of a product: its region code, else the region of its location, else "".
 
-    A Local Zone under the code of the region that it hangs on is known by its location alone: its prices are its own.
+    A Local Zone under the code of its parent region is identified only by its location; its prices are separate.
     """
     code = attributes.get("regioncode", "")
     is_local = attributes.get("locationtype", "").lower() == LOCAL_ZONE_TYPE
@@ -182,7 +184,7 @@ def region_of(attributes: Mapping[str, str]) -> str:
 
 @cache
 def _regions_by_place() -> dict[str, str]:
-    """Regions by the place in brackets of a location ("US East (Ohio)"), where only one has that name."""
+    """Regions by the place in brackets of a location ("US East (Ohio)"), where the place is unique."""
     named: dict[str, list[str]] = {}
     for region in regions().values():
         if region.provider == "aws" and (REGION.match(region.name) or LOCAL_ZONE.search(region.name)):
@@ -194,7 +196,7 @@ type _Reading = Callable[[], tuple[str, int]]
 
 
 def _readings(terms: Any) -> Iterator[tuple[str, _Reading]]:
-    """A label and a reading for the on-demand price and for each reserved term."""
+    """A label and a reading for the on-demand price and each reserved term."""
     by_type = terms if isinstance(terms, Mapping) else {"OnDemand": terms}
     yield "on_demand", partial(_on_demand, by_type.get("OnDemand"))
     reserved = by_type.get("Reserved") or {}
@@ -226,7 +228,7 @@ def _reserved(term: Any) -> tuple[str, int]:
 
 
 def _reserved_kind(term: Any) -> str:
-    """The price kind of a reserved term by its own attributes; its code must not say another."""
+    """The price kind of a reserved term by its own attributes; its code must not contradict it."""
     about = plain_attributes(_mapping(_mapping(term).get("termAttributes")))
     lease, offering, purchase = (
         about.get(name, "") for name in ("leasecontractlength", "offeringclass", "purchaseoption")
@@ -270,7 +272,7 @@ def _micros(usd: Decimal) -> int:
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
-    """The value if it is a JSON object; what is missing is an empty one, anything else is doubtful."""
+    """The value if it is a JSON object; an empty one if missing; raises for anything else."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):

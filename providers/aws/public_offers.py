@@ -1,18 +1,18 @@
-"""Offers of a region from public AWS sources: list prices, savings plan rates, and spot modelled from a saving."""
+"""Offers of a region from public AWS sources: list prices, savings plan rates, and modelled spot prices."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 
-from catalog.embedded import embedded_instance_types
-from catalog.interruptions import DEFAULT_INTERRUPTIONS_PER_HOUR
-from catalog.left_out import left_out
-from catalog.offer import Implausible, InstanceType, Offer
-from catalog.saving import SPOT_PRICE_IS_MODELLED, doubt_of_saving, spot_usd_micros
-from providers.aws.price_rows import LOCAL_ZONE, PriceRow
-from providers.aws.savings_plan_files import PlanRate
-from providers.contract import Quarantined
+from gpuplan.catalog.model.excluded_machines import left_out
+from gpuplan.catalog.model.interruption_rates import DEFAULT_INTERRUPTIONS_PER_HOUR
+from gpuplan.catalog.model.offer import Implausible, InstanceType, Offer
+from gpuplan.catalog.model.spot_discount import SPOT_PRICE_IS_MODELLED, doubt_of_saving, spot_usd_micros
+from gpuplan.catalog.snapshots.embedded_snapshot import embedded_instance_types
+from gpuplan.providers.aws.price_rows import LOCAL_ZONE, PriceRow
+from gpuplan.providers.aws.savings_plan_files import PlanRate
+from gpuplan.providers.contract import Quarantined
 
 PROVIDER = "aws"
 SOURCE = "AWS price list files"
@@ -24,15 +24,15 @@ type Place = tuple[str, str]
 
 @cache
 def hardware() -> dict[str, InstanceType]:
-    """The AWS machines whose hardware gpuplan knows, by name: the price list does not name accelerators."""
+    """The AWS machines with known hardware, by name: the price list does not name accelerators."""
     return {row.name: row for row in embedded_instance_types() if row.provider == PROVIDER}
 
 
 @dataclass(slots=True, kw_only=True)
 class RegionOffers:
-    """The offers of a region, and of the Local Zones that are read with it, as they are gathered.
+    """The offers of a region and of the Local Zones read with it, during collection.
 
-    What is not taken has its reason.
+    Quarantined rows have their reasons.
     """
 
     region: str
@@ -48,7 +48,7 @@ class RegionOffers:
         return tuple(hardware()[name] for name in sorted({offer.instance_type for offer in self.offers}))
 
     def add_listed(self, rows: Iterable[PriceRow]) -> None:
-        """On-demand and reserved prices; a machine that nobody has described is set aside and noted, once."""
+        """On-demand and reserved prices; an unknown machine is quarantined and noted once."""
         unknown = set()
         for row in rows:
             if row.instance_type in hardware():
@@ -70,7 +70,9 @@ class RegionOffers:
                 self._add(rate.region, rate.instance_type, rate.price_kind, rate.usd_micros_per_hour, source=source)
 
     def add_spot(self, savings_pct: Mapping[Place, int], rates: Mapping[Place, float]) -> None:
-        """A regional spot price per on-demand price that has a saving; one that is no discount or at the floor is doubted."""
+        """Model a regional spot price per on-demand price with a saving; quarantine savings that are no discount or at the
+        floor.
+        """
         for base in [offer for offer in self.offers if offer.price_kind == "on_demand"]:
             place = (base.region, base.instance_type)
             if place not in savings_pct:
@@ -100,7 +102,7 @@ class RegionOffers:
         interruptions_per_hour: float | None = None,
         modelled: tuple[str, ...] = (),
     ) -> None:
-        """A Local Zone is priced as a region of its own: its rows name it as region and as zone."""
+        """Add an offer. A Local Zone is priced as a region: its rows name it as region and as zone."""
         try:
             offer = Offer(
                 provider=PROVIDER,

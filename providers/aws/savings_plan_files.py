@@ -1,7 +1,7 @@
-"""The public files of Compute and EC2 Instance Savings Plans: rates per hour without an upfront payment.
+"""Public files of Compute and EC2 Instance Savings Plans: hourly rates without an upfront payment.
 
-A file holds every plan of a region: the CSV a line per plan and product, the JSON a list of plans, each
-with its rates. Both kinds of plan give a rate for the same machine; the cheaper one counts.
+A file holds every plan of a region: the CSV a line per plan and product, the JSON a list of plans, each with its rates.
+Both kinds of plan give a rate for the same machine; the cheaper one counts.
 """
 
 import re
@@ -12,11 +12,11 @@ from typing import Any
 
 import httpx
 
-from catalog.money import usd_micros
-from providers.aws.file_lines import csv_lines
-from providers.aws.price_rows import BOX_USAGE, HOURLY, MOST_USD, PLAIN, plain_name
-from providers.contract import Quarantined
-from providers.said import said
+from gpuplan.catalog.model.money import usd_micros
+from gpuplan.providers.aws.file_lines import csv_lines
+from gpuplan.providers.aws.price_rows import BOX_USAGE, HOURLY, MOST_USD, PLAIN, plain_name
+from gpuplan.providers.contract import Quarantined
+from gpuplan.providers.error_redaction import redacted_text
 
 KINDS = {1: "savings_plan_1y", 3: "savings_plan_3y"}
 NEEDLES = {"discountedusagetype": "BoxUsage", "purchaseoption": "No Upfront"}
@@ -27,7 +27,7 @@ type Fields = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRate:
-    """What a plain Linux machine costs per hour under a plan; `plan` names the plan as people know it."""
+    """The price of a plain Linux machine per hour under a plan; `plan` is the plan's display name."""
 
     region: str
     instance_type: str
@@ -45,12 +45,12 @@ class PlanRates:
 
 
 def rates_of_csv(response: httpx.Response, instance_types: frozenset[str]) -> PlanRates:
-    """The cheapest rate per region, instance type and term of one CSV file, and what was set aside."""
+    """The cheapest rate per region, instance type and term of one CSV file, and quarantined rows."""
     return _cheapest(csv_lines(response, NEEDLES), instance_types)
 
 
 def rates_of_json(response: httpx.Response, instance_types: frozenset[str]) -> PlanRates:
-    """The same of one JSON file, read plan by plan."""
+    """The same for one JSON file, read plan by plan."""
     return _cheapest(_fields_of_json(response), instance_types)
 
 
@@ -77,7 +77,7 @@ def _fields_of_json(response: httpx.Response) -> Iterator[Fields]:
 
 
 def _fields_of_plan(plan: Mapping[str, Any], product: Mapping[str, Any]) -> Iterator[Fields]:
-    """The rates of one plan under the names of the columns of the CSV."""
+    """The rates of one plan under the column names of the CSV."""
     length = _object(plan.get("leaseContractLength"))
     description = str(plan.get("description") or "")
     option = re.search(r"(no|partial|all) upfront", description.lower())
@@ -111,7 +111,7 @@ def _cheapest(lines: Iterable[Fields], instance_types: frozenset[str]) -> PlanRa
         micros = _micros(fields)
         if micros is None or not region:
             reason = f"{fields.get('discountedrate')!r} {fields.get('currency', 'USD')} is no price above zero in USD"
-            doubt = Quarantined(what=f"{name} in {region or 'no region'}, {kind}", reason=said(reason))
+            doubt = Quarantined(what=f"{name} in {region or 'no region'}, {kind}", reason=redacted_text(reason))
             doubts[region] = (*doubts.get(region, ()), doubt)
             continue
         rate = PlanRate(
@@ -124,12 +124,12 @@ def _cheapest(lines: Iterable[Fields], instance_types: frozenset[str]) -> PlanRa
 
 
 def _instance_type(fields: Fields) -> str:
-    """The type that a rate is for: stated, else the last part of its usage type (`BoxUsage:p4d.24xlarge`)."""
+    """The type of a rate: stated, else the last part of its usage type (`BoxUsage:p4d.24xlarge`)."""
     return fields.get("discountedinstancetype") or fields.get("discountedusagetype", "").rpartition(":")[2]
 
 
 def _is_plain(fields: Fields) -> bool:
-    """Whether a rate is that of a shared Linux machine, paid by the hour, under a plan without upfront payment."""
+    """Whether a rate is for a shared Linux machine, paid by the hour, under a plan without upfront payment."""
     return (
         fields.get("purchaseoption", "").lower() == NO_UPFRONT
         and bool(BOX_USAGE.search(fields.get("discountedusagetype", "").lower()))

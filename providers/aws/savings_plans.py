@@ -1,4 +1,4 @@
-"""Savings plans: what a node-hour costs under a commitment paid monthly, the cheaper of the two plans that cover it."""
+"""Savings plans: the price per node-hour under a monthly commitment, from the cheaper of the two plans."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -8,20 +8,20 @@ from decimal import Decimal, InvalidOperation
 from itertools import batched
 from typing import Any
 
-from catalog.money import usd_micros
-from catalog.price_kinds import price_kinds
-from providers.aws.calls import PRICING_REGION, CallFailed, Calls
-from providers.aws.price_rows import BOX_USAGE, LOCAL_ZONE, WAVELENGTH_ZONE, PriceRow
-from providers.contract import Quarantined
+from gpuplan.catalog.model.money import usd_micros
+from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.providers.aws.api_calls import PRICING_REGION, CallFailed, Calls
+from gpuplan.providers.aws.price_rows import BOX_USAGE, LOCAL_ZONE, WAVELENGTH_ZONE, PriceRow
+from gpuplan.providers.contract import Quarantined
 
 KINDS = ("savings_plan_1y", "savings_plan_3y")
-#: Plan types as the API names them, and as the source of a price does.
+#: Plan types by API name, with the name used in a price's source.
 PLANS = {
     "Compute": "AWS Savings Plans API (Compute plan)",
     "EC2Instance": "AWS Savings Plans API (EC2 Instance plan)",
 }
 PAYMENT = "No Upfront"
-#: Plain shared Linux; RunInstances alone, since RunInstances:0002 and the like are Windows and licences.
+#: Plain shared Linux: RunInstances only, since RunInstances:0002 and similar are Windows and licences.
 PLAIN = {"productdescription": {"linux/unix", "linux/unix (amazon vpc)"}, "tenancy": {"shared", "default"}}
 OPERATION = "RunInstances"
 NAMES_PER_CALL = 10
@@ -32,9 +32,9 @@ _SECONDS_PER_HOUR = 3600
 
 @dataclass(slots=True, kw_only=True)
 class PlanRates:
-    """The cheapest rate by (region, zone, instance type, kind) with the plan that gives it, in micro-dollars.
+    """The cheapest rate by (region, zone, instance type, kind) with its plan, in micro-dollars.
 
-    `doubts` are by region, those about rates of no region under "".
+    `doubts` are by region; those about rates without a region are under "".
     """
 
     rates: dict[tuple[str, str, str, str], tuple[int, str]] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class PlanRates:
 
     @property
     def whole(self) -> bool:
-        """Whether every question was answered."""
+        """Whether every query was answered."""
         return not self.failures
 
     def rows(self, region: str) -> list[tuple[PriceRow, str]]:
@@ -61,20 +61,20 @@ class PlanRates:
 def read_plan_rates(calls: Calls, types: Iterable[str]) -> PlanRates:
     """The rates of these instance types in all regions."""
     wanted = sorted(set(types))
-    found = PlanRates()
+    plan_rates = PlanRates()
     batches = list(batched(wanted, NAMES_PER_CALL))
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="aws-plans") as pool:
         answers = list(pool.map(lambda names: _asked(calls, names), batches))
     for rows, _ in answers:
         for row in rows:
-            _take(found, row, frozenset(wanted))
+            _take(plan_rates, row, frozenset(wanted))
     failed = [failure for _, failure in answers if failure]
     if failed:
-        found.failures.append(f"{failed[0]}; savings plan prices stay as they were")
-    elif wanted and not found.rates:
+        plan_rates.failures.append(f"{failed[0]}; savings plan prices stay as they were")
+    elif wanted and not plan_rates.rates:
         nothing = f"savingsplans describe_savings_plans_offering_rates: no rate of any of {len(wanted)} types"
-        found.failures.append(f"{nothing}; savings plan prices stay as they were")
-    return found
+        plan_rates.failures.append(f"{nothing}; savings plan prices stay as they were")
+    return plan_rates
 
 
 def _asked(calls: Calls, names: tuple[str, ...]) -> tuple[list[Any], str]:
@@ -99,9 +99,9 @@ def _asked(calls: Calls, names: tuple[str, ...]) -> tuple[list[Any], str]:
         return [], str(failure)
 
 
-def _take(found: PlanRates, row: Mapping[str, Any], wanted: frozenset[str]) -> None:
+def _take(plan_rates: PlanRates, row: Mapping[str, Any], wanted: frozenset[str]) -> None:
     offering = row.get("savingsPlanOffering") or {}
-    properties = {str(each.get("name")).lower(): str(each.get("value")) for each in row.get("properties") or []}
+    properties = {str(entry.get("name")).lower(): str(entry.get("value")) for entry in row.get("properties") or []}
     kind = _kind_of(offering.get("durationSeconds"))
     usage = str(row.get("usageType") or "")
     instance_type = properties.get("instancetype") or usage.partition(":")[2]
@@ -115,10 +115,10 @@ def _take(found: PlanRates, row: Mapping[str, Any], wanted: frozenset[str]) -> N
     micros = _micros(row.get("rate"))
     if not region or not micros:
         reason = "no region" if not region else f"{row.get('rate')!r} is no price (zero means unknown, never free)"
-        found.doubts[region].append(Quarantined(what=what, reason=reason))
+        plan_rates.doubts[region].append(Quarantined(what=what, reason=reason))
         return
     key = (region, region if LOCAL_ZONE.search(region) else "", instance_type, kind)
-    found.rates[key] = min(found.rates.get(key, (micros, PLANS[plan])), (micros, PLANS[plan]))
+    plan_rates.rates[key] = min(plan_rates.rates.get(key, (micros, PLANS[plan])), (micros, PLANS[plan]))
 
 
 def _is_plain(row: Mapping[str, Any], offering: Mapping[str, Any], properties: Mapping[str, str]) -> bool:

@@ -1,4 +1,4 @@
-"""Azure: the public price list, and what a subscription's SKU list adds to gpuplan's own hardware table."""
+"""Azure: the public price list, and a subscription's SKU list in addition to gpuplan's hardware table."""
 
 import weakref
 from collections.abc import Sequence
@@ -8,16 +8,17 @@ from threading import Lock
 
 import httpx
 
-from catalog.errors import ProviderFailure, UnusableInput
-from catalog.regions import regions as known_regions
-from providers.azure.names import region_name
-from providers.azure.retail import prices_of
-from providers.azure.retail_pages import RetailPages
-from providers.azure.rows import rows_of
-from providers.azure.skus import Skus
-from providers.contract import Provider, Rows
-from providers.sources import Sources
-from providers.web import web_client
+from gpuplan.catalog.model.regions import regions as known_regions
+from gpuplan.catalog.runtime.errors import ProviderFailure, UnusableInput
+from gpuplan.catalog.runtime.extras import needed_module
+from gpuplan.providers.azure.azure_names import region_name
+from gpuplan.providers.azure.region_rows import rows_of
+from gpuplan.providers.azure.retail import prices_of
+from gpuplan.providers.azure.retail_pages import RetailPages
+from gpuplan.providers.azure.skus import Skus
+from gpuplan.providers.cloud_endpoints import Sources
+from gpuplan.providers.contract import Provider, Rows
+from gpuplan.providers.feed_client import web_client
 
 NO_SUBSCRIPTION = (
     "no subscription given (AZURE_SUBSCRIPTION_ID): hardware comes from gpuplan's own table, prices are live"
@@ -25,9 +26,9 @@ NO_SUBSCRIPTION = (
 
 
 def provider(sources: Sources, *, read_at: datetime) -> Provider:
-    """Azure as `sources` reach it, every offer observed at `read_at`.
+    """Azure through `sources`, every offer observed at `read_at`.
 
-    Raises `UnusableInput` for an endpoint that is no web address.
+    Raises `UnusableInput` for an endpoint that is not a web address.
     """
     _check_address("GPUPLAN_AZURE_RETAIL_ENDPOINT", sources.azure_retail_endpoint)
     if sources.azure_arm_endpoint:
@@ -37,7 +38,7 @@ def provider(sources: Sources, *, read_at: datetime) -> Provider:
 
 class _Azure:
     name = "azure"
-    #: The price list has no published limit; a handful at a time keeps its throttling away.
+    #: The price list has no published limit; this low concurrency avoids throttling.
     parallel = 4
 
     def __init__(self, sources: Sources, read_at: datetime) -> None:
@@ -75,16 +76,22 @@ class _Azure:
     def _read_skus(self) -> None:
         if not self._sources.azure_subscription_id:
             return
-        from providers.azure.arm_client import read_skus
-
         try:
-            self._skus = read_skus(self._sources)
+            self._skus = self._listed_skus()
         except ProviderFailure as failure:
             self._skus_failed = True
             self._failures += (f"{failure}; hardware comes from gpuplan's own table, prices are live",)
 
+    def _listed_skus(self) -> Skus:
+        """The subscription's list. Raises `ProviderFailure`, also if the SDK is not installed."""
+        try:
+            from gpuplan.providers.azure.arm_client import read_skus
+        except ModuleNotFoundError as error:
+            raise ProviderFailure(f"the list of AZURE_SUBSCRIPTION_ID needs {needed_module(error)}") from error
+        return read_skus(self._sources)
+
     def _with_what_concerns_all(self, rows: Rows) -> Rows:
-        """The rows without what another region has said already, and with what holds for every region."""
+        """The rows with account-wide notes, minus the notes that another region has reported already."""
         with self._lock:
             new = [line for line in dict.fromkeys((*rows.failures, *rows.notes)) if line not in self._said]
             self._said.update(new)

@@ -1,4 +1,4 @@
-"""The SKU list over azure-mgmt-compute. Importing this costs the SDK's import, so only a call does it."""
+"""The SKU list through azure-mgmt-compute. Imported only when needed, because the SDK's import is slow."""
 
 import json
 import logging
@@ -19,17 +19,17 @@ from azure.identity import DefaultAzureCredential
 from azure.mgmt.compute import ComputeManagementClient
 from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
-from catalog.errors import ProviderFailure
-from providers.azure.skus import Skus, skus_of
-from providers.said import said
-from providers.sources import Sources
+from gpuplan.catalog.runtime.errors import ProviderFailure
+from gpuplan.providers.azure.skus import Skus, skus_of
+from gpuplan.providers.cloud_endpoints import Sources
+from gpuplan.providers.error_redaction import redacted_text
 
 API_VERSION = "2021-07-01"
 CONNECT_SECONDS = 5
 READ_SECONDS = 120
-#: Azure asks for up to 20 minutes when a subscription has used up its calls; that is for the next night.
+#: Azure asks for up to 20 minutes when a subscription has used up its calls; longer waits are left to the next refresh.
 LONGEST_WAIT_SECONDS = 60.0
-#: What the identity service says of credentials that it does not take.
+#: Error codes of rejected credentials.
 _REFUSED = re.compile(r"AADSTS\d+[^\n]*")
 NO_CREDENTIALS = (
     "no credentials: give AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or log in with az login"
@@ -40,23 +40,23 @@ OVER_PLAIN_HTTP = (
 )
 _CALL = "resource_skus.list of azure-mgmt-compute"
 
-# The SDK warns at length of every way in which it looked for credentials; `_reason` says what matters.
+# The SDK logs every credential source that it tried; `_reason` gives the relevant part.
 logging.getLogger("azure").addHandler(logging.NullHandler())
 
 
 class _BrokenOff(Exception):
-    """An answer that began well and did not end."""
+    """A truncated answer."""
 
 
 class _Anonymous:
-    """A credential for a server that looks at none."""
+    """A credential for a server without authentication."""
 
     def get_token(self, *_: str, **__: Any) -> AccessToken:
         return AccessToken("anonymous", 2**40)
 
 
 class _BoundedRetries(RetryPolicy[Any, Any]):
-    """The SDK's own retries, but no wait that would hold up a night."""
+    """The SDK's own retries, without waits that would delay a refresh."""
 
     def is_retry(self, settings: dict[str, Any], response: PipelineResponse[Any, Any]) -> bool:
         asked = self.get_retry_after(response)
@@ -64,13 +64,13 @@ class _BoundedRetries(RetryPolicy[Any, Any]):
 
 
 def read_skus(sources: Sources) -> Skus:
-    """Every accelerated size of every region that the subscription can see, in one list.
+    """Every accelerated size of every region visible to the subscription, in one list.
 
-    Raises `ProviderFailure` with the call and the reason if any page of it cannot be had or read.
+    Raises `ProviderFailure` with the call and the reason if any page cannot be fetched or read.
     """
     try:
-        with ExitStack() as opened:
-            skus = skus_of(_resources(_client(sources, opened), sources.azure_subscription_id or ""))
+        with ExitStack() as resources:
+            skus = skus_of(_resources(_client(sources, resources), sources.azure_subscription_id or ""))
     except AzureError as error:
         raise ProviderFailure(f"{_CALL}: {_reason(error)}") from error
     except (ijson.JSONError, ValueError) as error:
@@ -83,7 +83,7 @@ def read_skus(sources: Sources) -> Skus:
 def _resources(client: ComputeManagementClient, subscription: str) -> Iterator[object]:
     """The entries of every page, read one by one.
 
-    A subscription sees 40,000 of them, of which the SDK's own models would take 2 ms and 30 kB each.
+    A subscription sees 40,000 of them; the SDK's models would take 2 ms and 30 kB each.
     """
     path = f"/subscriptions/{quote(subscription, safe='')}/providers/Microsoft.Compute/skus"
     request = HttpRequest("GET", path, params={"api-version": API_VERSION})
@@ -94,11 +94,11 @@ def _resources(client: ComputeManagementClient, subscription: str) -> Iterator[o
             body = again(_body, client, request)
         except RetryError as error:
             raise ProviderFailure(f"{_CALL}: the answer breaks off") from error
-        found = False
+        has_resources = False
         for resource in ijson.items(BytesIO(body), "value.item", use_float=True):
-            found = True
+            has_resources = True
             yield resource
-        if not found:
+        if not has_resources:
             _check_empty(body)
         link = next(ijson.items(BytesIO(body), "nextLink"), None) if b'"nextLink"' in body else None
         if not link:
@@ -110,7 +110,7 @@ def _resources(client: ComputeManagementClient, subscription: str) -> Iterator[o
 
 
 def _body(client: ComputeManagementClient, request: HttpRequest) -> bytes:
-    """The answer as it came: streamed, or the SDK would decode all of it only to throw that away."""
+    """The raw answer, streamed; otherwise the SDK would decode all of it only to discard the result."""
     with client.send_request(request, stream=True) as response:
         try:
             body = response.read()
@@ -121,14 +121,14 @@ def _body(client: ComputeManagementClient, request: HttpRequest) -> bytes:
 
 
 def _check_empty(body: bytes) -> None:
-    """Tells a page without entries from what is no page."""
+    """Distinguish a page without entries from other content."""
     document = json.loads(body)
     if not isinstance(document, dict) or not isinstance(document.get("value"), list):
         raise ProviderFailure(f"{_CALL}: answered without a list in value; check the endpoint")
 
 
-def _client(sources: Sources, opened: ExitStack) -> ComputeManagementClient:
-    """The SDK's client, closed with `opened`. Raises `ProviderFailure` for settings that the SDK does not accept."""
+def _client(sources: Sources, exit_stack: ExitStack) -> ComputeManagementClient:
+    """The SDK's client, closed with `resources`. Raises `ProviderFailure` for settings that the SDK rejects."""
     settings: dict[str, Any] = {
         "retry_policy": _BoundedRetries(retry_total=4, retry_connect=2, retry_read=2, retry_status=3),
         "connection_timeout": CONNECT_SECONDS,
@@ -139,32 +139,32 @@ def _client(sources: Sources, opened: ExitStack) -> ComputeManagementClient:
     if sources.anonymous:
         settings["authentication_policy"] = SansIOHTTPPolicy()
     try:
-        credential: TokenCredential = _Anonymous() if sources.anonymous else _default_credential(opened)
+        credential: TokenCredential = _Anonymous() if sources.anonymous else _default_credential(exit_stack)
         client = ComputeManagementClient(credential, sources.azure_subscription_id or "", **settings)
     except ValueError as error:
-        raise ProviderFailure(f"{_CALL}: a setting is not accepted ({said(error)})") from error
-    return opened.enter_context(client)
+        raise ProviderFailure(f"{_CALL}: a setting is not accepted ({redacted_text(error)})") from error
+    return exit_stack.enter_context(client)
 
 
-def _default_credential(opened: ExitStack) -> TokenCredential:
-    """Whatever the environment, the machine or a login gives, asked for quickly."""
+def _default_credential(exit_stack: ExitStack) -> TokenCredential:
+    """The credential from the environment, the machine or a login, with short timeouts."""
     credential = DefaultAzureCredential(
         process_timeout=10, connection_timeout=CONNECT_SECONDS, read_timeout=10, retry_total=2
     )
-    return opened.enter_context(credential)
+    return exit_stack.enter_context(credential)
 
 
 def _reason(error: AzureError) -> str:
-    """Code and message of either error body (Resource Manager wraps it in `error`, Compute does not), on one line."""
+    """Code and message of either error format (Resource Manager wraps it in `error`, Compute does not), on one line."""
     if isinstance(error, ClientAuthenticationError) and error.response is None:
         refused = _REFUSED.search(str(error.message))
         if refused:
-            return said(f"credentials refused: {refused[0]}")
+            return redacted_text(f"credentials refused: {refused[0]}")
         return NO_CREDENTIALS
     if "non-TLS" in str(error.message):
         return OVER_PLAIN_HTTP
-    told = getattr(error, "error", None)
-    code, message = getattr(told, "code", None), getattr(told, "message", None)
+    details = getattr(error, "error", None)
+    code, message = getattr(details, "code", None), getattr(details, "message", None)
     status = getattr(error, "status_code", None)
     text = f"{code}: {message}" if code and message else error.message
-    return said(f"HTTP {status}, {text}" if status else text)
+    return redacted_text(f"HTTP {status}, {text}" if status else text)

@@ -1,8 +1,8 @@
-"""What is in a size: gpuplan's own table where it knows the size, else the SKU list and `data/families.csv`.
+"""Hardware of a size: from gpuplan's table if known, else from the SKU list and `data/families.csv`.
 
-Neither the price list nor the SKU list names the card, and the SKU list counts a share of a card as
-one (and has counted an eight-card machine as twelve), so the own table wins. Sizes since 2020 carry
-their card in the name, which serves where neither table has the size yet.
+Neither the price list nor the SKU list names the card, and the SKU list counts a share of a card as one (and has counted an
+eight-card machine as twelve), so gpuplan's table takes precedence. Sizes since 2020 carry their card in the name, which is
+used if neither table has the size yet.
 """
 
 import math
@@ -12,14 +12,14 @@ from datetime import date
 from fractions import Fraction
 from functools import cache
 
-from catalog.accelerators import accelerator_family, accelerators
-from catalog.embedded import embedded_instance_types
-from catalog.errors import UnusableInput
-from catalog.left_out import left_out
-from catalog.offer import Implausible, InstanceType
-from providers.azure.names import folded, is_never_shared, named_card
-from providers.azure.skus import Sku
-from providers.azure.tables import Family, family_of
+from gpuplan.catalog.model.accelerators import accelerator_family, accelerators
+from gpuplan.catalog.model.excluded_machines import left_out
+from gpuplan.catalog.model.offer import Implausible, InstanceType
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.catalog.snapshots.embedded_snapshot import embedded_instance_types
+from gpuplan.providers.azure.azure_names import folded, is_never_shared, named_card
+from gpuplan.providers.azure.mapping_tables import Family, family_of
+from gpuplan.providers.azure.skus import Sku
 
 SKU_SOURCE = "Azure resource SKUs (vCPU, memory, disk, GPUs), card by family"
 NAMING_SOURCE = "card by the name https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions"
@@ -34,7 +34,7 @@ class NoTraining:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """A size of which nobody has said what is in it; `reason` says what is missing."""
+    """A size with unknown hardware; `reason` says what is missing."""
 
     reason: str
 
@@ -42,11 +42,15 @@ class Unknown:
 @cache
 def known_sizes() -> dict[str, InstanceType]:
     """Azure's machines of gpuplan's own table by folded name."""
-    return {folded(each.name): each for each in embedded_instance_types() if each.provider == "azure"}
+    return {
+        folded(instance_type.name): instance_type
+        for instance_type in embedded_instance_types()
+        if instance_type.provider == "azure"
+    }
 
 
 def hardware_of(size: str, sku: Sku | None, *, read_on: date) -> InstanceType | NoTraining | Unknown:
-    """The machine behind a size; `sku` is what the SKU list says of it, if it was read."""
+    """The machine of a size; `sku` is its entry in the SKU list, if that was read."""
     if folded(size) in _left_out():
         return NoTraining(reason=_left_out()[folded(size)])
     known = known_sizes().get(folded(size))
@@ -67,15 +71,15 @@ def hardware_of(size: str, sku: Sku | None, *, read_on: date) -> InstanceType | 
 
 
 def differs(machine: InstanceType, sku: Sku) -> str:
-    """What the SKU list says otherwise about the devices of a known machine, or nothing."""
-    own = math.ceil(machine.accelerator_count)
-    if sku.gpus is None or sku.gpus == own:
+    """How the SKU list contradicts the devices of a known machine, or nothing."""
+    device_count = math.ceil(machine.accelerator_count)
+    if sku.gpus is None or sku.gpus == device_count:
         return ""
-    return f"{machine.name}: the SKU list says {sku.gpus} GPUs, gpuplan's own table {own}, which is kept"
+    return f"{machine.name}: the SKU list says {sku.gpus} GPUs, gpuplan's own table {device_count}, which is used"
 
 
 def _family_by_name(size: str) -> Family | None:
-    """The line of a size that no table has, if the card in its name can be only one of gpuplan's accelerators."""
+    """A family for a size outside all tables, if the card in its name matches exactly one accelerator."""
     card = named_card(size)
     try:
         cards = accelerator_family(card) if card else ()
@@ -104,20 +108,22 @@ def _accelerator_count(family: Family, sku: Sku | None) -> Fraction | Unknown:
     """Devices as a framework sees them, below 1 for a share of a card."""
     vcpus = sku.vcpus if sku else None
     if sku is None or (family.card_vcpus and vcpus is None):
-        return Unknown(reason=f"how many {family.accelerator} it has is told only by the SKU list of a subscription")
+        return Unknown(reason=f"only the SKU list of a subscription has its number of {family.accelerator}")
     if family.card_vcpus and vcpus is not None and vcpus < family.card_vcpus:
         if family.below_card == "share":
             return Fraction(int(vcpus), family.card_vcpus)
-        return Unknown(reason=f"it has less than one {family.accelerator}, and nobody has said how much of it")
+        return Unknown(reason=f"it has less than one {family.accelerator}, and its share is unknown")
     if sku.gpus is None:
         return Unknown(reason=f"the SKU list does not say how many {family.accelerator} it has")
     if sku.gpus == 1 and family.below_card == "uncounted":
-        return Unknown(reason=f"nobody has said if it has one {family.accelerator} or a share, which counts as one too")
+        return Unknown(
+            reason=f"it is unknown whether it has one {family.accelerator} or a share, which counts as one too"
+        )
     return Fraction(sku.gpus)
 
 
 def _machine(name: str, family: Family, count: Fraction, sku: Sku | None, read_on: date) -> InstanceType:
-    """A machine that only the SKU list describes, linked inside like a known one with the same cards."""
+    """A machine that only the SKU list describes, with the links of a known one with the same cards."""
     card = accelerators()[family.accelerator]
     memory = None
     if count < 1 and family.card_memory_gib:

@@ -1,8 +1,8 @@
-"""Rows of the Retail Prices API as prices per hour: pure, one region at a time.
+"""Convert rows of the Retail Prices API to prices per hour: pure, one region at a time.
 
-A size in a region has ten or more rows that share its name: Linux and Windows, pay as you go, Spot,
-Low Priority, reservations, developer prices, platform services. What is no machine's price goes by
-`data/left_out_rows.csv`; of what is left, type and meter tell the price kind.
+A size in a region has ten or more rows with the same name: Linux and Windows, pay as you go, Spot, Low Priority,
+reservations, developer prices, platform services. `data/left_out_rows.csv` removes rows that are not a machine's price;
+type and meter of the rest give the price kind.
 """
 
 import re
@@ -12,32 +12,32 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 
-from catalog.money import usd_micros, usd_text
-from catalog.price_kinds import price_kinds
-from providers.azure.names import folded, is_accelerated, region_name
-from providers.azure.tables import left_out_rows
-from providers.contract import Quarantined
+from gpuplan.catalog.model.money import usd_micros, usd_text
+from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.providers.azure.azure_names import folded, is_accelerated, region_name
+from gpuplan.providers.azure.mapping_tables import left_out_rows
+from gpuplan.providers.contract import Quarantined
 
 type Row = Mapping[str, object]
 
 SERVICE = "Virtual Machines"
 #: Years of a term -> (kind of a reservation, kind of a savings plan).
 _TERMS = {1: ("reserved_1y", "savings_plan_1y"), 3: ("reserved_3y", "savings_plan_3y")}
-#: `1 Year` and `3 Years` here, `P1Y` and `P3Y` in other lists of Azure.
+#: `1 Year` and `3 Years` in this list, `P1Y` and `P3Y` in other lists of Azure.
 _TERM = re.compile(r"P?(\d{1,2})\s*Y(?:ears?)?", re.IGNORECASE)
-#: Kinds that stand inside pay-as-you-go rows, and end with them.
+#: Kinds nested in pay-as-you-go rows; they end with those rows.
 _NESTED = frozenset(nested for _, nested in _TERMS.values())
-#: Everything that the price list tells about a machine.
+#: All kinds that the price list states.
 KINDS = frozenset({"on_demand", "spot", *(kind for kinds in _TERMS.values() for kind in kinds)})
 _SPOT = re.compile(r"\bSpot\b", re.IGNORECASE)
-#: Three years of the dearest machine there could be.
+#: Three years of a machine above any real price.
 _MOST_USD = Decimal(10**9)
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """One price in force; `size` as the price list spells it."""
+    """One current price; `size` as the price list spells it."""
 
     size: str
     kind: str
@@ -47,7 +47,7 @@ class Price:
 
 @dataclass(slots=True, kw_only=True)
 class Prices:
-    """What the rows of one region say, at most one price per size and kind."""
+    """The prices of one region, at most one per size and kind."""
 
     prices: list[Price] = field(default_factory=list)
     quarantined: list[Quarantined] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Prices:
 
 
 class _Unreadable(ValueError):
-    """A row whose meaning cannot be known; the message says which field and why."""
+    """A row with an unclear meaning; the message says which field and why."""
 
 
 def is_machine(row: object) -> bool:
@@ -69,12 +69,12 @@ def is_machine(row: object) -> bool:
 
 
 def prices_of(rows: Iterable[Row], *, region: str, read_at: datetime) -> Prices:
-    """The prices of one region in force at `read_at`, rows of other regions and services left aside.
+    """The prices of one region in force at `read_at`; ignores rows of other regions and services.
 
-    Of several rows for one size and kind the one in force since the latest time counts; if those
-    since the same time disagree, all are quarantined with the prices named.
+    Of several rows for one size and kind, the latest effective date counts; if rows of the same date disagree, all are
+    quarantined with their prices.
     """
-    found = Prices()
+    prices = Prices()
     candidates: dict[tuple[str, str], list[Price]] = {}
     other_terms: Counter[str] = Counter()
     for row in rows:
@@ -85,18 +85,18 @@ def prices_of(rows: Iterable[Row], *, region: str, read_at: datetime) -> Prices:
         except _Unreadable as problem:
             reading = _Reading(problems=[str(problem)])
         what = _what(row, region)
-        found.quarantined.extend(Quarantined(what=what, reason=problem) for problem in reading.problems)
+        prices.quarantined.extend(Quarantined(what=what, reason=problem) for problem in reading.problems)
         other_terms.update(reading.other_terms)
         for price in reading.prices:
             candidates.setdefault((folded(price.size), price.kind), []).append(price)
     for (size, kind), same in candidates.items():
         whole_since = max((row.since for row in candidates.get((size, "on_demand"), [])), default=_LONG_AGO)
-        _choose([price for price in same if kind not in _NESTED or price.since == whole_since], region, found)
-    found.notes.extend(
+        _choose([price for price in same if kind not in _NESTED or price.since == whole_since], region, prices)
+    prices.notes.extend(
         f"{region}: {count} prices with a term of {term} left out; gpuplan knows 1 Year and 3 Years"
         for term, count in sorted(other_terms.items())
     )
-    return found
+    return prices
 
 
 def _is_left_out(row: Row) -> bool:
@@ -105,7 +105,7 @@ def _is_left_out(row: Row) -> bool:
 
 @dataclass(slots=True, kw_only=True)
 class _Reading:
-    """What one row holds: prices, terms that have no price kind, and nested prices that cannot be read."""
+    """The contents of one row: prices, terms without a price kind, and unreadable nested prices."""
 
     prices: list[Price] = field(default_factory=list)
     other_terms: list[str] = field(default_factory=list)
@@ -113,7 +113,7 @@ class _Reading:
 
 
 def _read(row: Row, read_at: datetime) -> _Reading:
-    """The prices in one row; none if it is not in force, or a further tier of one that is."""
+    """The prices in one row; none if it is not in force, or is a further tier of one that is."""
     since = _time(row, "effectiveStartDate") or _LONG_AGO
     until = _time(row, "effectiveEndDate")
     if since > read_at or (until is not None and until.year > 1 and until <= read_at):
@@ -141,22 +141,22 @@ def _read(row: Row, read_at: datetime) -> _Reading:
 
 
 def _kinds_of(term: object) -> tuple[str, str] | None:
-    """The kinds of a reservation and of a savings plan for a term such as `3 Years`, if there are any."""
-    found = _TERM.fullmatch(str(term).strip())
-    return _TERMS.get(int(found[1])) if found else None
+    """The kinds of a reservation and of a savings plan for a term such as `3 Years`, if any."""
+    match = _TERM.fullmatch(str(term).strip())
+    return _TERMS.get(int(match[1])) if match else None
 
 
 def _check_text(row: Row) -> None:
     if not row.get("productName"):
-        raise _Unreadable("productName is missing, and only it tells Linux from Windows")
+        raise _Unreadable("productName is missing, and only it distinguishes Linux from Windows")
     if not row.get("skuName") and not row.get("meterName"):
-        raise _Unreadable("skuName and meterName are missing, and only they tell Spot from pay as you go")
+        raise _Unreadable("skuName and meterName are missing, and only they distinguish Spot from pay as you go")
     if row.get("currencyCode") not in ("USD", None):
         raise _Unreadable(f"currencyCode {row.get('currencyCode')!r} is not USD")
 
 
 def _add_savings_plans(row: Row, price: Price, reading: _Reading) -> None:
-    """The hourly savings plan prices nested in a pay-as-you-go row, whose own price stands whatever they hold."""
+    """The hourly savings plan prices nested in a pay-as-you-go row; the row's own price is unaffected by them."""
     plans = row.get("savingsPlan") or []
     if not isinstance(plans, list) or not all(isinstance(plan, Mapping) for plan in plans):
         reading.problems.append("savingsPlan is not a list of terms and prices")
@@ -175,7 +175,7 @@ def _add_savings_plans(row: Row, price: Price, reading: _Reading) -> None:
 
 
 def _amount(row: Row) -> Decimal:
-    """The price in USD. Both fields are the same in the public list; a missing one is made up by the other."""
+    """The price in USD. Both fields are equal in the public list; either substitutes for the other."""
     value = row.get("retailPrice")
     amount = _number(row.get("unitPrice") if value is None else value, "retailPrice")
     if amount <= 0:
@@ -208,19 +208,19 @@ def _time(row: Row, name: str) -> datetime | None:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def _choose(same: list[Price], region: str, found: Prices) -> None:
-    """The newest of several prices for one size and kind, or none of them if the newest disagree."""
+def _choose(same: list[Price], region: str, prices: Prices) -> None:
+    """The newest of several prices for one size and kind, or none if the newest disagree."""
     if not same:
         return
     newest = max(price.since for price in same)
     amounts = sorted({price.usd_micros_per_hour for price in same if price.since == newest})
     chosen = next(price for price in same if price.since == newest)
     if len(amounts) == 1:
-        found.prices.append(chosen)
+        prices.prices.append(chosen)
         return
-    told = " and ".join(usd_text(micros) for micros in amounts)
-    reason = f"{told} USD per hour since the same time: which one is charged cannot be known"
-    found.quarantined.append(Quarantined(what=f"{region}/{chosen.size}/{chosen.kind}", reason=reason))
+    amounts_text = " and ".join(usd_text(micros) for micros in amounts)
+    reason = f"{amounts_text} USD per hour since the same time: which one is charged cannot be known"
+    prices.quarantined.append(Quarantined(what=f"{region}/{chosen.size}/{chosen.kind}", reason=reason))
 
 
 def _what(row: Row, region: str) -> str:

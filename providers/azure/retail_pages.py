@@ -1,8 +1,7 @@
-"""The Retail Prices API as lists of rows: pages followed, one region per walk, gently.
+"""Page through the Retail Prices API: one region per walk, with rate limiting.
 
-Few regions fill a page, and a walk of one page cannot lose rows to prices that change under `$skip`.
-A server that does not understand the filters is asked once for everything, and all regions are taken
-from that.
+Few regions exceed a page, and a walk of one page cannot lose rows to prices that change under `$skip`. A server without
+filter support is asked once for everything, and all regions are taken from that answer.
 """
 
 import time
@@ -12,19 +11,19 @@ from typing import Any
 
 import httpx
 
-from catalog.errors import ProviderFailure
-from providers.azure.names import is_accelerated, region_name
-from providers.azure.retail import SERVICE, Row, is_machine
-from providers.pace import Pace
-from providers.said import shown_url
-from providers.web import Refused, get_json
+from gpuplan.catalog.runtime.errors import ProviderFailure
+from gpuplan.providers.azure.azure_names import is_accelerated, region_name
+from gpuplan.providers.azure.retail import SERVICE, Row, is_machine
+from gpuplan.providers.error_redaction import shown_url
+from gpuplan.providers.feed_client import Refused, get_json
+from gpuplan.providers.rate_limit import RateLimit
 
 PATH = "/api/retail/prices"
-#: The first version that tells savings plans; filter values are case-sensitive in it.
+#: The first version with savings plans; its filter values are case-sensitive.
 API_VERSION = "2023-01-01-preview"
-#: No limit is published; this is what one careful client does.
+#: No limit is published; this is a conservative rate.
 CALLS_PER_SECOND = 10
-#: Ten times the whole list; a walk that goes on is a loop.
+#: Ten times the whole list; a longer walk is a loop.
 MOST_PAGES = 2_000
 CALLS_LEFT = "x-ms-ratelimit-remaining-retailPrices-requests"
 _MACHINES = f"serviceName eq '{SERVICE}'"
@@ -33,7 +32,7 @@ _PAY_AS_YOU_GO = f"{_ACCELERATED} and priceType eq 'Consumption'"
 
 
 class Allowance:
-    """Holds everyone back while the server says that no calls are left, up to a total that a night allows."""
+    """Delays all callers while the server reports no remaining calls, up to a total wait per refresh."""
 
     seconds_without_calls = 15.0
     most_seconds = 120.0
@@ -47,19 +46,19 @@ class Allowance:
         self._granted = 0.0
 
     def heed(self, headers: httpx.Headers) -> None:
-        """Takes note of an answer's headers."""
+        """Record an answer's rate-limit headers."""
         if headers.get(CALLS_LEFT, "").strip() != "0":
             return
         asked = headers.get("retry-after", "")
         wanted = float(asked) if asked.isdecimal() else self.seconds_without_calls
         with self._lock:
-            more = max(0.0, self._now() + wanted - self._until)
-            more = min(more, wanted, self.most_seconds - self._granted)
-            self._granted += more
-            self._until = max(self._until, self._now()) + more
+            extra_seconds = max(0.0, self._now() + wanted - self._until)
+            extra_seconds = min(extra_seconds, wanted, self.most_seconds - self._granted)
+            self._granted += extra_seconds
+            self._until = max(self._until, self._now()) + extra_seconds
 
     def wait(self) -> None:
-        """Returns when the next call may go out."""
+        """Return when the next call is allowed."""
         with self._lock:
             seconds = self._until - self._now()
             if seconds > 0:
@@ -67,7 +66,7 @@ class Allowance:
 
 
 class RetailPages:
-    """All rows of the list that may be prices of accelerated machines, by region; safe for any number of threads."""
+    """All rows of the list that may be prices of accelerated machines, by region; thread-safe."""
 
     def __init__(
         self, client: httpx.Client, endpoint: str, *, paced: bool = True, allowance: Allowance | None = None
@@ -75,7 +74,7 @@ class RetailPages:
         self._client = client
         self._base = httpx.URL(endpoint.rstrip("/").removesuffix(PATH))
         self._shown = shown_url(f"{self._base}{PATH}")
-        self._pace = Pace(CALLS_PER_SECOND if paced else None)
+        self._pace = RateLimit(CALLS_PER_SECOND if paced else None)
         self._allowance = allowance or (Allowance() if paced else None)
         self._first = Lock()
         self._spelled: dict[str, set[str]] = {}
@@ -86,8 +85,8 @@ class RetailPages:
     def regions(self) -> frozenset[str]:
         """Every region with a pay-as-you-go price for an accelerated machine.
 
-        A list that breaks off after some pages gives the regions up to there and says so in `broken_off`, since
-        each region is walked by itself. Raises `ProviderFailure` if the list does not answer or holds none.
+        A list that breaks off gives the regions read so far and sets `broken_off`, because each region is read by a
+        separate walk. Raises `ProviderFailure` if the list does not answer or has no region.
         """
         rows: list[Row] = []
         ignored = False
@@ -111,7 +110,7 @@ class RetailPages:
         return frozenset(self._spelled)
 
     def rows(self, region: str) -> list[Row]:
-        """The rows of one region. Raises `ProviderFailure` if they are not whole."""
+        """The rows of one region. Raises `ProviderFailure` if they are incomplete."""
         with self._first:
             if self._everything is None and not self._filters_by_region:
                 rows = self._walk(region)
@@ -124,7 +123,7 @@ class RetailPages:
         return self._walk(region)
 
     def _walk(self, region: str) -> list[Row]:
-        """The rows of one region, asked for in every spelling that the list has of it."""
+        """The rows of one region, requested in every spelling that the list uses for it."""
         rows: list[Row] = []
         for spelled in sorted(self._spelled.get(region, {region})):
             for page in self._pages(f"{_ACCELERATED} and armRegionName eq '{spelled}'"):
@@ -134,7 +133,7 @@ class RetailPages:
         return rows
 
     def _pages(self, filters: str) -> Iterator[list[Row]]:
-        """The rows of each page until there is no link to a next one, or nothing behind it."""
+        """The rows of each page until there is no next link, or an empty page."""
         query = {"api-version": API_VERSION, "currencyCode": "'USD'", "$filter": filters}
         url = self._base.copy_with(path=self._base.path.rstrip("/") + PATH, params=query)
         seen = {url}
@@ -152,14 +151,14 @@ class RetailPages:
             link = document.get("NextPageLink")
             if not link or not items:
                 return
-            url = self._here(url, link)
+            url = self._at_endpoint(url, link)
             if url in seen:
                 raise ProviderFailure(f"{self._shown}: its pages lead back to one another; the list is not whole")
             seen.add(url)
         raise ProviderFailure(f"{self._shown}: more than {MOST_PAGES} pages for one question; the list is not whole")
 
-    def _here(self, current: httpx.URL, link: Any) -> httpx.URL:
-        """The link at the endpoint that was asked: links name the public host, which a proxy stands in for."""
+    def _at_endpoint(self, current: httpx.URL, link: Any) -> httpx.URL:
+        """The link at the configured endpoint: links name the public host, which a proxy may replace."""
         try:
             following = current.join(str(link))
         except httpx.InvalidURL as error:
@@ -170,7 +169,7 @@ class RetailPages:
 
 
 def _is_not_consumption(row: Row) -> bool:
-    """A row that the filter on pay as you go should have kept away."""
+    """Whether the pay-as-you-go filter should have removed this row."""
     return row.get("type") not in ("Consumption", None) and is_accelerated(row.get("armSkuName"))
 
 

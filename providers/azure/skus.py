@@ -1,23 +1,23 @@
-"""The SKU list of Azure Resource Manager as facts about sizes: pure.
+"""Parse the SKU list of Azure Resource Manager: pure.
 
-The list names neither the GPU nor its memory, says every value as text, holds disks and snapshots
-among the machines, one entry per size and region, and sizes that the subscription may not use.
+The list names neither the GPU nor its memory, gives every value as text, mixes disks and snapshots with machines, has one
+entry per size and region, and includes sizes that the subscription may not use.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from providers.azure.names import folded, is_accelerated, region_name
+from gpuplan.providers.azure.azure_names import folded, is_accelerated, region_name
 
 _MIB_PER_GB = 1e9 / 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sku:
-    """What the list says of one size in one region; unknown is None.
+    """The list's facts about one size in one region; unknown is None.
 
-    `spot` is False where the size has no Spot; `closed` is the reason why the subscription may not
-    use it there, or empty. `gpus` counts devices as they are shown to a machine: 1 for a share of a card.
+    `spot` is False if the size has no Spot; `closed` is the reason why the subscription may not use it in the region, or
+    empty. `gpus` counts devices as a machine sees them: 1 for a share of a card.
     """
 
     name: str
@@ -33,66 +33,72 @@ class Sku:
 
 @dataclass(slots=True, kw_only=True)
 class Skus:
-    """The accelerated sizes by (region, folded name), and every region of which the list speaks."""
+    """The accelerated sizes by (region, folded name), and every region of the list."""
 
     by_place: dict[tuple[str, str], Sku] = field(default_factory=dict)
     regions: set[str] = field(default_factory=set)
 
     def at(self, region: str, size: str) -> Sku | None:
-        """What is said of a size in a region, if anything."""
+        """The entry of a size in a region, if any."""
         return self.by_place.get((region, folded(size)))
 
     def anywhere(self, size: str) -> Sku | None:
-        """What is said of a size in the first region that has it: its hardware is the same in all."""
+        """The entry of a size in the first region that has it: its hardware is the same in all."""
         return next((sku for (_, name), sku in sorted(self.by_place.items()) if name == folded(size)), None)
 
 
 def skus_of(resources: Iterable[object]) -> Skus:
     """The accelerated machines among `resources`, which may be of any kind and shape."""
-    found = Skus()
+    skus = Skus()
     for resource in resources:
         if not isinstance(resource, Mapping) or str(resource.get("resourceType")).lower() != "virtualmachines":
             continue
         places = {region_name(place) for place in _list(resource.get("locations"))} - {""}
-        found.regions |= places
+        skus.regions |= places
         name = resource.get("name")
         if not isinstance(name, str) or not is_accelerated(name):
             continue
-        said = {str(each.get("name")): each.get("value") for each in _objects(resource.get("capabilities"))}
+        capabilities = {
+            str(capability.get("name")): capability.get("value")
+            for capability in _objects(resource.get("capabilities"))
+        }
         for region in places:
             sku = Sku(
                 name=name.strip(),
                 family=str(resource.get("family") or ""),
-                gpus=_whole(said.get("GPUs")),
-                vcpus=_size(said.get("vCPUs")),
-                ram_gib=_size(said.get("MemoryGB")),
-                local_disk_gb=_disk_gb(said),
-                infiniband=_yes(said.get("RdmaEnabled")),
-                spot=str(said.get("LowPriorityCapable")).strip().lower() != "false",
+                gpus=_whole(capabilities.get("GPUs")),
+                vcpus=_size(capabilities.get("vCPUs")),
+                ram_gib=_size(capabilities.get("MemoryGB")),
+                local_disk_gb=_disk_gb(capabilities),
+                infiniband=_yes(capabilities.get("RdmaEnabled")),
+                spot=str(capabilities.get("LowPriorityCapable")).strip().lower() != "false",
                 closed=_closed(resource.get("restrictions"), region),
             )
-            found.by_place.setdefault((region, folded(name)), sku)
-    return found
+            skus.by_place.setdefault((region, folded(name)), sku)
+    return skus
 
 
 def _closed(restrictions: object, region: str) -> str:
-    """Why nobody of the subscription may use the size in the region.
+    """Why the subscription may not use the size in the region, or empty.
 
-    A restriction on zones leaves machines that ask for no zone, which is what prices are for.
+    A restriction on zones still allows machines without a zone, to which prices apply.
     """
-    for each in _objects(restrictions):
-        if str(each.get("type") or "Location").lower() != "location":
+    for restriction in _objects(restrictions):
+        if str(restriction.get("type") or "Location").lower() != "location":
             continue
-        info = each.get("restrictionInfo")
-        named = [*_list(each.get("values")), *_list(info.get("locations") if isinstance(info, Mapping) else None)]
+        info = restriction.get("restrictionInfo")
+        named = [
+            *_list(restriction.get("values")),
+            *_list(info.get("locations") if isinstance(info, Mapping) else None),
+        ]
         if not named or region in {region_name(place) for place in named}:
-            return str(each.get("reasonCode") or "restricted")
+            return str(restriction.get("reasonCode") or "restricted")
     return ""
 
 
-def _disk_gb(said: Mapping[str, object]) -> float | None:
-    """The local NVMe disks if there are any, else the temporary disk, in GB as the documentation gives it."""
-    mib = _size(said.get("NvmeDiskSizeInMiB")) or _size(said.get("MaxResourceVolumeMB"))
+def _disk_gb(capabilities: Mapping[str, object]) -> float | None:
+    """The local NVMe disks if there are any, else the temporary disk, in GB as in the documentation."""
+    mib = _size(capabilities.get("NvmeDiskSizeInMiB")) or _size(capabilities.get("MaxResourceVolumeMB"))
     return round(mib / _MIB_PER_GB, 1) if mib else None
 
 
@@ -119,4 +125,4 @@ def _list(value: object) -> list[object]:
 
 
 def _objects(value: object) -> list[Mapping[str, object]]:
-    return [each for each in _list(value) if isinstance(each, Mapping)]
+    return [item for item in _list(value) if isinstance(item, Mapping)]

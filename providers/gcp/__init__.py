@@ -1,15 +1,15 @@
-"""Google Cloud: Compute Engine, Cloud TPU and the Cloud Billing Catalog, read with Google's own clients."""
+"""Google Cloud: Compute Engine and Cloud TPU with Google's own clients, the Cloud Billing Catalog over HTTPS."""
 
 from datetime import datetime
 
-from providers.contract import Provider
-from providers.gcp.calls import Patience
-from providers.gcp.cloud import GcpProvider
-from providers.sources import Sources
+from gpuplan.providers.cloud_endpoints import Sources
+from gpuplan.providers.contract import Provider
+from gpuplan.providers.gcp.api_calls import Patience
+from gpuplan.providers.gcp.gcp_provider import GcpProvider
 
 PATIENCE = Patience()
 
 
 def provider(sources: Sources, *, read_at: datetime, patience: Patience = PATIENCE) -> Provider:
-    """GCP as `sources` reach it; every offer is observed at `read_at`. Nothing is asked before `regions()`."""
+    """GCP through `sources`; every offer is observed at `read_at`. Sends nothing before `regions()`."""
     return GcpProvider(sources, read_at=read_at, patience=patience)

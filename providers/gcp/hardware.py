@@ -1,25 +1,25 @@
-"""Machine types to hardware: what Compute Engine states, and the device and links that gpuplan knows of that name."""
+"""Hardware of machine types: Compute Engine's figures, with the device and links that gpuplan knows by name."""
 
 from dataclasses import replace
 from fractions import Fraction
 
-from catalog.accelerators import accelerators
-from catalog.offer import InstanceType
-from providers.gcp.compose import Described, Shape
-from providers.gcp.known import GB_PER_GIB, PROVIDER, known_types
-from providers.gcp.places import Machine
-from providers.gcp.tables import accelerator_named
+from gpuplan.catalog.model.accelerators import accelerators
+from gpuplan.catalog.model.offer import InstanceType
+from gpuplan.providers.gcp.known_machines import GB_PER_GIB, PROVIDER, known_types
+from gpuplan.providers.gcp.listed_places import Machine
+from gpuplan.providers.gcp.mapping_tables import accelerator_named
+from gpuplan.providers.gcp.price_composition import Described, Shape
 
 SOURCE = "GCP Compute Engine machineTypes"
-#: Machines that differ from the one named before it in their local SSD alone.
+#: Machines that differ from the preceding name only in their local SSD.
 WITHOUT_SSD = "-nolssd"
 
 
 def described(machine: Machine, as_of: str) -> Described | None:
-    """None if its accelerator is one that nobody has described yet.
+    """The instance type; None if its accelerator is unknown.
 
-    Raises `catalog.offer.Implausible` for a size that cannot be. `as_of` is the month of the reading
-    (`2026-11`), for what the embedded catalogue does not know.
+    Raises `gpuplan.catalog.model.offer.Implausible` for an impossible size. `as_of` is the month of the reading
+    (`2026-11`), for machines outside the embedded catalogue.
     """
     known = known_types().get(machine.name)
     alike = known or known_types().get(machine.name.removesuffix(WITHOUT_SSD))
@@ -38,7 +38,7 @@ def described(machine: Machine, as_of: str) -> Described | None:
 
 
 def _of_a_known(machine: Machine, known: InstanceType, same: bool, as_of: str) -> InstanceType:
-    """The sizes are the live ones; a count below one card is gpuplan's, since the API counts whole cards only."""
+    """Sizes are Compute Engine's; a count below one card is gpuplan's, since the API counts whole cards only."""
     stated = machine.accelerators and not known.is_slice
     count = Fraction(machine.accelerators) if stated else known.accelerator_count
     disk_gb = _disk_gb(machine) or (known.local_disk_gb if same else None)

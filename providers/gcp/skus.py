@@ -1,8 +1,8 @@
-"""SKUs of the Cloud Billing Catalog to unit prices: what one unit of a component costs an hour, exactly.
+"""Convert SKUs of the Cloud Billing Catalog to exact unit prices per hour of a component.
 
-A SKU is priced where `serviceRegions` says, whatever place its description names. Of several SKUs for
-the same component, region and kind the one that took effect last holds; if they took effect together and
-differ, the dearer one is taken and the other is set aside by name.
+A SKU applies in its `serviceRegions`, even if its description names another place. Of several SKUs for the same component, region
+and kind, the one that took effect last counts. If they took effect together and differ, the dearer one counts and the other
+is quarantined.
 """
 
 import re
@@ -10,17 +10,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any
+from math import floor
 
-from providers.contract import Quarantined
-from providers.gcp.tables import known_components
-from providers.gcp.words import LOCAL_SSD, component, price_kind
+from gpuplan.providers.contract import Quarantined
+from gpuplan.providers.gcp.mapping_tables import known_components
+from gpuplan.providers.gcp.sku_descriptions import LOCAL_SSD, component, price_kind
+from gpuplan.providers.gcp.sku_page import Category, PricingExpression, PricingInfo, Sku, SkuPage
 
 NANOS = 10**9
-#: A month of Google's prices per GiB-month.
+#: Hours of a month in Google's prices per GiB-month.
 HOURS_PER_MONTH = 730
 GIB_PER_GB = Fraction(10**9, 2**30)
-#: What a price per such a unit is multiplied by to be one per hour of a device, a core or a GiB.
+#: Factors from a price per unit to one per hour of a device, a core or a GiB.
 PER_HOUR = {
     "h": Fraction(1),
     "GiBy.h": Fraction(1),
@@ -28,18 +29,18 @@ PER_HOUR = {
     "GiBy.mo": Fraction(1, HOURS_PER_MONTH),
     "GBy.mo": 1 / GIB_PER_GB / HOURS_PER_MONTH,
 }
-#: Clocks differ: a price that takes effect within so many seconds stands in where no other is in force.
+#: Clock tolerance: a price that takes effect within this many seconds is used if no other is in force.
 CLOCKS_DIFFER_SECONDS = 36 * 3600
 #: Region of a SKU that is sold everywhere at one price.
 EVERYWHERE = "global"
 _REGION = re.compile(r"[a-z]+-[a-z]+\d+")
-#: Families of SKUs that are no part of a machine, most of the catalogue.
+#: Families of SKUs that are not part of a machine, most of the catalogue.
 _OTHER_FAMILIES = frozenset(("Network", "License", "Utility"))
 
 
 @dataclass(frozen=True, slots=True)
 class UnitPrice:
-    """Nano-dollars per hour of one unit, in force since `since` (seconds of the epoch, 0 if unsaid)."""
+    """Nano-dollars per hour of one unit, in force since `since` (seconds of the epoch, 0 if not stated)."""
 
     nanos_per_hour: Fraction
     since: float
@@ -48,7 +49,7 @@ class UnitPrice:
 
 @dataclass(frozen=True, slots=True)
 class PricedSku:
-    """One SKU as it is used: a component in some regions and a kind; without a price, `problem` says why."""
+    """One SKU as used: a component in some regions and a kind; `problem` says why it has no price."""
 
     name: str
     component: str
@@ -60,7 +61,7 @@ class PricedSku:
 
 @dataclass(frozen=True, slots=True)
 class AsideSku:
-    """A SKU that was set aside: the component that it prices, the regions where it holds, and why."""
+    """A quarantined SKU: its component, its regions, and the reason."""
 
     component: str
     regions: tuple[str, ...]
@@ -69,17 +70,17 @@ class AsideSku:
 
 @dataclass(slots=True)
 class Prices:
-    """Unit prices by (component, region, kind), and the SKUs that were set aside, of whatever component.
+    """Unit prices by (component, region, kind), and quarantined SKUs of any component.
 
-    `unusable` says of a component why the SKU that is there for it has no price.
+    `unusable` gives per component the reason why its SKU has no price.
     """
 
-    found: dict[tuple[str, str, str], UnitPrice] = field(default_factory=dict)
+    unit_prices: dict[tuple[str, str, str], UnitPrice] = field(default_factory=dict)
     quarantined: list[AsideSku] = field(default_factory=list)
     unusable: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
     def add(self, skus: Iterable[PricedSku]) -> None:
-        """Keep what holds of `skus`."""
+        """Add the usable ones of `skus`."""
         for sku in skus:
             if sku.price is None:
                 row = Quarantined(what=sku.name, reason=sku.problem)
@@ -90,48 +91,50 @@ class Prices:
                 self._keep((sku.component, region, sku.kind), sku.price, sku.name)
 
     def find(self, spellings: Sequence[str], region: str, kind: str) -> Fraction | None:
-        """Nano-dollars per unit-hour of the first spelling that is priced there."""
+        """Nano-dollars per unit-hour of the first spelling with a price in the region."""
         for spelling in spellings:
             for place in (region, EVERYWHERE):
-                price = self.found.get((spelling, place, kind))
+                price = self.unit_prices.get((spelling, place, kind))
                 if price is not None:
                     return price.nanos_per_hour
         return None
 
     def why_unusable(self, spellings: Sequence[str], region: str, kind: str) -> str | None:
-        """Why the SKU that is there gives no price, None if there is none."""
+        """Why the existing SKU gives no price, None if there is no SKU."""
         keys = [(spelling, place, kind) for spelling in spellings for place in (region, EVERYWHERE)]
         return next((self.unusable[key] for key in keys if key in self.unusable), None)
 
     def regions_of(self, spellings: Sequence[str]) -> set[str]:
-        """Where any of the spellings is priced in any kind."""
-        return {region for name, region, _ in self.found if name in spellings and region != EVERYWHERE}
+        """Regions in which any of the spellings has a price of any kind."""
+        return {region for name, region, _ in self.unit_prices if name in spellings and region != EVERYWHERE}
 
     def _keep(self, key: tuple[str, str, str], price: UnitPrice, name: str) -> None:
-        held = self.found.setdefault(key, price)
-        if held is price or price.since < held.since:
+        earlier = self.unit_prices.setdefault(key, price)
+        if earlier is price or price.since < earlier.since:
             return
-        differs = price.nanos_per_hour != held.nanos_per_hour
-        if price.since == held.since and differs:
-            dearer, other = sorted((price, held), key=lambda each: each.nanos_per_hour, reverse=True)
-            self.found[key] = dearer
+        differs = price.nanos_per_hour != earlier.nanos_per_hour
+        if price.since == earlier.since and differs:
+            dearer, other = sorted(
+                (price, earlier), key=lambda component_price: component_price.nanos_per_hour, reverse=True
+            )
+            self.unit_prices[key] = dearer
             reason = f"SKU {dearer.sku} names another price for the same component and place; the dearer one is used"
             row = Quarantined(what=f"{name} in {key[1]} ({other.sku})", reason=reason)
             self.quarantined.append(AsideSku(key[0], (key[1],), row))
-        elif differs or price.since > held.since:
-            self.found[key] = price
+        elif differs or price.since > earlier.since:
+            self.unit_prices[key] = price
 
 
-def read_skus(page: Any, read_at: datetime) -> list[PricedSku]:
-    """The SKUs of one `ListSkusResponse` that price a part of some machine at `read_at`.
+def read_skus(page: SkuPage, read_at: datetime) -> list[PricedSku]:
+    """The SKUs of one page that price a part of some machine at `read_at`.
 
-    SKUs of other things (networks, images, licences, dedicated hosts) are not in it.
+    Omits SKUs of other products (networks, images, licences, dedicated hosts).
     """
-    made = (_read(sku, read_at.timestamp()) for sku in type(page).pb(page).skus)
+    made = (_read(sku, read_at.timestamp()) for sku in page.skus)
     return [sku for sku in made if sku is not None]
 
 
-def _read(sku: Any, now: float) -> PricedSku | None:
+def _read(sku: Sku, now: float) -> PricedSku | None:
     category = sku.category
     if category.resource_family in _OTHER_FAMILIES:
         return None
@@ -152,7 +155,7 @@ def _read(sku: Any, now: float) -> PricedSku | None:
     return PricedSku(name=what, component=name, kind=kind, regions=regions, price=price, problem=problem)
 
 
-def _matters(name: str, category: Any) -> bool:
+def _matters(name: str, category: Category) -> bool:
     if category.resource_family == "Storage":
         return name == LOCAL_SSD
     words = name.split()
@@ -166,8 +169,8 @@ def _matters(name: str, category: Any) -> bool:
     )
 
 
-def _regions(sku: Any) -> tuple[str, ...]:
-    """Regions by name; a multi-region is spelt out by the taxonomy."""
+def _regions(sku: Sku) -> tuple[str, ...]:
+    """Regions by name; the taxonomy expands a multi-region."""
     named = tuple(region for region in sku.service_regions if _REGION.fullmatch(region))
     if named:
         return named
@@ -177,8 +180,8 @@ def _regions(sku: Any) -> tuple[str, ...]:
     return (EVERYWHERE,) if EVERYWHERE in sku.service_regions or not sku.service_regions else ()
 
 
-def _price(sku: Any, name: str, now: float) -> tuple[UnitPrice | None, str]:
-    """The price in force, or None and why there is none."""
+def _price(sku: Sku, name: str, now: float) -> tuple[UnitPrice | None, str]:
+    """The current price, or None with the reason."""
     infos = sorted(sku.pricing_info, key=_since)
     if not infos:
         return None, "holds no price"
@@ -203,14 +206,14 @@ def _is_by_size(name: str) -> bool:
     return name == LOCAL_SSD or "ram" in name.split()
 
 
-def _since(info: Any) -> float:
-    return float(info.effective_time.seconds) if info.HasField("effective_time") else 0.0
+def _since(info: PricingInfo) -> float:
+    return float(floor(info.effective_time.timestamp())) if info.effective_time else 0.0
 
 
-def _paid_rate(expression: Any) -> tuple[int, str]:
-    """Nano-dollars of the first tier that costs something: a free allowance comes before it."""
+def _paid_rate(expression: PricingExpression) -> tuple[int, str]:
+    """Nano-dollars of the first tier above zero: a free tier comes before it."""
     rate, currency = 0, ""
-    for tier in sorted(expression.tiered_rates, key=lambda each: each.start_usage_amount):
+    for tier in sorted(expression.tiered_rates, key=lambda tier: tier.start_usage_amount):
         rate = tier.unit_price.units * NANOS + tier.unit_price.nanos
         currency = tier.unit_price.currency_code
         if rate > 0:

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from datetime import datetime
 
-from providers.clouds import MakeCloud
-from providers.contract import Provider, Rows
-from providers.sources import Sources
+from gpuplan.providers.cloud_endpoints import Sources
+from gpuplan.providers.cloud_registry import MakeCloud
+from gpuplan.providers.contract import Provider, Rows
 from tests.providers.fake_clouds import FakeCloud, machine, price, rows
 
 NOBODY = "http://127.0.0.1:1"
@@ -32,8 +32,8 @@ class DatedCloud:
         return self.cloud.regions()
 
     def fetch(self, region: str) -> Rows:
-        found = self.cloud.fetch(region)
-        return replace(found, offers=tuple(replace(each, observed_at=self.read_at) for each in found.offers))
+        rows = self.cloud.fetch(region)
+        return replace(rows, offers=tuple(replace(offer, observed_at=self.read_at) for offer in rows.offers))
 
 
 def aws(**answers: Rows | Exception) -> FakeCloud:

@@ -14,10 +14,10 @@ import pytest
 import uvicorn
 from starlette.types import ASGIApp
 
-from api.app import Gpuplan
-from api.cli.main import main
-from api.http.service import create_service
-from api.settings import Environment
+from gpuplan.api.cli.main import main
+from gpuplan.api.http.http_service import create_service
+from gpuplan.api.schemas.settings_file import Environment
+from gpuplan.api.services.composition import Services, open_services
 
 
 class Ended(NamedTuple):
@@ -59,8 +59,8 @@ def database_url(embedded_store: Path, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="session")
-def gpuplan(database_url: str) -> Gpuplan:
-    return Gpuplan(Environment(database_url=database_url))
+def gpuplan(database_url: str) -> Services:
+    return open_services(Environment(database_url=database_url))
 
 
 @contextmanager
@@ -86,9 +86,9 @@ def served() -> Callable[[ASGIApp], AbstractContextManager[httpx.Client]]:
 
 
 @pytest.fixture(scope="session")
-def client(gpuplan: Gpuplan) -> Iterator[httpx.Client]:
-    with serving(create_service(gpuplan)) as found:
-        yield found
+def client(gpuplan: Services) -> Iterator[httpx.Client]:
+    with serving(create_service(gpuplan)) as served_client:
+        yield served_client
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def run(database_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         monkeypatch.delenv(name, raising=False)
 
     def command(*arguments: str | Path) -> Ended:
-        code = main([str(each) for each in arguments])
+        code = main([str(argument) for argument in arguments])
         shown = capsys.readouterr()
         return Ended(code, shown.out, shown.err)
 

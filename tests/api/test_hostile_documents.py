@@ -15,8 +15,10 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from api.cli.main import main
-from catalog.errors import Fault, ProviderFailure, StoreFailure, UnusableInput, one_line
+from gpuplan.api.cli.main import main
+from gpuplan.catalog.runtime.errors import Fault, ProviderFailure, StoreFailure, UnusableInput, one_line
+
+pytestmark = pytest.mark.slow(reason="reads many documents")
 
 Document = dict[str, Any]
 Step = str | int
@@ -84,23 +86,23 @@ def branches(value: Any, path: tuple[Step, ...] = ()) -> Iterator[tuple[Step, ..
     """The path of everything in a document, itself first."""
     yield path
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for part, each in inner:
-        yield from branches(each, (*path, part))
+    for part, item in inner:
+        yield from branches(item, (*path, part))
 
 
 def spoilt(document: Document, data: st.DataObject) -> Document:
     """The document with a hostile value for one of its own, or with a hostile key more."""
     document = copy.deepcopy(document)
     path = data.draw(st.sampled_from(list(branches(document))))
-    here: Any = document
+    parent: Any = document
     for part in path[:-1]:
-        here = here[part]
+        parent = parent[part]
     hostile = data.draw(HOSTILE)
-    at = here[path[-1]] if path else document
+    at = parent[path[-1]] if path else document
     if isinstance(at, dict) and data.draw(st.booleans()):
         at[hostile] = data.draw(st.sampled_from([1, None, "x", {}, []]) | HOSTILE)
     elif path:
-        here[path[-1]] = data.draw(st.sampled_from([hostile, [hostile], {hostile: hostile}, {hostile: 1}]))
+        parent[path[-1]] = data.draw(st.sampled_from([hostile, [hostile], {hostile: hostile}, {hostile: 1}]))
     else:
         document[hostile] = hostile
     return document
@@ -115,8 +117,8 @@ def command(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
     def ended(document: Document, words: list[str]) -> tuple[int, str]:
         (folder / "sent.json").write_text(json.dumps(document), encoding="utf-8")
         files = {"{}": str(folder / "sent.json"), "{job}": str(folder / "job.json")}
-        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as told:
-            return main([files.get(word, word) for word in words]), told.getvalue()
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as output:
+            return main([files.get(word, word) for word in words]), output.getvalue()
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GPUPLAN_DATABASE_URL", database_url)
@@ -134,9 +136,9 @@ def test_a_command_refuses_a_hostile_document_in_printable_lines(
     command: Callable[..., tuple[int, str]], kind: str, data: st.DataObject
 ) -> None:
     document, words, _ = KINDS[kind]
-    code, told = command(spoilt(document, data), words)
-    assert code == 2, told
-    lines = told.split("\n")
+    code, output = command(spoilt(document, data), words)
+    assert code == 2, output
+    lines = output.split("\n")
     assert lines.pop() == ""
     assert lines
     # Only `UnusableInput` begins a line with the field; a replacement character would hide what is at fault.
@@ -154,12 +156,12 @@ def test_the_service_refuses_a_hostile_document_in_printable_lines(
     assert address is not None
     answer = client.post(address, json=sent)
     assert answer.status_code in {400, 422}, answer.text
-    told = answer.json()
-    assert told["detail"].isprintable()
-    assert all(each["detail"].isprintable() for each in told["errors"])
-    for each in told["errors"]:
+    problem = answer.json()
+    assert problem["detail"].isprintable()
+    assert all(error["detail"].isprintable() for error in problem["errors"])
+    for error in problem["errors"]:
         # The pointer is exact, and so not escaped: JSON escapes it.
-        assert each["pointer"] == "" or each["pointer"].startswith("/")
+        assert error["pointer"] == "" or error["pointer"].startswith("/")
 
 
 @given(st.lists(st.text() | st.integers(0, 9), min_size=1, max_size=4), st.text())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.store import Store
+from gpuplan.catalog.store.store import Store
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -14,21 +14,21 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty database of either kind."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}"
-    found: str = request.getfixturevalue("postgresql_url")
-    return found
+    result: str = request.getfixturevalue("postgresql_url")
+    return result
 
 
 @pytest.fixture
 def open_store() -> Iterator[Callable[[str], Store]]:
     """Opens stores that are closed when the test ends."""
-    opened: list[Store] = []
+    stores: list[Store] = []
 
     def open_one(url: str) -> Store:
-        opened.append(Store.open(url))
-        return opened[-1]
+        stores.append(Store.open(url))
+        return stores[-1]
 
     yield open_one
-    for store in opened:
+    for store in stores:
         store.close()
 
 

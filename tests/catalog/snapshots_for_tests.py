@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
 
-from catalog.offer import InstanceType, Offer
-from catalog.snapshot import Snapshot, snapshot_of
+from gpuplan.catalog.model.offer import InstanceType, Offer
+from gpuplan.catalog.snapshots.snapshot import Snapshot, snapshot_of
 
 NIGHT = datetime(2026, 11, 1, 3, 15, 7, 123456, tzinfo=UTC)
 TYPES = (
@@ -37,7 +37,7 @@ def snapshot(*offers: Offer) -> Snapshot:
     return snapshot_of(TYPES, offers or (offer(),))
 
 
-def many(count: int, changes: Mapping[int, int] | None = None, *, observed_at: datetime = NIGHT) -> Snapshot:
+def many_offers(count: int, changes: Mapping[int, int] | None = None, *, observed_at: datetime = NIGHT) -> Snapshot:
     """A snapshot of `count` offers over ten regions; `changes` gives some of them another price."""
     prices = {i: 1_000_000 + i for i in range(count)} | dict(changes or {})
     return snapshot(

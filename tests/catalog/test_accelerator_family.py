@@ -2,8 +2,8 @@
 
 import pytest
 
-from catalog.accelerators import accelerator_family, accelerators
-from catalog.errors import UnusableInput
+from gpuplan.catalog.model.accelerators import accelerator_family, accelerators
+from gpuplan.catalog.runtime.errors import UnusableInput
 
 
 def test_a_model_name_means_every_form_factor_of_it() -> None:

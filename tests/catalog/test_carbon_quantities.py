@@ -2,7 +2,7 @@
 
 import pytest
 
-from catalog.quantities import carbon_kg
+from gpuplan.catalog.parsing.quantities import carbon_kg
 
 
 @pytest.mark.parametrize(

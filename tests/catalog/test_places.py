@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.carbon import carbon
-from catalog.egress import egress_tiers
-from catalog.regions import GEOGRAPHIES, nearest_with, regions
-from catalog.storage import storage_usd_per_gb_month
+from gpuplan.catalog.model.egress_rates import egress_tiers
+from gpuplan.catalog.model.grid_carbon import carbon
+from gpuplan.catalog.model.regions import GEOGRAPHIES, nearest_with, regions
+from gpuplan.catalog.model.storage_rates import storage_usd_per_gb_month
 
 
 def test_every_region_lies_in_a_geography_that_a_job_may_name() -> None:
@@ -38,7 +38,7 @@ def test_gov_and_china_regions_are_not_commercial() -> None:
 
 
 def test_regions_opened_since_the_prices_were_read_have_a_place() -> None:
-    opened = {
+    stream = {
         ("aws", "ap-east-2"): "TW",
         ("aws", "ap-southeast-6"): "NZ",
         ("aws", "ap-southeast-7"): "TH",
@@ -48,7 +48,7 @@ def test_regions_opened_since_the_prices_were_read_have_a_place() -> None:
         ("azure", "denmarkeast"): "DK",
         ("azure", "newzealandnorth"): "NZ",
     }
-    assert {place: regions()[place].country for place in opened} == opened
+    assert {place: regions()[place].country for place in stream} == stream
 
 
 def test_a_local_zone_abroad_is_not_in_the_country_of_its_parent() -> None:
@@ -78,7 +78,7 @@ def test_data_in_the_region_of_the_job_moves_free() -> None:
 
 
 @pytest.mark.parametrize("origin", [("local", "office"), ("", "")])
-def test_data_on_own_machines_or_everywhere_has_no_egress(origin: tuple[str, str]) -> None:
+def test_data_on_owned_machines_or_everywhere_has_no_egress(origin: tuple[str, str]) -> None:
     assert egress_tiers(*origin, "aws", "us-east-1").egress_usd(4000) == 0
 
 
@@ -111,7 +111,7 @@ def test_a_tier_stated_in_tib_ends_where_that_is_in_gb() -> None:
 def test_the_home_region_stands_for_another_and_says_so() -> None:
     rate = egress_tiers("aws", "eu-west-1", "azure", "westeurope")
     assert rate.tiers == egress_tiers("aws", "us-east-1", "azure", "westeurope").tiers
-    assert any("aws:eu-west-1 is taken at the price of us-east-1" in said for said in rate.assumptions)
+    assert any("aws:eu-west-1 is taken at the price of us-east-1" in assumption for assumption in rate.assumptions)
 
 
 @given(
@@ -124,8 +124,8 @@ def test_more_data_never_costs_less_and_every_pair_of_regions_has_a_rate(
     origin: tuple[str, str], destination: tuple[str, str], one_gb: float, other_gb: float
 ) -> None:
     rate = egress_tiers(*origin, *destination)
-    less, more = sorted((one_gb, other_gb))
-    assert 0 <= rate.egress_usd(less) <= rate.egress_usd(more) <= 0.25 * more + 1e-9
+    less, extra = sorted((one_gb, other_gb))
+    assert 0 <= rate.egress_usd(less) <= rate.egress_usd(extra) <= 0.25 * extra + 1e-9
     assert origin == destination or (rate.source and rate.as_of and rate.assumptions)
 
 

@@ -9,13 +9,13 @@ import sqlalchemy as sa
 from alembic import command
 from alembic.script import ScriptDirectory
 
-from catalog.database import connect, database_url
-from catalog.errors import StoreFailure, UnusableInput
-from catalog.migrate import HEAD, alembic_config, downgrade, revision_of, to_head
-from catalog.runs import Run, queued_run
-from catalog.store import Store
-from catalog.table_rows import sums, tables_there
-from tests.catalog.snapshots_for_tests import NIGHT, many
+from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
+from gpuplan.catalog.store.database import connect, database_url
+from gpuplan.catalog.store.schema_upgrade import HEAD, alembic_config, downgrade, revision_of, to_head
+from gpuplan.catalog.store.store import Store
+from gpuplan.catalog.store.stored_runs import Run, queued_run
+from gpuplan.catalog.store.table_rows import existing_tables, sums
+from tests.catalog.snapshots_for_tests import NIGHT, many_offers
 
 BEFORE = "0004"
 OpenStore = Callable[[str], Store]
@@ -60,6 +60,7 @@ class OldRelease:
             }
 
 
+@pytest.mark.slow(reason="long cases")
 def test_old_readers_and_writers_go_on_while_the_tables_are_upgraded_and_taken_back(url: str, old: sa.Engine) -> None:
     release = OldRelease(old)
     failures: list[BaseException] = []
@@ -96,17 +97,17 @@ def test_a_downgrade_keeps_everything_that_the_release_before_knew(old: sa.Engin
     release = OldRelease(old)
     release.write(1)
     with old.connect() as connection:
-        before = sums(connection, tables_there(connection))
+        before = sums(connection, existing_tables(connection))
     store = Store.open(url)
-    store.put_snapshot(many(20), source="refresh")
+    store.put_snapshot(many_offers(20), source="refresh")
     now = NIGHT + timedelta(days=1)
     store.runs.add(queued_run(Run(id="q", kind="portfolio", status="queued", request={}, created_at=now, beat_at=now)))
     with store.engine.connect() as connection:
-        upgraded = sums(connection, tables_there(connection))
+        upgraded = sums(connection, existing_tables(connection))
     downgrade(store.engine, store.url, BEFORE)
     with store.engine.connect() as connection:
         assert revision_of(connection) == BEFORE
-        after = sums(connection, tables_there(connection))
+        after = sums(connection, existing_tables(connection))
         silent = connection.exec_driver_sql("SELECT beat_at = created_at FROM runs WHERE id = 'q'").scalar_one()
     store.close()
     assert after.keys() == before.keys()
@@ -147,7 +148,7 @@ def test_an_upgrade_does_not_hold_up_everyone_behind_a_long_reader(
     engine = connect(database_url(postgresql_url))
     with engine.begin() as connection:
         command.upgrade(alembic_config(connection), BEFORE)
-    monkeypatch.setattr("catalog.migrate._MOST_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr("gpuplan.catalog.store.schema_upgrade._MOST_WAIT_SECONDS", 0.1)
     with engine.connect() as reader:
         reader.exec_driver_sql("SELECT * FROM runs")
         with pytest.raises(StoreFailure, match="nothing was changed, try again"):
@@ -158,6 +159,6 @@ def test_an_upgrade_does_not_hold_up_everyone_behind_a_long_reader(
 
 def test_every_revision_since_can_be_undone() -> None:
     scripts = ScriptDirectory.from_config(alembic_config())
-    later = [each for each in scripts.walk_revisions() if each.revision > BEFORE]
+    later = [walk_revision for walk_revision in scripts.walk_revisions() if walk_revision.revision > BEFORE]
     assert later
-    assert all(hasattr(each.module, "downgrade") for each in later)
+    assert all(hasattr(item.module, "downgrade") for item in later)

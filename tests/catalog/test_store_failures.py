@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-import catalog.database
-from catalog.errors import StoreFailure, UnusableInput
-from catalog.store import Store
-from tests.catalog.snapshots_for_tests import NIGHT, many
+import gpuplan.catalog.store.database
+from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
+from gpuplan.catalog.store.store import Store
+from tests.catalog.snapshots_for_tests import NIGHT, many_offers
 
 NOBODY = 65534
 
@@ -25,15 +25,15 @@ def file(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def refused(*said: str) -> Iterator[None]:
+def refused(*message: str) -> Iterator[None]:
     """The block must end in a `StoreFailure` of one short line that says all of this."""
     with pytest.raises(StoreFailure) as caught:
         yield
     line = str(caught.value)
     assert "\n" not in line
     assert len(line) < 400
-    for each in said:
-        assert each in line, line
+    for item in message:
+        assert item in line, line
 
 
 @contextmanager
@@ -59,9 +59,9 @@ def test_a_file_that_is_no_database_is_left_as_it_is(file: Path) -> None:
 def _filled(file: Path) -> str:
     """A store of 2,000 offers, all of it in the one file; gives back the snapshot's id."""
     store = Store.open(f"sqlite:///{file}")
-    found = store.put_snapshot(many(2_000), source="refresh")
+    result = store.put_snapshot(many_offers(2_000), source="refresh")
     store.close()
-    return found
+    return result
 
 
 def test_a_truncated_file_is_named(file: Path) -> None:
@@ -73,17 +73,17 @@ def test_a_truncated_file_is_named(file: Path) -> None:
 
 def test_a_file_with_a_corrupt_header_is_named(file: Path) -> None:
     _filled(file)
-    with file.open("r+b") as opened:
-        opened.write(b"\xff" * 100)
+    with file.open("r+b") as stream:
+        stream.write(b"\xff" * 100)
     with refused(str(file), "file is not a database"):
         Store.open(f"sqlite:///{file}")
 
 
 def test_a_file_with_corrupt_pages_is_named(file: Path) -> None:
     snapshot_id = _filled(file)
-    with file.open("r+b") as opened:
-        opened.seek(4096)
-        opened.write(b"\xff" * (file.stat().st_size - 4096))
+    with file.open("r+b") as stream:
+        stream.seek(4096)
+        stream.write(b"\xff" * (file.stat().st_size - 4096))
     with refused(str(file), "malformed"):
         Store.open(f"sqlite:///{file}").snapshot(snapshot_id)
 
@@ -127,8 +127,8 @@ def test_a_full_disk_leaves_the_last_snapshot_readable(file: Path, open_store: C
     store.close()
     sa.event.listen(store.engine, "connect", lambda connection, _: connection.execute(f"PRAGMA max_page_count={pages}"))
     with refused(str(file), "full", "free some space"):
-        store.put_snapshot(many(9_000, {0: 5}), source="refresh")
-    assert [each.id for each in store.snapshots()] == [good]
+        store.put_snapshot(many_offers(9_000, {0: 5}), source="refresh")
+    assert [snapshot.id for snapshot in store.snapshots()] == [good]
     assert len(store.snapshot(good).offers) == 2_000
 
 
@@ -140,7 +140,7 @@ def test_a_file_removed_while_in_use_is_noticed(file: Path, open_store: Callable
     with refused(str(file), "No such file"):
         store.ping()
     with refused(str(file), "No such file"):
-        store.put_snapshot(many(3), source="refresh")
+        store.put_snapshot(many_offers(3), source="refresh")
     assert not file.exists()
 
 
@@ -159,7 +159,7 @@ def test_a_database_that_another_process_keeps_locked_is_named(
     file: Path, monkeypatch: pytest.MonkeyPatch, open_store: Callable[[str], Store]
 ) -> None:
     _filled(file)
-    monkeypatch.setattr(catalog.database, "_PRAGMAS", ("busy_timeout=50",))
+    monkeypatch.setattr(gpuplan.catalog.store.database, "_PRAGMAS", ("busy_timeout=50",))
     store = open_store(f"sqlite:///{file}")
     other = sqlite3.connect(file, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -214,7 +214,7 @@ def test_sqlite_without_a_plain_file_is_unusable_input(text: str) -> None:
 
 def test_a_missing_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with refused("psycopg", "which is missing here; reinstall gpuplan"):
+    with pytest.raises(UnusableInput, match=r"PostgreSQL needs psycopg: pip install 'gpuplan\[service\]'"):
         Store.open("postgresql://somebody:secret@127.0.0.1:1/gpuplan")
 
 
@@ -286,8 +286,8 @@ def test_a_server_that_falls_silent_counts_as_lost_within_half_a_minute_unless_t
 ) -> None:
     def asked(url: str) -> list[str | None]:
         with open_store(url).engine.connect() as connection:
-            said = connection.connection.driver_connection.info.get_parameters()  # type: ignore[union-attr]
-            return [said.get(name) for name in ("connect_timeout", "keepalives_idle", "tcp_user_timeout")]
+            message = connection.connection.driver_connection.info.get_parameters()  # type: ignore[union-attr]
+            return [message.get(name) for name in ("connect_timeout", "keepalives_idle", "tcp_user_timeout")]
 
     assert asked(postgresql_url) == ["5", "15", "30000"]
     assert asked(postgresql_url + "&connect_timeout=9&tcp_user_timeout=2000") == ["9", "15", "2000"]
@@ -301,7 +301,7 @@ def test_a_new_file_and_its_journal_are_for_their_owner_alone_and_one_that_is_th
         store = open_store(f"sqlite:///{file}")
         store.ensure_embedded()
         modes = {
-            each.name: each.stat().st_mode & 0o777 for each in file.parent.iterdir() if each.name.startswith(file.name)
+            item.name: item.stat().st_mode & 0o777 for item in file.parent.iterdir() if item.name.startswith(file.name)
         }
         assert modes == dict.fromkeys((file.name, f"{file.name}-shm", f"{file.name}-wal"), 0o600)
         file.chmod(0o640)

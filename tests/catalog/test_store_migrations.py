@@ -14,12 +14,12 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-import catalog.migrate
-from catalog.errors import StoreFailure
-from catalog.migrate import HEAD, alembic_config
-from catalog.runs import Run
-from catalog.schema import metadata
-from catalog.store import Store
+import gpuplan.catalog.store.schema_upgrade
+from gpuplan.catalog.runtime.errors import StoreFailure
+from gpuplan.catalog.store.schema import metadata
+from gpuplan.catalog.store.schema_upgrade import HEAD, alembic_config
+from gpuplan.catalog.store.store import Store
+from gpuplan.catalog.store.stored_runs import Run
 from tests.catalog.snapshots_for_tests import NIGHT
 
 
@@ -51,12 +51,12 @@ def _tables(connection: sa.Connection) -> dict[str, object]:
     seen = sa.inspect(connection)
     return {
         table: (
-            [(each["name"], str(each["type"]), each["nullable"]) for each in seen.get_columns(table)],
+            [(column["name"], str(column["type"]), column["nullable"]) for column in seen.get_columns(table)],
             seen.get_pk_constraint(table),
-            sorted(str(each) for each in seen.get_unique_constraints(table)),
-            sorted(str(each) for each in seen.get_foreign_keys(table)),
-            sorted(str(each) for each in seen.get_indexes(table)),
-            sorted(str(each["name"]) for each in seen.get_check_constraints(table)),
+            sorted(str(constraint) for constraint in seen.get_unique_constraints(table)),
+            sorted(str(foreign_key) for foreign_key in seen.get_foreign_keys(table)),
+            sorted(str(index) for index in seen.get_indexes(table)),
+            sorted(str(constraint["name"]) for constraint in seen.get_check_constraints(table)),
         )
         for table in sorted(seen.get_table_names(), reverse=True)
     }
@@ -75,10 +75,10 @@ def test_a_database_of_an_older_release_is_upgraded_and_keeps_its_rows(
     tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch, open_store: Callable[[str], Store]
 ) -> None:
     store.save_plan("p", "s", {}, {"outcome": "planned"}, NIGHT)
-    shutil.copytree(Path(catalog.migrate.__file__).parent / "migrations", tmp_path / "migrations")
+    shutil.copytree(Path(gpuplan.catalog.store.schema_upgrade.__file__).parent / "migrations", tmp_path / "migrations")
     (tmp_path / "migrations" / "versions" / "9998_note.py").write_text(NEXT_REVISION)
-    monkeypatch.setattr(catalog.migrate, "SCRIPTS", str(tmp_path / "migrations"))
-    monkeypatch.setattr(catalog.migrate, "HEAD", "9998")
+    monkeypatch.setattr(gpuplan.catalog.store.schema_upgrade, "SCRIPTS", str(tmp_path / "migrations"))
+    monkeypatch.setattr(gpuplan.catalog.store.schema_upgrade, "HEAD", "9998")
     upgraded = open_store(store.url.render_as_string(hide_password=False).replace("+psycopg", ""))
     with upgraded.engine.connect() as connection:
         assert connection.exec_driver_sql("SELECT id, note FROM plans").all() == [("p", None)]
@@ -88,12 +88,12 @@ def test_a_database_of_an_older_release_is_upgraded_and_keeps_its_rows(
 def test_an_upgrade_that_fails_leaves_the_database_as_it_was(
     tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shutil.copytree(Path(catalog.migrate.__file__).parent / "migrations", tmp_path / "migrations")
+    shutil.copytree(Path(gpuplan.catalog.store.schema_upgrade.__file__).parent / "migrations", tmp_path / "migrations")
     wrong = NEXT_REVISION + '    op.add_column("no_such_table", sa.Column("note", sa.Text))\n'
     (tmp_path / "migrations" / "versions" / "9998_note.py").write_text(wrong)
     with monkeypatch.context() as patched:
-        patched.setattr(catalog.migrate, "SCRIPTS", str(tmp_path / "migrations"))
-        patched.setattr(catalog.migrate, "HEAD", "9998")
+        patched.setattr(gpuplan.catalog.store.schema_upgrade, "SCRIPTS", str(tmp_path / "migrations"))
+        patched.setattr(gpuplan.catalog.store.schema_upgrade, "HEAD", "9998")
         with pytest.raises(StoreFailure, match="no_such_table"):
             Store.open(store.url.render_as_string(hide_password=False).replace("+psycopg", ""))
     with store.engine.connect() as connection:
@@ -127,7 +127,7 @@ def test_making_the_tables_on_a_full_disk_leaves_nothing_behind(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(catalog.migrate._VERSION, "create", create_and_fail)
+        patched.setattr(gpuplan.catalog.store.schema_upgrade._VERSION, "create", create_and_fail)
         with pytest.raises(StoreFailure, match="No space left on device"):
             Store.open(url)
     store = open_store(url)
@@ -137,7 +137,7 @@ def test_making_the_tables_on_a_full_disk_leaves_nothing_behind(
 
 def test_opening_a_database_new_or_at_head_imports_no_alembic_and_is_quick(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}"
-    code = f"import sys; from catalog.store import Store; Store.open({url!r}).ping(); print('alembic' in sys.modules)"
+    code = f"import sys; from gpuplan.catalog.store.store import Store; Store.open({url!r}).ping(); print('alembic' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
     times = []
@@ -153,11 +153,11 @@ def test_sqlite_is_opened_with_write_ahead_log_and_foreign_keys(
 ) -> None:
     store = open_store(f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}")
     with store.engine.connect() as connection:
-        found = {
+        result = {
             pragma: connection.exec_driver_sql(f"PRAGMA {pragma}").scalar()
             for pragma in ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
         }
-    assert found == {"journal_mode": "wal", "synchronous": 1, "busy_timeout": 20_000, "foreign_keys": 1}
+    assert result == {"journal_mode": "wal", "synchronous": 1, "busy_timeout": 20_000, "foreign_keys": 1}
 
 
 def test_without_a_url_the_store_is_a_file_in_the_users_data_directory(

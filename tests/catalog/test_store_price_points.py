@@ -6,15 +6,16 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 import sqlalchemy as sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.offer import Offer
-from catalog.schema import instance_types, prices, readings
-from catalog.snapshot import snapshot_of
-from catalog.store import Store
-from tests.catalog.snapshots_for_tests import NIGHT, TYPES, many, offer, snapshot
+from gpuplan.catalog.model.offer import Offer
+from gpuplan.catalog.snapshots.snapshot import snapshot_of
+from gpuplan.catalog.store.schema import instance_types, prices, readings
+from gpuplan.catalog.store.store import Store
+from tests.catalog.snapshots_for_tests import NIGHT, TYPES, many_offers, offer, snapshot
 
 OFFERS = st.builds(
     offer,
@@ -29,9 +30,10 @@ OFFERS = st.builds(
     partial=st.sampled_from([(), ("disk",)]),
     available=st.booleans(),
 )
-NIGHTS = st.lists(st.lists(OFFERS, min_size=1, max_size=12, unique_by=lambda each: each.key), min_size=1, max_size=6)
+NIGHTS = st.lists(st.lists(OFFERS, min_size=1, max_size=12, unique_by=lambda item: item.key), min_size=1, max_size=6)
 
 
+@pytest.mark.slow(reason="one long case")
 @settings(max_examples=40, deadline=None)
 @given(NIGHTS)
 def test_whatever_changes_from_night_to_night_every_snapshot_reads_as_it_was(
@@ -40,10 +42,10 @@ def test_whatever_changes_from_night_to_night_every_snapshot_reads_as_it_was(
     written = [snapshot_of(TYPES[: 1 + len(offers) % 2], offers) for offers in nights]
     with tempfile.TemporaryDirectory() as folder:
         store = Store.open(f"sqlite:///{shutil.copy(empty_store, folder)}")
-        for each in written:
-            store.put_snapshot(each, source="refresh")
-        for each in written:
-            assert store.snapshot(each.id) == each
+        for item in written:
+            store.put_snapshot(item, source="refresh")
+        for item in written:
+            assert store.snapshot(item.id) == item
         store.close()
 
 
@@ -54,15 +56,15 @@ def _rows(store: Store, table: sa.Table) -> int:
 
 def test_a_night_that_confirms_every_price_writes_one_reading_per_place(store: Store) -> None:
     for night in range(3):
-        store.put_snapshot(many(200, observed_at=NIGHT + timedelta(days=night)), source="refresh")
+        store.put_snapshot(many_offers(200, observed_at=NIGHT + timedelta(days=night)), source="refresh")
     assert _rows(store, prices) == 200
     assert _rows(store, readings) == 3 * 10
     assert _rows(store, instance_types) == len(TYPES)
 
 
 def test_a_night_that_changes_four_prices_writes_four(store: Store) -> None:
-    store.put_snapshot(many(200), source="refresh")
-    changed = many(200, dict.fromkeys((3, 50, 51, 199), 9000000), observed_at=NIGHT + timedelta(days=1))
+    store.put_snapshot(many_offers(200), source="refresh")
+    changed = many_offers(200, dict.fromkeys((3, 50, 51, 199), 9000000), observed_at=NIGHT + timedelta(days=1))
     store.put_snapshot(changed, source="refresh")
     assert _rows(store, prices) == 204
     assert _rows(store, readings) == 20
@@ -81,7 +83,7 @@ def test_a_place_that_goes_stale_and_recovers_writes_no_price(store: Store) -> N
 
 
 def test_rows_that_part_from_their_reading_are_rewritten_alone(store: Store) -> None:
-    store.put_snapshot(many(100), source="refresh")
+    store.put_snapshot(many_offers(100), source="refresh")
     apart = [offer(1_000_000 + i, region=f"region-{i % 10}", zone=f"zone-{i}") for i in range(100)]
     apart[7] = offer(1_000_007, region="region-7", zone="zone-7", source="another source")
     store.put_snapshot(snapshot(*apart), source="refresh")
@@ -98,7 +100,7 @@ def test_a_year_of_nightly_refreshes_of_60_000_prices_stays_under_500_mb(
     sizes = []
     for night in range(nights):
         changes = {(night * daily_change + i) % offers: 2_000_000 + night for i in range(daily_change)}
-        store.put_snapshot(many(offers, changes, observed_at=NIGHT + timedelta(days=night)), source="refresh")
+        store.put_snapshot(many_offers(offers, changes, observed_at=NIGHT + timedelta(days=night)), source="refresh")
         with store.engine.connect() as connection:
             connection.exec_driver_sql("COMMIT")
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
-from catalog.store import Store
-from tests.catalog.snapshots_for_tests import NIGHT, many
+import pytest
+
+from gpuplan.catalog.store.store import Store
+from tests.catalog.snapshots_for_tests import NIGHT, many_offers
 
 PROCESSES = 4
 
@@ -27,11 +29,11 @@ def _python(code: str, *arguments: str) -> subprocess.Popen[str]:
 
 OPEN_AND_WRITE = """
 import sys
-from catalog.store import Store
-from tests.catalog.snapshots_for_tests import many
+from gpuplan.catalog.store.store import Store
+from tests.catalog.snapshots_for_tests import many_offers
 print("ready", flush=True)
 store = Store.open(sys.argv[1])
-store.put_snapshot(many(50, {0: int(sys.argv[2])}), source="refresh")
+store.put_snapshot(many_offers(50, {0: int(sys.argv[2])}), source="refresh")
 print(len(store.snapshots()) > 0)
 """
 
@@ -39,14 +41,14 @@ print(len(store.snapshots()) > 0)
 def test_processes_that_open_a_new_database_at_once_all_succeed(url: str, open_store: Callable[[str], Store]) -> None:
     started = [_python(OPEN_AND_WRITE, url, str(100 + i)) for i in range(PROCESSES)]
     for process in started:
-        said, complained = process.communicate(timeout=60)
+        message, complained = process.communicate(timeout=60)
         assert process.returncode == 0, complained
-        assert said.split() == ["ready", "True"]
+        assert message.split() == ["ready", "True"]
     store = open_store(url)
-    found = store.snapshots()
-    assert [each.seq for each in found] == list(range(PROCESSES, 0, -1))
-    for each in found:
-        assert len(store.snapshot(each.id).offers) == 50
+    result = store.snapshots()
+    assert [snapshot.seq for snapshot in result] == list(range(PROCESSES, 0, -1))
+    for item in result:
+        assert len(store.snapshot(item.id).offers) == 50
 
 
 def test_threads_that_open_a_new_database_at_once_all_succeed(url: str) -> None:
@@ -69,7 +71,7 @@ def test_threads_that_open_a_new_database_at_once_all_succeed(url: str) -> None:
 
 
 def test_readers_see_whole_snapshots_while_one_writes(store: Store) -> None:
-    store.put_snapshot(many(300), source="refresh")
+    store.put_snapshot(many_offers(300), source="refresh")
     failures: list[BaseException] = []
     done = threading.Event()
 
@@ -84,7 +86,7 @@ def test_readers_see_whole_snapshots_while_one_writes(store: Store) -> None:
     for reader in readers:
         reader.start()
     for night in range(1, 6):
-        fresh = many(
+        fresh = many_offers(
             300, dict.fromkeys(range(0, 300, night), 5000000 + night), observed_at=NIGHT + timedelta(days=night)
         )
         store.put_snapshot(fresh, source="refresh")
@@ -95,34 +97,35 @@ def test_readers_see_whole_snapshots_while_one_writes(store: Store) -> None:
 
 
 def test_the_same_key_remembered_by_many_threads_has_one_response(store: Store) -> None:
-    found: list[object] = []
+    result: list[object] = []
     threads = [
-        threading.Thread(target=lambda i=i: found.append(store.remember("k", "s", "h", {"answer": i})))
+        threading.Thread(target=lambda i=i: result.append(store.remember("k", "s", "h", {"answer": i})))
         for i in range(8)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len({json.dumps(each) for each in found}) == 1
-    assert len(found) == 8
+    assert len({json.dumps(item) for item in result}) == 1
+    assert len(result) == 8
 
 
 KEEP_WRITING = """
 import sys
 from datetime import timedelta
-from catalog.store import Store
-from tests.catalog.snapshots_for_tests import NIGHT, many
+from gpuplan.catalog.store.store import Store
+from tests.catalog.snapshots_for_tests import NIGHT, many_offers
 store = Store.open(sys.argv[1])
 print("writing", flush=True)
 for night in range(1, 100):
     changes = {i: 7_000_000 + night for i in range(night % 2, 500, 2)}
-    store.put_snapshot(many(500, changes, observed_at=NIGHT + timedelta(days=night)), source="refresh")
+    store.put_snapshot(many_offers(500, changes, observed_at=NIGHT + timedelta(days=night)), source="refresh")
 """
 
 
+@pytest.mark.slow(reason="long cases")
 def test_a_kill_in_the_middle_of_a_write_leaves_the_last_good_snapshot(store: Store) -> None:
-    first = many(500)
+    first = many_offers(500)
     store.put_snapshot(first, source="refresh")
     for moment in (0.01, 0.03, 0.05, 0.09, 0.17):
         writer = _python(KEEP_WRITING, store.url.render_as_string(hide_password=False))
@@ -131,10 +134,10 @@ def test_a_kill_in_the_middle_of_a_write_leaves_the_last_good_snapshot(store: St
         time.sleep(moment)
         writer.kill()
         writer.communicate()
-        for each in store.snapshots():
-            assert len(store.snapshot(each.id).offers) == 500
+        for snapshot in store.snapshots():
+            assert len(store.snapshot(snapshot.id).offers) == 500
         assert store.snapshot(first.id) == first
-    after = many(500, {3: 1}, observed_at=NIGHT + timedelta(days=999))
+    after = many_offers(500, {3: 1}, observed_at=NIGHT + timedelta(days=999))
     store.put_snapshot(after, source="refresh")
     assert store.snapshot(after.id) == after
     assert store.current_snapshot_id() == after.id

@@ -17,9 +17,9 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qs
 
-from catalog.interruptions import BAND_MAX_PCT, BAND_MIDDLE, interruptions_per_hour
-from catalog.offer import Offer
-from catalog.snapshot import Snapshot
+from gpuplan.catalog.model.interruption_rates import BAND_MAX_PCT, BAND_MIDDLE, interruptions_per_hour
+from gpuplan.catalog.model.offer import Offer
+from gpuplan.catalog.snapshots.snapshot import Snapshot
 from tests.clouds import aws_prices
 from tests.clouds.aws_catalogue import MICROS, machines_of
 from tests.clouds.aws_ec2 import LocalEc2, start_of, token_for
@@ -84,31 +84,31 @@ class AwsCloud(CloudServer):
     @cached_property
     def _documents(self) -> dict[str, list[dict[str, Any]]]:
         """By instance type, over all regions."""
-        found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        result: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for region, types in sorted(self._offers.items()):
             for name, offers in sorted(types.items()):
-                found[name] += aws_prices.documents_of(name, region, offers)
-        found["g4dn.2xlarge"].append(aws_prices.wavelength_product("g4dn.2xlarge"))
-        found[""].append(aws_prices.free_tier())
-        return found
+                result[name] += aws_prices.documents_of(name, region, offers)
+        result["g4dn.2xlarge"].append(aws_prices.wavelength_product("g4dn.2xlarge"))
+        result[""].append(aws_prices.free_tier())
+        return result
 
     def _all_documents(self) -> Iterator[dict[str, Any]]:
         for documents in self._documents.values():
             yield from documents
 
     def _products(self, asked: dict[str, Any]) -> bytes:
-        wanted = {each["Field"]: each["Value"] for each in asked.get("Filters", [])} if self.knows_filters else {}
+        wanted = {item["Field"]: item["Value"] for item in asked.get("Filters", [])} if self.knows_filters else {}
         candidates = (
             self._documents.get(wanted["instanceType"], []) if "instanceType" in wanted else [*self._all_documents()]
         )
         rows = [
-            each
-            for each in candidates
-            if all(each["product"]["attributes"].get(field) == value for field, value in wanted.items())
+            candidate
+            for candidate in candidates
+            if all(candidate["product"]["attributes"].get(field) == value for field, value in wanted.items())
         ]
         start = start_of(asked.get("NextToken", ""))
         size = min(self.page_size, asked.get("MaxResults", 100))
-        page = [json.dumps(each) for each in rows[start : start + size]]
+        page = [json.dumps(row) for row in rows[start : start + size]]
         answer: dict[str, Any] = {"FormatVersion": "aws_v1", "PriceList": page}
         if start + size < len(rows):
             answer["NextToken"] = token_for(start + size)
@@ -116,7 +116,7 @@ class AwsCloud(CloudServer):
 
     def _plan_rates(self, asked: dict[str, Any]) -> bytes:
         """The EC2 Instance plan at the snapshot's rate, the Compute plan a tenth above, and Windows below both."""
-        wanted = next((each["values"] for each in asked.get("filters", []) if each["name"] == "instanceType"), None)
+        wanted = next((item["values"] for item in asked.get("filters", []) if item["name"] == "instanceType"), None)
         rows = [
             (offer, plan, micros, windows)
             for types in self._offers.values()
@@ -132,12 +132,12 @@ class AwsCloud(CloudServer):
         ]
         start = start_of(asked.get("nextToken", ""))
         size = min(self.page_size * 5, asked.get("maxResults", 1000))
-        more = start + size < len(rows)
+        extra = start + size < len(rows)
         page = [
             _plan_rate(offer, plan, micros, windows=windows)
             for offer, plan, micros, windows in rows[start : start + size]
         ]
-        return json.dumps({"searchResults": page, "nextToken": token_for(start + size) if more else ""}).encode()
+        return json.dumps({"searchResults": page, "nextToken": token_for(start + size) if extra else ""}).encode()
 
     def _advice(self) -> dict[str, Any]:
         """Bands by their position among the ranges; a type that AWS has no band for is missing."""
@@ -167,7 +167,7 @@ class AwsCloud(CloudServer):
         match = re.fullmatch(rf"/(?:current|{aws_prices.VERSION})/([a-z0-9-]+)/index\.(csv|json)", path)
         if match is None or match[1] not in self._offers:
             return NOT_THERE
-        documents = [each for each in self._all_documents() if _is_in_file(each, match[1])]
+        documents = [all_document for all_document in self._all_documents() if _is_in_file(all_document, match[1])]
         if match[2] == "csv":
             return Reply(body=aws_prices.bulk_csv(documents).encode(), content_type="text/csv")
         return Reply(body=json.dumps(aws_prices.bulk_json(documents)).encode())

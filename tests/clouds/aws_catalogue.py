@@ -5,13 +5,13 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cache
 
-from catalog.embedded import embedded_snapshot
-from catalog.interruptions import DEFAULT_INTERRUPTIONS_PER_HOUR
-from catalog.offer import InstanceType, Offer
-from catalog.price_kinds import PriceKind, price_kinds
-from catalog.regions import regions
-from catalog.snapshot import Snapshot, snapshot_of
-from providers.aws.price_rows import RESERVED_KINDS, WAVELENGTH_ZONE
+from gpuplan.catalog.model.interruption_rates import DEFAULT_INTERRUPTIONS_PER_HOUR
+from gpuplan.catalog.model.offer import InstanceType, Offer
+from gpuplan.catalog.model.price_kinds import PriceKind, price_kinds
+from gpuplan.catalog.model.regions import regions
+from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
+from gpuplan.catalog.snapshots.snapshot import Snapshot, snapshot_of
+from gpuplan.providers.aws.price_rows import RESERVED_KINDS, WAVELENGTH_ZONE
 
 MICROS = 1_000_000
 #: What the shares of these kinds cost against the paid-monthly kind of the same term.
@@ -27,21 +27,23 @@ BLOCK_FAMILIES = ("p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "trn1", "trn2")
 def aws_catalogue() -> Snapshot:
     """Embedded AWS machines and prices but for Wavelength, spot by zone throughout, and all kinds that AWS sells."""
     whole = embedded_snapshot()
-    types = [each for each in whole.instance_types if each.provider == "aws"]
-    offers = [each for each in whole.offers if each.provider == "aws" and not WAVELENGTH_ZONE.search(each.region)]
-    own = [each for each in offers if each.price_kind != "spot"]
-    asked = [each for each in offers if each.price_kind == "spot" and _has_own_ec2(each)]
-    asked += _spot_where_none_is_known(own, asked)
-    spot = [_plain(each, zone=each.zone or zone_id(each.region, 1)) for each in asked]
-    kept = {each.key: each for each in (*[_plain(each) for each in own], *spot)}
-    return snapshot_of(types, [*kept.values(), *_lacking(own)])
+    types = [instance_type for instance_type in whole.instance_types if instance_type.provider == "aws"]
+    offers = [offer for offer in whole.offers if offer.provider == "aws" and not WAVELENGTH_ZONE.search(offer.region)]
+    owned = [offer for offer in offers if offer.price_kind != "spot"]
+    asked = [offer for offer in offers if offer.price_kind == "spot" and _has_own_ec2(offer)]
+    asked += _spot_where_none_is_known(owned, asked)
+    spot = [_plain(item, zone=item.zone or zone_id(item.region, 1)) for item in asked]
+    remaining = {item.key: item for item in (*[_plain(item) for item in owned], *spot)}
+    return snapshot_of(types, [*remaining.values(), *_lacking(owned)])
 
 
 def smaller(snapshot: Snapshot, *regions: str) -> Snapshot:
     """The part of a catalogue that lies in these regions, for tests that need no more."""
-    offers = [each for each in snapshot.offers if each.region in regions]
-    names = {each.instance_type for each in offers}
-    return snapshot_of([each for each in snapshot.instance_types if each.name in names], offers)
+    offers = [offer for offer in snapshot.offers if offer.region in regions]
+    names = {offer.instance_type for offer in offers}
+    return snapshot_of(
+        [instance_type for instance_type in snapshot.instance_types if instance_type.name in names], offers
+    )
 
 
 def as_read(offer: Offer, read_at: datetime) -> Offer:
@@ -63,7 +65,7 @@ def upfront_usd(offer: Offer, kind: PriceKind) -> int:
 
 def _plain(offer: Offer, zone: str | None = None) -> Offer:
     """As an API would say it: nothing modelled but the rate of interruptions where AWS publishes no band."""
-    modelled = tuple(each for each in offer.modelled if each == "interruption_rate")
+    modelled = tuple(item for item in offer.modelled if item == "interruption_rate")
     return replace(offer, zone=offer.zone if zone is None else zone, modelled=modelled)
 
 
@@ -73,25 +75,25 @@ def _has_own_ec2(offer: Offer) -> bool:
     return place.partition == "commercial" and not place.parent_region
 
 
-def _spot_where_none_is_known(own: list[Offer], known: list[Offer]) -> list[Offer]:
+def _spot_where_none_is_known(offers: list[Offer], known: list[Offer]) -> list[Offer]:
     """EC2 sells spot in each of its regions, also in those of which the embedded catalogue has no spot price."""
-    regions_known = {each.region for each in known}
-    missing = (each for each in own if each.price_kind == "on_demand" and each.region not in regions_known)
+    regions_known = {offer.region for offer in known}
+    missing = (offer for offer in offers if offer.price_kind == "on_demand" and offer.region not in regions_known)
     return [
         replace(
-            _priced(each, "spot", each.usd_micros_per_hour * SPOT_PCT // 100),
+            _priced(item, "spot", item.usd_micros_per_hour * SPOT_PCT // 100),
             interruptions_per_hour=DEFAULT_INTERRUPTIONS_PER_HOUR,
             modelled=("interruption_rate",),
         )
-        for each in missing
-        if _has_own_ec2(each)
+        for item in missing
+        if _has_own_ec2(item)
     ]
 
 
 def _lacking(offers: list[Offer]) -> Iterator[Offer]:
     """Reservations with money upfront, savings plans and capacity blocks, at made-up but exact prices."""
     kinds = price_kinds()
-    monthly = {(each.region, each.instance_type, each.price_kind): each for each in offers}
+    monthly = {(offer.region, offer.instance_type, offer.price_kind): offer for offer in offers}
     for offer in offers:
         kind = kinds[offer.price_kind]
         for name in RESERVED_KINDS.values():
@@ -118,4 +120,8 @@ def _priced(offer: Offer, kind: str, micros: int) -> Offer:
 
 def machines_of(snapshot: Snapshot) -> dict[str, InstanceType]:
     """AWS machines by name."""
-    return {each.name: each for each in snapshot.instance_types if each.provider == "aws"}
+    return {
+        instance_type.name: instance_type
+        for instance_type in snapshot.instance_types
+        if instance_type.provider == "aws"
+    }

@@ -9,8 +9,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from catalog.offer import InstanceType, Offer
-from catalog.regions import regions
+from gpuplan.catalog.model.offer import InstanceType, Offer
+from gpuplan.catalog.model.regions import regions
 from tests.clouds.aws_catalogue import MICROS, zone_id
 from tests.clouds.aws_machines import odd_records, ordinary_record, record_of
 from tests.clouds.aws_xml import ec2_answer, ec2_error
@@ -126,7 +126,7 @@ class LocalEc2:
             if any(offer.price_kind == "capacity_block" for offer in offers)
         }
         made = [record_of(machine, in_blocks=name in blocks) for name, machine in self._machines.items()]
-        rows = [*(each for each in made if each), *odd_records(), *map(ordinary_record, self._ordinary)]
+        rows = [*(item for item in made if item), *odd_records(), *map(ordinary_record, self._ordinary)]
         return {row["InstanceType"]: row for row in rows}
 
     def _types(self, region: str, form: Form) -> dict[str, Any]:
@@ -157,7 +157,7 @@ class LocalEc2:
         systems = [value for key, (value, *_) in form.items() if key.startswith("ProductDescription.")]
         rows: list[dict[str, Any]] = []
         for name, offers in sorted(self._offers[region].items()):
-            for offer in (each for each in offers if each.price_kind == "spot"):
+            for offer in (offer for offer in offers if offer.price_kind == "spot"):
                 linux = "Linux/UNIX" if len(name) % 2 else "Linux/UNIX (Amazon VPC)"
                 price = Decimal(offer.usd_micros_per_hour) / MICROS
                 for hours, system, factor in (

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from catalog.data_tables import data_table
-from catalog.offer import InstanceType
+from gpuplan.catalog.model.data_tables import data_table
+from gpuplan.catalog.model.offer import InstanceType
 
 #: EC2 has named these by their maker alone.
 NAMED_BY_MAKER = ("p5e.", "p5en.")
@@ -13,7 +13,7 @@ Record = dict[str, Any]
 
 def record_of(machine: InstanceType, *, in_blocks: bool) -> Record | None:
     """EC2's record of a machine; None for one whose device EC2's name for is not known."""
-    row = next((each for each in data_table("ec2_devices.csv") if each["accelerator"] == machine.accelerator), None)
+    row = next((item for item in data_table("ec2_devices.csv") if item["accelerator"] == machine.accelerator), None)
     if row is None:
         return None
     name, memory = row["ec2_name"], int(row["ec2_memory_mib"])

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
-from catalog.offer import Offer
-from catalog.price_kinds import price_kinds
-from providers.aws.price_rows import LOCAL_ZONE, OFFER_TERM_CODES, RESERVED_KINDS
+from gpuplan.catalog.model.offer import Offer
+from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.providers.aws.price_rows import LOCAL_ZONE, OFFER_TERM_CODES, RESERVED_KINDS
 from tests.clouds.aws_catalogue import MICROS, upfront_usd
 
 VERSION = "20261120195514"
@@ -79,7 +79,7 @@ def documents_of(name: str, region: str, offers: Iterable[Offer]) -> Iterator[Do
         elif offer.price_kind in RESERVED_KINDS.values():
             terms["Reserved"] |= _reserved(sku, offer)
     if terms["OnDemand"]:
-        yield _document(sku, _attributes(name, region), {kind: each for kind, each in terms.items() if each})
+        yield _document(sku, _attributes(name, region), {kind: term for kind, term in terms.items() if term})
         yield from _neighbours(name, region)
 
 
@@ -115,8 +115,8 @@ def bulk_json(documents: Iterable[Document]) -> Document:
     for document in documents:
         sku = document["product"]["sku"]
         products[sku] = document["product"]
-        for kind, each in document["terms"].items():
-            terms[kind][sku] = each
+        for kind, item in document["terms"].items():
+            terms[kind][sku] = item
     head = {"formatVersion": "v1.0", "offerCode": "AmazonEC2", "version": VERSION}
     return {**head, "publicationDate": "2026-11-20T19:55:14Z", "products": products, "terms": terms}
 

@@ -36,9 +36,9 @@ def _element(shape: Any, value: Any, name: str) -> str:
     if value is None:
         return ""
     if shape.type_name == "structure":
-        inner = "".join(_element(shape.members[key], each, key) for key, each in value.items())
+        inner = "".join(_element(shape.members[key], item, key) for key, item in value.items())
     elif shape.type_name == "list":
-        inner = "".join(_element(shape.member, each, "item") for each in value)
+        inner = "".join(_element(shape.member, item, "item") for item in value)
     elif shape.type_name == "timestamp":
         inner = value.strftime("%Y-%m-%dT%H:%M:%S.000Z") if isinstance(value, datetime) else str(value)
     elif shape.type_name == "boolean":

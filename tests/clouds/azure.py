@@ -18,9 +18,9 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
-from catalog.embedded import embedded_instance_types, embedded_snapshot
-from catalog.offer import InstanceType, Offer
-from catalog.price_kinds import price_kinds
+from gpuplan.catalog.model.offer import InstanceType, Offer
+from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.snapshots.embedded_snapshot import embedded_instance_types, embedded_snapshot
 from tests.clouds.server import CloudServer, Reply, Request
 
 SUBSCRIPTION = "00000000-1111-2222-3333-444444444444"
@@ -229,8 +229,8 @@ class _Retail:
         page = texts[skip : skip + self._page_size]
         link = self._last_link
         if skip + self._page_size < len(texts):
-            kept = {name: values[0] for name, values in request.query.items()}
-            query = urlencode({**kept, "$skip": skip + self._page_size})
+            remaining = {name: values[0] for name, values in request.query.items()}
+            query = urlencode({**remaining, "$skip": skip + self._page_size})
             link = f"https://prices.azure.com:443{RETAIL_PATH}?{query}"
         envelope = (
             '{"BillingCurrency":"USD","CustomerEntityId":"Default","CustomerEntityType":"Retail","Items":['
@@ -249,12 +249,12 @@ class _Retail:
             clauses.append(("type" if name == "priceType" else name, match[2] or match[4] or "", bool(match[1])))
         region = next((value for name, value, _ in clauses if name == "armRegionName"), None)
         rows = self._rows if region is None else self._by_region.get(region, [])
-        return [text for row, text in rows if all(_holds(row, *clause) for clause in clauses)]
+        return [text for row, text in rows if all(_matches(row, *clause) for clause in clauses)]
 
 
-def _holds(row: Mapping[str, Any], name: str, value: str, contains: bool) -> bool:
-    held = str(row.get(name, ""))
-    return value in held if contains else held == value
+def _matches(row: Mapping[str, Any], name: str, value: str, contains: bool) -> bool:
+    stored = str(row.get(name, ""))
+    return value in stored if contains else stored == value
 
 
 def sku(name: str, region: str, **changes: Any) -> Json:
@@ -326,7 +326,7 @@ def _other_resources() -> list[Json]:
 
 def _sku_page(skus: Sequence[Json], request: Request, page_size: int) -> Reply:
     place = re.fullmatch(r"location eq '(.*)'", request.parameter("$filter"))
-    picked = [each for each in skus if place is None or place[1].lower() in str(each["locations"]).lower()]
+    picked = [json for json in skus if place is None or place[1].lower() in str(json["locations"]).lower()]
     start = int(request.parameter("$skiptoken", "0"))
     document: Json = {"value": picked[start : start + page_size]}
     if start + page_size < len(picked):

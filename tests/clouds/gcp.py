@@ -11,9 +11,9 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any
 
-from catalog.embedded import embedded_snapshot
-from catalog.offer import InstanceType, Offer
-from catalog.tpu_slices import TpuSlice, tpu_slices
+from gpuplan.catalog.model.offer import InstanceType, Offer
+from gpuplan.catalog.model.tpu_slices import TpuSlice, tpu_slices
+from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
 from tests.clouds.gcp_skus import Sku, component_sku, neighbours, padding, sku, ssd_sku
 from tests.clouds.gcp_unit_prices import HALF, SSD_NANOS_PER_GIB_MONTH, machine_of, unit_prices
 from tests.clouds.server import CloudServer, Reply, Request
@@ -104,7 +104,11 @@ def machine_item(
 def gcp_catalogue(*, sku_count: int | None = None) -> GcpCatalogue:
     """The embedded catalogue as GCP would list it, padded to `sku_count` SKUs of Compute Engine."""
     made = GcpCatalogue()
-    types = {each.name: each for each in embedded_snapshot().instance_types if each.provider == "gcp"}
+    types = {
+        instance_type.name: instance_type
+        for instance_type in embedded_snapshot().instance_types
+        if instance_type.provider == "gcp"
+    }
     units = unit_prices()
     made.left_out = units.left_out
     made.offers += units.rows
@@ -127,32 +131,34 @@ def gcp_catalogue(*, sku_count: int | None = None) -> GcpCatalogue:
     return made
 
 
-def _add_type(made: GcpCatalogue, each: InstanceType, region: str) -> None:
+def _add_type(made: GcpCatalogue, instance_type: InstanceType, region: str) -> None:
     """A machine stands in zone a, a GPU to attach in zones a and b beside its workstation variant."""
     made.add_zone(f"{region}-b")
-    if "+" in each.name:
-        gpu = f"nvidia-tesla-{each.name.rpartition('x')[2].lower()}"
+    if "+" in instance_type.name:
+        gpu = f"nvidia-tesla-{instance_type.name.rpartition('x')[2].lower()}"
         for zone in (f"{region}-a", f"{region}-b"):
             made.add_zone(zone)
             if gpu not in made.attachable[zone]:
                 made.attachable[zone] += [gpu, f"{gpu}-vws"]
         return
-    parts = machine_of(each)
+    parts = machine_of(instance_type)
     assert parts is not None
-    accelerator = "nvidia-h100-mega-80gb" if "mega" in each.name and parts.host == "A3Plus" else ""
-    accelerator = accelerator or GUEST_ACCELERATORS[each.accelerator]
-    item = machine_item(each.name, parts.vcpus, parts.ram_gib, accelerator, each.devices, parts.ssd_gib // 375)
+    accelerator = "nvidia-h100-mega-80gb" if "mega" in instance_type.name and parts.host == "A3Plus" else ""
+    accelerator = accelerator or GUEST_ACCELERATORS[instance_type.accelerator]
+    item = machine_item(
+        instance_type.name, parts.vcpus, parts.ram_gib, accelerator, instance_type.devices, parts.ssd_gib // 375
+    )
     made.add_machine(f"{region}-a", item)
 
 
 def _add_tpus(made: GcpCatalogue) -> None:
     """Slices by zone, at one price per region, generation and kind; rows of other prices are left out."""
-    slices = {each.name: each for each in tpu_slices()}
+    slices = {tpu_slice.name: tpu_slice for tpu_slice in tpu_slices()}
     rows = [row for row in embedded_snapshot().offers if row.provider == "gcp" and row.zone]
     spans: dict[tuple[str, str, str, str], list[tuple[Fraction, Fraction]]] = defaultdict(list)
     for row in rows:
         spans[_tpu_key(row, slices)].append(_tpu_span(row, slices[row.instance_type]))
-    prices = {key: _common(each) for key, each in spans.items()}
+    prices = {key: _common(span) for key, span in spans.items()}
     fits = {row.key for row in rows if _fits(row, prices[_tpu_key(row, slices)], slices)}
     sold = {(description, region, kind) for description, _, region, kind in prices}
     whole = {
@@ -179,14 +185,14 @@ def _add_tpus(made: GcpCatalogue) -> None:
 
 
 def _tpu_key(row: Offer, slices: dict[str, TpuSlice]) -> tuple[str, str, str, str]:
-    each = slices[row.instance_type]
-    single, pod, service, _ = TPUS[each.accelerator]
-    return (pod if each.hosts > 1 else single, service, row.region, row.price_kind)
+    item = slices[row.instance_type]
+    single, pod, service, _ = TPUS[item.accelerator]
+    return (pod if item.hosts > 1 else single, service, row.region, row.price_kind)
 
 
-def _tpu_span(row: Offer, each: TpuSlice) -> tuple[Fraction, Fraction]:
+def _tpu_span(row: Offer, tpu_slice: TpuSlice) -> tuple[Fraction, Fraction]:
     """Nano-dollars of the SKU's unit between which a host's price rounds to the row's."""
-    units = each.chips_per_host / TPUS[each.accelerator][3]
+    units = tpu_slice.chips_per_host / TPUS[tpu_slice.accelerator][3]
     return tuple((row.usd_micros_per_hour + side) * 1000 / units for side in (-HALF, HALF))  # type: ignore[return-value]
 
 
@@ -194,7 +200,7 @@ def _common(spans: list[tuple[Fraction, Fraction]]) -> int:
     """A whole number in as many spans as possible."""
     middles = dict.fromkeys(round((max(a[0], b[0]) + min(a[1], b[1])) / 2) for a in spans for b in spans)
     whole = [(ceil(low), floor(high)) for low, high in spans]
-    return max(middles, key=lambda each: sum(low <= each <= high for low, high in whole))
+    return max(middles, key=lambda item: sum(low <= item <= high for low, high in whole))
 
 
 def _fits(row: Offer, nanos: int, slices: dict[str, TpuSlice]) -> bool:
@@ -247,7 +253,7 @@ class GcpServer(CloudServer):
                 return self._aggregated(request, "machineTypes", self.catalogue.machines)
             case ["compute", "v1", "projects", self.project, "aggregated", "acceleratorTypes"]:
                 kinds = {
-                    zone: [_accelerator_type(each) for each in names]
+                    zone: [_accelerator_type(name) for name in names]
                     for zone, names in self.catalogue.attachable.items()
                 }
                 return self._aggregated(request, "acceleratorTypes", kinds)
@@ -258,7 +264,7 @@ class GcpServer(CloudServer):
             case ["v2", "projects", self.project, "locations", zone, "acceleratorTypes"]:
                 names = self.catalogue.tpu_types.get(zone, [])
                 return self._page(
-                    request, "pageSize", [_tpu_type(zone, each) for each in names], key="acceleratorTypes"
+                    request, "pageSize", [_tpu_type(zone, name) for name in names], key="acceleratorTypes"
                 )
             case _:
                 return _json({"error": {"code": 404, "message": f"{request.path} was not found"}}, status=404)
@@ -298,9 +304,9 @@ class GcpServer(CloudServer):
         passed = 0
         for zone in sorted(zones, reverse=True):
             rows = by_zone.get(zone, [])
-            here = rows[max(0, start - passed) : max(0, end - passed)]
+            current = rows[max(0, start - passed) : max(0, end - passed)]
             passed += len(rows)
-            items[f"zones/{zone}"] = {key: here} if here else {"warning": _no_results(zone)}
+            items[f"zones/{zone}"] = {key: current} if current else {"warning": _no_results(zone)}
         body: Item = {"kind": f"compute#{key}AggregatedList", "items": items}
         if end < passed:
             body["nextPageToken"] = f"after-{end}"

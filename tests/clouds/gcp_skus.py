@@ -30,7 +30,7 @@ def sku(
     sku_id: str | None = None,
 ) -> Sku:
     """One SKU at `nanos` nano-dollars per `unit`; `tiers` are (start, nanos) where there are several."""
-    found_id = sku_id or f"{crc32(repr((description, regions, usage, nanos)).encode()):08X}"
+    identifier = sku_id or f"{crc32(repr((description, regions, usage, nanos)).encode()):08X}"
     rates = [
         {
             "startUsageAmount": start,
@@ -54,8 +54,8 @@ def sku(
     if effective is not None:
         info["effectiveTime"] = effective
     return {
-        "name": f"services/6F81-5844-456A/skus/{found_id}",
-        "skuId": found_id,
+        "name": f"services/6F81-5844-456A/skus/{identifier}",
+        "skuId": identifier,
         "description": description,
         "category": {
             "serviceDisplayName": "Compute Engine",

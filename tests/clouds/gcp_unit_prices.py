@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, floor
 
-from catalog.embedded import embedded_snapshot
-from catalog.offer import InstanceType, Offer
+from gpuplan.catalog.model.offer import InstanceType, Offer
+from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
 
 SSD_NANOS_PER_GIB_MONTH = {
     "on_demand": 80_000_000,
@@ -62,22 +62,22 @@ class UnitPrices:
     left_out: int = 0
 
 
-def machine_of(each: InstanceType) -> Machine | None:
+def machine_of(instance_type: InstanceType) -> Machine | None:
     """None for TPU slices and families whose rows are no whole prices."""
-    if each.vcpus is None or each.ram_gib is None:
+    if instance_type.vcpus is None or instance_type.ram_gib is None:
         return None
-    count, vcpus, ram_gib = each.accelerator_count, int(each.vcpus), Fraction(each.ram_gib)
-    if "+" in each.name:
-        gpu = each.name.rpartition("x")[2]
+    count, vcpus, ram_gib = instance_type.accelerator_count, int(instance_type.vcpus), Fraction(instance_type.ram_gib)
+    if "+" in instance_type.name:
+        gpu = instance_type.name.rpartition("x")[2]
         made = ("N1", N1_GPUS[gpu], 0)
     else:
-        made = FAMILIES.get(each.name.rpartition("-")[0], ("", "", 0))
+        made = FAMILIES.get(instance_type.name.rpartition("-")[0], ("", "", 0))
     host, gpu_sku, ssd = made
     if not host:
         return None
-    share = gpu_sku if host == "N1" else each.name
+    share = gpu_sku if host == "N1" else instance_type.name
     return Machine(
-        name=each.name,
+        name=instance_type.name,
         host=host,
         gpu=gpu_sku,
         vcpus=vcpus,
@@ -116,13 +116,13 @@ def _add_group(
         }
         fits = {(kind, row.instance_type) for kind, (_, good) in solved.items() for row in good}
         sold = {(kind, machines[name].gpu) for kind, name in fits}
-        names = [name for name, each in machines.items() if each.host == host and each.share not in dropped]
-        here = {row.instance_type for rows in by_kind.values() for row in rows}
+        names = [name for name, machine in machines.items() if machine.host == host and machine.share not in dropped]
+        current = {row.instance_type for rows in by_kind.values() for row in rows}
         bad = {
             machines[name].share
             for name in names
             for kind, gpu in sold
-            if gpu == machines[name].gpu and (kind, name) not in fits and (name in here or host == "N1")
+            if gpu == machines[name].gpu and (kind, name) not in fits and (name in current or host == "N1")
         }
         if not bad:
             break
@@ -150,19 +150,19 @@ def _solve(
         by_gpu[machines[row.instance_type].gpu].append(row)
     free = _best(
         span
-        for each in by_gpu.values()
-        for span in _spans_of_free(each, machines, kind, core if memory else ram, memory)
+        for price in by_gpu.values()
+        for span in _spans_of_free(price, machines, kind, core if memory else ram, memory)
     )
     if free is not None:
         core, ram = (core, free) if memory else (free, ram)
     nanos = {f"{host} Core": core, f"{host} Ram": ram}
     good = []
-    for gpu, each in by_gpu.items():
-        price = _best(_span_of_gpu(row, machines[row.instance_type], kind, core, ram) for row in each)
+    for gpu, item in by_gpu.items():
+        price = _best(_span_of_gpu(row, machines[row.instance_type], kind, core, ram) for row in item)
         if price is None or price <= 0 or core <= 0 or ram <= 0:
             continue
         nanos[gpu] = price
-        for row in each:
+        for row in item:
             low, high = _span_of_gpu(row, machines[row.instance_type], kind, core, ram)
             good += [row] if low <= price <= high else []
     return nanos, good
@@ -202,7 +202,7 @@ def _best(spans: Iterable[tuple[Fraction, Fraction]]) -> int | None:
     """A whole number that lies in as many spans as possible, in the middle of where they overlap."""
     all_spans = list(spans)
     whole = [(ceil(low), floor(high)) for low, high in all_spans]
-    edges = sorted({edge for span in all_spans for edge in span})
+    edges = sorted({bound for span in all_spans for bound in span})
     best, most = None, 0
     for low, high in zip(edges, edges[1:] or edges, strict=False):
         middle = round((low + high) / 2)

@@ -48,7 +48,7 @@ class Seen:
     def buttons(self) -> dict[str, dict[str, Any]]:
         """Buttons and menus by their action."""
         rows = [block["elements"] for block in self.body["blocks"] if block["type"] == "actions"]
-        return {each["action_id"]: each for each in itertools.chain(*rows)}
+        return {item["action_id"]: item for item in itertools.chain(*rows)}
 
 
 @dataclass(slots=True)
@@ -97,7 +97,7 @@ class Slack:
         self._left[key] = times
         return f"{self.server.url}/commands/{TEAM}/{key}"
 
-    def command(self, text: str, *, team: str = TEAM, user: str = USER, channel: str = CHANNEL, **more: str) -> bytes:
+    def command(self, text: str, *, team: str = TEAM, user: str = USER, channel: str = CHANNEL, **extra: str) -> bytes:
         """The body of `/gpuplan text`."""
         fields = {
             "token": "legacy",
@@ -113,14 +113,14 @@ class Slack:
             "response_url": self.response_url(),
             "trigger_id": f"{next(self._ids)}.{time.time_ns()}",
         }
-        return urlencode(fields | more).encode()
+        return urlencode(fields | extra).encode()
 
     def click(self, message: Seen, action: str, *, choice: str = "", value: str = "", home: str = TEAM) -> bytes:
         """The body of a click on a button of a message, or of a choice in its menu, by a member of `home`."""
         element = message.buttons[action]
         chosen: dict[str, Any] = {"type": element["type"], "action_id": action, "block_id": "b"}
         if choice:
-            options = {each["value"].partition(":")[0]: each for each in element["options"]}
+            options = {item["value"].partition(":")[0]: item for item in element["options"]}
             chosen["selected_option"] = options[choice]
         else:
             chosen["value"] = value or element["value"]
@@ -182,11 +182,11 @@ class Slack:
                 self.uploaded[request.path.rpartition("/")[2]] = request.body
             return Reply(body=b"OK", content_type="text/plain")
         method = request.path.removeprefix("/api/")
-        found: dict[str, Any] = _given(request)
+        result: dict[str, Any] = _given(request)
         if method != "oauth.v2.access" and request.headers.get("authorization") != f"Bearer {TOKEN}":
-            return _said(error="invalid_auth")
+            return _reply(error="invalid_auth")
         answer: Callable[[dict[str, Any]], Reply] | None = getattr(self, "_" + method.replace(".", "_"), None)
-        return _said(error="unknown_method") if answer is None else answer(found)
+        return _reply(error="unknown_method") if answer is None else answer(result)
 
     def _take_response(self, request: Request) -> Reply:
         key = request.path.rpartition("/")[2]
@@ -202,20 +202,20 @@ class Slack:
         self._see("response_url", CHANNEL, None if public else USER, body)
         return Reply(body=b"ok", content_type="text/plain")
 
-    def _chat_postMessage(self, found: dict[str, Any]) -> Reply:  # noqa: N802
-        return self._post(found, "chat.postMessage", None)
+    def _chat_postMessage(self, result: dict[str, Any]) -> Reply:  # noqa: N802
+        return self._post(result, "chat.postMessage", None)
 
-    def _chat_postEphemeral(self, found: dict[str, Any]) -> Reply:  # noqa: N802
-        return self._post(found, "chat.postEphemeral", found["user"])
+    def _chat_postEphemeral(self, result: dict[str, Any]) -> Reply:  # noqa: N802
+        return self._post(result, "chat.postEphemeral", result["user"])
 
-    def _post(self, found: dict[str, Any], how: str, only_for: str | None) -> Reply:
-        channel = found["channel"]
+    def _post(self, result: dict[str, Any], how: str, only_for: str | None) -> Reply:
+        channel = result["channel"]
         if not channel.startswith("U") and channel not in self.members_of:
-            return _said(error="not_in_channel")
-        if problem := self._problem(found):
-            return _said(error=problem)
-        self._see(how, channel, only_for, found)
-        return _said(ts="1.1", channel=channel)
+            return _reply(error="not_in_channel")
+        if problem := self._problem(result):
+            return _reply(error=problem)
+        self._see(how, channel, only_for, result)
+        return _reply(ts="1.1", channel=channel)
 
     def _see(self, how: str, channel: str, only_for: str | None, body: dict[str, Any]) -> None:
         with self._lock:
@@ -223,42 +223,42 @@ class Slack:
 
     def _problem(self, body: dict[str, Any]) -> str:
         blocks = body.get("blocks") or []
-        if not self.takes_tables and any(each["type"] == "table" for each in blocks):
+        if not self.takes_tables and any(block["type"] == "table" for block in blocks):
             return "invalid_blocks"
         return "; ".join(faults_of_blocks(blocks, _OF_MESSAGES))
 
-    def _views_open(self, found: dict[str, Any]) -> Reply:
-        view = found["view"]
+    def _views_open(self, result: dict[str, Any]) -> Reply:
+        view = result["view"]
         problems = faults_of_form(view)
         if problems:
-            return _said(error="invalid_arguments", response_metadata={"messages": problems})
+            return _reply(error="invalid_arguments", response_metadata={"messages": problems})
         self.views.append(view)
-        return _said(view={"id": "V1"})
+        return _reply(view={"id": "V1"})
 
-    def _conversations_open(self, found: dict[str, Any]) -> Reply:
-        return _said(channel={"id": f"D{found['users'][1:]}"})
+    def _conversations_open(self, result: dict[str, Any]) -> Reply:
+        return _reply(channel={"id": f"D{result['users'][1:]}"})
 
-    def _files_getUploadURLExternal(self, found: dict[str, Any]) -> Reply:  # noqa: N802
+    def _files_getUploadURLExternal(self, result: dict[str, Any]) -> Reply:  # noqa: N802
         file_id = f"F{next(self._ids):08d}"
-        self.files[file_id] = found
-        return _said(file_id=file_id, upload_url=f"{self.server.url}/upload/{file_id}")
+        self.files[file_id] = result
+        return _reply(file_id=file_id, upload_url=f"{self.server.url}/upload/{file_id}")
 
-    def _files_completeUploadExternal(self, found: dict[str, Any]) -> Reply:  # noqa: N802
-        for each in found["files"]:
-            self.shared.append((found["channel_id"], each["id"]))
-        return _said(files=[{"id": each["id"], "title": each["title"]} for each in found["files"]])
+    def _files_completeUploadExternal(self, result: dict[str, Any]) -> Reply:  # noqa: N802
+        for item in result["files"]:
+            self.shared.append((result["channel_id"], item["id"]))
+        return _reply(files=[{"id": file["id"], "title": file["title"]} for file in result["files"]])
 
-    def _files_info(self, found: dict[str, Any]) -> Reply:
-        file = self.files.get(found["file"])
-        return _said(error="file_not_found") if file is None else _said(**file)
+    def _files_info(self, result: dict[str, Any]) -> Reply:
+        file = self.files.get(result["file"])
+        return _reply(error="file_not_found") if file is None else _reply(**file)
 
     def _auth_test(self, _: dict[str, Any]) -> Reply:
-        return _said(team_id=TEAM, user_id="UBOT", bot_id="B1", url="https://acme.slack.com/")
+        return _reply(team_id=TEAM, user_id="UBOT", bot_id="B1", url="https://acme.slack.com/")
 
-    def _oauth_v2_access(self, found: dict[str, Any]) -> Reply:
-        if found.get("code") != "good":
-            return _said(error="invalid_code")
-        return _said(
+    def _oauth_v2_access(self, result: dict[str, Any]) -> Reply:
+        if result.get("code") != "good":
+            return _reply(error="invalid_code")
+        return _reply(
             access_token=TOKEN,
             token_type="bot",
             scope="commands,chat:write",
@@ -308,66 +308,66 @@ def markup(node: Any) -> Iterator[str]:
 
 def faults_of_blocks(blocks: list[dict[str, Any]], known: set[str]) -> list[str]:
     """What Slack would refuse in blocks, in its own terms."""
-    found = ["invalid_blocks: too many"] if len(blocks) > (100 if known is _OF_FORMS else 50) else []
-    found += [f"invalid_blocks: {each['type']}" for each in blocks if each["type"] not in known]
-    if sum(each["type"] == "table" for each in blocks) > 1:
-        found.append("invalid_attachments: only_one_table_allowed")
+    result = ["invalid_blocks: too many"] if len(blocks) > (100 if known is _OF_FORMS else 50) else []
+    result += [f"invalid_blocks: {block['type']}" for block in blocks if block["type"] not in known]
+    if sum(block["type"] == "table" for block in blocks) > 1:
+        result.append("invalid_attachments: only_one_table_allowed")
     for block in blocks:
-        found += [f"invalid_blocks: {block['type']}: {what}" for what in _LIMITS.get(block["type"], _no_limits)(block)]
-    return found
+        result += [f"invalid_blocks: {block['type']}: {what}" for what in _LIMITS.get(block["type"], _no_limits)(block)]
+    return result
 
 
 def faults_of_form(view: dict[str, Any]) -> list[str]:
     """What Slack would refuse in a form."""
-    found = faults_of_blocks(view["blocks"], _OF_FORMS)
+    result = faults_of_blocks(view["blocks"], _OF_FORMS)
     for name in ("title", "submit", "close"):
-        found += _text(view[name], 24)
+        result += _text(view[name], 24)
     if len(view["private_metadata"]) > 3000:
-        found.append("private_metadata")
+        result.append("private_metadata")
     ids = [block["block_id"] for block in view["blocks"]]
-    return found + (["block_id twice"] if len(ids) != len(set(ids)) else [])
+    return result + (["block_id twice"] if len(ids) != len(set(ids)) else [])
 
 
-def _text(found: dict[str, Any], longest: int) -> list[str]:
-    return [] if 0 < len(found["text"]) <= longest else [f"a text of {len(found['text'])}, at most {longest}"]
+def _text(result: dict[str, Any], longest: int) -> list[str]:
+    return [] if 0 < len(result["text"]) <= longest else [f"a text of {len(result['text'])}, at most {longest}"]
 
 
 def _of_section(block: dict[str, Any]) -> list[str]:
-    found = _text(block["text"], 3000) if "text" in block else []
+    result = _text(block["text"], 3000) if "text" in block else []
     fields = block.get("fields") or []
-    found += [] if len(fields) <= 10 else ["fields"]
-    return found + [what for each in fields for what in _text(each, 2000)]
+    result += [] if len(fields) <= 10 else ["fields"]
+    return result + [what for field in fields for what in _text(field, 2000)]
 
 
 def _of_table(block: dict[str, Any]) -> list[str]:
     rows = block["rows"]
-    found = [] if 0 < len(rows) <= 100 and all(0 < len(row) <= 20 for row in rows) else ["rows or cells"]
+    result = [] if 0 < len(rows) <= 100 and all(0 < len(row) <= 20 for row in rows) else ["rows or cells"]
     cells = [cell for row in rows for cell in row]
-    found += [] if all(cell["type"] in {"raw_text", "rich_text"} and cell["text"] for cell in cells) else ["cells"]
-    return found + ([] if sum(len(cell["text"]) for cell in cells) <= 10_000 else ["too much text"])
+    result += [] if all(cell["type"] in {"raw_text", "rich_text"} and cell["text"] for cell in cells) else ["cells"]
+    return result + ([] if sum(len(cell["text"]) for cell in cells) <= 10_000 else ["too much text"])
 
 
 def _of_actions(block: dict[str, Any]) -> list[str]:
     elements = block["elements"]
-    found = [] if 0 < len(elements) <= 25 else ["elements"]
-    for each in elements:
-        found += _of_element(each)
-    return found
+    result = [] if 0 < len(elements) <= 25 else ["elements"]
+    for element in elements:
+        result += _of_element(element)
+    return result
 
 
-def _of_element(each: dict[str, Any]) -> list[str]:
-    found = [] if len(each["action_id"]) <= 255 else ["action_id"]
-    if each["type"] == "button":
-        found += [*_text(each["text"], 75), *([] if len(each["value"]) <= 2000 else ["value"])]
-    if "placeholder" in each:
-        found += _text(each["placeholder"], 150)
-    groups = each.get("option_groups") or [{"options": each["options"]}] if "select" in each["type"] else []
+def _of_element(item: dict[str, Any]) -> list[str]:
+    result = [] if len(item["action_id"]) <= 255 else ["action_id"]
+    if item["type"] == "button":
+        result += [*_text(item["text"], 75), *([] if len(item["value"]) <= 2000 else ["value"])]
+    if "placeholder" in item:
+        result += _text(item["placeholder"], 150)
+    groups = item.get("option_groups") or [{"options": item["options"]}] if "select" in item["type"] else []
     for group in groups:
-        found += _text(group["label"], 75) if "label" in group else []
-        found += [] if 0 < len(group["options"]) <= 100 else ["options"]
+        result += _text(group["label"], 75) if "label" in group else []
+        result += [] if 0 < len(group["options"]) <= 100 else ["options"]
         for option in group["options"]:
-            found += [*_text(option["text"], 75), *([] if len(option["value"]) <= 150 else ["option value"])]
-    return found
+            result += [*_text(option["text"], 75), *([] if len(option["value"]) <= 150 else ["option value"])]
+    return result
 
 
 def _of_input(block: dict[str, Any]) -> list[str]:
@@ -393,15 +393,15 @@ def _state(element: dict[str, Any], value: Any) -> dict[str, Any]:
     if kind == "plain_text_input":
         return {"type": kind, "value": value}
     if kind == "multi_static_select":
-        return {"type": kind, "selected_options": [{"value": each} for each in value or ()]}
+        return {"type": kind, "selected_options": [{"value": item} for item in value or ()]}
     return {"type": kind, "selected_option": None if value is None else {"value": value}}
 
 
 def _given(request: Request) -> dict[str, Any]:
     """The arguments of a method, however the SDK wrote them."""
     if request.headers.get("content-type", "").startswith("application/json"):
-        found: dict[str, Any] = json.loads(request.body)
-        return found
+        result: dict[str, Any] = json.loads(request.body)
+        return result
     form = parse_qs(request.body.decode()) | request.query
     given: dict[str, Any] = {name: values[0] for name, values in form.items()}
     for name in ("blocks", "view", "files"):
@@ -410,6 +410,6 @@ def _given(request: Request) -> dict[str, Any]:
     return given
 
 
-def _said(*, error: str = "", **more: Any) -> Reply:
-    said = {"ok": False, "error": error} if error else {"ok": True}
-    return Reply(body=json.dumps(said | more).encode())
+def _reply(*, error: str = "", **extra: Any) -> Reply:
+    message = {"ok": False, "error": error} if error else {"ok": True}
+    return Reply(body=json.dumps(message | extra).encode())

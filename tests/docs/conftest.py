@@ -17,5 +17,5 @@ def make_shell(embedded_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     def make_store(folder: Path) -> str:
         return f"sqlite:///{shutil.copy(embedded_store, folder / 'gpuplan.sqlite3')}"
 
-    with ExitStack() as opened:
-        yield lambda: Shell(folder=tmp_path, patch=monkeypatch, opened=opened, make_store=make_store)
+    with ExitStack() as exit_stack:
+        yield lambda: Shell(folder=tmp_path, patch=monkeypatch, exit_stack=exit_stack, make_store=make_store)

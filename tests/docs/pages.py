@@ -52,12 +52,12 @@ def name_of(page: Path) -> str:
 def blocks(page: Path) -> list[Block]:
     """The fenced blocks of a page, in their order."""
     text = page.read_text(encoding="utf-8")
-    found = []
+    listed = []
     for match in _FENCE.finditer(text):
         title = _TITLE.search(match["rest"])
         reason = _NOT_RUN.search(text[: match.start()])
         indent = len(match["indent"])
-        found.append(
+        listed.append(
             Block(
                 page=name_of(page),
                 line=text.count("\n", 0, match.start()) + 1,
@@ -67,21 +67,21 @@ def blocks(page: Path) -> list[Block]:
                 not_run=reason[1] if reason else "",
             )
         )
-    return found
+    return listed
 
 
 def commands(block: Block) -> Iterator[Command]:
     """The commands of a block: `$ ` lines with what they print, or in `sh` every line. `# exit code 4` may end one."""
     prompt = "$ " if block.language == "console" else ""
-    told: list[tuple[str, list[str]]] = []
+    blocks_of_commands: list[tuple[str, list[str]]] = []
     for line in block.text.splitlines():
-        if told and told[-1][0].endswith("\\"):
-            told[-1] = (told[-1][0][:-1] + line.strip(), [])
+        if blocks_of_commands and blocks_of_commands[-1][0].endswith("\\"):
+            blocks_of_commands[-1] = (blocks_of_commands[-1][0][:-1] + line.strip(), [])
         elif prompt and not line.startswith(prompt):
-            told[-1][1].append(line)
+            blocks_of_commands[-1][1].append(line)
         elif line.strip():
-            told.append((line.removeprefix(prompt), []))
-    for text, shown in told:
+            blocks_of_commands.append((line.removeprefix(prompt), []))
+    for text, shown in blocks_of_commands:
         command, _, comment = text.partition("  # ")
         code = re.match(r"exit code (\d+)", comment)
         yield Command(text=command.strip(), shown="\n".join(shown).strip(), code=int(code[1]) if code else 0)

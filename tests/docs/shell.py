@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from api.app import Gpuplan
-from api.cli.main import application, main
-from api.http.service import create_service
-from api.settings import Environment
+from gpuplan.api.cli.main import application, main
+from gpuplan.api.http.http_service import create_service
+from gpuplan.api.schemas.settings_file import Environment
+from gpuplan.api.services.composition import open_services
 from tests.api.conftest import serving
 from tests.docs.pages import ROOT, Block, Command, commands
 from tests.docs.stand_ins import put_into
@@ -51,7 +51,7 @@ class Shell:
 
     folder: Path
     patch: pytest.MonkeyPatch
-    opened: ExitStack
+    exit_stack: ExitStack
     make_store: Callable[[Path], str]
     seen: dict[str, str] = field(default_factory=dict)
     names: dict[str, Any] = field(default_factory=dict)
@@ -71,16 +71,16 @@ class Shell:
 
     def run(self, block: Block) -> None:
         """The commands of a block; what they print is held against what the page shows."""
-        for each in commands(block):
-            where = f"{block.page}:{block.line}: {each.text}"
-            code, out = self._ended(each)
-            assert code == each.code, f"{where}\nended with {code}\n{out}"
+        for command in commands(block):
+            where = f"{block.page}:{block.line}: {command.text}"
+            code, out = self._ended(command)
+            assert code == command.code, f"{where}\nended with {code}\n{out}"
             checker = OutputChecker()
-            shown = self._here(each.shown)
-            wanted, found = (
-                (shown, out) if not each.text.startswith("gpuplan ") else (figureless(shown), figureless(out))
+            shown = self._with_seen_ids(command.shown)
+            wanted, shown_output = (
+                (shown, out) if not command.text.startswith("gpuplan ") else (figureless(shown), figureless(out))
             )
-            if shown and not checker.check_output(wanted, found, ELLIPSIS | NORMALIZE_WHITESPACE):
+            if shown and not checker.check_output(wanted, shown_output, ELLIPSIS | NORMALIZE_WHITESPACE):
                 raise AssertionError(f"{where}\nshown:\n{shown}\nprinted:\n{out}")
 
     def write(self, block: Block) -> None:
@@ -92,20 +92,20 @@ class Shell:
     def execute(self, block: Block) -> str:
         """A program; what it prints. The blocks of a page share their names."""
         self._serve()
-        told = io.StringIO()
-        with contextlib.redirect_stdout(told):
-            exec(compile(self._here(block.text), f"{block.page}:{block.line}", "exec"), self.names)
-        return told.getvalue()
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            exec(compile(self._with_seen_ids(block.text), f"{block.page}:{block.line}", "exec"), self.names)
+        return output.getvalue()
 
     def _ended(self, command: Command) -> tuple[int, str]:
         words = shlex.split(command.text)
         if command.text.startswith("export ") or (len(words) == 1 and _ASSIGNED.match(words[0])):
-            self._assign(self._here(command.text).removeprefix("export "))
+            self._assign(self._with_seen_ids(command.text).removeprefix("export "))
             return 0, ""
-        text = self._here(command.text)
+        text = self._with_seen_ids(command.text)
         if SERVICE in command.text:
             self._serve()
-            text = self._here(command.text)
+            text = self._with_seen_ids(command.text)
         operators = set(shlex.shlex(text, posix=True, punctuation_chars=True)) & (
             _OPERATORS | {"&&", "||", ">>", "<<", "$("}
         )
@@ -139,25 +139,25 @@ class Shell:
     def _assign(self, text: str) -> None:
         """As the shell does it, for the commands that follow."""
         done = subprocess.run(["bash", "-ec", f"export {text}; env -0"], capture_output=True, text=True, check=True)
-        for each in done.stdout.split("\0"):
-            name, _, value = each.partition("=")
+        for assignment in done.stdout.split("\0"):
+            name, _, value = assignment.partition("=")
             if name and name not in {"_", "SHLVL", "PWD", "OLDPWD"} and os.environ.get(name) != value:
                 self.patch.setenv(name, value)
 
-    def _here(self, text: str) -> str:
+    def _with_seen_ids(self, text: str) -> str:
         """With ids of this run in place of those of the page, and the service where it is here."""
-        found = _ID.sub(lambda match: self.seen.get(match[1], match[0]), text)
-        found = _KEY.sub(lambda match: self.seen.get("secret", match[0]), found)
-        found = _KEY_ID.sub(lambda match: self.seen.get("key", match[0]), found)
-        found = _FOLDER.sub(f"{self.folder}/", found)
-        found = _POSTGRESQL.sub(lambda match: f"sqlite:///{self.folder}/postgresql-{match[1]}.sqlite3", found)
-        return found.replace(SERVICE, self.url) if self.url else found
+        replaced = _ID.sub(lambda match: self.seen.get(match[1], match[0]), text)
+        replaced = _KEY.sub(lambda match: self.seen.get("secret", match[0]), replaced)
+        replaced = _KEY_ID.sub(lambda match: self.seen.get("key", match[0]), replaced)
+        replaced = _FOLDER.sub(f"{self.folder}/", replaced)
+        replaced = _POSTGRESQL.sub(lambda match: f"sqlite:///{self.folder}/postgresql-{match[1]}.sqlite3", replaced)
+        return replaced.replace(SERVICE, self.url) if self.url else replaced
 
     def _serve(self) -> None:
         if not self.url:
-            gpuplan = Gpuplan(Environment(database_url=os.environ["GPUPLAN_DATABASE_URL"]))
-            self.opened.callback(gpuplan.store.close)
-            client = self.opened.enter_context(serving(create_service(gpuplan)))
+            gpuplan = open_services(Environment(database_url=os.environ["GPUPLAN_DATABASE_URL"]))
+            self.exit_stack.callback(gpuplan.store.close)
+            client = self.exit_stack.enter_context(serving(create_service(gpuplan)))
             self.url = str(client.base_url).rstrip("/")
             self.patch.setenv("GPUPLAN_URL", self.url)
 

@@ -26,7 +26,7 @@ def curl() -> None:
     parser.add_argument("-H", action="append", default=[])
     parser.add_argument("-d")
     given = parser.parse_args()
-    headers = dict(each.split(": ", 1) for each in given.H)
+    headers = dict(header.split(": ", 1) for header in given.H)
     answer = httpx.request(
         "GET" if given.d is None else "POST", given.url, headers=headers, content=given.d, timeout=60
     )
@@ -51,9 +51,9 @@ STAND_INS: tuple[Callable[[], None], ...] = (curl, openssl)
 def put_into(folder: Path, root: Path) -> None:
     """Programs of these names, for those that this machine has not."""
     folder.mkdir()
-    for each in STAND_INS:
-        if shutil.which(each.__name__) is None:
-            write(folder, root, each.__name__)
+    for stand_in in STAND_INS:
+        if shutil.which(stand_in.__name__) is None:
+            write(folder, root, stand_in.__name__)
 
 
 def write(folder: Path, root: Path, name: str) -> Path:

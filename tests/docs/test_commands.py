@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from api.documents.forecast import parse_forecast
-from api.documents.job import parse_job
-from api.documents.portfolio import parse_portfolio
-from api.documents.spot_run import parse_spot_run
-from api.settings import SettingsFile
-from catalog.document_fields import read_as
-from providers.inventory import InventoryDocument
+from gpuplan.api.schemas.forecast import parse_forecast
+from gpuplan.api.schemas.job import parse_job
+from gpuplan.api.schemas.portfolio import parse_portfolio
+from gpuplan.api.schemas.settings_file import SettingsFile
+from gpuplan.api.schemas.spot_run import parse_spot_run
+from gpuplan.catalog.parsing.document_fields import read_as
+from gpuplan.catalog.parsing.structured_text import read_document
+from gpuplan.providers.owned.inventory_file import InventoryDocument
 from tests.docs.pages import SHELLS, Block, blocks, commands, name_of, pages
 from tests.docs.shell import Shell, options_of
 
@@ -44,8 +44,8 @@ NOT_RUN = {
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_what_a_page_shows_works(page: Path, make_shell: Callable[[], Shell]) -> None:
     shell = make_shell()
-    found = blocks(page)
-    for block, following in itertools.zip_longest(found, found[1:]):
+    page_blocks = blocks(page)
+    for block, following in itertools.zip_longest(page_blocks, page_blocks[1:]):
         if block.not_run:
             continue
         if block.language in SHELLS:
@@ -64,7 +64,7 @@ def test_documents_on_a_page_are_read_by_what_reads_them(page: Path) -> None:
     for block in blocks(page):
         where = f"{block.page}:{block.line}"
         if block.language == "yaml":
-            read_yaml(yaml.safe_load(block.text), where)
+            read_yaml(read_document(block.text, name=where), where)
         elif block.language == "json":
             json.loads(block.text)
         elif block.language == "toml":
@@ -93,16 +93,16 @@ def read_yaml(document: dict[str, Any], where: str) -> None:
 
 
 def test_what_is_not_run_says_why_and_is_counted() -> None:
-    told = [block for page in pages() for block in blocks(page) if block.not_run]
-    assert Counter(block.page for block in told) == NOT_RUN
+    not_run = [block for page in pages() for block in blocks(page) if block.not_run]
+    assert Counter(block.page for block in not_run) == NOT_RUN
 
 
 def test_commands_that_are_not_run_have_the_options_that_they_name() -> None:
     seen = 0
     for page in pages():
         for block in blocks(page):
-            for each in told_commands(block):
-                words = shlex.split(each)
+            for line in commands_not_run(block):
+                words = shlex.split(line)
                 while words and ("=" in words[0] or words[0] in {"sudo", "export"}):
                     words = words[1:]
                 if words[:1] == ["gpuplan"]:
@@ -111,7 +111,7 @@ def test_commands_that_are_not_run_have_the_options_that_they_name() -> None:
     assert seen
 
 
-def told_commands(block: Block) -> list[str]:
+def commands_not_run(block: Block) -> list[str]:
     if not block.not_run or block.language not in SHELLS:
         return []
-    return [os.path.expandvars(each.text) for each in commands(block) if "$(" not in each.text]
+    return [os.path.expandvars(command.text) for command in commands(block) if "$(" not in command.text]

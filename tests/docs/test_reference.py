@@ -8,35 +8,19 @@ from functools import cache
 from typing import Any
 
 import boto3  # type: ignore[import-untyped]
-import pytest
 import yaml
 from botocore import xform_name  # type: ignore[import-untyped]
-from pydantic import BaseModel
 
-from api.app import Gpuplan
-from api.cli.main import application
-from api.documents.constraints import ConstraintsDocument, DataDocument
-from api.documents.job import JobDocument, TrainingDocument
-from api.documents.portfolio import PortfolioDocument
-from api.documents.workload import ExplicitDocument, PresetDocument, ProfileDocument, TransformerDocument
-from api.http.service import create_service
-from api.identity.settings import Variables
-from api.identity.who import MEANING
-from api.settings import Environment, SettingsFile
-from tests.docs.fields import rows
+from docs.field_tables import rows
+from gpuplan.api.cli.main import application
+from gpuplan.api.http.http_service import create_service
+from gpuplan.api.schemas.portfolio import PortfolioDocument
+from gpuplan.api.schemas.settings_file import Environment, SettingsFile
+from gpuplan.api.security.access_settings import Variables
+from gpuplan.api.security.identity import MEANING
+from gpuplan.api.services.composition import open_services
 from tests.docs.pages import DOCS, ROOT, blocks
 
-MODELS: tuple[type[BaseModel], ...] = (
-    JobDocument,
-    PresetDocument,
-    TransformerDocument,
-    ExplicitDocument,
-    ProfileDocument,
-    TrainingDocument,
-    ConstraintsDocument,
-    DataDocument,
-    PortfolioDocument,
-)
 #: Which permission lets one make which call of Google Cloud's libraries, by client and method.
 GOOGLE = {
     ("Regions", "list"): "compute.regions.list",
@@ -57,21 +41,18 @@ def table(page: str, after: str) -> list[list[str]]:
     """The cells of the first table behind `after`, without its head."""
     lines = text(page).partition(after)[2].lstrip("\n").splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith("|"))
-    found = []
+    cells = []
     for line in lines[start:]:
         if not line.startswith("|"):
             break
-        found.append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
-    return found[2:]
+        cells.append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
+    return cells[2:]
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-def test_a_table_of_the_job_file_has_every_field_with_what_it_takes_and_its_default(model: type[BaseModel]) -> None:
-    shown = {
-        row[0].strip("`"): (row[1], row[2]) for row in table("job-file.md", f"<!-- fields of {model.__name__} -->")
-    }
-    assert shown == rows(model)
-    assert all(row[3] for row in table("job-file.md", f"<!-- fields of {model.__name__} -->"))
+def test_the_table_of_a_portfolio_has_every_field_with_what_it_takes_and_its_default() -> None:
+    shown = table("job-file.md", "<!-- fields of PortfolioDocument -->")
+    assert {row[0].strip("`"): (row[1], row[2]) for row in shown} == rows(PortfolioDocument)
+    assert all(row[3] for row in shown)
 
 
 def test_the_page_on_settings_has_every_key_with_its_default_and_every_variable() -> None:
@@ -97,7 +78,7 @@ def test_the_page_on_security_has_every_limit_with_its_default_and_every_scope()
 
 
 def test_the_page_on_the_api_has_every_route_and_the_scope_that_it_needs(own_store: str) -> None:
-    gpuplan = Gpuplan(Environment(database_url=own_store))
+    gpuplan = open_services(Environment(database_url=own_store))
     described = create_service(gpuplan).openapi()
     gpuplan.store.close()
     wanted = {
@@ -117,24 +98,42 @@ def test_the_page_on_the_api_has_every_route_and_the_scope_that_it_needs(own_sto
     assert shown == wanted
 
 
-def test_the_readme_names_every_command() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8").partition("## What there is")[2]
-    named = set(re.findall(r"[a-z-]+", " ".join(re.findall(r"`([^`]+)`", readme))))
+def test_the_overview_names_every_command() -> None:
+    named = set(re.findall(r"[a-z-]+", " ".join(re.findall(r"`([^`]+)`", text("overview.md")))))
     app = application()
-    known = {each.name or each.callback.__name__.replace("_", "-") for each in app.registered_commands if each.callback}
-    known |= {each.name for each in app.registered_groups if each.name}
+    known = {
+        registered_command.name or registered_command.callback.__name__.replace("_", "-")
+        for registered_command in app.registered_commands
+        if registered_command.callback
+    }
+    known |= {registered_group.name for registered_group in app.registered_groups if registered_group.name}
     assert known - named <= {"version"}
+
+
+def test_the_readme_is_short_and_names_commands_that_there_are() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(readme.splitlines()) <= 120
+    app = application()
+    known = {
+        registered_command.name or registered_command.callback.__name__.replace("_", "-")
+        for registered_command in app.registered_commands
+        if registered_command.callback
+    }
+    known |= {registered_group.name for registered_group in app.registered_groups if registered_group.name}
+    named = re.findall(r"`gpuplan ([a-z-]+)", readme)
+    assert len(named) >= 10
+    assert set(named) <= known
 
 
 @cache
 def words(package: str) -> frozenset[str]:
     """Every string of the code of a provider."""
-    found: set[str] = set()
+    strings: set[str] = set()
     for path in (ROOT / "providers" / package).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.add(node.value)
-    return frozenset(found)
+                strings.add(node.value)
+    return frozenset(strings)
 
 
 def calls(package: str) -> Iterator[ast.Call]:
@@ -143,8 +142,8 @@ def calls(package: str) -> Iterator[ast.Call]:
 
 
 def document(title: str) -> Any:
-    [found] = [block for block in blocks(DOCS / "providers.md") if block.title == title]
-    return json.loads(found.text) if title.endswith("json") else yaml.safe_load(found.text)
+    [block] = [block for block in blocks(DOCS / "providers.md") if block.title == title]
+    return json.loads(block.text) if title.endswith("json") else yaml.safe_load(block.text)
 
 
 def test_the_policy_for_aws_allows_exactly_the_calls_that_are_made() -> None:
@@ -161,14 +160,14 @@ def test_the_policy_for_aws_allows_exactly_the_calls_that_are_made() -> None:
 def test_the_role_for_google_cloud_has_exactly_the_permissions_of_the_calls_that_are_made() -> None:
     made = set()
     for call in calls("gcp"):
-        strings = [each.value for each in call.args if isinstance(each, ast.Constant)]
+        strings = [arg.value for arg in call.args if isinstance(arg, ast.Constant)]
         if len(strings) == 2 and strings[1] in {"list", "aggregated_list"}:
             made.add((str(strings[0]), str(strings[1])))
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         if name == "_scoped":
             made.add((str(strings[0]), "aggregated_list"))
-        listers = [each.attr for each in call.args if isinstance(each, ast.Attribute) and each.attr.startswith("list_")]
-        made |= {("Tpu", each) for each in listers if each not in GOOGLE_PUBLIC}
+        listers = [arg.attr for arg in call.args if isinstance(arg, ast.Attribute) and arg.attr.startswith("list_")]
+        made |= {("Tpu", lister) for lister in listers if lister not in GOOGLE_PUBLIC}
     assert made == set(GOOGLE)
     assert set(document("gpuplan-gcp-role.yaml")["includedPermissions"]) == set(GOOGLE.values())
 

@@ -36,12 +36,12 @@ def test_blocks_have_their_reason_and_their_commands_even_in_a_list(
     (tmp_path / "page.md").write_text(PAGE, encoding="utf-8")
     away, inside = blocks(tmp_path / "page.md")
     assert (away.not_run, inside.not_run) == ("needs a cluster", "")
-    [told] = commands(inside)
-    assert (told.text, told.shown, told.code) == ("gpuplan offers --kind spot --limit 3", "gpuplan: ...", 2)
+    [command] = commands(inside)
+    assert (command.text, command.shown, command.code) == ("gpuplan offers --kind spot --limit 3", "gpuplan: ...", 2)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("$ gpuplan version\nanother 9.9\n", "shown:\nanother"),
         ("$ gpuplan offers --kind leased\n", "ended with 2"),
@@ -49,10 +49,12 @@ def test_blocks_have_their_reason_and_their_commands_even_in_a_list(
         ("$ false\n", "ended with 1"),
     ],
 )
-def test_what_a_page_says_wrongly_is_told_with_the_place(make_shell: Callable[[], Shell], text: str, said: str) -> None:
-    with pytest.raises(AssertionError, match=said) as told:
+def test_what_a_page_says_wrongly_is_told_with_the_place(
+    make_shell: Callable[[], Shell], text: str, message: str
+) -> None:
+    with pytest.raises(AssertionError, match=message) as failure:
         make_shell().run(block(text))
-    assert "page.md:1: " in str(told.value)
+    assert "page.md:1: " in str(failure.value)
 
 
 @pytest.mark.parametrize("command", ["serve --prot 1", "worker --queues", "keys make", "nothing"])

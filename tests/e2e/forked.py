@@ -7,25 +7,25 @@ from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from api.cli.main import main
+from gpuplan.api.cli.main import main
 
 #: Two seconds of every process. There is one server, so this holds what any of them needs.
 IMPORTED_ONCE = (
     __name__,
-    "api.cli.refresh",
-    "api.cli.serve",
-    "api.cli.worker",
-    "api.http.server",
-    "api.http.service",
-    "api.tasks.worker",
-    "providers.azure.arm_client",
+    "gpuplan.api.cli.refresh",
+    "gpuplan.api.cli.serve",
+    "gpuplan.api.cli.worker",
+    "gpuplan.api.http.graceful_server",
+    "gpuplan.api.http.http_service",
+    "gpuplan.api.jobs.queue.queue_worker",
+    "gpuplan.providers.azure.arm_client",
     "tests.e2e.small_process",
     "tests.e2e.unpaced_process",
 )
 
 
 def forked(
-    arguments: tuple[str, ...], environment: Mapping[str, str], said: Path, *, world: Callable[[], None]
+    arguments: tuple[str, ...], environment: Mapping[str, str], output: Path, *, world: Callable[[], None]
 ) -> BaseProcess:
     """gpuplan with these arguments in exactly this environment; `world` changes what surrounds it before it begins.
 
@@ -33,13 +33,13 @@ def forked(
     """
     processes = get_context("forkserver")
     processes.set_forkserver_preload(list(IMPORTED_ONCE))
-    process = processes.Process(target=_run, args=(arguments, environment, said, world))
+    process = processes.Process(target=_run, args=(arguments, environment, output, world))
     process.start()
     return process
 
 
-def _run(arguments: tuple[str, ...], environment: Mapping[str, str], said: Path, world: Callable[[], None]) -> None:
-    for descriptor, path in ((1, said), (2, said.with_name(f"{said.name}.errors"))):
+def _run(arguments: tuple[str, ...], environment: Mapping[str, str], output: Path, world: Callable[[], None]) -> None:
+    for descriptor, path in ((1, output), (2, output.with_name(f"{output.name}.errors"))):
         with path.open("wb") as file:
             os.dup2(file.fileno(), descriptor)
     os.environ.clear()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-GPUPLAN = (sys.executable, "-m", "api.cli.main")
+GPUPLAN = (sys.executable, "-m", "gpuplan.api.cli.main")
 ROOT = Path(__file__).resolve().parents[2]
 
 #: Imported by Python as it starts: every solver that is made prints, as highspy 1.16 does.
@@ -63,10 +63,10 @@ def environment(tmp_path_factory: pytest.TempPathFactory, embedded_store: Path) 
     return os.environ | {"PYTHONPATH": str(folder), "GPUPLAN_DATABASE_URL": f"sqlite:///{store}"}
 
 
-def ended(environment: dict[str, str], *arguments: str | Path, **more: Any) -> subprocess.CompletedProcess[str]:
+def ended(environment: dict[str, str], *arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
     command = [*GPUPLAN, *map(str, arguments)]
     return subprocess.run(
-        command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False, **more
+        command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False, **options
     )
 
 
@@ -91,8 +91,8 @@ def test_an_answer_in_json_is_json_whatever_a_solver_prints(
     done = ended(environment, *words, input=json.dumps(document))
     assert done.returncode == 0, done.stderr
     assert part in json.loads(done.stdout)
-    for said in WAYS:
-        assert said in done.stderr
+    for way in WAYS:
+        assert way in done.stderr
     assert "chatter" not in done.stdout
 
 
@@ -130,13 +130,13 @@ def test_every_line_that_an_agent_hears_is_a_message(environment: dict[str, str]
             process.stdin.flush()
             if "id" in message:
                 heard.append(json.loads(process.stdout.readline()))
-        rest, told = process.communicate(timeout=60)
-    assert [each["id"] for each in heard] == [1, 2]
+        rest, errors = process.communicate(timeout=60)
+    assert [message["id"] for message in heard] == [1, 2]
     assert heard[1]["result"]["structuredContent"]["outcome"] == "planned"
     assert rest == ""
     assert process.returncode == 0
-    for said in WAYS:
-        assert said in told
+    for way in WAYS:
+        assert way in errors
 
 
 def test_a_process_without_standard_error_keeps_its_answer_clean(environment: dict[str, str]) -> None:

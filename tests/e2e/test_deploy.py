@@ -13,8 +13,8 @@ import yaml
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from api.cli.main import EXIT_UNUSABLE, application
-from api.telemetry.settings import TelemetrySettings
+from gpuplan.api.cli.main import EXIT_UNUSABLE, application
+from gpuplan.api.observability.telemetry_settings import TelemetrySettings
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 KUBERNETES = DEPLOY / "kubernetes" / "refresh-cronjob.yaml"
@@ -22,7 +22,9 @@ KUBERNETES = DEPLOY / "kubernetes" / "refresh-cronjob.yaml"
 
 def _cron() -> list[str]:
     (line,) = [
-        each for each in (DEPLOY / "cron" / "gpuplan-refresh").read_text().splitlines() if " gpuplan refresh" in each
+        splitline
+        for splitline in (DEPLOY / "cron" / "gpuplan-refresh").read_text().splitlines()
+        if " gpuplan refresh" in splitline
     ]
     return shlex.split(line)[6:]
 
@@ -68,7 +70,9 @@ def test_what_is_shipped_calls_a_command_with_options_that_it_has(command: list[
 
 def test_cron_runs_as_its_own_user_once_a_night_off_the_hour() -> None:
     (line,) = [
-        each for each in (DEPLOY / "cron" / "gpuplan-refresh").read_text().splitlines() if " gpuplan refresh" in each
+        splitline
+        for splitline in (DEPLOY / "cron" / "gpuplan-refresh").read_text().splitlines()
+        if " gpuplan refresh" in splitline
     ]
     assert re.match(r"^[1-9]\d? \d+ \* \* \*  gpuplan  ", line)
 
@@ -76,7 +80,7 @@ def test_cron_runs_as_its_own_user_once_a_night_off_the_hour() -> None:
 def test_the_time_limits_around_a_refresh_are_longer_than_its_own() -> None:
     group = get_command(application())
     assert isinstance(group, TyperGroup)
-    (limit,) = [each for each in group.commands["refresh"].params if "--time-limit" in each.opts]
+    (limit,) = [param for param in group.commands["refresh"].params if "--time-limit" in param.opts]
     assert isinstance(limit.default, int | float)
     assert float(limit.default) < 30
     assert _unit("gpuplan-refresh.service")["Service"]["TimeoutStartSec"] == "30min"
@@ -99,7 +103,7 @@ def test_the_refresh_on_kubernetes_needs_nothing_but_the_secret_that_it_names() 
     # It may be applied by itself (docs/nightly.md): a pod waits for ever for what is not there and not optional.
     taken = _container()["envFrom"]
     assert isinstance(taken, list)
-    assert all(next(iter(each.values()))["optional"] for each in taken)
+    assert all(next(iter(source.values()))["optional"] for source in taken)
 
 
 def test_the_image_runs_as_the_user_that_kubernetes_asks_for() -> None:
@@ -175,7 +179,7 @@ except OSError:
     pass
 else:
     sys.exit("memory that is written may be run")
-from api.cli.main import main
+from gpuplan.api.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -9,7 +9,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_the_newest_versions_of_all_bounded_libraries_are_tested() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    bounded = {re.split(r"[\[<>=]", each)[0].lower() for each in project["dependencies"] if "<" in each}
+    extras = project["optional-dependencies"].values()
+    declared = [*project["dependencies"], *(dependency for extra in extras for dependency in extra)]
+    bounded = {re.split(r"[\[<>=]", dependency)[0].lower() for dependency in declared if "<" in dependency}
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     unbound = re.search(r"^BOUNDED := (.*)$", makefile, re.MULTILINE)
     assert unbound is not None

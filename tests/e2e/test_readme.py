@@ -2,7 +2,7 @@
 
 import re
 
-from benchmarks.readme import printed, shown
+from tools.benchmarks.readme import printed, shown
 
 #: What changes with the day of the run: dates, clock times, ages in days, and the id that follows from the start.
 BY_THE_CLOCK = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d UTC)?|\d+ days|plan-[0-9a-f]+")

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from api.cli.main import main
-from api.settings import Environment
-from catalog.offer import Offer
-from catalog.snapshot import Snapshot, snapshot_of
-from catalog.store import Store
+from gpuplan.api.cli.main import main
+from gpuplan.api.schemas.settings_file import Environment
+from gpuplan.catalog.model.offer import Offer
+from gpuplan.catalog.snapshots.snapshot import Snapshot, snapshot_of
+from gpuplan.catalog.store.store import Store
 from tests.clouds.aws import ADVISOR_PATH, AwsCloud
 from tests.clouds.aws_catalogue import aws_catalogue, smaller
 from tests.clouds.azure import SUBSCRIPTION, azure_cloud, azure_offers
@@ -29,7 +29,7 @@ from tests.e2e.forked import forked
 from tests.e2e.unpaced_process import unpaced, unpaced_world, unpaced_world_without_room
 
 ROOT = Path(__file__).resolve().parents[2]
-GPUPLAN = (sys.executable, "-m", "api.cli.main")
+GPUPLAN = (sys.executable, "-m", "gpuplan.api.cli.main")
 #: The same in a world whose clouds take any number of calls a second.
 UNPACED = (sys.executable, "-m", "tests.e2e.unpaced_process")
 SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
@@ -52,12 +52,12 @@ class Clouds:
 
     def environment(self, folder: Path) -> dict[str, str]:
         shutil.copy(self.shipped, folder / "gpuplan.sqlite3")
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
         services = {f"AWS_ENDPOINT_URL_{name}": self.aws.url for name in ("EC2", "PRICING", "SAVINGSPLANS")}
         gcp = {f"GPUPLAN_GCP_{name}_ENDPOINT": self.gcp.url for name in ("COMPUTE", "BILLING", "TPU")}
         azure = {f"GPUPLAN_AZURE_{name}_ENDPOINT": self.azure.url for name in ("RETAIL", "ARM")}
         return (
-            kept
+            inherited
             | services
             | gcp
             | azure
@@ -84,8 +84,8 @@ GCP_REGIONS = ("asia-southeast1", "us-central1")
 @cache
 def _aws() -> Snapshot:
     held = smaller(aws_catalogue(), "us-east-1", "eu-west-1")
-    types = [each for each in held.instance_types if each.name in AWS_TYPES]
-    return snapshot_of(types, [each for each in held.offers if each.instance_type in AWS_TYPES])
+    types = [instance_type for instance_type in held.instance_types if instance_type.name in AWS_TYPES]
+    return snapshot_of(types, [offer for offer in held.offers if offer.instance_type in AWS_TYPES])
 
 
 @cache
@@ -106,18 +106,18 @@ def _in_regions(whole: GcpCatalogue, *regions: str) -> GcpCatalogue:
             service: [sku for sku in skus if set(sku["serviceRegions"]) & set(regions)]
             for service, skus in whole.skus.items()
         },
-        offers=[each for each in whole.offers if each.region in regions],
+        offers=[offer for offer in whole.offers if offer.region in regions],
     )
 
 
 @pytest.fixture
 def clouds(embedded_store: Path) -> Iterator[Clouds]:
     held = _aws()
-    shown = [each for each in azure_offers() if each.region in {"eastus", "westeurope"}]
+    shown = [offer for offer in azure_offers() if offer.region in {"eastus", "westeurope"}]
     aws, azure, gcp = AwsCloud(held), azure_cloud(offers=shown), GcpServer(_gcp())
     with ExitStack() as running:
-        for each in (aws, azure, gcp):
-            running.enter_context(each.running())
+        for cloud in (aws, azure, gcp):
+            running.enter_context(cloud.running())
         offers = (*held.offers, *shown, *gcp.catalogue.offers)
         yield Clouds(aws=aws, azure=azure, gcp=gcp, offers=offers, shipped=embedded_store)
 
@@ -135,12 +135,12 @@ def refreshed(
     environment: dict[str, str], folder: Path, *options: str, world: Callable[[], None] = unpaced_world
 ) -> Ended:
     """A refresh in a process of its own, from begin to end."""
-    said = folder / "said"
-    process = forked(("refresh", *options), environment, said, world=world)
+    output = folder / "said"
+    process = forked(("refresh", *options), environment, output, world=world)
     process.join(300)
     assert process.exitcode is not None
-    errors = said.with_name("said.errors").read_text(encoding="utf-8")
-    return Ended(code=process.exitcode, output=said.read_text(encoding="utf-8"), errors=errors)
+    errors = output.with_name("said.errors").read_text(encoding="utf-8")
+    return Ended(code=process.exitcode, output=output.read_text(encoding="utf-8"), errors=errors)
 
 
 def current(environment: dict[str, str]) -> list[Offer]:
@@ -159,17 +159,17 @@ def test_a_refresh_from_all_three_clouds_gives_what_they_hold_row_for_row(clouds
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stdout[-3000:]
     report = json.loads(done.stdout)
-    assert [(each["provider"], each["outcome"]) for each in report["providers"]] == [
+    assert [(provider["provider"], provider["outcome"]) for provider in report["providers"]] == [
         ("aws", "whole"),
         ("azure", "whole"),
         ("gcp", "whole"),
     ]
     assert report["summary"].startswith("refresh: whole; aws ")
     rows = current(environment)
-    assert {each.key: each.usd_micros_per_hour for each in rows} == {
-        each.key: each.usd_micros_per_hour for each in clouds.offers
+    assert {row.key: row.usd_micros_per_hour for row in rows} == {
+        offer.key: offer.usd_micros_per_hour for offer in clouds.offers
     }
-    assert {each.stale_since for each in rows} == {None}
+    assert {row.stale_since for row in rows} == {None}
     assert 'gpuplan_refresh_outcome{outcome="whole"} 1.0' in (tmp_path / "gpuplan.prom").read_text(encoding="utf-8")
 
 
@@ -188,16 +188,16 @@ def test_a_cloud_that_is_down_and_one_behind_a_login_page_leave_the_third_fresh(
     monkeypatch.setattr(Environment, "sources", unpaced)
     # In this process: another would take three seconds to import what Google's clients are made of.
     assert main(["refresh"]) == 3
-    said = capsys.readouterr()
-    last = said.out.splitlines()[-1]
+    output = capsys.readouterr()
+    last = output.out.splitlines()[-1]
     assert last.startswith("refresh: partial; aws ")
     assert "gcp stale since 2026-07-30" in last
     assert "azure stale since 2026-06-18" in last
-    assert "to leave out azure and gcp: gpuplan refresh --provider aws" in said.out
-    assert "Permission denied" in said.out
-    assert "HTML page" in said.out
-    assert SECRET not in said.out + said.err + (tmp_path / "gpuplan.sqlite3").read_bytes().decode("latin-1")
-    stale = {each.provider for each in current(environment) if each.stale_since is not None}
+    assert "to leave out azure and gcp: gpuplan refresh --provider aws" in output.out
+    assert "Permission denied" in output.out
+    assert "HTML page" in output.out
+    assert SECRET not in output.out + output.err + (tmp_path / "gpuplan.sqlite3").read_bytes().decode("latin-1")
+    stale = {offer.provider for offer in current(environment) if offer.stale_since is not None}
     assert stale == {"gcp", "azure"}
 
 
@@ -216,8 +216,8 @@ def test_a_refresh_killed_at_any_moment_leaves_the_last_snapshot_and_no_lock(clo
         process.kill()
         process.join()
         rows = current(environment)
-        fresh = {each.observed_at for each in rows if each.provider == "azure"} != {
-            each.observed_at for each in before if each.provider == "azure"
+        fresh = {row.observed_at for row in rows if row.provider == "azure"} != {
+            offer.observed_at for offer in before if offer.provider == "azure"
         }
         assert fresh or rows == before
     seen = len(clouds.azure.requests)
@@ -259,4 +259,4 @@ def test_a_cloud_that_hangs_does_not_keep_the_process_from_ending(clouds: Clouds
         go_on.set()
     assert (done.returncode, done.stderr) == (3, "")
     assert "not read within 3 seconds" in done.stdout
-    assert {each.stale_since is None for each in current(environment) if each.provider == "aws"} == {False}
+    assert {offer.stale_since is None for offer in current(environment) if offer.provider == "aws"} == {False}

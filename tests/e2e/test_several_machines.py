@@ -16,9 +16,9 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from api.runs.queued import QueuedPool
-from catalog.runs import Run
-from catalog.store import Store
+from gpuplan.api.jobs.queue.queued_pool import QueuedPool
+from gpuplan.catalog.store.store import Store
+from gpuplan.catalog.store.stored_runs import Run
 from tests.e2e.forked import forked
 from tests.e2e.small_process import small_world
 from tests.patience import until
@@ -35,7 +35,7 @@ JOB: dict[str, Any] = {
 }
 
 
-def many(name: str) -> dict[str, Any]:
+def portfolio_of(name: str) -> dict[str, Any]:
     """A portfolio of one job."""
     job = {key: value for key, value in JOB.items() if key != "start"}
     return {"start": JOB["start"], "slot": "2h", "jobs": [job | {"name": name}]}
@@ -48,8 +48,8 @@ def environment(postgresql_database: str) -> dict[str, str]:
         connection.exec_driver_sql("DROP SCHEMA IF EXISTS gpuplan_queue CASCADE")
         connection.exec_driver_sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
     engine.dispose()
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GPUPLAN_")}
-    return kept | {"GPUPLAN_DATABASE_URL": postgresql_database}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GPUPLAN_")}
+    return inherited | {"GPUPLAN_DATABASE_URL": postgresql_database}
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def workers(environment: dict[str, str], store: Store, tmp_path_factory: pytest.
 
 
 @pytest.fixture(scope="module")
-def doors(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[httpx.Client]]:
+def services(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[httpx.Client]]:
     """Clients of two service processes, which make and migrate the empty database at the same time."""
     folder = tmp_path_factory.mktemp("services")
     with ExitStack() as stack:
@@ -103,8 +103,8 @@ def doors(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory)
             port = free_port()
             stack.enter_context(process(environment, folder, "serve", "--port", str(port)))
             clients.append(stack.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60)))
-        for each in clients:
-            until(partial(says, each, "/readyz", 200))
+        for client in clients:
+            until(partial(says, client, "/readyz", 200))
         yield clients
 
 
@@ -116,10 +116,10 @@ def says(client: httpx.Client, path: str, status: int) -> bool:
 
 
 @pytest.fixture(scope="module")
-def store(environment: dict[str, str], doors: object) -> Iterator[Store]:
-    opened = Store.open(environment["GPUPLAN_DATABASE_URL"])
-    yield opened
-    opened.close()
+def store(environment: dict[str, str], services: object) -> Iterator[Store]:
+    new_store = Store.open(environment["GPUPLAN_DATABASE_URL"])
+    yield new_store
+    new_store.close()
 
 
 def workers_alive(store: Store) -> int:
@@ -128,47 +128,47 @@ def workers_alive(store: Store) -> int:
 
 
 class Gated:
-    """A run that the queue hands out and that waits for its gate."""
+    """A run that the queue hands out and that waits until its release file exists."""
 
     def __init__(self, store: Store, folder: Path, run_id: str) -> None:
-        self.gate, self.log, self.id = folder / f"{run_id}-gate", folder / f"{run_id}-log", run_id
+        self.release_file, self.log, self.id = folder / f"{run_id}-release", folder / f"{run_id}-log", run_id
         now = datetime.now(UTC)
-        asked = {"gate": str(self.gate), "log": str(self.log)}
+        asked = {"release_file": str(self.release_file), "log": str(self.log)}
         run = Run(id=run_id, kind="gated", status="queued", request=asked, created_at=now, beat_at=now)
         QueuedPool(store).start(store.runs, run)
         self._store = store
 
     def begun_by(self) -> list[int]:
-        return [int(each) for each in self.log.read_text().split()] if self.log.exists() else []
+        return [int(line) for line in self.log.read_text().split()] if self.log.exists() else []
 
     def stands(self) -> Run:
         return self._store.runs.one(self.id, datetime.now(UTC))
 
 
 def test_processes_share_plans_keys_runs_and_locks(
-    doors: list[httpx.Client], store: Store, workers: Workers, tmp_path: Path
+    services: list[httpx.Client], store: Store, workers: Workers, tmp_path: Path
 ) -> None:
-    one, two = doors
+    one, two = services
     planned = one.post("/v1/plans", json=JOB, headers={"Idempotency-Key": "a"}).json()
     assert two.post("/v1/plans", json=JOB, headers={"Idempotency-Key": "a"}).json() == planned
     assert two.get(f"/v1/plans/{planned['plan']['id']}").status_code == 200
 
-    refused = one.post("/v1/portfolios", json=many("nobody"))
+    refused = one.post("/v1/portfolios", json=portfolio_of("nobody"))
     assert (refused.status_code, "gpuplan worker" in refused.json()["detail"]) == (503, True)
     assert int(refused.headers["Retry-After"]) > 0
 
     with store.refreshing():
-        assert [each.post("/v1/refreshes").status_code for each in doors] == [503, 503]  # nobody would do it
+        assert [service.post("/v1/refreshes").status_code for service in services] == [503, 503]  # nobody would do it
     workers.another()
     with store.refreshing():
-        assert [each.post("/v1/refreshes").status_code for each in doors] == [409, 409]
-    asked: dict[str, Any] = {"json": many("a"), "headers": {"Idempotency-Key": "b", "Prefer": "respond-async"}}
-    begun = [each.post("/v1/portfolios", **asked) for each in doors]
-    assert [each.status_code for each in begun] == [202, 202]
-    [where] = {each.headers["Location"] for each in begun}
+        assert [service.post("/v1/refreshes").status_code for service in services] == [409, 409]
+    asked: dict[str, Any] = {"json": portfolio_of("a"), "headers": {"Idempotency-Key": "b", "Prefer": "respond-async"}}
+    begun = [service.post("/v1/portfolios", **asked) for service in services]
+    assert [response.status_code for response in begun] == [202, 202]
+    [where] = {response.headers["Location"] for response in begun}
     until(lambda: two.get(where).json()["status"] == "done")
     assert one.get(where).json()["answer"] == two.get(where).json()["answer"] is not None
-    waited = one.post("/v1/portfolios", json=many("b"), headers={"Prefer": "wait=30"})
+    waited = one.post("/v1/portfolios", json=portfolio_of("b"), headers={"Prefer": "wait=30"})
     assert (waited.status_code, "portfolio" in waited.json()) == (200, True)
 
     run = Gated(store, tmp_path, "cancelled-elsewhere")
@@ -190,7 +190,7 @@ def test_the_work_of_a_worker_that_is_killed_is_done_by_another_once(
     assert run.stands().status == "running"
     second = workers.another()
     until(lambda: len(run.begun_by()) >= 2)
-    run.gate.touch()
+    run.release_file.touch()
     until(lambda: run.stands().status == "done")
     stands = run.stands()
     assert (run.begun_by(), stands.answer, stands.attempt) == ([first.pid, second.pid], {"ended_by": second.pid}, 2)
@@ -204,13 +204,13 @@ def test_the_work_of_a_worker_that_is_killed_is_done_by_another_once(
     assert put_back.stands().status == "queued"
     third = workers.another()
     until(lambda: len(put_back.begun_by()) >= 2)
-    put_back.gate.touch()
+    put_back.release_file.touch()
     until(lambda: put_back.stands().status == "done")
     assert put_back.begun_by() == [second.pid, third.pid]
 
 
 def test_a_database_that_is_gone_is_said_and_comes_back_by_itself(
-    doors: list[httpx.Client], store: Store, environment: dict[str, str], workers: Workers, tmp_path: Path
+    services: list[httpx.Client], store: Store, environment: dict[str, str], workers: Workers, tmp_path: Path
 ) -> None:
     if not workers_alive(store):
         workers.another()
@@ -224,7 +224,7 @@ def test_a_database_that_is_gone_is_said_and_comes_back_by_itself(
     server = get_server(data)
     server.stop()
     try:
-        for client in doors:
+        for client in services:
             assert client.get("/healthz").status_code == 200
             until(partial(says, client, "/readyz", 503))
             for _ in range(12):  # more than there are connections: none may be left waiting
@@ -235,11 +235,11 @@ def test_a_database_that_is_gone_is_said_and_comes_back_by_itself(
             assert "Traceback" not in gone.text
     finally:
         server.ensure_postgres_running()
-    for client in doors:
+    for client in services:
         until(partial(says, client, "/readyz", 200))
         assert client.post("/v1/plans", json=JOB).json()["outcome"] == "planned"
-    run.gate.touch()
+    run.release_file.touch()
     until(lambda: run.stands().status == "done")
     again = Gated(store, tmp_path, "after-it")
-    again.gate.touch()
+    again.release_file.touch()
     until(lambda: again.stands().status == "done")

@@ -7,9 +7,9 @@ import resource
 import sys
 from dataclasses import replace
 
-from api.cli.main import main
-from api.settings import Environment
-from providers.sources import Sources
+from gpuplan.api.cli.main import main
+from gpuplan.api.schemas.settings_file import Environment
+from gpuplan.providers.cloud_endpoints import Sources
 
 ROOM_BYTES = 102_400
 _paced = Environment.sources

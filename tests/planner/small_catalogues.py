@@ -10,21 +10,21 @@ from statistics import NormalDist
 
 import numpy as np
 
-from catalog.accelerators import accelerators
-from catalog.columns import Columns, columns_of
-from catalog.egress import egress_tiers
-from catalog.offer import InstanceType, Offer
-from catalog.price_kinds import price_kinds
-from catalog.storage import storage_usd_per_gb_month
-from planner.candidates.shapes import shapes_of
-from planner.cost.checkpoints import checkpoint_gb
-from planner.estimate import estimate
-from planner.estimate.machines import Machines
-from planner.job import Constraints, DataSource, Explicit, Preset, Training, TrainingJob, Workload
-from planner.settings import PlannerSettings
-from planner.verify.billing import expected_billed
-from planner.workload import work_of
-from planner.workload.work import Work
+from gpuplan.catalog.model.accelerators import accelerators
+from gpuplan.catalog.model.egress_rates import egress_tiers
+from gpuplan.catalog.model.offer import InstanceType, Offer
+from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.model.storage_rates import storage_usd_per_gb_month
+from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
+from gpuplan.planner.candidates.machine_shapes import shapes_of
+from gpuplan.planner.cost.checkpoint_size import checkpoint_gb
+from gpuplan.planner.model.job import Constraints, DataSource, Explicit, Preset, Training, TrainingJob, Workload
+from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.performance import estimate
+from gpuplan.planner.performance.estimator_request import Machines
+from gpuplan.planner.verify.billed_hours import expected_billed
+from gpuplan.planner.workload import work_of
+from gpuplan.planner.workload.step_work import Work
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 OBSERVED = datetime(2026, 11, 1, tzinfo=UTC)
@@ -64,17 +64,17 @@ def random_offers(draw: random.Random, types: list[InstanceType], count: int) ->
     """Prices around a common rate per device, in the provider's own regions."""
     drawn: dict[tuple[str, ...], Offer] = {}
     for _ in range(count):
-        each = draw.choice(types)
-        region = draw.choice([region for provider, region in PLACES if provider == each.provider])
+        instance_type = draw.choice(types)
+        region = draw.choice([region for provider, region in PLACES if provider == instance_type.provider])
         kind = draw.choice(("on_demand", "on_demand", "spot", "reserved_1y"))
-        usd = float(each.accelerator_count) * draw.uniform(0.2, 6.0)
+        usd = float(instance_type.accelerator_count) * draw.uniform(0.2, 6.0)
         rate = draw.choice((None, 0.001, 0.02, 0.2)) if kind == "spot" else None
         zone = draw.choice(("", "z1", "z2"))
         offer = Offer(
-            provider=each.provider,
+            provider=instance_type.provider,
             region=region,
             zone=zone,
-            instance_type=each.name,
+            instance_type=instance_type.name,
             price_kind=kind,
             usd_micros_per_hour=round(usd * 1e6),
             interruptions_per_hour=rate,
@@ -93,7 +93,7 @@ def random_columns(draw: random.Random, *, types: int = 2, offers: int = 12) -> 
 
 def random_job(draw: random.Random) -> TrainingJob:
     """A job of hours to days on such machines, with the requirements that bind."""
-    explicit = Explicit(total_flops=10 ** draw.uniform(18, 21.5), memory_gib=draw.uniform(2, 300), steps=1000.0)
+    explicit = Explicit(total_flops=0.66 * 10 ** draw.uniform(18, 21.5), memory_gib=draw.uniform(2, 300), steps=1000.0)
     preset = Preset(model=draw.choice(("gpt2", "bert-large", "llama-3-8b")), tokens=10 ** draw.uniform(7.5, 9.5))
     return TrainingJob(
         name="drawn",
@@ -105,9 +105,7 @@ def random_job(draw: random.Random) -> TrainingJob:
         constraints=Constraints(
             max_nodes=draw.choice((1, 4, 9)), price_kinds=draw.choice(((), ("spot",), ("on_demand", "reserved_1y")))
         ),
-        data=draw.choice(
-            (DataSource(), DataSource(provider="aws", region="us-east-1", dataset_gb=draw.uniform(1, 2000)))
-        ),
+        data=draw.choice((DataSource(), DataSource(location="aws:us-east-1", dataset_gb=draw.uniform(1, 2000)))),
     )
 
 
@@ -118,7 +116,7 @@ class Priced:
     offer: Offer
     nodes: int
     usd: float
-    hours_kept: float
+    hours_at_confidence: float
     run_hours: float
 
 
@@ -126,25 +124,27 @@ def every_configuration(job: TrainingJob, columns: Columns, settings: PlannerSet
     """Every offer of the asked kinds at every node count that can run the job; no pruning, no arrays of prices."""
     work = work_of(job.workload, job.training)
     kinds = job.constraints.price_kinds or tuple(name for name, kind in price_kinds().items() if kind.in_default)
-    found = []
+    configurations = []
     for offer in columns.offers:
         if offer.price_kind not in kinds:
             continue
-        each = next(t for t in columns.instance_types if (t.provider, t.name) == (offer.provider, offer.instance_type))
+        instance_type = next(
+            t for t in columns.instance_types if (t.provider, t.name) == (offer.provider, offer.instance_type)
+        )
         for nodes in range(1, job.constraints.max_nodes + 1):
-            if nodes == 1 or each.clusters:
-                priced = _priced(job, work, offer, each, nodes, settings)
+            if nodes == 1 or instance_type.clusters:
+                priced = _priced(job, work, offer, instance_type, nodes, settings)
                 if priced is not None:
-                    found.append(priced)
-    return found
+                    configurations.append(priced)
+    return configurations
 
 
 @cache
 def estimated(
-    workload: Workload, training: Training, each: InstanceType, nodes: int, goodput: float
+    workload: Workload, training: Training, instance_type: InstanceType, nodes: int, goodput: float
 ) -> tuple[float, float, str] | None:
     """Hours with goodput, log_sigma and precision of one machine estimated on its own; None where it cannot run."""
-    shapes = shapes_of((each,))
+    shapes = shapes_of((instance_type,))
     assert shapes.accelerators == CHIPS
     machines = Machines(
         accelerators=CHIPS,
@@ -166,12 +166,12 @@ def estimated(
 
 
 def _priced(
-    job: TrainingJob, work: Work, offer: Offer, each: InstanceType, nodes: int, settings: PlannerSettings
+    job: TrainingJob, work: Work, offer: Offer, instance_type: InstanceType, nodes: int, settings: PlannerSettings
 ) -> Priced | None:
-    found = estimated(job.workload, job.training, each, nodes, settings.goodput)
-    if found is None:
+    estimate = estimated(job.workload, job.training, instance_type, nodes, settings.goodput)
+    if estimate is None:
         return None
-    hours, log_sigma, _ = found
+    hours, log_sigma, _ = estimate
     kind = price_kinds()[offer.price_kind]
     run, noise = hours, 0.0
     if kind.interruptible:
@@ -193,21 +193,21 @@ def _priced(
     sigma = math.sqrt(log_sigma**2 + math.log1p(noise**2))
     expected_run = run * math.exp(log_sigma**2 / 2)
     wall = settings.setup_hours + expected_run
-    kept = settings.setup_hours + run * math.exp(NormalDist().inv_cdf(job.confidence) * sigma)
+    hours_at_confidence = settings.setup_hours + run * math.exp(NormalDist().inv_cdf(job.confidence) * sigma)
     step, least = kind.billing_step_seconds / 3600, kind.billing_minimum_seconds / 3600
     if kind.term_hours:
         step, least = float(kind.term_hours), 0.0
     billed = expected_billed(settings.setup_hours, run, log_sigma, step, least)
     usd = nodes * billed * offer.usd_micros_per_hour / 1e6 + _place_usd(job, work, offer, wall, settings)
-    return Priced(offer, nodes, usd, kept, expected_run) if math.isfinite(kept) else None
+    return Priced(offer, nodes, usd, hours_at_confidence, expected_run) if math.isfinite(hours_at_confidence) else None
 
 
 def _place_usd(job: TrainingJob, work: Work, offer: Offer, wall: float, settings: PlannerSettings) -> float:
-    here = (offer.provider, offer.region) == (job.data.provider, job.data.region)
-    gb = 0.0 if here else job.data.dataset_gb
+    is_beside_data = (offer.provider, offer.region) == (job.data.provider, job.data.region)
+    gb = 0.0 if is_beside_data else job.data.dataset_gb
     rates = storage_usd_per_gb_month(offer.provider, offer.region)
-    kept_gb = settings.checkpoints_kept * checkpoint_gb(work, job.training)
-    monthly = rates.block_usd_per_gb_month * gb + rates.object_usd_per_gb_month * kept_gb
+    checkpoints_gb = settings.checkpoints_kept * checkpoint_gb(work, job.training)
+    monthly = rates.block_usd_per_gb_month * gb + rates.object_usd_per_gb_month * checkpoints_gb
     moved = 0.0
     if gb and job.data.provider:
         moved = egress_tiers(job.data.provider, job.data.region, offer.provider, offer.region).egress_usd(gb)
@@ -216,5 +216,5 @@ def _place_usd(job: TrainingJob, work: Work, offer: Offer, wall: float, settings
 
 def allowed(priced: Priced, job: TrainingJob) -> bool:
     """Whether deadline and budget are met."""
-    in_time = job.deadline_hours is None or priced.hours_kept <= job.deadline_hours
+    in_time = job.deadline_hours is None or priced.hours_at_confidence <= job.deadline_hours
     return in_time and (job.budget_usd is None or priced.usd <= job.budget_usd)

@@ -6,13 +6,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from catalog.columns import Columns, columns_of
-from catalog.offer import InstanceType, Offer
-from planner.answer import Infeasible, Planned
-from planner.job import Constraints, DataSource, Explicit, TrainingJob
-from planner.optimise.single import choose_one
-from planner.plan import plan
-from planner.settings import PlannerSettings
+from gpuplan.catalog.model.offer import InstanceType, Offer
+from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
+from gpuplan.planner.model.job import Constraints, DataSource, Explicit, TrainingJob
+from gpuplan.planner.model.outcome import NoPlan, Planned
+from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.planning import plan
+from gpuplan.planner.strategies.single.choice_model import choose_one
 from tests.planner.small_catalogues import OBSERVED, START, allowed, every_configuration, random_columns, random_job
 
 SETTINGS = PlannerSettings()
@@ -22,13 +22,15 @@ SETTINGS = PlannerSettings()
 def test_a_plan_costs_what_a_loop_over_every_offer_and_node_count_finds(seed: int) -> None:
     draw = random.Random(seed)
     columns, job = random_columns(draw), random_job(draw)
-    feasible = [each for each in every_configuration(job, columns, SETTINGS) if allowed(each, job)]
+    feasible = [priced for priced in every_configuration(job, columns, SETTINGS) if allowed(priced, job)]
     outcome = plan(job, columns, settings=SETTINGS)
     if not feasible:
-        assert isinstance(outcome, Infeasible)
+        assert isinstance(outcome, NoPlan)
         return
     assert isinstance(outcome, Planned)
-    assert outcome.cost.expected / 1e6 == pytest.approx(min(each.usd for each in feasible), rel=1e-9, abs=3e-6)
+    assert outcome.cost.expected / 1e6 == pytest.approx(
+        min(configuration.usd for configuration in feasible), rel=1e-9, abs=3e-6
+    )
     assert outcome.proof.certificate.gap == 0.0
 
 
@@ -39,12 +41,12 @@ def test_a_plan_costs_what_the_unpruned_model_over_a_medium_catalogue_proves(see
     every = every_configuration(job, columns, SETTINGS)
     proven = None
     if every:
-        cost = np.array([each.usd for each in every])
-        hours = np.array([each.hours_kept for each in every])
+        cost = np.array([configuration.usd for configuration in every])
+        hours = np.array([configuration.hours_at_confidence for configuration in every])
         proven = choose_one(cost, hours, deadline_hours=job.deadline_hours, budget_usd=job.budget_usd)
     outcome = plan(job, columns, settings=SETTINGS)
     if proven is None:
-        assert isinstance(outcome, Infeasible)
+        assert isinstance(outcome, NoPlan)
         return
     assert isinstance(outcome, Planned)
     assert outcome.cost.expected / 1e6 == pytest.approx(proven.objective_usd, rel=1e-9, abs=3e-6)
@@ -91,7 +93,7 @@ def one_machine_in_many_places(draw: random.Random) -> tuple[Columns, TrainingJo
         )
         for region in APART
     ]
-    data = DataSource(provider="aws", region="us-east-1", dataset_gb=10 ** draw.uniform(2, 4))
+    data = DataSource(location="aws:us-east-1", dataset_gb=10 ** draw.uniform(2, 4))
     work = Explicit(total_flops=10 ** draw.uniform(18.5, 20.5), memory_gib=8, steps=1000.0)
     job = TrainingJob(name="drawn", workload=work, start=START, data=data, constraints=Constraints(max_phases=1))
     return columns_of("drawn", OBSERVED, [machine], offers), job
@@ -100,7 +102,7 @@ def one_machine_in_many_places(draw: random.Random) -> tuple[Columns, TrainingJo
 @pytest.mark.parametrize("seed", [*range(10), 183])
 def test_an_offer_is_left_out_only_for_a_single_one_that_is_better_in_everything(seed: int) -> None:
     columns, job = one_machine_in_many_places(random.Random(seed))
-    least = min(each.usd for each in every_configuration(job, columns, SETTINGS))
+    least = min(priced.usd for priced in every_configuration(job, columns, SETTINGS))
     outcome = plan(job, columns, settings=SETTINGS)
     assert isinstance(outcome, Planned)
     assert outcome.cost.expected / 1e6 == pytest.approx(least, rel=1e-9, abs=3e-6)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from planner.answer import ordered
+from gpuplan.planner.model.outcome import ordered
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.columns import columns_of
-from planner.answer import Infeasible, Planned
-from planner.plan import plan
-from planner.settings import PlannerSettings
+from gpuplan.catalog.snapshots.offer_columns import columns_of
+from gpuplan.planner.model.outcome import NoPlan, Planned
+from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.planning import plan
 from tests.planner.small_catalogues import OBSERVED, random_columns, random_job, random_offers
 
 SETTINGS = PlannerSettings()
@@ -17,7 +17,7 @@ SEEDS = st.integers(0, 10**6)
 few = settings(max_examples=40, deadline=None)
 
 
-def cost(outcome: Planned | Infeasible) -> float:
+def cost(outcome: Planned | NoPlan) -> float:
     return outcome.cost.expected if isinstance(outcome, Planned) else float("inf")
 
 
@@ -44,10 +44,10 @@ def test_a_larger_budget_never_costs_more(seed: int, factor: float) -> None:
 def test_one_more_offer_never_costs_more(seed: int) -> None:
     draw = random.Random(seed)
     columns, job = random_columns(draw), random_job(draw)
-    more = random_offers(draw, list(columns.instance_types), 1)
-    kept = [offer for offer in columns.offers if offer.key != more[0].key]
-    fewer = columns_of("fewer", OBSERVED, columns.instance_types, kept)
-    whole = columns_of("whole", OBSERVED, columns.instance_types, kept + more)
+    added = random_offers(draw, list(columns.instance_types), 1)
+    others = [offer for offer in columns.offers if offer.key != added[0].key]
+    fewer = columns_of("fewer", OBSERVED, columns.instance_types, others)
+    whole = columns_of("whole", OBSERVED, columns.instance_types, others + added)
     assert cost(plan(job, whole, settings=SETTINGS)) <= cost(plan(job, fewer, settings=SETTINGS))
 
 
@@ -75,8 +75,8 @@ def test_the_order_of_offers_and_types_changes_nothing(seed: int) -> None:
     assert _but_time(plan(job, shuffled, settings=SETTINGS)) == _but_time(plan(job, columns, settings=SETTINGS))
 
 
-def _but_time(outcome: Planned | Infeasible) -> Planned | Infeasible:
-    if isinstance(outcome, Infeasible):
+def _but_time(outcome: Planned | NoPlan) -> Planned | NoPlan:
+    if isinstance(outcome, NoPlan):
         return outcome
     timeless = replace(outcome.proof.certificate, milliseconds=0.0)
     return replace(outcome, proof=replace(outcome.proof, certificate=timeless))

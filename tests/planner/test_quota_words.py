@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from api.documents.job import parse_job
-from catalog.columns import columns_of
-from catalog.embedded import embedded_snapshot
-from planner.answer import Planned
-from planner.job import Constraints, Preset, TrainingJob
-from planner.plan import plan
-from planner.settings import PlannerSettings
+from gpuplan.api.schemas.job import parse_job
+from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
+from gpuplan.catalog.snapshots.offer_columns import columns_of
+from gpuplan.planner.model.job import Constraints, Preset, TrainingJob
+from gpuplan.planner.model.outcome import Planned
+from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.planning import plan
 
 SNAPSHOT = embedded_snapshot()
 COLUMNS = columns_of(SNAPSHOT.id, SNAPSHOT.observed_at, list(SNAPSHOT.instance_types), list(SNAPSHOT.offers))
@@ -49,8 +49,8 @@ def test_a_run_that_changes_size_needs_one_quota_for_the_most_nodes_it_has_at_on
     outcome = plan(job, COLUMNS, settings=PlannerSettings())
     assert isinstance(outcome, Planned)
     machines = [(phase.choice.instance_type.name, phase.choice.nodes) for phase in outcome.phases]
-    assert machines == [("p6-b200.48xlarge", 4), ("p6-b200.48xlarge", 3)]
+    assert machines == [("p6-b200.48xlarge", 3), ("p6-b200.48xlarge", 2)]
     quotas = [warning for warning in outcome.warnings if warning.startswith("quota")]
-    assert quotas == ["quota needed in aws us-east-2: 4 x p6-b200.48xlarge (768 vCPUs), 32 x B200-SXM"]
-    preempted = [said for said in outcome.assumptions if "preemptions are independent" in said]
-    assert [said.split(",")[0] for said in preempted] == ["on 4 x p6-b200.48xlarge", "on 3 x p6-b200.48xlarge"]
+    assert quotas == ["quota needed in aws us-east-2: 3 x p6-b200.48xlarge (576 vCPUs), 24 x B200-SXM"]
+    preempted = [assumption for assumption in outcome.assumptions if "preemptions are independent" in assumption]
+    assert [reason.split(",")[0] for reason in preempted] == ["on 3 x p6-b200.48xlarge", "on 2 x p6-b200.48xlarge"]

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from catalog.columns import Columns, columns_of
-from planner.answer import Infeasible, Planned
-from planner.job import TrainingJob
-from planner.optimise.single import choose_one
-from planner.plan import plan
-from planner.settings import PlannerSettings
+from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
+from gpuplan.planner.model.job import TrainingJob
+from gpuplan.planner.model.outcome import NoPlan, Planned
+from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.planning import plan
+from gpuplan.planner.strategies.single.choice_model import choose_one
 from tests.planner.small_catalogues import random_columns, random_job
 
 SETTINGS = PlannerSettings()
@@ -42,7 +42,7 @@ def test_the_deadline_of_the_next_step_gives_what_the_step_promised(seed: int) -
         deadline, difference = step
         assert deadline == shown(deadline)
         stepped = plan(replace(job, deadline_hours=deadline), columns, settings=SETTINGS)
-        if isinstance(stepped, Infeasible):
+        if isinstance(stepped, NoPlan):
             assert sign > 0
             assert job.budget_usd is not None
             continue
@@ -73,7 +73,7 @@ def test_the_cost_of_a_plan_is_the_least_budget_for_it(seed: int) -> None:
     assert isinstance(enough, Planned)
     assert enough.cost.expected == outcome.cost.expected
     short = replace(job, budget_usd=(outcome.cost.expected - 1) / 1e6)
-    assert isinstance(plan(short, columns, settings=SETTINGS), Infeasible)
+    assert isinstance(plan(short, columns, settings=SETTINGS), NoPlan)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

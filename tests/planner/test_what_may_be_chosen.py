@@ -6,15 +6,15 @@ from fractions import Fraction
 
 import pytest
 
-from catalog.columns import Columns, columns_of
-from catalog.errors import UnusableInput
-from catalog.free_time import FreeSpan
-from catalog.offer import InstanceType, Offer
-from catalog.owned import OwnedMachine
-from planner.answer import Infeasible, Planned
-from planner.job import Constraints, DataSource, Explicit, TrainingJob
-from planner.plan import plan
-from planner.settings import HeldCommitment, PlannerSettings
+from gpuplan.catalog.model.availability_windows import FreeSpan
+from gpuplan.catalog.model.offer import InstanceType, Offer
+from gpuplan.catalog.model.owned_machine import OwnedMachine
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
+from gpuplan.planner.model.job import Constraints, DataSource, Explicit, TrainingJob
+from gpuplan.planner.model.outcome import NoPlan, Planned
+from gpuplan.planner.model.settings import ExistingCommitment, PlannerSettings
+from gpuplan.planner.planning import plan
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 SETTINGS = PlannerSettings()
@@ -58,9 +58,9 @@ def planned(columns: Columns, job: TrainingJob = JOB, **named: object) -> Planne
     return outcome
 
 
-def refused(columns: Columns, job: TrainingJob = JOB) -> Infeasible:
+def refused(columns: Columns, job: TrainingJob = JOB) -> NoPlan:
     outcome = plan(job, columns, settings=SETTINGS)
-    assert isinstance(outcome, Infeasible), outcome
+    assert isinstance(outcome, NoPlan), outcome
     return outcome
 
 
@@ -84,21 +84,25 @@ def test_a_plan_names_the_commitment_with_its_total_obligation_and_break_even() 
 
 
 def test_a_commitment_that_is_held_adds_nothing_and_is_bounded_by_its_nodes() -> None:
-    held = HeldCommitment(provider="aws", region="us-east-1", instance_type="box", price_kind="reserved_1y", nodes=2)
+    existing_commitment = ExistingCommitment(
+        provider="aws", region="us-east-1", instance_type="box", price_kind="reserved_1y", nodes=2
+    )
     asked = replace(JOB, constraints=Constraints(price_kinds=("on_demand", "reserved_1y")))
     columns = market(offer(), offer("reserved_1y", 12.0))
-    outcome = planned(columns, asked, settings=replace(SETTINGS, held=(held,)))
+    outcome = planned(columns, asked, settings=replace(SETTINGS, held=(existing_commitment,)))
     choice = outcome.phases[0].choice
     assert (choice.offer.price_kind, outcome.cost.compute, outcome.cost.setup) == ("reserved_1y", 0, 0)
     assert choice.nodes <= 2
 
 
 def test_a_commitment_that_is_held_need_not_be_named_but_may_be_left_out_by_naming_others() -> None:
-    held = HeldCommitment(provider="aws", region="us-east-1", instance_type="box", price_kind="reserved_1y", nodes=2)
+    existing_commitment = ExistingCommitment(
+        provider="aws", region="us-east-1", instance_type="box", price_kind="reserved_1y", nodes=2
+    )
     columns = market(offer(), offer("reserved_1y", 12.0))
-    assert planned(columns, JOB, settings=replace(SETTINGS, held=(held,))).cost.compute == 0
+    assert planned(columns, JOB, settings=replace(SETTINGS, held=(existing_commitment,))).cost.compute == 0
     other = replace(JOB, constraints=Constraints(price_kinds=("on_demand",)))
-    assert planned(columns, other, settings=replace(SETTINGS, held=(held,))).cost.compute > 0
+    assert planned(columns, other, settings=replace(SETTINGS, held=(existing_commitment,))).cost.compute > 0
 
 
 def test_a_price_known_only_in_part_is_never_planned_on() -> None:
@@ -129,7 +133,7 @@ def test_unverified_availability_is_opt_in() -> None:
     opted = replace(JOB, constraints=Constraints(unverified_availability=True))
     outcome = planned(columns, opted)
     assert outcome.phases[0].choice.offer.region == "ap-south-1"
-    assert any("nobody has verified" in warning for warning in outcome.warnings)
+    assert any("is not verified" in warning for warning in outcome.warnings)
 
 
 def test_government_regions_are_opt_in() -> None:
@@ -169,8 +173,8 @@ def test_a_listed_provider_left_without_a_region_is_warned_about() -> None:
 
 def test_moving_the_data_can_outweigh_a_cheaper_machine() -> None:
     columns = market(offer(usd=20.0), offer(usd=19.0, region="eu-west-1"))
-    here = replace(JOB, data=DataSource(provider="aws", region="us-east-1", dataset_gb=50_000))
-    outcome = planned(columns, here)
+    beside_data = replace(JOB, data=DataSource(location="aws:us-east-1", dataset_gb=50_000))
+    outcome = planned(columns, beside_data)
     assert (outcome.phases[0].choice.offer.region, outcome.cost.egress) == ("us-east-1", 0)
     assert planned(columns).phases[0].choice.offer.region == "eu-west-1"
 
@@ -207,7 +211,7 @@ WORKSTATION = OwnedMachine(
 )
 
 
-def test_own_machines_compete_at_full_cost_and_pay_their_power() -> None:
+def test_owned_machines_compete_at_full_cost_and_pay_their_power() -> None:
     outcome = planned(market(offer()), owned=(WORKSTATION,))
     choice = outcome.phases[0].choice
     assert (choice.offer.provider, choice.offer.price_kind) == ("local", "owned")
@@ -215,12 +219,12 @@ def test_own_machines_compete_at_full_cost_and_pay_their_power() -> None:
     assert outcome.cost.compute + outcome.cost.setup == pytest.approx(choice.hours.expected * 3.0e6, rel=1e-4)
 
 
-def test_at_marginal_cost_own_machines_cost_their_power_alone() -> None:
+def test_at_marginal_cost_owned_machines_cost_their_power_alone() -> None:
     outcome = planned(market(offer()), owned=(WORKSTATION,), settings=replace(SETTINGS, cost_basis="marginal"))
     assert outcome.cost.expected == outcome.cost.power + outcome.cost.storage
 
 
-def test_own_machines_are_exempt_from_region_constraints() -> None:
+def test_owned_machines_are_exempt_from_region_constraints() -> None:
     asked = replace(JOB, constraints=Constraints(regions=("us-*",), geography=("us",)))
     assert planned(market(offer()), asked, owned=(WORKSTATION,)).phases[0].choice.offer.provider == "local"
 
@@ -237,20 +241,20 @@ def test_an_own_machine_works_in_its_free_windows_only() -> None:
 
 
 @pytest.mark.parametrize("confidence", [0.05, 0.9])
-def test_own_machines_whose_windows_close_before_19_of_20_runs_end_are_not_planned_with(confidence: float) -> None:
+def test_owned_machines_whose_windows_close_before_19_of_20_runs_end_are_not_planned_with(confidence: float) -> None:
     alone = replace(JOB, constraints=Constraints(providers=("local",)), deadline_hours=None, confidence=confidence)
     hours = planned(market(offer()), alone, owned=(WORKSTATION,)).hours
     assert hours.confident < hours.p95
 
-    def free_for(hours: float) -> Planned | Infeasible:
+    def free_for(hours: float) -> Planned | NoPlan:
         window = (FreeSpan(start=START, end=START + timedelta(hours=hours)),)
         return plan(alone, market(offer()), owned=(replace(WORKSTATION, windows=window),), settings=SETTINGS)
 
-    assert isinstance(free_for((hours.confident + hours.p95) / 2), Infeasible)
+    assert isinstance(free_for((hours.confident + hours.p95) / 2), NoPlan)
     assert isinstance(free_for(hours.p95 + 0.01), Planned)
 
 
-def test_no_job_starts_on_more_own_machines_than_there_are() -> None:
+def test_no_job_starts_on_more_owned_machines_than_there_are() -> None:
     pair = replace(WORKSTATION, machines=2, instance_type=replace(WORKSTATION.instance_type, clusters=True))
     alone = replace(JOB, constraints=Constraints(providers=("local",)), deadline_hours=None)
     frontier = planned(market(offer()), alone, owned=(pair,), frontier=True).frontier
@@ -266,7 +270,7 @@ def test_a_cheap_machine_that_is_busy_does_not_hide_a_dearer_one_that_is_free() 
     assert planned(market(offer()), alone, owned=(busy, free)).phases[0].choice.offer.instance_type == "free"
 
 
-def test_of_two_own_machines_that_are_alike_the_one_with_the_cheaper_power_works() -> None:
+def test_of_two_owned_machines_that_are_alike_the_one_with_the_cheaper_power_works() -> None:
     hungry = replace(WORKSTATION, usd_per_kwh=3.0)
     frugal = replace(WORKSTATION, instance_type=replace(WORKSTATION.instance_type, name="frugal"))
     alone = replace(JOB, constraints=Constraints(providers=("local",)), deadline_hours=None)
@@ -275,25 +279,27 @@ def test_of_two_own_machines_that_are_alike_the_one_with_the_cheaper_power_works
 
 
 def test_each_commitment_held_is_bounded_by_its_own_nodes() -> None:
-    few = HeldCommitment(provider="aws", region="us-east-1", instance_type="box", price_kind="reserved_1y", nodes=1)
-    many = replace(few, region="us-west-2", nodes=8)
+    few = ExistingCommitment(provider="aws", region="us-east-1", instance_type="box", price_kind="reserved_1y", nodes=1)
+    eight = replace(few, region="us-west-2", nodes=8)
     columns = market(offer("reserved_1y"), offer("reserved_1y", region="us-west-2"))
     asked = replace(
         JOB,
         constraints=Constraints(price_kinds=("reserved_1y",)),
-        data=DataSource(provider="aws", region="us-east-1", dataset_gb=1000.0),
+        data=DataSource(location="aws:us-east-1", dataset_gb=1000.0),
         deadline_hours=None,
     )
-    frontier = planned(columns, asked, settings=replace(SETTINGS, held=(few, many)), frontier=True).frontier
-    held = [each for each in frontier or () if each.cost.compute == 0]
-    assert {each.nodes for each in held if each.offer.region == "us-east-1"} == {1}
-    assert max(each.nodes for each in held if each.offer.region == "us-west-2") > 1
+    frontier = planned(columns, asked, settings=replace(SETTINGS, held=(few, eight)), frontier=True).frontier
+    held = [point for point in frontier or () if point.cost.compute == 0]
+    assert {point.nodes for point in held if point.offer.region == "us-east-1"} == {1}
+    assert max(point.nodes for point in held if point.offer.region == "us-west-2") > 1
 
 
 def test_a_held_commitment_is_said_to_be_paid_for_and_not_offered_again() -> None:
-    held = HeldCommitment(provider="aws", region="us-east-1", instance_type="box", price_kind="reserved_1y", nodes=2)
+    existing_commitment = ExistingCommitment(
+        provider="aws", region="us-east-1", instance_type="box", price_kind="reserved_1y", nodes=2
+    )
     asked = replace(JOB, constraints=Constraints(price_kinds=("reserved_1y",)))
-    outcome = planned(market(offer("reserved_1y")), asked, settings=replace(SETTINGS, held=(held,)))
+    outcome = planned(market(offer("reserved_1y")), asked, settings=replace(SETTINGS, held=(existing_commitment,)))
     assert outcome.commitments == ()
     assert any("held and paid for" in sentence for sentence in outcome.assumptions)
 
@@ -323,17 +329,25 @@ def test_a_plan_on_an_own_machine_starts_when_its_first_window_opens() -> None:
     ],
 )
 def test_a_commitment_held_on_what_does_not_exist_is_refused_at_its_field(changed: dict[str, str], field: str) -> None:
-    held = HeldCommitment(provider="aws", region="us-east-1", instance_type="box", price_kind="reserved_1y", nodes=2)
-    settings = replace(SETTINGS, held=(replace(held, **changed),))  # type: ignore[arg-type]
+    existing_commitment = ExistingCommitment(
+        provider="aws", region="us-east-1", instance_type="box", price_kind="reserved_1y", nodes=2
+    )
+    settings = replace(SETTINGS, held=(replace(existing_commitment, **changed),))  # type: ignore[arg-type]
     with pytest.raises(UnusableInput) as refusal:
         plan(JOB, market(offer(), offer("reserved_1y")), settings=settings)
     assert [fault.path for fault in refusal.value.faults] == [("settings", "held", 0, field)]
 
 
 def test_a_commitment_held_twice_is_refused() -> None:
-    held = HeldCommitment(provider="aws", region="us-east-1", instance_type="box", price_kind="reserved_1y", nodes=2)
+    existing_commitment = ExistingCommitment(
+        provider="aws", region="us-east-1", instance_type="box", price_kind="reserved_1y", nodes=2
+    )
     with pytest.raises(UnusableInput, match=r"settings.held\[1\]: is held already"):
-        plan(JOB, market(offer("reserved_1y")), settings=replace(SETTINGS, held=(held, replace(held, nodes=3))))
+        plan(
+            JOB,
+            market(offer("reserved_1y")),
+            settings=replace(SETTINGS, held=(existing_commitment, replace(existing_commitment, nodes=3))),
+        )
 
 
 @pytest.mark.parametrize("flops", [1.0, 1e9, 1e15])
@@ -413,7 +427,7 @@ def test_every_offer_of_an_impossible_job_is_accounted_for() -> None:
 
 def test_a_start_before_the_price_was_seen_is_warned_about() -> None:
     early = replace(JOB, start=START - timedelta(days=400))
-    assert any("before the price was observed" in each for each in planned(market(offer()), early).warnings)
+    assert any("before the price was observed" in warning for warning in planned(market(offer()), early).warnings)
 
 
 def test_a_commitment_dearer_than_what_it_replaces_never_pays_off() -> None:
@@ -429,7 +443,7 @@ def test_every_host_of_a_slice_adds_to_what_may_be_preempted() -> None:
 
 def test_a_snapshot_with_an_accelerator_that_only_a_newer_release_knows_is_refused_by_name() -> None:
     columns = market(offer())
-    newer = tuple(replace(each, accelerator="H9000") for each in columns.instance_types)
+    newer = tuple(replace(instance_type, accelerator="H9000") for instance_type in columns.instance_types)
     with pytest.raises(UnusableInput, match=r"snapshot: holds .* with the accelerator 'H9000', which this release"):
         planned(replace(columns, instance_types=newer), JOB)
 
@@ -437,5 +451,7 @@ def test_a_snapshot_with_an_accelerator_that_only_a_newer_release_knows_is_refus
 def test_a_machine_that_is_sold_to_some_accounts_alone_is_planned_with_a_notice() -> None:
     p3 = replace(BOX, name="p3.16xlarge", accelerator="V100-16GB")
     outcome = planned(market(offer(instance_type=p3.name), types=(p3,)))
-    assert any("only for accounts that already use it" in each and p3.name in each for each in outcome.warnings)
-    assert not any("accounts that already use it" in each for each in planned(market(offer())).warnings)
+    assert any(
+        "only for accounts that already use it" in warning and p3.name in warning for warning in outcome.warnings
+    )
+    assert not any("accounts that already use it" in warning for warning in planned(market(offer())).warnings)

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
-from catalog.offer import InstanceType, Offer
-from catalog.snapshot import Snapshot, snapshot_of
-from providers.contract import Quarantined, Rows
-from providers.refresh import Standing
+from gpuplan.catalog.model.offer import InstanceType, Offer
+from gpuplan.catalog.snapshots.snapshot import Snapshot, snapshot_of
+from gpuplan.providers.contract import Quarantined, Rows
+from gpuplan.providers.refresh.refresh_run import CurrentRows
 
 SHIPPED_AT = datetime(2026, 7, 30, tzinfo=UTC)
 LAST_NIGHT = datetime(2026, 11, 20, 3, tzinfo=UTC)
@@ -39,13 +39,13 @@ def machine(name: str = H100_MACHINE, provider: str = "aws", **changes: object) 
 
 def price(region: str = "r1", name: str = H100_MACHINE, usd_micros: int | None = None, **changes: object) -> Offer:
     """A price of a machine, the usual one unless said otherwise, as a refresh read it tonight."""
-    _, count, each = MACHINES.get(name, MACHINES[H100_MACHINE])
+    _, count, item = MACHINES.get(name, MACHINES[H100_MACHINE])
     values: dict[str, object] = {
         "provider": "aws",
         "region": region,
         "instance_type": name,
         "price_kind": "on_demand",
-        "usd_micros_per_hour": usd_micros or count * each,
+        "usd_micros_per_hour": usd_micros or count * item,
         "observed_at": TONIGHT,
         "source": "live",
     }
@@ -53,11 +53,11 @@ def price(region: str = "r1", name: str = H100_MACHINE, usd_micros: int | None =
 
 
 def rows(
-    *offers: Offer, whole: Iterable[str] = ("on_demand",), kinds: Iterable[InstanceType] = (), **more: object
+    *offers: Offer, whole: Iterable[str] = ("on_demand",), kinds: Iterable[InstanceType] = (), **extra: object
 ) -> Rows:
     """What a region gave, with the machines of its offers."""
-    named = {each.name: each for each in (*(machine(o.instance_type, o.provider) for o in offers), *kinds)}
-    return Rows(instance_types=tuple(named.values()), offers=offers, whole_kinds=frozenset(whole), **more)  # type: ignore[arg-type]
+    named = {offer.name: offer for offer in (*(machine(o.instance_type, o.provider) for o in offers), *kinds)}
+    return Rows(instance_types=tuple(named.values()), offers=offers, whole_kinds=frozenset(whole), **extra)  # type: ignore[arg-type]
 
 
 def unreadable(what: str) -> tuple[Quarantined, ...]:
@@ -68,18 +68,18 @@ def unreadable(what: str) -> tuple[Quarantined, ...]:
 def snapshot(*offers: Offer, kinds: Iterable[InstanceType] = ()) -> Snapshot:
     """A snapshot of these offers and their machines."""
     named = {(o.provider, o.instance_type): machine(o.instance_type, o.provider) for o in offers}
-    return snapshot_of((named | {(each.provider, each.name): each for each in kinds}).values(), offers)
+    return snapshot_of((named | {(kind.provider, kind.name): kind for kind in kinds}).values(), offers)
 
 
-def standing(*offers: Offer, embedded: Snapshot | None = None, kinds: Iterable[InstanceType] = ()) -> Standing:
+def current_rows(*offers: Offer, embedded: Snapshot | None = None, kinds: Iterable[InstanceType] = ()) -> CurrentRows:
     """A snapshot of live offers, with an embedded one that knows none of them."""
     shipped = embedded or snapshot(price("elsewhere", provider="azure", observed_at=SHIPPED_AT, source="shipped"))
-    return Standing(snapshot=snapshot(*offers, kinds=kinds), embedded=shipped, read_at=NIGHTS)
+    return CurrentRows(snapshot=snapshot(*offers, kinds=kinds), embedded=shipped, read_at=NIGHTS)
 
 
 def last_night(*places: str, **changes: object) -> list[Offer]:
     """A live price of last night in each place."""
-    return [price(each, **{"observed_at": LAST_NIGHT} | changes) for each in places]  # type: ignore[arg-type]
+    return [price(place, **{"observed_at": LAST_NIGHT} | changes) for place in places]  # type: ignore[arg-type]
 
 
 @dataclass(slots=True, kw_only=True)

@@ -25,22 +25,26 @@ class Line:
     """One line of a table: all cells but the last, and the tests that the last one names as (file, function)."""
 
     cells: tuple[str, ...]
-    held_by: str
+    tested_by: str
 
     @property
     def tests(self) -> list[tuple[str, str]]:
-        return NAMED_TEST.findall(self.held_by)
+        return NAMED_TEST.findall(self.tested_by)
 
     @property
     def is_applicable(self) -> bool:
-        return not self.held_by.startswith(NOT_APPLICABLE)
+        return not self.tested_by.startswith(NOT_APPLICABLE)
 
 
 def table(heading: str) -> list[Line]:
     """The lines of the table below a heading, its head left out."""
     section = DOCUMENT.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    cells = [[cell.strip() for cell in each.strip("|").split("|")] for each in section.splitlines() if each[:1] == "|"]
-    return [Line(cells=tuple(each[:-1]), held_by=each[-1]) for each in cells[2:]]
+    cells = [
+        [cell.strip() for cell in splitline.strip("|").split("|")]
+        for splitline in section.splitlines()
+        if splitline[:1] == "|"
+    ]
+    return [Line(cells=tuple(cell[:-1]), tested_by=cell[-1]) for cell in cells[2:]]
 
 
 def key_of(cloud: str, call: str) -> tuple[str, str]:
@@ -51,7 +55,7 @@ def key_of(cloud: str, call: str) -> tuple[str, str]:
 @cache
 def functions(file: str) -> dict[str, ast.FunctionDef]:
     """The functions of a file by name."""
-    return {each.name: each for each in ast.walk(_tree(file)) if isinstance(each, ast.FunctionDef)}
+    return {item.name: item for item in ast.walk(_tree(file)) if isinstance(item, ast.FunctionDef)}
 
 
 @cache
@@ -62,19 +66,19 @@ def _tree(file: str) -> ast.Module:
 def can_fail(test: ast.FunctionDef) -> bool:
     """Whether it asserts something, or that something is raised."""
     return any(
-        isinstance(each, ast.Assert) or (isinstance(each, ast.Attribute) and each.attr == "raises")
-        for each in ast.walk(test)
+        isinstance(item, ast.Assert) or (isinstance(item, ast.Attribute) and item.attr == "raises")
+        for item in ast.walk(test)
     )
 
 
 def needs_shared_data(file: str, name: str) -> bool:
-    marks = [ast.unparse(each) for each in functions(file)[name].decorator_list]
+    marks = [ast.unparse(function) for function in functions(file)[name].decorator_list]
     marks += [
-        ast.unparse(each.value)
-        for each in _tree(file).body
-        if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "pytestmark"
+        ast.unparse(item.value)
+        for item in _tree(file).body
+        if isinstance(item, ast.Assign) and ast.unparse(item.targets[0]) == "pytestmark"
     ]
-    return any("shared_data" in each for each in marks)
+    return any("shared_data" in mark for mark in marks)
 
 
 def named() -> Iterator[tuple[str, str]]:
@@ -98,7 +102,7 @@ def test_every_quirk_has_a_test_or_a_reason() -> None:
     for line in table("Quirks"):
         assert len(line.cells) == 3, line
         assert all(line.cells), line
-        assert line.tests if line.is_applicable else len(line.held_by) > len(NOT_APPLICABLE) + 20, line
+        assert line.tests if line.is_applicable else len(line.tested_by) > len(NOT_APPLICABLE) + 20, line
 
 
 def test_every_quirk_is_held_by_a_test_that_needs_no_files_of_others() -> None:
@@ -114,7 +118,7 @@ def test_no_quirk_stands_twice() -> None:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_fault_on_the_way_is_tried(fault: str) -> None:
-    (line,) = [each for each in table("Faults") if fault in each.cells[0].lower()]
+    (line,) = [cell for cell in table("Faults") if fault in cell.cells[0].lower()]
     assert len(line.tests) >= 2
 
 

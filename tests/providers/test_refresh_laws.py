@@ -6,13 +6,13 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.errors import ProviderFailure
-from catalog.offer import Offer
-from providers.checks import Accepted
-from providers.contract import Rows
-from providers.gather import Gathered
-from providers.merge import is_modelled_price
-from providers.refresh import Refreshed, Standing, combined
+from gpuplan.catalog.model.offer import Offer
+from gpuplan.catalog.runtime.errors import ProviderFailure
+from gpuplan.providers.contract import Rows
+from gpuplan.providers.refresh.parallel_fetch import Gathered
+from gpuplan.providers.refresh.refresh_acceptance import Accepted
+from gpuplan.providers.refresh.refresh_run import CurrentRows, Refreshed, combined
+from gpuplan.providers.refresh.row_merge import is_modelled_price
 from tests.providers.fake_clouds import LAST_NIGHT, NIGHTS, SHIPPED_AT, TONIGHT, machine, price, snapshot
 
 REGIONS = ("r1", "r2", "r3")
@@ -40,22 +40,22 @@ old_offers = st.builds(
     st.booleans(),
     st.sampled_from(("aws", "gcp")),
 )
-snapshots = st.lists(old_offers, min_size=1, max_size=25, unique_by=lambda each: each.key).map(
-    lambda each: snapshot(*each)
+snapshots = st.lists(old_offers, min_size=1, max_size=25, unique_by=lambda item: item.key).map(
+    lambda item: snapshot(*item)
 )
 
 
-def tonight(each: Offer) -> Offer:
-    return replace(each, provider="aws", observed_at=TONIGHT, stale_since=None)
+def tonight(offer: Offer) -> Offer:
+    return replace(offer, provider="aws", observed_at=TONIGHT, stale_since=None)
 
 
 answers = st.builds(
     lambda came, whole: Rows(
         instance_types=tuple(machine(name) for name in NAMES),
-        offers=tuple(tonight(each) for each in came),
+        offers=tuple(tonight(item) for item in came),
         whole_kinds=frozenset(whole),
     ),
-    st.lists(old_offers, max_size=12, unique_by=lambda each: each.key[2:]),
+    st.lists(old_offers, max_size=12, unique_by=lambda item: item.key[2:]),
     st.sets(st.sampled_from(KINDS)),
 )
 
@@ -64,47 +64,47 @@ answers = st.builds(
 def gathers(draw: st.DrawFn) -> Gathered:
     """An answer of AWS: some regions read, some failed, some no longer listed."""
     listed = draw(st.lists(st.sampled_from(REGIONS), unique=True, min_size=1))
-    failed = {each for each in listed if draw(st.integers(0, 3)) == 0}
-    found = Gathered(provider="aws", listed=tuple(listed))
+    failed = {item for item in listed if draw(st.integers(0, 3)) == 0}
+    gathered = Gathered(provider="aws", listed=tuple(listed))
     for region in listed:
         if region in failed:
-            found.failed[region] = str(ProviderFailure("down"))
+            gathered.failed[region] = str(ProviderFailure("down"))
         else:
             rows = draw(answers)
-            found.rows[region] = replace(rows, offers=tuple(replace(each, region=region) for each in rows.offers))
-    return found
+            gathered.rows[region] = replace(rows, offers=tuple(replace(offer, region=region) for offer in rows.offers))
+    return gathered
 
 
 ACCEPTED = st.builds(Accepted, loss=st.booleans(), jumps=st.booleans())
 LAWS = settings(max_examples=150, deadline=None)
 
 
-def run(before: Standing, found: Gathered, accepted: Accepted) -> Refreshed:
-    return combined({"aws": found}, before, at=TONIGHT, accepted=accepted)
+def run(before: CurrentRows, gathered: Gathered, accepted: Accepted) -> Refreshed:
+    return combined({"aws": gathered}, before, at=TONIGHT, accepted=accepted)
 
 
 def of_aws(done: Refreshed) -> dict[tuple[str, ...], Offer]:
-    return {each.key: each for each in done.snapshot.offers if each.provider == "aws"}
+    return {offer.key: offer for offer in done.snapshot.offers if offer.provider == "aws"}
 
 
 @LAWS
 @given(snapshots, gathers(), ACCEPTED)
-def test_a_cloud_that_was_not_asked_stays_as_it_is(before, found, accepted) -> None:  # type: ignore[no-untyped-def]
-    done = run(Standing(snapshot=before, embedded=None, read_at=NIGHTS), found, accepted)
-    assert [each for each in done.snapshot.offers if each.provider == "gcp"] == [
-        each for each in before.offers if each.provider == "gcp"
+def test_a_cloud_that_was_not_asked_stays_as_it_is(before, fetched, accepted) -> None:  # type: ignore[no-untyped-def]
+    done = run(CurrentRows(snapshot=before, embedded=None, read_at=NIGHTS), fetched, accepted)
+    assert [offer for offer in done.snapshot.offers if offer.provider == "gcp"] == [
+        offer for offer in before.offers if offer.provider == "gcp"
     ]
-    assert {each.name for each in before.instance_types if each.provider == "gcp"} == {
-        each.name for each in done.snapshot.instance_types if each.provider == "gcp"
+    assert {instance_type.name for instance_type in before.instance_types if instance_type.provider == "gcp"} == {
+        instance_type.name for instance_type in done.snapshot.instance_types if instance_type.provider == "gcp"
     }
 
 
 @LAWS
 @given(snapshots, gathers(), ACCEPTED)
-def test_every_row_came_tonight_or_is_an_old_one_marked_stale(before, found, accepted) -> None:  # type: ignore[no-untyped-def]
-    old = {each.key: each for each in before.offers}
-    came = {each for rows in found.rows.values() for each in rows.offers}
-    for key, row in of_aws(run(Standing(snapshot=before, embedded=None, read_at=NIGHTS), found, accepted)).items():
+def test_every_row_came_tonight_or_is_an_old_one_marked_stale(before, fetched, accepted) -> None:  # type: ignore[no-untyped-def]
+    old = {offer.key: offer for offer in before.offers}
+    came = {offer for rows in fetched.rows.values() for offer in rows.offers}
+    for key, row in of_aws(run(CurrentRows(snapshot=before, embedded=None, read_at=NIGHTS), fetched, accepted)).items():
         if row in came:
             continue
         assert row.stale_since is not None
@@ -113,39 +113,41 @@ def test_every_row_came_tonight_or_is_an_old_one_marked_stale(before, found, acc
 
 @LAWS
 @given(snapshots, gathers(), ACCEPTED)
-def test_a_region_that_failed_keeps_every_row(before, found, accepted) -> None:  # type: ignore[no-untyped-def]
-    kept = of_aws(run(Standing(snapshot=before, embedded=None, read_at=NIGHTS), found, accepted))
-    for each in before.offers:
-        if each.provider == "aws" and each.region in found.failed:
-            assert kept[each.key] == replace(each, stale_since=each.stale_since or TONIGHT)
+def test_a_region_that_failed_keeps_every_row(before, fetched, accepted) -> None:  # type: ignore[no-untyped-def]
+    remaining = of_aws(run(CurrentRows(snapshot=before, embedded=None, read_at=NIGHTS), fetched, accepted))
+    for offer in before.offers:
+        if offer.provider == "aws" and offer.region in fetched.failed:
+            assert remaining[offer.key] == replace(offer, stale_since=offer.stale_since or TONIGHT)
 
 
 @LAWS
 @given(snapshots, gathers(), ACCEPTED)
-def test_a_refused_or_failed_cloud_loses_nothing(before, found, accepted) -> None:  # type: ignore[no-untyped-def]
-    done = run(Standing(snapshot=before, embedded=None, read_at=NIGHTS), found, accepted)
+def test_a_refused_or_failed_cloud_loses_nothing(before, fetched, accepted) -> None:  # type: ignore[no-untyped-def]
+    done = run(CurrentRows(snapshot=before, embedded=None, read_at=NIGHTS), fetched, accepted)
     if done.outcome in {"refused", "failed"}:
-        assert of_aws(done).keys() == {each.key for each in before.offers if each.provider == "aws"}
+        assert of_aws(done).keys() == {offer.key for offer in before.offers if offer.provider == "aws"}
 
 
 @LAWS
 @given(snapshots, gathers())
-def test_no_modelled_price_comes_beside_a_stated_one(before, found) -> None:  # type: ignore[no-untyped-def]
-    done = run(Standing(snapshot=before, embedded=None, read_at=NIGHTS), found, Accepted(loss=True, jumps=True))
-    kept = of_aws(done).values()
-    stated = {(each.region, each.instance_type, each.price_kind) for each in kept if not is_modelled_price(each)}
-    for each in kept:
-        if is_modelled_price(each) and each.stale_since is None:
-            assert (each.region, each.instance_type, each.price_kind) not in stated
+def test_no_modelled_price_comes_beside_a_stated_one(before, fetched) -> None:  # type: ignore[no-untyped-def]
+    done = run(CurrentRows(snapshot=before, embedded=None, read_at=NIGHTS), fetched, Accepted(loss=True, jumps=True))
+    remaining = of_aws(done).values()
+    stated = {
+        (offer.region, offer.instance_type, offer.price_kind) for offer in remaining if not is_modelled_price(offer)
+    }
+    for item in remaining:
+        if is_modelled_price(item) and item.stale_since is None:
+            assert (item.region, item.instance_type, item.price_kind) not in stated
 
 
 @LAWS
 @given(snapshots, gathers(), ACCEPTED)
-def test_the_same_answer_again_changes_nothing(before, found, accepted) -> None:  # type: ignore[no-untyped-def]
-    first = run(Standing(snapshot=before, embedded=None, read_at=NIGHTS), found, accepted)
+def test_the_same_answer_again_changes_nothing(before, fetched, accepted) -> None:  # type: ignore[no-untyped-def]
+    first = run(CurrentRows(snapshot=before, embedded=None, read_at=NIGHTS), fetched, accepted)
     again = combined(
-        {"aws": found},
-        Standing(snapshot=first.snapshot, embedded=None, read_at=NIGHTS),
+        {"aws": fetched},
+        CurrentRows(snapshot=first.snapshot, embedded=None, read_at=NIGHTS),
         at=TONIGHT + timedelta(days=1),
         accepted=accepted,
     )

@@ -1,11 +1,11 @@
-// What the page does beyond links and forms, all of it dispensable: focus after content came in place, words for an
-// answer that is no page, what was typed after a reload, and charts of which Tab finds one point and arrows the others.
+// Optional enhancements of the page: focus after an update, messages for answers that are not pages, form values after
+// a reload, and keyboard navigation of charts (Tab for the chart, arrow keys for its points).
 (() => {
   "use strict";
 
   const notice = () => document.getElementById("notice");
 
-  // An answer that is no page (a problem of the edge, say) must not be swapped in.
+  // An answer that is not a page (such as problem details of a middleware) must not be swapped in.
   document.addEventListener("htmx:before:response", (event) => {
     const response = event.detail.ctx.response;
     const type = response.headers.get("content-type") || "";
@@ -25,14 +25,13 @@
     notice().textContent = "The service does not answer. Is it running?";
   });
 
-  // Whoever goes back from a plan finds the form with its job, not an empty one.
+  // Going back from a plan shows the form with its job, not an empty one.
   document.addEventListener("htmx:before:history:update", (event) => {
     const plan = /^\/plans\/([\w-]+)$/.exec(event.detail.history.path);
     if (plan && location.pathname === "/") history.replaceState(history.state, "", `/?plan=${plan[1]}`);
   });
 
-  // Where the reader goes on: at the errors if there are any, else at the heading.
-  // What says that it is quiet (a filter, progress) leaves the reader where they are.
+  // Focus the errors if there are any, else the heading. Elements with data-quiet (filters, progress) keep the focus.
   document.addEventListener("htmx:after:swap", (event) => {
     if (event.detail.ctx.sourceElement?.closest("[data-quiet]")) return;
     const goOn = document.querySelector("main [data-focus]") || document.querySelector("main h1");
@@ -42,13 +41,13 @@
     goOn.scrollIntoView({ block: "start" });
   });
 
-  // Loading a page again keeps what was typed in it, also where an answer with errors came in place.
+  // A reload keeps typed values, also after an answer with errors was swapped in.
   const place = () => `typed ${location.pathname}${location.search}`;
   const fields = () => [...document.querySelectorAll("main form[method=post] :is(input, select, textarea)[name]")];
   const kept = (field) => !["hidden", "file", "password"].includes(field.type);
   const state = (field) => (field.type === "checkbox" ? field.checked : field.value);
 
-  // A browser that lets sites keep nothing throws where it is asked for the place: then what was typed is lost, no more.
+  // Accessing the storage throws in browsers that block it; then only the typed values are lost.
   const storage = (() => {
     try {
       return window.sessionStorage;
@@ -77,17 +76,17 @@
   };
   if (performance.getEntriesByType("navigation")[0]?.type === "reload") fillIn();
 
-  // A form that is on its way is not sent twice; who comes back to it may send it again.
+  // Disable the buttons of a submitted form; enable them when the user comes back to it.
   const buttons = (form, off) => form.querySelectorAll("button").forEach((each) => (each.disabled = off));
   document.addEventListener("submit", (event) => {
-    // Not .method, which is a field where the form has one of that name.
+    // Not .method, which would be a field of that name.
     if (event.target.getAttribute("method") === "post" && !event.target.hasAttribute("hx-post")) {
       setTimeout(() => buttons(event.target, true));
     }
   });
   addEventListener("pageshow", () => document.querySelectorAll("form").forEach((form) => buttons(form, false)));
 
-  // A chart is one stop of Tab, and the arrow keys go from point to point, as in a toolbar of the ARIA patterns.
+  // A chart is one Tab stop; arrow keys move between points, as in the ARIA toolbar pattern.
   const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
   const points = (chart) => [...chart.querySelectorAll("a, [tabindex]")];
   const stopAt = (chart, point) => points(chart).forEach((each) => each.setAttribute("tabindex", each === point ? 0 : -1));

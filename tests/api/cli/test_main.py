@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from api.cli import plan as plan_command
-from api.cli.main import main
-from api.cli.serve import listen
-from api.web_address import is_loopback
-from catalog.errors import StoreFailure
+from gpuplan.api.cli import plan as plan_command
+from gpuplan.api.cli.main import main
+from gpuplan.api.cli.serve import listen
+from gpuplan.api.security.web_addresses import is_loopback
+from gpuplan.catalog.runtime.errors import StoreFailure
 
 Run = Callable[..., Any]
 Write = Callable[..., Path]
@@ -29,9 +29,46 @@ def test_a_plan_is_found_and_printed_for_people(run: Run, job_file: Write, job: 
     ended = run("plan", job_file(job))
     assert ended.code == 0
     assert ended.err == ""
-    for part in ("Cheapest for llama-3-8b-lora", "What it costs", "Why nothing is cheaper", "How sure", "Alternatives"):
+    for part in ("Cheapest for llama-3-8b-lora", "rent", "cost", "time", "deadline", "Alternatives", "--details"):
         assert part in ended.out
     assert "\x1b" not in ended.out
+
+
+def test_details_print_the_whole_answer(run: Run, job_file: Write, job: dict[str, Any]) -> None:
+    ended = run("plan", job_file(job), "--details")
+    assert ended.code == 0
+    for part in ("Cheapest for llama-3-8b-lora", "Cost", "Why nothing is cheaper", "Time and risk", "Assumptions"):
+        assert part in ended.out
+
+
+def test_a_saved_plan_is_shown_in_short_and_whole(run: Run, job_file: Write, job: dict[str, Any]) -> None:
+    plan_id = json.loads(run("plan", job_file(job), "--json").out)["plan"]["id"]
+    assert f"{plan_id}; full answer: add --details" in run("show", plan_id).out
+    assert "Time and risk" in run("show", plan_id, "--details").out
+
+
+def test_presets_are_listed_and_found_by_a_word(run: Run) -> None:
+    every = json.loads(run("presets", "--json").out)["presets"]
+    assert len(every) > 100
+    lines = run("presets", "LLAMA").out.splitlines()
+    names = {row["name"] for row in every if "llama" in row["name"]}
+    assert names <= {line.split()[0] for line in lines if line}
+    assert not any(line.startswith("resnet-50 ") for line in lines)
+    row = next(line for line in lines if line.startswith("llama-3-8b "))
+    assert "8,030" in row
+    assert "language" in row
+    refused = run("presets", "no-such-model")
+    assert (refused.code, refused.out) == (2, "")
+    assert "'no-such-model'" in refused.err
+
+
+def test_a_shell_completes_commands(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_GPUPLAN_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "gpuplan pres")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    with pytest.raises(SystemExit) as ended:
+        run()
+    assert ended.value.code == 0
 
 
 def test_json_is_exactly_one_object_and_the_same_plan(run: Run, job_file: Write, job: dict[str, Any]) -> None:
@@ -44,9 +81,9 @@ def test_json_is_exactly_one_object_and_the_same_plan(run: Run, job_file: Write,
 def test_no_plan_is_an_answer_with_its_own_code(run: Run, job_file: Write, hopeless: dict[str, Any]) -> None:
     ended = run("plan", job_file(hopeless), "--json")
     assert (ended.code, json.loads(ended.out)["outcome"]) == (4, "infeasible")
-    told = run("plan", job_file(hopeless))
-    assert told.code == 4
-    assert "No plan meets" in told.out
+    infeasible = run("plan", job_file(hopeless))
+    assert infeasible.code == 4
+    assert "No plan meets" in infeasible.out
 
 
 def test_a_job_can_come_on_standard_input(run: Run, job: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +108,7 @@ def test_an_estimate_answers_without_prices(run: Run, job_file: Write, job: dict
     answer = json.loads(ended.out)
     assert ended.code == 0
     assert answer["layout"]["zero_stage"] == 3
-    assert "Where each step's time goes" in run("estimate", job_file(job), "--on", "H100", "--gpus", 8).out
+    assert "Step time by component" in run("estimate", job_file(job), "--on", "H100", "--gpus", 8).out
 
 
 def test_offers_are_filtered_and_csv_has_its_fixed_columns(run: Run) -> None:
@@ -110,8 +147,8 @@ def test_help_lists_the_commands_and_no_command_is_help(run: Run) -> None:
 
 
 def test_help_on_profiles_says_what_a_factory_may_give(run: Run) -> None:
-    said = " ".join(run("profile", "--help").out.split())
-    assert all(form in said for form in ("(module, loss)", "(generator, discriminator)", "step(*modules, *inputs"))
+    help_text = " ".join(run("profile", "--help").out.split())
+    assert all(form in help_text for form in ("(module, loss)", "(generator, discriminator)", "step(*modules, *inputs"))
 
 
 UNUSABLE_JOBS: dict[str, tuple[dict[str, Any], str]] = {
@@ -159,7 +196,7 @@ def test_every_fault_gets_its_line(run: Run, job_file: Write, job: dict[str, Any
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "empty"),
         (b"\x00\x01\x02", "binary"),
@@ -170,17 +207,19 @@ def test_every_fault_gets_its_line(run: Run, job_file: Write, job: dict[str, Any
         (b"- a list", "mapping"),
     ],
 )
-def test_a_file_that_is_no_document_is_refused_in_one_line(run: Run, tmp_path: Path, content: bytes, said: str) -> None:
+def test_a_file_that_is_no_document_is_refused_in_one_line(
+    run: Run, tmp_path: Path, content: bytes, message: str
+) -> None:
     path = tmp_path / "job.yaml"
     path.write_bytes(content)
     ended = run("plan", path)
     assert ended.code == 2
     [line] = ended.err.splitlines()
-    assert said in line
+    assert message in line
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("plan", "absent.yaml"), "job: cannot read 'absent.yaml': No such file"),
         (("plan", "."), "directory"),
@@ -200,19 +239,19 @@ def test_a_file_that_is_no_document_is_refused_in_one_line(run: Run, tmp_path: P
         (("serve", "--port", "99999"), "65535"),
     ],
 )
-def test_a_wrong_command_is_refused_in_one_line(run: Run, arguments: tuple[str, ...], said: str) -> None:
+def test_a_wrong_command_is_refused_in_one_line(run: Run, arguments: tuple[str, ...], message: str) -> None:
     ended = run(*arguments)
     assert (ended.code, ended.out) == (2, "")
     [line] = ended.err.splitlines()
     assert line.startswith("gpuplan: ")
-    assert said in line
+    assert message in line
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--on", "H1000", "--gpus", "8"), "accelerator"),
-        (("--on", "H100", "--gpus", "0"), "--gpus"),
+        (("--on", "H100", "--gpus", "0"), "on.gpus"),
         (("--on", "H100", "--gpus", "8", "--gpus-per-node", "3"), "on.gpus_per_node"),
         (("--on", "H100", "--gpus", "8", "--layout", "tq=2"), "layout"),
         (("--on", "H100", "--gpus", "8", "--layout", "tp=3"), "on.layout"),
@@ -220,11 +259,11 @@ def test_a_wrong_command_is_refused_in_one_line(run: Run, arguments: tuple[str, 
     ],
 )
 def test_an_unusable_configuration_is_refused(
-    run: Run, job_file: Write, job: dict[str, Any], options: tuple[str, ...], said: str
+    run: Run, job_file: Write, job: dict[str, Any], options: tuple[str, ...], message: str
 ) -> None:
     ended = run("estimate", job_file(job), *options)
     assert ended.code == 2
-    assert said in ended.err
+    assert message in ended.err
     assert len(ended.err.splitlines()) == 1
 
 
@@ -260,7 +299,7 @@ def test_a_store_of_a_newer_release_is_left_alone(run: Run, tmp_path: Path, monk
     assert "newer" in ended.err
 
 
-def test_own_machines_stand_among_the_offers(run: Run, job_file: Write) -> None:
+def test_owned_machines_stand_among_the_offers(run: Run, job_file: Write) -> None:
     machine = {"name": "box", "accelerator": "RTX 3090", "count": 2, "usd_per_hour": 0.4, "power_watts": 900}
     site = {"machines": [machine | {"electricity_usd_per_kwh": 0.3}]}
     given = ("offers", "--inventory", job_file(site, "inventory.yaml"), "--format", "json")

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from api.cli.portfolio import _progress
-from api.runs.execute import progress_document
-from planner.portfolio.progress import Progress, Stage
+from gpuplan.api.cli.portfolio import _progress
+from gpuplan.api.jobs.run_execution import progress_document
+from gpuplan.planner.portfolio.search_progress import Progress, Stage
 from tests.api.conftest import Ended
+
+pytestmark = pytest.mark.slow(reason="plans portfolios")
 
 Run = Callable[..., Ended]
 JobFile = Callable[..., Path]
@@ -22,12 +24,18 @@ START = "2026-11-21T12:00Z"
 TUNING = {
     "workload": {"kind": "preset", "model": "llama-3-8b", "tokens": "200M", "sequence_length": 4096},
     "training": {"method": "lora", "precision": "bf16"},
-    "constraints": {"max_nodes": 2, "providers": ["aws"], "price_kinds": ["on_demand"], "accelerators": ["A10G"]},
+    "constraints": {
+        "max_nodes": 2,
+        "max_phases": 1,
+        "providers": ["aws"],
+        "price_kinds": ["on_demand"],
+        "accelerators": ["A10G"],
+    },
 }
 
 
-def jobs(count: int, **more: object) -> list[dict[str, Any]]:
-    return [TUNING | {"name": f"job-{i}", "deadline": "48h"} | more for i in range(count)]
+def jobs(count: int, **changes: object) -> list[dict[str, Any]]:
+    return [TUNING | {"name": f"job-{i}", "deadline": "48h"} | changes for i in range(count)]
 
 
 def asked(run: Run, job_file: JobFile, document: dict[str, Any], *options: str) -> dict[str, Any]:
@@ -42,18 +50,18 @@ def asked(run: Run, job_file: JobFile, document: dict[str, Any], *options: str) 
 def test_jobs_without_limits_each_get_what_they_would_get_alone(run: Run, job_file: JobFile) -> None:
     alone = json.loads(run("plan", job_file(jobs(1)[0] | {"start": START}), "--json").out)["plan"]
     answer = asked(run, job_file, {"jobs": jobs(3)})
-    assert [each["cost_usd"] for each in answer["jobs"]] == [alone["cost_usd"]["expected"]] * 3
+    assert [job["cost_usd"] for job in answer["jobs"]] == [alone["cost_usd"]["expected"]] * 3
     assert answer["certificate"]["proven"]
     assert answer["left_out"] == []
 
 
 def test_a_quota_is_never_exceeded_and_makes_jobs_wait_or_move(run: Run, job_file: JobFile) -> None:
     free = asked(run, job_file, {"jobs": jobs(3)})
-    size = max(each["nodes"] * each["accelerators_per_node"] for each in free["jobs"])
+    size = max(job["nodes"] * job["accelerators_per_node"] for job in free["jobs"])
     quota = {"provider": "aws", "region": free["jobs"][0]["region"], "accelerators": size}
     answer = asked(run, job_file, {"jobs": jobs(3), "quotas": [quota]})
-    busy = [each for each in answer["jobs"] if each["pools"]]
-    times = sorted((each["starts_at"], each["finishes_by"], each["pools"][0]["units"]) for each in busy)
+    busy = [job for job in answer["jobs"] if job["pools"]]
+    times = sorted((job["starts_at"], job["finishes_by"], job["pools"][0]["units"]) for job in busy)
     assert all(a[1] <= b[0] or a[2] + b[2] <= size for a, b in itertools.pairwise(times))
     assert answer["pools"][0]["most_used"] <= size
     assert float(answer["cost_usd"]) >= float(free["cost_usd"]) - 1e-6
@@ -75,16 +83,16 @@ def test_a_quota_of_zero_leaves_a_job_out_and_says_what_would_let_it_in(run: Run
 
 def test_a_job_that_is_worth_less_than_it_costs_is_left_out_and_its_price_named(run: Run, job_file: JobFile) -> None:
     answer = asked(run, job_file, {"jobs": [*jobs(1), TUNING | {"name": "cheap", "deadline": "48h", "value": 0.01}]})
-    assert [each["name"] for each in answer["left_out"]] == ["cheap"]
+    assert [job["name"] for job in answer["left_out"]] == ["cheap"]
     assert "its value is below its cheapest configuration" in answer["left_out"][0]["reason"]
     assert answer["certificate"]["left_out_usd"] == "0.01"
 
 
 def test_a_budget_that_does_not_do_for_all_leaves_out_the_job_of_least_priority(run: Run, job_file: JobFile) -> None:
     one = float(asked(run, job_file, {"jobs": jobs(1)})["cost_usd"])
-    mixed = [*jobs(1, priority=5), *[each | {"name": "minor"} for each in jobs(1)]]
+    mixed = [*jobs(1, priority=5), *[job | {"name": "minor"} for job in jobs(1)]]
     answer = asked(run, job_file, {"jobs": mixed, "budget_usd": 1.5 * one})
-    assert [each["name"] for each in answer["left_out"]] == ["minor"]
+    assert [job["name"] for job in answer["left_out"]] == ["minor"]
     assert any("more budget" in way["change"] for way in answer["left_out"][0]["would_let_it_in"])
     assert float(answer["cost_usd"]) <= 1.5 * one
 
@@ -149,12 +157,12 @@ def test_a_portfolio_reads_well_on_a_terminal(run: Run, job_file: JobFile) -> No
         "jobs": [*jobs(2), *jobs(1, value=0.01)],
     }  # fmt: skip
     shown = run("portfolio", job_file(document), "--time-limit", "5").out
-    for part in ("november: 2 of 3 jobs run for", "Who runs when", "Left out", "lower bound", "vCPUs of all machines"):
+    for part in ("november: 2 of 3 jobs run for", "Schedule", "Left out", "lower bound", "vCPUs of all machines"):
         assert part in shown
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"jobs": []}, "jobs"),
         ({"jobs": [{"name": "x"}]}, "jobs[0].workload"),
@@ -173,16 +181,18 @@ def test_a_portfolio_reads_well_on_a_terminal(run: Run, job_file: JobFile) -> No
         ({"pool": 1}, "pool"),
     ],
 )
-def test_what_cannot_be_used_is_named_in_a_line(run: Run, job_file: JobFile, change: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_used_is_named_in_a_line(
+    run: Run, job_file: JobFile, change: dict[str, Any], message: str
+) -> None:
     ended = run("portfolio", job_file({"start": START, "jobs": jobs(1)} | change))
     assert ended.code == 2
-    assert said in ended.err.splitlines()[0]
+    assert message in ended.err.splitlines()[0]
 
 
 def test_a_hundred_thousand_jobs_and_a_time_limit_of_nothing_are_refused_at_once(run: Run, job_file: JobFile) -> None:
-    many = run("portfolio", job_file({"jobs": [{"name": "x"}] * 100_000}))
-    assert many.code == 2
-    assert "jobs" in many.err or "large" in many.err
+    too_many = run("portfolio", job_file({"jobs": [{"name": "x"}] * 100_000}))
+    assert too_many.code == 2
+    assert "jobs" in too_many.err or "large" in too_many.err
     none = run("portfolio", job_file({"jobs": jobs(1)}), "--time-limit", "0")
     assert none.code == 2
     assert "--time-limit" in none.err
@@ -200,9 +210,9 @@ def test_where_a_job_was_not_looked_at_the_first_lines_say_that_of_the_whole_not
 ) -> None:
     unlike = TUNING | {"name": "other", "deadline": "48h", "training": {"method": "full", "precision": "bf16"}}
     shown = run("portfolio", job_file({"start": START, "jobs": [*jobs(1), unlike]}), "--time-limit", "0.001").out
-    first = shown.partition("Who runs when")[0]
+    first = shown.partition("Schedule")[0]
     assert "1 of 2 jobs run" in first
-    assert "1 were not, so nothing is proven of the whole" in " ".join(first.split())
+    assert "1 were not, so nothing is proven for all jobs" in " ".join(first.split())
 
 
 class _Terminal(io.StringIO):
@@ -217,8 +227,8 @@ def test_before_there_is_a_plan_progress_names_the_jobs_looked_at_and_no_cost(mo
     assert tell is not None
     early = Progress(elapsed_s=1.0, stage=Stage.CONFIGURATIONS, jobs=300, jobs_seen=20)
     tell(early)
-    assert "20 of 300 jobs looked at" in terminal.getvalue()
-    assert "working out what each job could run on" in terminal.getvalue()
+    assert "20 of 300 jobs evaluated" in terminal.getvalue()
+    assert "evaluating the configurations of each job" in terminal.getvalue()
     assert "$" not in terminal.getvalue()
     document = progress_document(early)
     assert (document["cost_usd"], document["objective_usd"], document["gap"]) == (None, None, None)
@@ -231,12 +241,12 @@ def test_progress_tells_the_dollars_of_jobs_that_run_and_counts_the_others_witho
 ) -> None:
     terminal = _Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr("api.cli.portfolio.SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("gpuplan.api.cli.portfolio.SECONDS_BETWEEN_LINES", 0.0)
     unlike = TUNING | {"name": "impossible", "deadline": "48h", "budget_usd": 0.02, "value": 2400}
     document = {"start": START, "budget_usd": 150, "jobs": [*jobs(1, value=700), *jobs(1, value=2400), unlike]}
     answer = asked(run, job_file, document)
     (only,) = answer["jobs"]
-    told = terminal.getvalue().split("\r\x1b[K")
-    with_a_plan = [line for line in told if "not placed" in line]
+    lines = terminal.getvalue().split("\r\x1b[K")
+    with_a_plan = [line for line in lines if "not placed" in line]
     assert f"1 of 3 jobs run for ${float(only['cost_usd']):,.2f}, 2 not placed" in with_a_plan[-1]
-    assert not any(word in line for line in told for word in ("dive", "ruin", "columns", "700", "bound 8"))
+    assert not any(word in line for line in lines for word in ("dive", "ruin", "columns", "700", "bound 8"))

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from catalog.errors import ProviderFailure, StoreFailure
-from catalog.store import Store
-from providers.clouds import MakeCloud
-from providers.contract import Rows
+from gpuplan.catalog.runtime.errors import ProviderFailure, StoreFailure
+from gpuplan.catalog.store.store import Store
+from gpuplan.providers.cloud_registry import MakeCloud
+from gpuplan.providers.contract import Rows
 from tests.api.clouds_for_tests import NOWHERE, aws, gcp, making
 from tests.providers.fake_clouds import FakeCloud, machine, price
+
+pytestmark = pytest.mark.slow(reason="refreshes prices")
 
 
 @pytest.fixture
@@ -24,13 +26,14 @@ def refresh(run: Callable[..., Any], own_store: str, monkeypatch: pytest.MonkeyP
         monkeypatch.setenv(f"GPUPLAN_{name.upper()}", value)
 
     def command(*arguments: str | Path, clouds: tuple[FakeCloud, ...] = ()) -> Any:
-        known: Mapping[str, MakeCloud] = {each.name: making(each) for each in clouds or (aws(), gcp())}
-        monkeypatch.setattr("providers.clouds.installed_clouds", lambda: known)
+        known: Mapping[str, MakeCloud] = {cloud.name: making(cloud) for cloud in clouds or (aws(), gcp())}
+        monkeypatch.setattr("gpuplan.providers.cloud_registry.installed_clouds", lambda: known)
         return run("refresh", *arguments)
 
     return command
 
 
+@pytest.mark.slow(reason="one long case")
 def test_a_whole_refresh_ends_with_zero_a_table_and_one_line_for_alerting(refresh: Callable[..., Any]) -> None:
     done = refresh()
     assert (done.code, done.err) == (0, "")
@@ -53,6 +56,7 @@ def test_a_partial_refresh_ends_with_three_and_says_what_is_old_and_how_to_leave
     assert "gcp stale since 2026-07-30 (no credentials" in done.out.splitlines()[-1]
 
 
+@pytest.mark.slow(reason="one long case")
 def test_quiet_prints_the_last_line_alone(refresh: Callable[..., Any]) -> None:
     done = refresh("--quiet")
     assert done.out.startswith("refresh: whole; ")
@@ -62,7 +66,11 @@ def test_quiet_prints_the_last_line_alone(refresh: Callable[..., Any]) -> None:
 def test_json_is_the_whole_report(refresh: Callable[..., Any]) -> None:
     done = refresh("--json", "--provider", "aws")
     report = json.loads(done.out)
-    assert (done.code, report["outcome"], [each["provider"] for each in report["providers"]]) == (0, "whole", ["aws"])
+    assert (done.code, report["outcome"], [provider["provider"] for provider in report["providers"]]) == (
+        0,
+        "whole",
+        ["aws"],
+    )
     assert report["summary"].startswith("refresh: whole; ")
 
 
@@ -76,19 +84,20 @@ def test_what_was_set_aside_is_shown_with_its_reason_and_the_rest_counted(refres
     done = refresh(clouds=(aws(**{"us-east-1": answer}),))
     assert done.code == 0
     assert "Quarantined: 30" in done.out
-    assert done.out.count("nobody has described its accelerator 'X900' yet") == 20
+    assert done.out.count("its accelerator 'X900' is unknown") == 20
     assert "and 10 more; --json shows all" in done.out
-    assert "Accelerators that nobody has described yet" in done.out
+    assert "Accelerators missing from the catalogue" in done.out
 
 
+@pytest.mark.slow(reason="one long case")
 def test_a_refused_cloud_says_which_option_takes_it(refresh: Callable[..., Any]) -> None:
     regions = [f"us-east-{i}" for i in range(1, 5)]
     full = {
-        each: Rows(instance_types=(machine(),), offers=(price(each),), whole_kinds=frozenset({"on_demand"}))
-        for each in regions
+        region: Rows(instance_types=(machine(),), offers=(price(region),), whole_kinds=frozenset({"on_demand"}))
+        for region in regions
     }
     assert refresh(clouds=(aws(**full),)).code == 0
-    empty = full | {each: Rows(whole_kinds=frozenset({"on_demand"})) for each in regions[1:]}
+    empty = full | {region: Rows(whole_kinds=frozenset({"on_demand"})) for region in regions[1:]}
     done = refresh(clouds=(aws(**empty),))
     assert done.code == 3
     assert "only 1 of 4 offers are still there; --accept-loss takes that" in done.out
@@ -97,7 +106,7 @@ def test_a_refused_cloud_says_which_option_takes_it(refresh: Callable[..., Any])
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--provider", "oracle"), "gpuplan: provider: no cloud is called 'oracle'; accepted: aws, gcp\n"),
         (("--provider", ""), "gpuplan: provider: no cloud is called ''; accepted: aws, gcp\n"),
@@ -106,11 +115,11 @@ def test_a_refused_cloud_says_which_option_takes_it(refresh: Callable[..., Any])
     ],
 )
 def test_an_unusable_option_ends_with_two_before_anything_is_read(
-    refresh: Callable[..., Any], arguments: tuple[str, ...], said: str
+    refresh: Callable[..., Any], arguments: tuple[str, ...], message: str
 ) -> None:
     done = refresh(*arguments)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(said)
+    assert done.err.startswith(message)
 
 
 def test_a_refresh_that_another_keeps_out_ends_with_three_and_says_who(
@@ -142,23 +151,23 @@ def test_the_metrics_say_how_it_went_and_how_old_prices_are(refresh: Callable[..
     path = tmp_path / "gpuplan.prom"
     assert refresh("--metrics-file", path, "--quiet").code == 0
     refresh("--metrics-file", path, "--quiet", clouds=(aws(), gcp(ProviderFailure("down"))))
-    found = {
+    metrics = {
         (sample.name, *sample.labels.values()): sample.value
         for family in text_string_to_metric_families(path.read_text(encoding="utf-8"))
         for sample in family.samples
     }
-    assert found["gpuplan_refresh_outcome", "partial"] == 1
-    assert found["gpuplan_refresh_outcome", "whole"] == 0
-    assert found["gpuplan_offers_stale", "gcp"] == found["gpuplan_offers", "gcp"] > 0
-    assert found["gpuplan_provider_fresh", "aws"] == 1
-    assert 0 <= found["gpuplan_price_age_seconds", "aws", "newest"] < 3600
-    assert found["gpuplan_price_age_seconds", "aws", "oldest"] > 86_400
+    assert metrics["gpuplan_refresh_outcome", "partial"] == 1
+    assert metrics["gpuplan_refresh_outcome", "whole"] == 0
+    assert metrics["gpuplan_offers_stale", "gcp"] == metrics["gpuplan_offers", "gcp"] > 0
+    assert metrics["gpuplan_provider_fresh", "aws"] == 1
+    assert 0 <= metrics["gpuplan_price_age_seconds", "aws", "newest"] < 3600
+    assert metrics["gpuplan_price_age_seconds", "aws", "oldest"] > 86_400
     assert (
         0
-        < found["gpuplan_refresh_last_success_timestamp_seconds",]
-        <= found["gpuplan_refresh_finished_timestamp_seconds",]
+        < metrics["gpuplan_refresh_last_success_timestamp_seconds",]
+        <= metrics["gpuplan_refresh_finished_timestamp_seconds",]
     )
-    assert sorted(each.name for each in tmp_path.iterdir() if "prom" in each.name) == ["gpuplan.prom"]
+    assert sorted(path.name for path in tmp_path.iterdir() if "prom" in path.name) == ["gpuplan.prom"]
 
 
 def test_offers_that_were_not_confirmed_say_so(
@@ -186,10 +195,10 @@ def test_watches_that_could_not_be_told_end_with_three(
 ) -> None:
     undelivered = {"watch": "w", "channel": "ops", "event": "cheaper", "error": "HTTP 410", "final": False}
     answer = {"told": [], "problems": [], "deliveries": {"failed": [undelivered]}}
-    monkeypatch.setattr("api.app.Gpuplan.check_watches", lambda _: answer)
+    monkeypatch.setattr("gpuplan.api.services.watched_jobs.WatchService.check", lambda _: answer)
     done = refresh()
     assert done.code == 3
-    assert "w: cheaper not told to ops, tried again at the next run: HTTP 410" in done.out
+    assert "w: cheaper not delivered to ops, tried again at the next run: HTTP 410" in done.out
     assert done.out.splitlines()[-1].startswith("refresh: whole; ")
 
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from api.app import Gpuplan
-from catalog.errors import UnusableInput
+from gpuplan.api.services.composition import Services
+from gpuplan.catalog.runtime.errors import UnusableInput
 from tests.api.conftest import Ended
+
+pytestmark = pytest.mark.slow(reason="plans many jobs again")
 
 Run = Callable[..., Ended]
 Write = Callable[..., Path]
@@ -32,8 +34,8 @@ def job() -> dict[str, Any]:
 
 
 @pytest.fixture
-def planned(gpuplan: Gpuplan, job: dict[str, Any]) -> dict[str, Any]:
-    plan: dict[str, Any] = gpuplan.plan(job)["plan"]
+def planned(gpuplan: Services, job: dict[str, Any]) -> dict[str, Any]:
+    plan: dict[str, Any] = gpuplan.plans.plan(job)["plan"]
     return plan
 
 
@@ -54,21 +56,21 @@ def test_a_run_on_time_is_told_to_go_on_and_for_how_long_that_holds(
     run: Run, job_file: Write, job: dict[str, Any], planned: dict[str, Any]
 ) -> None:
     phase = planned["phases"][0]
-    pace = 0.25 + 0.5 * (planned["hours"]["confident"] - 0.25)
-    now = f"2026-11-{21 + int((12 + pace) // 24)}T{int((12 + pace) % 24):02d}:{int(pace % 1 * 60):02d}Z"
+    elapsed_hours = 0.25 + 0.5 * (planned["hours"]["confident"] - 0.25)
+    now = f"2026-11-{21 + int((12 + elapsed_hours) // 24)}T{int((12 + elapsed_hours) % 24):02d}:{int(elapsed_hours % 1 * 60):02d}Z"
     answer = asked(run, job_file(job), *on(phase), "--done", "50%", "--spent", "100", "--now", now)
-    found = answer["replan"]
-    assert (answer["outcome"], found["action"]) == ("replanned", "continue")
-    assert found["summary"][0].startswith("continue as it is on ")
-    assert found["continue"]["possible"]
-    assert found["continue"]["cost_usd"] == found["best"]["cost_usd"]["expected"]
-    assert float(found["difference"]["usd"]) == 0
-    assert float(found["best"]["cost_usd"]["breakdown"]["setup"]) == 0
-    assert float(found["holds"]["usd_per_node_hour"]) > float(phase["usd_per_node_hour"])
-    assert found["holds"]["times_slower"] > 1
-    assert found["left"]["budget_usd"] == "19900.00"
-    assert found["running"]["spent_usd"] == "100.00"
-    assert found["left"]["share"] == 0.5
+    answered = answer["replan"]
+    assert (answer["outcome"], answered["action"]) == ("replanned", "continue")
+    assert answered["summary"][0].startswith("continue as it is on ")
+    assert answered["continue"]["possible"]
+    assert answered["continue"]["cost_usd"] == answered["best"]["cost_usd"]["expected"]
+    assert float(answered["difference"]["usd"]) == 0
+    assert float(answered["best"]["cost_usd"]["breakdown"]["setup"]) == 0
+    assert float(answered["holds"]["usd_per_node_hour"]) > float(phase["usd_per_node_hour"])
+    assert answered["holds"]["times_slower"] > 1
+    assert answered["left"]["budget_usd"] == "19900.00"
+    assert answered["running"]["spent_usd"] == "100.00"
+    assert answered["left"]["share"] == 0.5
 
 
 def test_a_plan_by_its_id_gives_the_same_answer_as_its_job_and_machines(
@@ -87,16 +89,19 @@ def test_a_run_slower_than_planned_is_told_to_change_and_why(run: Run, planned: 
     rate = planned["phases"][0]["throughput"]
     slow = f"{rate['value'] / 2:.6g} {rate['unit']}"
     when = ("--plan", planned["id"], "--done", "0.3", "--now", "2026-11-22T10:00Z")
-    found = asked(run, *when, "--rate", slow)["replan"]
-    assert found["running"]["measured"]["factor"] == pytest.approx(2, rel=1e-4)
-    assert found["continue"]["breaks"] == ["deadline"]
-    assert found["action"] != "continue"
-    assert any("longer than estimated" in each for each in found["summary"])
-    assert any("going on as it is will not do: in time with" in each for each in found["summary"])
-    assert found["continue"]["throughput"]["value"] == pytest.approx(rate["value"] / 2, rel=1e-4)
+    answered = asked(run, *when, "--rate", slow)["replan"]
+    assert answered["running"]["measured"]["factor"] == pytest.approx(2, rel=1e-4)
+    assert answered["continue"]["breaks"] == ["deadline"]
+    assert answered["action"] != "continue"
+    assert any("longer than estimated" in sentence for sentence in answered["summary"])
+    assert any(
+        "continuing as it is does not meet the requirements: in time with" in sentence
+        for sentence in answered["summary"]
+    )
+    assert answered["continue"]["throughput"]["value"] == pytest.approx(rate["value"] / 2, rel=1e-4)
     same = asked(run, *when, "--rate", f"{rate['value']:.9g}")["replan"]
     assert same["running"]["measured"]["factor"] == pytest.approx(1, rel=1e-6)
-    assert float(same["continue"]["cost_usd"]) < float(found["continue"]["cost_usd"])
+    assert float(same["continue"]["cost_usd"]) < float(answered["continue"]["cost_usd"])
 
 
 def test_work_may_be_told_in_units_and_steps(run: Run, planned: dict[str, Any]) -> None:
@@ -109,22 +114,22 @@ def test_work_may_be_told_in_units_and_steps(run: Run, planned: dict[str, Any]) 
 
 def test_machines_that_are_gone_start_from_what_was_saved(run: Run, planned: dict[str, Any]) -> None:
     when = ("--plan", planned["id"], "--done", "0.3", "--now", "2026-11-21T20:00Z", "--up", "false")
-    lost, kept = (asked(run, *when, *more)["replan"] for more in (("--saved", "0.25"), ()))
+    lost, saved = (asked(run, *when, *options)["replan"] for options in (("--saved", "0.25"), ()))
     assert lost["continue"] is None
     assert (lost["running"]["up"], lost["running"]["kept"], lost["left"]["share"]) == (False, 0.25, 0.75)
-    assert float(lost["best"]["cost_usd"]["expected"]) > float(kept["best"]["cost_usd"]["expected"])
+    assert float(lost["best"]["cost_usd"]["expected"]) > float(saved["best"]["cost_usd"]["expected"])
     assert lost["best"]["phases"][0]["moved"]["checkpoint_gb"] > 0
-    assert any("was done and not saved" in each for each in lost["assumptions"])
-    assert any("taken as saved" in each for each in kept["assumptions"])
+    assert any("was done but not saved" in assumption for assumption in lost["assumptions"])
+    assert any("counts as saved" in assumption for assumption in saved["assumptions"])
 
 
 def test_nothing_done_and_nothing_running_is_the_plan(
     run: Run, job_file: Write, job: dict[str, Any], planned: dict[str, Any]
 ) -> None:
-    found = asked(run, job_file(job), "--now", START)["replan"]
-    assert found["action"] == "start"
-    assert found["best"]["phases"] == planned["phases"]
-    assert found["best"]["cost_usd"] == planned["cost_usd"]
+    answered = asked(run, job_file(job), "--now", START)["replan"]
+    assert answered["action"] == "start"
+    assert answered["best"]["phases"] == planned["phases"]
+    assert answered["best"]["cost_usd"] == planned["cost_usd"]
 
 
 def test_what_is_impossible_from_now_says_what_would_have_to_give_in_all(run: Run, planned: dict[str, Any]) -> None:
@@ -133,26 +138,26 @@ def test_what_is_impossible_from_now_says_what_would_have_to_give_in_all(run: Ru
     assert "budget_usd" in ended.out
     assert "in all" in ended.out
     answer = asked(run, "--plan", planned["id"], "--done", "0.3", "--spent", "19999", "--now", "2026-11-21T20:00Z")
-    found = answer["replan"]
+    answered = answer["replan"]
     assert answer["outcome"] == "infeasible"
-    assert (found["action"], found["best"], found["left"]["budget_usd"]) == ("none", None, "1.00")
-    assert ["budget_usd"] in found["infeasible"]["conflicts"]
-    assert found["continue"]["breaks"] == ["budget_usd"]
+    assert (answered["action"], answered["best"], answered["left"]["budget_usd"]) == ("none", None, "1.00")
+    assert ["budget_usd"] in answered["infeasible"]["conflicts"]
+    assert answered["continue"]["breaks"] == ["budget_usd"]
 
 
 def test_the_command_says_it_in_words(run: Run, planned: dict[str, Any]) -> None:
     ended = run("replan", "--plan", planned["id"], "--done", "0.3", "--now", "2026-11-21T20:00Z")
     assert ended.code == 0
     text = " ".join(ended.out.split())
-    for said in ("Where it stands", "from now", "The best plan from now", "what was spent is gone", "lower bound"):
-        assert said in text
+    for phrase in ("Status", "from now", "The best plan from now", "spent money is sunk", "lower bound"):
+        assert phrase in text
 
 
 WHEN = ("--done", "0.3", "--now", "2026-11-21T20:00Z")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--on", "p5.48xlrge", "--nodes", "1", *WHEN), "running.on.instance_type: 'p5.48xlrge' is not in the snapshot; nearest: p5.48xlarge"),
         (("--on", "p5.48xlarge", "--nodes", "1", "--region", "us-east-9", *WHEN), "running.on.region: 'us-east-9' has no price of p5.48xlarge"),
@@ -168,40 +173,40 @@ WHEN = ("--done", "0.3", "--now", "2026-11-21T20:00Z")
         (("--on", "p5.48xlarge", "--nodes", "1", "--done", "0.3", "--now", "2026-11-30T00:00Z"), "job.deadline: has passed"),
         (("--on", "p5.48xlarge", "--nodes", "1", "--region", "us-east-1", *WHEN, "--rate", "9 images/s"), "running.rate: 'images/s' is not a speed of this job"),
         (("--on", "p5.48xlarge", "--nodes", "1", "--region", "us-east-1", *WHEN, "--rate", "9"), "more than 10 times off"),
-        (("--on", "p5.48xlarge", "--nodes", "1", "--phase", "1", *WHEN), "running.phase: counts the phases of a plan"),
+        (("--on", "p5.48xlarge", "--nodes", "1", "--phase", "1", *WHEN), "running.phase: needs a plan"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_one_clear_line(
-    run: Run, job_file: Write, job: dict[str, Any], arguments: tuple[str, ...], said: str
+    run: Run, job_file: Write, job: dict[str, Any], arguments: tuple[str, ...], message: str
 ) -> None:
     ended = run("replan", job_file(job), *arguments)
     assert (ended.code, ended.out) == (2, "")
-    assert said in ended.err
+    assert message in ended.err
     assert ended.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--plan", "plan-of-nobody", "--done", "0.3"), "plan: no plan 'plan-of-nobody' is stored here"),
         (("--done", "0.3"), "job: is missing; give either the job or the id of its plan"),
     ],
 )
-def test_a_plan_that_is_not_here_is_one_clear_line(run: Run, arguments: tuple[str, ...], said: str) -> None:
+def test_a_plan_that_is_not_here_is_one_clear_line(run: Run, arguments: tuple[str, ...], message: str) -> None:
     ended = run("replan", *arguments)
     assert (ended.code, ended.out) == (2, "")
-    assert said in ended.err
+    assert message in ended.err
     assert ended.err.count("\n") == 1
 
 
-def test_a_deadline_that_counts_from_the_start_needs_one(gpuplan: Gpuplan, job: dict[str, Any]) -> None:
+def test_a_deadline_that_counts_from_the_start_needs_one(gpuplan: Services, job: dict[str, Any]) -> None:
     del job["start"]
     running = {"on": {"instance_type": "p5.48xlarge", "nodes": 1, "region": "us-east-1"}, "done": 0.3}
     with pytest.raises(UnusableInput) as caught:
-        gpuplan.replan({"job": job, "running": running})
+        gpuplan.replanning.replan({"job": job, "running": running})
     assert caught.value.faults[0].path == ("since",)
-    since = gpuplan.replan({"job": job, "running": running, "since": START, "now": "2026-11-21T20:00Z"})
+    since = gpuplan.replanning.replan({"job": job, "running": running, "since": START, "now": "2026-11-21T20:00Z"})
     assert since["replan"]["left"]["deadline_hours"] == 28
     until = job | {"deadline": "2026-11-23T00:00Z"}
-    timed = gpuplan.replan({"job": until, "running": running, "now": "2026-11-21T20:00Z"})
+    timed = gpuplan.replanning.replan({"job": until, "running": running, "now": "2026-11-21T20:00Z"})
     assert timed["replan"]["left"]["deadline_hours"] == 28

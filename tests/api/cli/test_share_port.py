@@ -2,8 +2,8 @@
 
 import pytest
 
-from api.cli.serve import listen
-from catalog.errors import UnusableInput
+from gpuplan.api.cli.serve import listen
+from gpuplan.catalog.runtime.errors import UnusableInput
 
 
 def test_a_port_is_shared_by_those_who_say_so() -> None:

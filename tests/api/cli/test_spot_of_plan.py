@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.cli.main import main
+from gpuplan.api.cli.main import main
 
 JOB: dict[str, Any] = {
     "name": "llama",
@@ -65,7 +65,8 @@ def test_a_plan_with_a_standby_gives_a_policy_between_its_two_machines(
     settings.write_text("spot_wait_hours: 3\n")
     monkeypatch.setenv("GPUPLAN_SETTINGS", str(settings))
     only = {"providers": ["aws"], "accelerators": ["A100-40GB-SXM"], "max_nodes": 1}
-    plan = planned(tmp_path, JOB | {"deadline": "42h", "constraints": only}, capsys)
+    longer = {"workload": JOB["workload"] | {"tokens": "2.45B"}, "deadline": "42h"}
+    plan = planned(tmp_path, JOB | longer | {"constraints": only}, capsys)
     spot, standby = plan["phases"]
     assert standby["role"] == "standby"
     assert standby["switch_by_hours"] < 42.0
@@ -75,7 +76,7 @@ def test_a_plan_with_a_standby_gives_a_policy_between_its_two_machines(
     assert told["on_demand_usd_per_hour"] == pytest.approx(float(standby["usd_per_node_hour"]) * standby["nodes"])
     assert told["places"][0]["usd_per_hour"] == pytest.approx(float(spot["usd_per_node_hour"]) * spot["nodes"])
     assert told["as_planned"]["switch_probability"] == standby["probability"]
-    assert main(["plan", str(tmp_path / "job.json")]) == 0
+    assert main(["plan", str(tmp_path / "job.json"), "--details"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "What stands by: 1 x p4d.24xlarge" in text
-    assert "is done, go to 1 x p4d.24xlarge" in text
+    assert "Standby: 1 x p4d.24xlarge" in text
+    assert "is done, switch to 1 x p4d.24xlarge" in text

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from api.version import gpuplan_version
+from gpuplan.api.observability.version import gpuplan_version
 from tests.api.conftest import Ended
 
 Run = Callable[..., Ended]
@@ -24,7 +24,7 @@ def test_piped_tables_are_as_wide_as_columns_says(
     widest: int,
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    lines = run("plan", job_file(job)).out.splitlines()
+    lines = run("plan", job_file(job), "--details").out.splitlines()
     assert widest - 20 < max(map(len, lines)) <= widest
 
 
@@ -58,6 +58,6 @@ def test_what_a_library_prints_while_a_command_runs_is_told_on_standard_error(
         print("chatter")
         return "1.2.3"
 
-    monkeypatch.setattr("api.version.gpuplan_version", chatty)
+    monkeypatch.setattr("gpuplan.api.observability.version.gpuplan_version", chatty)
     assert run("version") == (0, "gpuplan 1.2.3\n", "chatter\n")
     assert sys.stdout is before

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from api.app import Gpuplan
-from api.settings import Environment
+from gpuplan.api.schemas.settings_file import Environment
+from gpuplan.api.services.composition import open_services
 from tests.clouds.server import CloudServer, Reply, Request, answering
 
 Run = Callable[..., Any]
@@ -60,7 +60,7 @@ def test_a_watch_is_added_listed_shown_and_removed(watch: Run, job_file: Write, 
     [listed] = json.loads(watch("list", "--json").out)["watches"]
     assert (listed["cheaper_by_percent"], listed["channels"], listed["state"]) == (7.0, ["ops", "team"], "watching")
     assert listed["id"] in watch("list").out
-    assert "nothing yet" in watch("show", listed["id"]).out
+    assert "none yet" in watch("show", listed["id"]).out
     assert json.loads(watch("show", listed["id"], "--json").out)["job"]["name"] == job["name"]
     assert "is no longer watched" in watch("remove", listed["id"]).out
     gone = watch("remove", listed["id"])
@@ -72,7 +72,7 @@ def test_a_watch_of_what_cannot_be_watched_is_refused_in_one_line(
     watch: Run, job_file: Write, job: dict[str, Any]
 ) -> None:
     path = job_file(job)
-    for arguments, said in (
+    for arguments, message in (
         (("add", path), "--channel"),
         (("add", path, "--channel", "nobody"), "no channel 'nobody' is in the settings file; accepted: ops, team"),
         (("add", path, "--channel", "ops", "--cheaper-by", "0"), "cheaper_by_percent: '0' is not accepted"),
@@ -81,7 +81,7 @@ def test_a_watch_of_what_cannot_be_watched_is_refused_in_one_line(
     ):
         ended = watch(*arguments)
         assert (ended.code, ended.out) == (2, "")
-        assert said in ended.err
+        assert message in ended.err
         assert len(ended.err.splitlines()) == 1
 
 
@@ -91,11 +91,11 @@ def due(watch: Run, job_file: Write, job: dict[str, Any], database_url: str) -> 
     deadline = datetime.now(UTC) + timedelta(hours=30)
     dated = {name: value for name, value in job.items() if name != "start"} | {"deadline": deadline.isoformat()}
     assert watch("add", job_file(dated), "--channel", "ops", "--channel", "team").code == 0
-    gpuplan = Gpuplan(Environment(database_url=database_url))
-    [kept] = gpuplan.store.watching.every()
-    gpuplan.store.watching.forget(kept.id)
+    gpuplan = open_services(Environment(database_url=database_url))
+    [entry] = gpuplan.store.watching.every()
+    gpuplan.store.watching.forget(entry.id)
     past = {"deadline": (datetime.now(UTC) - timedelta(hours=1)).isoformat()}
-    gpuplan.store.watching.save(replace(kept, job=kept.job | past))
+    gpuplan.store.watching.save(replace(entry, job=entry.job | past))
     gpuplan.store.close()
 
 
@@ -115,20 +115,20 @@ def test_a_check_that_could_not_tell_somebody_ends_with_3_and_names_them(watch: 
     receiver.break_with(answering(410, b"channel_is_archived"), when=lambda request: request.path == "/slack")
     ended = watch("check", "--json")
     assert ended.code == 3
-    assert "deadline_passed not told to team: HTTP 410 Gone: channel_is_archived" in ended.err
+    assert "deadline_passed not delivered to team: HTTP 410 Gone: channel_is_archived" in ended.err
     answer = json.loads(ended.out)
     assert answer["deliveries"]["sent"] == 1
     assert watch("check").code == 0
     [listed] = json.loads(watch("list", "--json").out)["watches"]
-    told = watch("show", listed["id"])
-    assert "given up (HTTP 410 Gone: channel_is_archived)" in told.out
-    assert "delivered" in told.out
+    shown = watch("show", listed["id"])
+    assert "given up (HTTP 410 Gone: channel_is_archived)" in shown.out
+    assert "delivered" in shown.out
 
 
 def test_a_test_message_says_that_it_was_taken_or_why_not(
     watch: Run, receiver: CloudServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "ops (webhook) has taken a test message" in watch("test", "ops").out
+    assert "ops (webhook) accepted a test message" in watch("test", "ops").out
     assert json.loads(watch("test", "team", "--json").out)["delivered"] is True
     receiver.break_with(answering(403, b"invalid_token"))
     refused = watch("test", "team")

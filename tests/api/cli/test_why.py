@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from api.app import Gpuplan
-from catalog.errors import UnusableInput
+from gpuplan.api.services.composition import Services
+from gpuplan.catalog.runtime.errors import UnusableInput
 from tests.api.conftest import Ended
+
+pytestmark = pytest.mark.slow(reason="explains many plans")
 
 Run = Callable[..., Ended]
 Write = Callable[..., Path]
@@ -38,8 +40,8 @@ def test_the_command_says_it_in_words(run: Run, job_file: Write, job: dict[str, 
     ended = run("why", job_file(job), "--not", "A100")
     assert ended.code == 0
     text = " ".join(ended.out.split())
-    for said in ("The best plan on A100", "The price at which it would win", "What binds", "knee", "more by"):
-        assert said in text
+    for phrase in ("The best plan on A100", "Break-even price", "What binds", "knee", "extra cost"):
+        assert phrase in text
 
 
 def test_without_a_name_the_plan_alone_is_explained(run: Run, job_file: Write, job: dict[str, Any]) -> None:
@@ -47,9 +49,9 @@ def test_without_a_name_the_plan_alone_is_explained(run: Run, job_file: Write, j
     why = json.loads(ended.out)["why"]
     assert why["about"] is None
     assert why["without_chosen"]["outcome"] in {"planned", "infeasible"}
-    assert {each["requirement"] for each in why["requirements"]} >= {"deadline", "constraints.max_nodes"}
+    assert {requirement["requirement"] for requirement in why["requirements"]} >= {"deadline", "constraints.max_nodes"}
     knee = why["frontier"]["points"][why["frontier"]["knee"]]
-    assert knee["factor"] == min(each["factor"] for each in why["frontier"]["points"] if each["within"])
+    assert knee["factor"] == min(point["factor"] for point in why["frontier"]["points"] if point["within"])
     assert why["frontier"]["unknown_carbon"]
 
 
@@ -61,8 +63,8 @@ def test_a_job_without_a_plan_is_explained_too(run: Run, job_file: Write, hopele
     assert shown["outcome"] == "infeasible"
     assert shown["why"]["plan"] is None
     assert shown["why"]["infeasible"]["conflicts"]
-    short = [each["short_by"] for each in shown["why"]["infeasible"]["relaxations"]]
-    assert any("deadline" in each or "budget_usd" in each for each in short)
+    short = [relaxation["short_by"] for relaxation in shown["why"]["infeasible"]["relaxations"]]
+    assert any("deadline" in requirement or "budget_usd" in requirement for requirement in short)
 
 
 def test_how_much_something_misses_a_requirement_by_is_told(run: Run, job_file: Write, job: dict[str, Any]) -> None:
@@ -70,15 +72,15 @@ def test_how_much_something_misses_a_requirement_by_is_told(run: Run, job_file: 
     why = json.loads(run("why", job_file(slow), "--not", "L4", "--json").out)["why"]
     assert why["about"]["verdict"] == "infeasible"
     relaxations = why["about"]["best"]["ruled_out"]["relaxations"]
-    deadline = next(each for each in relaxations if each["requirement"] == "deadline")
+    deadline = next(relaxation for relaxation in relaxations if relaxation["requirement"] == "deadline")
     assert deadline["short_by"]["deadline"]["unit"] == "hours"
     assert deadline["short_by"]["deadline"]["value"] == pytest.approx(deadline["plan"]["hours_confident"] - 3)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
-        (("--not", "H10"), "not: 'H10' is nothing that the snapshot knows; nearest:"),
+        (("--not", "H10"), "not: 'H10' is not in the snapshot; nearest:"),
         (("--not", ""), "not: '' is not accepted; write an accelerator"),
         (("--with", "p5.48xlrge"), "p5.48xlarge"),
         (("--with", "aws", "--not", "gcp"), "with: is given beside not; ask about one of the two at a time"),
@@ -86,23 +88,23 @@ def test_how_much_something_misses_a_requirement_by_is_told(run: Run, job_file: 
     ],
 )
 def test_a_name_that_cannot_be_used_is_one_clear_line(
-    run: Run, job_file: Write, job: dict[str, Any], arguments: tuple[str, ...], said: str
+    run: Run, job_file: Write, job: dict[str, Any], arguments: tuple[str, ...], message: str
 ) -> None:
     ended = run("why", job_file(job), *arguments)
     assert (ended.code, ended.out) == (2, "")
-    assert said in ended.err
+    assert message in ended.err
     assert ended.err.count("\n") == 1
 
 
-def test_faults_of_the_job_are_told_under_job(gpuplan: Gpuplan, job: dict[str, Any]) -> None:
+def test_faults_of_the_job_are_told_under_job(gpuplan: Services, job: dict[str, Any]) -> None:
     with pytest.raises(UnusableInput) as caught:
-        gpuplan.why({"job": job | {"deadline": "-1h", "objective": "beauty"}, "not": 7, "wiht": "H100"})
+        gpuplan.explanations.why({"job": job | {"deadline": "-1h", "objective": "beauty"}, "not": 7, "wiht": "H100"})
     paths = {fault.path for fault in caught.value.faults}
     assert {("job", "deadline"), ("job", "objective"), ("not",), ("wiht",)} <= paths
 
 
-def test_other_names_of_providers_are_known(gpuplan: Gpuplan, job: dict[str, Any]) -> None:
-    why = gpuplan.why({"job": job, "not": "Amazon"})["why"]
+def test_other_names_of_providers_are_known(gpuplan: Services, job: dict[str, Any]) -> None:
+    why = gpuplan.explanations.why({"job": job, "not": "Amazon"})["why"]
     assert why["about"]["named"]["names"] == ["aws"]
 
 
@@ -123,6 +125,7 @@ def test_another_objective_is_proven_and_shown_in_its_own_unit(
     assert float(plan["cost_usd"]["expected"]) >= float(cheapest["cost_usd"]["expected"])
 
 
+@pytest.mark.slow(reason="one long case")
 def test_a_carbon_budget_is_kept_and_echoed(run: Run, job_file: Write, job: dict[str, Any]) -> None:
     capped = job | {"constraints": {"max_nodes": 8, "carbon_budget_kg": "1 kg"}}
     plan = json.loads(run("plan", job_file(capped), "--json").out)["plan"]

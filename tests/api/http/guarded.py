@@ -11,11 +11,11 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from api.app import Gpuplan
-from api.http.access import access_by
-from api.http.service import create_service
-from api.identity.settings import AccessSettings, Variables
-from api.settings import Environment
+from gpuplan.api.http.authentication import access_by
+from gpuplan.api.http.http_service import create_service
+from gpuplan.api.schemas.settings_file import Environment
+from gpuplan.api.security.access_settings import AccessSettings, Variables
+from gpuplan.api.services.composition import Services, open_services
 from tests.api.conftest import serving
 
 ADMIN_KEY = "an-admin-key-of-the-environment-0123456789"
@@ -27,23 +27,23 @@ class Guarded:
     """The service, a client that shows nothing unless told, and keys by name."""
 
     app: FastAPI
-    gpuplan: Gpuplan
+    gpuplan: Services
     client: httpx.Client
     keys: dict[str, str]
 
-    def ask(self, method: str, path: str, key: str | None = None, **more: Any) -> httpx.Response:
+    def ask(self, method: str, path: str, key: str | None = None, **options: Any) -> httpx.Response:
         """A request with the key of this name, with `key` itself where there is none of the name, or with nothing."""
-        headers = dict(more.pop("headers", {}))
+        headers = dict(options.pop("headers", {}))
         if key is not None:
             headers["Authorization"] = f"Bearer {self.keys.get(key, key)}"
         self.client.cookies.clear()
-        return self.client.request(method, path, headers=headers, **more)
+        return self.client.request(method, path, headers=headers, **options)
 
 
 @contextmanager
 def guarded(store: Path, folder: Path, **variables: Any) -> Iterator[Guarded]:
     """The service with these variables on a copy of the store, in the folder; logins may fail as often as tests make them, unless told otherwise."""
-    gpuplan = Gpuplan(Environment(database_url=f"sqlite:///{shutil.copy(store, folder / 'guarded.sqlite3')}"))
+    gpuplan = open_services(Environment(database_url=f"sqlite:///{shutil.copy(store, folder / 'guarded.sqlite3')}"))
     limits = Variables(**{"failed_logins_per_minute": 100_000, "requests_per_minute": 1_000_000} | variables)
     settings = AccessSettings(variables=limits, oidc=None, admin_key=ADMIN_KEY)
     app = create_service(gpuplan, access=access_by(gpuplan.store.access, settings))
@@ -64,19 +64,19 @@ def limited(service: Guarded, **variables: Any) -> Iterator[Guarded]:
         service.app.state.access = usual
 
 
-def _keys(gpuplan: Gpuplan) -> dict[str, str]:
-    found = {
-        scope: gpuplan.make_key({"name": scope, "scope": scope})["key"]
+def _keys(gpuplan: Services) -> dict[str, str]:
+    keys = {
+        scope: gpuplan.api_keys.make({"name": scope, "scope": scope}).key
         for scope in ("read", "plan", "refresh", "admin")
     }
     long_ago = YEARS_AGO - timedelta(days=1)
-    found["expired"] = gpuplan.make_key({"name": "expired", "scope": "admin", "expires": "1h"}, now=long_ago)["key"]
-    revoked = gpuplan.make_key({"name": "revoked", "scope": "admin"})
-    gpuplan.revoke_key(revoked["id"])
-    found["revoked"] = revoked["key"]
-    another = "A" if not found["admin"].endswith("A") else "B"
-    found["of another secret"] = found["admin"][:-1] + another
-    found["unknown"] = f"gpk_0123456789ab_{'x' * 43}"
-    found["malformed"] = "gpk_no-key"
-    found["environment"] = ADMIN_KEY
-    return found
+    keys["expired"] = gpuplan.api_keys.make({"name": "expired", "scope": "admin", "expires": "1h"}, now=long_ago).key
+    revoked = gpuplan.api_keys.make({"name": "revoked", "scope": "admin"})
+    gpuplan.api_keys.revoke(revoked.id)
+    keys["revoked"] = revoked.key
+    another = "A" if not keys["admin"].endswith("A") else "B"
+    keys["of another secret"] = keys["admin"][:-1] + another
+    keys["unknown"] = f"gpk_0123456789ab_{'x' * 43}"
+    keys["malformed"] = "gpk_no-key"
+    keys["environment"] = ADMIN_KEY
+    return keys

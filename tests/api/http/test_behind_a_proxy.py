@@ -14,6 +14,8 @@ from tests.api.http.test_stopping import GPUPLAN, wait_until_ready
 from tests.patience import MINUTE, enough_left
 from tests.ports import free_port
 
+pytestmark = pytest.mark.slow(reason="starts the service")
+
 NAME, PROXY, STRANGER = "plan.example.com", "127.0.0.2", "127.0.0.3"
 #: As a proxy that ends TLS says it of a client; what stands before the last address the client itself made up.
 FORWARDED = {"Host": NAME, "X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.9, 198.51.100.7"}
@@ -37,9 +39,9 @@ def url(embedded_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     command = [*GPUPLAN, "serve", "--port", str(port), "--allow-host", NAME]
     with subprocess.Popen(command, env=os.environ | variables, stderr=subprocess.PIPE, text=True) as process:
         try:
-            found = f"http://127.0.0.1:{port}"
-            wait_until_ready(found, process)
-            yield found
+            base_url = f"http://127.0.0.1:{port}"
+            wait_until_ready(base_url, process)
+            yield base_url
         finally:
             process.terminate()
 
@@ -68,7 +70,7 @@ def refusals(url: str, address: str, *clients: str) -> list[int]:
         asked = [
             connection.get("/v1/presets", headers=FORWARDED | key | {"X-Forwarded-For": client}) for client in clients
         ]
-    return [each.status_code for each in asked]
+    return [response.status_code for response in asked]
 
 
 def test_a_trusted_proxy_says_who_asks_and_that_it_was_over_https(url: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from api.http.edge import Edge
+from gpuplan.api.http.middleware import RequestMiddleware
 
 
 async def cut_off(sent: list[Message], *, stopping: bool, answering: bool = False) -> None:
@@ -27,7 +27,7 @@ async def cut_off(sent: list[Message], *, stopping: bool, answering: bool = Fals
         return {"type": "http.request"}
 
     scope: dict[str, Any] = {"type": "http", "method": "POST", "path": "/v1/plans", "headers": [], "query_string": b""}
-    request = asyncio.create_task(Edge(app, stopping=lambda: stopping)(scope, receive, send))
+    request = asyncio.create_task(RequestMiddleware(app, stopping=lambda: stopping)(scope, receive, send))
     await waits.wait()
     request.cancel()
     await request
@@ -50,4 +50,4 @@ def test_what_is_cut_off_otherwise_is_cut(stopping: bool, answering: bool) -> No
     sent: list[Message] = []
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(cut_off(sent, stopping=stopping, answering=answering))
-    assert [each.get("status") for each in sent] == [200] * answering
+    assert [message.get("status") for message in sent] == [200] * answering

@@ -11,11 +11,11 @@ import pytest
 import sqlalchemy as sa
 from starlette.types import ASGIApp
 
-from api.app import Gpuplan
-from api.http.service import create_service
-from api.settings import Environment
-from catalog.store import Store
-from catalog.table_rows import sums, tables_there
+from gpuplan.api.http.http_service import create_service
+from gpuplan.api.schemas.settings_file import Environment
+from gpuplan.api.services.composition import open_services
+from gpuplan.catalog.store.store import Store
+from gpuplan.catalog.store.table_rows import existing_tables, sums
 from tests.providers.fake_clouds import SHIPPED_AT, price, snapshot
 
 Serve = Callable[[ASGIApp], AbstractContextManager[httpx.Client]]
@@ -31,11 +31,11 @@ TABLES = ("plans", "runs", "idempotency_keys", "refreshes")
 def full(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A gpuplan on a store of either kind, and a way to have its disk be full for a while."""
     shipped = snapshot(price("us-east-1", usd_micros=96_000_000, observed_at=SHIPPED_AT, source="shipped"))
-    monkeypatch.setattr("catalog.store.embedded_snapshot_id", lambda: shipped.id)
-    monkeypatch.setattr("catalog.embedded.embedded_snapshot", lambda: shipped)
+    monkeypatch.setattr("gpuplan.catalog.store.store.embedded_snapshot_id", lambda: shipped.id)
+    monkeypatch.setattr("gpuplan.catalog.snapshots.embedded_snapshot.embedded_snapshot", lambda: shipped)
     on_sqlite = request.param == "sqlite"
     url = f"sqlite:///{tmp_path / 'g.sqlite3'}" if on_sqlite else request.getfixturevalue("postgresql_url")
-    gpuplan = Gpuplan(Environment(database_url=url))
+    gpuplan = open_services(Environment(database_url=url))
     yield gpuplan, (no_page_left if on_sqlite else refusing_rows)
     gpuplan.store.close()
 
@@ -71,7 +71,14 @@ def refusing_rows(store: Store) -> Iterator[None]:
 
 def held(store: Store) -> object:
     with store.engine.connect() as connection:
-        return sums(connection, [each for each in tables_there(connection) if each.name in {*TABLES, "snapshots"}])
+        return sums(
+            connection,
+            [
+                existing_table
+                for existing_table in existing_tables(connection)
+                if existing_table.name in {*TABLES, "snapshots"}
+            ],
+        )
 
 
 def test_it_is_said_nothing_is_kept_by_half_and_it_heals(full: Any, served: Serve, job: dict[str, Any]) -> None:
@@ -85,8 +92,8 @@ def test_it_is_said_nothing_is_kept_by_half_and_it_heals(full: Any, served: Serv
             for _ in range(20):  # more than there are connections
                 refused = client.post("/v1/plans", **asked)
                 assert refused.status_code == 503
-            said = refused.json()
-            assert "free some space" in said["detail"]
+            problem = refused.json()
+            assert "free some space" in problem["detail"]
             assert refused.headers["content-type"] == "application/problem+json"
             assert int(refused.headers["Retry-After"]) > 0
             assert client.get("/healthz").status_code == 200

@@ -1,4 +1,4 @@
-"""A sample of what `benchmarks.fuzz` sends: whatever a document holds, the answer is a plan or a problem that names a field."""
+"""A sample of what `tools.benchmarks.fuzz` sends: whatever a document holds, the answer is a plan or a problem that names a field."""
 
 import json
 import shutil
@@ -13,13 +13,13 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from api.app import Gpuplan
-from api.http.describe import ESTIMATE_EXAMPLE, EXPLICIT_EXAMPLE, JOB_EXAMPLE
-from api.http.service import create_service
-from api.settings import Environment
-from benchmarks.fuzz import Route, faults_of
-from benchmarks.fuzz_bodies import body
-from benchmarks.http_client import Answer
+from gpuplan.api.http.http_service import create_service
+from gpuplan.api.http.openapi_bodies import ESTIMATE_EXAMPLE, EXPLICIT_EXAMPLE, JOB_EXAMPLE
+from gpuplan.api.schemas.settings_file import Environment
+from gpuplan.api.services.composition import open_services
+from tools.benchmarks.fuzz import Route, faults_of
+from tools.benchmarks.fuzz_bodies import body
+from tools.benchmarks.http_client import Answer
 
 SEED, PER_ROUTE = 11, 40
 JOBS = [JOB_EXAMPLE, EXPLICIT_EXAMPLE, yaml.safe_load(Path("examples/mixtral-8x7b.yaml").read_text())]
@@ -31,7 +31,7 @@ ROUTES = [
 ]
 
 
-def found(answer: httpx.Response, route: Route) -> str | None:
+def fault_of(answer: httpx.Response, route: Route) -> str | None:
     return faults_of(route, Answer(status=answer.status_code, headers=dict(answer.headers), body=answer.content))
 
 
@@ -43,7 +43,7 @@ def fuzzed(
 ) -> Any:
     """On a store of its own: some of these documents make keys, and a service whose store has one needs no other."""
     store = shutil.copy(embedded_store, tmp_path_factory.mktemp("fuzzed"))
-    gpuplan = Gpuplan(Environment(database_url=f"sqlite:///{store}"))
+    gpuplan = open_services(Environment(database_url=f"sqlite:///{store}"))
     with served(create_service(gpuplan)) as client:
         yield client
     gpuplan.store.close()
@@ -54,7 +54,7 @@ def test_a_spoilt_document_is_answered_or_refused_in_full(fuzzed: httpx.Client, 
     for number in range(PER_ROUTE):
         sent = body(SEED, number, route.real)
         answer = fuzzed.post(route.path, content=sent.content, headers={"Content-Type": sent.content_type})
-        assert found(answer, route) is None, f"body {number} of seed {SEED}"
+        assert fault_of(answer, route) is None, f"body {number} of seed {SEED}"
 
 
 @pytest.mark.parametrize("figure", ["Infinity", "-Infinity", "NaN", "1e999", "9" * 400])
@@ -63,7 +63,10 @@ def test_a_claim_with_a_figure_that_cannot_be_is_refused_at_that_figure(fuzzed: 
     claimed["plan"]["phases"][0]["mfu"] = "HERE"
     text = json.dumps(claimed).replace('"HERE"', figure)
     answer = fuzzed.post("/v1/verify", content=text, headers={"Content-Type": "application/json"})
-    assert (answer.status_code, [each["pointer"] for each in answer.json()["errors"]]) == (422, ["/plan/phases/0/mfu"])
+    assert (answer.status_code, [error["pointer"] for error in answer.json()["errors"]]) == (
+        422,
+        ["/plan/phases/0/mfu"],
+    )
 
 
 def test_the_same_seed_makes_the_same_bodies_and_another_makes_others() -> None:
@@ -82,12 +85,12 @@ def test_the_same_seed_makes_the_same_bodies_and_another_makes_others() -> None:
 @settings(max_examples=40, deadline=None, derandomize=True, database=None)
 def test_any_tree_at_all_is_refused_with_a_problem(fuzzed: httpx.Client, tree: Any) -> None:
     answer = fuzzed.post("/v1/plans", content=json.dumps(tree), headers={"Content-Type": "application/json"})
-    assert found(answer, ROUTES[0]) is None
+    assert fault_of(answer, ROUTES[0]) is None
     assert answer.status_code in {400, 422}
 
 
 @pytest.mark.parametrize(
-    ("status", "kind", "text", "said"),
+    ("status", "kind", "text", "message"),
     [
         (500, "application/problem+json", "{}", "500"),
         (200, "application/json", "Traceback", "inside"),
@@ -97,6 +100,6 @@ def test_any_tree_at_all_is_refused_with_a_problem(fuzzed: httpx.Client, tree: A
         (400, "application/problem+json", '{"status": 400, "detail": " "}', "little"),
     ],
 )
-def test_what_should_not_be_is_found(status: int, kind: str, text: str, said: str) -> None:
+def test_what_should_not_be_is_found(status: int, kind: str, text: str, message: str) -> None:
     fault = faults_of(ROUTES[0], Answer(status=status, headers={"content-type": kind}, body=text.encode()))
-    assert said in (fault or "")
+    assert message in (fault or "")

@@ -10,15 +10,15 @@ import pytest
 def at_once(client: httpx.Client, path: str, body: dict[str, Any], **headers: str) -> list[httpx.Response]:
     with ThreadPoolExecutor(6) as threads:
         asked = [threads.submit(client.post, path, json=body, headers=headers) for _ in range(6)]
-        return [each.result(60) for each in asked]
+        return [future.result(60) for future in asked]
 
 
 def test_requests_that_come_at_once_with_one_key_get_one_answer(client: httpx.Client, job: dict[str, Any]) -> None:
     key = {"Idempotency-Key": "at-once-1"}
     answers = at_once(client, "/v1/plans", job, **key)
-    assert {each.status_code for each in answers} == {200}
+    assert {answer.status_code for answer in answers} == {200}
     # Also what changes by the clock: the time at which the plan was made is that of the first.
-    assert len({each.content for each in answers}) == 1
+    assert len({answer.content for answer in answers}) == 1
     assert client.post("/v1/plans", json=job, headers=key).content == answers[0].content
     other = client.post("/v1/plans", json=job | {"name": "other"}, headers=key)
     assert (other.status_code, other.json()["errors"][0]["pointer"]) == (422, "/Idempotency-Key")
@@ -31,11 +31,11 @@ def test_a_report_that_comes_at_once_many_times_is_one(
     named = job | {"name": f"reported {len(headers)}"}
     path = f"/v1/plans/{client.post('/v1/plans', json=named).json()['plan']['id']}/actuals"
     answers = at_once(client, path, {"hours": "9h"}, **headers)
-    assert {each.status_code for each in answers} == {200}
-    assert len({each.json()["id"] for each in answers}) == 1
-    kept = client.get(path).json()["actuals"]
-    assert len(kept) == 1
-    assert client.delete(f"/v1/actuals/{kept[0]['id']}").status_code == 200
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    actuals = client.get(path).json()["actuals"]
+    assert len(actuals) == 1
+    assert client.delete(f"/v1/actuals/{actuals[0]['id']}").status_code == 200
 
 
 def test_a_key_of_a_request_that_was_refused_is_free(client: httpx.Client, job: dict[str, Any]) -> None:
@@ -56,5 +56,5 @@ def test_an_answer_with_a_secret_is_kept_under_no_key(client: httpx.Client) -> N
     headers = {"Idempotency-Key": "key-of-a-key"}
     first, second = (client.post("/v1/keys", json={"name": "ci"}, headers=headers).json() for _ in range(2))
     assert first["key"] != second["key"]
-    for each in (first, second):
-        assert client.delete(f"/v1/keys/{each['id']}").json()["state"] == "revoked"
+    for made in (first, second):
+        assert client.delete(f"/v1/keys/{made['id']}").json()["state"] == "revoked"

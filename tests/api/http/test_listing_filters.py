@@ -6,7 +6,7 @@ import io
 import httpx
 import pytest
 
-from catalog.regions import GEOGRAPHIES, regions
+from gpuplan.catalog.model.regions import GEOGRAPHIES, regions
 from gpuplan_client import Client
 
 
@@ -23,13 +23,16 @@ def test_offers_of_a_geography_are_those_of_its_regions_and_of_the_page(client: 
     answer = client.get("/v1/offers", params=filters).json()
     assert answer["offers"] == paged
     assert answer["total"] == len(paged) > 7
-    assert {regions()[each["provider"], each["region"]].geography for each in paged} == {"eu"}
+    assert {regions()[offer["provider"], offer["region"]].geography for offer in paged} == {"eu"}
     page = client.get("/catalogue.csv", params=filters)
     assert places(list(csv.DictReader(io.StringIO(page.text)))) == places(answer["offers"])
 
 
 def test_every_offer_of_a_cloud_lies_in_one_geography(client: httpx.Client) -> None:
-    counts = [client.get("/v1/offers", params={"geography": each, "limit": 1}).json()["total"] for each in GEOGRAPHIES]
+    counts = [
+        client.get("/v1/offers", params={"geography": geography, "limit": 1}).json()["total"]
+        for geography in GEOGRAPHIES
+    ]
     assert sum(counts) == client.get("/v1/offers", params={"limit": 1}).json()["total"]
 
 
@@ -43,4 +46,4 @@ def test_a_geography_that_there_is_not_is_refused_with_those_there_are(client: h
 def test_a_cursor_of_another_geography_is_refused(client: httpx.Client) -> None:
     cursor = client.get("/v1/offers", params={"geography": "us", "limit": 1}).json()["next_cursor"]
     refused = client.get("/v1/offers", params={"geography": "eu", "limit": 1, "cursor": cursor})
-    assert [each["pointer"] for each in refused.json()["errors"]] == ["/cursor"]
+    assert [error["pointer"] for error in refused.json()["errors"]] == ["/cursor"]

@@ -9,10 +9,12 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import checks
 
-from api.app import Gpuplan
-from api.http.service import create_service
-from api.settings import Environment
+from gpuplan.api.http.http_service import create_service
+from gpuplan.api.schemas.settings_file import Environment
+from gpuplan.api.services.composition import open_services
 from tests.api.clouds_for_tests import NOWHERE, aws, making
+
+pytestmark = pytest.mark.slow(reason="asks the whole OpenAPI document of a running service")
 
 CHECKS = [
     checks.not_a_server_error,
@@ -26,20 +28,22 @@ POSITIVE, NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.Generati
 def operations() -> list[Any]:
     """Each operation with requests as they should be and, where there is something to get wrong, as they should not."""
     # The document is made from the code alone, so naming the operations opens no store.
-    document = create_service(Gpuplan(Environment())).openapi()
-    found = []
+    document = create_service(open_services(Environment())).openapi()
+    cases = []
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            asks = "requestBody" in operation or any(each["in"] == "query" for each in operation.get("parameters", []))
-            found += [pytest.param(path, method, mode) for mode in ([POSITIVE, NEGATIVE] if asks else [POSITIVE])]
-    return found
+            asks = "requestBody" in operation or any(
+                parameter["in"] == "query" for parameter in operation.get("parameters", [])
+            )
+            cases += [pytest.param(path, method, mode) for mode in ([POSITIVE, NEGATIVE] if asks else [POSITIVE])]
+    return cases
 
 
 @pytest.fixture(scope="module")
 def document(embedded_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """On a store of its own, since these requests refresh it, from a cloud that answers from memory."""
     url = f"sqlite:///{shutil.copy(embedded_store, tmp_path_factory.mktemp('openapi'))}"
-    gpuplan = Gpuplan(Environment(database_url=url, **NOWHERE), clouds={"aws": making(aws())})  # type: ignore[arg-type]
+    gpuplan = open_services(Environment(database_url=url, **NOWHERE), clouds={"aws": making(aws())})  # type: ignore[arg-type]
     return schemathesis.openapi.from_asgi("/openapi.json", create_service(gpuplan))
 
 
@@ -54,7 +58,7 @@ def test_every_answer_is_one_that_the_document_promises(document: Any, path: str
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    def holds(case: Any) -> None:
+    def conforms(case: Any) -> None:
         case.call_and_validate(checks=CHECKS)
 
-    holds()
+    conforms()

@@ -13,10 +13,10 @@ import jsonschema
 import pytest
 from jsonschema import FormatChecker
 
-from api.app import Gpuplan
-from api.http.docs_page import operations as docs_operations
-from api.http.service import create_service
-from api.settings import Environment
+from gpuplan.api.http.docs_page import operations as docs_operations
+from gpuplan.api.http.http_service import create_service
+from gpuplan.api.schemas.settings_file import Environment
+from gpuplan.api.services.composition import open_services
 
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 FORMATS = FormatChecker(())
@@ -26,8 +26,8 @@ FORMATS.checks("date-time")(lambda value: not isinstance(value, str) or _RFC_333
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
     """Made from the code alone: no store is opened."""
-    found: dict[str, Any] = create_service(Gpuplan(Environment())).openapi()
-    return found
+    schema: dict[str, Any] = create_service(open_services(Environment())).openapi()
+    return schema
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +57,9 @@ def examples(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], An
                 for kind, content in answer.get("content", {}).items():
                     if "example" in content:
                         yield f"{where} {status} {kind}", content["schema"], content["example"]
-            for each in operation.get("parameters", []):
-                if "example" in each:
-                    yield f"{where} {each['name']}", each["schema"], each["example"]
+            for parameter in operation.get("parameters", []):
+                if "example" in parameter:
+                    yield f"{where} {parameter['name']}", parameter["schema"], parameter["example"]
     for name, schema in document["components"]["schemas"].items():
         for number, example in enumerate(schema.get("examples", [])):
             yield f"{name} {number}", schema, example
@@ -77,8 +77,10 @@ def test_every_example_is_one_that_its_schema_allows(document: dict[str, Any]) -
 def test_every_operation_says_what_it_does_and_has_a_name_of_its_own(
     operations: list[tuple[str, dict[str, Any]]],
 ) -> None:
-    assert [name for name, each in operations if not each.get("summary") or not each.get("description")] == []
-    names = [each["operationId"] for _, each in operations]
+    assert [
+        name for name, operation in operations if not operation.get("summary") or not operation.get("description")
+    ] == []
+    names = [operation["operationId"] for _, operation in operations]
     assert len(set(names)) == len(names)
 
 
@@ -87,22 +89,29 @@ def test_every_operation_shows_how_it_is_asked_or_what_it_answers(
 ) -> None:
     def shows(operation: dict[str, Any]) -> bool:
         asked = operation.get("parameters", [])
-        parts = [each | each["schema"] for each in asked]
+        parts = [parameter | parameter["schema"] for parameter in asked]
         parts += operation.get("requestBody", {}).get("content", {}).values()
         parts += [
             content for answer in operation["responses"].values() for content in answer.get("content", {}).values()
         ]
-        return any("example" in each or "examples" in each for each in parts)
+        return any("example" in part or "examples" in part for part in parts)
 
     assert [name for name, operation in operations if not shows(operation)] == []
-    in_paths = [each for _, operation in operations for each in operation.get("parameters", []) if each["in"] == "path"]
-    assert [each["name"] for each in in_paths if "example" not in each] == []
+    in_paths = [
+        parameter
+        for _, operation in operations
+        for parameter in operation.get("parameters", [])
+        if parameter["in"] == "path"
+    ]
+    assert [in_path["name"] for in_path in in_paths if "example" not in in_path] == []
 
 
 def test_every_operation_with_a_body_has_an_example_of_it(operations: list[tuple[str, dict[str, Any]]]) -> None:
-    bodies = [(name, each["requestBody"]["content"]) for name, each in operations if "requestBody" in each]
+    bodies = [
+        (name, operation["requestBody"]["content"]) for name, operation in operations if "requestBody" in operation
+    ]
     assert bodies
-    assert [name for name, content in bodies if not all(each.get("examples") for each in content.values())] == []
+    assert [name for name, content in bodies if not all(media.get("examples") for media in content.values())] == []
 
 
 def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
@@ -110,11 +119,11 @@ def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
         if isinstance(node, dict):
             if isinstance(node.get("$ref"), str):
                 yield node["$ref"]
-            for each in node.values():
-                yield from references(each)
+            for child in node.values():
+                yield from references(child)
         elif isinstance(node, list):
-            for each in node:
-                yield from references(each)
+            for child in node:
+                yield from references(child)
 
     known = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
     assert set(references(document)) <= known
@@ -136,7 +145,7 @@ def test_links_lead_to_operations_that_take_what_the_answer_names(
     document: dict[str, Any], operations: list[tuple[str, dict[str, Any]]]
 ) -> None:
     takes = {
-        operation["operationId"]: {each["name"] for each in operation.get("parameters", [])}
+        operation["operationId"]: {parameter["name"] for parameter in operation.get("parameters", [])}
         for _, operation in operations
     }
     links = [
@@ -156,7 +165,9 @@ def test_links_lead_to_operations_that_take_what_the_answer_names(
             schema = response["content"]["application/json"]["schema"]
             for step in expression.removeprefix("$response.body#/").split("/"):
                 schema = next(
-                    each["properties"][step] for each in variants(document, schema) if step in each["properties"]
+                    variant["properties"][step]
+                    for variant in variants(document, schema)
+                    if step in variant["properties"]
                 )
 
 
@@ -165,13 +176,13 @@ def variants(document: dict[str, Any], schema: dict[str, Any]) -> list[dict[str,
     if "$ref" in schema:
         return variants(document, document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[-1]])
     choices = schema.get("anyOf") or schema.get("oneOf")
-    return [found for each in choices for found in variants(document, each)] if choices else [schema]
+    return [variant for choice in choices for variant in variants(document, choice)] if choices else [schema]
 
 
 def test_every_command_of_the_page_can_be_pasted_as_it_stands(document: dict[str, Any]) -> None:
     listed = docs_operations(document, "https://gpuplan.example.com")
-    assert [each["id"] for each in listed if not each["examples"]] == []
-    commands = {each["id"]: each["examples"][0] for each in listed}
+    assert [listed_operation["id"] for listed_operation in listed if not listed_operation["examples"]] == []
+    commands = {listed_operation["id"]: listed_operation["examples"][0] for listed_operation in listed}
     assert commands["prices"] == "curl -sS https://gpuplan.example.com/v1/prices?instance_type=p5.48xlarge"
     assert commands["cancel_run"].startswith("curl -sS -X DELETE https://gpuplan.example.com/v1/runs/portfolio-")
     asked = [shlex.split(command)[-1 if " -d " not in command else 2] for command in commands.values()]

@@ -11,15 +11,17 @@ from urllib.parse import urlencode
 import pytest
 from fastapi.testclient import TestClient
 
-from api.app import Gpuplan
-from api.http.service import create_service
-from api.settings import Environment
-from catalog.store import Store
-from tests.catalog.snapshots_for_tests import NIGHT, many
+from gpuplan.api.http.http_service import create_service
+from gpuplan.api.schemas.settings_file import Environment
+from gpuplan.api.services.composition import Services, open_services
+from gpuplan.catalog.store.store import Store
+from tests.catalog.snapshots_for_tests import NIGHT, many_offers
+
+pytestmark = pytest.mark.slow(reason="starts the service several times")
 
 NAME = "p5.48xlarge"
 NIGHTS = [
-    many(6, {0: 1_000_000 + night, 1: 1_000_001 + night}, observed_at=NIGHT + timedelta(days=night))
+    many_offers(6, {0: 1_000_000 + night, 1: 1_000_001 + night}, observed_at=NIGHT + timedelta(days=night))
     for night in range(3)
 ]
 #: Listings that come in pages of one row, by their address without a cursor.
@@ -32,38 +34,38 @@ LISTINGS = {
 
 
 @pytest.fixture
-def gpuplan(tmp_path: Path) -> Iterator[Gpuplan]:
+def gpuplan(tmp_path: Path) -> Iterator[Services]:
     url = f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}"
     settings = tmp_path / "settings.yaml"
     settings.write_text("retention: {every_snapshot_days: 1, weekly_snapshot_days: 1}", encoding="utf-8")
     store = Store.open(url)
-    for each in NIGHTS:
-        store.put_snapshot(each, source="refresh")
+    for night in NIGHTS:
+        store.put_snapshot(night, source="refresh")
     store.close()
-    found = Gpuplan(Environment(database_url=url, settings=settings))
-    yield found
-    found.store.close()
+    gpuplan = open_services(Environment(database_url=url, settings=settings))
+    yield gpuplan
+    gpuplan.store.close()
 
 
 @pytest.fixture
-def site(gpuplan: Gpuplan) -> Iterator[TestClient]:
+def site(gpuplan: Services) -> Iterator[TestClient]:
     with TestClient(create_service(gpuplan)) as client:
         yield client
 
 
-def asked(site: TestClient, listing: str, **more: str) -> Any:
-    return site.get(f"{LISTINGS[listing]}&{urlencode(more)}")
+def asked(site: TestClient, listing: str, **filters: str) -> Any:
+    return site.get(f"{LISTINGS[listing]}&{urlencode(filters)}")
 
 
 def cursor_of(site: TestClient, listing: str) -> str:
-    found: str = site.get(LISTINGS[listing]).json()["next_cursor"]
-    assert found
-    return found
+    cursor: str = site.get(LISTINGS[listing]).json()["next_cursor"]
+    assert cursor
+    return cursor
 
 
 def inside(cursor: str) -> list[Any]:
-    found: list[Any] = json.loads(base64.urlsafe_b64decode(cursor))
-    return found
+    parts: list[Any] = json.loads(base64.urlsafe_b64decode(cursor))
+    return parts
 
 
 def made_of(*parts: object) -> str:
@@ -80,18 +82,18 @@ def refused_at_cursor(response: Any, status: int) -> str:
 
 @pytest.mark.parametrize("listing", ["offers", "prices"])
 def test_a_cursor_of_a_snapshot_that_retention_dropped_is_told_at_the_cursor(
-    site: TestClient, gpuplan: Gpuplan, listing: str
+    site: TestClient, gpuplan: Services, listing: str
 ) -> None:
     cursor = cursor_of(site, listing)
-    gpuplan.store.put_snapshot(many(6, {1: 7_000_000}, observed_at=NIGHT + timedelta(days=4)), source="refresh")
+    gpuplan.store.put_snapshot(many_offers(6, {1: 7_000_000}, observed_at=NIGHT + timedelta(days=4)), source="refresh")
     assert asked(site, listing, cursor=cursor).status_code == 200
-    assert gpuplan.retain(now=NIGHT + timedelta(days=30))["snapshots"] == len(NIGHTS)
+    assert gpuplan.retention.retain(now=NIGHT + timedelta(days=30))["snapshots"] == len(NIGHTS)
     gone = asked(site, listing, cursor=cursor)
-    assert "no longer stored; begin at the first page" in refused_at_cursor(gone, 404)
+    assert "no longer stored; start again at the first page" in refused_at_cursor(gone, 404)
     # Who names the snapshot hears of it there, as ever.
     if listing == "offers":
         named = asked(site, listing, snapshot=NIGHTS[2].id)
-        assert [each["pointer"] for each in named.json()["errors"]] == ["/snapshot"]
+        assert [error["pointer"] for error in named.json()["errors"]] == ["/snapshot"]
 
 
 @pytest.mark.parametrize("listing", ["offers", "prices", "diff"])
@@ -116,8 +118,8 @@ def test_a_cursor_that_was_altered_is_none(site: TestClient) -> None:
         made_of(snapshot, digest),
         made_of(),
     ]
-    for each in altered:
-        refused_at_cursor(asked(site, "offers", cursor=each), 422)
+    for changed_cursor in altered:
+        refused_at_cursor(asked(site, "offers", cursor=changed_cursor), 422)
     unknown = asked(site, "offers", cursor=made_of("0" * 32, digest, index))
     refused_at_cursor(unknown, 404)
 
@@ -136,18 +138,18 @@ def test_who_holds_whatever_there_is_still_hears_that_there_is_nothing(site: Tes
 
 
 @pytest.mark.parametrize("listing", ["offers", "prices"])
-def test_an_etag_holds_for_one_snapshot_and_for_it_again(site: TestClient, gpuplan: Gpuplan, listing: str) -> None:
+def test_an_etag_holds_for_one_snapshot_and_for_it_again(site: TestClient, gpuplan: Services, listing: str) -> None:
     held = {"If-None-Match": site.get(LISTINGS[listing]).headers["etag"]}
     assert site.get(LISTINGS[listing], headers=held).status_code == 304
-    gpuplan.store.put_snapshot(many(6, {1: 7_000_000}, observed_at=NIGHT + timedelta(days=4)), source="refresh")
+    gpuplan.store.put_snapshot(many_offers(6, {1: 7_000_000}, observed_at=NIGHT + timedelta(days=4)), source="refresh")
     assert site.get(LISTINGS[listing], headers=held).status_code == 200
 
 
 def test_a_pinned_snapshot_is_answered_as_before_while_another_becomes_the_current_one(
-    site: TestClient, gpuplan: Gpuplan
+    site: TestClient, gpuplan: Services
 ) -> None:
     pinned = f"/v1/offers?snapshot={NIGHTS[1].id}"
     before = site.get(pinned)
-    gpuplan.store.put_snapshot(many(6, {1: 7_000_000}, observed_at=NIGHT + timedelta(days=4)), source="refresh")
+    gpuplan.store.put_snapshot(many_offers(6, {1: 7_000_000}, observed_at=NIGHT + timedelta(days=4)), source="refresh")
     after = site.get(pinned)
     assert (after.content, after.headers["etag"]) == (before.content, before.headers["etag"])

@@ -14,15 +14,17 @@ import httpx
 import pytest
 from starlette.types import ASGIApp
 
-from api.app import Gpuplan
-from api.http.service import create_service
-from api.runs.execute import KINDS, execute
-from api.runs.pool import Pool
-from api.runs.pulse import Pulse
-from catalog.errors import UnusableInput
-from catalog.runs import SILENCE, Run
+from gpuplan.api.http.http_service import create_service
+from gpuplan.api.jobs.heartbeat import Heartbeat
+from gpuplan.api.jobs.run_execution import KINDS, execute
+from gpuplan.api.jobs.thread_pool import Pool
+from gpuplan.api.services.composition import Services
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.catalog.store.stored_runs import SILENCE, Run
 from tests.api.conftest import Ended
 from tests.patience import until
+
+pytestmark = pytest.mark.slow(reason="plans portfolios in the service")
 
 Served = Callable[[ASGIApp], AbstractContextManager[httpx.Client]]
 
@@ -35,9 +37,9 @@ AT_ONCE = {"Prefer": "wait=30"}
 LATER = {"Prefer": "respond-async"}
 
 
-def document(count: int = 2, **more: object) -> dict[str, Any]:
+def document(count: int = 2, **changes: object) -> dict[str, Any]:
     jobs = [TUNING | {"name": f"job-{i}", "deadline": "48h"} for i in range(count)]
-    return {"start": "2026-11-21T12:00Z", "slot": "2h", "jobs": jobs} | more
+    return {"start": "2026-11-21T12:00Z", "slot": "2h", "jobs": jobs} | changes
 
 
 def hard() -> dict[str, Any]:
@@ -52,8 +54,8 @@ def hard() -> dict[str, Any]:
 
 def ended(client: httpx.Client, path: str) -> dict[str, Any]:
     def over() -> dict[str, Any] | None:
-        found: dict[str, Any] = client.get(path).json()
-        return None if found["status"] in {"queued", "running"} else found
+        run_answer: dict[str, Any] = client.get(path).json()
+        return None if run_answer["status"] in {"queued", "running"} else run_answer
 
     return until(over)
 
@@ -68,9 +70,9 @@ def test_a_portfolio_that_is_soon_planned_is_the_object_that_the_command_line_gi
     assert answer["portfolio"] == shown["portfolio"]
     assert set(answer) == set(shown) == {"portfolio", "meta"}
     assert response.headers["preference-applied"] == "wait=30"
-    kept = client.get(response.headers["content-location"])
-    assert kept.json() == answer
-    assert client.get(kept.url, headers={"If-None-Match": kept.headers["etag"]}).status_code == 304
+    read_again = client.get(response.headers["content-location"])
+    assert read_again.json() == answer
+    assert client.get(read_again.url, headers={"If-None-Match": read_again.headers["etag"]}).status_code == 304
 
 
 def test_one_who_does_not_wait_follows_the_run_to_the_same_answer(client: httpx.Client) -> None:
@@ -80,14 +82,14 @@ def test_one_who_does_not_wait_follows_the_run_to_the_same_answer(client: httpx.
     begun = response.json()
     assert response.headers["location"] == f"/v1/runs/{begun['id']}"
     assert begun["kind"] == "portfolio"
-    found = ended(client, response.headers["location"])
-    assert (found["status"], found["kind"], found["error"]) == ("done", "portfolio", None)
-    assert client.get(found["answer_at"]).json() == found["answer"]
-    certificate = found["answer"]["portfolio"]["certificate"]
-    assert found["progress"]["objective_usd"] == certificate["objective_usd"]
-    assert found["progress"]["cost_usd"] == found["answer"]["portfolio"]["cost_usd"]
-    assert (found["progress"]["jobs_planned"], found["progress"]["jobs"]) == (2, 2)
-    assert found["created_at"] <= found["started_at"] <= found["finished_at"]
+    run_answer = ended(client, response.headers["location"])
+    assert (run_answer["status"], run_answer["kind"], run_answer["error"]) == ("done", "portfolio", None)
+    assert client.get(run_answer["answer_at"]).json() == run_answer["answer"]
+    certificate = run_answer["answer"]["portfolio"]["certificate"]
+    assert run_answer["progress"]["objective_usd"] == certificate["objective_usd"]
+    assert run_answer["progress"]["cost_usd"] == run_answer["answer"]["portfolio"]["cost_usd"]
+    assert (run_answer["progress"]["jobs_planned"], run_answer["progress"]["jobs"]) == (2, 2)
+    assert run_answer["created_at"] <= run_answer["started_at"] <= run_answer["finished_at"]
 
 
 def test_a_long_one_answers_within_a_second_or_so_and_a_cancel_keeps_the_best_plan_with_its_gap(
@@ -96,20 +98,20 @@ def test_a_long_one_answers_within_a_second_or_so_and_a_cancel_keeps_the_best_pl
     response = client.post("/v1/portfolios?time_limit=600", json=hard())
     assert response.status_code == 202, response.text
     path = response.headers["location"]
-    running = until(lambda: found if (found := client.get(path)).json()["progress"] else None)
+    running = until(lambda: response if (response := client.get(path)).json()["progress"] else None)
     assert (running.json()["status"], running.headers["retry-after"]) == ("running", "2")
     assert client.get(f"/v1/portfolios/{running.json()['id']}").status_code == 404
     asked = client.delete(path)
     assert (asked.status_code, asked.json()["cancel_asked"]) == (200, True)
-    found = ended(client, path)
-    assert found["status"] == "cancelled"
-    portfolio = found["answer"]["portfolio"]
+    run_answer = ended(client, path)
+    assert run_answer["status"] == "cancelled"
+    portfolio = run_answer["answer"]["portfolio"]
     assert portfolio["jobs"]
-    assert portfolio["certificate"]["gap"] == pytest.approx(found["progress"]["gap"], rel=1e-4)
-    assert client.delete(path).json() == found
+    assert portfolio["certificate"]["gap"] == pytest.approx(run_answer["progress"]["gap"], rel=1e-4)
+    assert client.delete(path).json() == run_answer
 
 
-def test_who_waits_for_a_run_does_not_hold_a_service_that_is_told_to_stop(gpuplan: Gpuplan, served: Served) -> None:
+def test_who_waits_for_a_run_does_not_hold_a_service_that_is_told_to_stop(gpuplan: Services, served: Served) -> None:
     service = create_service(gpuplan)
     with served(service) as client, ThreadPoolExecutor(1) as thread:
         headers = {"Prefer": "wait=50"}
@@ -121,8 +123,8 @@ def test_who_waits_for_a_run_does_not_hold_a_service_that_is_told_to_stop(gpupla
         assert answer.json()["status"] in {"queued", "running"}
         path = answer.headers["location"]
     # The end of the service has let the run keep the best that it found.
-    found = gpuplan.run(path.rsplit("/", 1)[1])
-    assert (found["status"], found["error"]) == ("cancelled", {"detail": "the service was stopped"})
+    run_answer = gpuplan.runs.one(path.rsplit("/", 1)[1])
+    assert (run_answer["status"], run_answer["error"]) == ("cancelled", {"detail": "the service was stopped"})
 
 
 def test_the_same_key_is_one_run(client: httpx.Client) -> None:
@@ -146,49 +148,51 @@ def test_the_same_key_at_the_same_time_is_one_run_too(client: httpx.Client) -> N
     assert ended(client, path)["status"] == "done"
 
 
-class Held:
+class StoppedPlanning:
     """Executes runs when it is told to."""
 
-    def __init__(self, gpuplan: Gpuplan) -> None:
+    def __init__(self, gpuplan: Services) -> None:
         self.gpuplan, self.go_on = gpuplan, threading.Event()
 
-    def __call__(self, pulse: Pulse) -> None:
-        while not self.go_on.wait(0.02) and not pulse.cancelled():
+    def __call__(self, heartbeat: Heartbeat) -> None:
+        while not self.go_on.wait(0.02) and not heartbeat.cancelled():
             pass
-        execute(self.gpuplan, pulse)
+        execute(self.gpuplan, heartbeat)
 
 
 @pytest.fixture
-def held(gpuplan: Gpuplan) -> Iterator[Held]:
-    made = Held(gpuplan)
+def held(gpuplan: Services) -> Iterator[StoppedPlanning]:
+    made = StoppedPlanning(gpuplan)
     yield made
     made.go_on.set()
 
 
 @pytest.fixture
-def slow(gpuplan: Gpuplan, held: Held, served: Served) -> Iterator[httpx.Client]:
+def slow(gpuplan: Services, held: StoppedPlanning, served: Served) -> Iterator[httpx.Client]:
     service = create_service(gpuplan)
     service.state.pool = Pool(held, at_once=1, waiting=1)
-    with served(service) as found:
-        yield found
+    with served(service) as slow_client:
+        yield slow_client
         held.go_on.set()
 
 
-def test_more_runs_than_may_wait_are_refused_with_when_to_come_back(slow: httpx.Client, held: Held) -> None:
+def test_more_runs_than_may_wait_are_refused_with_when_to_come_back(slow: httpx.Client, held: StoppedPlanning) -> None:
     begun = [slow.post("/v1/portfolios", json=document(), headers=LATER) for _ in range(2)]
-    assert [each.status_code for each in begun] == [202, 202]
+    assert [response.status_code for response in begun] == [202, 202]
     refused = slow.post("/v1/portfolios", json=document(), headers=LATER)
     assert (refused.status_code, refused.headers["content-type"]) == (503, "application/problem+json")
     assert int(refused.headers["retry-after"]) > 0
-    assert [slow.delete(each.headers["location"]).status_code for each in begun] == [200, 200]
-    found = [ended(slow, each.headers["location"]) for each in begun]
-    assert [(each["status"], each["answer"], each["answer_at"]) for each in found] == [("cancelled", None, None)] * 2
-    missing = slow.get(f"/v1/portfolios/{found[0]['id']}")
+    assert [slow.delete(response.headers["location"]).status_code for response in begun] == [200, 200]
+    answers = [ended(slow, response.headers["location"]) for response in begun]
+    assert [(answer["status"], answer["answer"], answer["answer_at"]) for answer in answers] == [
+        ("cancelled", None, None)
+    ] * 2
+    missing = slow.get(f"/v1/portfolios/{answers[0]['id']}")
     assert (missing.status_code, "its run cancelled" in missing.json()["detail"]) == (404, True)
 
 
 def test_another_process_on_the_same_store_follows_and_cancels_a_run(
-    slow: httpx.Client, client: httpx.Client, held: Held
+    slow: httpx.Client, client: httpx.Client, held: StoppedPlanning
 ) -> None:
     path = slow.post("/v1/portfolios", json=document(), headers=LATER).headers["location"]
     assert client.get(path).json()["status"] in {"queued", "running"}
@@ -200,23 +204,23 @@ def test_another_process_on_the_same_store_follows_and_cancels_a_run(
 
 
 def test_a_service_that_stops_ends_its_runs_and_the_next_one_knows(
-    gpuplan: Gpuplan, client: httpx.Client, held: Held, served: Served
+    gpuplan: Services, client: httpx.Client, held: StoppedPlanning, served: Served
 ) -> None:
     service = create_service(gpuplan)
     service.state.pool = Pool(held, at_once=1, waiting=1)
     with served(service) as stopping:
         path = stopping.post("/v1/portfolios", json=document(), headers=LATER).headers["location"]
-    found = client.get(path).json()
-    assert (found["status"], found["error"]) == ("cancelled", {"detail": "the service was stopped"})
+    run_answer = client.get(path).json()
+    assert (run_answer["status"], run_answer["error"]) == ("cancelled", {"detail": "the service was stopped"})
 
 
-def test_a_run_whose_process_died_has_failed_and_says_so(gpuplan: Gpuplan, client: httpx.Client) -> None:
+def test_a_run_whose_process_died_has_failed_and_says_so(gpuplan: Services, client: httpx.Client) -> None:
     long_ago = datetime.now(UTC) - SILENCE - timedelta(seconds=1)
     run = Run(id="of-the-dead", kind="portfolio", status="running", request={}, created_at=long_ago, beat_at=long_ago)
     gpuplan.store.runs.add(run)
-    found = client.get("/v1/runs/of-the-dead").json()
-    assert found["status"] == "failed"
-    assert "its process ended" in found["error"]["detail"]
+    run_answer = client.get("/v1/runs/of-the-dead").json()
+    assert run_answer["status"] == "failed"
+    assert "its process ended" in run_answer["error"]["detail"]
 
 
 @pytest.mark.parametrize(
@@ -238,7 +242,7 @@ def test_a_portfolio_that_cannot_be_read_is_a_problem_with_a_pointer_and_no_run(
 ) -> None:
     response = client.post("/v1/portfolios", json=body, headers=LATER)
     assert response.status_code == 422, response.text
-    assert pointer in [each["pointer"] for each in response.json()["errors"]]
+    assert pointer in [error["pointer"] for error in response.json()["errors"]]
 
 
 def test_a_fault_that_only_planning_finds_is_the_same_problem_at_once_and_later(
@@ -255,8 +259,10 @@ def test_a_fault_that_only_planning_finds_is_the_same_problem_at_once_and_later(
     later = ended(client, client.post("/v1/portfolios", json=document(), headers=LATER).headers["location"])
     assert (later["status"], later["answer"]) == ("failed", None)
     assert later["error"]["errors"] == [{"pointer": "/slot", "detail": fault["detail"]}]
-    assert [each.message for each in caplog.records if each.name == "gpuplan.runs"]
-    assert not [each for each in caplog.records if each.exc_info]  # a fault of the document is no defect of gpuplan
+    assert [record.message for record in caplog.records if record.name == "gpuplan.runs"]
+    assert not [
+        record for record in caplog.records if record.exc_info
+    ]  # a fault of the document is no defect of gpuplan
 
 
 def test_a_body_beyond_all_portfolios_is_cut_off(client: httpx.Client) -> None:

@@ -11,23 +11,25 @@ import httpx
 import pytest
 from starlette.types import ASGIApp
 
-from api.app import Gpuplan
-from api.http.access import access_by
-from api.http.service import create_service
-from api.identity.settings import AccessSettings, Variables
-from api.settings import Environment
-from catalog.errors import StoreFailure
-from catalog.runs import SILENCE, Run
-from catalog.store import Store
-from providers.contract import Rows
+from gpuplan.api.http.authentication import access_by
+from gpuplan.api.http.http_service import create_service
+from gpuplan.api.schemas.settings_file import Environment
+from gpuplan.api.security.access_settings import AccessSettings, Variables
+from gpuplan.api.services.composition import open_services
+from gpuplan.catalog.runtime.errors import StoreFailure
+from gpuplan.catalog.store.store import Store
+from gpuplan.catalog.store.stored_runs import SILENCE, Run
+from gpuplan.providers.contract import Rows
 from tests.api.clouds_for_tests import NOWHERE, making
 from tests.patience import until
 from tests.providers.fake_clouds import FakeCloud, price, rows
 
+pytestmark = pytest.mark.slow(reason="refreshes prices in the service")
+
 Served = Callable[[ASGIApp], AbstractContextManager[httpx.Client]]
 
 
-class Gate:
+class Authenticator:
     """A cloud that answers when it is told to."""
 
     def __init__(self) -> None:
@@ -41,18 +43,18 @@ class Gate:
 
 
 @pytest.fixture
-def gate() -> Iterator[Gate]:
-    made = Gate()
+def authenticator() -> Iterator[Authenticator]:
+    made = Authenticator()
     yield made
     made.go_on.set()
 
 
 @pytest.fixture
-def client(gate: Gate, served: Served, own_store: str) -> Iterator[httpx.Client]:
+def client(authenticator: Authenticator, served: Served, own_store: str) -> Iterator[httpx.Client]:
     environment = Environment(database_url=own_store, **NOWHERE)  # type: ignore[arg-type]
-    gpuplan = Gpuplan(environment, clouds={"aws": making(gate.cloud)})
-    with served(create_service(gpuplan)) as found:
-        yield found
+    gpuplan = open_services(environment, clouds={"aws": making(authenticator.cloud)})
+    with served(create_service(gpuplan)) as served_client:
+        yield served_client
     gpuplan.store.close()
 
 
@@ -64,37 +66,40 @@ def ended(client: httpx.Client, path: str) -> dict[str, Any]:
     return until(over)
 
 
-def test_a_refresh_begins_at_once_and_its_report_is_found_where_location_says(gate: Gate, client: httpx.Client) -> None:
+@pytest.mark.slow(reason="one long case")
+def test_a_refresh_begins_at_once_and_its_report_is_found_where_location_says(
+    authenticator: Authenticator, client: httpx.Client
+) -> None:
     response = client.post("/v1/refreshes")
     assert response.status_code == 202, response.text
     begun = response.json()
     assert response.headers["location"] == f"/v1/refreshes/{begun['id']}"
     assert (begun["status"], begun["asked"]) == ("running", ["aws"])
-    assert gate.inside.wait(90)
+    assert authenticator.inside.wait(90)
     # The second region is inside the gate before the first has been counted.
-    counted = {"aws": {"done": 1, "total": 2}}
-    until(lambda: client.get(response.headers["location"]).json()["progress"] == counted)
-    gate.go_on.set()
+    progress = {"aws": {"done": 1, "total": 2}}
+    until(lambda: client.get(response.headers["location"]).json()["progress"] == progress)
+    authenticator.go_on.set()
     report = ended(client, response.headers["location"])
     assert (report["id"], report["outcome"]) == (begun["id"], "whole")
-    [current] = [each for each in client.get("/v1/snapshots").json()["snapshots"] if each["current"]]
+    [current] = [snapshot for snapshot in client.get("/v1/snapshots").json()["snapshots"] if snapshot["current"]]
     assert current["id"] == report["snapshot_id"]
-    assert [each["id"] for each in client.get("/v1/refreshes").json()["refreshes"]] == [begun["id"]]
+    assert [refresh["id"] for refresh in client.get("/v1/refreshes").json()["refreshes"]] == [begun["id"]]
     assert client.get("/readyz").json()["last_refresh"]["outcome"] == "whole"
 
 
-def test_a_second_refresh_is_a_conflict_while_one_runs(gate: Gate, client: httpx.Client) -> None:
+def test_a_second_refresh_is_a_conflict_while_one_runs(authenticator: Authenticator, client: httpx.Client) -> None:
     first = client.post("/v1/refreshes", json={"provider": ["aws"]})
     second = client.post("/v1/refreshes", json={})
     assert (second.status_code, second.headers["content-type"]) == (409, "application/problem+json")
     assert "another refresh is running" in second.json()["detail"]
-    gate.go_on.set()
+    authenticator.go_on.set()
     ended(client, first.headers["location"])
     assert client.post("/v1/refreshes").status_code == 202
 
 
-def test_the_same_key_starts_one_refresh(gate: Gate, client: httpx.Client) -> None:
-    gate.go_on.set()
+def test_the_same_key_starts_one_refresh(authenticator: Authenticator, client: httpx.Client) -> None:
+    authenticator.go_on.set()
     headers = {"Idempotency-Key": "night-1"}
     first = client.post("/v1/refreshes", headers=headers)
     ended(client, first.headers["location"])
@@ -122,30 +127,31 @@ def test_a_refresh_that_nobody_knows_is_not_found(client: httpx.Client) -> None:
 
 
 def test_a_store_that_fails_at_the_end_is_said_where_the_report_would_be(
-    gate: Gate, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+    authenticator: Authenticator, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> None:
         raise StoreFailure("database: disk is full; nothing was written")
 
     monkeypatch.setattr(Store, "record_refresh", full)
-    gate.go_on.set()
+    authenticator.go_on.set()
     response = client.post("/v1/refreshes")
     report = ended(client, response.headers["location"])
     assert (report["status"], report["error"]) == ("failed", "database: disk is full; nothing was written")
 
 
+@pytest.mark.slow(reason="one long case")
 def test_another_process_on_the_same_store_sees_a_refresh_run_and_end(
-    gate: Gate, client: httpx.Client, served: Served, tmp_path: Path
+    authenticator: Authenticator, client: httpx.Client, served: Served, tmp_path: Path
 ) -> None:
-    other = Gpuplan(Environment(database_url=f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}"))
+    other = open_services(Environment(database_url=f"sqlite:///{tmp_path / 'gpuplan.sqlite3'}"))
     with served(create_service(other)) as elsewhere:
         begun = client.post("/v1/refreshes").json()
-        assert gate.inside.wait(90)
+        assert authenticator.inside.wait(90)
         for path in (f"/v1/refreshes/{begun['id']}", f"/v1/runs/{begun['id']}"):
             assert elsewhere.get(path).json()["status"] == "running"
         refused = elsewhere.delete(f"/v1/runs/{begun['id']}")
         assert (refused.status_code, "cannot be cancelled" in refused.json()["detail"]) == (409, True)
-        gate.go_on.set()
+        authenticator.go_on.set()
         report = ended(elsewhere, f"/v1/refreshes/{begun['id']}")
         assert report["outcome"] == "whole"
         run = ended(elsewhere, f"/v1/runs/{begun['id']}")
@@ -181,37 +187,39 @@ def status_of(path: Path, refresh_id: str) -> str:
     store = Store.open(f"sqlite:///{path / 'gpuplan.sqlite3'}")
     with store.engine.connect() as connection:
         asked = "SELECT status FROM runs WHERE id = ?"
-        found = str(connection.exec_driver_sql(asked, (refresh_id,)).scalar_one())
+        status = str(connection.exec_driver_sql(asked, (refresh_id,)).scalar_one())
     store.close()
-    return found
+    return status
 
 
 def test_a_killed_refresh_has_failed_at_the_next_start_however_soon_that_is(own_store: str, tmp_path: Path) -> None:
     killed(tmp_path, "refresh-1", ago=timedelta(seconds=1))
-    started = Gpuplan(Environment(database_url=own_store))
+    started = open_services(Environment(database_url=own_store))
     started.warm_up()
     assert status_of(tmp_path, "refresh-1") == "failed"
-    [listed] = started.refreshes()["refreshes"]
+    [listed] = started.refreshes.listed()["refreshes"]
     assert (listed["id"], listed["outcome"]) == ("refresh-1", "failed")
     started.store.close()
 
 
 def test_a_start_ends_no_refresh_of_a_process_that_lives(
-    gate: Gate, client: httpx.Client, own_store: str, tmp_path: Path
+    authenticator: Authenticator, client: httpx.Client, own_store: str, tmp_path: Path
 ) -> None:
     begun = client.post("/v1/refreshes").json()
-    assert gate.inside.wait(90)
-    started = Gpuplan(Environment(database_url=own_store))
+    assert authenticator.inside.wait(90)
+    started = open_services(Environment(database_url=own_store))
     started.warm_up()
     assert status_of(tmp_path, begun["id"]) == "running"
-    gate.go_on.set()
+    authenticator.go_on.set()
     assert ended(client, f"/v1/refreshes/{begun['id']}")["outcome"] == "whole"
     started.store.close()
 
 
-def test_the_next_refresh_ends_one_that_was_killed(gate: Gate, client: httpx.Client, tmp_path: Path) -> None:
+def test_the_next_refresh_ends_one_that_was_killed(
+    authenticator: Authenticator, client: httpx.Client, tmp_path: Path
+) -> None:
     killed(tmp_path, "refresh-1", ago=timedelta(seconds=1))
-    gate.go_on.set()
+    authenticator.go_on.set()
     ended(client, f"/v1/refreshes/{client.post('/v1/refreshes').json()['id']}")
     assert status_of(tmp_path, "refresh-1") == "failed"
 
@@ -228,25 +236,25 @@ def test_a_killed_refresh_is_listed_as_failed_once_its_lease_is_over(client: htt
 
 
 def test_a_refresh_that_met_a_full_disk_is_listed_beside_those_that_were_written(
-    gate: Gate, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+    authenticator: Authenticator, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> None:
         raise StoreFailure("database: disk is full; nothing was written")
 
-    gate.go_on.set()
+    authenticator.go_on.set()
     written = ended(client, client.post("/v1/refreshes").headers["location"])
     with monkeypatch.context() as broken:
         broken.setattr(Store, "record_refresh", full)
         failed = ended(client, client.post("/v1/refreshes").headers["location"])
     listed = client.get("/v1/refreshes").json()["refreshes"]
-    assert [each["id"] for each in listed] == [failed["id"], written["id"]]
+    assert [refresh["id"] for refresh in listed] == [failed["id"], written["id"]]
     assert listed[0]["summary"] == "refresh: failed; database: disk is full; nothing was written"
 
 
 def test_a_refresh_that_was_slow_to_say_so_has_ended_as_its_report_says(
-    gate: Gate, client: httpx.Client, tmp_path: Path
+    authenticator: Authenticator, client: httpx.Client, tmp_path: Path
 ) -> None:
-    gate.go_on.set()
+    authenticator.go_on.set()
     begun = client.post("/v1/refreshes").json()
     report = ended(client, f"/v1/refreshes/{begun['id']}")
     ended(client, f"/v1/runs/{begun['id']}")
@@ -265,11 +273,11 @@ def test_a_refresh_that_was_slow_to_say_so_has_ended_as_its_report_says(
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_refresh_is_recorded_once_as_theirs_who_asked_for_it(
-    gate: Gate, served: Served, own_store: str, monkeypatch: pytest.MonkeyPatch, fails: bool
+    authenticator: Authenticator, served: Served, own_store: str, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
     environment = Environment(database_url=own_store, **NOWHERE)  # type: ignore[arg-type]
-    gpuplan = Gpuplan(environment, clouds={"aws": making(gate.cloud)})
-    key = gpuplan.make_key({"name": "nightly", "scope": "refresh", "plans_per_day": 1})["key"]
+    gpuplan = open_services(environment, clouds={"aws": making(authenticator.cloud)})
+    key = gpuplan.api_keys.make({"name": "nightly", "scope": "refresh", "plans_per_day": 1}).key
     settings = AccessSettings(variables=Variables(), oidc=None, admin_key=None)
 
     def broken(*_: Any, **__: Any) -> None:
@@ -280,10 +288,16 @@ def test_a_refresh_is_recorded_once_as_theirs_who_asked_for_it(
     with served(create_service(gpuplan, access=access_by(gpuplan.store.access, settings))) as client:
         client.headers["Authorization"] = f"Bearer {key}"
         begun = client.post("/v1/refreshes", json={}).json()
-        gate.go_on.set()
+        authenticator.go_on.set()
         ended(client, f"/v1/refreshes/{begun['id']}")
-        found = until(lambda: [each for each in gpuplan.audit(who="nightly").records if each["subject"] == begun["id"]])
-    assert [each["action"] for each in gpuplan.audit().records if each["subject"] == begun["id"]] == ["refresh"]
-    assert found[0]["via"] == "key"
-    assert (found[0]["outcome"] == "failed") is fails
+        entries = until(
+            lambda: [
+                record for record in gpuplan.audit_log.page(identity="nightly").records if record.subject == begun["id"]
+            ]
+        )
+    assert [record.action for record in gpuplan.audit_log.page().records if record.subject == begun["id"]] == [
+        "refresh"
+    ]
+    assert entries[0].via == "key"
+    assert (entries[0].outcome == "failed") is fails
     gpuplan.store.close()

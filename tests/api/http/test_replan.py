@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from api.app import Gpuplan
-from api.http.describe_explain import REPLAN_OPERATION
+from gpuplan.api.http.openapi_explanations import REPLAN_OPERATION
+from gpuplan.api.services.composition import Services
 
 
 @pytest.fixture
@@ -17,26 +17,28 @@ def asked() -> dict[str, Any]:
     return copy.deepcopy(dict(examples["on_time"]["value"]))
 
 
-def test_the_answer_is_what_gpuplan_gives_itself(client: httpx.Client, gpuplan: Gpuplan, asked: dict[str, Any]) -> None:
+def test_the_answer_is_what_gpuplan_gives_itself(
+    client: httpx.Client, gpuplan: Services, asked: dict[str, Any]
+) -> None:
     response = client.post("/v1/replan", json=asked)
     assert response.status_code == 200, response.text
-    assert response.json()["replan"] == json.loads(json.dumps(gpuplan.replan(asked)["replan"]))
+    assert response.json()["replan"] == json.loads(json.dumps(gpuplan.replanning.replan(asked)["replan"]))
 
 
 def test_the_example_of_a_machine_that_is_gone_is_answered(client: httpx.Client) -> None:
     examples = REPLAN_OPERATION["requestBody"]["content"]["application/json"]["examples"]
-    found = client.post("/v1/replan", json=examples["machine_gone"]["value"]).json()
-    assert (found["outcome"], found["replan"]["continue"]) == ("replanned", None)
+    body = client.post("/v1/replan", json=examples["machine_gone"]["value"]).json()
+    assert (body["outcome"], body["replan"]["continue"]) == ("replanned", None)
 
 
 def test_a_job_of_which_nothing_is_said_has_done_nothing_yet(client: httpx.Client, asked: dict[str, Any]) -> None:
-    said = asked | {"running": {"done": 0}}
+    nothing_done = asked | {"running": {"done": 0}}
     del asked["running"]
-    answers = [client.post("/v1/replan", json=each) for each in (asked, said)]
-    assert [each.status_code for each in answers] == [200, 200], answers[0].text
+    answers = [client.post("/v1/replan", json=document) for document in (asked, nothing_done)]
+    assert [answer.status_code for answer in answers] == [200, 200], answers[0].text
     assert answers[0].json()["replan"] == answers[1].json()["replan"]
     nothing = client.post("/v1/replan", json={})
-    assert [each["pointer"] for each in nothing.json()["errors"]] == ["/job"]
+    assert [error["pointer"] for error in nothing.json()["errors"]] == ["/job"]
 
 
 def test_a_plan_that_is_not_stored_is_not_found(client: httpx.Client) -> None:
@@ -64,4 +66,4 @@ def test_what_cannot_be_is_a_problem_with_a_pointer(
     asked["running"] |= change
     response = client.post("/v1/replan", json=asked)
     assert response.status_code == 422, response.text
-    assert pointer in [each["pointer"] for each in response.json()["errors"]]
+    assert pointer in [error["pointer"] for error in response.json()["errors"]]

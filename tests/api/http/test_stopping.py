@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.patience import until
 from tests.ports import free_port
 
-GPUPLAN = (sys.executable, "-m", "api.cli.main")
+pytestmark = pytest.mark.slow(reason="starts the service")
+
+GPUPLAN = (sys.executable, "-m", "gpuplan.api.cli.main")
 #: Long enough for a balancer of this test, which looks all the time, to hear of it on a busy machine.
 DRAIN_SECONDS = 4.0
 
@@ -65,6 +68,7 @@ class Client:
                     return
 
 
+@pytest.mark.slow(reason="one long case")
 def test_no_request_is_cut_when_a_busy_service_is_told_to_stop(
     database_url: str, gpuplan: Any, job: dict[str, Any]
 ) -> None:
@@ -76,29 +80,29 @@ def test_no_request_is_cut_when_a_busy_service_is_told_to_stop(
     variables = {"GPUPLAN_DATABASE_URL": database_url, "GPUPLAN_DRAIN_SECONDS": str(DRAIN_SECONDS)}
     with started(*GPUPLAN, "serve", "--port", str(port), variables=variables) as process:
         wait_until_ready(url, process)
-        threads = [threading.Thread(target=each.run, daemon=True) for each in clients]
-        for each in threads:
-            each.start()
-        until(lambda: all(each.statuses for each in clients))
+        threads = [threading.Thread(target=client.run, daemon=True) for client in clients]
+        for thread in threads:
+            thread.start()
+        until(lambda: all(client.statuses for client in clients))
         process.send_signal(signal.SIGTERM)
         # What a balancer does: as soon as the service is not ready, it sends nothing more.
         while httpx.get(f"{url}/readyz", timeout=60).status_code == 200:
             pass
         gone.set()
-        for each in threads:
-            each.join(60)
-        _, said = process.communicate(timeout=60)
-    assert [each.cut for each in clients] == [[]] * len(clients)
-    assert {status for each in clients for status in each.statuses} == {200}
-    assert process.returncode == 0, said
-    assert "told to stop" in said
-    assert "Traceback" not in said
+        for thread in threads:
+            thread.join(60)
+        _, output = process.communicate(timeout=60)
+    assert [client.cut for client in clients] == [[]] * len(clients)
+    assert {status for client in clients for status in client.statuses} == {200}
+    assert process.returncode == 0, output
+    assert "shutting down" in output
+    assert "Traceback" not in output
 
 
 _SLOW = """
 import asyncio, socket, sys
 import uvicorn
-from api.http.server import GracefulServer
+from gpuplan.api.http.graceful_server import GracefulServer
 told = False
 def stopping():
     global told
@@ -132,7 +136,7 @@ def heard(process: subprocess.Popen[str], word: str) -> None:
     assert any(word in line for line in process.stderr), f"it ended without a word of {word}"
 
 
-def asking(process: subprocess.Popen[str], url: str) -> tuple[threading.Thread, list[str]]:
+def requester(process: subprocess.Popen[str], url: str) -> tuple[threading.Thread, list[str]]:
     """A request under way, and what comes of it."""
     came: list[str] = []
 
@@ -150,7 +154,7 @@ def asking(process: subprocess.Popen[str], url: str) -> tuple[threading.Thread, 
 
 def test_what_is_under_way_is_finished_before_the_end() -> None:
     with slow(finish_seconds=60) as (process, url):
-        thread, came = asking(process, f"{url}/")
+        thread, came = requester(process, f"{url}/")
         process.send_signal(signal.SIGTERM)
         thread.join(60)
         assert process.wait(60) == 0
@@ -159,7 +163,7 @@ def test_what_is_under_way_is_finished_before_the_end() -> None:
 
 def test_a_second_signal_ends_at_once() -> None:
     with slow(finish_seconds=3600) as (process, url):
-        thread, came = asking(process, f"{url}/for-ever")
+        thread, came = requester(process, f"{url}/for-ever")
         process.send_signal(signal.SIGTERM)
         heard(process, "stopping")
         process.send_signal(signal.SIGTERM)
@@ -171,6 +175,6 @@ def test_a_second_signal_ends_at_once() -> None:
 
 def test_a_request_that_never_ends_does_not_hold_the_process() -> None:
     with slow(finish_seconds=1) as (process, url):
-        asking(process, f"{url}/for-ever")
+        requester(process, f"{url}/for-ever")
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0

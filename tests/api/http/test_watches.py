@@ -11,9 +11,9 @@ import httpx
 import pytest
 from starlette.types import ASGIApp
 
-from api.app import Gpuplan
-from api.http.service import create_service
-from api.settings import Environment
+from gpuplan.api.http.http_service import create_service
+from gpuplan.api.schemas.settings_file import Environment
+from gpuplan.api.services.composition import open_services
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def asked(
     settings = tmp_path / "settings.yaml"
     channel = {"name": "ops", "kind": "webhook", "url": "https://ops.invalid/hook", "secret_from": "OPS_SECRET"}
     settings.write_text(json.dumps({"channels": [channel]}))
-    gpuplan = Gpuplan(Environment(database_url=own_store, settings=settings))
+    gpuplan = open_services(Environment(database_url=own_store, settings=settings))
     with served(create_service(gpuplan)) as client:
         yield client
     gpuplan.store.close()

@@ -5,8 +5,8 @@ import re
 import tomllib
 from pathlib import Path
 
-from api.app import Gpuplan
-from api.mcp.tools import Tools
+from gpuplan.api.mcp.tools import Tools
+from gpuplan.api.services.composition import Services
 
 TEXT = (Path(__file__).parents[3] / "docs/agents.md").read_text(encoding="utf-8")
 
@@ -16,16 +16,21 @@ def blocks(language: str) -> list[str]:
 
 
 def test_configurations_start_the_command() -> None:
-    documents = [json.loads(each) for each in blocks("json")]
-    [codex] = [tomllib.loads(each)["mcp_servers"] for each in blocks("toml")]
-    servers = [found for each in documents for key in ("mcpServers", "servers") if (found := each.get(key))]
+    documents = [json.loads(block) for block in blocks("json")]
+    [codex] = [tomllib.loads(block)["mcp_servers"] for block in blocks("toml")]
+    servers = [
+        configuration
+        for document in documents
+        for key in ("mcpServers", "servers")
+        if (configuration := document.get(key))
+    ]
     for named in (*servers, codex):
         assert Path(named["gpuplan"]["command"]).name == "gpuplan"
         assert named["gpuplan"]["args"] == ["mcp"]
 
 
-def test_the_question_on_the_page_has_an_answer(gpuplan: Gpuplan) -> None:
-    [asked] = [found for each in blocks("json") if "job" in (found := json.loads(each))]
+def test_the_question_on_the_page_has_an_answer(gpuplan: Services) -> None:
+    [asked] = [example for block in blocks("json") if "job" in (example := json.loads(block))]
     assert Tools(gpuplan).plan(**asked)["outcome"] in {"planned", "infeasible"}
 
 

@@ -18,9 +18,11 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import TextResourceContents
 from starlette.types import ASGIApp
 
-from api.app import Gpuplan
-from api.cli.main import EXIT_BROKEN_PIPE
-from api.mcp.server import create_mcp, over_http
+from gpuplan.api.cli.main import EXIT_BROKEN_PIPE
+from gpuplan.api.mcp.server import create_mcp, over_http
+from gpuplan.api.services.composition import Services
+
+pytestmark = pytest.mark.slow(reason="starts the server of tools")
 
 Served = Callable[[ASGIApp], AbstractContextManager[httpx.Client]]
 
@@ -28,7 +30,7 @@ HELLO = (
     b'{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18",'
     b' "capabilities": {}, "clientInfo": {"name": "gone", "version": "1"}}}\n'
 )
-GPUPLAN = (sys.executable, "-c", "import sys; from api.cli.main import main; sys.exit(main())", "mcp")
+GPUPLAN = (sys.executable, "-c", "import sys; from gpuplan.api.cli.main import main; sys.exit(main())", "mcp")
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +50,9 @@ class Agent:
     def answer(self, tool: str, **arguments: Any) -> dict[str, Any]:
         result = self.call(tool, **arguments)
         assert not result.is_error, result.content
-        found: dict[str, Any] = result.structured_content
-        assert json.loads(result.content[0].text) == found
-        return found
+        content: dict[str, Any] = result.structured_content
+        assert json.loads(result.content[0].text) == content
+        return content
 
     def error(self, tool: str, **arguments: Any) -> str:
         result = self.call(tool, **arguments)
@@ -70,27 +72,27 @@ def agent(environment: dict[str, str]) -> Iterator[Agent]:
 
 
 def test_tools_say_what_they_do_and_take(agent: Agent) -> None:
-    tools = {each.name: each for each in agent.portal.call(agent.client.list_tools).tools}
+    tools = {tool.name: tool for tool in agent.portal.call(agent.client.list_tools).tools}
     assert set(tools) == {"plan", "why", "estimate", "offers", "history", "replan"}
-    for each in tools.values():
-        assert len(each.description or "") > 80
-        assert each.annotations is not None
-        assert each.annotations.read_only_hint is True
-        assert each.input_schema["additionalProperties"] is False
-        for name, field in each.input_schema["properties"].items():
-            assert '"description"' in json.dumps(field), (each.name, name)
+    for tool in tools.values():
+        assert len(tool.description or "") > 80
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint is True
+        assert tool.input_schema["additionalProperties"] is False
+        for name, field in tool.input_schema["properties"].items():
+            assert '"description"' in json.dumps(field), (tool.name, name)
     definitions = tools["plan"].input_schema["$defs"]
     assert "max_nodes" in definitions["ConstraintsDocument"]["properties"]
-    assert sum(len(json.dumps(each.input_schema)) for each in tools.values()) < 30_000
+    assert sum(len(json.dumps(tool.input_schema)) for tool in tools.values()) < 30_000
 
 
 def test_the_full_answer_is_that_of_the_command_line(
     agent: Agent, run: Callable[..., Any], job_file: Callable[..., Any], job: dict[str, Any]
 ) -> None:
-    told = json.loads(run("plan", job_file(job), "--json").out)
+    printed = json.loads(run("plan", job_file(job), "--json").out)
     answer = agent.answer("plan", job=job, detail="full")
-    assert answer["plan"] == told["plan"]
-    assert set(answer["meta"]) == set(told["meta"])
+    assert answer["plan"] == printed["plan"]
+    assert set(answer["meta"]) == set(printed["meta"])
     estimate = json.loads(run("estimate", job_file(job), "--on", "H100", "--gpus", 8, "--json").out)
     assert agent.answer("estimate", job=job, accelerator="H100", gpus=8) == estimate
 
@@ -101,8 +103,8 @@ def test_a_summary_leaves_out_what_it_names_and_changes_nothing_else(agent: Agen
     assert "plan.assumptions" in short["left_out"]
     for key in ("id", "cost_usd", "hours", "deadline_probability", "warnings", "sensitivity"):
         assert short["plan"][key] == full["plan"][key]
-    for kept, whole in zip(short["plan"]["phases"], full["plan"]["phases"], strict=True):
-        assert kept.items() <= whole.items()
+    for reduced, whole in zip(short["plan"]["phases"], full["plan"]["phases"], strict=True):
+        assert reduced.items() <= whole.items()
     assert set(full["plan"]) - set(short["plan"]) <= {name.removeprefix("plan.") for name in short["left_out"]}
 
 
@@ -140,7 +142,7 @@ def test_a_job_under_way_is_advised(agent: Agent, job: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "change", "said"),
+    ("tool", "change", "message"),
     [
         (
             "plan",
@@ -163,11 +165,11 @@ def test_a_job_under_way_is_advised(agent: Agent, job: dict[str, Any]) -> None:
     ],
 )
 def test_what_cannot_be_used_is_told_at_its_argument(
-    agent: Agent, job: dict[str, Any], tool: str, change: dict[str, Any], said: str
+    agent: Agent, job: dict[str, Any], tool: str, change: dict[str, Any], message: str
 ) -> None:
     given = {"job": job} if tool in {"plan", "estimate", "why", "replan"} else {}
     text = agent.error(tool, **given | change)
-    assert said in text
+    assert message in text
     assert "Traceback" not in text
     assert "pydantic.dev" not in text
 
@@ -176,18 +178,18 @@ def test_what_names_are_known_can_be_read(agent: Agent, job: dict[str, Any]) -> 
     def read(uri: str) -> dict[str, Any]:
         [contents] = agent.portal.call(agent.client.read_resource, uri).contents
         assert isinstance(contents, TextResourceContents)
-        found: dict[str, Any] = json.loads(contents.text)
-        return found
+        resource: dict[str, Any] = json.loads(contents.text)
+        return resource
 
-    assert "llama-3-8b" in {each["name"] for each in read("gpuplan://presets")["presets"]}
-    assert "H100-80GB-SXM" in {each["name"] for each in read("gpuplan://accelerators")["accelerators"]}
+    assert "llama-3-8b" in {preset["name"] for preset in read("gpuplan://presets")["presets"]}
+    assert "H100-80GB-SXM" in {accelerator["name"] for accelerator in read("gpuplan://accelerators")["accelerators"]}
     plan = agent.answer("plan", job=job)["plan"]
     assert read(f"gpuplan://plans/{plan['id']}")["plan"]["cost_usd"] == plan["cost_usd"]
     with pytest.raises(Exception, match="no plan"):
         read("gpuplan://plans/plan-0")
 
 
-def test_agents_on_this_machine_are_answered_over_http(gpuplan: Gpuplan, served: Served, job: dict[str, Any]) -> None:
+def test_agents_on_this_machine_are_answered_over_http(gpuplan: Services, served: Served, job: dict[str, Any]) -> None:
     with served(over_http(create_mcp(gpuplan))) as client:
         url = f"{client.base_url}/mcp"
         with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(url)) as connected:
@@ -208,6 +210,7 @@ UNREADABLE = [
 ]
 
 
+@pytest.mark.slow(reason="one long case")
 def test_lines_that_cannot_be_read_are_answered_and_the_next_ones_too(environment: dict[str, str]) -> None:
     ping = b'{"jsonrpc": "2.0", "id": 6, "method": "ping"}\n'
     nothing = b"\n  \n"
@@ -223,12 +226,13 @@ def test_lines_that_cannot_be_read_are_answered_and_the_next_ones_too(environmen
         assert process.stdout.read() == b""
         assert process.wait(30) == 0
         assert b"Traceback" not in process.stderr.read()
-    unread = [each for each in answers if each["id"] is None]
-    assert [each["error"]["code"] for each in unread] == [code for _, code in UNREADABLE]
-    assert all(len(each["error"]["message"]) < 200 for each in unread)
-    assert [each["result"] for each in answers if each["id"] == 6] == [{}]
+    unread = [answer for answer in answers if answer["id"] is None]
+    assert [reply["error"]["code"] for reply in unread] == [code for _, code in UNREADABLE]
+    assert all(len(reply["error"]["message"]) < 200 for reply in unread)
+    assert [answer["result"] for answer in answers if answer["id"] == 6] == [{}]
 
 
+@pytest.mark.slow(reason="one long case")
 def test_an_agent_that_goes_away_ends_the_server_without_a_traceback(environment: dict[str, str]) -> None:
     with subprocess.Popen(GPUPLAN, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment) as process:
         assert process.stdin is not None

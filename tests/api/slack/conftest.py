@@ -9,10 +9,10 @@ import httpx
 import pytest
 from starlette.types import ASGIApp
 
-from api.app import Gpuplan
-from api.http.service import create_service
-from api.slack.settings import Patience, SlackSettings
-from api.slack.workspaces import allow
+from gpuplan.api.http.http_service import create_service
+from gpuplan.api.services.composition import Services
+from gpuplan.api.slack.slack_settings import Patience, SlackSettings
+from gpuplan.api.slack.workspaces import allow
 from tests.clouds.slack import SECRET, TEAM, TOKEN, Seen, Slack
 
 QUICK = Patience(
@@ -39,35 +39,35 @@ class Acme:
 
     slack: Slack
     service: httpx.Client
-    gpuplan: Gpuplan
+    gpuplan: Services
     settings: SlackSettings
 
-    def types(self, text: str, **more: str) -> dict[str, Any]:
+    def types(self, text: str, **fields: str) -> dict[str, Any]:
         """What is acknowledged when somebody types `/gpuplan text`; empty where that is nothing."""
-        answer = self.slack.send(self.service, self.slack.command(text, **more))
+        answer = self.slack.send(self.service, self.slack.command(text, **fields))
         assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = answer.json() if answer.content else {}
-        return found
+        body: dict[str, Any] = answer.json() if answer.content else {}
+        return body
 
-    def asks(self, text: str, **more: str) -> Seen:
+    def asks(self, text: str, **fields: str) -> Seen:
         """What somebody is told after that."""
         before = len(self.slack.seen)
-        self.types(text, **more)
+        self.types(text, **fields)
         return self.slack.wait_for(before + 1)[before]
 
-    def clicks(self, message: Seen, action: str, **more: str) -> Seen:
+    def clicks(self, message: Seen, action: str, **fields: str) -> Seen:
         """What is told after a click."""
         before = len(self.slack.seen)
-        answer = self.slack.send(self.service, self.slack.click(message, action, **more), path="/slack/interactions")
+        answer = self.slack.send(self.service, self.slack.click(message, action, **fields), path="/slack/interactions")
         assert (answer.status_code, answer.content) == (200, b"")
         return self.slack.wait_for(before + 1)[before]
 
 
 @pytest.fixture(scope="package")
 def slack() -> Iterator[Slack]:
-    found = Slack()
-    with found.running():
-        yield found
+    slack = Slack()
+    with slack.running():
+        yield slack
 
 
 @pytest.fixture(scope="package")
@@ -78,13 +78,13 @@ def settings(slack: Slack) -> SlackSettings:
 
 
 @pytest.fixture(scope="package")
-def service(gpuplan: Gpuplan, settings: SlackSettings, served: Served) -> Iterator[httpx.Client]:
+def service(gpuplan: Services, settings: SlackSettings, served: Served) -> Iterator[httpx.Client]:
     with served(create_service(gpuplan, slack=settings)) as client:
         yield client
 
 
 @pytest.fixture
-def acme(slack: Slack, service: httpx.Client, gpuplan: Gpuplan, settings: SlackSettings) -> Acme:
+def acme(slack: Slack, service: httpx.Client, gpuplan: Services, settings: SlackSettings) -> Acme:
     slack.forget()
     allow(gpuplan, TEAM, scope="plan", name="acme")
     return Acme(slack, service, gpuplan, settings)

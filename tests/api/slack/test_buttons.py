@@ -6,53 +6,55 @@ import time
 import pytest
 import yaml
 
-from api.export.formats import FORMATS
-from api.slack.workspaces import allow
+from gpuplan.api.exports.export_formats import FORMATS
+from gpuplan.api.slack.workspaces import allow
 from tests.api.slack.conftest import PLAN, Acme
 from tests.clouds.slack import CHANNEL, TEAM, USER, Seen
 
 
 @pytest.fixture
-def told(acme: Acme) -> Seen:
+def plan_message(acme: Acme) -> Seen:
     return acme.asks(PLAN)
 
 
-def test_buttons_carry_ids_and_never_a_job(told: Seen) -> None:
-    buttons = told.buttons
+def test_buttons_carry_ids_and_never_a_job(plan_message: Seen) -> None:
+    buttons = plan_message.buttons
     assert {"faster", "share", "watch", "export"} <= set(buttons)
     plan_id = buttons["share"]["value"]
     assert buttons["faster"]["value"] == buttons["watch"]["value"] == plan_id
-    assert [each["value"] for each in buttons["export"]["options"]] == [f"{name}:{plan_id}" for name in FORMATS]
+    assert [option["value"] for option in buttons["export"]["options"]] == [f"{name}:{plan_id}" for name in FORMATS]
     assert "llama" not in json.dumps(buttons)
 
 
-def test_faster_gives_the_next_faster_plan_and_cheaper_leads_back(acme: Acme, told: Seen) -> None:
-    first = acme.gpuplan.saved_plan(told.buttons["share"]["value"])["plan"]
-    faster = acme.clicks(told, "faster")
+def test_faster_gives_the_next_faster_plan_and_cheaper_leads_back(acme: Acme, plan_message: Seen) -> None:
+    first = acme.gpuplan.plans.saved(plan_message.buttons["share"]["value"])["plan"]
+    faster = acme.clicks(plan_message, "faster")
     assert faster.only_for == USER
     assert "The next faster, within" in faster.text
-    second = acme.gpuplan.saved_plan(faster.buttons["share"]["value"])["plan"]
+    second = acme.gpuplan.plans.saved(faster.buttons["share"]["value"])["plan"]
     assert second["hours"]["confident"] < first["hours"]["confident"]
     assert float(second["cost_usd"]["expected"]) > float(first["cost_usd"]["expected"])
     cheaper = acme.clicks(faster, "cheaper")
-    third = acme.gpuplan.saved_plan(cheaper.buttons["share"]["value"])["plan"]
+    third = acme.gpuplan.plans.saved(cheaper.buttons["share"]["value"])["plan"]
     assert "With a deadline of" in cheaper.text
     assert float(third["cost_usd"]["expected"]) < float(second["cost_usd"]["expected"])
 
 
-def test_cheaper_says_so_where_nothing_is(acme: Acme, told: Seen) -> None:
-    told.buttons["share"]["action_id"] = "cheaper"
-    assert "Nothing is cheaper at any deadline" in acme.clicks(told, "cheaper").text
+def test_cheaper_says_so_where_nothing_is(acme: Acme, plan_message: Seen) -> None:
+    plan_message.buttons["share"]["action_id"] = "cheaper"
+    assert "No longer deadline is cheaper" in acme.clicks(plan_message, "cheaper").text
 
 
-def test_a_click_from_another_workspace_in_a_shared_channel_counts_as_that_workspace(acme: Acme, told: Seen) -> None:
-    refused = acme.clicks(told, "faster", home="T0OTHER")
-    assert "this workspace (T0OTHER) may not ask gpuplan" in refused.text
+def test_a_click_from_another_workspace_in_a_shared_channel_counts_as_that_workspace(
+    acme: Acme, plan_message: Seen
+) -> None:
+    refused = acme.clicks(plan_message, "faster", home="T0OTHER")
+    assert "this workspace (T0OTHER) may not use gpuplan" in refused.text
     assert not refused.buttons
 
 
-def test_share_shows_the_plan_to_everybody_and_who_shared_it(acme: Acme, told: Seen) -> None:
-    shared = acme.clicks(told, "share")
+def test_share_shows_the_plan_to_everybody_and_who_shared_it(acme: Acme, plan_message: Seen) -> None:
+    shared = acme.clicks(plan_message, "share")
     assert (shared.channel, shared.only_for) == (CHANNEL, None)
     assert shared.body["response_type"] == "in_channel"
     assert "shared by ann" in shared.text
@@ -60,8 +62,8 @@ def test_share_shows_the_plan_to_everybody_and_who_shared_it(acme: Acme, told: S
 
 
 def test_export_sends_the_file_to_direct_messages(acme: Acme) -> None:
-    told = acme.asks(f"{PLAN} providers=aws on=H100")
-    note = acme.clicks(told, "export", choice="skypilot")
+    plan_message = acme.asks(f"{PLAN} providers=aws on=H100")
+    note = acme.clicks(plan_message, "export", choice="skypilot")
     assert note.only_for == USER
     [(channel, file_id)] = acme.slack.shared
     assert channel == f"D{USER[1:]}"
@@ -70,56 +72,58 @@ def test_export_sends_the_file_to_direct_messages(acme: Acme) -> None:
 
 
 def test_what_a_tool_cannot_do_is_told_with_the_reason(acme: Acme) -> None:
-    told = acme.asks(f"{PLAN} providers=aws")
-    refused = acme.clicks(told, "export", choice="gcloud")
-    assert "it runs on Amazon Web Services, and gcloud is for Google Cloud" in refused.text
+    plan_message = acme.asks(f"{PLAN} providers=aws")
+    refused = acme.clicks(plan_message, "export", choice="gcloud")
+    assert "it runs on Amazon Web Services, but gcloud supports only Google Cloud" in refused.text
     assert acme.slack.shared == []
 
 
-def test_watch_watches_in_this_channel(acme: Acme, told: Seen) -> None:
-    watched = acme.clicks(told, "watch")
+def test_watch_watches_in_this_channel(acme: Acme, plan_message: Seen) -> None:
+    watched = acme.clicks(plan_message, "watch")
     assert "is watched (watch-" in watched.text
     listed = acme.asks("watches")
     assert "llama-3-8b" in listed.text
     watch_id = watched.text.partition("(")[2].partition(")")[0]
-    [channel] = acme.gpuplan.watch(watch_id)["channels"]
+    [channel] = acme.gpuplan.watches.one(watch_id)["channels"]
     assert channel == f"slack:{TEAM}:{CHANNEL}:{USER}"
     # As it was asked for: a week from each new look, not from when it was planned first.
-    assert "start" not in acme.gpuplan.watch(watch_id)["job"]
+    assert "start" not in acme.gpuplan.watches.one(watch_id)["job"]
     assert "no longer watched" in acme.asks(f"unwatch {watch_id}").text
-    assert "is no watch of this workspace" in acme.asks(f"unwatch {watch_id}").text
+    assert "is not a watch of this workspace" in acme.asks(f"unwatch {watch_id}").text
 
 
-def test_a_button_of_a_plan_that_is_gone_says_so(acme: Acme, told: Seen) -> None:
+def test_a_button_of_a_plan_that_is_gone_says_so(acme: Acme, plan_message: Seen) -> None:
     gone = "plan-00000000000000000000"
     for action in ("faster", "share", "watch"):
-        assert f"{gone} is not stored" in acme.clicks(told, action, value=gone).text
-    told.buttons["export"]["options"][0]["value"] = f"skypilot:{gone}"
-    assert "is not stored" in acme.clicks(told, "export", choice="skypilot").text
+        assert f"{gone} is not stored" in acme.clicks(plan_message, action, value=gone).text
+    plan_message.buttons["export"]["options"][0]["value"] = f"skypilot:{gone}"
+    assert "is not stored" in acme.clicks(plan_message, "export", choice="skypilot").text
 
 
 @pytest.mark.parametrize(
     ("action", "value"),
     [("share", "../../etc/passwd"), ("share", ""), ("faster", "json:plan-00000000000000000000"), ("share", "x" * 1900)],
 )
-def test_a_button_that_no_message_of_ours_has_is_refused(acme: Acme, told: Seen, action: str, value: str) -> None:
-    told.buttons[action]["value"] = value
-    assert "not one that gpuplan knows" in acme.clicks(told, action).text
+def test_a_button_that_no_message_of_ours_has_is_refused(
+    acme: Acme, plan_message: Seen, action: str, value: str
+) -> None:
+    plan_message.buttons[action]["value"] = value
+    assert "this button is unknown" in acme.clicks(plan_message, action).text
 
 
-def test_an_action_that_nobody_knows_is_refused(acme: Acme, told: Seen) -> None:
-    told.buttons["share"]["action_id"] = "launch"
-    assert "not one that gpuplan knows" in acme.clicks(told, "launch").text
+def test_an_action_that_nobody_knows_is_refused(acme: Acme, plan_message: Seen) -> None:
+    plan_message.buttons["share"]["action_id"] = "launch"
+    assert "this button is unknown" in acme.clicks(plan_message, "launch").text
 
 
-def test_a_click_from_a_workspace_that_may_only_read_is_refused(acme: Acme, told: Seen) -> None:
+def test_a_click_from_a_workspace_that_may_only_read_is_refused(acme: Acme, plan_message: Seen) -> None:
     allow(acme.gpuplan, TEAM, scope="read", name="acme")
-    assert "this takes plan" in acme.clicks(told, "faster").text
-    assert acme.clicks(told, "share").only_for is None
+    assert "this takes plan" in acme.clicks(plan_message, "faster").text
+    assert acme.clicks(plan_message, "share").only_for is None
 
 
-def test_a_click_twice_is_done_once(acme: Acme, told: Seen) -> None:
-    body = acme.slack.click(told, "share")
+def test_a_click_twice_is_done_once(acme: Acme, plan_message: Seen) -> None:
+    body = acme.slack.click(plan_message, "share")
     sent = [acme.slack.send(acme.service, body, path="/slack/interactions", at=at) for at in (None, time.time() + 1)]
-    assert [each.status_code for each in sent] == [200, 409]
+    assert [response.status_code for response in sent] == [200, 409]
     assert len(acme.slack.wait_for(2)) == 2

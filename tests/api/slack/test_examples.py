@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from api.slack.commands import COMMANDS
+from gpuplan.api.slack.slash_commands import COMMANDS
 from tests.api.slack.conftest import Acme
 from tests.clouds.slack import texts
 
@@ -20,20 +20,24 @@ ANSWERS = {
 }
 
 
-def told_to_type() -> list[str]:
+def typed_examples() -> list[str]:
     """Every command that stands whole on a page or in the help, plans first since others rest on one."""
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-    inline = [each for page in pages for each in re.findall(r"`(/gpuplan [^`]+)`", page.read_text(encoding="utf-8"))]
-    found = {*inline, *(command.example for command in COMMANDS.values())}
+    inline = [
+        command for page in pages for command in re.findall(r"`(/gpuplan [^`]+)`", page.read_text(encoding="utf-8"))
+    ]
+    examples = {*inline, *(command.example for command in COMMANDS.values())}
     # One that lacks what only the reader has, names an id, opens a form, or quotes Slack's own complaint is none.
-    nobody_types = {each for each in found if re.search(r" (ID|unwatch|failed)\b", each) or each == "/gpuplan plan"}
-    whole = {each.removeprefix("/gpuplan ") for each in found - nobody_types} - {"watch"}
-    return sorted(whole, key=lambda each: list(ANSWERS).index(each.split()[0]))
+    nobody_types = {
+        command for command in examples if re.search(r" (ID|unwatch|failed)\b", command) or command == "/gpuplan plan"
+    }
+    whole = {command.removeprefix("/gpuplan ") for command in examples - nobody_types} - {"watch"}
+    return sorted(whole, key=lambda command: list(ANSWERS).index(command.split()[0]))
 
 
 def test_every_command_that_people_are_told_to_type_is_answered(acme: Acme) -> None:
-    typed = told_to_type()
-    assert {each.split()[0] for each in typed} == set(ANSWERS)
+    typed = typed_examples()
+    assert {command.split()[0] for command in typed} == set(ANSWERS)
     for text in typed:
         command = text.split()[0]
         if command == "help":

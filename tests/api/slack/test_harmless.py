@@ -8,11 +8,13 @@ import string
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from api.slack.blocks import LONGEST_TEXT, Message, harmless, message, without_table
-from api.slack.commands import read_command
-from api.slack.show_plan import plan_message
-from api.slack.show_rest import history_message, price_message, refusal, watches_message, why_message
-from catalog.errors import Fault, UnusableInput
+from gpuplan.api.schemas.catalogue import OfferRow
+from gpuplan.api.schemas.prices import PriceRow
+from gpuplan.api.slack.block_kit import LONGEST_TEXT, Message, harmless, message, without_table
+from gpuplan.api.slack.other_messages import history_message, price_message, refusal, watches_message, why_message
+from gpuplan.api.slack.plan_message import plan_message
+from gpuplan.api.slack.slash_commands import read_command
+from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from tests.api.slack.conftest import Acme
 from tests.clouds.slack import CHANNEL, USER, Slack, faults_of_blocks, markup
 
@@ -21,30 +23,30 @@ HOSTILE = "<!channel> <@U0123ABCD> <https://evil.example|click> @here *bold* _it
 NASTY = st.text(st.sampled_from("<>&*_~`@#!|:/\n\t\u202e\x00" + string.ascii_letters + "é漢🙂"), max_size=400)
 
 
-def held(told: Message) -> None:
+def held(message: Message) -> None:
     """Nothing of it is read as markup, and Slack would take it."""
-    assert list(markup(told["blocks"])) == []
-    assert not re.search(r"<[!@#]|<[a-z]+:", json.dumps(told))
-    assert faults_of_blocks(told["blocks"], OF_MESSAGES) == []
-    assert not set("<>*_~`@#") & set(told["text"])
-    assert "://" not in told["text"]
-    assert 0 < len(told["text"]) <= LONGEST_TEXT
-    assert faults_of_blocks(without_table(told)["blocks"], OF_MESSAGES - {"table"}) == []
+    assert list(markup(message["blocks"])) == []
+    assert not re.search(r"<[!@#]|<[a-z]+:", json.dumps(message))
+    assert faults_of_blocks(message["blocks"], OF_MESSAGES) == []
+    assert not set("<>*_~`@#") & set(message["text"])
+    assert "://" not in message["text"]
+    assert 0 < len(message["text"]) <= LONGEST_TEXT
+    assert faults_of_blocks(without_table(message)["blocks"], OF_MESSAGES - {"table"}) == []
 
 
 def test_a_name_full_of_markup_is_shown_as_it_is(acme: Acme) -> None:
-    told = acme.asks(
+    plan_message = acme.asks(
         f'plan llama-3-8b tokens=200M method=lora name="{HOSTILE.replace("<", "&lt;").replace(">", "&gt;")}"'
     )
-    held(told.body)
-    [header] = [block for block in told.body["blocks"] if block["type"] == "header"]
+    held(plan_message.body)
+    [header] = [block for block in plan_message.body["blocks"] if block["type"] == "header"]
     assert header["text"]["text"].startswith("Cheapest for ＜!channel> ＜@U0123ABCD> ＜https://evil")
     assert header["text"]["type"] == "plain_text"
-    watched = acme.clicks(told, "watch")
+    watched = acme.clicks(plan_message, "watch")
     listed = acme.asks("watches")
-    for each in (watched, listed, acme.clicks(told, "share"), acme.asks("why last not H100")):
-        held(each.body)
-        assert "＜!channel>" in each.text
+    for shown in (watched, listed, acme.clicks(plan_message, "share"), acme.asks("why last not H100")):
+        held(shown.body)
+        assert "＜!channel>" in shown.text
     acme.asks(f"unwatch {watched.text.partition('(')[2].partition(')')[0]}")
 
 
@@ -68,15 +70,8 @@ def test_the_longest_names_stay_within_slacks_limits(text: str, repeats: int, co
     held(plan_message(planned(long, count), notes=[long], shared_by=long))
     held(plan_message(hopeless(long, count)))
     held(refusal(UnusableInput(*(Fault((long,), long) for _ in range(count + 1)))))
-    row = place(long) | {
-        "usd_per_hour": "1.5",
-        "accelerator_count": 8,
-        "observed_at": long,
-        "from": long,
-        "until": long,
-    }
-    held(price_message(long, [row] * (count + 1), 10**9, long))
-    held(history_message(long, [row | {"vanished": False}] * 25, 10**9))
+    held(price_message(long, [offer_row(long)] * (count + 1), 10**9, long))
+    held(history_message(long, [price_row(long)] * 25, 10**9))
     watched = {"id": long, "name": long, "cheaper_by_percent": 10.0, "state": "watching", "checked_at": None}
     held(watches_message([watched | {"last_told": {"cost_usd": "1", "choice": long}}] * (count + 1)))
     held(why_message(explained(long, count)))
@@ -99,6 +94,55 @@ def test_slack_itself_refuses_what_is_too_long() -> None:
     assert slack._problem({"blocks": [long]})
     assert slack._problem({"blocks": [{"type": "divider"}] * 51})
     assert (CHANNEL, USER) == ("C0123ABCD", "U0123ABCD")
+
+
+def offer_row(text: str) -> OfferRow:
+    return OfferRow(
+        provider=text,
+        region=text,
+        zone=text,
+        instance_type=text,
+        accelerator=text,
+        accelerator_count=8,
+        price_kind=text,
+        usd_per_hour="1.5",
+        observed_at=text,
+        source=text,
+        observed_approximately=False,
+        stale_since=None,
+        interruptions_per_hour=None,
+        modelled=(),
+        partial=(),
+        available=True,
+        vcpus=None,
+        ram_gib=None,
+        network_gbps=None,
+        fixed_nodes=None,
+        sold_on_demand=True,
+        retired=False,
+        sale_notice=None,
+    )
+
+
+def price_row(text: str) -> PriceRow:
+    return PriceRow(
+        provider=text,
+        region=text,
+        zone=text,
+        instance_type=text,
+        price_kind=text,
+        usd_per_hour="1.5",
+        from_=text,
+        until=text,
+        vanished=False,
+        stale_since=None,
+        observed_at=text,
+        source=text,
+        modelled=(),
+        partial=(),
+        available=True,
+        seen=(),
+    )
 
 
 def place(text: str) -> dict[str, object]:

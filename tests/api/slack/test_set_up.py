@@ -12,14 +12,14 @@ import jsonschema_rs
 import pytest
 import yaml
 
-from api.app import Gpuplan
-from api.http.service import create_service
-from api.settings import Environment
-from api.slack.commands import COMMANDS
-from api.slack.install import BOT_SCOPES, INSTALL, REDIRECT
-from api.slack.settings import API_URL, SlackEnvironment, slack_settings
-from api.slack.workspaces import allow
-from catalog.errors import UnusableInput
+from gpuplan.api.http.http_service import create_service
+from gpuplan.api.schemas.settings_file import Environment
+from gpuplan.api.services.composition import Services, open_services
+from gpuplan.api.slack.installation import BOT_SCOPES, INSTALL, REDIRECT
+from gpuplan.api.slack.slack_settings import API_URL, SlackEnvironment, slack_settings
+from gpuplan.api.slack.slash_commands import COMMANDS
+from gpuplan.api.slack.workspaces import allow
+from gpuplan.catalog.runtime.errors import UnusableInput
 from tests.api.conftest import Ended
 from tests.api.slack.conftest import Acme, Served
 from tests.clouds.slack import SECRET, TEAM, TOKEN
@@ -52,10 +52,15 @@ def test_secrets_come_from_the_environment_or_from_files(environment: pytest.Mon
     environment.setenv("GPUPLAN_SLACK_SIGNING_SECRET", SECRET)
     (tmp_path / "token").write_text(f"{TOKEN}\n")
     environment.setenv("GPUPLAN_SLACK_BOT_TOKEN_FILE", str(tmp_path / "token"))
-    found = slack_settings()
-    assert found is not None
-    assert (found.signing_secret, found.bot_token, found.api_url, found.installs) == (SECRET, TOKEN, API_URL, False)
-    assert TOKEN not in repr(found)
+    read_settings = slack_settings()
+    assert read_settings is not None
+    assert (read_settings.signing_secret, read_settings.bot_token, read_settings.api_url, read_settings.installs) == (
+        SECRET,
+        TOKEN,
+        API_URL,
+        False,
+    )
+    assert TOKEN not in repr(read_settings)
 
 
 @pytest.mark.parametrize(
@@ -69,16 +74,16 @@ def test_secrets_come_from_the_environment_or_from_files(environment: pytest.Mon
         ({"signing_secret": SECRET, "client_id": "1.2"}, "GPUPLAN_SLACK_CLIENT_SECRET: is missing"),
         ({"signing_secret": SECRET, "client_secret": "s"}, "GPUPLAN_SLACK_CLIENT_ID: is missing"),
         ({"signing_secret": TOKEN, "bot_token": TOKEN}, "GPUPLAN_SLACK_SIGNING_SECRET: is a token"),
-        ({"signing_secret": SECRET, "bot_token": "xoxp-1"}, "GPUPLAN_SLACK_BOT_TOKEN: is no bot token"),
+        ({"signing_secret": SECRET, "bot_token": "xoxp-1"}, "GPUPLAN_SLACK_BOT_TOKEN: is not a bot token"),
         (
             {"signing_secret": SECRET, "bot_token": TOKEN, "api_url": "slack"},
-            "GPUPLAN_SLACK_API_URL: is no web address",
+            "GPUPLAN_SLACK_API_URL: is not a web address",
         ),
         (
             {"signing_secret": SECRET, "bot_token": TOKEN, "page_url": "gpuplan.example.com"},
-            "GPUPLAN_SLACK_PAGE_URL: is no web address",
+            "GPUPLAN_SLACK_PAGE_URL: is not a web address",
         ),
-        ({"signing_secret": "two words", "bot_token": TOKEN}, "GPUPLAN_SLACK_SIGNING_SECRET: holds no secret"),
+        ({"signing_secret": "two words", "bot_token": TOKEN}, "GPUPLAN_SLACK_SIGNING_SECRET: is not a secret"),
         ({"signing_secret_file": "/nonexistent/secret"}, "GPUPLAN_SLACK_SIGNING_SECRET_FILE: cannot read"),
         ({"signing_secret_file": "/dev/null"}, "GPUPLAN_SLACK_SIGNING_SECRET_FILE: names an empty file"),
         ({"bot_token": TOKEN, "bot_token_file": "/dev/null"}, "GPUPLAN_SLACK_BOT_TOKEN: is set, and so is"),
@@ -87,10 +92,10 @@ def test_secrets_come_from_the_environment_or_from_files(environment: pytest.Mon
 def test_half_a_set_up_is_refused_by_name_and_shows_no_secret(
     environment: pytest.MonkeyPatch, given: dict[str, str], line: str
 ) -> None:
-    said = refusal(environment, **given)
-    assert said.startswith(line)
-    assert TOKEN not in said
-    assert SECRET not in said
+    message = refusal(environment, **given)
+    assert message.startswith(line)
+    assert TOKEN not in message
+    assert SECRET not in message
 
 
 def test_the_service_refuses_to_start_on_half_a_set_up(
@@ -107,21 +112,23 @@ def test_workspaces_are_allowed_listed_and_removed(run: Callable[..., Ended]) ->
         json.loads(run("slack", "allow", "t0other", "--scope", "read", "--name", "team", "--json").out)["workspace"]
         == "T0OTHER"
     )
-    assert "T0OTHER may plan, as slack T0OTHER" in run("slack", "allow", "T0OTHER").out
+    assert "T0OTHER is allowed to plan, as slack T0OTHER" in run("slack", "allow", "T0OTHER").out
     [row] = [
-        each for each in json.loads(run("slack", "list", "--json").out)["workspaces"] if each["workspace"] == "T0OTHER"
+        workspace
+        for workspace in json.loads(run("slack", "list", "--json").out)["workspaces"]
+        if workspace["workspace"] == "T0OTHER"
     ]
     assert (row["scope"], row["name"]) == ("plan", "slack T0OTHER")
     assert "T0OTHER" in run("slack", "list").out
-    assert "T0OTHER may no longer ask" in run("slack", "remove", "T0OTHER").out
+    assert "T0OTHER is removed" in run("slack", "remove", "T0OTHER").out
     assert "T0OTHER" not in run("slack", "list", "--json").out
 
 
-def test_who_allowed_a_workspace_is_in_the_audit_log(run: Callable[..., Ended], gpuplan: Gpuplan) -> None:
+def test_who_allowed_a_workspace_is_in_the_audit_log(run: Callable[..., Ended], gpuplan: Services) -> None:
     run("slack", "allow", "T0AUDIT", "--scope", "read")
     run("slack", "remove", "T0AUDIT")
-    found = [each.record for each in gpuplan.store.access.audit(limit=20) if each.record.subject == "T0AUDIT"]
-    assert [(each.action, each.outcome, each.via) for each in found] == [
+    records = [entry.record for entry in gpuplan.store.access.audit(limit=20) if entry.record.subject == "T0AUDIT"]
+    assert [(record.action, record.outcome, record.via) for record in records] == [
         ("slack.remove", "done", "command"),
         ("slack.allow", "read", "command"),
     ]
@@ -130,10 +137,10 @@ def test_who_allowed_a_workspace_is_in_the_audit_log(run: Callable[..., Ended], 
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("allow", "acme"), "workspace: 'acme' is no workspace; accepted: an id such as T0123ABCD"),
+        (("allow", "acme"), "workspace: 'acme' is not a workspace; accepted: an id such as T0123ABCD"),
         (("allow", "T0123", "--scope", "admin"), "scope: 'admin' is not accepted; write one of read, plan, refresh"),
         (("allow", "T0123", "--name", "a\nb"), "name: "),
-        (("remove", "T0NOBODY"), "workspace: 'T0NOBODY' is not allowed anyway"),
+        (("remove", "T0NOBODY"), "workspace: 'T0NOBODY' is not allowed in any case"),
     ],
 )
 def test_a_wrong_workspace_is_refused(run: Callable[..., Ended], words: tuple[str, ...], line: str) -> None:
@@ -143,8 +150,8 @@ def test_a_wrong_workspace_is_refused(run: Callable[..., Ended], words: tuple[st
 
 
 def manifest() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((ROOT / "deploy/slack/manifest.yaml").read_text())
-    return found
+    document: dict[str, Any] = yaml.safe_load((ROOT / "deploy/slack/manifest.yaml").read_text())
+    return document
 
 
 def test_the_manifest_is_one_that_slack_takes() -> None:
@@ -171,7 +178,7 @@ def test_the_manifest_and_the_service_agree(acme: Acme) -> None:
 
 def test_the_page_on_slack_names_every_scope_setting_and_command() -> None:
     text = (ROOT / "docs/slack.md").read_text()
-    for name in (*NAMES, *BOT_SCOPES, *(f"/gpuplan {each}" for each in COMMANDS)):
+    for name in (*NAMES, *BOT_SCOPES, *(f"/gpuplan {command}" for command in COMMANDS)):
         assert name in text, name
     assert set(re.findall(r"GPUPLAN_SLACK_[A-Z_]+", text)) <= set(NAMES)
 
@@ -180,7 +187,7 @@ def test_the_page_on_slack_names_every_scope_setting_and_command() -> None:
 @pytest.mark.filterwarnings("ignore:BasicAuth is deprecated:DeprecationWarning")
 def test_a_workspace_installs_the_app_is_allowed_and_asks(acme: Acme, own_store: str, served: Served) -> None:
     settings = replace(acme.settings, bot_token="", client_id="1.2", client_secret="shh")
-    gpuplan = Gpuplan(Environment(database_url=own_store))
+    gpuplan = open_services(Environment(database_url=own_store))
     with served(create_service(gpuplan, slack=settings)) as service:
         begun = service.get(INSTALL)
         assert begun.status_code == 302
@@ -194,10 +201,10 @@ def test_a_workspace_installs_the_app_is_allowed_and_asks(acme: Acme, own_store:
         assert again.status_code == 401
         assert gpuplan.store.slack.installation(TEAM) is not None
         other = Acme(acme.slack, service, gpuplan, settings)
-        assert "may not ask gpuplan" in other.types("price H100")["text"]
+        assert "may not use gpuplan" in other.types("price H100")["text"]
         allow(gpuplan, TEAM, scope="plan", name=None)
-        told = other.asks("price H100", response_url=acme.slack.response_url(times=0))
-        assert told.how == "chat.postEphemeral"
+        message = other.asks("price H100", response_url=acme.slack.response_url(times=0))
+        assert message.how == "chat.postEphemeral"
         _uninstalled(other)
         assert gpuplan.store.slack.installation(TEAM) is None
     gpuplan.store.close()

@@ -57,9 +57,9 @@ class Visit:
     def error(self, error: Error) -> None:
         self.complaints.append(str(error))
 
-    def said(self, said: ConsoleMessage) -> None:
-        if said.type in {"error", "warning"} and not said.text.startswith(_STATUS):
-            self.complaints.append(said.text)
+    def record_message(self, console_message: ConsoleMessage) -> None:
+        if console_message.type in {"error", "warning"} and not console_message.text.startswith(_STATUS):
+            self.complaints.append(console_message.text)
 
     def go(self, path: str) -> None:
         self.page.goto(self.base + path)
@@ -70,8 +70,10 @@ class Visit:
 
     def focused(self) -> str:
         """The id of what has the focus, or its tag."""
-        found: str = self.page.evaluate("document.activeElement.id || document.activeElement.tagName.toLowerCase()")
-        return found
+        focused_id: str = self.page.evaluate(
+            "document.activeElement.id || document.activeElement.tagName.toLowerCase()"
+        )
+        return focused_id
 
     def tab_to(self, name: str, *, most: int = 80) -> None:
         """Press Tab until something of this id, or else this class or tag, has the focus."""
@@ -85,19 +87,19 @@ class Visit:
         """What axe finds in each of the looks; the page is of no use afterwards."""
         self.page.evaluate(AXE_SCRIPT)
         self.page.evaluate(_THIN)
-        found = []
+        problems = []
         for scheme, width, options in _LOOKS:
             self.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
             self.page.set_viewport_size({"width": width, "height": 800})
-            found += [f"{self.path()} {scheme} {width}: {each}" for each in self.page.evaluate(_AXE, options)]
+            problems += [f"{self.path()} {scheme} {width}: {problem}" for problem in self.page.evaluate(_AXE, options)]
         # axe measures with styles of its own, at which the policy takes offence: that is not the page's doing.
         self.complaints.clear()
-        return found
+        return problems
 
     def overflow(self) -> int:
         """By how many pixels the page is wider than its window."""
-        found: int = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        return found
+        pixels: int = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        return pixels
 
     def foreign(self) -> list[str]:
         """Requests that left the host."""
@@ -113,9 +115,9 @@ def browser() -> Iterator[Browser]:
     if path is None:
         pytest.skip("needs Chromium (package chromium, or GPUPLAN_CHROMIUM=path), which is not here")
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", *_FEW_PROCESSES])
-        yield found
-        found.close()
+        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", *_FEW_PROCESSES])
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture(scope="module")
@@ -136,30 +138,30 @@ def visit(browser: Browser, desk: Page, client: httpx.Client) -> Iterator[Callab
 
     def visitor(**options: Any) -> Visit:
         page = browser.new_context(**({"viewport": DESK} | options)).new_page() if options else desk
-        found = Visit(page=page, base=str(client.base_url).rstrip("/"))
+        visit = Visit(page=page, base=str(client.base_url).rstrip("/"))
         page.set_default_timeout(20_000)
-        page.on("request", found.request)
-        page.on("pageerror", found.error)
-        page.on("console", found.said)
-        made.append(found)
-        return found
+        page.on("request", visit.request)
+        page.on("pageerror", visit.error)
+        page.on("console", visit.record_message)
+        made.append(visit)
+        return visit
 
     yield visitor
-    for each in made:
-        if each.page is not desk:
-            each.page.context.close()
+    for visit in made:
+        if visit.page is not desk:
+            visit.page.context.close()
         else:
-            desk.remove_listener("request", each.request)
-            desk.remove_listener("pageerror", each.error)
-            desk.remove_listener("console", each.said)
+            desk.remove_listener("request", visit.request)
+            desk.remove_listener("pageerror", visit.error)
+            desk.remove_listener("console", visit.record_message)
             desk.unroute_all()
             # Not about:blank, for which Chromium would begin another process.
-            desk.goto(each.base + "/healthz")
+            desk.goto(visit.base + "/healthz")
             desk.emulate_media(color_scheme="light")
             desk.set_viewport_size(DESK)
-    for each in made:
-        assert each.foreign() == []
-        assert each.complaints == []
+    for visit in made:
+        assert visit.foreign() == []
+        assert visit.complaints == []
 
 
 @pytest.fixture(scope="session")
@@ -195,7 +197,7 @@ def planned_jobs(client: httpx.Client) -> str:
     """The path of a portfolio with names of every kind."""
     names = ("first", "<b>second</b>", "\u0645\u0631\u062d\u0628\u0627", "x" * 190)
     path: str = sent(client, document(*names, name="night <script>")).headers["location"]
-    until(client, path, lambda page: "Looking for the cheapest plan" not in page)
+    until(client, path, lambda page: "Searching for the cheapest plan" not in page)
     return path
 
 

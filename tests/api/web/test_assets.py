@@ -7,7 +7,7 @@ import json
 import httpx
 import pytest
 
-from api.web.assets import KEPT_FOR_GOOD, STATIC, assets
+from gpuplan.api.web.assets import CACHE_FOREVER, STATIC, assets
 
 
 def test_what_comes_from_others_is_as_it_was_published() -> None:
@@ -24,11 +24,11 @@ def test_an_asset_is_kept_for_good_under_the_hash_of_its_bytes(client: httpx.Cli
     url = assets()[name].url
     assert hashlib.sha256((STATIC / name).read_bytes()).hexdigest().startswith(url.split("/")[2])
     plain = client.get(url, headers={"accept-encoding": "identity"})
-    packed = client.get(url, headers={"accept-encoding": "br, gzip;q=0.8"})
-    assert plain.headers["cache-control"] == packed.headers["cache-control"] == KEPT_FOR_GOOD
+    compressed = client.get(url, headers={"accept-encoding": "br, gzip;q=0.8"})
+    assert plain.headers["cache-control"] == compressed.headers["cache-control"] == CACHE_FOREVER
     assert "content-encoding" not in plain.headers
-    assert packed.headers["content-encoding"] == "gzip"
-    assert plain.content == packed.content == (STATIC / name).read_bytes()
+    assert compressed.headers["content-encoding"] == "gzip"
+    assert plain.content == compressed.content == (STATIC / name).read_bytes()
     assert gzip.decompress(assets()[name].compressed) == plain.content
     assert "content-encoding" not in client.get(url, headers={"accept-encoding": "gzip;q=0"}).headers
 

@@ -7,7 +7,7 @@ import time
 
 import httpx
 
-from tests.api.http.test_buy import FORECAST, JOB
+from tests.api.http.test_procurement import FORECAST, JOB
 
 #: Few choices, soon weighed.
 SMALL = FORECAST | {
@@ -41,23 +41,23 @@ def test_a_forecast_is_decided_and_its_decision_has_an_address(client: httpx.Cli
     answer = sent(client, SMALL | {"name": "<b>lab</b>"})
     assert answer.status_code == 303, answer.text
     page = client.get(answer.headers["location"])
-    said = words(page.text)
-    for told in ("<b>lab</b>", "Cheapest for", "What it costs", "If something moved"):
-        assert told in said, told
+    text = words(page.text)
+    for phrase in ("<b>lab</b>", "Cheapest for", "Cost", "Sensitivity"):
+        assert phrase in text, phrase
     assert "<b>lab" not in page.text
 
 
 def test_a_forecast_that_is_sent_twice_from_one_form_is_decided_once(client: httpx.Client) -> None:
     def number() -> str:
-        found = re.search(r'name="once" value="([0-9a-f]{32})"', client.get("/buy").text)
-        assert found is not None
-        return found[1]
+        field = re.search(r'name="once" value="([0-9a-f]{32})"', client.get("/buy").text)
+        assert field is not None
+        return field[1]
 
     # Without a start a forecast begins now, so that asked again it would be another decision.
     asked = {name: value for name, value in SMALL.items() if name != "start"}
 
-    def decided(once: str, **changes: object) -> str:
-        answer = client.post("/buy", data={"document": json.dumps(asked | changes), "once": once})
+    def decided(form_id: str, **changes: object) -> str:
+        answer = client.post("/buy", data={"document": json.dumps(asked | changes), "once": form_id})
         assert answer.status_code == 303, answer.text
         path: str = answer.headers["location"]
         return path

@@ -72,7 +72,7 @@ def test_each_reading_of_a_price_is_reached_by_keyboard(visit: Visits) -> None:
     assert marks.count() == 6
     marks.first.focus()
     title = reader.page.evaluate("document.activeElement.getAttribute('aria-label')")
-    assert "per hour, seen" in title
+    assert "per hour, observed" in title
     reader.page.keyboard.press("Enter")
     reader.page.wait_for_url("**region=**")
     assert reader.page.locator("svg.wide a").count() == 1
@@ -100,9 +100,9 @@ def test_a_search_shows_its_progress_in_place_and_is_ended_by_a_button(visit: Vi
     page.evaluate("window.stillThere = true; document.querySelector('.brand').focus()")
     page.wait_for_selector("text=Cost of the jobs that run")
     assert page.evaluate("window.stillThere && document.activeElement.className") == "brand"
-    page.click("text=End it with the best so far")
+    page.click("text=Stop with the best plan so far")
     page.wait_for_selector("svg.wide a")
-    assert "ended early" in page.inner_text("#told")
+    assert "stopped early" in page.inner_text("#told")
 
 
 def test_a_portfolio_is_mended_where_it_is_wrong(visit: Visits) -> None:

@@ -15,14 +15,14 @@ import httpx
 import pytest
 from starlette.types import ASGIApp
 
-from api.app import Gpuplan
-from api.catalogue import CSV_COLUMNS
-from api.history import HISTORY_COLUMNS
-from api.http.service import create_service
-from api.settings import Environment
-from catalog.refreshes import RefreshRecord
-from catalog.snapshot import snapshot_of
-from catalog.store import Store
+from gpuplan.api.http.http_service import create_service
+from gpuplan.api.schemas.settings_file import Environment
+from gpuplan.api.services.composition import open_services
+from gpuplan.api.services.offer_listing import CSV_COLUMNS
+from gpuplan.api.services.price_history import HISTORY_COLUMNS
+from gpuplan.catalog.snapshots.snapshot import snapshot_of
+from gpuplan.catalog.store.refresh_records import RefreshRecord
+from gpuplan.catalog.store.store import Store
 from tests.catalog.snapshots_for_tests import NIGHT, TYPES, offer
 
 NAME = "p5.48xlarge"
@@ -34,7 +34,7 @@ def text_of(answer: httpx.Response) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", answer.text)).split())
 
 
-def report(**more: object) -> dict[str, Any]:
+def report(**changes: object) -> dict[str, Any]:
     """What a refresh that was only partly fresh left behind; its words may be anything that a cloud says."""
     provider = {
         "provider": "azure",
@@ -73,7 +73,7 @@ def report(**more: object) -> dict[str, Any]:
         "summary": "refresh: partial; azure 20 rows",
         "watches": None,
     }
-    return given | more
+    return given | changes
 
 
 @pytest.fixture(scope="module")
@@ -86,11 +86,15 @@ def nights(
     held = offer(3_000_000, region="eu-north-1")
     first = [offer(10_000_000), offer(2_000_000, region="eu-west-1"), held]
     second = [offer(12_000_000, observed_at=NIGHT + timedelta(days=1)), replace(held, stale_since=NIGHT)]
-    many = [
+    offers_of_one_change = [
         offer(1_000_000 + number, zone=f"zone-{number}", price_kind="spot", modelled=("spot_price",))
         for number in range(70)
     ]
-    for offers in (first, second, [offer(6_000_000, observed_at=NIGHT + timedelta(days=2)), *second[1:], *many]):
+    for offers in (
+        first,
+        second,
+        [offer(6_000_000, observed_at=NIGHT + timedelta(days=2)), *second[1:], *offers_of_one_change],
+    ):
         types = (TYPES[0], replace(TYPES[1], accelerator="A10"))
         store.put_snapshot(snapshot_of(types, offers), source="refresh")
     store.record_refresh(
@@ -105,7 +109,7 @@ def nights(
         None,
     )
     store.close()
-    gpuplan = Gpuplan(Environment(database_url=f"sqlite:///{path}"))
+    gpuplan = open_services(Environment(database_url=f"sqlite:///{path}"))
     with served(create_service(gpuplan)) as client:
         yield client
     gpuplan.store.close()
@@ -116,7 +120,7 @@ def rows_of(answer: httpx.Response) -> list[str]:
 
 
 def links(answer: httpx.Response, rel: str) -> list[str]:
-    return [html.unescape(each) for each in re.findall(rf'rel="{rel}" href="([^"]+)"', answer.text)]
+    return [html.unescape(address) for address in re.findall(rf'rel="{rel}" href="([^"]+)"', answer.text)]
 
 
 def test_pages_of_a_listing_hold_every_offer_once_and_lead_back(nights: httpx.Client) -> None:
@@ -135,7 +139,7 @@ def test_pages_of_a_listing_hold_every_offer_once_and_lead_back(nights: httpx.Cl
 def test_the_file_has_the_rows_of_the_page_with_the_columns_of_the_command_line(nights: httpx.Client) -> None:
     asked = {"kind": "spot", "usd_to": "1.000004", "order": "-usd_per_hour"}
     page = nights.get("/catalogue", params=asked)
-    [url] = [html.unescape(each) for each in re.findall(r'href="(/catalogue\.csv[^"]+)"', page.text)]
+    [url] = [html.unescape(address) for address in re.findall(r'href="(/catalogue\.csv[^"]+)"', page.text)]
     answer = nights.get(url)
     assert answer.headers["content-disposition"] == 'attachment; filename="offers.csv"'
     rows = list(csv.DictReader(io.StringIO(answer.text)))
@@ -149,7 +153,7 @@ def test_the_file_has_the_rows_of_the_page_with_the_columns_of_the_command_line(
         ("/catalogue?usd_to=cheap", 422, "US dollars"),
         ("/catalogue?provider=nix", 422, "accepted, e.g.: aws"),
         ("/catalogue?colour=red", 422, "unknown filter"),
-        ("/catalogue?cursor=nonsense", 422, "is no cursor"),
+        ("/catalogue?cursor=nonsense", 422, "is not a cursor"),
         ("/catalogue?order=price", 422, "is no order"),
         ("/catalogue?provider=aws&provider=gcp", 422, "more than once"),
         ("/catalogue.csv?snapshot=zzz", 404, "no snapshot"),
@@ -159,11 +163,11 @@ def test_the_file_has_the_rows_of_the_page_with_the_columns_of_the_command_line(
         ("/prices?instance_type=nothing-like-it", 422, "was ever stored"),
         ("/prices?instance_type=p5.48xlarge&region=mars", 422, "matches no price"),
         ("/prices?colour=red", 422, "unknown field"),
-        ("/prices.csv", 422, "is needed"),
+        ("/prices.csv", 422, "is missing"),
         ("/changes?what=magic", 422, "write one of"),
         ("/changes?before=zzz", 422, "no snapshot"),
         ("/changes?after=zzz", 422, "no snapshot"),
-        ("/changes?cursor=zzz", 422, "is no cursor"),
+        ("/changes?cursor=zzz", 422, "is not a cursor"),
         ("/changes?colour=red", 422, "unknown field"),
         ("/changes?provider=nix", 422, "unknown provider"),
         ("/changes/refreshes/none", 404, "none"),
@@ -193,14 +197,14 @@ def test_a_cursor_of_other_filters_is_refused(nights: httpx.Client) -> None:
     assert (answer.status_code, "other filters" in answer.text) == (422, True)
 
 
-def test_prices_show_range_course_and_what_is_not_certain(nights: httpx.Client) -> None:
+def test_prices_show_range_history_and_what_is_not_certain(nights: httpx.Client) -> None:
     answer = nights.get("/prices", params={"instance_type": NAME, "kind": "on_demand"})
-    said = text_of(answer)
-    assert f"{NAME}: 3 offers" in said
-    assert "From $2.0000 to $12.00 per hour" in said
-    assert "1 stale" in said
-    assert "gone" in said
-    assert 'aria-label="aws us-east-1, on demand: $6.0000 per hour, seen' in answer.text
+    text = text_of(answer)
+    assert f"{NAME}: 3 offers" in text
+    assert "From $2.0000 to $12.00 per hour" in text
+    assert "1 stale" in text
+    assert "gone" in text
+    assert 'aria-label="aws us-east-1, on demand: $6.0000 per hour, observed' in answer.text
     assert "50.0 % cheaper" in answer.text
     modelled = text_of(nights.get("/prices", params={"instance_type": NAME, "kind": "spot"}))
     assert "70 modelled" in modelled
@@ -209,10 +213,10 @@ def test_prices_show_range_course_and_what_is_not_certain(nights: httpx.Client) 
 
 def test_prices_of_a_span_leave_out_what_lies_before_and_after(nights: httpx.Client) -> None:
     asked = {"instance_type": NAME, "region": "us-east-1", "kind": "on_demand", "since": "2026-11-02"}
-    said = text_of(nights.get("/prices", params=asked | {"until": "2026-11-02"}))
-    assert "From $10.00 to $12.00" in said
-    assert "$6.0000" not in said
-    assert "No price of it lies in this span" in text_of(
+    text = text_of(nights.get("/prices", params=asked | {"until": "2026-11-02"}))
+    assert "From $10.00 to $12.00" in text
+    assert "$6.0000" not in text
+    assert "No price in this period" in text_of(
         nights.get("/prices", params=asked | {"since": "2001-01-01", "until": "2001-02-01"})
     )
 
@@ -231,9 +235,9 @@ def test_the_file_of_prices_has_fixed_columns_and_the_same_span(nights: httpx.Cl
 
 
 def test_what_the_last_refresh_changed_is_counted_and_filtered(nights: httpx.Client) -> None:
-    said = text_of(nights.get("/changes"))
-    assert "71 offers changed: 1 cheaper, 70 new." in said
-    assert "-50.0 %" in said
+    text = text_of(nights.get("/changes"))
+    assert "71 offers changed: 1 cheaper, 70 new." in text
+    assert "-50.0 %" in text
     only = nights.get("/changes?what=cheaper")
     assert "1 to 1 of 1" in text_of(only)
     [following] = links(nights.get("/changes?what=new"), "next")
@@ -243,10 +247,10 @@ def test_what_the_last_refresh_changed_is_counted_and_filtered(nights: httpx.Cli
 def test_two_other_snapshots_are_compared(nights: httpx.Client) -> None:
     ids = re.findall(r'<option value="([0-9a-f]{32})">[^<]+, refresh<', nights.get("/changes").text)
     newest, middle, oldest = ids[:3]
-    said = text_of(nights.get("/changes", params={"before": oldest, "after": middle}))
-    assert re.search(r"\d offers? changed: 1 dearer", said)
-    assert "+20.0 %" in said
-    assert "became stale" in said
+    text = text_of(nights.get("/changes", params={"before": oldest, "after": middle}))
+    assert re.search(r"\d offers? changed: 1 dearer", text)
+    assert "+20.0 %" in text
+    assert "became stale" in text
     assert "no price changed, and no offer came or went" in text_of(
         nights.get("/changes", params={"before": newest, "after": newest})
     )
@@ -254,17 +258,17 @@ def test_two_other_snapshots_are_compared(nights: httpx.Client) -> None:
 
 def test_the_age_of_prices_and_refreshes_are_told(nights: httpx.Client) -> None:
     answer = nights.get("/changes")
-    said = text_of(answer)
-    assert "1 stale" in said
-    assert "refresh: partial; azure 20 rows" in said
+    text = text_of(answer)
+    assert "1 stale" in text
+    assert "refresh: partial; azure 20 rows" in text
     assert 'href="/changes/refreshes/refresh-1"' in answer.text
 
 
 def test_a_refresh_is_told_by_provider_with_rows_that_were_set_aside(nights: httpx.Client) -> None:
     answer = nights.get("/changes/refreshes/refresh-1")
-    said = text_of(answer)
+    text = text_of(answer)
     for words in ("2 of 3", "timed out <b>twice</b>", "(eastus)", "a price jumped", "X9000", "is zero", "7 more"):
-        assert words in said, words
+        assert words in text, words
     assert "<script>x" not in answer.text
     assert f"before={'a' * 32}" in answer.text
 
@@ -278,13 +282,13 @@ def test_the_table_of_accelerators_has_its_least_prices(client: httpx.Client) ->
 
 
 def test_a_store_that_has_seen_no_refresh_says_so(client: httpx.Client) -> None:
-    said = text_of(client.get("/changes"))
-    assert "Only the prices that came with this release are stored" in said or "differ" in said
+    text = text_of(client.get("/changes"))
+    assert "Only the prices that came with this release are stored" in text or "differ" in text
 
 
 def test_the_price_of_a_slice_is_told_to_be_that_of_one_of_its_hosts(client: httpx.Client) -> None:
     slice_of_four = text_of(client.get("/catalogue", params={"instance_type": "tpu-v6e-16"}))
-    assert "per host, 4 of them together" in slice_of_four
+    assert "per host, rented as 4 together" in slice_of_four
     alone = text_of(client.get("/catalogue", params={"instance_type": "tpu-v6e-8"}))
     assert "tpu-v6e-8" in alone
     assert "of them together" not in alone

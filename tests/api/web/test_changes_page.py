@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from api.app import Gpuplan
-from api.changed import WHAT
-from api.http.paging import next_cursor
-from api.http.service import create_service
-from api.settings import Environment
-from catalog.snapshot import Snapshot, snapshot_of
-from catalog.store import Store
+from gpuplan.api.http.cursor_pages import next_cursor
+from gpuplan.api.http.http_service import create_service
+from gpuplan.api.schemas.settings_file import Environment
+from gpuplan.api.services.composition import open_services
+from gpuplan.api.services.offer_changes import WHAT
+from gpuplan.catalog.snapshots.snapshot import Snapshot, snapshot_of
+from gpuplan.catalog.store.store import Store
 from tests.catalog.snapshots_for_tests import NIGHT, TYPES, offer
 
 #: More instance types than the page shows, each with another fact the night after.
@@ -32,7 +32,7 @@ def night(day: int) -> Snapshot:
         offer(usd, zone=f"zone-{number}", instance_type=SHAPES[number].name, observed_at=NIGHT + timedelta(days=day))
         for number, usd in prices.items()
     ]
-    return snapshot_of([replace(each, vcpus=100 + day) for each in SHAPES], offers)
+    return snapshot_of([replace(shape, vcpus=100 + day) for shape in SHAPES], offers)
 
 
 @pytest.fixture(scope="module")
@@ -42,13 +42,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     for day in range(2):
         store.put_snapshot(night(day), source="refresh")
     store.close()
-    with TestClient(create_service(Gpuplan(Environment(database_url=url)))) as client:
+    with TestClient(create_service(open_services(Environment(database_url=url)))) as client:
         yield client
 
 
 def cells(text: str, kind: str) -> list[str]:
-    found = re.findall(rf"<{kind}[^>]*>(.*?)</{kind}>", text, re.DOTALL)
-    return [html.unescape(re.sub(r"<[^>]+>", "", each)).strip() for each in found]
+    contents = re.findall(rf"<{kind}[^>]*>(.*?)</{kind}>", text, re.DOTALL)
+    return [html.unescape(re.sub(r"<[^>]+>", "", content)).strip() for content in contents]
 
 
 def shown(site: TestClient) -> tuple[list[list[str]], str]:
@@ -64,14 +64,14 @@ def shown(site: TestClient) -> tuple[list[list[str]], str]:
         page = site.get(html.unescape(following[1])).text
 
 
-def told(site: TestClient) -> dict[str, Any]:
-    found: dict[str, Any] = site.get(f"/v1/snapshots/{night(1).id}/diff?limit=10000").json()
-    return found
+def diff(site: TestClient) -> dict[str, Any]:
+    body: dict[str, Any] = site.get(f"/v1/snapshots/{night(1).id}/diff?limit=10000").json()
+    return body
 
 
 def test_every_change_stands_on_the_page_in_the_order_of_the_interface(site: TestClient) -> None:
     rows, _ = shown(site)
-    changes = told(site)["changes"]
+    changes = diff(site)["changes"]
     assert len(rows) == len(changes) > 50
     for row, change in zip(rows, changes, strict=True):
         assert row[0] == change["instance_type"]
@@ -82,14 +82,14 @@ def test_every_change_stands_on_the_page_in_the_order_of_the_interface(site: Tes
 
 def test_the_counts_of_the_page_are_those_of_the_interface(site: TestClient) -> None:
     _, first = shown(site)
-    answer = told(site)
+    answer = diff(site)
     [counts] = [
         row for row in first.split("<tr>") if '<th scope="row">aws</th>' in row and row.count("<td") == len(WHAT)
     ]
     dearer, cheaper, new, gone, *others = map(int, cells(counts, "td"))
     [provider] = answer["providers"]
     assert cheaper + dearer == provider["changed"]
-    assert cheaper == Counter((each["change_percent"] or 0) < 0 for each in answer["changes"])[True] > 0
+    assert cheaper == Counter((change["change_percent"] or 0) < 0 for change in answer["changes"])[True] > 0
     assert (new, gone, sum(others)) == (provider["new"], provider["vanished"], 0)
     assert f"{answer['total']} offers changed: {dearer} dearer, {cheaper} cheaper, {new} new, {gone} gone." in first
 
@@ -99,10 +99,10 @@ def test_after_a_refresh_that_failed_no_price_is_said_to_differ(tmp_path: Path) 
     store = Store.open(url)
     before = night(0)
     store.put_snapshot(before, source="refresh")
-    stale = [replace(each, stale_since=NIGHT + timedelta(days=1)) for each in before.offers]
+    stale = [replace(offer, stale_since=NIGHT + timedelta(days=1)) for offer in before.offers]
     store.put_snapshot(snapshot_of(before.instance_types, stale), source="refresh")
     store.close()
-    with TestClient(create_service(Gpuplan(Environment(database_url=url)))) as client:
+    with TestClient(create_service(open_services(Environment(database_url=url)))) as client:
         page = client.get("/changes").text
         listed = client.get("/changes", params={"what": "stale"}).text
     assert "no price changed, and no offer came or went." in page
@@ -113,7 +113,7 @@ def test_after_a_refresh_that_failed_no_price_is_said_to_differ(tmp_path: Path) 
 
 def test_what_is_left_out_of_the_instance_types_is_said(site: TestClient) -> None:
     _, first = shown(site)
-    assert len(told(site)["instance_types"]) == len(SHAPES)
+    assert len(diff(site)["instance_types"]) == len(SHAPES)
     assert "whose facts differ (205)" in first
     assert "Shown are the first 200" in first
 
@@ -122,4 +122,4 @@ def test_a_cursor_beyond_the_end_is_told(site: TestClient) -> None:
     pinned = {"before": night(0).id, "after": night(1).id}
     cursor = next_cursor(night(1).id, "changes", pinned, 10_000)
     answer = site.get("/changes", params=pinned | {"cursor": cursor})
-    assert (answer.status_code, "begin at its first page" in answer.text) == (422, True)
+    assert (answer.status_code, "start at its first page" in answer.text) == (422, True)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from api.web.document_lines import line_of
+from gpuplan.api.web.document_lines import line_of
 
 TEXT = """\
 name: two

@@ -6,11 +6,11 @@ import re
 import httpx
 import pytest
 
-from api.web.form_words import in_form_words
+from gpuplan.api.web.form_words import in_form_words
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("budget_usd: nothing meets it", "Budget in US dollars: nothing meets it"),
         ("not among constraints.max_nodes", "not among “Most nodes”"),
@@ -23,8 +23,8 @@ from api.web.form_words import in_form_words
         ("a deadline of 3 d", "a deadline of 3 d"),
     ],
 )
-def test_names_of_fields_become_labels(text: str, said: str) -> None:
-    assert in_form_words(text) == said
+def test_names_of_fields_become_labels(text: str, expected: str) -> None:
+    assert in_form_words(text) == expected
 
 
 def test_no_page_of_an_answer_calls_a_field_of_the_form_by_its_name_in_a_file(

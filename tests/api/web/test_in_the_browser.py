@@ -57,7 +57,7 @@ def test_an_error_stands_at_its_field_and_what_was_typed_stays(visit: Visits) ->
     assert page.input_value("#deadline") == "7 dogs"
     assert page.get_attribute("#deadline", "aria-invalid") == "true"
     described = (page.get_attribute("#deadline", "aria-describedby") or "").split()
-    assert "not a unit of time" in " ".join(page.inner_text(f"#{each}") for each in described)
+    assert "not a unit of time" in " ".join(page.inner_text(f"#{element_id}") for element_id in described)
     assert page.get_attribute("#model", "aria-invalid") is None
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
@@ -73,7 +73,7 @@ def test_loading_the_page_again_after_an_error_keeps_what_was_typed(visit: Visit
     page.fill("#deadline", "7 dogs")
     page.click("text=How to train it")
     page.select_option("#precision", "fp16")
-    page.click("text=Where, at which kinds of price")
+    page.click("text=Region, price kinds and objective")
     page.check("input[name=geography][value=eu]")
     page.click("text=Paste or upload a job file")
     page.fill("#document", "  name: half\n  written: yes")
@@ -110,7 +110,7 @@ def test_a_field_that_is_folded_away_is_opened_where_it_is_wrong(visit: Visits) 
     reader.go("/")
     page = reader.page
     assert not page.is_visible("#regions")
-    page.click("text=Where, at which kinds of price")
+    page.click("text=Region, price kinds and objective")
     page.fill("#regions", "atlantis-*")
     page.fill("#model", "resnet-50")
     page.fill("#samples", "1M")
@@ -203,8 +203,8 @@ def test_a_job_file_is_pasted_or_uploaded(visit: Visits, job_on_disk: Path) -> N
     page.fill("#document", "workload: {kind: preset, model: resnet-50, samples: 115M}\nbudget_usd: x\ndeadlin: 3d\n")
     page.click("text=Plan this file")
     page.wait_for_selector("#error-document")
-    said = page.locator("#summary li").all_inner_texts()
-    assert [each.partition(": ")[0] for each in said] == ["Line 2", "Line 3"]
+    lines = page.locator("#summary li").all_inner_texts()
+    assert [line.partition(": ")[0] for line in lines] == ["Line 2", "Line 3"]
     assert "did you mean deadline" in page.inner_text("#error-document")
     assert "deadlin: 3d" in page.input_value("#document")
     page.fill("#document", "")

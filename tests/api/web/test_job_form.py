@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from api.documents.job import canonical, parse_job
-from api.web.examples import EXAMPLES
-from api.web.job_fields import FIELDS, PARTS
-from api.web.job_form import document_of, field_of, filled, with_faults
-from catalog.documents import read_document
-from catalog.errors import Fault, UnusableInput
+from gpuplan.api.schemas.job import canonical, parse_job
+from gpuplan.api.web.examples import EXAMPLES
+from gpuplan.api.web.job_fields import FIELDS, PARTS
+from gpuplan.api.web.job_form import document_of, field_of, filled, with_faults
+from gpuplan.catalog.parsing.structured_text import read_document
+from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -37,7 +37,7 @@ def jobs() -> st.SearchStrategy[dict[str, Any]]:
             "accelerators": st.lists(st.sampled_from(["H100", "A100 80GB", "L4"]), unique=True),
             "price_kinds": st.lists(st.sampled_from(["on_demand", "spot", "reserved_1y"]), unique=True),
             "max_nodes": st.integers(1, 256),
-            "max_phases": st.integers(1, 3),
+            "max_phases": st.integers(1, 2),
         },
     )
     return st.fixed_dictionaries(
@@ -76,9 +76,9 @@ def test_an_example_is_a_job_that_the_form_can_say(name: str) -> None:
 def test_a_model_by_name_and_by_dimensions_is_refused_at_the_model() -> None:
     with pytest.raises(UnusableInput) as refused:
         document_of({"model": ["llama-3-8b"], "layers": ["32"]})
-    found = field_of(refused.value.faults[0])
-    assert found is not None
-    assert found.name == "model"
+    field = field_of(refused.value.faults[0])
+    assert field is not None
+    assert field.name == "model"
 
 
 def test_an_empty_form_asks_for_a_model() -> None:
@@ -101,8 +101,8 @@ def test_an_empty_form_asks_for_a_model() -> None:
 )
 def test_a_fault_is_shown_at_the_field_that_it_points_to(path: tuple[str | int, ...], name: str | None) -> None:
     fault = Fault(path, "is wrong")
-    found = field_of(fault)
-    assert (found.name if found else None) == name
+    field = field_of(fault)
+    assert (field.name if field else None) == name
     shown = with_faults([fault], {"deadline": ["7d"]})
     assert shown.summary[0][0] == (name or "")
     assert "is wrong" in shown.summary[0][1]
@@ -115,6 +115,6 @@ def test_every_field_has_a_name_of_its_own_and_a_select_begins_with_what_is_usua
     usual = canonical(parse_job(EXAMPLES["resnet-50"][1], now=NOW))
     for field in FIELDS:
         if field.kind == "select" and field.path[0] == "training":
-            expected = {"method": "full", "precision": "auto", "optimizer": "adamw"}[field.name]
-            assert field.options()[0][0] == expected == usual["training"][field.name]
+            expected = {"method": "full", "stage": "sft", "precision": "auto", "optimizer": "adamw"}[field.name]
+            assert next(iter(field.choices)) == expected == usual["training"][field.name]
     assert [part.folded for part in PARTS].count(False) == 3

@@ -14,15 +14,15 @@ import httpx
 import pytest
 from starlette.types import ASGIApp
 
-from api.app import Gpuplan
-from api.export.formats import PER_PHASE
-from api.http.service import create_service
-from api.settings import Environment
-from api.web.form_words import in_form_words
-from api.web.pages import CONTENT_SECURITY_POLICY
-from api.web.plan_exports import handovers, wishable
-from api.web.plan_view import planned_view
-from catalog.snapshot import snapshot_of
+from gpuplan.api.exports.export_formats import PER_PHASE
+from gpuplan.api.http.http_service import create_service
+from gpuplan.api.schemas.settings_file import Environment
+from gpuplan.api.services.composition import open_services
+from gpuplan.api.web.form_words import in_form_words
+from gpuplan.api.web.page_rendering import CONTENT_SECURITY_POLICY
+from gpuplan.api.web.plan_exports import handovers, wishable
+from gpuplan.api.web.plan_view import planned_view
+from gpuplan.catalog.snapshots.snapshot import snapshot_of
 
 Served = Callable[[ASGIApp], AbstractContextManager[httpx.Client]]
 FORM = {"model": "resnet-50", "samples": "115M", "deadline": "36h"}
@@ -40,7 +40,7 @@ def test_every_page_has_strict_headers_and_nothing_inline(client: httpx.Client, 
 
 
 @pytest.mark.parametrize(
-    ("path", "status", "said"),
+    ("path", "status", "message"),
     [
         ("/plans/absent", 404, "plan"),
         ("/plans/%00", 404, "control characters"),
@@ -50,19 +50,21 @@ def test_every_page_has_strict_headers_and_nothing_inline(client: httpx.Client, 
         ("/?example=resnet-50&example=gpt3-175b", 422, "more than once"),
     ],
 )
-def test_what_is_not_there_or_not_understood_is_a_page(client: httpx.Client, path: str, status: int, said: str) -> None:
+def test_what_is_not_there_or_not_understood_is_a_page(
+    client: httpx.Client, path: str, status: int, message: str
+) -> None:
     answer = client.get(path)
     assert answer.status_code == status
-    assert said in answer.text
+    assert message in answer.text
     assert 'id="main"' in answer.text
 
 
 def test_a_plan_is_told_of_newer_prices_only_where_some_were_read(own_store: str, served: Served) -> None:
-    gpuplan = Gpuplan(Environment(database_url=own_store))
+    gpuplan = open_services(Environment(database_url=own_store))
     held = gpuplan.store.snapshot(gpuplan.store.current_snapshot_id())
     later = held.observed_at + timedelta(days=1)
-    unread = snapshot_of(held.instance_types, [replace(each, stale_since=later) for each in held.offers])
-    read = snapshot_of(held.instance_types, [replace(each, observed_at=later) for each in held.offers])
+    unread = snapshot_of(held.instance_types, [replace(offer, stale_since=later) for offer in held.offers])
+    read = snapshot_of(held.instance_types, [replace(offer, observed_at=later) for offer in held.offers])
     with served(create_service(gpuplan)) as client:
         page = client.post("/plans", data=FORM).headers["location"]
         assert "newer prices" not in client.get(page).text
@@ -97,7 +99,7 @@ def test_what_stands_in_the_way_is_called_as_the_form_calls_it(client: httpx.Cli
     text = client.get(unplanned).text
     conflicts = client.get(f"/v1{unplanned}").json()["infeasible"]["conflicts"]
     assert conflicts[0] == ["budget_usd"]
-    assert "Budget in US dollars: nothing within 128 nodes meets it" in text
+    assert "Budget in US dollars: no configuration within 128 nodes meets it" in text
     assert "<strong>Budget in US dollars</strong>: from $1.00" in text
 
 
@@ -131,7 +133,7 @@ def test_points_lie_where_the_figures_of_the_plan_are(client: httpx.Client, plan
 
 
 @pytest.mark.parametrize(
-    ("suffix", "status", "said"),
+    ("suffix", "status", "message"),
     [
         ("?sort=colour", 422, "accepted: label, -label"),
         ("?watching=absent", 404, "watch"),
@@ -149,11 +151,11 @@ def test_points_lie_where_the_figures_of_the_plan_are(client: httpx.Client, plan
     ],
 )
 def test_what_a_plan_cannot_be_asked_is_said(
-    client: httpx.Client, planned: str, suffix: str, status: int, said: str
+    client: httpx.Client, planned: str, suffix: str, status: int, message: str
 ) -> None:
     answer = client.get(planned + suffix)
     assert answer.status_code == status, answer.text
-    assert said in answer.text
+    assert message in answer.text
     assert "\x1b" not in answer.text
 
 
@@ -178,8 +180,8 @@ def test_a_plan_says_what_to_rent_what_it_costs_and_why(client: httpx.Client, pl
     assert f"${float(plan['cost_usd']['expected']):,.2f}" in text
     for part in ("compute", "egress", "total expected"):
         assert f'<th scope="row" class="named">{part}</th>' in text
-    for said in ("Why nothing is cheaper", "Alternatives", "What is assumed", "Prices observed", *plan["warnings"]):
-        assert said in text
+    for phrase in ("Why nothing is cheaper", "Alternatives", "Assumptions", "Prices observed", *plan["warnings"]):
+        assert phrase in text
     for reason in plan["certificate"]["rejected"]:
         assert in_form_words(reason) in text
 
@@ -191,7 +193,7 @@ def test_a_plan_with_a_gap_is_not_headed_as_the_cheapest(client: httpx.Client, p
     answer["plan"]["certificate"] |= {"gap": 0.122}
     shown = planned_view(answer, sort=None, now=datetime.now(UTC), prices_since="none")
     assert shown["best"] == "Within 13.9 % of the least possible cost"
-    assert [each.title for each in shown["told"]["proof"]] == ["Why nothing is cheaper by more than 12.2 %"]
+    assert [section.title for section in shown["placed"]["proof"]] == ["Why nothing is cheaper by more than 12.2 %"]
 
 
 def test_alternatives_are_sorted_on_the_server(client: httpx.Client, planned: str) -> None:
@@ -262,7 +264,7 @@ def test_what_was_booked_is_asked_for_where_machines_are(client: httpx.Client) -
     ]
     answer["plan"]["phases"][0]["price_kind"] = "capacity_block"
     offered = handovers(answer)
-    assert "a reservation" in dict(offered[0].asking)["kubernetes"]
+    assert "a reservation" in dict(offered[0].needing_inputs)["kubernetes"]
     assert [name for name, _, _ in wishable(offered, nothing)][-1] == "reservation"
     # What was typed is shown with what is wrong about it, also where it has no place.
     wrong = client.get(f"{plan}/export", params={"to": "kubernetes:1", "reservation": "cr-1"})
@@ -313,7 +315,7 @@ def test_more_than_a_job_can_be_is_refused_unread(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "paste a job file"),
         ("a: &a [x]\nb: *a", "anchor"),
@@ -322,10 +324,12 @@ def test_more_than_a_job_can_be_is_refused_unread(client: httpx.Client) -> None:
         ("workload: !!python/object/apply:os.system [ls]", "tag"),
     ],
 )
-def test_a_pasted_file_that_is_no_job_comes_back_with_what_is_wrong(client: httpx.Client, text: str, said: str) -> None:
+def test_a_pasted_file_that_is_no_job_comes_back_with_what_is_wrong(
+    client: httpx.Client, text: str, message: str
+) -> None:
     answer = client.post("/plans", data={"document": text})
     assert answer.status_code == 422
-    assert said in answer.text
+    assert message in answer.text
     assert 'aria-invalid="true"' in answer.text
 
 
@@ -354,8 +358,10 @@ def test_an_edited_plan_fills_the_form_in(client: httpx.Client, planned: str) ->
 def with_channel(database_url: str, tmp_path: Path, served: Served) -> Iterator[httpx.Client]:
     settings = tmp_path / "settings.yaml"
     settings.write_text("channels:\n  - {name: team, kind: slack, url_from: GPUPLAN_TEST_SLACK}\n", encoding="utf-8")
-    with served(create_service(Gpuplan(Environment(database_url=database_url, settings=settings)))) as found:
-        yield found
+    with served(
+        create_service(open_services(Environment(database_url=database_url, settings=settings)))
+    ) as served_client:
+        yield served_client
 
 
 def test_a_plan_is_watched_by_a_channel_of_the_settings(with_channel: httpx.Client) -> None:
@@ -371,8 +377,8 @@ def test_a_plan_is_watched_by_a_channel_of_the_settings(with_channel: httpx.Clie
     wrong = post({"channels": "team", "cheaper_by_percent": "much"})
     assert wrong.status_code == 422
     assert "write a percentage" in wrong.text
-    kept = post({"channels": "team", "cheaper_by_percent": "5"})
-    assert kept.status_code == 303
-    assert "5 %" in with_channel.get(kept.headers["location"]).text
-    watch = kept.headers["location"].split("watching=")[1].split("#")[0]
+    accepted = post({"channels": "team", "cheaper_by_percent": "5"})
+    assert accepted.status_code == 303
+    assert "5 %" in with_channel.get(accepted.headers["location"]).text
+    watch = accepted.headers["location"].split("watching=")[1].split("#")[0]
     assert with_channel.delete(f"/v1/watches/{watch}").status_code == 200

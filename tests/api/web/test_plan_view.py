@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from api.web.job_fields import FIELDS
-from api.web.plan_view import glance, proof_sentence
+from gpuplan.api.web.job_fields import FIELDS
+from gpuplan.api.web.plan_view import glance, proof_sentence
 
 PROOF: dict[str, Any] = {
     "offers_considered": 9488,
@@ -20,7 +20,7 @@ PROOF: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("more", "said", "unsaid"),
+    ("extra", "phrase", "unsaid"),
     [
         ({}, "proves that none of them costs less than $100.00", "compared"),
         ({"over": ["some"]}, "proves that no plan of those compared costs less than $100.00", "none of them"),
@@ -28,10 +28,10 @@ PROOF: dict[str, Any] = {
         ({"gap": 0.005, "over": ["some"]}, "No plan of those compared can cost less than $99.50", "proves"),
     ],
 )
-def test_the_proof_is_told_as_far_as_it_goes(more: dict[str, Any], said: str, unsaid: str) -> None:
-    sentence = proof_sentence({"certificate": PROOF | more})
+def test_the_proof_is_told_as_far_as_it_goes(extra: dict[str, Any], phrase: str, unsaid: str) -> None:
+    sentence = proof_sentence({"certificate": PROOF | extra})
     assert sentence is not None
-    assert said in sentence
+    assert phrase in sentence
     assert unsaid not in sentence
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from api.web.what_if import any_speed, as_alternative, at_point, by_deadline, by_way_out, from_now, rounded_up
-from catalog.errors import UnusableInput
+from gpuplan.api.web.what_if import any_speed, as_alternative, at_point, by_deadline, by_way_out, from_now, rounded_up
+from gpuplan.catalog.runtime.errors import UnusableInput
 
 JOB = {
     "name": "a",
@@ -38,7 +38,7 @@ def infeasible(requirement: str, needed: str) -> dict[str, Any]:
 
 def test_no_change_touches_the_answer_itself() -> None:
     answer = planned()
-    for change in (any_speed, from_now, lambda each: at_point(each, 0), lambda each: as_alternative(each, 0)):
+    for change in (any_speed, from_now, lambda answer: at_point(answer, 0), lambda answer: as_alternative(answer, 0)):
         change(answer)
     by_deadline(answer, 5.0)
     assert answer == planned()
@@ -83,10 +83,10 @@ def test_a_point_keeps_what_was_asked_besides_its_time() -> None:
 def test_a_way_out_gives_way_in_what_it_names(
     requirement: str, needed: str, path: tuple[str, ...], value: object
 ) -> None:
-    found: Any = by_way_out(infeasible(requirement, needed), 0)
+    given_way: Any = by_way_out(infeasible(requirement, needed), 0)
     for part in path:
-        found = found.get(part) if found else None
-    assert found == value
+        given_way = given_way.get(part) if given_way else None
+    assert given_way == value
 
 
 def test_a_way_out_may_give_way_in_several_things_at_once() -> None:

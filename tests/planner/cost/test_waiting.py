@@ -1,4 +1,4 @@
-"""Waits for machines to come back: slower and less sure, no dearer but for what is paid by the hour on the clock."""
+"""Waits for preempted machines: longer and less certain runs, which cost only more storage."""
 
 import math
 import random
@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from planner.cost.bill import Bill, Run, bill, deadline_probability
-from planner.settings import PlannerSettings
+from gpuplan.planner.cost.cost_breakdown import CostBreakdown, Run, cost_breakdown, deadline_probability
+from gpuplan.planner.model.settings import PlannerSettings
 
 WORK, RATE, WRITE = 40.0, 0.2, 0.02
 
 
-def billed(wait: float, rate: float = RATE) -> Bill:
+def billed(wait: float, rate: float = RATE) -> CostBreakdown:
     one = np.ones(1)
     run = Run(
         nodes=2 * one,
@@ -31,10 +31,10 @@ def billed(wait: float, rate: float = RATE) -> Bill:
         term_hours=0 * one,
         longest_hours=np.full(1, np.inf),
     )
-    return bill(run, 0.9, replace(PlannerSettings(), spot_wait_hours=wait))
+    return cost_breakdown(run, 0.9, replace(PlannerSettings(), spot_wait_hours=wait))
 
 
-def test_one_wait_per_preemption_is_on_the_clock_and_not_on_the_bill() -> None:
+def test_one_wait_per_preemption_adds_wall_hours_and_no_compute_cost() -> None:
     without, waiting = billed(0.0), billed(2.0)
     paid = float(without.run_hours[0])
     assert float(waiting.run_hours[0]) == paid

@@ -5,13 +5,13 @@ import random
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from catalog.accelerators import accelerators
-from catalog.carbon import carbon
-from catalog.columns import Columns, columns_of
-from planner.answer import Infeasible, Planned
-from planner.job import TrainingJob
-from planner.plan import plan
-from planner.settings import PlannerSettings
+from gpuplan.catalog.model.accelerators import accelerators
+from gpuplan.catalog.model.grid_carbon import carbon
+from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
+from gpuplan.planner.model.job import TrainingJob
+from gpuplan.planner.model.outcome import NoPlan, Planned
+from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.planning import plan
 from tests.planner.small_catalogues import Priced, every_configuration, random_columns, random_job
 
 SETTINGS = PlannerSettings()
@@ -23,7 +23,7 @@ def drawn(seed: int, *, offers: int = 12) -> tuple[TrainingJob, Columns]:
     """A job of one configuration, and a catalogue in which nobody knows the grid of one of five places."""
     draw = random.Random(seed)
     columns, job = random_columns(draw, offers=offers), random_job(draw)
-    rows = [replace(each, region=UNKNOWN_GRID) if each.region == "eu-west-1" else each for each in columns.offers]
+    rows = [replace(offer, region=UNKNOWN_GRID) if offer.region == "eu-west-1" else offer for offer in columns.offers]
     columns = columns_of("drawn", columns.observed_at, columns.instance_types, rows)
     return replace(job, constraints=replace(job.constraints, max_phases=1)), columns
 
@@ -38,7 +38,7 @@ def free(seed: int) -> tuple[TrainingJob, Columns]:
         seed += 1000
 
 
-def planned(job: TrainingJob, columns: Columns) -> Planned | Infeasible:
+def planned(job: TrainingJob, columns: Columns) -> Planned | NoPlan:
     return plan(job, columns, settings=SETTINGS)
 
 
@@ -52,29 +52,31 @@ class Weighed:
 
 def weighed(job: TrainingJob, columns: Columns) -> list[Weighed]:
     """Every configuration and its kg: watts of the accelerators and 0.82 as many for the host, PUE, grid."""
-    found = []
-    for each in every_configuration(job, columns, SETTINGS):
-        name = each.offer.instance_type
-        machine = next(a for a in columns.instance_types if (a.provider, a.name) == (each.offer.provider, name))
+    weighed_configurations = []
+    for priced in every_configuration(job, columns, SETTINGS):
+        name = priced.offer.instance_type
+        machine = next(a for a in columns.instance_types if (a.provider, a.name) == (priced.offer.provider, name))
         tdp = accelerators()[machine.accelerator].tdp_watts
-        place = carbon(each.offer.provider, each.offer.region)
+        place = carbon(priced.offer.provider, priced.offer.region)
         kg = None
         if tdp is not None and place.grid_g_per_kwh is not None and place.pue is not None:
             kw = tdp * float(machine.accelerator_count) * 1.82 / 1000
-            kg = each.nodes * each.run_hours * kw * place.pue * place.grid_g_per_kwh / 1000
-        found.append(Weighed(each, kg))
-    return found
+            kg = priced.nodes * priced.run_hours * kw * place.pue * place.grid_g_per_kwh / 1000
+        weighed_configurations.append(Weighed(priced, kg))
+    return weighed_configurations
 
 
 def minimal_sets(names: list[str], broken: list[set[str]]) -> set[frozenset[str]]:
     """Every minimal set of requirements that no configuration meets together, by trying all subsets."""
-    found: set[frozenset[str]] = set()
+    sets_so_far: set[frozenset[str]] = set()
     for size in range(1, len(names) + 1):
         for some in combinations(names, size):
             chosen = frozenset(some)
-            if not any(smaller <= chosen for smaller in found) and all(chosen & each for each in broken):
-                found.add(chosen)
-    return found
+            if not any(smaller <= chosen for smaller in sets_so_far) and all(
+                chosen & broken_set for broken_set in broken
+            ):
+                sets_so_far.add(chosen)
+    return sets_so_far
 
 
 def same(left: float, right: float) -> bool:

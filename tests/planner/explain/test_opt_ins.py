@@ -4,12 +4,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from catalog.columns import columns_of
-from catalog.embedded import embedded_snapshot
-from planner.answer import Infeasible, Planned
-from planner.job import Constraints, Preset, TrainingJob
-from planner.plan import plan
-from planner.settings import PlannerSettings
+from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
+from gpuplan.catalog.snapshots.offer_columns import columns_of
+from gpuplan.planner.model.job import Constraints, Preset, TrainingJob
+from gpuplan.planner.model.outcome import NoPlan, Planned
+from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.planning import plan
 
 SNAPSHOT = embedded_snapshot()
 COLUMNS = columns_of(SNAPSHOT.id, SNAPSHOT.observed_at, list(SNAPSHOT.instance_types), list(SNAPSHOT.offers))
@@ -28,10 +28,10 @@ def job(**constraints: object) -> TrainingJob:
 @pytest.mark.parametrize("constraints", [{"regions": GOV}, {"partitions": ("china",), "geography": ("us",)}])
 def test_offers_that_wait_for_an_opt_in_are_told_where_nothing_will_do(constraints: dict[str, object]) -> None:
     outcome = plan(job(**constraints), COLUMNS, settings=PlannerSettings())
-    assert isinstance(outcome, Infeasible)
-    [said] = [each for each in outcome.warnings if each.startswith("no way out looks at")]
+    assert isinstance(outcome, NoPlan)
+    [warning_text] = [warning for warning in outcome.warnings if warning.startswith("relaxations leave out")]
     left = outcome.rejected["another partition (opt in with constraints.partitions)"]
-    assert f"{left:,} offers: another partition (opt in with constraints.partitions)" in said
+    assert f"{left:,} offers: another partition (opt in with constraints.partitions)" in warning_text
 
 
 def test_the_opt_in_that_is_told_is_one_that_helps() -> None:
@@ -41,5 +41,5 @@ def test_the_opt_in_that_is_told_is_one_that_helps() -> None:
 
 def test_nothing_is_told_where_no_offer_waits_for_an_opt_in() -> None:
     outcome = plan(job(instance_types=("p5.48xlarge",), geography=("africa",)), COLUMNS, settings=PlannerSettings())
-    assert isinstance(outcome, Infeasible)
-    assert not [each for each in outcome.warnings if each.startswith("no way out looks at")]
+    assert isinstance(outcome, NoPlan)
+    assert not [warning for warning in outcome.warnings if warning.startswith("relaxations leave out")]

@@ -5,8 +5,8 @@ import random
 
 import numpy as np
 
-from planner.portfolio.check import violations
-from planner.portfolio.instance import LEFT_OUT, Instance, Plan
+from gpuplan.planner.portfolio.plan_violations import violations
+from gpuplan.planner.portfolio.portfolio_instance import LEFT_OUT, Instance, Plan
 
 
 def small_instance(draw: random.Random, *, jobs: int, slots: int = 6, kinds: int = 3, budget: bool = False) -> Instance:
@@ -64,13 +64,13 @@ def least_cost(instance: Instance) -> float:
             mine += [(kind, start) for start in range(int(instance.release[job]), last + 1)]
         choices.append(mine)
     best = float(instance.penalty_usd.sum())
-    for each in itertools.product(*choices):
+    for assignment in itertools.product(*choices):
         cost = sum(
             float(instance.penalty_usd[job]) if kind == LEFT_OUT else float(instance.cost_usd[kind])
-            for job, (kind, _) in enumerate(each)
+            for job, (kind, _) in enumerate(assignment)
         )
         if cost < best - 1e-9:
-            kinds, starts = np.array([kind for kind, _ in each]), np.array([start for _, start in each])
+            kinds, starts = np.array([kind for kind, _ in assignment]), np.array([start for _, start in assignment])
             if not violations(instance, Plan(configuration=kinds, start=starts, cost_usd=cost)):
                 best = cost
     return best

@@ -9,31 +9,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.portfolio_instances import Recipe, portfolio
-from planner.optimise.portfolio import Solved, solve
-from planner.portfolio.check import violations
-from planner.portfolio.instance import Instance
-from planner.portfolio.prices import Ascent, Prices, answer_to
-from planner.portfolio.progress import Progress
-from planner.portfolio.search import search
+from gpuplan.planner.portfolio.lagrangian_prices import Ascent, Prices, answer_to
+from gpuplan.planner.portfolio.plan_violations import violations
+from gpuplan.planner.portfolio.portfolio_instance import Instance
+from gpuplan.planner.portfolio.portfolio_model import Solved, solve
+from gpuplan.planner.portfolio.portfolio_search import search
+from gpuplan.planner.portfolio.search_progress import Progress
 from tests.planner.portfolio.small_instances import least_cost, small_instance
+from tools.benchmarks.portfolio_instances import Recipe, portfolio
 
 
+@pytest.mark.slow(reason="40 cases")
 @pytest.mark.parametrize("seed", range(40))
 def test_a_small_portfolio_costs_what_trying_every_plan_finds(seed: int) -> None:
     instance = small_instance(random.Random(seed), jobs=4, budget=seed % 3 == 0)
-    found = search(instance, seed=seed, iterations=60)
-    assert found.plan.cost_usd == pytest.approx(least_cost(instance), abs=1e-6)
-    assert found.proven
+    result = search(instance, seed=seed, iterations=60)
+    assert result.plan.cost_usd == pytest.approx(least_cost(instance), abs=1e-6)
+    assert result.proven
 
 
+@pytest.mark.slow(reason="4 cases")
 @pytest.mark.parametrize("seed", range(4))
 def test_five_jobs_that_fight_for_two_pools_cost_what_trying_every_plan_finds(seed: int) -> None:
     instance = small_instance(random.Random(100 + seed), jobs=5, slots=5, kinds=2)
-    found = search(instance, seed=seed, iterations=60)
-    assert found.plan.cost_usd == pytest.approx(least_cost(instance), abs=1e-6)
+    result = search(instance, seed=seed, iterations=60)
+    assert result.plan.cost_usd == pytest.approx(least_cost(instance), abs=1e-6)
 
 
+@pytest.mark.slow(reason="one long case")
 def test_capacity_binds_in_many_of_the_small_portfolios() -> None:
     free, shared = [], []
     for seed in range(40):
@@ -44,14 +47,15 @@ def test_capacity_binds_in_many_of_the_small_portfolios() -> None:
     assert sum(a < b - 1e-6 for a, b in zip(free, shared, strict=True)) >= 15
 
 
+@pytest.mark.slow(reason="2 cases")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_medium_portfolio_costs_what_the_whole_model_proves(seed: int) -> None:
     instance = portfolio(Recipe(jobs=12, slots=24), seed)
     whole = _whole(instance)
-    found = search(instance, seed=1, iterations=400)
+    result = search(instance, seed=1, iterations=400)
     assert whole.proven
-    assert found.plan.cost_usd == pytest.approx(whole.bound_usd, rel=1e-5)
-    assert found.bound_usd <= whole.bound_usd * (1 + 1e-6)
+    assert result.plan.cost_usd == pytest.approx(whole.bound_usd, rel=1e-5)
+    assert result.bound_usd <= whole.bound_usd * (1 + 1e-6)
 
 
 def _whole(instance: Instance) -> Solved:
@@ -67,6 +71,7 @@ def _whole(instance: Instance) -> Solved:
     )
 
 
+@pytest.mark.slow(reason="one long case")
 @given(st.integers(0, 10_000), st.booleans())
 @settings(max_examples=40, deadline=None)
 def test_no_prices_give_a_bound_above_the_optimum(seed: int, budget: bool) -> None:
@@ -82,6 +87,7 @@ def test_no_prices_give_a_bound_above_the_optimum(seed: int, budget: bool) -> No
         assert ascent.step(optimum).bound_usd <= optimum + 1e-6
 
 
+@pytest.mark.slow(reason="one long case")
 def test_prices_reach_the_linear_relaxation_and_its_duals_are_prices_too() -> None:
     instance = portfolio(Recipe(jobs=10, slots=24), 3)
     relaxed = solve(
@@ -102,15 +108,17 @@ def test_prices_reach_the_linear_relaxation_and_its_duals_are_prices_too() -> No
     assert ascent.best.bound_usd == pytest.approx(relaxed.bound_usd, rel=5e-3)
 
 
+@pytest.mark.slow(reason="one long case")
 @given(st.integers(0, 10_000))
 @settings(max_examples=20, deadline=None)
 def test_every_plan_keeps_every_rule_and_costs_what_it_says(seed: int) -> None:
     instance = small_instance(random.Random(seed), jobs=6, slots=12, budget=seed % 2 == 0)
-    found = search(instance, seed=seed, iterations=40)
-    assert violations(instance, found.plan) == []
-    assert found.bound_usd <= found.plan.cost_usd + 1e-9
+    result = search(instance, seed=seed, iterations=40)
+    assert violations(instance, result.plan) == []
+    assert result.bound_usd <= result.plan.cost_usd + 1e-9
 
 
+@pytest.mark.slow(reason="one long case")
 @given(st.integers(0, 10_000))
 @settings(max_examples=12, deadline=None)
 def test_more_capacity_a_later_deadline_or_more_budget_never_costs_more(seed: int) -> None:
@@ -121,8 +129,8 @@ def test_more_capacity_a_later_deadline_or_more_budget_never_costs_more(seed: in
         replace(instance, due=np.minimum(instance.slots, instance.due + 2)),
         replace(instance, budget_usd=instance.budget_usd + 5),
     )
-    for each in looser:
-        assert search(each, iterations=40).plan.cost_usd <= cost + 1e-6
+    for instance_with_more in looser:
+        assert search(instance_with_more, iterations=40).plan.cost_usd <= cost + 1e-6
 
 
 def test_the_same_seed_and_iterations_give_the_same_plan() -> None:
@@ -135,11 +143,13 @@ def test_the_same_seed_and_iterations_give_the_same_plan() -> None:
 
 def test_progress_only_ever_gets_better_and_a_tiny_time_limit_still_gives_a_plan() -> None:
     instance = portfolio(Recipe(jobs=60, slots=48), 5)
-    told: list[Progress] = []
-    found = search(instance, time_limit_s=1e-3, report=told.append)
-    assert violations(instance, found.plan) == []
-    assert all(a.objective_usd >= b.objective_usd and a.bound_usd <= b.bound_usd for a, b in itertools.pairwise(told))
-    assert told[-1].gap == found.gap < 1
+    progresses: list[Progress] = []
+    result = search(instance, time_limit_s=1e-3, report=progresses.append)
+    assert violations(instance, result.plan) == []
+    assert all(
+        a.objective_usd >= b.objective_usd and a.bound_usd <= b.bound_usd for a, b in itertools.pairwise(progresses)
+    )
+    assert progresses[-1].gap == result.gap < 1
 
 
 def test_the_check_names_what_is_wrong_with_a_plan() -> None:
@@ -151,5 +161,5 @@ def test_the_check_names_what_is_wrong_with_a_plan() -> None:
     assert "outside its dates" in violations(instance, replace(plan, start=late))[0]
     assert "comes to" in violations(instance, replace(plan, cost_usd=plan.cost_usd - 1))[0]
     short = replace(instance, capacity=np.vstack((np.zeros_like(instance.capacity[:-1]), instance.capacity[-1:])))
-    assert any("above 0" in each for each in violations(short, plan))
+    assert any("above 0" in violation for violation in violations(short, plan))
     assert "above the budget" in violations(replace(instance, budget_usd=0.01), plan)[-1]

@@ -6,12 +6,12 @@ import random
 import numpy as np
 import pytest
 
-from benchmarks.portfolio_instances import Recipe, portfolio
-from planner.portfolio.improve import Improver
-from planner.portfolio.instance import Instance
-from planner.portfolio.prices import Ascent
-from planner.portfolio.timetable import Timetable
+from gpuplan.planner.portfolio.lagrangian_prices import Ascent
+from gpuplan.planner.portfolio.portfolio_instance import Instance
+from gpuplan.planner.portfolio.ruin_and_recreate import Improver
+from gpuplan.planner.portfolio.timetable import Timetable
 from tests.planner.portfolio.small_instances import small_instance
+from tools.benchmarks.portfolio_instances import Recipe, portfolio
 
 
 def assert_stands_as_its_jobs_say(instance: Instance, table: Timetable) -> None:
@@ -25,6 +25,7 @@ def assert_stands_as_its_jobs_say(instance: Instance, table: Timetable) -> None:
     assert table.budget_left == pytest.approx(fresh.budget_left)
 
 
+@pytest.mark.slow(reason="2 cases")
 @pytest.mark.parametrize("budget", [False, True])
 def test_after_any_ruin_kept_given_up_or_taken_back_the_timetable_stands_as_its_jobs_say(budget: bool) -> None:
     for seed in range(4):

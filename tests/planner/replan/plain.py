@@ -6,19 +6,19 @@ from datetime import timedelta
 from functools import cache
 from itertools import product
 
-from catalog.columns import Columns
-from catalog.egress import egress_tiers
-from planner.answer import Planned
-from planner.job import Explicit, Preset, TrainingJob
-from planner.plan import plan
-from planner.replan.answer import Replanned
-from planner.replan.decide import replan
-from planner.replan.under_way import Amount, On, UnderWay
-from planner.settings import PlannerSettings
-from planner.workload import work_of
-from tests.planner.phases.cases import rented_case
-from tests.planner.phases.plain import STEPS, Column, Plain, Search
+from gpuplan.catalog.model.egress_rates import egress_tiers
+from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.planner.model.job import Explicit, Preset, TrainingJob
+from gpuplan.planner.model.outcome import Planned
+from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.planning import plan
+from gpuplan.planner.replan.replan_answer import Replanned
+from gpuplan.planner.replan.replan_decision import replan
+from gpuplan.planner.replan.running_job import Amount, On, UnderWay
+from gpuplan.planner.workload import work_of
 from tests.planner.small_catalogues import START
+from tests.planner.strategies.phased.cases import rented_case
+from tests.planner.strategies.phased.plain import STEPS, Column, Plain, Search
 
 SETTINGS = PlannerSettings()
 
@@ -64,7 +64,7 @@ def as_planned(seed: int, *, confidence: float = 0.9) -> tuple[Planned, Case] | 
     job, columns, _ = rented_case(seed)
     job = replace(job, confidence=confidence)
     planned = plan(job, columns, settings=SETTINGS)
-    if not isinstance(planned, Planned) or any(each.interruptions_per_hour for each in planned.phases):
+    if not isinstance(planned, Planned) or any(phase.interruptions_per_hour for phase in planned.phases):
         return None
     first = planned.phases[0]
     share = draw.uniform(0.05, 0.9)
@@ -98,9 +98,9 @@ class After(Search):
         on = running.on
         assert on is not None
         key = (on.provider, on.region, on.zone, on.instance_type, on.price_kind)
-        self.here = next(each for each in self.columns if each.key == key and each.nodes == on.nodes)
+        self.here = next(column for column in self.columns if column.key == key and column.nodes == on.nodes)
         self.place = (on.provider, on.region)
-        self.columns = [each for each in self.columns if each.stack == self.here.stack]
+        self.columns = [column for column in self.columns if column.stack == self.here.stack]
 
     def priced_from(self, columns: tuple[Column, ...], steps: tuple[int, ...], *, up: bool) -> Plain:
         """A plan from now; `up` if its first column is the machines that run."""
@@ -109,8 +109,10 @@ class After(Search):
         for i, (column, share) in enumerate(zip(columns, steps, strict=True)):
             stays = up and i == 0
             # What runs has been billed for its least time already.
-            bought = replace(column, minimum_hours=0.0) if stays else column
-            usd, (busy, _, _) = (self.no_setup if stays else self).phase(bought, share, last=i == len(columns) - 1)
+            priced_configurations = replace(column, minimum_hours=0.0) if stays else column
+            usd, (busy, _, _) = (self.no_setup if stays else self).phase(
+                priced_configurations, share, last=i == len(columns) - 1
+            )
             if not stays:
                 origin = self.place if before is None else before.place
                 if before is None:
@@ -129,7 +131,7 @@ class After(Search):
 
     def best_from_now(self, points: int) -> Plain | None:
         """The cheapest of: one configuration, and two on a grid of shares and where the deadline binds."""
-        plans = [self.priced_from((each,), (STEPS,), up=False) for each in self.columns]
+        plans = [self.priced_from((column,), (STEPS,), up=False) for column in self.columns]
         pairs = [(one, other) for one, other in product(self.columns, repeat=2) if one is not other]
         tried = [(pair, False) for pair in pairs]
         if self.case.running.up:
@@ -138,7 +140,7 @@ class After(Search):
         for pair, up in tried:
             first = {round(STEPS * i / points) for i in range(1, points)} | self._at_the_deadline(pair, up=up)
             plans += [self.priced_from(pair, (a, STEPS - a), up=up) for a in sorted(first) if 0 < a < STEPS]
-        return min((each for each in plans if self.allowed(each)), key=lambda each: each.micros, default=None)
+        return min((plan for plan in plans if self.allowed(plan)), key=lambda plan: plan.micros, default=None)
 
     def _at_the_deadline(self, pair: tuple[Column, ...], *, up: bool) -> set[int]:
         low, high = 1, STEPS - 1

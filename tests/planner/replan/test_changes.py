@@ -6,33 +6,33 @@ from datetime import timedelta
 
 import pytest
 
-from catalog.columns import Columns, columns_of
-from catalog.errors import UnusableInput
-from catalog.offer import Offer
-from planner.answer import Planned
-from planner.job import Constraints, DataSource, Explicit, TrainingJob
-from planner.replan.answer import Replanned
-from planner.replan.decide import replan
-from planner.replan.under_way import Amount, On, Speed, UnderWay
-from planner.settings import HeldCommitment
-from planner.verify.billing import expected_billed
+from gpuplan.catalog.model.offer import Offer
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
+from gpuplan.planner.model.job import Constraints, DataSource, Explicit, TrainingJob
+from gpuplan.planner.model.outcome import Planned
+from gpuplan.planner.model.settings import ExistingCommitment
+from gpuplan.planner.replan.replan_answer import Replanned
+from gpuplan.planner.replan.replan_decision import replan
+from gpuplan.planner.replan.running_job import Amount, On, Speed, UnderWay
+from gpuplan.planner.verify.billed_hours import expected_billed
 from tests.planner.replan.plain import SETTINGS
 from tests.planner.small_catalogues import OBSERVED, START, random_types
 
 MACHINES = [
-    replace(each, accelerator="H100-80GB-SXM", clusters=True, network_gbps=400.0)
-    for each in random_types(random.Random(1), 1)
+    replace(random_type, accelerator="H100-80GB-SXM", clusters=True, network_gbps=400.0)
+    for random_type in random_types(random.Random(1), 1)
 ]
-AWS, GCP = (next(each for each in MACHINES if each.provider == name) for name in ("aws", "gcp"))
+AWS, GCP = (next(document for document in MACHINES if document.provider == name) for name in ("aws", "gcp"))
 JOB = TrainingJob(
     name="one",
     workload=Explicit(total_flops=1e20, memory_gib=20.0, steps=1000.0),
     start=START,
     deadline_hours=500.0,
     constraints=Constraints(max_nodes=1, price_kinds=("on_demand", "capacity_block")),
-    data=DataSource(provider="aws", region="us-east-1", dataset_gb=500.0),
+    data=DataSource(location="aws:us-east-1", dataset_gb=500.0),
 )
-HERE = On(instance_type=AWS.name, nodes=1, provider="aws", region="us-east-1")
+RUNNING_ON = On(instance_type=AWS.name, nodes=1, provider="aws", region="us-east-1")
 
 
 def catalogue(*, other_usd: float, usd: float = 10.0, kind: str = "on_demand") -> Columns:
@@ -55,7 +55,7 @@ def catalogue(*, other_usd: float, usd: float = 10.0, kind: str = "on_demand") -
 
 
 def answer(columns: Columns, **changes: object) -> Replanned:
-    running = UnderWay(now=START + timedelta(hours=10), done=Amount(value=0.3), on=HERE)
+    running = UnderWay(now=START + timedelta(hours=10), done=Amount(value=0.3), on=RUNNING_ON)
     return replan(JOB, columns, running=replace(running, **changes), settings=SETTINGS)  # type: ignore[arg-type]
 
 
@@ -74,12 +74,12 @@ def test_a_price_that_falls_elsewhere_makes_a_move_pay_once_it_carries_egress_an
 def test_a_measured_speed_is_all_believed_here_and_in_part_elsewhere() -> None:
     plain = answer(catalogue(other_usd=10.0)).going_on
     assert plain is not None
-    rate = plain.course.phases[0].throughput
+    rate = plain.schedule.phases[0].throughput
     slow = answer(catalogue(other_usd=10.0), rate=Speed(value=rate / 1.5))
     assert slow.going_on is not None
-    assert slow.going_on.course.phases[0].throughput == pytest.approx(rate / 1.5)
-    assert slow.going_on.course.phases[0].hours_with_goodput == pytest.approx(
-        1.5 * plain.course.phases[0].hours_with_goodput
+    assert slow.going_on.schedule.phases[0].throughput == pytest.approx(rate / 1.5)
+    assert slow.going_on.schedule.phases[0].hours_with_goodput == pytest.approx(
+        1.5 * plain.schedule.phases[0].hours_with_goodput
     )
     assert slow.measured is not None
     assert slow.measured.factor == pytest.approx(1.5)
@@ -87,31 +87,36 @@ def test_a_measured_speed_is_all_believed_here_and_in_part_elsewhere() -> None:
         answer(catalogue(other_usd=10.0), rate=Speed(value=rate / 11))
 
 
+@pytest.mark.slow(reason="one long case")
 def test_days_that_are_booked_and_paid_cost_nothing_more() -> None:
     """A capacity block is billed in whole days: ten hours into the first, fourteen are paid for."""
     going_on = answer(
-        catalogue(other_usd=100.0, kind="capacity_block"), on=replace(HERE, price_kind="capacity_block")
+        catalogue(other_usd=100.0, kind="capacity_block"), on=replace(RUNNING_ON, price_kind="capacity_block")
     ).going_on
     assert going_on is not None
-    phase = going_on.course.phases[0]
+    phase = going_on.schedule.phases[0]
     billed = expected_billed(10.0, phase.hours_with_goodput, phase.log_sigma, 24.0, 24.0) - 24.0
-    compute = going_on.course.cost.compute + going_on.course.cost.setup
+    compute = going_on.schedule.cost.compute + going_on.schedule.cost.setup
     assert compute == pytest.approx(billed * 10.0 * 1e6)
 
 
 def test_machines_that_are_paid_for_whether_used_or_not_are_gone_on_with_for_nothing() -> None:
-    held = HeldCommitment(provider="aws", region="us-east-1", instance_type=AWS.name, price_kind="on_demand", nodes=1)
-    running = UnderWay(now=START + timedelta(hours=10), done=Amount(value=0.3), on=HERE)
-    found = replan(JOB, catalogue(other_usd=0.5), running=running, settings=replace(SETTINGS, held=(held,)))
-    assert found.action == "continue"
-    assert found.going_on is not None
-    assert found.going_on.course.cost.compute == 0
+    existing_commitment = ExistingCommitment(
+        provider="aws", region="us-east-1", instance_type=AWS.name, price_kind="on_demand", nodes=1
+    )
+    running = UnderWay(now=START + timedelta(hours=10), done=Amount(value=0.3), on=RUNNING_ON)
+    answer = replan(
+        JOB, catalogue(other_usd=0.5), running=running, settings=replace(SETTINGS, held=(existing_commitment,))
+    )
+    assert answer.action == "continue"
+    assert answer.going_on is not None
+    assert answer.going_on.schedule.cost.compute == 0
 
 
 def test_what_the_job_does_not_allow_is_not_gone_on_with_and_said_to_be() -> None:
     job = replace(JOB, constraints=replace(JOB.constraints, regions=("gcp:*",)))
-    running = UnderWay(now=START + timedelta(hours=10), done=Amount(value=0.3), on=HERE)
-    found = replan(job, catalogue(other_usd=10.0), running=running, settings=SETTINGS)
-    assert found.going_on is not None
-    assert found.going_on.breaks == ("constraints.regions",)
-    assert found.action == "move"
+    running = UnderWay(now=START + timedelta(hours=10), done=Amount(value=0.3), on=RUNNING_ON)
+    answer = replan(job, catalogue(other_usd=10.0), running=running, settings=SETTINGS)
+    assert answer.going_on is not None
+    assert answer.going_on.breaks == ("constraints.regions",)
+    assert answer.action == "move"

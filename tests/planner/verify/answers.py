@@ -8,21 +8,21 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from api.documents.canonical import canonical
-from catalog.columns import Columns, columns_of
-from catalog.errors import Fault
-from catalog.offer import InstanceType, Offer
-from catalog.owned import OwnedMachine
-from catalog.snapshot import snapshot_of
-from planner.document import document
-from planner.inventory_id import inventory_id
-from planner.job import TrainingJob
-from planner.past_runs import PastRun
-from planner.plan import plan
-from planner.settings import PlannerSettings
-from planner.verify.claim import Claim
-from planner.verify.report import Verification
-from planner.verify.verified import verified
+from gpuplan.api.schemas.canonical_job import canonical
+from gpuplan.catalog.model.offer import InstanceType, Offer
+from gpuplan.catalog.model.owned_machine import OwnedMachine
+from gpuplan.catalog.runtime.errors import Fault
+from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
+from gpuplan.catalog.snapshots.snapshot import snapshot_of
+from gpuplan.planner.model.job import TrainingJob
+from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.performance.past_runs import PastRun
+from gpuplan.planner.planning import plan
+from gpuplan.planner.serialization.inventory_id import inventory_id
+from gpuplan.planner.serialization.plan_document import document
+from gpuplan.planner.verify.submitted_plan import SubmittedPlan
+from gpuplan.planner.verify.verification import verified
+from gpuplan.planner.verify.verification_report import Verification
 from tests.planner.small_catalogues import random_columns
 
 Document = dict[str, Any]
@@ -32,14 +32,14 @@ SETTINGS = PlannerSettings()
 
 def snapshot_columns(types: list[InstanceType], offers: list[Offer]) -> Columns:
     """Columns whose id is the hash of the rows, as those of a store are."""
-    found = snapshot_of(types, offers)
-    return columns_of(found.id, found.observed_at, found.instance_types, found.offers)
+    snapshot = snapshot_of(types, offers)
+    return columns_of(snapshot.id, snapshot.observed_at, snapshot.instance_types, snapshot.offers)
 
 
 def small_columns(draw: random.Random, *, types: int = 2, offers: int = 12) -> Columns:
     """A small catalogue."""
-    found = random_columns(draw, types=types, offers=offers)
-    return snapshot_columns(list(found.instance_types), list(found.offers))
+    columns = random_columns(draw, types=types, offers=offers)
+    return snapshot_columns(list(columns.instance_types), list(columns.offers))
 
 
 def answer_of(
@@ -72,18 +72,18 @@ def checked(
     """The answer verified."""
     part = part_of(answer)
     assert job.start is not None
-    claim = Claim(part=part, body=answer[part], job=job, start=job.start, settings=settings)
-    return verified(claim, columns, owned=owned)
+    submitted_plan = SubmittedPlan(part=part, body=answer[part], job=job, start=job.start, settings=settings)
+    return verified(submitted_plan, columns, owned=owned)
 
 
 def tampered(answer: Document, path: Path, value: object) -> Document:
     """The same answer with another value at a path of its body, and an id to match, as a forger would give it."""
-    found = copy.deepcopy(answer)
-    here = found[part_of(answer)]
+    changed_answer = copy.deepcopy(answer)
+    parent = changed_answer[part_of(answer)]
     for part in path[:-1]:
-        here = here[part]
-    here[path[-1]] = value
-    return with_id(found)
+        parent = parent[part]
+    parent[path[-1]] = value
+    return with_id(changed_answer)
 
 
 def with_id(answer: Document) -> Document:
@@ -98,11 +98,11 @@ def with_id(answer: Document) -> Document:
 def numbers(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Every number and every amount of money in a document, with its path."""
     if isinstance(value, dict):
-        for name, each in value.items():
-            yield from numbers(each, (*path, name))
+        for name, item in value.items():
+            yield from numbers(item, (*path, name))
     elif isinstance(value, list):
-        for number, each in enumerate(value):
-            yield from numbers(each, (*path, number))
+        for number, item in enumerate(value):
+            yield from numbers(item, (*path, number))
     elif (isinstance(value, int | float) and not isinstance(value, bool)) or _is_money(path, value):
         yield path, value
 
@@ -125,9 +125,9 @@ def changed(value: Any) -> Any:
     return value * 1.001 + 0.001 if value < 0.9 or value > 1 else value * 0.999
 
 
-def names(found: Verification) -> set[str]:
+def names(verification: Verification) -> set[str]:
     """The figures that are wrong."""
-    return {each.figure for each in found.wrong}
+    return {finding.figure for finding in verification.wrong}
 
 
 def figure(path: Path) -> str:

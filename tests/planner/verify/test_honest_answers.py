@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from api.documents.plan import parse_answer
-from catalog.errors import UnusableInput
-from catalog.free_time import WeeklyWindow
-from catalog.offer import InstanceType, Offer
-from catalog.owned import OwnedMachine
-from planner.job import Constraints, DataSource, Explicit, Preset, Training, TrainingJob
-from planner.past_runs import PastRun
-from planner.settings import Credit, Discount, HeldCommitment, PlannerSettings
-from planner.verify.verified import verified
+from gpuplan.api.schemas.saved_answer import parse_answer
+from gpuplan.catalog.model.availability_windows import WeeklyWindow
+from gpuplan.catalog.model.offer import InstanceType, Offer
+from gpuplan.catalog.model.owned_machine import OwnedMachine
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.job import Constraints, DataSource, Explicit, Preset, Training, TrainingJob
+from gpuplan.planner.model.settings import Credit, Discount, ExistingCommitment, PlannerSettings
+from gpuplan.planner.performance.past_runs import PastRun
+from gpuplan.planner.verify.verification import verified
 from tests.planner.small_catalogues import OBSERVED, START, random_job
 from tests.planner.verify.answers import answer_of, checked, small_columns, snapshot_columns, with_id
 
@@ -70,7 +70,7 @@ def _job(**changes: object) -> TrainingJob:
         start=START,
         deadline_hours=400.0,
         constraints=Constraints(max_nodes=4),
-        data=DataSource(provider="aws", region="us-east-1", dataset_gb=300.0),
+        data=DataSource(location="aws:us-east-1", dataset_gb=300.0),
     )
     return replace(job, **changes)  # type: ignore[arg-type]
 
@@ -92,22 +92,22 @@ def test_discounts_and_credits_are_verified() -> None:
 
 def test_held_commitments_are_verified() -> None:
     columns = small_columns(random.Random(8), offers=40)
-    offer = next(each for each in columns.offers if each.price_kind == "reserved_1y")
-    held = HeldCommitment(
+    offer = next(offer for offer in columns.offers if offer.price_kind == "reserved_1y")
+    existing_commitment = ExistingCommitment(
         provider=offer.provider,
         region=offer.region,
         instance_type=offer.instance_type,
         price_kind="reserved_1y",
         nodes=2,
     )
-    settings = PlannerSettings(held=(held,))
+    settings = PlannerSettings(held=(existing_commitment,))
     job = _job(constraints=Constraints(max_nodes=4, price_kinds=("reserved_1y",)))
     answer = answer_of(job, columns, settings=settings)
     assert answer["plan"]["phases"][0]["price_kind"] == "reserved_1y"
     assert checked(answer, job, columns, settings=settings).wrong == ()
 
 
-def _own(windows: tuple[WeeklyWindow, ...] = ()) -> OwnedMachine:
+def _owned_machine(windows: tuple[WeeklyWindow, ...] = ()) -> OwnedMachine:
     machine = InstanceType(
         provider="local",
         name="the lab's",
@@ -130,21 +130,21 @@ def _own(windows: tuple[WeeklyWindow, ...] = ()) -> OwnedMachine:
     )
 
 
-def test_own_machines_with_windows_are_verified() -> None:
+def test_owned_machines_with_windows_are_verified() -> None:
     columns = small_columns(random.Random(3))
     night = WeeklyWindow(days=(0, 1, 2, 3, 4), from_minute=18 * 60, until_minute=8 * 60, timezone="Europe/Berlin")
     day = replace(night, from_minute=8 * 60, until_minute=18 * 60)  # one of the two is closed when the job starts
-    for own in (_own(), _own((night,)), _own((day,))):
+    for machine in (_owned_machine(), _owned_machine((night,)), _owned_machine((day,))):
         job = _job(deadline_hours=None, constraints=Constraints(max_nodes=2, providers=("local",)))
-        answer = answer_of(job, columns, owned=(own,))
+        answer = answer_of(job, columns, owned=(machine,))
         assert answer["plan"]["phases"][0]["price_kind"] == "owned"
-        assert checked(answer, job, columns, owned=(own,)).wrong == ()
+        assert checked(answer, job, columns, owned=(machine,)).wrong == ()
 
 
-def test_a_plan_made_with_own_machines_is_verified_with_the_same_machines_alone() -> None:
+def test_a_plan_made_with_owned_machines_is_verified_with_the_same_machines_alone() -> None:
     columns, job = small_columns(random.Random(3)), _job(deadline_hours=None)
-    answer = answer_of(job, columns, owned=(_own(),))
-    dearer = replace(_own(), usd_per_kwh=0.31)
+    answer = answer_of(job, columns, owned=(_owned_machine(),))
+    dearer = replace(_owned_machine(), usd_per_kwh=0.31)
     for others in ((), (dearer,)):
         with pytest.raises(UnusableInput, match=r"plan.inventory: the plan was made with own machines 'own-"):
             checked(answer, job, columns, owned=others)
@@ -153,15 +153,15 @@ def test_a_plan_made_with_own_machines_is_verified_with_the_same_machines_alone(
 def test_machines_that_came_later_do_not_change_what_a_plan_was() -> None:
     columns, job = small_columns(random.Random(3)), _job(deadline_hours=None)
     answer = answer_of(job, columns)
-    assert checked(answer, job, columns, owned=(_own(),)).wrong == ()
+    assert checked(answer, job, columns, owned=(_owned_machine(),)).wrong == ()
 
 
 def test_an_own_machine_that_nobody_has_is_named() -> None:
     columns, job = small_columns(random.Random(3)), _job(deadline_hours=None)
-    answer = answer_of(job, columns, owned=(_own(),))
+    answer = answer_of(job, columns, owned=(_owned_machine(),))
     body = {name: value for name, value in answer["plan"].items() if name != "inventory"}
     wrong = checked(with_id(answer | {"plan": body}), job, columns).wrong
-    assert any("snapshot or the inventory" in each.why for each in wrong)
+    assert any("snapshot or the inventory" in finding.why for finding in wrong)
 
 
 def test_a_plan_that_past_runs_have_corrected_is_verified() -> None:
@@ -171,9 +171,9 @@ def test_a_plan_that_past_runs_have_corrected_is_verified() -> None:
         for name in ("T4", "H100-80GB-SXM", "T4")
     )
     answer = answer_of(_job(), columns, past_runs=runs)
-    claim = parse_answer(answer)
-    assert claim.learned
-    assert verified(claim, columns).wrong == ()
+    submitted_plan = parse_answer(answer)
+    assert submitted_plan.learned
+    assert verified(submitted_plan, columns).wrong == ()
 
 
 def test_explicit_work_states_its_memory_and_is_verified() -> None:
@@ -204,13 +204,13 @@ def test_jobs_that_offload_to_their_hosts_are_verified(offload: str, model: str,
         Offer(
             provider="aws",
             region="us-east-1",
-            instance_type=each.name,
+            instance_type=instance_type.name,
             price_kind="on_demand",
             usd_micros_per_hour=usd * 1_000_000,
             observed_at=OBSERVED,
             source="made up",
         )
-        for each, usd in zip(types, (2, 3), strict=True)
+        for instance_type, usd in zip(types, (2, 3), strict=True)
     ]
     job = TrainingJob(
         name="offloaded",

@@ -1,32 +1,46 @@
-"""What the verification may import of the planner is written down in full, so that a new module is shared by no accident."""
+"""The verification must not repeat a fault of the planner: what both import is listed here in full."""
 
-import pkgutil
-import tomllib
-from pathlib import Path
+import grimp
+import pytest
 
-import planner
-
-ROOT = Path(planner.__file__).parents[1]
-#: Classes that a job and its settings are read into, and the estimator with the work it counts, behind its port.
-SHARED = {"estimate", "job", "own_steps", "past_runs", "settings", "workload"}
-
-
-def test_every_module_of_the_planner_is_either_shared_or_forbidden_to_the_verification() -> None:
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    of_verify = [each for each in contracts if each.get("source_modules") == ["planner.verify"]]
-    whole = next(each for each in of_verify if not each.get("allow_indirect_imports"))
-    forbidden = {name.removeprefix("planner.") for name in whole["forbidden_modules"]}
-    every = {each.name for each in pkgutil.iter_modules(planner.__path__)}
-    assert forbidden | SHARED | {"verify"} == every
-    assert not forbidden & SHARED
+VERIFY = "gpuplan.planner.verify"
+PORT = f"{VERIFY}.estimator_port"
+#: Classes that a job and its settings are read into.
+SHARED = {
+    "gpuplan.planner.model.job",
+    "gpuplan.planner.model.job_field",
+    "gpuplan.planner.model.learned",
+    "gpuplan.planner.model.settings",
+    "gpuplan.planner.model.training",
+    "gpuplan.planner.model.workloads",
+}
+#: The estimator and the work that it counts, which verification takes on trust.
+ESTIMATOR = ("gpuplan.planner.performance", "gpuplan.planner.workload")
 
 
-def test_the_estimator_is_asked_by_one_module_alone() -> None:
-    """The same as the contract of the port, read from the sources: strings that the linter is told to ignore are few."""
-    asked = ("planner.estimate", "planner.own_steps", "planner.past_runs", "planner.workload")
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    return grimp.build_graph("gpuplan", cache_dir=None)
+
+
+def is_planner(module: str) -> bool:
+    return module.startswith("gpuplan.planner.") and not (module == VERIFY or module.startswith(f"{VERIFY}."))
+
+
+def is_estimator(module: str) -> bool:
+    return any(module == package or module.startswith(f"{package}.") for package in ESTIMATOR)
+
+
+def test_verification_shares_the_job_the_settings_and_the_estimator_with_the_planner(graph: grimp.ImportGraph) -> None:
+    modules = graph.find_descendants(VERIFY)
+    upstream = {upstream for module in modules for upstream in graph.find_upstream_modules(module)}
+    assert {module for module in upstream if is_planner(module) and not is_estimator(module)} == SHARED
+
+
+def test_one_module_of_the_verification_imports_the_estimator(graph: grimp.ImportGraph) -> None:
     importers = {
-        file.name
-        for file in (ROOT / "planner" / "verify").glob("*.py")
-        if any(f"from {name}" in file.read_text() or f"import {name}" in file.read_text() for name in asked)
+        module
+        for module in graph.find_descendants(VERIFY)
+        if any(is_estimator(imported) for imported in graph.find_modules_directly_imported_by(module))
     }
-    assert importers == {"estimates.py"}
+    assert importers == {PORT}

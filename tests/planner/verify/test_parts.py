@@ -14,20 +14,21 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from catalog.offer import InstanceType, Offer
-from planner.job import Constraints, Preset, Training, TrainingJob
-from planner.verify.claim import Claim
-from planner.verify.clock import NEVER_HOURS, interval_hours_of, probability_by, quantile, wall_hours
-from planner.verify.context import Context, context_of
-from planner.verify.enumeration import node_counts
-from planner.verify.figures import least_states_gib
-from planner.verify.infeasible import minimal_hitting_sets
-from planner.verify.ledger import Ledger
-from planner.verify.peak import least_usd
-from planner.verify.shelves import Lot, Machine
-from planner.verify.survey import slope, surveyed
-from planner.verify.weights import GIB, held
-from planner.workload import work_of
+from gpuplan.catalog.model.offer import InstanceType, Offer
+from gpuplan.planner.model.job import Constraints, Preset, Training, TrainingJob
+from gpuplan.planner.verify.configuration_enumeration import node_counts
+from gpuplan.planner.verify.configuration_survey import slope, surveyed
+from gpuplan.planner.verify.field_coverage import FieldCoverage
+from gpuplan.planner.verify.infeasibility_check import minimal_hitting_sets
+from gpuplan.planner.verify.memory_floor import GIB, states_floor
+from gpuplan.planner.verify.offer_groups import Machine, OfferGroup
+from gpuplan.planner.verify.peak_bound import least_usd
+from gpuplan.planner.verify.phase_figures import least_states_gib
+from gpuplan.planner.verify.standby_check import OF_ROUNDED
+from gpuplan.planner.verify.submitted_plan import SubmittedPlan
+from gpuplan.planner.verify.verification_context import Context, context_of
+from gpuplan.planner.verify.wall_clock_hours import NEVER_HOURS, interval_hours_of, probability_by, quantile, wall_hours
+from gpuplan.planner.workload import work_of
 from tests.planner.small_catalogues import OBSERVED, START, random_job
 from tests.planner.verify.answers import SETTINGS, answer_of, checked, small_columns, snapshot_columns, tampered
 
@@ -71,40 +72,44 @@ def test_hours_and_costs_of_a_sweep_are_those_of_the_published_formulas(seed: in
     draw = random.Random(seed)
     columns, job = small_columns(draw, types=1), random_job(draw)
     job = replace(job, deadline_hours=draw.choice((None, 50.0)), constraints=replace(job.constraints, max_nodes=13))
-    claim = Claim(part="plan", body={}, job=job, start=START, settings=SETTINGS)
-    context = context_of(claim, columns, ())
-    for sweep in context.enumeration.sweeps(list(context.shelves.lots), 13):
-        lot, place = sweep.lot, context.rates.place(sweep.lot.place)
-        counts = node_counts(lot.machine, 13)
-        runs = [nodes for nodes in counts if not context.estimator.row(lot.machine, nodes).reason]
-        expected = [(nodes, _by_hand(context, lot, nodes)) for nodes in runs]
-        ends = [(nodes, found) for nodes, found in expected if found is not None]
+    submitted_plan = SubmittedPlan(part="plan", body={}, job=job, start=START, settings=SETTINGS)
+    context = context_of(submitted_plan, columns, ())
+    for sweep in context.enumeration.sweeps(list(context.open_offers.offer_groups), 13):
+        offer_group, place = sweep.offer_group, context.rates.place(sweep.offer_group.place)
+        counts = node_counts(offer_group.machine, 13)
+        runs = [nodes for nodes in counts if not context.estimator.row(offer_group.machine, nodes).reason]
+        expected = [(nodes, _by_hand(context, offer_group, nodes)) for nodes in runs]
+        ends = [(nodes, estimate) for nodes, estimate in expected if estimate is not None]
         assert sweep.nodes.tolist() == [nodes for nodes, _ in ends]
-        for each, (nodes, (median, kept)) in zip(sweep.every(), ends, strict=True):
-            sigma = context.estimator.row(lot.machine, nodes).log_sigma
-            waits = 1 + lot.rate * nodes * SETTINGS.spot_wait_hours
+        for priced, (nodes, (median, confident)) in zip(sweep.every(), ends, strict=True):
+            sigma = context.estimator.row(offer_group.machine, nodes).log_sigma
+            waits = 1 + offer_group.rate * nodes * SETTINGS.spot_wait_hours
             paid = SETTINGS.setup_hours + median / waits * np.exp(sigma * ERRORS)
-            billed = float(np.mean(_billed(lot, paid)))
+            billed = float(np.mean(_billed(offer_group, paid)))
             hours = SETTINGS.setup_hours + median * math.exp(sigma**2 / 2)
-            usd = nodes * billed * lot.micros / 1e6 + place.storage_per_hour * hours + place.egress
-            assert each.micros == pytest.approx(usd * 1e6, rel=2e-3, abs=2)
-            assert each.kept_hours == pytest.approx(kept, rel=1e-12)
-            assert ("deadline" in each.broken) == (job.deadline_hours is not None and kept > job.deadline_hours)
+            usd = nodes * billed * offer_group.micros / 1e6 + place.storage_per_hour * hours + place.egress
+            assert priced.micros == pytest.approx(usd * 1e6, rel=2e-3, abs=2)
+            assert priced.confident_hours == pytest.approx(confident, rel=1e-12)
+            assert ("deadline" in priced.broken) == (job.deadline_hours is not None and confident > job.deadline_hours)
 
 
-def _billed(lot: Lot, paid: NDArray[np.float64]) -> NDArray[np.float64]:
+def _billed(offer_group: OfferGroup, paid: NDArray[np.float64]) -> NDArray[np.float64]:
     """Hours billed for hours paid."""
-    if lot.kind.term_hours:
-        return np.ceil(paid / lot.kind.term_hours - 1e-9) * lot.kind.term_hours
-    step, least = lot.kind.billing_step_seconds / 3600, lot.kind.billing_minimum_seconds / 3600
+    if offer_group.kind.term_hours:
+        return np.ceil(paid / offer_group.kind.term_hours - 1e-9) * offer_group.kind.term_hours
+    step, least = offer_group.kind.billing_step_seconds / 3600, offer_group.kind.billing_minimum_seconds / 3600
     return np.maximum(np.ceil(paid / step - 1e-9) * step, least)
 
 
-def _by_hand(context: Context, lot: Lot, nodes: int) -> tuple[float, float] | None:
+def _by_hand(context: Context, offer_group: OfferGroup, nodes: int) -> tuple[float, float] | None:
     """Hours of the work as estimated, preemption included (Daly 2006, equation 13), and hours in all at the asked confidence;
     None if it never ends.
     """
-    row, rate, z = context.estimator.row(lot.machine, nodes), lot.rate * nodes, quantile(context.claim.job.confidence)
+    row, rate, z = (
+        context.estimator.row(offer_group.machine, nodes),
+        offer_group.rate * nodes,
+        quantile(context.submitted_plan.job.confidence),
+    )
     work, sigma, restart, wait = (
         row.hours_with_goodput,
         row.log_sigma,
@@ -122,7 +127,7 @@ def _by_hand(context: Context, lot: Lot, nodes: int) -> tuple[float, float] | No
         squared = restart**2 + restart * step + step**2 / 3 + 2 * wait * (restart + step / 2 + wait)
         sigma = math.sqrt(sigma**2 + math.log1p(rate * up * squared / run**2))
     mean = run * math.exp(row.log_sigma**2 / 2)
-    if not SETTINGS.setup_hours + mean <= min(lot.kind.max_run_hours or math.inf, NEVER_HOURS):
+    if not SETTINGS.setup_hours + mean <= min(offer_group.kind.max_run_hours or math.inf, NEVER_HOURS):
         return None
     return run, SETTINGS.setup_hours + run * math.exp(z * sigma)
 
@@ -142,20 +147,22 @@ def test_a_plan_is_verified_on_many_nodes_only_if_no_whole_node_count_costs_less
     columns = snapshot_columns([machine], [offer])
     job = TrainingJob(
         name="eleven",
-        workload=Preset(model="llama-3-8b", tokens=2e9),
+        workload=Preset(model="llama-3-8b", tokens=2e9, global_batch_tokens=2**20),
         start=START,
         constraints=Constraints(max_nodes=13, max_phases=1),
     )
-    context = context_of(Claim(part="plan", body={}, job=job, start=START, settings=SETTINGS), columns, ())
-    hours = {each.nodes: each.kept_hours for each in context.enumeration.priced(context.open_lots, 13)}
+    context = context_of(SubmittedPlan(part="plan", body={}, job=job, start=START, settings=SETTINGS), columns, ())
+    hours = {
+        priced.nodes: priced.confident_hours for priced in context.enumeration.priced(context.open_offer_groups, 13)
+    }
     job = replace(job, deadline_hours=hours[11] * (1 + 1e-9))
     answer = answer_of(job, columns)
     few = answer_of(replace(job, constraints=replace(job.constraints, max_nodes=11)), columns)
     assert few["plan"]["phases"][0]["nodes"] == 11
     assert float(few["plan"]["cost_usd"]["expected"]) < min(
-        each.micros / 1e6 for each in context.enumeration.priced(context.open_lots, 13) if each.nodes > 11
+        priced.micros / 1e6 for priced in context.enumeration.priced(context.open_offer_groups, 13) if priced.nodes > 11
     )
-    refuted = any(each.check == "bound" for each in checked(answer, job, columns).wrong)
+    refuted = any(finding.check == "bound" for finding in checked(answer, job, columns).wrong)
     assert refuted == (answer["plan"]["cost_usd"]["expected"] != few["plan"]["cost_usd"]["expected"])
 
 
@@ -209,12 +216,16 @@ def test_no_configuration_beats_what_physics_allows(seed: int) -> None:
     answer = answer_of(job, columns)
     assert job.start is not None
     part = "plan" if answer["outcome"] == "planned" else "infeasible"
-    claim = Claim(part=part, body=answer[part], job=job, start=job.start, settings=SETTINGS)
-    context = context_of(claim, columns, ())
-    lots = [lot for lot in context.shelves.lots if not lot.reason and not lot.kind.term_hours]
-    for each in context.enumeration.priced(lots, job.constraints.max_nodes):
-        least = least_usd(each.lot, context.work, job.training, SETTINGS.goodput)
-        assert least <= each.micros / 1e6
+    submitted_plan = SubmittedPlan(part=part, body=answer[part], job=job, start=job.start, settings=SETTINGS)
+    context = context_of(submitted_plan, columns, ())
+    offer_groups = [
+        offer_group
+        for offer_group in context.open_offers.offer_groups
+        if not offer_group.reason and not offer_group.kind.term_hours
+    ]
+    for priced in context.enumeration.priced(offer_groups, job.constraints.max_nodes):
+        least = least_usd(priced.offer_group, context.work, job.training, SETTINGS.goodput)
+        assert least <= priced.micros / 1e6
 
 
 @hypothesis_settings(max_examples=25, deadline=None)
@@ -227,8 +238,12 @@ def test_every_peak_holds_at_least_the_states_of_its_layout(seed: int, method: s
     answer = answer_of(job, columns)
     part = "plan" if answer["outcome"] == "planned" else "infeasible"
     job = replace(job, training=training)
-    context = context_of(Claim(part=part, body=answer[part], job=job, start=START, settings=SETTINGS), columns, ())
-    for machine in {id(lot.machine): lot.machine for lot in context.shelves.lots}.values():
+    context = context_of(
+        SubmittedPlan(part=part, body=answer[part], job=job, start=START, settings=SETTINGS), columns, ()
+    )
+    for machine in {
+        id(offer_group.machine): offer_group.machine for offer_group in context.open_offers.offer_groups
+    }.values():
         for nodes in node_counts(machine, 4):
             row = context.estimator.row(machine, nodes)
             if not row.reason:
@@ -241,21 +256,21 @@ def test_the_survey_keeps_what_nothing_beats() -> None:
     answer = answer_of(job, columns)
     part = "plan" if answer["outcome"] == "planned" else "infeasible"
     assert job.start is not None
-    claim = Claim(part=part, body=answer[part], job=job, start=job.start, settings=SETTINGS)
-    context = context_of(claim, columns, ())
-    sweeps = list(context.enumeration.sweeps(context.open_lots, 4))
-    every = [each for sweep in sweeps for each in sweep.every() if each.broken <= {"deadline", "budget_usd"}]
+    submitted_plan = SubmittedPlan(part=part, body=answer[part], job=job, start=job.start, settings=SETTINGS)
+    context = context_of(submitted_plan, columns, ())
+    sweeps = list(context.enumeration.sweeps(context.open_offer_groups, 4))
+    every = [priced for sweep in sweeps for priced in sweep.every() if priced.broken <= {"deadline", "budget_usd"}]
     front = surveyed(sweeps).frontier()
-    points = {(each.kept_hours, each.micros) for each in every}
+    points = {(priced.confident_hours, priced.micros) for priced in every}
     beaten = {p for p in points if any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in points)}
     assert set(front) == points - beaten
 
 
 def test_a_figure_that_was_never_looked_at_fails_the_document() -> None:
-    ledger = Ledger({"known": 1, "unknown": {"deep": [2]}}, "plan")
-    ledger.is_number("cost", ("known",), 1.0, "")
-    ledger.close()
-    assert [each.figure for each in ledger.wrong] == ["unknown.deep[0]"]
+    field_coverage = FieldCoverage({"known": 1, "unknown": {"deep": [2]}}, "plan")
+    field_coverage.is_number("cost", ("known",), 1.0, "")
+    field_coverage.close()
+    assert [finding.figure for finding in field_coverage.wrong] == ["unknown.deep[0]"]
 
 
 def test_a_plan_whose_frozen_weights_are_on_no_accelerator_is_not_verified() -> None:
@@ -266,12 +281,14 @@ def test_a_plan_whose_frozen_weights_are_on_no_accelerator_is_not_verified() -> 
     answer = answer_of(job, columns)
     phase = answer["plan"]["phases"][0]
     assert checked(answer, job, columns).wrong == ()
-    each = phase["nodes"] * next(t.devices for t in columns.instance_types if t.name == phase["instance_type"])
-    weights = held(work_of(workload, job.training), job.training, phase["precision"]).devices / GIB / each
+    accelerators = phase["nodes"] * next(t.devices for t in columns.instance_types if t.name == phase["instance_type"])
+    weights = (
+        states_floor(work_of(workload, job.training), job.training, phase["precision"]).devices / GIB / accelerators
+    )
     assert 0 < weights < phase["memory_gib_per_accelerator"]
     less = tampered(answer, ("phases", 0, "memory_gib_per_accelerator"), weights * 0.9)
     wrong = checked(less, job, columns).wrong
-    assert any("on no accelerator" in one.why for one in wrong)
+    assert any("do not fit on the accelerators" in one.why for one in wrong)
 
 
 @pytest.mark.parametrize(
@@ -280,5 +297,14 @@ def test_a_plan_whose_frozen_weights_are_on_no_accelerator_is_not_verified() -> 
 def test_what_is_offloaded_is_held_by_hosts(offload: str, device_bytes: int, host_bytes: int) -> None:
     training = Training(precision="bf16", offload=offload)
     work = work_of(Preset(model="llama-3-8b", tokens=1e9), training)
-    found = held(work, training, "bf16")
-    assert found == pytest.approx((device_bytes * work.parameters, host_bytes * work.parameters))
+    floor = states_floor(work, training, "bf16")
+    assert floor == pytest.approx((device_bytes * work.parameters, host_bytes * work.parameters))
+
+
+def test_money_that_follows_from_rounded_figures_may_be_a_micro_dollar_off_and_other_money_may_not() -> None:
+    coverage = FieldCoverage({"usd": "18.423592"}, "plan")
+    coverage.is_money("cost", ("usd",), 18_423_591, "derived", relative=OF_ROUNDED)
+    assert not coverage.wrong
+    coverage.is_money("cost", ("usd",), 18_423_590, "derived", relative=OF_ROUNDED)
+    coverage.is_money("cost", ("usd",), 18_423_591, "a sum")
+    assert [finding.why for finding in coverage.wrong] == ["derived", "a sum"]

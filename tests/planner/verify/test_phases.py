@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from planner.job import Constraints, DataSource, Preset, TrainingJob
-from planner.verify.claim import Claim
-from planner.verify.context import context_of
-from planner.verify.pairs import Lines, in_phases, least_in_a_pair, pair_bounds
+from gpuplan.planner.model.job import Constraints, DataSource, Preset, TrainingJob
+from gpuplan.planner.verify.phase_pairs import Lines, in_phases, least_in_a_pair, pair_bounds
+from gpuplan.planner.verify.submitted_plan import SubmittedPlan
+from gpuplan.planner.verify.verification_context import context_of
 from tests.planner.small_catalogues import START, random_job
 from tests.planner.verify.answers import (
     SETTINGS,
@@ -35,26 +35,27 @@ JOB = TrainingJob(
     deadline_hours=4.0,
     budget_usd=50_000.0,
     constraints=Constraints(max_nodes=3),
-    data=DataSource(provider="aws", region="us-east-1", dataset_gb=300.0),
+    data=DataSource(location="aws:us-east-1", dataset_gb=300.0),
 )
 COLUMNS = small_columns(random.Random(36), types=1, offers=14)
 MOVES = answer_of(JOB, COLUMNS)
 STANDS_BY = replace(JOB, deadline_hours=6.0, budget_usd=None, constraints=Constraints(max_nodes=2))
-SPOT_COLUMNS = small_columns(random.Random(103), types=1, offers=14)
-NETTED = answer_of(STANDS_BY, SPOT_COLUMNS)
+SPOT_COLUMNS = small_columns(random.Random(7), types=1, offers=14)
+WITH_STANDBY = answer_of(STANDS_BY, SPOT_COLUMNS)
 #: What a plan in phases is made of; alternatives and the like are those of any plan.
 OF_PHASES = ("phases", "cost_usd", "hours", "deadline_probability", "carbon_kg", "certificate")
 
 
 def test_the_answers_are_what_the_tests_are_about() -> None:
-    assert [each["role"] for each in MOVES["plan"]["phases"]] == ["planned", "planned"]
-    assert [each["role"] for each in NETTED["plan"]["phases"]] == ["planned", "standby"]
+    assert [phase["role"] for phase in MOVES["plan"]["phases"]] == ["planned", "planned"]
+    assert [phase["role"] for phase in WITH_STANDBY["plan"]["phases"]] == ["planned", "standby"]
     assert checked(MOVES, JOB, COLUMNS).wrong == ()
-    found = checked(NETTED, STANDS_BY, SPOT_COLUMNS)
-    assert found.wrong == ()
-    assert "replayed" in {each.rule.name for each in found.checks}
+    verification = checked(WITH_STANDBY, STANDS_BY, SPOT_COLUMNS)
+    assert verification.wrong == ()
+    assert "replayed" in {check.rule.name for check in verification.checks}
 
 
+@pytest.mark.slow(reason="one long case")
 def test_every_number_of_a_plan_in_phases_is_named_when_it_is_changed() -> None:
     missed = []
     for path, value in numbers(MOVES["plan"]):
@@ -84,20 +85,20 @@ def test_what_a_phase_takes_over_and_when_it_starts_is_held_to_the_phase_before(
 def test_shares_that_are_not_the_whole_work_are_named() -> None:
     first = MOVES["plan"]["phases"][0]["share"]
     wrong = checked(tampered(MOVES, ("phases", 0, "share"), round(first - 0.2, 5)), JOB, COLUMNS).wrong
-    assert any("do not sum to the whole work" in each.why for each in wrong)
+    assert any("do not sum to the whole work" in finding.why for finding in wrong)
 
 
 def test_more_phases_than_the_job_allows_are_refused() -> None:
     alone = replace(JOB, constraints=replace(JOB.constraints, max_phases=1))
     wrong = checked(MOVES, alone, COLUMNS).wrong
-    assert any(each.why == "more phases than constraints.max_phases" for each in wrong)
+    assert any(finding.why == "more phases than constraints.max_phases" for finding in wrong)
 
 
 def test_a_plan_that_stays_where_moving_is_cheaper_is_refuted_by_the_pair() -> None:
     alone = replace(JOB, constraints=replace(JOB.constraints, max_phases=1))
     answer = answer_of(alone, COLUMNS)
-    wrong = [each for each in checked(with_id(answer), JOB, COLUMNS).wrong if each.check == "bound"]
-    assert any("in phases, " in each.why for each in wrong)
+    wrong = [finding for finding in checked(with_id(answer), JOB, COLUMNS).wrong if finding.check == "bound"]
+    assert any("in phases, " in finding.why for finding in wrong)
 
 
 def test_a_job_that_only_moving_makes_possible_is_not_infeasible() -> None:
@@ -109,23 +110,23 @@ def test_a_job_that_only_moving_makes_possible_is_not_infeasible() -> None:
     assert answer["outcome"] == "infeasible"
     assert checked(answer, replace(alone, budget_usd=budget), COLUMNS).wrong == ()
     wrong = checked(answer, replace(JOB, budget_usd=budget), COLUMNS).wrong
-    assert any("in two phases" in each.why for each in wrong)
+    assert any("in two phases" in finding.why for finding in wrong)
 
 
 @hypothesis_settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6))
-def test_no_plan_that_the_planner_finds_costs_less_than_the_bound_of_straight_lines(seed: int) -> None:
+def test_no_plan_that_the_planner_finds_costs_less_than_the_linear_bounds(seed: int) -> None:
     draw = random.Random(seed)
     columns = small_columns(draw)
     job = replace(random_job(draw), deadline_hours=draw.uniform(1, 60), budget_usd=None)
     answer = answer_of(job, columns)
-    if answer["outcome"] != "planned" or any(each["role"] == "standby" for each in answer["plan"]["phases"]):
+    if answer["outcome"] != "planned" or any(phase["role"] == "standby" for phase in answer["plan"]["phases"]):
         return
-    claim = Claim(part="plan", body=answer["plan"], job=job, start=START, settings=SETTINGS)
-    found = in_phases(context_of(claim, columns, ()), float("inf"))
-    assert found is not None
-    assert found.least_usd is not None
-    assert found.least_usd <= float(answer["plan"]["cost_usd"]["expected"]) * (1 + 1e-9) + 1e-6
+    submitted_plan = SubmittedPlan(part="plan", body=answer["plan"], job=job, start=START, settings=SETTINGS)
+    bound = in_phases(context_of(submitted_plan, columns, ()), float("inf"))
+    assert bound is not None
+    assert bound.least_usd is not None
+    assert bound.least_usd <= float(answer["plan"]["cost_usd"]["expected"]) * (1 + 1e-9) + 1e-6
 
 
 @given(

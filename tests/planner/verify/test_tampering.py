@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from catalog.errors import UnusableInput
-from planner.job import Constraints, DataSource, Preset, TrainingJob
-from planner.settings import Credit, Discount, PlannerSettings
-from planner.verify.report import Verification
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.job import Constraints, DataSource, Preset, TrainingJob
+from gpuplan.planner.model.settings import Credit, Discount, PlannerSettings
+from gpuplan.planner.verify.verification_report import Verification
 from tests.planner.small_catalogues import START
 from tests.planner.verify.answers import (
     Document,
@@ -36,7 +36,7 @@ JOB = TrainingJob(
     deadline_hours=120.0,
     budget_usd=50_000.0,
     constraints=Constraints(max_nodes=3),
-    data=DataSource(provider="aws", region="us-east-1", dataset_gb=300.0),
+    data=DataSource(location="aws:us-east-1", dataset_gb=300.0),
 )
 SETTINGS = PlannerSettings(
     discounts=(Discount(provider="aws", percent=11.0),),
@@ -64,12 +64,13 @@ def test_the_answers_hold_before_they_are_tampered_with() -> None:
     assert len(answered(INFEASIBLE)) > 15
 
 
+@pytest.mark.slow(reason="long cases")
 @pytest.mark.parametrize("answer", [PLANNED, INFEASIBLE], ids=["planned", "infeasible"])
 def test_every_number_of_an_answer_is_named_when_it_is_changed(answer: Document) -> None:
     missed = []
     for path, value in answered(answer):
-        found = judged(tampered(answer, path, changed(value)))
-        wrong = names(found)
+        verification = judged(tampered(answer, path, changed(value)))
+        wrong = names(verification)
         # What names an offer (how many nodes) makes another offer of it, and all that follows is wrong.
         named = figure(path) in wrong or (path[-1] == "nodes" and bool(wrong))
         if not named:
@@ -77,6 +78,7 @@ def test_every_number_of_an_answer_is_named_when_it_is_changed(answer: Document)
     assert missed == []
 
 
+@pytest.mark.slow(reason="long cases")
 @pytest.mark.parametrize("answer", [PLANNED, INFEASIBLE], ids=["planned", "infeasible"])
 def test_every_sum_is_named_when_it_is_one_micro_dollar_off(answer: Document) -> None:
     # What is proven to so many digits alone, by a solver or a model.
@@ -86,14 +88,14 @@ def test_every_sum_is_named_when_it_is_one_micro_dollar_off(answer: Document) ->
     for path, value in sums:
         assert isinstance(value, str)
         wrong = names(judged(tampered(answer, path, f"{float(value) + 1e-6:.6f}")))
-        assert any(figure(path).startswith(each) or each.startswith(figure(path)) for each in wrong), (path, value)
+        assert any(figure(path).startswith(name) or name.startswith(figure(path)) for name in wrong), (path, value)
 
 
 @pytest.mark.parametrize("path", [("certificate", "solver"), ("assumptions",), ("warnings",)])
 def test_a_part_that_was_cut_out_is_missed_even_where_what_it_says_is_believed(path: Path) -> None:
-    body = {name: dict(each) if isinstance(each, dict) else each for name, each in PLANNED["plan"].items()}
-    here = body if len(path) == 1 else body[path[0]]
-    del here[path[-1]]
+    body = {name: dict(item) if isinstance(item, dict) else item for name, item in PLANNED["plan"].items()}
+    parent = body if len(path) == 1 else body[path[0]]
+    del parent[path[-1]]
     with pytest.raises(UnusableInput, match="is missing"):
         judged(with_id(PLANNED | {"plan": body}))
 
@@ -168,9 +170,9 @@ def test_a_bound_above_a_cheaper_offer_is_refuted_by_that_offer() -> None:
     others = [offer for offer in COLUMNS.offers if offer.instance_type != best]
     answer = answer_of(JOB, snapshot_columns(list(COLUMNS.instance_types), others))
     forged = with_id(answer | {"plan": answer["plan"] | {"snapshot_id": COLUMNS.snapshot_id}})
-    wrong = [each for each in checked(forged, JOB, COLUMNS).wrong if each.check == "bound"]
-    assert {each.figure for each in wrong} >= {"certificate.objective_usd", "certificate.bound_usd"}
-    assert any(best in each.why for each in wrong)
+    wrong = [finding for finding in checked(forged, JOB, COLUMNS).wrong if finding.check == "bound"]
+    assert {finding.figure for finding in wrong} >= {"certificate.objective_usd", "certificate.bound_usd"}
+    assert any(best in finding.why for finding in wrong)
 
 
 def test_a_plan_that_is_said_not_to_exist_is_shown() -> None:
@@ -179,7 +181,7 @@ def test_a_plan_that_is_said_not_to_exist_is_shown() -> None:
     assert answer["outcome"] == "infeasible"
     forged = with_id(answer | {"infeasible": answer["infeasible"] | {"snapshot_id": COLUMNS.snapshot_id}})
     wrong = checked(forged, JOB, COLUMNS).wrong
-    assert any("meets every requirement" in each.why for each in wrong)
+    assert any("meets every requirement" in finding.why for finding in wrong)
 
 
 def test_a_cheaper_price_than_the_snapshots_is_named_even_where_all_else_follows_from_it() -> None:
@@ -191,14 +193,16 @@ def test_a_cheaper_price_than_the_snapshots_is_named_even_where_all_else_follows
     ]
     answer = answer_of(JOB, snapshot_columns(list(COLUMNS.instance_types), cheaper), settings=SETTINGS)
     forged = with_id(answer | {"plan": answer["plan"] | {"snapshot_id": COLUMNS.snapshot_id}})
-    found = judged(forged)
-    assert "phases[0].usd_per_node_hour" in {each.figure for each in found.wrong if each.check == "prices"}
+    verification = judged(forged)
+    assert "phases[0].usd_per_node_hour" in {
+        finding.figure for finding in verification.wrong if finding.check == "prices"
+    }
 
 
 def test_a_memory_that_does_not_fit_is_named_by_a_check_of_its_own() -> None:
     peak = ("phases", 0, "memory_gib_per_accelerator")
     capacity = PLANNED["plan"]["phases"][0]["capacity_gib_per_accelerator"]
-    found = judged(tampered(PLANNED, peak, capacity * 1.01))
-    assert figure(peak) in {each.figure for each in found.wrong if each.check == "memory"}
-    found = judged(tampered(PLANNED, peak, 0.01))
-    assert figure(peak) in {each.figure for each in found.wrong if each.check == "memory"}
+    verification = judged(tampered(PLANNED, peak, capacity * 1.01))
+    assert figure(peak) in {finding.figure for finding in verification.wrong if finding.check == "memory"}
+    verification = judged(tampered(PLANNED, peak, 0.01))
+    assert figure(peak) in {finding.figure for finding in verification.wrong if finding.check == "memory"}

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from api.documents.plan import parse_answer
-from catalog.columns import Columns
-from catalog.errors import UnusableInput
-from planner.verify import replay
-from planner.verify.verified import verified
+from gpuplan.api.schemas.saved_answer import parse_answer
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.planner.verify import standby_replay
+from gpuplan.planner.verify.verification import verified
 from tests.planner.small_catalogues import random_job
 from tests.planner.verify import test_phases as phases
 from tests.planner.verify.answers import Document, Path, answer_of, part_of, small_columns
@@ -23,7 +23,7 @@ COLUMNS = small_columns(random.Random(1), types=1, offers=8)
 ANSWERS = [
     *((answer_of(random_job(random.Random(seed)), COLUMNS), COLUMNS) for seed in (1, 2, 3, 4)),
     (phases.MOVES, phases.COLUMNS),
-    (phases.NETTED, phases.SPOT_COLUMNS),
+    (phases.WITH_STANDBY, phases.SPOT_COLUMNS),
 ]
 
 JSON = st.recursive(
@@ -36,11 +36,11 @@ JUNK = JSON | st.sampled_from(["1e400", "-1.00", 10**400, -1, 0, 1e308, [], {}, 
 
 def branches(value: Any, path: Path = ()) -> list[Path]:
     """The path of everything in a document."""
-    found = [path] if path else []
+    paths = [path] if path else []
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for part, each in inner:
-        found += branches(each, (*path, part))
-    return found
+    for part, item in inner:
+        paths += branches(item, (*path, part))
+    return paths
 
 
 def judge(document: Document, columns: Columns) -> None:
@@ -48,7 +48,7 @@ def judge(document: Document, columns: Columns) -> None:
     refused = None
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(replay, "RUNS", 20)
+            patch.setattr(standby_replay, "RUNS", 20)
             verified(parse_answer(document), columns)
     except UnusableInput as error:
         refused = error
@@ -70,6 +70,7 @@ def test_any_document_is_refused_at_a_field(value: Any) -> None:
             parse_answer(document)
 
 
+@pytest.mark.slow(reason="one long case")
 @hypothesis_settings(max_examples=120, deadline=None)
 @given(st.data())
 def test_a_plan_with_anything_anywhere_never_crashes(data: st.DataObject) -> None:
@@ -77,13 +78,13 @@ def test_a_plan_with_anything_anywhere_never_crashes(data: st.DataObject) -> Non
     answer = copy.deepcopy(printed)
     body = answer[part_of(answer)]
     path = data.draw(st.sampled_from(branches(body)))
-    here = body
+    parent = body
     for part in path[:-1]:
-        here = here[part]
-    if data.draw(st.booleans()) and isinstance(here, dict):
-        del here[path[-1]]
+        parent = parent[part]
+    if data.draw(st.booleans()) and isinstance(parent, dict):
+        del parent[path[-1]]
     else:
-        here[path[-1]] = data.draw(JUNK)
+        parent[path[-1]] = data.draw(JUNK)
     judge(answer, columns)
 
 
@@ -103,7 +104,7 @@ def test_an_assumption_that_an_older_release_lacked_is_never_taken_at_todays_def
 
 
 def test_a_document_of_great_lists_is_worked_off_in_bounded_time() -> None:
-    answer = copy.deepcopy(next(each for each, _ in ANSWERS if part_of(each) == "plan"))
+    answer = copy.deepcopy(next(document for document, _ in ANSWERS if part_of(document) == "plan"))
     row = answer["plan"]["alternatives"][0]
     answer["plan"]["alternatives"] = [row] * 5000
     with pytest.raises(UnusableInput, match="alternatives: a list of 5000"):

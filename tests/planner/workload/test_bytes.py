@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from catalog.errors import UnusableInput
-from planner.job import Preset, Training, Transformer
-from planner.workload import work_of
-from planner.workload.counted import kept_bytes
-from planner.workload.layers import Block, Tally
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.job import Preset, Training, Transformer
+from gpuplan.planner.workload import work_of
+from gpuplan.planner.workload.block_totals import saved_bytes
+from gpuplan.planner.workload.layer_tallies import Block, Tally
 
 FULL, PLAIN = Training(), Training(software="plain")
 HIDDEN, FFN, HEADS, KV_WIDTH, VOCABULARY, LENGTH = 512, 1000, 8, 128, 2000, 64
@@ -32,8 +32,8 @@ MIXTURE = replace(ONE_BLOCK, experts=6, active_experts=2, shared_experts=1, expe
 ATTENTION = 2 * (2 * HIDDEN + 2 * HIDDEN + 2 * KV_WIDTH) + 4 * HEADS
 
 
-def kept_per_token(model: Transformer, training: Training = FULL) -> tuple[float, ...]:
-    return tuple(kept / LENGTH for kept in work_of(model, training).activation_bytes_per_sample)
+def bytes_per_token(model: Transformer, training: Training = FULL) -> tuple[float, ...]:
+    return tuple(saved / LENGTH for saved in work_of(model, training).activation_bytes_per_sample)
 
 
 def moved_per_token(model: Transformer, training: Training = FULL) -> float:
@@ -41,24 +41,24 @@ def moved_per_token(model: Transformer, training: Training = FULL) -> float:
 
 
 def test_a_gated_block_keeps_gate_up_and_product() -> None:
-    none, selective, full = kept_per_token(ONE_BLOCK)
+    none, selective, full = bytes_per_token(ONE_BLOCK)
     assert none == ATTENTION + 2 * (2 * HIDDEN + 3 * FFN)
     assert selective == none - 2 * (2 * HIDDEN + FFN)
     assert full == min(selective, 2 * HIDDEN + none)
 
 
 def test_a_block_that_is_not_gated_keeps_one_tensor_less() -> None:
-    assert kept_per_token(ONE_BLOCK)[0] - kept_per_token(UNGATED)[0] == 2 * FFN
+    assert bytes_per_token(ONE_BLOCK)[0] - bytes_per_token(UNGATED)[0] == 2 * FFN
 
 
 def test_full_checkpointing_of_many_blocks_keeps_their_inputs_and_one_working_set() -> None:
-    many = kept_per_token(replace(ONE_BLOCK, layers=10))
-    assert many[2] == 10 * 2 * HIDDEN + kept_per_token(ONE_BLOCK)[0]
+    ten_blocks = bytes_per_token(replace(ONE_BLOCK, layers=10))
+    assert ten_blocks[2] == 10 * 2 * HIDDEN + bytes_per_token(ONE_BLOCK)[0]
 
 
 def test_a_block_of_experts_keeps_its_copies_of_every_token_and_the_routing() -> None:
     copies, routing, width = 2 * HIDDEN * 2, 4 * 6, 3 * FFN
-    none, selective, _ = kept_per_token(MIXTURE)
+    none, selective, _ = bytes_per_token(MIXTURE)
     assert none == ATTENTION + 2 * (2 * HIDDEN + 3 * width) + 2 * copies + routing
     assert selective == none - 2 * (2 * HIDDEN + width) - copies
 
@@ -81,27 +81,27 @@ def test_plain_software_moves_everything_twice_and_scores_fourteen_times() -> No
     assert moved_per_token(ONE_BLOCK, PLAIN) == 2 * blocks + scores + 28 * VOCABULARY
 
 
-def test_logits_are_kept_at_16_and_32_bit_and_twice_at_32_where_not_fused() -> None:
+def test_logits_are_kept_at_16_and_32_bit_and_three_times_at_32_where_not_fused() -> None:
     assert work_of(ONE_BLOCK, FULL).logits_bytes_per_sample == LENGTH * VOCABULARY * 6
-    assert work_of(ONE_BLOCK, PLAIN).logits_bytes_per_sample == LENGTH * VOCABULARY * 10
+    assert work_of(ONE_BLOCK, PLAIN).logits_bytes_per_sample == LENGTH * VOCABULARY * 14
 
 
 def test_adapters_sit_on_experts_but_not_on_the_router() -> None:
     attention = 2 * (HIDDEN + HIDDEN) + 2 * (HIDDEN + KV_WIDTH)
-    each = 3 * (HIDDEN + FFN)
+    adapter_width = 3 * (HIDDEN + FFN)
     full, lora = work_of(MIXTURE, FULL), work_of(MIXTURE, Training(method="lora", rank=4))
-    assert lora.trainable_parameters == 4 * (attention + 7 * each)
-    assert lora.active_parameters - full.active_parameters == pytest.approx(4 * (attention + 3 * each))
+    assert lora.trainable_parameters == 4 * (attention + 7 * adapter_width)
+    assert lora.active_parameters - full.active_parameters == pytest.approx(4 * (attention + 3 * adapter_width))
     assert lora.linear_flops_per_unit == pytest.approx(
-        full.linear_flops_per_unit * 4 / 6 + 6 * 4 * (attention + 3 * each)
+        full.linear_flops_per_unit * 4 / 6 + 6 * 4 * (attention + 3 * adapter_width)
     )
 
 
 def test_adapters_of_routed_experts_are_told_apart_and_none_sit_there_beside_query_and_value() -> None:
     everywhere = work_of(MIXTURE, Training(method="lora", rank=4))
     attention = work_of(MIXTURE, Training(method="lora", rank=4, adapters_on="query_value"))
-    each = MIXTURE.layers * 3 * (HIDDEN + FFN)
-    assert everywhere.expert_adapter_parameters == pytest.approx(4 * MIXTURE.experts * each)
+    adapter_width = MIXTURE.layers * 3 * (HIDDEN + FFN)
+    assert everywhere.expert_adapter_parameters == pytest.approx(4 * MIXTURE.experts * adapter_width)
     assert attention.expert_adapter_parameters == 0
     assert work_of(MIXTURE, FULL).expert_adapter_parameters == 0
 
@@ -121,20 +121,20 @@ def test_adapters_of_a_counted_model_are_trained_in_three_passes() -> None:
 
 
 def test_stated_parameters_a_fifth_off_are_refused() -> None:
-    counted = work_of(ONE_BLOCK, FULL).parameters
-    work_of(replace(ONE_BLOCK, parameters=counted * 1.09), FULL)
+    parameters = work_of(ONE_BLOCK, FULL).parameters
+    work_of(replace(ONE_BLOCK, parameters=parameters * 1.09), FULL)
     with pytest.raises(UnusableInput, match="10 % apart"):
-        work_of(replace(ONE_BLOCK, parameters=counted * 1.2), FULL)
+        work_of(replace(ONE_BLOCK, parameters=parameters * 1.2), FULL)
 
 
 def test_full_checkpointing_of_counted_blocks_keeps_entries_and_the_largest_block() -> None:
-    small, large = Tally(kept=100.0, recomputable=10.0), Tally(kept=300.0, recomputable=20.0, kept_unfused=50.0)
+    small, large = Tally(saved=100.0, recomputable=10.0), Tally(saved=300.0, recomputable=20.0, saved_unfused=50.0)
     blocks = (Block(entry=5, tally=small), Block(entry=7, tally=large), *(Block(entry=1, tally=small),) * 8)
-    none, selective, full = kept_bytes(blocks, fused=True)
+    none, selective, full = saved_bytes(blocks, fused=True)
     assert none == 2 * (9 * 100 + 300)
     assert selective == 2 * (9 * 90 + 280)
     assert full == 2 * (5 + 7 + 8) + 2 * 300
-    assert kept_bytes(blocks, fused=False)[0] == none + 2 * 50
+    assert saved_bytes(blocks, fused=False)[0] == none + 2 * 50
 
 
 def test_an_lstm_keeps_and_moves_its_gates_and_states() -> None:
@@ -155,8 +155,8 @@ def test_an_adversarial_step_costs_its_passes_through_either_half() -> None:
 
 
 def test_style_based_training_says_what_its_regularisation_adds() -> None:
-    said = " ".join(work_of(Preset(model="stylegan2", samples=1e6), FULL).assumptions)
-    assert "4.75 forward equivalents through the generator" in said
+    assumptions = " ".join(work_of(Preset(model="stylegan2", samples=1e6), FULL).assumptions)
+    assert "4.75 forward equivalents through the generator" in assumptions
 
 
 def test_a_vision_transformer_projects_patches_and_reads_out_one_position() -> None:

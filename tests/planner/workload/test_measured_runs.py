@@ -1,14 +1,12 @@
 """Counted parameters against those of models that were measured."""
 
-import csv
 import statistics
-from pathlib import Path
 
-import pytest
-
-from catalog.errors import UnusableInput
-from planner.job import Preset, Training, Transformer
-from planner.workload import find_preset, work_of
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.job import Preset, Training, Transformer
+from gpuplan.planner.workload import find_preset, work_of
+from tools.fitting.import_runs import RUNS
+from tools.fitting.measured_runs import rows
 
 FULL = Training()
 #: GPT-like families: blocks four times as wide as the model, not gated, embeddings tied.
@@ -16,14 +14,13 @@ GPT_LIKE = ("gpt-", "mpt-", "megatron", "mt-nlg")
 MEASUREMENTS = ("model", "params", "layers", "hidden", "heads", "kv_heads", "vocab", "seq_len")
 
 
-def distinct_models(shared_data: Path) -> list[dict[str, str]]:
-    with (shared_data / "runs" / "runs_calibration.csv").open(encoding="utf-8", newline="") as file:
-        rows = [{name: row[name] for name in MEASUREMENTS} for row in csv.DictReader(file)]
-    complete = [row for row in rows if all(row.values())]
+def distinct_models() -> list[dict[str, str]]:
+    measured = [{name: row[name] for name in MEASUREMENTS} for row in rows(RUNS)]
+    complete = [row for row in measured if all(row.values())]
     return [dict(pairs) for pairs in dict.fromkeys(tuple(row.items()) for row in complete)]
 
 
-def counted_parameters(row: dict[str, str]) -> float | None:
+def parameters_by_count(row: dict[str, str]) -> float | None:
     """By the row's dimensions if GPT-like, by the preset of its name otherwise; None where neither is known."""
     if row["model"].startswith(GPT_LIKE) and "oss" not in row["model"]:
         return work_of(gpt(row), FULL).parameters
@@ -52,10 +49,9 @@ def gpt(row: dict[str, str]) -> Transformer:
     )
 
 
-@pytest.mark.shared_data
-def test_counted_parameters_match_those_of_measured_models(shared_data: Path) -> None:
-    pairs = [(counted_parameters(row), float(row["params"])) for row in distinct_models(shared_data)]
-    deviations = [abs(counted / stated - 1) for counted, stated in pairs if counted is not None]
+def test_counted_parameters_match_those_of_measured_models() -> None:
+    pairs = [(parameters_by_count(row), float(row["params"])) for row in distinct_models()]
+    deviations = [abs(by_dimensions / stated - 1) for by_dimensions, stated in pairs if by_dimensions is not None]
     assert len(deviations) > 100
     assert statistics.median(deviations) <= 0.02
     # Small models at long sequences hold position embeddings that a transformer's dimensions do not state.

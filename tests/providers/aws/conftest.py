@@ -8,9 +8,9 @@ import pytest
 from botocore.loaders import create_loader  # type: ignore[import-untyped]
 from botocore.retries.standard import ExponentialBackoff  # type: ignore[import-untyped]
 
-from providers.aws import calls, provider
-from providers.contract import Provider
-from providers.sources import Sources
+from gpuplan.providers.aws import api_calls, provider
+from gpuplan.providers.cloud_endpoints import Sources
+from gpuplan.providers.contract import Provider
 from tests.clouds.aws import ADVISOR_PATH
 from tests.clouds.server import CloudServer
 from tests.providers.conftest import MOST_SECONDS
@@ -57,12 +57,12 @@ def ask_aws(monkeypatch: pytest.MonkeyPatch) -> AskAws:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two attempts per call, so that what fails for good does so soon."""
-    monkeypatch.setattr(calls, "SDK_ATTEMPTS", 2)
-    monkeypatch.setattr(calls, "WHOLE_ATTEMPTS", 2)
+    monkeypatch.setattr(api_calls, "SDK_ATTEMPTS", 2)
+    monkeypatch.setattr(api_calls, "WHOLE_ATTEMPTS", 2)
 
 
 def forget_aws(environment: pytest.MonkeyPatch) -> None:
-    for name in [each for each in os.environ if each.startswith("AWS_")]:
+    for name in [item for item in os.environ if item.startswith("AWS_")]:
         environment.delenv(name)
     environment.setenv("AWS_EC2_METADATA_DISABLED", "true")
     environment.setenv("AWS_CONFIG_FILE", os.devnull)

@@ -100,10 +100,10 @@ def product(
     """A whole document; `attributes` replace those of a p4d.24xlarge in us-east-1, `without` takes some away."""
     if "instanceType" in attributes:
         attributes.setdefault("usagetype", f"BoxUsage:{attributes['instanceType']}")
-    said = {name: value for name, value in (ATTRIBUTES | attributes).items() if name not in set(without)}
+    remaining = {name: value for name, value in (ATTRIBUTES | attributes).items() if name not in set(without)}
     terms = [on_demand(usd)] if on_demand_terms is None else on_demand_terms
     return {
-        "product": {"sku": sku, "productFamily": family, "attributes": said},
+        "product": {"sku": sku, "productFamily": family, "attributes": remaining},
         "serviceCode": "AmazonEC2",
         "terms": {
             "OnDemand": {f"{sku}.{term['offerTermCode']}": term for term in terms},

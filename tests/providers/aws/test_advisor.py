@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from catalog.errors import ProviderFailure
-from catalog.interruptions import interruptions_per_hour
-from providers.aws.advisor import SpotAdvisor, read_advice
-from providers.sources import Sources
+from gpuplan.catalog.model.interruption_rates import interruptions_per_hour
+from gpuplan.catalog.runtime.errors import ProviderFailure
+from gpuplan.providers.aws.advisor import SpotAdvisor, read_advice
+from gpuplan.providers.cloud_endpoints import Sources
 from tests.clouds.server import CloudServer, Reply, answering, html, truncated
 
 RANGES = [
@@ -20,23 +20,23 @@ RANGES = [
     {"index": 3, "label": "15-20%", "dots": 3, "max": 22},
     {"index": 4, "label": ">20%", "dots": 4, "max": 100},
 ]
-HERE = ("us-east-1", "g4dn.xlarge")
+PLACE = ("us-east-1", "g4dn.xlarge")
 
 
 def feed(row: Any, *, ranges: Any = RANGES, system: str = "Linux") -> dict[str, Any]:
-    return {"ranges": ranges, "spot_advisor": {HERE[0]: {system: {HERE[1]: row}}}}
+    return {"ranges": ranges, "spot_advisor": {PLACE[0]: {system: {PLACE[1]: row}}}}
 
 
 def test_r_is_the_position_of_a_band_and_no_percentage() -> None:
     advice = read_advice(feed({"s": 64, "r": 3}))
-    assert advice.interruptions_per_hour == {HERE: interruptions_per_hour("15-20%")}
-    assert advice.savings_pct == {HERE: 64}
+    assert advice.interruptions_per_hour == {PLACE: interruptions_per_hour("15-20%")}
+    assert advice.savings_pct == {PLACE: 64}
 
 
 def test_the_operating_system_is_linux_and_windows_rows_are_not_read() -> None:
     document = feed({"s": 64, "r": 3})
     document["spot_advisor"]["us-east-1"]["Windows"] = {"p3.2xlarge": {"s": 10, "r": 0}}
-    assert set(read_advice(document).savings_pct) == {HERE}
+    assert set(read_advice(document).savings_pct) == {PLACE}
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,14 @@ def test_the_operating_system_is_linux_and_windows_rows_are_not_read() -> None:
 )
 def test_a_band_is_known_by_what_its_range_says(ranges: list[dict[str, Any]]) -> None:
     advice = read_advice(feed({"s": 64, "r": 3}, ranges=ranges))
-    assert advice.interruptions_per_hour == {HERE: interruptions_per_hour("15-20%")}
+    assert advice.interruptions_per_hour == {PLACE: interruptions_per_hour("15-20%")}
 
 
 @pytest.mark.parametrize("row", [{"s": 64, "r": 9}, {"s": 64}, {"s": 64, "r": "x"}, {"s": 64, "r": None}])
 def test_a_row_in_no_band_has_its_saving_and_no_rate(row: dict[str, Any]) -> None:
     advice = read_advice(feed(row))
     assert advice.interruptions_per_hour == {}
-    assert advice.savings_pct == {HERE: 64}
+    assert advice.savings_pct == {PLACE: 64}
 
 
 @pytest.mark.parametrize("saving", [None, "much", -3, 101, float("inf")])
@@ -87,14 +87,14 @@ def test_the_feed_is_read_once_however_many_threads_ask() -> None:
     server.latency_seconds = 0.05
     with server.running():
         shared = advisor(server)
-        found: list[Any] = []
-        threads = [threading.Thread(target=lambda: found.append(shared.interruption_rates())) for _ in range(8)]
+        result: list[Any] = []
+        threads = [threading.Thread(target=lambda: result.append(shared.interruption_rates())) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert len(found) == 8
-        assert shared.savings() == {HERE: 64}
+        assert len(result) == 8
+        assert shared.savings() == {PLACE: 64}
     assert len(server.requests) == 1
 
 
@@ -114,14 +114,14 @@ def test_a_feed_cut_off_once_is_read_again() -> None:
     server = served(feed({"s": 64, "r": 3}))
     server.break_with(truncated, times=1)
     with server.running():
-        assert advisor(server).savings() == {HERE: 64}
+        assert advisor(server).savings() == {PLACE: 64}
 
 
 def test_a_throttled_feed_is_asked_again_when_it_says() -> None:
     server = served(feed({"s": 64, "r": 3}))
     server.break_with(answering(503, b"Slow Down", content_type="text/plain", Retry_After="0"), times=2)
     with server.running():
-        assert advisor(server).savings() == {HERE: 64}
+        assert advisor(server).savings() == {PLACE: 64}
     assert len(server.requests) == 3
 
 

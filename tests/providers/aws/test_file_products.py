@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from providers.aws.file_products import documents_of_json
+from gpuplan.providers.aws.file_products import documents_of_json
 from tests.providers.aws.price_documents import json_file, product
 
 
@@ -23,4 +23,4 @@ def test_terms_that_come_before_the_products_are_joined_to_them(count: int, acce
     products_last = {name: file[name] for name in sorted(file, key=lambda name: name == "products")}
     assert list(products_last)[-1] == "products"
     assert documents(products_last) == documents(file)
-    assert [[*each["terms"]["OnDemand"].values()] != [] for each in documents(products_last)] == [True] * count
+    assert [[*document["terms"]["OnDemand"].values()] != [] for document in documents(products_last)] == [True] * count

@@ -10,17 +10,17 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 from botocore.exceptions import ConnectTimeoutError  # type: ignore[import-untyped]
 
-from catalog.embedded import embedded_instance_types
-from providers.aws import calls as aws_calls
-from providers.aws.calls import CallFailed, Calls
-from providers.aws.hardware import Machines, confirm_on_demand, read_machines, take_record
-from providers.aws.places import Place, listed_regions
-from providers.aws.price_list import PriceListReader
-from providers.aws.savings_plans import read_plan_rates
-from providers.contract import Rows
-from providers.gather import gather
-from providers.merge import Before, merged
-from providers.sift import sift
+from gpuplan.catalog.snapshots.embedded_snapshot import embedded_instance_types
+from gpuplan.providers.aws import api_calls as aws_calls
+from gpuplan.providers.aws.api_calls import CallFailed, Calls
+from gpuplan.providers.aws.hardware import Machines, confirm_on_demand, read_machines, take_record
+from gpuplan.providers.aws.price_list import PriceListReader
+from gpuplan.providers.aws.regions_and_zones import Place, listed_regions
+from gpuplan.providers.aws.savings_plans import read_plan_rates
+from gpuplan.providers.contract import Rows
+from gpuplan.providers.refresh.parallel_fetch import gather
+from gpuplan.providers.refresh.row_merge import Before, merged
+from gpuplan.providers.refresh.row_validation import validate_rows
 from tests.clouds.aws import AwsCloud, asks
 from tests.clouds.aws_catalogue import aws_catalogue, smaller
 from tests.clouds.aws_ec2 import XML
@@ -31,7 +31,9 @@ from tests.providers.aws.conftest import READ_AT, AskAws
 from tests.providers.aws.price_documents import product
 
 P5 = frozenset({"p5.48xlarge"})
-OWN = {each.name: each for each in embedded_instance_types() if each.provider == "aws"}
+OWN_PRICES = {
+    instance_type.name: instance_type for instance_type in embedded_instance_types() if instance_type.provider == "aws"
+}
 DENIED = ec2_error("UnauthorizedOperation", "You are not authorized to perform this operation.")
 FEW = smaller(aws_catalogue(), "us-east-1", "us-west-2")
 type AnyCalls = Callable[[CloudServer], Calls]
@@ -70,6 +72,7 @@ def priced_in_yen_in_the_west(reply: Reply) -> Reply:
     return replace(reply, body=json.dumps(answer).encode())
 
 
+@pytest.mark.slow(reason="one long case")
 def test_a_doubt_about_a_list_price_stands_with_its_region(ask_aws: AskAws) -> None:
     cloud = AwsCloud(FEW)
     cloud.break_with(priced_in_yen_in_the_west, when=asks("GetProducts"))
@@ -78,20 +81,23 @@ def test_a_doubt_about_a_list_price_stands_with_its_region(ask_aws: AskAws) -> N
     assert any("p4d.24xlarge" in doubt.what and "JPY" in doubt.reason for doubt in west.quarantined)
 
 
+@pytest.mark.slow(reason="one long case")
 def test_an_earlier_list_price_stays_stale_while_what_comes_for_it_cannot_be_read(ask_aws: AskAws) -> None:
     old = {offer.key: offer for offer in FEW.offers if offer.price_kind == "on_demand" and offer.region == "us-west-2"}
     cloud = AwsCloud(FEW)
     cloud.break_with(priced_in_yen_in_the_west, when=asks("GetProducts"))
     with cloud.running() as server:
         gathered = gather({"aws": partial(ask_aws, server)}, limit_seconds=120)["aws"]
-    before = Before(types=OWN, offers=old)
-    rows = {offer.key: offer for offer in merged(gathered, sift(gathered, OWN), before, at=READ_AT).offers}
+    before = Before(types=OWN_PRICES, offers=old)
+    rows = {
+        offer.key: offer for offer in merged(gathered, validate_rows(gathered, OWN_PRICES), before, at=READ_AT).offers
+    }
     assert old
     assert {key: rows[key].stale_since for key in old} == dict.fromkeys(old, READ_AT)
 
 
 def record(name: str, *uses: str) -> dict[str, Any]:
-    return {**(record_of(OWN[name], in_blocks=True) or {}), "SupportedUsageClasses": list(uses)}
+    return {**(record_of(OWN_PRICES[name], in_blocks=True) or {}), "SupportedUsageClasses": list(uses)}
 
 
 @pytest.mark.parametrize(
@@ -101,15 +107,15 @@ def record(name: str, *uses: str) -> dict[str, Any]:
 def test_a_type_is_sold_on_demand_where_ec2_says_so_and_the_price_list_has_a_price_whatever_our_table_says(
     uses: tuple[str, ...], priced: bool, sold: bool
 ) -> None:
-    assert not OWN["p5e.48xlarge"].sold_on_demand
-    machines = Machines(types=dict(OWN))
+    assert not OWN_PRICES["p5e.48xlarge"].sold_on_demand
+    machines = Machines(types=dict(OWN_PRICES))
     take_record(machines, record("p5e.48xlarge", *uses), as_of="2026-11-21")
     confirm_on_demand(machines, {"p5e.48xlarge"} if priced else (), as_of="2026-11-21")
     assert machines.types["p5e.48xlarge"].sold_on_demand is sold
 
 
 def test_a_record_that_does_not_say_how_a_type_is_sold_may_be_one_of_a_capacity_block() -> None:
-    machines = Machines(types=dict(OWN))
+    machines = Machines(types=dict(OWN_PRICES))
     silent = record("p5.48xlarge")
     del silent["SupportedUsageClasses"]
     take_record(machines, silent, as_of="2026-11-21")
@@ -136,8 +142,8 @@ def test_a_price_list_without_any_price_is_no_answer(calls_to: AnyCalls) -> None
 
 def test_savings_plans_without_any_rate_are_no_answer(calls_to: AnyCalls) -> None:
     with serving_json({"searchResults": [], "nextToken": ""}).running() as server:
-        found = read_plan_rates(calls_to(server), P5)
-    (line,) = found.failures
+        result = read_plan_rates(calls_to(server), P5)
+    (line,) = result.failures
     assert "no rate of any of 1 types; savings plan prices stay as they were" in line
 
 

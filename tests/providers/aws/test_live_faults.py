@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from catalog.errors import ProviderFailure
-from catalog.snapshot import snapshot_of
-from providers.aws import calls
-from providers.contract import Rows
+from gpuplan.catalog.runtime.errors import ProviderFailure
+from gpuplan.catalog.snapshots.snapshot import snapshot_of
+from gpuplan.providers.aws import api_calls
+from gpuplan.providers.contract import Rows
 from tests.clouds.aws import AwsCloud, asks
 from tests.clouds.aws_catalogue import aws_catalogue, smaller
 from tests.clouds.aws_ec2 import XML
@@ -20,10 +20,10 @@ from tests.clouds.server import CloudServer, Reply, Request, answering, html, re
 from tests.providers.aws.conftest import KEY_ID, SECRET, AskAws
 
 NAMES = ("g5.xlarge", "inf2.48xlarge", "p4d.24xlarge", "p5.48xlarge", "trn1.32xlarge", "g6.xlarge")
-HERE = smaller(aws_catalogue(), "us-east-1", "us-west-2")
+CATALOGUE = smaller(aws_catalogue(), "us-east-1", "us-west-2")
 FEW = snapshot_of(
-    [each for each in HERE.instance_types if each.name in NAMES],
-    [each for each in HERE.offers if each.instance_type in NAMES],
+    [instance_type for instance_type in CATALOGUE.instance_types if instance_type.name in NAMES],
+    [offer for offer in CATALOGUE.offers if offer.instance_type in NAMES],
 )
 EVERY_KIND = frozenset(offer.price_kind for offer in aws_catalogue().offers)
 LISTED = frozenset(kind for kind in EVERY_KIND if kind.startswith(("on_demand", "reserved")))
@@ -41,8 +41,8 @@ EVERY_CALL = (*EC2_ACTIONS, "GetProducts", "DescribeSavingsPlansOfferingRates")
 @pytest.fixture(autouse=True)
 def few_types(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if gpuplan knew of no more types than the server has."""
-    for module in ("account", "hardware"):
-        monkeypatch.setattr(f"providers.aws.{module}.embedded_instance_types", lambda: FEW.instance_types)
+    for module in ("shared_account", "hardware"):
+        monkeypatch.setattr(f"gpuplan.providers.aws.{module}.embedded_instance_types", lambda: FEW.instance_types)
 
 
 def refused(code: str, status: int = 403) -> Callable[[Reply], Reply]:
@@ -63,13 +63,13 @@ def fetch(ask_aws: AskAws, cloud: CloudServer, region: str = "us-east-1") -> Row
         return ask_aws(server).fetch(region)
 
 
-def told(rows: Rows) -> tuple[str, ...]:
+def notes_of(rows: Rows) -> tuple[str, ...]:
     return (*rows.provider_failures, *rows.failures)
 
 
 def whole(rows: Rows) -> bool:
     wanted = {offer.key for offer in FEW.offers if offer.region == "us-east-1"}
-    return {offer.key for offer in rows.offers} == wanted and rows.whole_kinds == EVERY_KIND and not told(rows)
+    return {offer.key for offer in rows.offers} == wanted and rows.whole_kinds == EVERY_KIND and not notes_of(rows)
 
 
 @pytest.mark.parametrize("action", EVERY_CALL)
@@ -103,7 +103,7 @@ def test_a_missing_permission_for_one_call_is_one_line_and_the_rest_goes_on(ask_
         of_its_kind(action, "UnauthorizedOperation", status=403, json_code="AccessDeniedException"), when=asks(action)
     )
     rows = fetch(ask_aws, cloud)
-    (line,) = told(rows)
+    (line,) = notes_of(rows)
     assert ("UnauthorizedOperation" if action in EC2_ACTIONS else "AccessDeniedException") in line
     assert SECRET not in line
     assert KEY_ID not in line
@@ -145,7 +145,7 @@ def test_an_html_page_from_one_call_is_one_line(ask_aws: AskAws, action: str) ->
     cloud = AwsCloud(FEW)
     cloud.break_with(html, when=asks(action))
     rows = fetch(ask_aws, cloud)
-    (line,) = told(rows)
+    (line,) = notes_of(rows)
     assert "proxy" in line
     assert "<" not in line
     assert rows.offers
@@ -213,7 +213,7 @@ def test_a_region_that_answers_auth_failure_is_one_line(ask_aws: AskAws) -> None
         rows = ask_aws(server).fetch("us-west-2")
     assert [line for line in rows.failures if "AuthFailure" in line]
     assert "on_demand" in rows.whole_kinds
-    assert len([each for each in cloud.requests if _in(each, "us-west-2")]) == 1
+    assert len([request for request in cloud.requests if _in(request, "us-west-2")]) == 1
 
 
 @pytest.mark.parametrize("action", ["GetProducts", "DescribeInstanceTypes"])
@@ -232,7 +232,7 @@ def test_pages_that_expire_for_ever_are_given_up(ask_aws: AskAws) -> None:
         when=lambda request: asks("GetProducts")(request) and b"NextToken" in request.body,
     )
     rows = fetch(ask_aws, cloud)
-    assert any("pages expired" in line for line in told(rows))
+    assert any("pages expired" in line for line in notes_of(rows))
     assert "on_demand" not in rows.whole_kinds
 
 
@@ -251,7 +251,7 @@ def test_pages_in_a_circle_come_to_an_end(ask_aws: AskAws) -> None:
         when=asks("DescribeSavingsPlansOfferingRates"),
     )
     rows = fetch(ask_aws, cloud)
-    assert any("circle" in line for line in told(rows))
+    assert any("circle" in line for line in notes_of(rows))
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_a_field_of_another_type_costs_one_line_and_never_the_rest(
         cloud.faults.clear()
         cloud.break_with(answering(200, b'{"PriceList": {"a": 1}}'), when=asks(action))
     rows = fetch(ask_aws, cloud)
-    (line,) = told(rows)
+    (line,) = notes_of(rows)
     assert "not" in line
     assert rows.offers
 
@@ -327,8 +327,8 @@ def test_a_type_that_is_not_sold_in_blocks_there_is_no_failure(ask_aws: AskAws) 
 
 def test_calls_to_one_region_stay_under_the_published_rate(ask_aws: AskAws) -> None:
     """EC2 refills 20 calls a second per action and region, the price list 5 in all, with 10 at once."""
-    assert calls.PACES["ec2"] <= (20, 100)
-    assert calls.PACES["pricing"] <= (5, 10)
+    assert api_calls.PACES["ec2"] <= (20, 100)
+    assert api_calls.PACES["pricing"] <= (5, 10)
 
 
 def test_many_threads_read_the_account_once(ask_aws: AskAws) -> None:
@@ -337,9 +337,9 @@ def test_many_threads_read_the_account_once(ask_aws: AskAws) -> None:
     with cloud.running() as server:
         aws = ask_aws(server)
         threads = [threading.Thread(target=lambda: got.append(aws.fetch("us-east-1"))) for _ in range(6)]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
     assert len({frozenset(rows.offers) for rows in got}) == 1
-    assert len([each for each in cloud.requests if asks("DescribeRegions")(each)]) == 1
+    assert len([request for request in cloud.requests if asks("DescribeRegions")(request)]) == 1

@@ -13,16 +13,16 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 from moto import mock_aws
 
-from catalog.embedded import embedded_instance_types
-from catalog.left_out import left_out
-from catalog.plausible_prices import why_implausible
-from providers.aws.calls import PACES, PRICING_REGION, SDK_ATTEMPTS, CallFailed, Calls
-from providers.aws.capacity_blocks import read_capacity_blocks
-from providers.aws.hardware import Machines, read_machines, take_record
-from providers.aws.places import Place, Zone, listed_regions, read_place
-from providers.aws.price_list import PLAIN, PriceListReader
-from providers.aws.savings_plans import read_plan_rates
-from providers.aws.spot import read_spot
+from gpuplan.catalog.model.excluded_machines import left_out
+from gpuplan.catalog.model.price_plausibility import why_implausible
+from gpuplan.catalog.snapshots.embedded_snapshot import embedded_instance_types
+from gpuplan.providers.aws.api_calls import PACES, PRICING_REGION, SDK_ATTEMPTS, CallFailed, Calls
+from gpuplan.providers.aws.capacity_blocks import read_capacity_blocks
+from gpuplan.providers.aws.hardware import Machines, read_machines, take_record
+from gpuplan.providers.aws.price_list import PLAIN, PriceListReader
+from gpuplan.providers.aws.regions_and_zones import Place, Zone, listed_regions, read_place
+from gpuplan.providers.aws.savings_plans import read_plan_rates
+from gpuplan.providers.aws.spot_prices import read_spot
 from tests.clouds.aws import AMZ_JSON, asks, region_of
 from tests.clouds.aws_ec2 import XML
 from tests.clouds.aws_machines import odd_records, ordinary_record, record_of
@@ -34,7 +34,9 @@ from tests.providers.aws.price_documents import product
 A = Zone(name="us-east-1a", id="use1-az6", kind="availability-zone", group="us-east-1")
 PLACE = Place(region="us-east-1", zones={A.id: A})
 P5 = frozenset({"p5.48xlarge"})
-OWN = {each.name: each for each in embedded_instance_types() if each.provider == "aws"}
+OWN_PRICES = {
+    instance_type.name: instance_type for instance_type in embedded_instance_types() if instance_type.provider == "aws"
+}
 type AnyCalls = Callable[[CloudServer], Calls]
 
 
@@ -61,20 +63,20 @@ def serving_json(document: Any) -> CloudServer:
     return CloudServer(lambda _: Reply(body=json.dumps(document).encode(), content_type=AMZ_JSON))
 
 
-def spot_row(price: str, *, hours_ago: float = 1, system: str = "Linux/UNIX", **more: Any) -> dict[str, Any]:
+def spot_row(price: str, *, hours_ago: float = 1, system: str = "Linux/UNIX", **extra: Any) -> dict[str, Any]:
     return {
         "InstanceType": "p5.48xlarge",
         "ProductDescription": system,
         "SpotPrice": price,
         "Timestamp": READ_AT - timedelta(hours=hours_ago),
         "AvailabilityZone": "us-east-1a",
-    } | more
+    } | extra
 
 
 def spot_prices(calls_to: AnyCalls, *rows: dict[str, Any], place: Place = PLACE) -> dict[str, int]:
     with serving(DescribeSpotPriceHistory={"SpotPriceHistory": rows, "NextToken": ""}).running() as server:
-        found = read_spot(calls_to(server), place, P5, read_at=READ_AT)
-    return {offer.zone: offer.usd_micros_per_hour for offer in found.offers}
+        result = read_spot(calls_to(server), place, P5, read_at=READ_AT)
+    return {offer.zone: offer.usd_micros_per_hour for offer in result.offers}
 
 
 def test_the_newest_spot_price_of_a_zone_is_in_force(calls_to: AnyCalls) -> None:
@@ -114,9 +116,9 @@ def test_the_zone_id_of_a_spot_row_is_taken_over_the_accounts_own_zone_name(call
 def test_a_spot_row_whose_zone_has_no_id_is_quarantined(calls_to: AnyCalls) -> None:
     cloud = serving(DescribeSpotPriceHistory={"SpotPriceHistory": [spot_row("30.5", AvailabilityZone="us-east-1z")]})
     with cloud.running() as server:
-        found = read_spot(calls_to(server), PLACE, P5, read_at=READ_AT)
-    assert found.offers == []
-    assert [each.what for each in found.quarantined] == ["spot p5.48xlarge in us-east-1z"]
+        result = read_spot(calls_to(server), PLACE, P5, read_at=READ_AT)
+    assert result.offers == []
+    assert [item.what for item in result.quarantined] == ["spot p5.48xlarge in us-east-1z"]
 
 
 def test_a_spot_price_of_a_zone_where_the_type_is_not_on_offer_is_not_available(calls_to: AnyCalls) -> None:
@@ -139,11 +141,11 @@ def test_offerings_are_known_by_zone_id_and_a_zone_name_is_the_accounts_own(call
         place = read_place(calls_to(server), "us-east-1")
     assert place.offered == P5
     assert place.offered_in == ({} if location == "us-east-1" else {"use1-az6": P5})
-    assert {b"LocationType=region" in each.body for each in cloud.requests} == {True, False}
-    assert any(b"LocationType=availability-zone-id" in each.body for each in cloud.requests)
+    assert {b"LocationType=region" in request.body for request in cloud.requests} == {True, False}
+    assert any(b"LocationType=availability-zone-id" in request.body for request in cloud.requests)
 
 
-def block(fee: str, **more: Any) -> dict[str, Any]:
+def block(fee: str, **extra: Any) -> dict[str, Any]:
     return {
         "InstanceType": "p5.48xlarge",
         "AvailabilityZone": "us-east-1a",
@@ -151,7 +153,7 @@ def block(fee: str, **more: Any) -> dict[str, Any]:
         "CapacityBlockDurationHours": 24,
         "UpfrontFee": fee,
         "CurrencyCode": "USD",
-    } | more
+    } | extra
 
 
 @pytest.mark.parametrize(
@@ -184,9 +186,9 @@ def test_the_upfront_fee_of_a_capacity_block_is_for_all_its_machines_and_hours(
 def test_the_cheapest_capacity_block_of_a_zone_counts_and_other_currencies_do_not(calls_to: AnyCalls) -> None:
     rows = [block("1200.00"), block("960.00"), block("100.00", CurrencyCode="CNY"), block("0.00")]
     with serving(DescribeCapacityBlockOfferings={"CapacityBlockOfferings": rows}).running() as server:
-        found = read_capacity_blocks(calls_to(server), PLACE, P5, read_at=READ_AT)
-    assert [offer.usd_micros_per_hour for offer in found.offers] == [40_000_000]
-    assert ["zero" in each.reason for each in found.quarantined] == [True]
+        result = read_capacity_blocks(calls_to(server), PLACE, P5, read_at=READ_AT)
+    assert [offer.usd_micros_per_hour for offer in result.offers] == [40_000_000]
+    assert ["zero" in item.reason for item in result.quarantined] == [True]
 
 
 def test_a_capacity_block_is_asked_for_one_machine_and_one_day(calls_to: AnyCalls) -> None:
@@ -208,36 +210,36 @@ def test_a_capacity_block_of_segments_counts_as_a_whole_and_is_quarantined_witho
     rows = [block("960.00", CapacityBlockOfferingSegments=segments), block("1.00", AvailabilityZone=None)]
     rows[1]["CapacityBlockOfferingSegments"] = segments
     with serving(DescribeCapacityBlockOfferings={"CapacityBlockOfferings": rows}).running() as server:
-        found = read_capacity_blocks(calls_to(server), PLACE, P5, read_at=READ_AT)
-    assert [(offer.zone, offer.usd_micros_per_hour) for offer in found.offers] == [("use1-az6", 40_000_000)]
-    assert ["zone has no id" in each.reason for each in found.quarantined] == [True]
+        result = read_capacity_blocks(calls_to(server), PLACE, P5, read_at=READ_AT)
+    assert [(offer.zone, offer.usd_micros_per_hour) for offer in result.offers] == [("use1-az6", 40_000_000)]
+    assert ["zone has no id" in item.reason for item in result.quarantined] == [True]
 
 
-def plan_rate(plan: str, rate: str, **more: Any) -> dict[str, Any]:
+def plan_rate(plan: str, rate: str, **extra: Any) -> dict[str, Any]:
     about = {
         "region": "us-east-1",
         "instanceType": "p5.48xlarge",
         "productDescription": "Linux/UNIX",
         "tenancy": "shared",
     }
-    properties = about | more.pop("properties", {})
+    properties = about | extra.pop("properties", {})
     offering = {"planType": plan, "paymentOption": "No Upfront", "durationSeconds": 31536000, "currency": "USD"}
     return {
-        "savingsPlanOffering": offering | more.pop("offering", {}),
+        "savingsPlanOffering": offering | extra.pop("offering", {}),
         "rate": rate,
         "unit": "Hrs",
         "productType": "EC2",
         "usageType": "BoxUsage:p5.48xlarge",
         "operation": "RunInstances",
         "properties": [{"name": name, "value": value} for name, value in properties.items()],
-    } | more
+    } | extra
 
 
 def test_of_two_savings_plans_for_the_same_machine_the_cheaper_is_taken_and_named(calls_to: AnyCalls) -> None:
     rows = [plan_rate("Compute", "30.5"), plan_rate("EC2Instance", "28.123456"), plan_rate("Compute", "31")]
     with serving_json({"searchResults": rows, "nextToken": ""}).running() as server:
-        found = read_plan_rates(calls_to(server), P5)
-    assert found.rates == {
+        result = read_plan_rates(calls_to(server), P5)
+    assert result.rates == {
         ("us-east-1", "", "p5.48xlarge", "savings_plan_1y"): (28_123_456, "AWS Savings Plans API (EC2 Instance plan)")
     }
 
@@ -257,8 +259,8 @@ def test_of_two_savings_plans_for_the_same_machine_the_cheaper_is_taken_and_name
 )
 def test_savings_plan_rates_of_other_things_are_left_out(calls_to: AnyCalls, neighbour: dict[str, Any]) -> None:
     with serving_json({"searchResults": [neighbour], "nextToken": ""}).running() as server:
-        found = read_plan_rates(calls_to(server), P5)
-    assert (found.rates, dict(found.doubts)) == ({}, {})
+        result = read_plan_rates(calls_to(server), P5)
+    assert (result.rates, dict(result.doubts)) == ({}, {})
 
 
 def test_an_empty_next_token_ends_the_savings_plan_rates(calls_to: AnyCalls) -> None:
@@ -275,7 +277,7 @@ def test_savings_plan_rates_are_asked_for_by_filters_of_names_that_the_service_h
     (request,) = cloud.requests
     asked = json.loads(request.body)
     assert (request.method, request.path) == ("POST", "/DescribeSavingsPlansOfferingRates")
-    assert {each["name"]: each["values"] for each in asked["filters"]} == {
+    assert {item["name"]: item["values"] for item in asked["filters"]} == {
         "tenancy": ["shared"],
         "productDescription": ["Linux/UNIX"],
         "instanceType": ["p5.48xlarge"],
@@ -292,8 +294,8 @@ def test_pages_of_savings_plan_rates_are_followed_although_the_sdk_has_no_pagina
         lambda request: Reply(body=json.dumps(pages[json.loads(request.body).get("nextToken", "")]).encode())
     )
     with cloud.running() as server:
-        found = read_plan_rates(calls_to(server), P5)
-    assert [micros for micros, _ in found.rates.values()] == [30_000_000]
+        result = read_plan_rates(calls_to(server), P5)
+    assert [micros for micros, _ in result.rates.values()] == [30_000_000]
     assert len(cloud.requests) == 2
 
 
@@ -307,7 +309,7 @@ def test_pages_of_savings_plan_rates_are_followed_although_the_sdk_has_no_pagina
 def test_services_without_regions_are_asked_where_they_are(
     monkeypatch: pytest.MonkeyPatch, service: str, endpoint: str
 ) -> None:
-    for name in [each for each in os.environ if each.startswith("AWS_ENDPOINT_URL")]:
+    for name in [item for item in os.environ if item.startswith("AWS_ENDPOINT_URL")]:
         monkeypatch.delenv(name)
     client = boto3.client(service, region_name=PRICING_REGION)
     assert client.meta.endpoint_url == endpoint
@@ -321,8 +323,8 @@ def test_the_price_list_is_asked_in_us_east_1_with_every_filter(calls_to: AnyCal
     (request,) = cloud.requests
     asked = json.loads(request.body)
     assert region_of(request) == "us-east-1"
-    assert {each["Field"]: each["Value"] for each in asked["Filters"]} == {"instanceType": "p5.48xlarge", **PLAIN}
-    assert {each["Type"] for each in asked["Filters"]} == {"TERM_MATCH"}
+    assert {item["Field"]: item["Value"] for item in asked["Filters"]} == {"instanceType": "p5.48xlarge", **PLAIN}
+    assert {item["Type"] for item in asked["Filters"]} == {"TERM_MATCH"}
     assert asked["MaxResults"] == 100
 
 
@@ -364,7 +366,7 @@ def test_each_region_describes_its_own_types_and_all_of_them_count(calls_to: Any
     sold = {"us-east-1": "p5.48xlarge", "us-west-2": "p4d.24xlarge"}
 
     def answer(request: Request) -> Reply:
-        record = record_of(replace(OWN[sold[region_of(request)]], vcpus=7.0), in_blocks=False)
+        record = record_of(replace(OWN_PRICES[sold[region_of(request)]], vcpus=7.0), in_blocks=False)
         return Reply(
             body=ec2_answer("DescribeInstanceTypes", {"InstanceTypes": [record]}),
             content_type=XML,
@@ -377,11 +379,11 @@ def test_each_region_describes_its_own_types_and_all_of_them_count(calls_to: Any
 
 
 def test_machines_without_accelerators_are_told_apart_here_since_no_filter_of_ec2_does(calls_to: AnyCalls) -> None:
-    new = record_of(replace(OWN["p5.48xlarge"], name="p9.48xlarge"), in_blocks=True)
+    new = record_of(replace(OWN_PRICES["p5.48xlarge"], name="p9.48xlarge"), in_blocks=True)
     cloud = serving(DescribeInstanceTypes={"InstanceTypes": [ordinary_record("m7i.large"), new, *odd_records()]})
     with cloud.running() as server:
         machines = read_machines(calls_to(server), [Place(region="us-east-1")], as_of="2026-11-21")
-    assert machines.types.keys() - OWN.keys() == {"p9.48xlarge"}
+    assert machines.types.keys() - OWN_PRICES.keys() == {"p9.48xlarge"}
     assert machines.in_blocks == {"p9.48xlarge"}
     assert (machines.quarantined, machines.failures) == ([], [])
     assert b"Filter" not in cloud.requests[0].body
@@ -397,7 +399,7 @@ def test_every_call_waits_for_its_turn_by_service_region_and_call(monkeypatch: p
         def wait(self) -> None:
             waited.append(self.rate)
 
-    monkeypatch.setattr("providers.aws.calls.Pace", Recorded)
+    monkeypatch.setattr("gpuplan.providers.aws.api_calls.RateLimit", Recorded)
     with serving_json({"PriceList": []}).running() as server:
         monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
         calls = Calls(boto3.Session(aws_access_key_id="made-up", aws_secret_access_key="made-up"), paced=True)
@@ -423,7 +425,7 @@ def test_a_service_that_a_simulator_lacks_answers_500_in_html_and_is_one_line(ca
 
 
 def test_the_attempts_of_the_sdk_are_counted_in_all(calls_to: AnyCalls, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("providers.aws.calls.SDK_ATTEMPTS", 2)
+    monkeypatch.setattr("gpuplan.providers.aws.api_calls.SDK_ATTEMPTS", 2)
     throttled = ec2_error("RequestLimitExceeded", "Request limit exceeded.")
     cloud = CloudServer(lambda _: Reply(status=503, body=throttled, content_type=XML))
     with cloud.running() as server, pytest.raises(CallFailed, match="RequestLimitExceeded"):
@@ -441,8 +443,8 @@ def test_regions_are_asked_for_with_those_that_are_not_enabled(calls_to: AnyCall
     ]
     cloud = serving(DescribeRegions={"Regions": rows})
     with cloud.running() as server:
-        found = listed_regions(calls_to(server), "us-east-1")
-    assert found == {"us-east-1": True, "af-south-1": False, "ap-east-1": True, "us-west-9": True}
+        result = listed_regions(calls_to(server), "us-east-1")
+    assert result == {"us-east-1": True, "af-south-1": False, "ap-east-1": True, "us-west-9": True}
     assert b"AllRegions=true" in cloud.requests[0].body
 
 
@@ -452,6 +454,7 @@ def moto_calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     return Calls(boto3.Session(aws_access_key_id="made-up", aws_secret_access_key="made-up"), paced=False)
 
 
+@pytest.mark.slow(reason="one long case")
 @mock_aws
 def test_moto_types_and_offerings_give_the_embedded_hardware(moto_calls: Calls) -> None:
     """Moto knows neither paging nor regions: every type is described in each of them."""
@@ -463,7 +466,7 @@ def test_moto_types_and_offerings_give_the_embedded_hardware(moto_calls: Calls) 
     machines = read_machines(moto_calls, [place], as_of="2026-11-21")
     assert machines.failures == []
     assert machines.quarantined == []
-    assert machines.types == OWN
+    assert machines.types == OWN_PRICES
     assert "p5.48xlarge" in machines.in_blocks
 
 
@@ -473,7 +476,7 @@ def test_the_nonsense_spot_prices_of_moto_are_outside_of_what_a_spot_price_may_b
     offers = read_spot(moto_calls, place, P5, read_at=READ_AT).offers
     assert {offer.usd_micros_per_hour for offer in offers} == {10}
     for offer in offers:
-        assert why_implausible(offer, OWN["p5.48xlarge"], {}) is not None
+        assert why_implausible(offer, OWN_PRICES["p5.48xlarge"], {}) is not None
 
 
 @mock_aws
@@ -494,9 +497,13 @@ def test_recorded_types_are_all_known_or_left_out(shared_data: Path) -> None:
         {record["InstanceType"] for record in records} & left_out().keys()
     )
     for name, machine in machines.types.items():
-        own = OWN[name]
-        assert (machine.accelerator, machine.accelerator_count) == (own.accelerator, own.accelerator_count)
-        assert (machine.vcpus, machine.ram_gib, machine.network_gbps) == (own.vcpus, own.ram_gib, own.network_gbps)
+        owned = OWN_PRICES[name]
+        assert (machine.accelerator, machine.accelerator_count) == (owned.accelerator, owned.accelerator_count)
+        assert (machine.vcpus, machine.ram_gib, machine.network_gbps) == (
+            owned.vcpus,
+            owned.ram_gib,
+            owned.network_gbps,
+        )
 
 
 @pytest.mark.shared_data
@@ -525,8 +532,8 @@ def test_the_sample_replies_of_ec2_are_read_as_they_are(shared_data: Path, calls
 def test_the_sample_reply_of_savings_plans_is_read_as_it_is(shared_data: Path, calls_to: AnyCalls) -> None:
     name = "wire/aws/savingsplans_DescribeSavingsPlansOfferingRates.constructed.json"
     with serving_json(json.loads((shared_data / name).read_text())).running() as server:
-        found = read_plan_rates(calls_to(server), ["p4d.24xlarge"])
-    (((region, _, instance_type, kind), (micros, _)),) = found.rates.items()
+        result = read_plan_rates(calls_to(server), ["p4d.24xlarge"])
+    (((region, _, instance_type, kind), (micros, _)),) = result.rates.items()
     assert (region, instance_type, kind, micros) == ("us-east-1", "p4d.24xlarge", "savings_plan_1y", 14_770_000)
 
 
@@ -537,7 +544,7 @@ def test_the_recorded_price_list_gives_its_on_demand_prices_and_no_free_p5(
     name = "wire/aws/pricing_GetProducts.AmazonEC2.accelerators.2026-09.json"
     with serving_json(json.loads((shared_data / name).read_text())).running() as server:
         reader = PriceListReader(calls_to(server))
-        reader.read(OWN)
+        reader.read(OWN_PRICES)
     prices = {(row.region, row.instance_type): row.usd_micros_per_hour for row in reader.prices().rows}
     assert prices["us-east-1", "p5.48xlarge"] == 55_040_000
     assert prices["us-east-1", "p4d.24xlarge"] == 21_957_642
@@ -557,7 +564,7 @@ def test_the_recorded_price_list_gives_its_on_demand_prices_and_no_free_p5(
 def test_sample_refusals_carry_their_code(
     shared_data: Path, calls_to: AnyCalls, monkeypatch: pytest.MonkeyPatch, sample: str, status: int, code: str
 ) -> None:
-    monkeypatch.setattr("providers.aws.calls.SDK_ATTEMPTS", 1)
+    monkeypatch.setattr("gpuplan.providers.aws.api_calls.SDK_ATTEMPTS", 1)
     body = (shared_data / "wire/aws" / sample).read_bytes()
     with (
         CloudServer(lambda _: Reply(status=status, body=body, content_type=XML)).running() as server,
@@ -572,8 +579,8 @@ def test_sample_refusals_carry_their_code(
 def test_sample_refusals_of_the_price_list_are_one_line(
     shared_data: Path, calls_to: AnyCalls, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
-    monkeypatch.setattr("providers.aws.calls.SDK_ATTEMPTS", 1)
-    monkeypatch.setattr("providers.aws.calls.WHOLE_ATTEMPTS", 1)
+    monkeypatch.setattr("gpuplan.providers.aws.api_calls.SDK_ATTEMPTS", 1)
+    monkeypatch.setattr("gpuplan.providers.aws.api_calls.WHOLE_ATTEMPTS", 1)
     body = (shared_data / f"wire/aws/error.pricing_{code}.400.json").read_bytes()
     with CloudServer(lambda _: Reply(status=400, body=body, content_type=AMZ_JSON)).running() as server:
         reader = PriceListReader(calls_to(server))

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from tenacity import wait_none
 
-from catalog.errors import ProviderFailure, UnusableInput
-from catalog.interruptions import DEFAULT_INTERRUPTIONS_PER_HOUR, interruptions_per_hour
-from catalog.offer import Offer
-from providers.aws import provider
-from providers.aws.price_files import LISTED_KINDS, WITHOUT_CREDENTIALS, price_files_provider
-from providers.aws.public_offers import hardware
-from providers.contract import Provider, Rows
-from providers.sources import Sources
+from gpuplan.catalog.model.interruption_rates import DEFAULT_INTERRUPTIONS_PER_HOUR, interruptions_per_hour
+from gpuplan.catalog.model.offer import Offer
+from gpuplan.catalog.runtime.errors import ProviderFailure, UnusableInput
+from gpuplan.providers.aws import provider
+from gpuplan.providers.aws.price_files import LISTED_KINDS, WITHOUT_CREDENTIALS, price_files_provider
+from gpuplan.providers.aws.public_offers import hardware
+from gpuplan.providers.cloud_endpoints import Sources
+from gpuplan.providers.contract import Provider, Rows
 from tests.clouds.aws import ADVISOR_PATH, AwsCloud
 from tests.clouds.aws_catalogue import as_read, aws_catalogue
 from tests.clouds.server import CloudServer, Reply, Request, answering, html, reset_after, truncated
@@ -80,7 +80,7 @@ class Files:
 @pytest.fixture(autouse=True)
 def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tried again is tried at once."""
-    monkeypatch.setattr("providers.web._backing_off", wait_none())
+    monkeypatch.setattr("gpuplan.providers.feed_client._backing_off", wait_none())
 
 
 @pytest.fixture
@@ -130,8 +130,8 @@ def test_the_lines_of_one_reservation_are_joined_into_its_price(files: Files) ->
     ]
     files.index("us-east-1")
     files.put(f"{VERSION}/us-east-1/index.csv", csv_file([product(reserved_terms=terms)]))
-    found = prices(files.provider().fetch("us-east-1"))
-    assert {kind: micros for (_, _, kind), micros in found.items()} == {
+    result = prices(files.provider().fetch("us-east-1"))
+    assert {kind: micros for (_, _, kind), micros in result.items()} == {
         "on_demand": 21_957_642,
         "reserved_1y_partial_upfront": 2_000_000,
         "reserved_3y_convertible_all_upfront": 3_000_000,
@@ -143,9 +143,9 @@ def test_lines_of_one_product_may_stand_anywhere_in_the_file(files: Files) -> No
     head, *lines = csv_file([product(reserved_terms=[term]), T4], preamble=[]).splitlines(keepends=True)
     files.index("us-east-1")
     files.put(f"{VERSION}/us-east-1/index.csv", head + b"".join(reversed(lines)))
-    found = prices(files.provider().fetch("us-east-1"))
-    assert found["us-east-1", "p4d.24xlarge", "reserved_1y_partial_upfront"] == 2_000_000
-    assert found["us-east-1", "g4dn.xlarge", "on_demand"] == 526_000
+    result = prices(files.provider().fetch("us-east-1"))
+    assert result["us-east-1", "p4d.24xlarge", "reserved_1y_partial_upfront"] == 2_000_000
+    assert result["us-east-1", "g4dn.xlarge", "on_demand"] == 526_000
 
 
 @pytest.mark.parametrize("lines", [0, 1, 5, 9])
@@ -353,8 +353,8 @@ def test_a_broken_advisor_leaves_the_list_prices_and_is_told_once(files: Files) 
     east, west = provider.fetch("us-east-1"), provider.fetch("us-west-2")
     assert only_prices_of_the_p4d(east)
     assert len(west.offers) == 1
-    told = {line for rows in (east, west) for line in rows.provider_failures if line.startswith("spot advisor: ")}
-    assert len(told) == 1
+    reported = {line for rows in (east, west) for line in rows.provider_failures if line.startswith("spot advisor: ")}
+    assert len(reported) == 1
     assert files.asked(ADVISOR) == 1
 
 
@@ -393,7 +393,7 @@ def test_a_file_that_ends_in_the_middle_is_read_again_and_never_half_taken(files
 def test_a_region_whose_file_always_breaks_fails_and_leaves_the_others(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("providers.web.ATTEMPTS", 2)
+    monkeypatch.setattr("gpuplan.providers.feed_client.ATTEMPTS", 2)
     files.index("us-east-1", "us-west-2")
     files.put(f"{VERSION}/us-east-1/index.csv", csv_file([P4D]))
     files.put(f"{VERSION}/us-west-2/index.csv", csv_file([P4D_WEST]))
@@ -445,16 +445,16 @@ def test_threads_that_want_one_file_read_it_once(files: Files) -> None:
     files.put(f"{OFFERS}/current/index.csv", csv_file([P4D, P4D_WEST]))
     files.server.latency_seconds = 0.02
     provider = files.provider()
-    found: list[Rows] = []
+    rowses: list[Rows] = []
     threads = [
-        threading.Thread(target=lambda region=region: found.append(provider.fetch(region)))
+        threading.Thread(target=lambda region=region: rowses.append(provider.fetch(region)))
         for region in ("us-east-1", "us-west-2", "eu-west-1", "us-east-2")
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sum(len(prices(rows)) for rows in found) == 2
+    assert sum(len(prices(rows)) for rows in rowses) == 2
     assert files.asked("current/index.csv") == 1
 
 
@@ -548,12 +548,12 @@ def test_the_cheaper_plan_without_upfront_payment_is_the_savings_plan_rate(
     with_plans(files, "us-east-1")
     files.put(f"{PLANS}/2026/us-east-1/index.{ending}", written(RATES))
     rows = files.provider().fetch("us-east-1")
-    found = {
+    result = {
         offer.price_kind: (offer.usd_micros_per_hour, offer.source)
         for offer in rows.offers
         if offer.price_kind.startswith("savings_plan")
     }
-    assert found == {
+    assert result == {
         "savings_plan_1y": (13_200_000, "AWS savings plan price files (EC2 Instance Savings Plan)"),
         "savings_plan_3y": (9_900_000, "AWS savings plan price files (Compute Savings Plan)"),
     }
@@ -578,12 +578,12 @@ def test_rates_of_a_local_zone_come_with_its_region(files: Files) -> None:
             ]
         ),
     )
-    found = {
+    result = {
         (offer.region, offer.zone, offer.usd_micros_per_hour)
         for offer in files.provider().fetch("us-west-2").offers
         if offer.price_kind == "savings_plan_1y"
     }
-    assert found == {("us-west-2", "", 14_000_000), ("us-west-2-lax-1", "us-west-2-lax-1", 15_000_000)}
+    assert result == {("us-west-2", "", 14_000_000), ("us-west-2-lax-1", "us-west-2-lax-1", 15_000_000)}
 
 
 def test_without_savings_plan_files_their_rates_stay_and_a_note_says_so(files: Files) -> None:
@@ -606,7 +606,7 @@ def test_a_savings_plan_file_that_fails_leaves_the_list_prices(files: Files) -> 
     assert not {kind for kind in rows.whole_kinds if kind.startswith("savings_plan")}
 
 
-def _most_bytes_held(read: Callable[[], Rows]) -> int:
+def _peak_bytes(read: Callable[[], Rows]) -> int:
     """While reading, the files of the server itself aside."""
     tracemalloc.start()
     try:
@@ -628,7 +628,7 @@ def test_a_csv_of_20_mb_is_read_in_a_tenth_of_its_size(files: Files) -> None:
     provider = files.provider()
     provider.regions()
     hardware()
-    assert _most_bytes_held(lambda: provider.fetch("us-east-1")) < 2_000_000
+    assert _peak_bytes(lambda: provider.fetch("us-east-1")) < 2_000_000
 
 
 def test_a_json_file_is_read_in_a_part_of_its_size(files: Files) -> None:
@@ -641,7 +641,7 @@ def test_a_json_file_is_read_in_a_part_of_its_size(files: Files) -> None:
     provider = files.provider()
     provider.regions()
     hardware()
-    assert _most_bytes_held(lambda: provider.fetch("us-east-1")) < 1_200_000
+    assert _peak_bytes(lambda: provider.fetch("us-east-1")) < 1_200_000
 
 
 def test_a_refresh_without_keys_gives_back_the_list_prices_of_the_whole_catalogue(no_aws_keys: None) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from catalog.price_kinds import price_kinds
-from providers.aws.price_rows import (
+from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.providers.aws.price_rows import (
     OFFER_TERM_CODES,
     RESERVED_KINDS,
     PriceRow,
@@ -362,15 +362,15 @@ def test_neuron_devices_count_as_gpus_and_families_tell_where_nothing_is_counted
 @pytest.mark.shared_data
 def test_recorded_products_give_the_prices_that_were_recorded(shared_data: Path) -> None:
     path = shared_data / "wire" / "aws" / "pricing_GetProducts.AmazonEC2.accelerators.2026-09.decoded.json"
-    found: dict[tuple[str, str], int] = {}
+    result: dict[tuple[str, str], int] = {}
     for document in json.loads(path.read_text(encoding="utf-8")):
         rows, doubts = rows_of_product(document)
         assert doubts == []
-        found |= {(row.instance_type, row.region): row.usd_micros_per_hour for row in rows}
-    assert len(found) == 18
-    assert found["p5.48xlarge", "us-east-1"] == 55_040_000
-    assert found["p4d.24xlarge", "us-west-2"] == 21_957_640
-    assert found["inf2.xlarge", "eu-west-1"] == 947_750
+        result |= {(row.instance_type, row.region): row.usd_micros_per_hour for row in rows}
+    assert len(result) == 18
+    assert result["p5.48xlarge", "us-east-1"] == 55_040_000
+    assert result["p4d.24xlarge", "us-west-2"] == 21_957_640
+    assert result["inf2.xlarge", "eu-west-1"] == 947_750
 
 
 @pytest.mark.shared_data
@@ -387,11 +387,11 @@ def test_recorded_upfront_fees_without_ranges_are_part_of_the_price(shared_data:
     recorded = json.loads(path.read_text(encoding="utf-8"))
     document = product(instanceType="c5.xlarge")
     document["terms"]["Reserved"] = recorded["Reserved"]
-    found = prices(document)
-    assert len(found) == 13
-    assert found["reserved_3y_partial_upfront"] == round((Decimal(867) / 26280 + Decimal("0.033")) * 1_000_000)
-    assert found["reserved_1y_all_upfront"] == 100_000
-    assert found["reserved_3y"] == 71_000
+    result = prices(document)
+    assert len(result) == 13
+    assert result["reserved_3y_partial_upfront"] == round((Decimal(867) / 26280 + Decimal("0.033")) * 1_000_000)
+    assert result["reserved_1y_all_upfront"] == 100_000
+    assert result["reserved_3y"] == 71_000
 
 
 @pytest.mark.shared_data

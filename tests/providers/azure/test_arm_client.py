@@ -16,10 +16,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from catalog.errors import ProviderFailure
-from providers.azure import arm_client
-from providers.azure.arm_client import read_skus
-from providers.sources import Sources
+from gpuplan.catalog.runtime.errors import ProviderFailure
+from gpuplan.providers.azure import arm_client
+from gpuplan.providers.azure.arm_client import read_skus
+from gpuplan.providers.cloud_endpoints import Sources
 from tests.clouds.azure import SUBSCRIPTION, azure_cloud, sku
 from tests.clouds.server import CloudServer
 
@@ -86,14 +86,14 @@ def test_the_bearer_policy_of_the_sdk_sends_the_token_over_tls(tmp_path: Path, m
     with over_tls(server, tmp_path) as certificate:
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
         endpoint = server.url.replace("http://", "https://") + "/"
-        found = read_skus(Sources(azure_arm_endpoint=endpoint, azure_subscription_id=SUBSCRIPTION))
-    assert found.at("eastus", "Standard_NC4as_T4_v3") is not None
+        result = read_skus(Sources(azure_arm_endpoint=endpoint, azure_subscription_id=SUBSCRIPTION))
+    assert result.at("eastus", "Standard_NC4as_T4_v3") is not None
     (request,) = server.requests
     assert request.headers["authorization"] == "Bearer a-token-for-https://management.azure.com/.default"
 
 
 @pytest.mark.parametrize(
-    ("message", "said"),
+    ("message", "expected"),
     [
         (
             "DefaultAzureCredential failed.\nAttempted credentials:\n\tEnvironmentCredential: none",
@@ -106,7 +106,7 @@ def test_the_bearer_policy_of_the_sdk_sends_the_token_over_tls(tmp_path: Path, m
     ],
 )
 def test_credentials_that_are_missing_or_wrong_are_told_in_one_line(
-    message: str, said: str, monkeypatch: pytest.MonkeyPatch
+    message: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Failing(FakeCredential):
         error = ClientAuthenticationError(message=message)
@@ -114,7 +114,7 @@ def test_credentials_that_are_missing_or_wrong_are_told_in_one_line(
     monkeypatch.setattr(arm_client, "DefaultAzureCredential", Failing)
     with pytest.raises(ProviderFailure) as failure:
         read_skus(Sources(azure_arm_endpoint="https://127.0.0.1:1", azure_subscription_id=SUBSCRIPTION))
-    assert said in str(failure.value)
+    assert expected in str(failure.value)
     assert "\n" not in str(failure.value)
 
 

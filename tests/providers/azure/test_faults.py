@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from tenacity import wait_none
 
-from catalog.errors import ProviderFailure
-from providers.azure import provider
+from gpuplan.catalog.runtime.errors import ProviderFailure
+from gpuplan.providers.azure import provider
 from tests.clouds.azure import RETAIL_PATH, azure_cloud
 from tests.clouds.server import CloudServer, Reply, Request, answering
 from tests.providers.azure.test_provider import NIGHT, failures, is_arm, refreshed, some_offers, sources
@@ -18,7 +18,7 @@ EXPIRED = b'{"error": {"code": "InvalidSkipToken", "message": "The skip token ha
 @pytest.fixture(autouse=True)
 def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tried again is tried at once."""
-    monkeypatch.setattr("providers.web._backing_off", wait_none())
+    monkeypatch.setattr("gpuplan.providers.feed_client._backing_off", wait_none())
 
 
 def is_retail(request: Request) -> bool:
@@ -59,7 +59,7 @@ def test_a_page_of_the_sku_list_that_has_expired_is_one_line_and_prices_go_on() 
     rows = refreshed(server)
     (line,) = failures(rows)
     assert "InvalidSkipToken: The skip token has expired." in line
-    assert {offer.region for each in rows.values() for offer in each.offers} == {"eastus", "westeurope"}
+    assert {offer.region for row in rows.values() for offer in row.offers} == {"eastus", "westeurope"}
 
 
 @pytest.mark.parametrize("broken", [answering(400, b""), answering(503, b"")])
@@ -76,7 +76,7 @@ def test_a_list_of_all_regions_that_breaks_off_leaves_each_region_to_be_read_by_
     (line,) = failures(rows)
     assert "/api/retail/prices: HTTP" in line
     assert line.endswith("; regions that are new to Azure may be missing")
-    assert len([offer for each in rows.values() for offer in each.offers]) == len(some_offers(T4))
+    assert len([offer for row in rows.values() for offer in row.offers]) == len(some_offers(T4))
 
 
 def test_a_list_that_ignores_filters_and_breaks_off_is_not_taken_for_whole() -> None:

@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.accelerators import accelerators
-from catalog.offer import InstanceType
-from providers.azure.hardware import NoTraining, Unknown, differs, hardware_of, known_sizes
-from providers.azure.skus import Sku, skus_of
-from providers.azure.tables import families, family_of
+from gpuplan.catalog.model.accelerators import accelerators
+from gpuplan.catalog.model.offer import InstanceType
+from gpuplan.providers.azure.hardware import NoTraining, Unknown, differs, hardware_of, known_sizes
+from gpuplan.providers.azure.mapping_tables import families, family_of
+from gpuplan.providers.azure.skus import Sku, skus_of
 from tests.clouds.azure import restriction, sku
 
 TODAY = date(2026, 11, 21)
 
 
 def listed(name: str, region: str = "eastus", **changes: Any) -> Sku:
-    found = skus_of([sku(name, region, **changes)]).at(region.lower(), name)
-    assert found is not None
-    return found
+    result = skus_of([sku(name, region, **changes)]).at(region.lower(), name)
+    assert result is not None
+    return result
 
 
 def machine(name: str, **changes: Any) -> InstanceType:
@@ -39,23 +39,23 @@ def test_disks_snapshots_and_hosts_among_the_resources_are_passed_over() -> None
         "text",
         {},
     ]
-    found = skus_of(resources)
-    assert set(found.by_place) == {("eastus", "standard_nc4as_t4_v3")}
-    assert found.regions == {"eastus"}
+    result = skus_of(resources)
+    assert set(result.by_place) == {("eastus", "standard_nc4as_t4_v3")}
+    assert result.regions == {"eastus"}
 
 
 def test_locations_in_any_case_join_with_the_regions_of_the_price_list() -> None:
-    found = skus_of([sku("Standard_NC4as_T4_v3", "WestUS3")])
-    assert found.at("westus3", "STANDARD_nc4as_T4_v3") is not None
+    result = skus_of([sku("Standard_NC4as_T4_v3", "WestUS3")])
+    assert result.at("westus3", "STANDARD_nc4as_T4_v3") is not None
 
 
 def test_capabilities_are_text_and_may_be_missing_or_broken() -> None:
     capabilities = {"GPUs": "eight", "vCPUs": "0.75", "MemoryGB": "", "RdmaEnabled": None, "MaxResourceVolumeMB": None}
-    found = listed("Standard_NX4s_v9", capabilities=capabilities)
-    assert (found.gpus, found.vcpus, found.ram_gib, found.infiniband, found.local_disk_gb) == (
+    result = listed("Standard_NX4s_v9", capabilities=capabilities)
+    assert (result.gpus, result.vcpus, result.ram_gib, result.infiniband, result.local_disk_gb) == (
         None, 0.75, None, False, None,
     )  # fmt: skip
-    assert found.spot
+    assert result.spot
     bare = {"resourceType": "virtualMachines", "name": "Standard_NX4s_v9", "locations": ["eastus"]}
     for broken in (bare, {**bare, "capabilities": "x", "restrictions": {"type": 5}}):
         assert skus_of([broken]).at("eastus", "Standard_NX4s_v9") == Sku(name="Standard_NX4s_v9")
@@ -70,11 +70,11 @@ ANYTHING = st.recursive(
 
 @given(changes=st.dictionaries(st.sampled_from(sorted(sku("Standard_NC6", "eastus"))), ANYTHING))
 def test_whatever_an_entry_holds_it_is_read_or_passed_over_and_the_next_one_stands(changes: dict[str, Any]) -> None:
-    found = skus_of([{**sku("Standard_NC6", "eastus"), **changes}, sku("Standard_NC12", "eastus")])
-    twelve = found.at("eastus", "Standard_NC12")
+    result = skus_of([{**sku("Standard_NC6", "eastus"), **changes}, sku("Standard_NC12", "eastus")])
+    twelve = result.at("eastus", "Standard_NC12")
     assert twelve is not None
-    for each in found.by_place.values():
-        hardware_of(each.name, each, read_on=TODAY)
+    for item in result.by_place.values():
+        hardware_of(item.name, item, read_on=TODAY)
 
 
 def test_the_resource_type_and_names_of_another_type_are_passed_over() -> None:
@@ -92,9 +92,9 @@ def test_nvme_disks_count_before_the_temporary_disk_and_mib_become_gb() -> None:
     ["Standard NCASv3_T4 Family", "StandardNCASv3_T4Family", "standardncasv3_t4family", " Standard  NCASv3_T4Family"],
 )
 def test_a_family_in_any_spelling_names_the_card(family: str) -> None:
-    found = family_of("Standard_NC999zz_v9", family)
-    assert found is not None
-    assert found.accelerator == "T4"
+    result = family_of("Standard_NC999zz_v9", family)
+    assert result is not None
+    assert result.accelerator == "T4"
 
 
 def test_families_name_cards_that_there_are() -> None:
@@ -176,14 +176,14 @@ def test_a_wrong_gpu_count_in_the_list_is_told_and_the_own_table_kept() -> None:
     twelve = {"GPUs": "12", "vCPUs": "96"}
     made = machine("Standard_ND96isr_H100_v5", capabilities=twelve)
     assert made.accelerator_count == 8
-    told = differs(made, listed("Standard_ND96isr_H100_v5", capabilities=twelve))
-    assert told == ("Standard_ND96isr_H100_v5: the SKU list says 12 GPUs, gpuplan's own table 8, which is kept")
+    reported = differs(made, listed("Standard_ND96isr_H100_v5", capabilities=twelve))
+    assert reported == ("Standard_ND96isr_H100_v5: the SKU list says 12 GPUs, gpuplan's own table 8, which is used")
 
 
 def test_a_card_that_nobody_knows_is_unknown_and_not_guessed() -> None:
-    found = hardware_of("Standard_NZ8s_v9", listed("Standard_NZ8s_v9"), read_on=TODAY)
-    assert isinstance(found, Unknown)
-    assert found.reason.startswith("unknown accelerator")
+    result = hardware_of("Standard_NZ8s_v9", listed("Standard_NZ8s_v9"), read_on=TODAY)
+    assert isinstance(result, Unknown)
+    assert result.reason.startswith("unknown accelerator")
 
 
 def test_a_new_line_of_machines_takes_its_card_from_the_name_and_its_count_from_the_list() -> None:
@@ -218,7 +218,7 @@ def test_a_known_card_without_a_count_is_unknown() -> None:
     silent = hardware_of(name, listed(name, capabilities={"GPUs": None}), read_on=TODAY)
     too_many = hardware_of(name, listed(name, capabilities={"GPUs": "6400"}), read_on=TODAY)
     assert isinstance(without, Unknown)
-    assert "told only by the SKU list" in without.reason
+    assert "only the SKU list" in without.reason
     assert isinstance(silent, Unknown)
     assert "does not say how many" in silent.reason
     assert isinstance(too_many, Unknown)
@@ -227,9 +227,9 @@ def test_a_known_card_without_a_count_is_unknown() -> None:
 
 def test_less_than_a_card_that_is_not_shared_by_vcpus_is_unknown() -> None:
     name = "Standard_NC32ds_xl_RTXPRO6000BSE_v6"
-    found = hardware_of(name, listed(name, capabilities={"vCPUs": "32"}), read_on=TODAY)
-    assert isinstance(found, Unknown)
-    assert "less than one" in found.reason
+    result = hardware_of(name, listed(name, capabilities={"vCPUs": "32"}), read_on=TODAY)
+    assert isinstance(result, Unknown)
+    assert "less than one" in result.reason
 
 
 @pytest.mark.parametrize("name", ["Standard_NP10s", "standard_np20s", "Standard_NP80s", "Standard_NM16ads_MA35D"])
@@ -245,8 +245,8 @@ def test_a_restriction_on_the_location_closes_a_size_there() -> None:
 
 
 def test_a_restriction_on_zones_or_on_another_location_leaves_a_size_open() -> None:
-    kept = [restriction("eastus", kind="Zone"), restriction("westus"), "odd", {"type": "Zone"}]
-    assert listed("Standard_NV6", restrictions=kept).closed == ""
+    remaining = [restriction("eastus", kind="Zone"), restriction("westus"), "odd", {"type": "Zone"}]
+    assert listed("Standard_NV6", restrictions=remaining).closed == ""
 
 
 def test_a_size_that_says_it_has_no_spot_has_none() -> None:

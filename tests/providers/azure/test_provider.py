@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from catalog.embedded import embedded_snapshot
-from catalog.errors import ProviderFailure, UnusableInput
-from catalog.offer import Offer
-from catalog.regions import regions as known_regions
-from providers.azure import NO_SUBSCRIPTION, provider
-from providers.azure.retail import KINDS
-from providers.contract import Rows
-from providers.sources import Sources
+from gpuplan.catalog.model.offer import Offer
+from gpuplan.catalog.model.regions import regions as known_regions
+from gpuplan.catalog.runtime.errors import ProviderFailure, UnusableInput
+from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
+from gpuplan.providers.azure import NO_SUBSCRIPTION, provider
+from gpuplan.providers.azure.retail import KINDS
+from gpuplan.providers.cloud_endpoints import Sources
+from gpuplan.providers.contract import Rows
 from tests.clouds.azure import (
     SUBSCRIPTION,
     azure_cloud,
@@ -81,11 +81,11 @@ def small(**settings: Any) -> CloudServer:
 
 
 def failures(rows: dict[str, Rows]) -> list[str]:
-    return list(dict.fromkeys(line for each in rows.values() for line in (*each.failures, *each.provider_failures)))
+    return list(dict.fromkeys(line for row in rows.values() for line in (*row.failures, *row.provider_failures)))
 
 
 def notes(rows: dict[str, Rows]) -> list[str]:
-    return list(dict.fromkeys(line for each in rows.values() for line in (*each.notes, *each.provider_notes)))
+    return list(dict.fromkeys(line for row in rows.values() for line in (*row.notes, *row.provider_notes)))
 
 
 def is_arm(request: Request) -> bool:
@@ -115,15 +115,15 @@ def test_a_refresh_gives_the_catalogue_back_row_for_row(
     served: tuple[Offer, ...], settings: dict[str, Any], subscription: str | None
 ) -> None:
     rows = refreshed_whole(azure_cloud(offers=served, **settings), subscription=subscription)
-    offers = [offer for each in rows.values() for offer in each.offers]
+    offers = [offer for row in rows.values() for offer in row.offers]
     assert len(offers) == len(served)
     assert as_read(offers) == as_read(list(served))
     priced = {offer.instance_type for offer in served}
-    machines = {machine for each in rows.values() for machine in each.instance_types}
+    machines = {machine for row in rows.values() for machine in row.instance_types}
     assert machines == {machine for machine in azure_machines() if machine.name in priced}
     assert {offer.observed_at for offer in offers} == {NIGHT}
     assert not failures(rows)
-    assert not [each for region in rows.values() for each in region.quarantined]
+    assert not [item for region in rows.values() for item in region.quarantined]
     assert {region.whole_kinds for region in rows.values()} == {KINDS}
     assert notes(rows) == ([] if subscription else [NO_SUBSCRIPTION])
 
@@ -131,7 +131,7 @@ def test_a_refresh_gives_the_catalogue_back_row_for_row(
 def test_the_embedded_prices_alone_come_back_too() -> None:
     offers = [o for o in embedded_snapshot().offers if o.provider == "azure"]
     rows = refreshed_whole(azure_cloud(offers=offers))
-    assert as_read([o for each in rows.values() for o in each.offers]) == as_read(offers)
+    assert as_read([o for row in rows.values() for o in row.offers]) == as_read(offers)
 
 
 def test_without_a_subscription_nothing_failed_and_a_note_says_where_hardware_comes_from() -> None:
@@ -142,7 +142,7 @@ def test_without_a_subscription_nothing_failed_and_a_note_says_where_hardware_co
 
 
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken", "expected"),
     [
         (answering(429, ARM_429, Retry_After="1200"), "HTTP 429, SubscriptionRequestsThrottled: Number of 'read'"),
         (answering(429, COMPUTE_429, Retry_After="1200"), "HTTP 429, OperationNotAllowed: The server rejected"),
@@ -165,15 +165,15 @@ def test_without_a_subscription_nothing_failed_and_a_note_says_where_hardware_co
         (answering(200, b'{"value": [{}], "nextLink": "/subscriptions/page"}'), "lead back to one another"),
     ],
 )
-def test_a_sku_list_that_fails_is_one_line_and_prices_go_on(broken: Callable[[Reply], Reply], said: str) -> None:
+def test_a_sku_list_that_fails_is_one_line_and_prices_go_on(broken: Callable[[Reply], Reply], expected: str) -> None:
     server = small()
     server.break_with(broken, when=is_arm)
     rows = refreshed(server)
     (line,) = failures(rows)
-    assert said in line
+    assert expected in line
     assert line.endswith("hardware comes from gpuplan's own table, prices are live")
-    expected = some_offers(T4, "Standard_ND96isr_H100_v5")
-    assert as_read([o for each in rows.values() for o in each.offers]) == as_read(expected)
+    offers = some_offers(T4, "Standard_ND96isr_H100_v5")
+    assert as_read([o for row in rows.values() for o in row.offers]) == as_read(offers)
 
 
 @pytest.mark.parametrize("body", [ARM_429, COMPUTE_429])
@@ -196,7 +196,7 @@ def test_a_reset_in_the_middle_of_the_sku_list_leaves_the_prices_whole() -> None
     server.break_with(reset_after(0.5), when=is_arm)
     rows = refreshed(server)
     assert len(failures(rows)) == 1
-    assert as_read([o for each in rows.values() for o in each.offers]) == as_read(
+    assert as_read([o for row in rows.values() for o in row.offers]) == as_read(
         some_offers(T4, "Standard_ND96isr_H100_v5")
     )
 
@@ -223,11 +223,11 @@ def test_the_sku_list_is_paged_by_the_link_of_the_server() -> None:
 
 def test_only_a_subscription_can_tell_what_is_in_a_new_size() -> None:
     new = sku(NEW, "EastUS", capabilities={"GPUs": "8", "vCPUs": "96"}, family="standardNDSH200v5Family")
-    more: dict[str, Any] = {"more_prices": [price_row(NEW, "eastus", 90.0)], "more_skus": [new]}
-    told = refreshed(small(**more))["eastus"]
-    assert (NEW, 90_000_000) in {(o.instance_type, o.usd_micros_per_hour) for o in told.offers}
-    assert {m.accelerator for m in told.instance_types if m.name == NEW} == {"H200-141GB-SXM"}
-    untold = refreshed(small(**more), subscription=None)["eastus"]
+    extra: dict[str, Any] = {"more_prices": [price_row(NEW, "eastus", 90.0)], "more_skus": [new]}
+    reported = refreshed(small(**extra))["eastus"]
+    assert (NEW, 90_000_000) in {(o.instance_type, o.usd_micros_per_hour) for o in reported.offers}
+    assert {m.accelerator for m in reported.instance_types if m.name == NEW} == {"H200-141GB-SXM"}
+    untold = refreshed(small(**extra), subscription=None)["eastus"]
     assert NEW not in {offer.instance_type for offer in untold.offers}
     assert untold.quarantined[0].what == f"eastus/{NEW} (1 prices)"
     assert untold.whole_kinds == KINDS
@@ -284,8 +284,8 @@ def test_a_promotion_and_an_fpga_of_both_lists_give_no_rows() -> None:
             more_skus=[sku(name, "eastus") for name in names],
         )
     )
-    told = {machine.name for machine in rows["eastus"].instance_types}
-    assert told == {T4, "Standard_ND96isr_H100_v5"}
+    reported = {machine.name for machine in rows["eastus"].instance_types}
+    assert reported == {T4, "Standard_ND96isr_H100_v5"}
     assert not rows["eastus"].quarantined
 
 
@@ -295,11 +295,11 @@ def test_a_size_without_a_price_gives_no_offer_and_no_machine() -> None:
 
 
 def test_regions_are_the_known_ones_and_those_of_both_lists_but_no_test_regions() -> None:
-    more: dict[str, Any] = {
+    extra: dict[str, Any] = {
         "more_prices": [price_row(T4, "atlantiscentral", 1.0)],
         "more_skus": [sku(T4, "LemuriaWest"), sku(T4, "eastus2euap"), sku(T4, "EastUSSTG")],
     }
-    server = small(**more)
+    server = small(**extra)
     with server.running():
         regions = provider(sources(server), read_at=NIGHT).regions()
     known = {region for name, region in known_regions() if name == "azure"}
@@ -310,7 +310,7 @@ def test_regions_are_the_known_ones_and_those_of_both_lists_but_no_test_regions(
 def test_a_new_region_is_kept_with_a_note() -> None:
     rows = refreshed(small(more_prices=[price_row(T4, "atlantiscentral", 1.0)]), "atlantiscentral")["atlantiscentral"]
     assert [offer.available for offer in rows.offers] == [True]
-    assert rows.notes == ("atlantiscentral: a new region, of which gpuplan does not know yet where it stands",)
+    assert rows.notes == ("atlantiscentral: a new region, whose location gpuplan does not know yet",)
 
 
 def test_a_government_region_of_the_public_list_is_kept_and_an_unknown_one_stands_as_not_available() -> None:

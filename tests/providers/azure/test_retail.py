@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.azure.retail import KINDS, Prices, prices_of
+from gpuplan.providers.azure.retail import KINDS, Prices, prices_of
 from tests.clouds.azure import price_row
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
@@ -20,9 +20,9 @@ def read(*rows: Any, region: str = "eastus") -> Prices:
 
 
 def by_kind(*rows: Any) -> dict[str, int]:
-    found = read(*rows)
-    assert not found.quarantined
-    return {price.kind: price.usd_micros_per_hour for price in found.prices}
+    result = read(*rows)
+    assert not result.quarantined
+    return {price.kind: price.usd_micros_per_hour for price in result.prices}
 
 
 def row(**changes: Any) -> dict[str, Any]:
@@ -30,9 +30,9 @@ def row(**changes: Any) -> dict[str, Any]:
 
 
 def only_reason(*rows: Any) -> str:
-    found = read(*rows)
-    assert not found.prices
-    (quarantined,) = found.quarantined
+    result = read(*rows)
+    assert not result.prices
+    (quarantined,) = result.quarantined
     return quarantined.reason
 
 
@@ -45,8 +45,8 @@ def test_a_reservation_is_the_total_of_its_term_although_the_unit_says_one_hour(
 @pytest.mark.parametrize(("term", "kind"), [("1 year", "1y"), ("P1Y", "1y"), ("3 Year", "3y"), (" 3 years ", "3y")])
 def test_a_term_in_any_spelling_of_azure_is_the_same_term(term: str, kind: str) -> None:
     plan = {"retailPrice": 0.3, "term": term}
-    found = by_kind(row(savingsPlan=[plan]), row(usd=2628.0, type="Reservation", reservationTerm=term))
-    assert set(found) == {"on_demand", f"savings_plan_{kind}", f"reserved_{kind}"}
+    result = by_kind(row(savingsPlan=[plan]), row(usd=2628.0, type="Reservation", reservationTerm=term))
+    assert set(result) == {"on_demand", f"savings_plan_{kind}", f"reserved_{kind}"}
 
 
 def test_the_unit_of_one_hour_is_read_in_any_case_and_spacing() -> None:
@@ -55,9 +55,9 @@ def test_the_unit_of_one_hour_is_read_in_any_case_and_spacing() -> None:
 
 
 def test_a_reservation_of_five_years_is_left_out_with_a_note() -> None:
-    found = read(row(type="Reservation", reservationTerm="5 Years", usd=9000.0))
-    assert (found.prices, found.quarantined) == ([], [])
-    assert found.notes == ["eastus: 1 prices with a term of 5 Years left out; gpuplan knows 1 Year and 3 Years"]
+    result = read(row(type="Reservation", reservationTerm="5 Years", usd=9000.0))
+    assert (result.prices, result.quarantined) == ([], [])
+    assert result.notes == ["eastus: 1 prices with a term of 5 Years left out; gpuplan knows 1 Year and 3 Years"]
 
 
 def test_nested_savings_plans_are_hourly_and_their_order_does_not_matter() -> None:
@@ -68,9 +68,9 @@ def test_nested_savings_plans_are_hourly_and_their_order_does_not_matter() -> No
 
 
 def test_a_savings_plan_price_of_zero_leaves_the_hourly_price_whole() -> None:
-    found = read(row(savingsPlan=[{"retailPrice": 0.0, "term": "1 Year"}]))
-    assert [price.kind for price in found.prices] == ["on_demand"]
-    assert "1 Year: retailPrice 0.0 is unknown, never free" in found.quarantined[0].reason
+    result = read(row(savingsPlan=[{"retailPrice": 0.0, "term": "1 Year"}]))
+    assert [price.kind for price in result.prices] == ["on_demand"]
+    assert "1 Year: retailPrice 0.0 is unknown, never free" in result.quarantined[0].reason
 
 
 @pytest.mark.parametrize(
@@ -184,8 +184,8 @@ def test_two_spellings_of_one_size_are_one_size() -> None:
     "region", ["", "Global", "eastus2euap", "centraluseuap", "brazilus", "eastusstg", "southcentralusstage", None]
 )
 def test_test_regions_and_what_is_no_region_are_skipped_although_they_have_no_product_name(region: str | None) -> None:
-    found = read({**row(productName=None), "armRegionName": region}, region=str(region or "").lower())
-    assert (found.prices, found.quarantined) == ([], [])
+    result = read({**row(productName=None), "armRegionName": region}, region=str(region or "").lower())
+    assert (result.prices, result.quarantined) == ([], [])
 
 
 def test_a_region_in_another_case_is_the_same_region() -> None:
@@ -243,9 +243,9 @@ def test_a_price_told_as_text_is_read() -> None:
 
 def test_savings_plans_of_another_shape_are_quarantined_and_the_price_stands() -> None:
     for plans in ({"term": "1 Year"}, ["1 Year"], "none"):
-        found = read(row(savingsPlan=plans))
-        assert [price.kind for price in found.prices] == ["on_demand"]
-        assert found.quarantined[0].reason == "savingsPlan is not a list of terms and prices"
+        result = read(row(savingsPlan=plans))
+        assert [price.kind for price in result.prices] == ["on_demand"]
+        assert result.quarantined[0].reason == "savingsPlan is not a list of terms and prices"
 
 
 ANYTHING = st.recursive(
@@ -263,9 +263,9 @@ def test_whatever_a_row_holds_it_is_read_or_quarantined_and_the_next_one_stands(
     changes: dict[str, Any], plans: Any
 ) -> None:
     sound = price_row(H100, "eastus", 98.32)
-    found = read({**row(), **changes, "savingsPlan": plans}, sound)
+    result = read({**row(), **changes, "savingsPlan": plans}, sound)
     assert ("on_demand", 98_320_000) in {
-        (price.kind, price.usd_micros_per_hour) for price in found.prices if price.size == H100
+        (price.kind, price.usd_micros_per_hour) for price in result.prices if price.size == H100
     }
 
 

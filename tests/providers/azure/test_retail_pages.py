@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from catalog.errors import ProviderFailure
-from providers.azure.retail_pages import CALLS_LEFT, Allowance, RetailPages
-from providers.web import web_client
+from gpuplan.catalog.runtime.errors import ProviderFailure
+from gpuplan.providers.azure.retail_pages import CALLS_LEFT, Allowance, RetailPages
+from gpuplan.providers.feed_client import web_client
 from tests.clouds.azure import RETAIL_PATH, azure_cloud, price_row
 from tests.clouds.server import CloudServer, Reply, Request, answering, html, reset_after, truncated
 
@@ -223,7 +223,7 @@ def test_an_answer_that_breaks_off_is_asked_for_again(broken: Callable[[Reply], 
 
 
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken", "expected"),
     [
         (html, "answered with an HTML page"),
         (answering(403, b""), "HTTP 403"),
@@ -233,10 +233,10 @@ def test_an_answer_that_breaks_off_is_asked_for_again(broken: Callable[[Reply], 
         (answering(429, b"", Retry_After="1200"), "asks to wait 1200 s"),
     ],
 )
-def test_an_answer_that_is_no_price_list_is_one_clear_line(broken: Callable[[Reply], Reply], said: str) -> None:
+def test_an_answer_that_is_no_price_list_is_one_clear_line(broken: Callable[[Reply], Reply], expected: str) -> None:
     server = cloud(*five())
     server.break_with(broken)
-    with pages_of(server) as pages, pytest.raises(ProviderFailure, match=said):
+    with pages_of(server) as pages, pytest.raises(ProviderFailure, match=expected):
         pages.rows("eastus")
 
 

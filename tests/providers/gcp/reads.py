@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from catalog.offer import Offer
-from providers.contract import Provider, Rows
-from providers.gcp import provider
-from providers.gcp.calls import Patience
-from providers.sources import Sources
+from gpuplan.catalog.model.offer import Offer
+from gpuplan.providers.cloud_endpoints import Sources
+from gpuplan.providers.contract import Provider, Rows
+from gpuplan.providers.gcp import provider
+from gpuplan.providers.gcp.api_calls import Patience
 from tests.clouds.gcp import COMPUTE_ENGINE, GcpCatalogue, GcpServer, machine_item
 from tests.clouds.gcp_skus import component_sku, sku
 from tests.clouds.server import Request
@@ -85,7 +85,7 @@ def price(rows: Rows, name: str, kind: str = "on_demand") -> int | None:
 
 def is_unread(rows: Rows, name: str) -> bool:
     """Whether the list in which an instance type would stand did not answer."""
-    return any(re.fullmatch(each, name) for each in rows.unread_types)
+    return any(re.fullmatch(unread_type, name) for unread_type in rows.unread_types)
 
 
 def kinds(rows: Rows, name: str) -> set[str]:

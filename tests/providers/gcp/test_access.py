@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from catalog.errors import ProviderFailure, UnusableInput
-from providers.gcp import provider
-from providers.gcp.reading import SKUS_PER_PAGE
-from providers.sources import Sources
+from gpuplan.catalog.runtime.errors import ProviderFailure, UnusableInput
+from gpuplan.providers.cloud_endpoints import Sources
+from gpuplan.providers.gcp import provider
+from gpuplan.providers.gcp.price_list import SKUS_PER_PAGE
 from tests.clouds.gcp import GcpCatalogue
 from tests.clouds.server import answering
 from tests.providers.gcp.reads import (
@@ -143,7 +143,7 @@ def test_requests_are_strict_in_what_they_ask_for() -> None:
         machines = next(request for request in server.requests if asks_machines(request))
         skus = next(request for request in server.requests if asks_skus(request))
     assert machines.query == {"maxResults": ["500"]}
-    assert skus.query == {"currencyCode": ["USD"], "pageSize": [str(SKUS_PER_PAGE)], "$alt": ["json;enum-encoding=int"]}
+    assert skus.query == {"currencyCode": ["USD"], "pageSize": [str(SKUS_PER_PAGE)]}
 
 
 def test_nothing_is_asked_before_regions_are() -> None:

@@ -89,7 +89,9 @@ def test_a_variant_without_local_ssd_costs_none_and_keeps_the_links_of_its_sibli
         made, "on_demand", ("H200 141GB GPU", 9_311_700_000), ("A3Ultra Core", 30_000_000), ("A3Ultra Ram", 3_000_000)
     )
     rows = rows_of(made)
-    machine = next(each for each in rows.instance_types if each.name == "a3-ultragpu-8g-nolssd")
+    machine = next(
+        instance_type for instance_type in rows.instance_types if instance_type.name == "a3-ultragpu-8g-nolssd"
+    )
     assert price(rows, machine.name) == 8 * 9_311_700 + 224 * 30_000 + 2952 * 3_000
     assert (machine.local_disk_gb, machine.network_gbps, machine.sold_on_demand) == (None, 3200.0, False)
 
@@ -126,13 +128,15 @@ def test_the_a4_gpu_slice_holds_the_whole_machine() -> None:
         "committed_1y": 88_927_200,
         "committed_3y": 56_707_200,
     }
-    assert not next(each for each in rows.instance_types if each.name == "a4-highgpu-8g").sold_on_demand
+    assert not next(
+        instance_type for instance_type in rows.instance_types if instance_type.name == "a4-highgpu-8g"
+    ).sold_on_demand
 
 
 def test_a4x_without_a_sku_is_listed_without_a_price() -> None:
     rows = rows_of(with_machine("a4x-highgpu-4g", 140, 884, "nvidia-gb200", 4, ssd_partitions=32))
     assert kinds(rows, "a4x-highgpu-4g") == set()
-    assert "a4x-highgpu-4g" in {each.name for each in rows.instance_types}
+    assert "a4x-highgpu-4g" in {instance_type.name for instance_type in rows.instance_types}
     assert any(note.startswith("without a public price: a4x-highgpu") for note in rows.notes)
 
 
@@ -166,7 +170,7 @@ def test_virtual_workstation_variants_are_no_gpus() -> None:
     made = small_catalogue()
     made.attachable[ZONE] += ["nvidia-tesla-t4-vws"]
     add_parts(made, "on_demand", ("Nvidia Tesla T4 GPU", 350_000_000), ("N1 Core", 31_611_000), ("N1 Ram", 4_237_000))
-    assert not [each for each in rows_of(made).instance_types if each.accelerator == "T4"]
+    assert not [instance_type for instance_type in rows_of(made).instance_types if instance_type.accelerator == "T4"]
 
 
 def test_n1_hosts_are_priced_from_the_group_n1standard_and_commitments_that_name_no_family() -> None:
@@ -203,7 +207,7 @@ def test_a_family_that_no_table_knows_is_priced_by_the_usual_spelling() -> None:
         made, "on_demand", ("Nvidia L40S 48GB GPU", 1_000_000_000), ("G7 Core", 20_000_000), ("G7 Ram", 2_000_000)
     )
     rows = rows_of(made)
-    machine = next(each for each in rows.instance_types if each.name == "g7-standard-96")
+    machine = next(instance_type for instance_type in rows.instance_types if instance_type.name == "g7-standard-96")
     assert price(rows, "g7-standard-96") == 2_000_000 + 96 * 20_000 + 384 * 2_000
     assert (machine.accelerator, machine.devices, machine.network_gbps) == ("L40S", 2, None)
 
@@ -216,13 +220,13 @@ def test_a_family_that_no_table_knows_may_be_sold_by_the_slice() -> None:
 
 def test_an_accelerator_that_nobody_described_is_set_aside_by_name() -> None:
     rows = rows_of(with_machine("a9-highgpu-8g", 224, 3968, "nvidia-z900-999gb", 8))
-    assert [(each.what, "nvidia-z900-999gb" in each.reason) for each in rows.quarantined] == [("a9-highgpu-8g", True)]
+    assert [(item.what, "nvidia-z900-999gb" in item.reason) for item in rows.quarantined] == [("a9-highgpu-8g", True)]
     assert price(rows, "g2-standard-4") == 652_000
 
 
 def test_impossible_sizes_are_set_aside_with_the_reason() -> None:
     rows = rows_of(with_machine("a2-highgpu-1g", 12, 85, "nvidia-tesla-a100", 9000))
-    assert [each.what for each in rows.quarantined] == ["a2-highgpu-1g"]
+    assert [item.what for item in rows.quarantined] == ["a2-highgpu-1g"]
     assert "accelerator_count" in rows.quarantined[0].reason
 
 
@@ -233,14 +237,16 @@ def test_impossible_sizes_are_set_aside_with_the_reason() -> None:
 def test_deprecated_machines_are_retired_and_obsolete_ones_are_gone(state: str, listed: bool, retired: bool) -> None:
     made = small_catalogue()
     made.machines[ZONE][0]["deprecated"] = {"state": state}
-    found = {each.name: each.retired for each in rows_of(made).instance_types}
-    assert ("g2-standard-4" in found) == listed
-    assert found.get("g2-standard-4", False) == retired
+    result = {instance_type.name: instance_type.retired for instance_type in rows_of(made).instance_types}
+    assert ("g2-standard-4" in result) == listed
+    assert result.get("g2-standard-4", False) == retired
 
 
 def test_sizes_are_those_of_the_listing_and_links_those_of_the_table() -> None:
     made = with_machine("a2-highgpu-1g", 14, 100, "nvidia-tesla-a100", 1)
-    machine = next(each for each in rows_of(made).instance_types if each.name == "a2-highgpu-1g")
+    machine = next(
+        instance_type for instance_type in rows_of(made).instance_types if instance_type.name == "a2-highgpu-1g"
+    )
     assert (machine.vcpus, machine.ram_gib, machine.network_gbps) == (14.0, 100.0, 24.0)
     assert machine.source.startswith("GCP Compute Engine machineTypes")
 
@@ -258,7 +264,10 @@ def test_a_known_machine_may_come_without_its_accelerators() -> None:
     parts = (("Nvidia Tesla A100 GPU", 3_000_000_000), ("A2 Core", 30_000_000), ("A2 Ram", 4_000_000))
     add_parts(made, "on_demand", *parts)
     rows = rows_of(made)
-    assert next(each for each in rows.instance_types if each.name == "a2-highgpu-2g").devices == 2
+    assert (
+        next(instance_type for instance_type in rows.instance_types if instance_type.name == "a2-highgpu-2g").devices
+        == 2
+    )
     assert price(rows, "a2-highgpu-2g") == 2 * 3_000_000 + 24 * 30_000 + 170 * 4_000
 
 
@@ -266,14 +275,14 @@ def test_a_known_machine_may_come_without_its_accelerators() -> None:
 def test_a_kind_whose_sku_cannot_be_used_is_set_aside_by_machine_so_that_its_earlier_price_stays(name: str) -> None:
     made = small_catalogue()
     add_parts(made, "spot", ("Nvidia L4 GPU", 200_000_000), ("G2 Core", 10_000_000), ("G2 Ram", 1_000_000))
-    for each in made.skus[COMPUTE_ENGINE]:
+    for entry in made.skus[COMPUTE_ENGINE]:
         if (
-            name.rpartition(" ")[0].split()[-1] in each["description"]
-            and each["category"]["usageType"] == "Preemptible"
+            name.rpartition(" ")[0].split()[-1] in entry["description"]
+            and entry["category"]["usageType"] == "Preemptible"
         ):
-            rates = each["pricingInfo"][0]["pricingExpression"]["tieredRates"]
+            rates = entry["pricingInfo"][0]["pricingExpression"]["tieredRates"]
             rates[0]["unitPrice"] = {"currencyCode": "USD"}
     rows = rows_of(made)
     assert kinds(rows, "g2-standard-4") == {"on_demand"}
-    aside = {each.what: each.reason for each in rows.quarantined}
+    aside = {item.what: item.reason for item in rows.quarantined}
     assert "zero means unknown" in aside["g2-standard-4 spot"]

@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from catalog.offer import InstanceType, Offer
-from providers.contract import Rows
-from providers.gcp.reading import SKUS_PER_PAGE
+from gpuplan.catalog.model.offer import InstanceType, Offer
+from gpuplan.providers.contract import Rows
+from gpuplan.providers.gcp.price_list import SKUS_PER_PAGE
 from tests.clouds.gcp import COMPUTE_ENGINE, GcpCatalogue, gcp_catalogue
 from tests.clouds.gcp_skus import padding
 from tests.providers.gcp.reads import READ_AT, REGION, price, provider_of, serving, small_catalogue, what_counts
@@ -32,13 +32,15 @@ def rows(catalogue: GcpCatalogue) -> dict[str, Rows]:
 def test_every_served_row_comes_back_with_its_price_kind_and_zone(
     catalogue: GcpCatalogue, rows: dict[str, Rows]
 ) -> None:
-    read = [offer for each in rows.values() for offer in each.offers]
+    read = [offer for row in rows.values() for offer in row.offers]
     assert len(read) == len(catalogue.offers) > 3300
     assert {what_counts(offer) for offer in read} == {what_counts(offer) for offer in catalogue.offers}
 
 
 def test_every_served_machine_comes_back_with_its_hardware(catalogue: GcpCatalogue, rows: dict[str, Rows]) -> None:
-    read: dict[str, InstanceType] = {each.name: each for made in rows.values() for each in made.instance_types}
+    read: dict[str, InstanceType] = {
+        instance_type.name: instance_type for made in rows.values() for instance_type in made.instance_types
+    }
     assert read == catalogue.instance_types
 
 
@@ -47,14 +49,14 @@ def test_rows_that_fit_no_unit_prices_are_few(catalogue: GcpCatalogue) -> None:
 
 
 def test_a_whole_reading_has_no_failures_and_vouches_for_every_kind(rows: dict[str, Rows]) -> None:
-    assert not [line for each in rows.values() for line in each.failures]
-    assert not [each for made in rows.values() for each in made.quarantined]
+    assert not [line for row in rows.values() for line in row.failures]
+    assert not [item for made in rows.values() for item in made.quarantined]
     whole = {"on_demand", "spot", "committed_1y", "committed_3y", "flex_start", "calendar"}
-    assert all(each.whole_kinds == whole for each in rows.values())
+    assert all(row.whole_kinds == whole for row in rows.values())
 
 
 def test_offers_are_observed_when_read_and_name_few_sources(rows: dict[str, Rows]) -> None:
-    offers: list[Offer] = [offer for each in rows.values() for offer in each.offers]
+    offers: list[Offer] = [offer for row in rows.values() for offer in row.offers]
     assert {offer.observed_at for offer in offers} == {READ_AT}
     assert len({offer.source for offer in offers}) == 2
 

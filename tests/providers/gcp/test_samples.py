@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from catalog.errors import ProviderFailure
-from providers.contract import Rows
+from gpuplan.catalog.runtime.errors import ProviderFailure
+from gpuplan.providers.contract import Rows
 from tests.clouds.gcp import COMPUTE_ENGINE, GcpCatalogue
 from tests.clouds.server import answering
 from tests.providers.gcp.reads import asks_machines, asks_skus, kinds, price, provider_of, serving, small_catalogue
@@ -24,14 +24,14 @@ def recorded(shared_data: Path) -> GcpCatalogue:
     """Machines, accelerator types and SKUs of the samples in one catalogue."""
     made = GcpCatalogue()
     machines = sample(shared_data, "compute_machineTypes_aggregatedList.accelerators.constructed.json")
-    for scope, each in machines["items"].items():
-        for item in each.get("machineTypes", []):
+    for scope, machine in machines["items"].items():
+        for item in machine.get("machineTypes", []):
             made.add_machine(scope.removeprefix("zones/"), item)
     attachable = sample(shared_data, "compute_acceleratorTypes_aggregatedList.recorded.json")
-    for scope, each in attachable["items"].items():
+    for scope, machine in attachable["items"].items():
         zone = scope.removeprefix("zones/")
         made.add_zone(zone)
-        made.attachable[zone] += [item["name"] for item in each.get("acceleratorTypes", [])]
+        made.attachable[zone] += [item["name"] for item in machine.get("acceleratorTypes", [])]
     for name in ("accelerators.constructed", "TPU.2026-06", "N2_legacy_units", "opencost"):
         made.skus[COMPUTE_ENGINE] += sample(shared_data, f"cloudbilling_skus.{name}.json")["skus"]
     made.skus[COMPUTE_ENGINE] += sample(shared_data, "cloudbilling_sku.A2_commit1yr.json")["skus"]
@@ -66,7 +66,7 @@ def test_recorded_b200_slices_give_every_kind(rows: Rows) -> None:
 def test_recorded_machines_are_all_known_and_none_is_priced_in_part(rows: Rows) -> None:
     assert rows.quarantined == ()
     for name in ("a2-ultragpu-1g", "a3-megagpu-8g", "a3-ultragpu-8g", "g4-standard-48", "n1-standard-8+1xV100"):
-        assert name in {each.name for each in rows.instance_types}
+        assert name in {instance_type.name for instance_type in rows.instance_types}
         assert kinds(rows, name) == set()
     assert kinds(rows, "g2-standard-4") == {"spot"}
 
@@ -83,7 +83,9 @@ def test_a_recorded_2013_list_has_no_accelerators_and_breaks_nothing(shared_data
         server.break_with(answering(200, json.dumps(page).encode()), when=asks_machines)
         rows = provider_of(server).fetch("us-central1")
     assert not rows.failures
-    assert not [each for each in rows.instance_types if not each.name.startswith(("tpu", "n1"))]
+    assert not [
+        instance_type for instance_type in rows.instance_types if not instance_type.name.startswith(("tpu", "n1"))
+    ]
 
 
 def test_the_recorded_wrong_key_answer_is_one_line(shared_data: Path) -> None:

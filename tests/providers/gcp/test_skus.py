@@ -5,10 +5,10 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from google.cloud import billing_v1
 
-from providers.gcp.skus import PricedSku, Prices, read_skus
-from providers.gcp.words import component
+from gpuplan.providers.gcp.sku_descriptions import component
+from gpuplan.providers.gcp.sku_page import SkuPage
+from gpuplan.providers.gcp.skus import PricedSku, Prices, read_skus
 from tests.clouds.gcp_skus import sku
 from tests.providers.gcp.reads import READ_AT
 
@@ -16,8 +16,7 @@ L4 = "Nvidia L4 GPU running in Americas"
 
 
 def read(*skus: dict[str, Any]) -> list[PricedSku]:
-    page = billing_v1.ListSkusResponse.from_json(json.dumps({"skus": skus}), ignore_unknown_fields=True)
-    return read_skus(page, READ_AT)
+    return read_skus(SkuPage.model_validate_json(json.dumps({"skus": skus})), READ_AT)
 
 
 def prices_of(*skus: dict[str, Any]) -> Prices:
@@ -67,9 +66,9 @@ def test_a_sku_holds_in_its_service_regions_and_not_where_its_description_says()
 def test_a_multi_region_is_spelt_out_by_the_taxonomy() -> None:
     made = sku(L4, 500_000_000, ["us"])
     made["geoTaxonomy"] = {"type": "MULTI_REGIONAL", "regions": ["us-central1", "us-east1"]}
-    found = prices_of(made)
-    assert [nanos(found, "l4", region) for region in ("us-central1", "us-east1")] == [500_000_000] * 2
-    assert nanos(found, "l4", "us-west1") is None
+    result = prices_of(made)
+    assert [nanos(result, "l4", region) for region in ("us-central1", "us-east1")] == [500_000_000] * 2
+    assert nanos(result, "l4", "us-west1") is None
 
 
 def test_a_sku_without_regions_holds_everywhere() -> None:
@@ -80,9 +79,9 @@ def test_a_sku_without_regions_holds_everywhere() -> None:
 
 def test_a_price_of_the_future_is_not_in_force() -> None:
     made = sku(L4, 500_000_000, ["us-central1"], effective="2027-01-01T00:00:00Z")
-    found = prices_of(made)
-    assert nanos(found, "l4") is None
-    assert "holds from 2027-01-01" in found.quarantined[0].row.reason
+    result = prices_of(made)
+    assert nanos(result, "l4") is None
+    assert "holds from 2027-01-01" in result.quarantined[0].row.reason
 
 
 def test_a_clock_that_is_a_day_late_loses_no_price() -> None:
@@ -104,23 +103,23 @@ def test_of_two_skus_for_one_component_the_newer_one_counts() -> None:
     old = sku(L4, 600_000_000, ["us-central1"], effective="2026-01-01T00:00:00Z")
     new = sku(L4, 500_000_000, ["us-central1"], effective="2026-10-01T00:00:00Z")
     for pair in ((old, new), (new, old)):
-        found = prices_of(*pair)
-        assert nanos(found, "l4") == 500_000_000
-        assert not found.quarantined
+        result = prices_of(*pair)
+        assert nanos(result, "l4") == 500_000_000
+        assert not result.quarantined
 
 
 def test_of_two_skus_of_the_same_day_the_dearer_one_counts_and_the_other_is_set_aside() -> None:
     cheap, dear = sku(L4, 500_000_000, ["us-central1"]), sku(L4, 600_000_000, ["us-central1"])
     for pair in ((cheap, dear), (dear, cheap)):
-        found = prices_of(*pair)
-        assert nanos(found, "l4") == 600_000_000
-        assert [cheap["skuId"] in each.row.what for each in found.quarantined] == [True]
+        result = prices_of(*pair)
+        assert nanos(result, "l4") == 600_000_000
+        assert [cheap["skuId"] in item.row.what for item in result.quarantined] == [True]
 
 
 def test_a_price_of_zero_is_unknown_and_never_free() -> None:
-    found = prices_of(sku(L4, 0, ["us-central1"]))
-    assert nanos(found, "l4") is None
-    assert "zero means unknown" in found.quarantined[0].row.reason
+    result = prices_of(sku(L4, 0, ["us-central1"]))
+    assert nanos(result, "l4") is None
+    assert "zero means unknown" in result.quarantined[0].row.reason
 
 
 @pytest.mark.parametrize(
@@ -130,9 +129,9 @@ def test_a_price_of_zero_is_unknown_and_never_free() -> None:
 def test_another_unit_or_currency_is_set_aside_with_the_reason(unit: str, currency: str, reason: str) -> None:
     made = sku(L4, 500_000_000, ["us-central1"], unit=unit)
     made["pricingInfo"][0]["pricingExpression"]["tieredRates"][0]["unitPrice"]["currencyCode"] = currency
-    found = prices_of(made)
-    assert nanos(found, "l4") is None
-    assert reason in found.quarantined[0].row.reason
+    result = prices_of(made)
+    assert nanos(result, "l4") is None
+    assert reason in result.quarantined[0].row.reason
 
 
 def test_optional_fields_may_be_missing() -> None:
@@ -149,8 +148,8 @@ def test_a_known_component_needs_no_resource_group(name: str) -> None:
 
 
 def test_the_gpu_of_an_n1_machine_without_a_usable_price_is_set_aside() -> None:
-    found = prices_of(sku("Nvidia Tesla T4 GPU running in Iowa", 0, ["us-central1"]))
-    assert found.why_unusable(["t4"], "us-central1", "on_demand") == "a price of zero means unknown"
+    result = prices_of(sku("Nvidia Tesla T4 GPU running in Iowa", 0, ["us-central1"]))
+    assert result.why_unusable(["t4"], "us-central1", "on_demand") == "a price of zero means unknown"
 
 
 def test_skus_of_other_things_are_passed_over() -> None:

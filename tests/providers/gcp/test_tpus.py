@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from providers.refresh import Standing, refresh
+from gpuplan.providers.refresh.refresh_run import CurrentRows, refresh
 from tests.clouds.gcp import CLOUD_TPU, COMPUTE_ENGINE, GcpCatalogue, machine_item
 from tests.clouds.gcp_skus import sku
 from tests.clouds.server import answering
-from tests.providers.fake_clouds import last_night, standing
+from tests.providers.fake_clouds import current_rows, last_night
 from tests.providers.gcp.reads import (
     HURRIED,
     IN_VAIN,
@@ -101,7 +101,7 @@ def test_tpu_hosts_among_the_machines_are_never_gpus() -> None:
     made.add_machine(ZONE, machine_item("ct6e-standard-4t", 180, 720, "ct6e", 4))
     rows = rows_of(made)
     assert not rows.quarantined
-    assert not [each.name for each in rows.instance_types if each.name.startswith("ct")]
+    assert not [instance_type.name for instance_type in rows.instance_types if instance_type.name.startswith("ct")]
 
 
 def test_a_zone_that_the_tpu_api_forgets_takes_its_slices_from_the_machines() -> None:
@@ -167,13 +167,13 @@ def test_a_tpu_api_that_is_not_enabled_is_one_failure_for_all_zones() -> None:
 def test_while_the_tpu_api_refuses_machines_that_are_gone_are_gone_and_slices_alone_are_stale() -> None:
     made = small_catalogue()
     with serving(made) as server:
-        first = refresh({"gcp": lambda: provider_of(server)}, standing(*last_night("elsewhere")), at=READ_AT)
+        first = refresh({"gcp": lambda: provider_of(server)}, current_rows(*last_night("elsewhere")), at=READ_AT)
         del made.machines[ZONE][1]
         server.break_with(answering(403, DISABLED), when=asks_tpus)
-        before = Standing(snapshot=first.snapshot, embedded=None, read_at=frozenset({READ_AT}))
+        before = CurrentRows(snapshot=first.snapshot, embedded=None, read_at=frozenset({READ_AT}))
         second = refresh({"gcp": lambda: provider_of(server)}, before, at=READ_AT + timedelta(days=1))
-    kept = {each.instance_type: each.stale_since for each in second.snapshot.offers if each.provider == "gcp"}
-    assert kept == {"g2-standard-4": None, "tpu-v5litepod-4": READ_AT + timedelta(days=1)}
+    remaining = {offer.instance_type: offer.stale_since for offer in second.snapshot.offers if offer.provider == "gcp"}
+    assert remaining == {"g2-standard-4": None, "tpu-v5litepod-4": READ_AT + timedelta(days=1)}
     assert second.outcome == "partial"
 
 
@@ -190,7 +190,7 @@ def test_a_dead_tpu_api_is_not_asked_for_every_zone() -> None:
 
 
 def test_a_tpu_zone_is_given_less_time_than_other_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("providers.gcp.places.TPU_SECONDS_PER_ZONE", 0.05)
+    monkeypatch.setattr("gpuplan.providers.gcp.listed_places.TPU_SECONDS_PER_ZONE", 0.05)
     with serving(small_catalogue()) as server:
         server.break_with(answering(503, b"{}"), when=asks_tpus)
         provider_of(server, patience=HURRIED).fetch(REGION)

@@ -1,0 +1,41 @@
+"""Steps that commands share: read the job, open gpuplan, print one JSON object."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpuplan.api.cli.standard_output import answers
+
+if TYPE_CHECKING:
+    from gpuplan.api.services.composition import Services
+
+
+def read_job(path: str) -> dict[str, Any]:
+    """The document in the file at `path`, or on standard input for `-`. Raises `UnusableInput`."""
+    from gpuplan.api.schemas.settings_file import MOST_BYTES_READ, read_file
+    from gpuplan.catalog.parsing.structured_text import read_document
+    from gpuplan.catalog.runtime.errors import UnusableInput
+
+    if path == "-":
+        if sys.stdin is None:
+            raise UnusableInput.at("job", message="standard input is closed; name a job file, or pipe a job in")
+        return read_document(sys.stdin.buffer.read(MOST_BYTES_READ), name="standard input")
+    return read_document(read_file(Path(path), field="job"), name=path)
+
+
+def open_gpuplan(*, inventory: Path | None = None, settings: Path | None = None) -> "Services":
+    """gpuplan configured by the environment; command-line options take precedence."""
+    from gpuplan.api.schemas.settings_file import Environment
+    from gpuplan.api.services.composition import open_services
+
+    given = {"inventory": inventory, "settings": settings}
+    return open_services(
+        Environment().model_copy(update={name: path for name, path in given.items() if path is not None})
+    )
+
+
+def print_json(answer: object) -> None:
+    """Print exactly one JSON document, in ASCII if the terminal's encoding is not UTF-8."""
+    unicode = (answers().encoding or "").lower().replace("-", "") == "utf8"
+    answers().write(json.dumps(answer, indent=2, ensure_ascii=not unicode, allow_nan=False) + "\n")

@@ -1,0 +1,37 @@
+"""`gpuplan buy`: whether to buy, commit or rent for a forecast of jobs."""
+
+from typing import Annotated
+
+import typer
+
+from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
+from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, SettingsFile
+
+ForecastFile = Annotated[
+    str, typer.Argument(metavar="JOBS.yaml", help="The forecast (YAML or JSON), or - for standard input.")
+]
+
+
+def buy(
+    jobs: ForecastFile,
+    *,
+    as_json: AsJson = False,
+    snapshot: Annotated[
+        str | None, typer.Option(metavar="ID", help="Use this snapshot. Default: the current one.")
+    ] = None,
+    settings: SettingsFile = None,
+) -> None:
+    """Decide what to buy, commit to and rent for a forecast of jobs."""
+    document = read_job(jobs)
+    answer = open_gpuplan(settings=settings).procurement.decide(document, snapshot=snapshot)
+    if as_json:
+        from gpuplan.planner.model.wire import wire
+
+        print_json(wire(answer))
+    else:
+        from gpuplan.api.cli.sections import print_sections
+        from gpuplan.api.presentation.procurement import render_decision
+
+        print_sections(render_decision(answer.decision if answer.outcome == "decided" else answer.infeasible))
+    if answer.outcome != "decided":
+        raise typer.Exit(EXIT_INFEASIBLE)

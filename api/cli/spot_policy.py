@@ -1,0 +1,217 @@
+"""`gpuplan run-policy` and `gpuplan simulate`: decide the next step of a spot run, and backtest the policy."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
+from gpuplan.api.cli.plan import AsJson
+
+if TYPE_CHECKING:
+    from gpuplan.api.services.spot_policy_file import StoredPolicy
+    from gpuplan.planner.spot_policy.advice import Situation
+
+PlanId = Annotated[str | None, typer.Option("--plan", metavar="ID", help="A saved plan on interruptible machines.")]
+FitFiles = Annotated[
+    list[str] | None,
+    typer.Option("--fit", metavar="[PLACE=]FILE", help="Availability traces to learn from; repeatable."),
+]
+
+
+def run_policy(
+    policy: Annotated[
+        str | None, typer.Argument(metavar="[POLICY]", help="A run (YAML or JSON), or a saved policy.")
+    ] = None,
+    *,
+    plan: PlanId = None,
+    time: Annotated[str | None, typer.Option(metavar="DURATION", help="Since the start, e.g. 3h20min.")] = None,
+    work_left: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Time the on-demand machines would take.")
+    ] = None,
+    saved_work_left: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Work left at the last checkpoint. Default: --work-left.")
+    ] = None,
+    up: Annotated[str, typer.Option(metavar="PLACE,...", help="Places available now.")] = "",
+    at: Annotated[str | None, typer.Option(metavar="PLACE", help="Where it runs now, or on-demand.")] = None,
+    data_at: Annotated[
+        str | None, typer.Option(metavar="PLACE", help="Place of the last checkpoint, while nothing runs.")
+    ] = None,
+    since: Annotated[
+        str, typer.Option(metavar="PLACE=DURATION,...", help="How long each place has been up or down.")
+    ] = "",
+    starts_in: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Time until starting machines are ready.")
+    ] = None,
+    checkpoint_age: Annotated[str | None, typer.Option(metavar="DURATION", help="Since the last checkpoint.")] = None,
+    fit: FitFiles = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Save the solved policy to FILE, for reuse.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Decide the next step of a spot run: stay, checkpoint, move, wait, or go on-demand."""
+    from gpuplan.catalog.runtime.errors import UnusableInput
+
+    document = None if policy is not None and plan is None and _is_saved(policy) else _document(policy, plan)
+    solved = _saved_policy(str(policy), fit) if document is None else _solve_policy(document, fit)
+    if save is not None:
+        from gpuplan.api.services.spot_policy_file import write_policy
+
+        write_policy(save, solved)
+    if (time is None) != (work_left is None):
+        missing = "time" if time is None else "work-left"
+        raise UnusableInput.at(missing, message="is missing; a decision needs --time and --work-left")
+    from gpuplan.api.services.spot_policy_solving import about, decision
+
+    if time is None:
+        answer, show = about(solved), "policy"
+        if plan is not None and document is not None:
+            from gpuplan.api.services.spot_run_of_plan import finish_of_plan
+
+            answer |= {"as_planned": finish_of_plan(open_gpuplan().plans.saved(plan), document)}
+    else:
+        now = _situation(
+            solved,
+            {"time": time, "work_left": work_left, "saved_work_left": saved_work_left}
+            | {"starts_in": starts_in, "checkpoint_age": checkpoint_age},
+            up=up,
+            at=at,
+            data_at=data_at,
+            since=since,
+        )
+        answer, show = decision(solved, now), "decision"
+    if as_json:
+        print_json(answer)
+        return
+    from gpuplan.api.cli.sections import print_sections
+    from gpuplan.api.presentation.spot_policy import render_decision, render_policy
+
+    print_sections(render_policy(answer) if show == "policy" else render_decision(answer))
+
+
+def simulate(
+    run: Annotated[
+        str | None, typer.Argument(metavar="[RUN.yaml]", help="The run (YAML or JSON), - for standard input.")
+    ] = None,
+    *,
+    traces: Annotated[
+        list[str], typer.Option("--traces", metavar="[PLACE=]FILE", help="Availability trace to replay; repeatable.")
+    ],
+    plan: PlanId = None,
+    fit: FitFiles = None,
+    starts: Annotated[int, typer.Option(min=1, max=5000, help="Random starts per trace.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Backtest a run's policy on availability traces: cost and lateness over many random starts."""
+    from gpuplan.api.services.spot_policy_solving import Replays, simulate, traces_of
+
+    asked = Replays(
+        judged=traces_of(traces, field="traces"), fitted=traces_of(fit or [], field="fit"), starts=starts, seed=seed
+    )
+    answer = simulate(_document(run, plan), asked)
+    if as_json:
+        print_json(answer)
+        return
+    from gpuplan.api.cli.sections import print_sections
+    from gpuplan.api.presentation.spot_policy import render_simulation
+
+    print_sections(render_simulation(answer))
+
+
+def _document(run: str | None, plan: str | None) -> dict[str, Any]:
+    """The run's document, from a file or a saved plan."""
+    from gpuplan.catalog.runtime.errors import UnusableInput
+
+    if (run is None) == (plan is None):
+        raise UnusableInput.at("run", message="give either a run file or --plan ID")
+    if plan is not None:
+        from gpuplan.api.services.spot_run_of_plan import run_of_plan
+        from gpuplan.planner.cost.negotiated_discounts import discounted
+
+        gpuplan = open_gpuplan()
+        answer = gpuplan.plans.saved(plan)
+        snapshot = (answer.get("plan") or {}).get("snapshot_id")
+        return run_of_plan(answer, discounted(gpuplan.context.columns(snapshot), gpuplan.context.settings.discounts))
+    return read_job(str(run))
+
+
+def _is_saved(policy: str) -> bool:
+    from gpuplan.api.services.spot_policy_file import is_policy
+
+    return is_policy(Path(policy))
+
+
+def _saved_policy(policy: str, fit: list[str] | None) -> "StoredPolicy":
+    """The policy saved in a file."""
+    from gpuplan.api.services.spot_policy_file import read_policy
+    from gpuplan.catalog.runtime.errors import UnusableInput
+
+    if fit:
+        message = "a saved policy is already solved; give the run file to learn from traces"
+        raise UnusableInput.at("fit", message=message)
+    return read_policy(Path(policy))
+
+
+def _solve_policy(document: dict[str, Any], fit: list[str] | None) -> "StoredPolicy":
+    """The policy of a run, solved now."""
+    from gpuplan.api.schemas.spot_run import parse_spot_run
+    from gpuplan.api.services.spot_policy_solving import fitting_of, solved, traces_of
+
+    return solved(parse_spot_run(document, fitting=fitting_of(document, traces_of(fit or [], field="fit"))))
+
+
+def _situation(
+    stored_policy: "StoredPolicy",
+    durations: dict[str, str | None],
+    *,
+    up: str,
+    at: str | None,
+    data_at: str | None,
+    since: str,
+) -> "Situation":
+    """One run as the options describe it."""
+    from gpuplan.planner.spot_policy.advice import Situation
+
+    hours = {name: _hours(name, text) for name, text in durations.items() if text is not None}
+    work = hours["work_left"]
+    return Situation(
+        left_hours=stored_policy.policy.terms.deadline_hours - hours["time"],
+        work_hours=work,
+        saved_work_hours=hours.get("saved_work_left", work),
+        up=frozenset(name.strip() for name in up.split(",") if name.strip()),
+        at=at,
+        data_at=data_at,
+        to_go_hours=hours.get("starts_in", 0.0),
+        checkpoint_age_hours=hours.get("checkpoint_age", 0.0),
+        up_hours=_ages(since),
+    )
+
+
+def _ages(text: str) -> dict[str, float]:
+    """`a=3h,b=20min` as hours by place."""
+    from gpuplan.catalog.parsing.quantities import shown
+    from gpuplan.catalog.runtime.errors import UnusableInput
+
+    hours = {}
+    for part in filter(None, (word.strip() for word in text.split(","))):
+        name, equals, age = part.rpartition("=")
+        if not equals or not name.strip():
+            message = f"{shown(part)} is not accepted; write PLACE=DURATION, such as us-east-1a=3h"
+            raise UnusableInput.at("since", message=message)
+        hours[name.strip()] = _hours("since", age)
+    return hours
+
+
+def _hours(option: str, text: str) -> float:
+    """The duration in hours that an option gives; 0 is allowed."""
+    from gpuplan.catalog.parsing.quantities import hours
+    from gpuplan.catalog.runtime.errors import UnusableInput
+
+    if text.strip().rstrip("hmsind") in {"0", "0.0"}:
+        return 0.0
+    try:
+        return hours(text)
+    except ValueError as error:
+        raise UnusableInput.at(option, message=str(error)) from None

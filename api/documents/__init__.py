@@ -1,1 +1,0 @@
-"""The documents that users write, as models with a JSON schema, and what they become inside."""

@@ -1,0 +1,106 @@
+"""A task for dstack: https://dstack.ai/docs/reference/dstack.yml/task/
+
+Backend, region, machine type and, if the type leaves it open, the card are fixed, so that dstack has only one offer.
+Zones are names: Google's are given, Amazon's zone ids are in a comment. Runs start in a fleet.
+"""
+
+from typing import Any
+
+from gpuplan.api.exports.container_stacks import arm, image, machine_and_cards
+from gpuplan.api.exports.dstack_machines import need_started
+from gpuplan.api.exports.file_comments import heading, zone_id
+from gpuplan.api.exports.launch_command import launch
+from gpuplan.api.exports.node_script import GRACE_SECONDS, SCRIPT, directory, is_mounted, place, variables
+from gpuplan.api.exports.plan_handover import Handover, Phase, Wishes
+from gpuplan.api.exports.run_limit import limit_seconds
+from gpuplan.api.exports.shell_script import Expanded, here_document, words
+from gpuplan.api.exports.tool_names import run_name, tags
+from gpuplan.api.exports.unsupported_features import booked, need_cloud, need_kind
+from gpuplan.api.exports.yaml_text import yaml_text
+
+TOOL = "dstack"
+#: Idle seconds of a machine after its run: https://dstack.ai/docs/concepts/fleets
+IDLE_SECONDS = 300
+UNSUPPORTED = {"flex_start": "does not support flex-start machines"}
+
+
+def dstack(handover: Handover, phase: Phase, wishes: Wishes) -> str:
+    """The phase as a dstack task. Raises `UnusableInput` for features that dstack lacks."""
+    need_cloud(phase, TOOL, "aws", "gcp", "azure")
+    need_kind(phase, TOOL, UNSUPPORTED)
+    reservation = booked(phase, wishes)
+    need_started(phase)
+    limit, folder = limit_seconds(handover, phase, wishes), directory(handover, phase, wishes)
+    task: dict[str, Any] = {
+        "type": "task",
+        "name": run_name(handover, phase),
+        "nodes": phase.nodes,
+        "image": image(phase, wishes),
+        "env": _environment(handover, phase, wishes),
+        # Required for a container to access a TPU.
+        **({"privileged": True} if phase.is_slice else {}),
+        "commands": ["\n".join(_commands(phase, wishes)) + "\n"],
+        **({"volumes": [f"{folder}:{folder}"]} if is_mounted(handover, wishes) else {}),
+        "backends": [phase.provider],
+        "regions": [phase.region],
+        **({"availability_zones": [phase.zone]} if phase.provider == "gcp" and phase.zone else {}),
+        "instance_types": [machine_and_cards(phase)[0].removeprefix("tpu-")],
+        "resources": ({"cpu": {"arch": "arm"}} if arm(phase) else {}) | {"gpu": _gpu(phase)},
+        "spot_policy": "spot" if phase.kind.interruptible else "on-demand",
+        **({"reservation": reservation} if reservation else {}),
+        "max_duration": limit,
+        "stop_duration": GRACE_SECONDS,
+        "idle_duration": IDLE_SECONDS,
+        "tags": {name: value for name, value in tags(handover, phase).items() if name != "Name"},
+    }
+    if phase.kind.interruptible:
+        task["retry"] = {"on_events": ["no-capacity", "interruption"], "duration": limit}
+    name = run_name(handover, phase)
+    notes = [
+        *heading(handover, phase, wishes),
+        *zone_id(phase),
+        *_fleet(phase),
+        "Start: dstack apply -f FILE",
+        f"Stop: dstack stop {name}. Resume from the newest checkpoint: dstack apply -f FILE",
+    ]
+    if place(handover, wishes) is None:
+        notes.append(
+            "dstack refuses it without a checkpoint location: GPUPLAN_CHECKPOINTS=s3://bucket/path dstack apply -f FILE"
+        )
+    return yaml_text([task], notes)
+
+
+def _environment(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, str] | list[str]:
+    """The environment. A variable without value must be given when the run is started."""
+    environment = variables(handover, phase, wishes, resume="dstack apply -f FILE")
+    if place(handover, wishes) is not None:
+        return environment
+    del environment["GPUPLAN_CHECKPOINTS"]
+    return [*(f"{name}={value}" for name, value in environment.items()), "GPUPLAN_CHECKPOINTS"]
+
+
+def _gpu(phase: Phase) -> dict[str, Any]:
+    """Required devices. N1 machines accept any card, so theirs is named; a TPU counts as one device."""
+    if phase.is_slice:
+        return {"name": phase.instance_type.removeprefix("tpu-"), "count": 1}
+    _, cards = machine_and_cards(phase)
+    return {"name": cards.name, "count": cards.count} if cards else {"count": phase.devices}
+
+
+def _fleet(phase: Phase) -> list[str]:
+    """https://dstack.ai/docs/concepts/fleets: without one nothing starts; `cluster` puts nodes onto one fabric."""
+    where = ", placement: cluster" if phase.nodes > 1 else ""
+    may = f"that may have {phase.nodes} nodes of {phase.provider}{where}"
+    return [
+        f"Needs a fleet of the project {may} and idle_duration: {IDLE_SECONDS}s, or its machines stay: dstack fleet"
+    ]
+
+
+def _commands(phase: Phase, wishes: Wishes) -> list[str]:
+    """dstack puts its own names for run, rank and address into the environment; a run keeps its id over all retries."""
+    rank, address = Expanded('"$DSTACK_NODE_RANK"'), Expanded('"$DSTACK_MASTER_NODE_IP"')
+    return [
+        'export GPUPLAN_RUN="$DSTACK_RUN_ID" GPUPLAN_NODE="$DSTACK_NODE_RANK"',
+        *here_document('"$HOME/gpuplan-run-on-node.sh"', SCRIPT.splitlines()),
+        'bash "$HOME/gpuplan-run-on-node.sh" ' + words(launch(phase, wishes, rank=rank, address=address)),
+    ]

@@ -1,0 +1,122 @@
+"""The part of a plan that exports use: place, time, machines and layout of every phase."""
+
+import math
+from dataclasses import dataclass
+from datetime import datetime
+
+from gpuplan.catalog.model.accelerators import Accelerator
+from gpuplan.catalog.model.price_kinds import PriceKind
+from gpuplan.catalog.model.provider_names import cloud_full_names
+from gpuplan.catalog.parsing.checkpoint_location import CheckpointLocation
+from gpuplan.planner.cost.run_limit import p95_of_phase
+from gpuplan.planner.model.outcome import ordered
+
+#: Full names of the providers whose machines are started through a cloud's own interface.
+CLOUDS = cloud_full_names()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """One phase to start; `number` counts from 1.
+
+    Names of cloud machines and places are safe for shells and labels; names of owned machines are user input.
+    `usd_per_node_hour` is a decimal string, costs by part are in micro-dollars. `ends_at` is expected: hours count from
+    the end of the previous phase and include waits for machines. `hands_over_at` is the same time if a planned phase
+    follows. A standby takes over by `switch_by` if less than `switch_share` of the work is saved; both phases have
+    these values.
+    """
+
+    number: int
+    role: str
+    provider: str
+    region: str
+    zone: str
+    instance_type: str
+    accelerator: Accelerator
+    accelerators_per_node: float
+    nodes: int
+    slice_hosts: int | None
+    kind: PriceKind
+    usd_per_node_hour: str
+    starts_at: datetime
+    ends_at: datetime
+    hours: float
+    share: float
+    share_before: float
+    precision: str
+    layout: dict[str, int | str]
+    checkpoint_interval_hours: float | None
+    expected_preemptions: float
+    hands_over_at: datetime | None
+    switch_by: datetime | None
+    switch_share: float | None
+    probability: float | None
+    moved_from: str | None
+    costs: dict[str, int]
+
+    @property
+    def stands_by(self) -> bool:
+        """Whether its machines are used only if earlier phases fall behind."""
+        return self.role == "standby"
+
+    @property
+    def devices(self) -> int:
+        """Processes per node: one per device that a framework sees."""
+        return max(1, int(self.accelerators_per_node))
+
+    @property
+    def is_slice(self) -> bool:
+        """Whether the nodes are hosts of one TPU slice, which is rented as a whole."""
+        return self.accelerator.stack == "xla"
+
+    @property
+    def machines(self) -> str:
+        """The order as text: nodes, or a slice with its hosts."""
+        return ordered(self.instance_type, self.nodes, self.slice_hosts)
+
+    @property
+    def place(self) -> str:
+        """Provider, region and, if the price has one, the zone."""
+        return " ".join(part for part in (self.provider, self.region, self.zone) if part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handover:
+    """A plan for other tools; `job` is its name as one cleaned line, hours are those of the whole plan.
+
+    `deadline_hours` counts from `start`, None without a deadline; `checkpoints` is the job's location, if any.
+    `document` is the original answer.
+    """
+
+    plan_id: str
+    job: str
+    snapshot_id: str
+    version: str
+    start: datetime
+    expected_hours: float
+    p95_hours: float
+    deadline_hours: float | None
+    checkpoints: CheckpointLocation | None
+    phases: tuple[Phase, ...]
+    document: dict[str, object]
+
+    def p95_hours_of(self, phase: Phase) -> int:
+        """Whole hours that suffice for the phase in 95 % of runs, if it is delayed like the plan."""
+        switches = phase.switch_by is not None
+        hours = p95_of_phase(hours=phase.hours, expected=self.expected_hours, p95=self.p95_hours, switches=switches)
+        return max(1, math.ceil(hours))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """The user's options of an export: training command, image, reservation, run limit and checkpoint location.
+
+    `command` is words, never shell code. `image` None is the accelerator's default; `reservation` names the booking of a
+    booked price kind. `run_limit_hours` and `checkpoints` override the plan's.
+    """
+
+    command: tuple[str, ...] = ("python", "train.py")
+    image: str | None = None
+    reservation: str | None = None
+    run_limit_hours: float | None = None
+    checkpoints: CheckpointLocation | None = None

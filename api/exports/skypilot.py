@@ -1,0 +1,157 @@
+"""A task for SkyPilot: https://docs.skypilot.co/en/latest/reference/yaml-spec.html
+
+The machine type is fixed, so SkyPilot has nothing to choose. A TPU slice is an accelerator on one node whose hosts all
+run the command. Other devices than NVIDIA's are passed by Docker options, the fabric by the best network tier. Spot
+runs are managed jobs (`sky jobs launch`), which recover from preemptions. Only Google Cloud gets a zone: Amazon's zone
+ids are not names, and Azure's prices have no zone.
+"""
+
+from typing import Any
+
+from gpuplan.api.exports.container_stacks import image, machine_and_cards, stack
+from gpuplan.api.exports.file_comments import heading, zone_id
+from gpuplan.api.exports.gcloud import fabric
+from gpuplan.api.exports.launch_command import launch
+from gpuplan.api.exports.node_script import SCRIPT, directory, is_mounted, place, variables
+from gpuplan.api.exports.plan_handover import Handover, Phase, Wishes
+from gpuplan.api.exports.run_limit import limit_seconds
+from gpuplan.api.exports.shell_script import Expanded, here_document, words
+from gpuplan.api.exports.tool_names import label, labels, run_name
+from gpuplan.api.exports.tpu_names import RUNTIMES
+from gpuplan.api.exports.unsupported_features import booked, need_cloud, need_kind, refuse
+from gpuplan.api.exports.yaml_text import yaml_text
+
+TOOL = "SkyPilot"
+#: https://docs.skypilot.co/en/latest/reference/yaml-spec.html: `network_tier` on Google Cloud is GPUDirect-TCPX.
+TCPX = "a3-highgpu-8g"
+UNSUPPORTED = {
+    "capacity_block": "cannot start machines of one capacity block by name",
+    "calendar": "cannot be given the reservation of one task",
+}
+#: Seconds that SkyPilot waits for flex-start machines: one day.
+PROVISION_TIMEOUT = 24 * 3600
+#: Idle time of a cluster after its job.
+IDLE_MINUTES = 5
+
+
+def skypilot(handover: Handover, phase: Phase, wishes: Wishes) -> str:
+    """The phase as a SkyPilot task. Raises `UnusableInput` for features that SkyPilot lacks."""
+    need_cloud(phase, TOOL, "aws", "gcp", "azure")
+    need_kind(phase, TOOL, UNSUPPORTED)
+    booked(phase, wishes)
+    name = run_name(handover, phase)
+    start, end = _verbs(phase, name)
+    task: dict[str, Any] = {
+        "name": name,
+        "num_nodes": 1 if phase.is_slice else phase.nodes,
+        "resources": _resources(handover, phase, wishes),
+        "envs": _environment(handover, phase, wishes, resume=start),
+        "run": "\n".join(_run(phase, wishes)) + "\n",
+    }
+    config = _config(handover, phase, wishes)
+    if config:
+        task["config"] = config
+    notes = [*heading(handover, phase, wishes), *zone_id(phase), *_fabric(phase), f"Start: {start}", f"Stop: {end}"]
+    if place(handover, wishes) is None:
+        notes.append("SkyPilot refuses it without a checkpoint location: --env GPUPLAN_CHECKPOINTS=s3://bucket/path")
+    return yaml_text([task], notes)
+
+
+def _verbs(phase: Phase, name: str) -> tuple[str, str]:
+    """The commands that start and stop the task; a cluster is torn down after its job."""
+    if phase.kind.interruptible:
+        return f"sky jobs launch --name {name} FILE", f"sky jobs cancel --name {name}"
+    return f"sky launch --down --cluster {name} FILE", f"sky down {name}"
+
+
+def _environment(handover: Handover, phase: Phase, wishes: Wishes, *, resume: str) -> dict[str, str | None]:
+    """The environment. SkyPilot requires a value for a null variable at start."""
+    values: dict[str, str | None] = {**variables(handover, phase, wishes, resume=resume)}
+    return values if place(handover, wishes) else values | {"GPUPLAN_CHECKPOINTS": None}
+
+
+def _config(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, Any]:
+    """SkyPilot settings that this task overrides."""
+    config: dict[str, Any] = {}
+    options = [] if phase.accelerator.stack in ("cuda", "xla") else list(stack(phase).docker)
+    if is_mounted(handover, wishes) and not phase.is_slice:
+        folder = directory(handover, phase, wishes)
+        options += ["--volume", f"{folder}:{folder}"]
+    if options:
+        config["docker"] = {"run_options": options}
+    if phase.kind.max_run_hours is not None:
+        if phase.is_slice:
+            raise refuse(phase, f"{TOOL} does not support {phase.kind.name} for a TPU slice")
+        group = {"run_duration": limit_seconds(handover, phase, wishes), "provision_timeout": PROVISION_TIMEOUT}
+        config["gcp"] = {"managed_instance_group": group}
+    return config
+
+
+def _tier(phase: Phase) -> dict[str, str]:
+    """The network tier of several nodes: EFA, and TCPX on the Google types that have it."""
+    has = phase.provider == "aws" or phase.instance_type == TCPX
+    return {"network_tier": "best"} if phase.nodes > 1 and has and phase.accelerator.stack == "cuda" else {}
+
+
+def _fabric(phase: Phase) -> list[str]:
+    """A note on fabric settings that the user of SkyPilot must make."""
+    if phase.is_slice:
+        return []
+    if phase.provider == "aws" and _tier(phase):
+        return ["A machine with several EFA cards gets one unless SkyPilot's own settings say aws.use_internal_ips"]
+    return [] if _tier(phase) or phase.provider != "gcp" else fabric(phase)
+
+
+def _resources(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, Any]:
+    if phase.is_slice:
+        return _slice(handover, phase, wishes)
+    machine, cards = machine_and_cards(phase)
+    zone = f"/{phase.zone}" if phase.zone and phase.provider == "gcp" else ""
+    resources: dict[str, Any] = {
+        "infra": f"{phase.provider}/{phase.region}{zone}",
+        "instance_type": machine,
+        "image_id": f"docker:{image(phase, wishes)}",
+        "use_spot": phase.kind.interruptible,
+        **_autodown(phase),
+        **_tier(phase),
+        "labels": labels(handover, phase)
+        | ({"gpuplan-zone-id": label(phase.zone)} if phase.provider == "aws" and phase.zone else {}),
+    }
+    if cards:
+        # Google's N1 machines request cards separately: `n1-standard-16+2xV100`.
+        resources["accelerators"] = {cards.name: cards.count}
+    return resources
+
+
+def _slice(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, Any]:
+    """A slice, whose hosts run the command directly unless an image is named."""
+    runtime = RUNTIMES.get(phase.accelerator.name)
+    if runtime is None:
+        raise refuse(phase, f"{TOOL} is not known to start {phase.accelerator.name}; export it to gcloud")
+    zone = f"/{phase.zone}" if phase.zone else ""
+    return {
+        "infra": f"gcp/{phase.region}{zone}",
+        "accelerators": {phase.instance_type: 1},
+        "accelerator_args": {"tpu_vm": True, "runtime_version": runtime},
+        **({"image_id": f"docker:{wishes.image}"} if wishes.image else {}),
+        "use_spot": phase.kind.interruptible,
+        **_autodown(phase),
+        "labels": labels(handover, phase),
+    }
+
+
+def _autodown(phase: Phase) -> dict[str, Any]:
+    """https://docs.skypilot.co/en/latest/reference/auto-stop.html; managed jobs end their machines by themselves."""
+    return {} if phase.kind.interruptible else {"autostop": {"idle_minutes": IDLE_MINUTES, "down": True}}
+
+
+def _run(phase: Phase, wishes: Wishes) -> list[str]:
+    line = launch(phase, wishes, rank=Expanded('"$SKYPILOT_NODE_RANK"'), address=Expanded('"$HEAD"'))
+    several = phase.nodes > 1 and not phase.is_slice
+    return [
+        *(["HEAD=\"${SKYPILOT_NODE_IPS%%$'\\n'*}\""] if several else []),
+        # The same for all attempts of a managed job.
+        'export GPUPLAN_RUN="$SKYPILOT_TASK_ID" GPUPLAN_NODE="$SKYPILOT_NODE_RANK"',
+        *here_document('"$HOME/gpuplan-run-on-node.sh"', SCRIPT.splitlines()),
+        'bash "$HOME/gpuplan-run-on-node.sh" ' + words(line),
+    ]

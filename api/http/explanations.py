@@ -1,0 +1,74 @@
+"""HTTP routes to explain a plan, verify it, and replan a running job."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel
+
+from gpuplan.api.http.openapi_bodies import document_responses
+from gpuplan.api.http.openapi_explanations import REPLAN_OPERATION, VERIFY_OPERATION, WHY_OPERATION
+from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers
+from gpuplan.api.http.request_bodies import read_body
+from gpuplan.api.http.response_caching import to_json
+
+router = APIRouter()
+
+
+class WhyQuery(BaseModel):
+    """Query parameters of an explanation or a replan."""
+
+    snapshot: str | None = None
+
+
+@router.post(
+    "/v1/why",
+    summary="Explain a plan, and why it does not use something else",
+    operation_id="why",
+    responses=document_responses("WhyAnswer", 400, 404, 413, 415, 503),
+    openapi_extra=WHY_OPERATION,
+)
+async def why(
+    request: Request, query: Annotated[WhyQuery, Query()], gpuplan: OurGpuplan, workers: OurWorkers
+) -> Response:
+    """The binding constraints, the effect of relaxing each, the extra cost of `not`, and the price at which it would be
+    chosen.
+    """
+    document = (await read_body(request))[1]
+    return Response(
+        to_json(await workers.run(gpuplan.explanations.why, document, snapshot=query.snapshot)),
+        media_type="application/json",
+    )
+
+
+@router.post(
+    "/v1/replan",
+    summary="Replan a running job",
+    operation_id="replan",
+    responses=document_responses("ReplanAnswer", 400, 404, 413, 415, 503),
+    openapi_extra=REPLAN_OPERATION,
+)
+async def replan(
+    request: Request, query: Annotated[WhyQuery, Query()], gpuplan: OurGpuplan, workers: OurWorkers
+) -> Response:
+    """Continue, move, or run on more or fewer machines: the lowest cost from now, compared with continuing unchanged."""
+    document = (await read_body(request))[1]
+    return Response(
+        to_json(await workers.run(gpuplan.replanning.replan, document, snapshot=query.snapshot)),
+        media_type="application/json",
+    )
+
+
+@router.post(
+    "/v1/verify",
+    summary="Verify a plan",
+    operation_id="verify",
+    responses=document_responses("VerificationAnswer", 400, 413, 415, 503),
+    openapi_extra=VERIFY_OPERATION,
+)
+async def verify(request: Request, gpuplan: OurGpuplan, quick: OurWorkers, workers: OurLongWorkers) -> Response:
+    """Independent code recomputes an answer of `/v1/plans` from its snapshot and names each wrong figure."""
+    document = (await read_body(request))[1]
+    # What cannot be read is refused at once, not after the questions that wait for the same thread.
+    await quick.run(gpuplan.verification.check, document)
+    return Response(to_json(await workers.run(gpuplan.verification.verify, document)), media_type="application/json")

@@ -1,0 +1,65 @@
+"""HTTP routes for procurement: decide from a forecast what to own, commit to or rent, and read saved decisions."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel
+
+from gpuplan.api.http.idempotency import Idempotency
+from gpuplan.api.http.openapi_bodies import document_responses
+from gpuplan.api.http.openapi_runs import BUY_OPERATION
+from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers, to_json
+from gpuplan.api.http.request_bodies import read_body
+from gpuplan.api.http.response_caching import json_with_etag
+from gpuplan.api.services.service_context import Document
+from gpuplan.planner.model.wire import wire
+
+router = APIRouter()
+
+
+class BuyQuery(BaseModel):
+    """Query parameters of a decision, besides the forecast."""
+
+    snapshot: str | None = None
+
+
+@router.post(
+    "/v1/buy",
+    summary="Decide what to buy, commit to and rent for a forecast of jobs",
+    operation_id="buy",
+    responses=document_responses("DecisionAnswer", 400, 404, 413, 415, 503),
+    openapi_extra=BUY_OPERATION,
+)
+async def buy(
+    request: Request,
+    query: Annotated[BuyQuery, Query()],
+    gpuplan: OurGpuplan,
+    quick: OurWorkers,
+    workers: OurLongWorkers,
+) -> Response:
+    """Also `200` if no hardware can run a job: the answer then has the reason."""
+    body, document = await read_body(request)
+    key = Idempotency.read(request, body, query.model_dump_json())
+    # What cannot be read is refused at once, not after the questions that wait for the same thread.
+    await quick.run(gpuplan.procurement.check, document, snapshot=query.snapshot)
+
+    def answer() -> Document:
+        gpuplan.audited.start("buy", request.scope.get("request_id", ""))
+        stored: Document = wire(gpuplan.procurement.decide(document, snapshot=query.snapshot, save=True))
+        return stored
+
+    decision = await workers.run(key.run, gpuplan, answer)
+    where = {"Content-Location": f"/v1/buy/{decision['decision']['id']}"} if "decision" in decision else {}
+    return Response(to_json(decision), media_type="application/json", headers=where)
+
+
+@router.get(
+    "/v1/buy/{decision_id}",
+    summary="Read a saved decision",
+    operation_id="saved_decision",
+    responses=document_responses("DecisionAnswer", 404, 503) | {304: {"description": "Not Modified"}},
+)
+def saved_decision(request: Request, decision_id: str, gpuplan: OurGpuplan) -> Response:
+    """The answer as it was given, `meta` included."""
+    return json_with_etag(request, gpuplan.runs.answer(decision_id, "buy"))

@@ -1,0 +1,49 @@
+"""HTTP routes for runs on spot machines: the policy and its decisions, and a replay over traces in the body.
+
+An unreadable document is refused immediately, not after the requests that wait for the same thread.
+"""
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from gpuplan.api.http.openapi_bodies import document_responses
+from gpuplan.api.http.openapi_runs import POLICY_OPERATION, SIMULATION_OPERATION
+from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers
+from gpuplan.api.http.request_bodies import read_body
+from gpuplan.api.http.response_caching import to_json
+
+router = APIRouter()
+
+
+@router.post(
+    "/v1/run-policies",
+    summary="Decide what to do now in a run on spot machines",
+    operation_id="run_policy",
+    responses=document_responses("RunPolicy", 400, 404, 413, 415, 503),
+    openapi_extra=POLICY_OPERATION,
+)
+async def run_policy(request: Request, gpuplan: OurGpuplan, quick: OurWorkers, workers: OurLongWorkers) -> Response:
+    """With `now`: stay, checkpoint, move, wait or switch to on-demand, with the reason. Without: the expected cost and
+    time of the policy.
+    """
+    document = (await read_body(request))[1]
+    await quick.run(gpuplan.spot_policies.check_run_policy, document)
+    return Response(
+        to_json(await workers.run(gpuplan.spot_policies.run_policy, document)), media_type="application/json"
+    )
+
+
+@router.post(
+    "/v1/simulations",
+    summary="Simulate the cost of a run on spot machines",
+    operation_id="simulation",
+    responses=document_responses("Simulation", 400, 404, 413, 415, 503),
+    openapi_extra=SIMULATION_OPERATION,
+)
+async def simulation(request: Request, gpuplan: OurGpuplan, quick: OurWorkers, workers: OurLongWorkers) -> Response:
+    """Replays many starts in the traces of the body, compared with simple rules and the omniscient optimum."""
+    document = (await read_body(request))[1]
+    await quick.run(gpuplan.spot_policies.check_simulation, document)
+    return Response(
+        to_json(await workers.run(gpuplan.spot_policies.simulation, document)), media_type="application/json"
+    )

@@ -1,0 +1,97 @@
+"""Execution of a run from the store alone, so that any process can execute it by its id."""
+
+import logging
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from gpuplan.api.jobs.heartbeat import Heartbeat
+from gpuplan.api.jobs.run_failures import failure_of
+from gpuplan.catalog.model.money import usd_text
+from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
+from gpuplan.catalog.store.stored_runs import Run, Status
+from gpuplan.planner.model.wire import wire
+
+if TYPE_CHECKING:
+    from gpuplan.api.services.composition import Services
+    from gpuplan.planner.portfolio.search_progress import Progress
+
+Document = dict[str, Any]
+log = logging.getLogger("gpuplan.runs")
+
+
+def execute(gpuplan: "Services", heartbeat: Heartbeat) -> None:
+    """Execute the run of this heartbeat and store its end. Raises only `StoreFailure`.
+
+    A cancelled run stores the best plan found so far. A run whose process ends is put back for another process.
+    """
+    runs, run_id = gpuplan.store.runs, heartbeat.run_id
+    status: Status = "cancelled"
+    answer = error = None
+    begun = heartbeat.attempt is not None  # the queue has already taken it
+    if not heartbeat.cancelled() and (begun or runs.begin(run_id, datetime.now(UTC))):
+        try:
+            run = runs.one(run_id, datetime.now(UTC))
+            answer = KINDS[run.kind](gpuplan, run, heartbeat)
+            status = "cancelled" if heartbeat.cancelled() else "done"
+        except StoreFailure as failed:
+            if heartbeat.attempt is not None:
+                raise  # the queue retries when the store may be available again
+            log.exception("run %s failed", run_id)
+            status, error = "failed", failure_of(failed, run_id)
+        except UnusableInput as refused:
+            log.warning("run %s cannot be planned: %s", run_id, refused)
+            status, error = "failed", failure_of(refused, run_id)
+        except Exception as failed:  # the boundary of a thread: otherwise the error would be lost
+            log.exception("run %s failed", run_id)
+            status, error = "failed", failure_of(failed, run_id)
+    if status == "cancelled" and heartbeat.attempt is not None and heartbeat.to_put_back():
+        runs.put_back(run_id, heartbeat.attempt, datetime.now(UTC))
+        return
+    if status == "cancelled" and heartbeat.reason:
+        error = {"detail": heartbeat.reason}
+    runs.end(
+        run_id,
+        status,
+        datetime.now(UTC),
+        progress=heartbeat.progress,
+        answer=answer,
+        error=error,
+        attempt=heartbeat.attempt,
+    )
+
+
+def _portfolio(gpuplan: "Services", run: Run, heartbeat: Heartbeat) -> Document:
+    """The request is `{document, snapshot, time_limit_s, iterations, seed}`; the portfolio starts at the time of the request."""
+
+    def report(progress: "Progress") -> None:
+        heartbeat.tell(progress_document(progress))
+
+    asked = dict(run.request)
+    answer: Document = wire(
+        gpuplan.portfolios.plan(
+            asked.pop("document"), now=run.created_at, report=report, cancelled=heartbeat.cancelled, **asked
+        )
+    )
+    return answer
+
+
+def progress_document(progress: "Progress") -> Document:
+    """The progress of a search as JSON; before the first plan there is no cost and no gap."""
+    planned = math.isfinite(progress.cost_usd)
+    return {
+        "seconds": round(progress.elapsed_s, 3),
+        "cost_usd": usd_text(round(progress.cost_usd * 1e6)) if planned else None,
+        "objective_usd": usd_text(round(progress.objective_usd * 1e6)) if planned else None,
+        "bound_usd": usd_text(round(progress.bound_usd * 1e6)),
+        "gap": float(f"{progress.gap:.6g}") if planned else None,
+        "jobs_planned": progress.jobs_planned,
+        "jobs_not_placed": progress.jobs - progress.jobs_planned if planned else None,
+        "jobs_seen": progress.jobs_seen,
+        "jobs": progress.jobs,
+        "stage": progress.stage.value,
+    }
+
+
+KINDS: dict[str, Callable[["Services", Run, Heartbeat], Document]] = {"portfolio": _portfolio}

@@ -1,0 +1,1 @@
+"""Watched jobs: planned again on each new snapshot, with notifications of changes."""

@@ -1,0 +1,40 @@
+"""Messages for Slack's incoming webhooks: fallback text and blocks within Slack's limits."""
+
+from typing import Any
+
+Document = dict[str, Any]
+
+#: The longest text object of a block (docs.slack.dev/reference/block-kit/blocks/section-block).
+LONGEST_TEXT = 3_000
+#: The three special characters of Slack's markup; escaped text cannot become a link or a mention.
+_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+
+
+def slack_message(payload: Document) -> Document:
+    """The message of a notification's payload: the event, and below it in small print where to look."""
+    data = payload["data"]
+    blocks: list[Document] = [{"type": "section", "text": _mrkdwn(escaped(data["summary"]))}]
+    small = [f"{name} {escaped(str(data[key]))}" for name, key in _SMALL_PRINT if data.get(key)]
+    if small:
+        blocks.append({"type": "context", "elements": [_mrkdwn(line) for line in small]})
+    return {"text": escaped(data["summary"]), "blocks": blocks}
+
+
+_SMALL_PRINT = (("job", "job"), ("plan", "plan_id"), ("snapshot", "snapshot_id"))
+
+
+def escaped(text: str, *, longest: int = LONGEST_TEXT - 100) -> str:
+    """The text as Slack shows it literally, cut to `longest` characters without splitting an escape."""
+    pieces: list[str] = []
+    length = 0
+    for char in text:
+        shown = _ESCAPES.get(char, char)
+        if length + len(shown) > longest - 1:
+            return "".join(pieces) + "…"
+        pieces.append(shown)
+        length += len(shown)
+    return "".join(pieces)
+
+
+def _mrkdwn(text: str) -> Document:
+    return {"type": "mrkdwn", "text": text}

@@ -1,0 +1,170 @@
+"""The check of all watched jobs on a snapshot: plan each job, compare it with the last report, and notify.
+
+Notifications are stored in the transaction that updates the last report, and sent afterwards: a process killed in
+between neither loses nor repeats a message.
+"""
+
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from gpuplan.api.notifications.delivery import Delivered, deliver
+from gpuplan.api.notifications.reported_answer import offers_gone, reported_answer_of
+from gpuplan.api.notifications.watch_events import DEADLINE_PASSED, event_between, message
+from gpuplan.api.notifications.webhook_sending import Patience
+from gpuplan.api.schemas.watch import deadline_of, job_at
+from gpuplan.api.services.plans import PlanService
+from gpuplan.api.services.service_context import ServiceContext
+from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
+from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.catalog.store.stored_notifications import Notification
+from gpuplan.catalog.store.stored_watches import Watch
+from gpuplan.providers.error_redaction import redacted_text
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Checked:
+    """One watch after a check: its new message (None: nothing new), and its problem."""
+
+    watch: Watch
+    payload: Document | None = None
+    problem: str = ""
+
+
+def check_watches(
+    context: ServiceContext, plans: PlanService, snapshot_id: str, now: datetime, *, patience: Patience | None = None
+) -> Document:
+    """Plans every watched job on the snapshot as of `now`, tells what changed, and sends what is still to be sent.
+
+    Returns `{snapshot_id, checked, told, problems, deliveries, meta}`. Jobs that cannot be planned and channels that
+    cannot be reached are listed in it and do not stop the others. Raises `StoreFailure` if the store cannot be used.
+    """
+    began = time.perf_counter()
+    store = context.store.watching
+    watched = [stored_watch for stored_watch in store.every() if stored_watch.ended_at is None]
+    checked = _checked(context, plans, watched, snapshot_id, now) if watched else []
+    store.mark_checked([(check.watch.id, check.problem) for check in checked], now)
+    planned = time.perf_counter()
+    delivered = deliver(store, context.channels, now, patience=patience)
+    names = {stored_watch.id: stored_watch.name for stored_watch in watched}
+    return {
+        "snapshot_id": snapshot_id,
+        "checked": len(checked),
+        "told": [_change(check) for check in checked if check.payload is not None],
+        "problems": [
+            {"watch_id": check.watch.id, "watch": check.watch.name, "problem": check.problem}
+            for check in checked
+            if check.problem
+        ],
+        "deliveries": deliveries(delivered, names),
+        "meta": {
+            "planning_milliseconds": round((planned - began) * 1e3, 3),
+            "sending_milliseconds": round((time.perf_counter() - planned) * 1e3, 3),
+        },
+    }
+
+
+def deliveries(delivered: Delivered, names: dict[str, str]) -> Document:
+    """The delivery results as JSON; a failure that is `final` is not retried."""
+    return {
+        "sent": len(delivered.sent),
+        "held_elsewhere": len(delivered.elsewhere),
+        "failed": [
+            {
+                "notification_id": failure.notification.id,
+                "watch_id": failure.notification.watch_id,
+                "watch": names.get(failure.notification.watch_id, failure.notification.watch_id),
+                "channel": failure.notification.channel,
+                "event": failure.notification.event,
+                "error": failure.error,
+                "final": failure.final,
+            }
+            for failure in delivered.failed
+        ],
+    }
+
+
+def _checked(
+    context: ServiceContext, plans: PlanService, watched: Sequence[Watch], snapshot_id: str, now: datetime
+) -> list[_Checked]:
+    columns = context.columns_with_owned(snapshot_id)
+    checks = []
+    for watch in watched:
+        try:
+            checks.append(_check(context, plans, watch, columns, now))
+        except StoreFailure:
+            raise
+        except UnusableInput as error:
+            checks.append(_Checked(watch=watch, problem=redacted_text(error)))
+        except Exception as error:  # noqa: BLE001 - a defect that one job meets must not silence all other watches
+            checks.append(_Checked(watch=watch, problem=f"{type(error).__name__}: {redacted_text(error)}"))
+    return checks
+
+
+def _check(context: ServiceContext, plans: PlanService, watch: Watch, columns: Columns, now: datetime) -> _Checked:
+    before = watch.last_told
+    deadline = deadline_of(watch.job)
+    if deadline is not None and deadline <= now:
+        over = {"outcome": "ended", "plan_id": None, "snapshot_id": columns.snapshot_id, "at": now.isoformat()}
+        payload = message(watch, DEADLINE_PASSED, before, over, (), at=now.isoformat())
+        moved = _tell(context, watch, before, payload, now, ended_at=now)
+        return _Checked(watch=watch, payload=payload if moved else None)
+    answer = plans.plan(job_at(watch.job, now), snapshot=columns.snapshot_id, now=now, save=False)
+    after = reported_answer_of(answer, now)
+    unverified = bool(watch.job["constraints"].get("unverified_availability"))
+    gone = offers_gone(before, columns, unverified=unverified)
+    event = event_between(before, after, gone, watch.threshold_percent)
+    if event is None:
+        return _Checked(watch=watch)
+    # Saved before it is told: whoever gets the message can look at the plan.
+    plans.save(answer, now, owners=context.store.watching.owners(watch.id))
+    payload = message(watch, event, before, after, gone, at=now.isoformat())
+    return _Checked(watch=watch, payload=payload if _tell(context, watch, after, payload, now) else None)
+
+
+def _tell(
+    context: ServiceContext,
+    watch: Watch,
+    last_told: Document,
+    payload: Document,
+    now: datetime,
+    *,
+    ended_at: datetime | None = None,
+) -> bool:
+    """Store the report and a notification per channel; False if another check has already done so."""
+    queued = [_notification(watch, channel, payload, now) for channel in watch.channels]
+    return context.store.watching.tell(watch, last_told, queued, ended_at=ended_at)
+
+
+def _notification(watch: Watch, channel: str, payload: Document, now: datetime) -> Notification:
+    """With a deterministic id for the same news, by which receivers recognise repeats."""
+    event, snapshot_id, report_number = payload["data"]["event"], payload["data"]["snapshot_id"], watch.tellings + 1
+    named = (watch.id, watch.created_at.isoformat(), str(report_number), snapshot_id, channel, event)
+    digest = hashlib.sha256("\n".join(named).encode()).hexdigest()
+    return Notification(
+        id=f"note-{digest[:32]}",
+        watch_id=watch.id,
+        telling=report_number,
+        snapshot_id=snapshot_id,
+        channel=channel,
+        event=event,
+        payload=payload,
+        created_at=now,
+    )
+
+
+def _change(check: _Checked) -> Document:
+    data = (check.payload or {})["data"]
+    return {
+        "watch_id": check.watch.id,
+        "watch": check.watch.name,
+        "event": data["event"],
+        "summary": data["summary"],
+        "plan_id": data["plan_id"],
+        "channels": list(check.watch.channels),
+    }

@@ -1,0 +1,1 @@
+"""Observability of the service: logs, metrics, traces, health."""

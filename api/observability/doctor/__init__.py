@@ -1,0 +1,1 @@
+"""Diagnosis of the installation: what works, what is missing, and what to do."""

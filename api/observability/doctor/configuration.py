@@ -1,0 +1,118 @@
+"""Settings from environment and files: settings file, owned machines, access, Slack."""
+
+from pathlib import Path
+
+from gpuplan.api.observability.doctor.database_state import any_key
+from gpuplan.api.observability.doctor.finding import Finding, broken, ok, warning
+from gpuplan.api.schemas.settings_file import Environment, planner_settings, settings_file
+from gpuplan.api.security.web_addresses import is_loopback
+from gpuplan.api.services.owned_machines import owned_machines
+from gpuplan.catalog.runtime.errors import UnusableInput
+
+
+def files(environment: Environment) -> list[Finding]:
+    """The settings file and the inventory, read as for a plan. Raises `UnusableInput` at invalid values."""
+    findings = []
+    if environment.settings is None:
+        findings.append(ok("settings", "no settings file (GPUPLAN_SETTINGS): every assumption is the default"))
+    else:
+        planner_settings(environment.settings)
+        channels = settings_file(environment.settings).channels
+        findings.append(
+            ok("settings", f"{_absolute(environment.settings)} reads well; {len(channels)} channels for watches")
+        )
+    if environment.inventory is None:
+        findings.append(ok("own machines", "no inventory (GPUPLAN_INVENTORY): plans use only what clouds rent out"))
+    else:
+        machines = owned_machines(environment)
+        findings.append(
+            ok("own machines", f"{_absolute(environment.inventory)} reads well: {len(machines)} kinds of machine")
+        )
+    return findings
+
+
+def named_by_channels(environment: Environment) -> frozenset[str]:
+    """The variables, and their file variants, from which channels read addresses and secrets. Errors in the file are a
+    finding of their own.
+    """
+    try:
+        channels = settings_file(environment.settings).channels
+    except UnusableInput:
+        return frozenset()
+    names = {name for channel in channels for name in (channel.url_from, channel.secret_from) if name is not None}
+    return frozenset(names | {f"{name}_FILE" for name in names})
+
+
+def _absolute(path: Path) -> str:
+    return str(path.absolute())
+
+
+def sources(environment: Environment) -> list[Finding]:
+    """The addresses of clouds. Raises `UnusableInput` at each invalid one."""
+    given = environment.sources()
+    usual = type(given)()
+    names = [name for name in usual.__slots__ if name.endswith(("_url", "_endpoint"))]
+    other = sorted(name for name in names if getattr(given, name) != getattr(usual, name))
+    summary = f"other addresses than the clouds' own: {', '.join(other)}" if other else "the clouds' own addresses"
+    if given.anonymous:
+        advice = "unset GPUPLAN_ANONYMOUS unless the addresses are those of a local server"
+        return [warning("sources", f"{summary}; no GCP or Azure credentials are used (GPUPLAN_ANONYMOUS)", advice)]
+    return [ok("sources", summary)]
+
+
+def schedule(environment: Environment) -> list[Finding]:
+    """The schedule of refreshes by workers. Raises `UnusableInput` at GPUPLAN_REFRESH_CRON if it is invalid."""
+    from gpuplan.api.jobs.queue.queue_worker import check_cron
+
+    cron = environment.refresh_cron
+    check_cron(cron)
+    if cron is None:
+        return [ok("schedule", "workers start no scheduled refresh (GPUPLAN_REFRESH_CRON is not set)")]
+    if not (environment.database_url or "").startswith("postgresql"):
+        advice = "run gpuplan refresh by cron or a timer (docs/nightly.md), or use PostgreSQL and gpuplan worker"
+        return [warning("schedule", "GPUPLAN_REFRESH_CRON is for workers, which need PostgreSQL", advice)]
+    return [ok("schedule", f"a worker starts a refresh at {cron!r} (UTC)")]
+
+
+def access(host: str, url: str | None) -> list[Finding]:
+    """Who may use a service that listens on this host. Raises `UnusableInput` at each invalid variable, and
+    `StoreFailure` if the store's keys are needed and cannot be read.
+    """
+    from gpuplan.api.security.access_settings import access_settings
+
+    settings = access_settings()
+    ways = [
+        name
+        for name, is_set in (
+            ("an admin key", settings.admin_key is not None),
+            ("tokens of an issuer (OIDC)", settings.oidc is not None),
+        )
+        if is_set
+    ]
+    if ways:
+        return [ok("access", f"requests need a key; besides keys of the store: {', '.join(ways)}")]
+    if is_loopback(host):
+        return [ok("access", "open to this machine only; for others create keys (gpuplan keys create)")]
+    if any_key(url):
+        return [ok("access", "requests need a key of the store")]
+    advice = "gpuplan keys create --name NAME --scope admin, or --insecure-no-auth behind a proxy that authenticates"
+    return [broken("access", f"with {host[:80]!r} others can reach the service, and no key exists", advice)]
+
+
+def limits() -> list[Finding]:
+    """Limits of a request. Raises `UnusableInput` at the variable with an invalid limit."""
+    from gpuplan.api.jobs.planning_processes.question_limits import budget
+
+    given = budget()
+    summary = f"a request over HTTP is stopped after {given.seconds:g} seconds or {given.mib} MiB"
+    return [ok("limits", f"{summary}; {given.processes} processes answer")]
+
+
+def slack() -> list[Finding]:
+    """Whether Slack commands can be answered. Raises `UnusableInput` at what is missing or invalid."""
+    from gpuplan.api.slack.slack_settings import slack_settings
+
+    settings = slack_settings()
+    if settings is None:
+        return [ok("slack", "not set up (docs/slack.md)")]
+    return [ok("slack", "workspaces install it themselves" if settings.installs else "set up with a bot token")]

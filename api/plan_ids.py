@@ -1,6 +1,0 @@
-"""What saved answers are called: `plan-` or, for an infeasible one, `none-`, and twenty hexadecimal digits."""
-
-import re
-
-PLANNED = re.compile(r"plan-[0-9a-f]{20}")
-SAVED = re.compile(r"(?:plan|none)-[0-9a-f]{20}")

@@ -1,0 +1,292 @@
+"""Sections for the full answer: machines, cost, certificate, risk, alternatives and prices."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gpuplan.api.presentation.frontier import render_frontier
+from gpuplan.api.presentation.infeasibility import render_infeasible
+from gpuplan.api.presentation.machine_phrases import machines, place, price, rented
+from gpuplan.api.presentation.optimality_phrases import aim, best, why_nothing
+from gpuplan.api.presentation.schedule import render_schedule
+from gpuplan.api.presentation.sections import Block, Heading, Sections, Tone, sections_of
+from gpuplan.api.presentation.standby import is_standby, render_contingency_standby, render_standby
+from gpuplan.api.presentation.text_formatting import (
+    UNKNOWN,
+    chance,
+    duration,
+    layout,
+    number,
+    percent,
+    plain,
+    usd,
+    usd_per_hour,
+    when,
+)
+from gpuplan.api.presentation.text_tables import bullets, cell, facts, footer, heading, listing, sentences
+
+Part = Mapping[str, Any]
+
+#: The quantile of a plan's `p95` figures.
+P95 = 0.95
+
+
+def render_answer(answer: Part) -> Sections:
+    """The sections of a plan or of an infeasible answer."""
+    meta = answer.get("meta") or {}
+    if answer["outcome"] == "planned":
+        return render_plan(answer["plan"], meta)
+    return render_infeasible(answer["infeasible"])
+
+
+def render_plan(plan: Part, meta: Part) -> Sections:
+    """All sections of a plan, most important first."""
+    schedule = render_schedule([phase for phase in plan["phases"] if not is_standby(phase)], plan.get("start"))
+    parts: list[Block | Heading] = [
+        *_headline(plan),
+        *_cost(plan),
+        *schedule,
+        *_worth(plan),
+        *_certificate(plan),
+        *_certainty(plan),
+    ]
+    behind = any(is_standby(phase) for phase in plan["phases"])
+    for phase in plan["phases"]:
+        parts += render_standby(phase) if is_standby(phase) else _phase(phase, behind=behind)
+    parts += [*render_contingency_standby(plan), *_alternatives(plan)]
+    if plan.get("frontier"):
+        parts += render_frontier(plan["frontier"])
+    parts += [*_sensitivity(plan), *_prices(plan, meta), *sentences(plan)]
+    parts.append(footer(f"plan {plan['id']}, prices of snapshot {plan['snapshot_id']}"))
+    return sections_of(*parts)
+
+
+def _worth(plan: Part) -> list[Block | Heading]:
+    """The saving of migration or standby over the best single configuration; empty for a plan on one configuration."""
+    if len(plan["phases"]) < 2:
+        return []
+    alone = next(
+        (candidate for candidate in plan.get("alternatives") or () if candidate["label"] == "without a move"), None
+    )
+    if alone is None or not (alone.get("meets_deadline", True) and alone.get("meets_budget", True)):
+        return [*bullets(["no single configuration meets the requirements"])]
+    saved, cost = float(alone["extra_usd"]), float(alone["cost_usd"])
+    part = "less than 0.1 %" if saved < cost / 1000 else percent(saved / cost, 1)
+    name = f"{rented(alone)}, {place(alone)}"
+    return [*bullets([f"this saves {usd(alone['extra_usd'])} ({part}) over {name} from start to end"])]
+
+
+def _headline(plan: Part) -> list[Block | Heading]:
+    cost, hours = plan["cost_usd"], plan["hours"]
+    named = [(f"{machines(phase)} in {place(phase)}", is_standby(phase)) for phase in plan["phases"]]
+    what = " then ".join(name for name, behind in named if not behind)
+    what += "".join(f", with {name} as standby" for name, behind in named if behind)
+    name = (plan.get("job") or {}).get("name") or "this job"
+    return [
+        cell(f"{best(plan['certificate'])} for {plain(name)}: {what}", Tone.GOOD),
+        cell(
+            f"Expected {usd(cost['expected'])} and {duration(hours['expected'])}, done {when(plan.get('finishes_at'))};"
+            f" 19 of 20 such runs stay within {usd(cost['p95'])} and {duration(hours['p95'])}."
+        ),
+    ]
+
+
+def _cost(plan: Part) -> list[Block | Heading]:
+    cost = plan["cost_usd"]
+    rows: list[tuple[object, ...]] = [(name, usd(amount)) for name, amount in cost["breakdown"].items()]
+    rows.append(("total expected", usd(cost["expected"])))
+    return [heading("Cost", "cost"), listing(("part", "USD"), rows, right=(1,)), *_worst(plan)]
+
+
+def _worst(plan: Part) -> list[Block | Heading]:
+    """The highest possible cost, at which exports stop the run; empty for plans of releases without limits."""
+    if "run_limit" not in plan:
+        return []
+    limits = [f"{machines(phase)} after {duration(phase['run_limit']['hours'])}" for phase in plan["phases"]]
+    limit_note = f"at most {usd(plan['run_limit']['cost_usd'])} if the run never finishes: exported files stop {', '.join(limits)}"
+    return [*bullets([limit_note])]
+
+
+def _certificate(plan: Part) -> list[Block | Heading]:
+    proof = plan["certificate"]
+    shown = facts(
+        [
+            ("compared", f"{number(proof['offers_considered'])} offers"),
+            (
+                "configurations",
+                f"{number(proof['configurations_considered'])} (machine, node count, place, price kind)",
+            ),
+            ("node counts", proof["enumeration"]["node_counts"]),
+            *_proven(proof),
+            ("proven by", proof.get("solver")),
+        ]
+    )
+    rejected = sorted(proof["rejected"].items(), key=lambda item: -item[1])
+    rows = [(number(count), reason) for reason, count in rejected]
+    return [
+        heading(why_nothing(proof), "proof"),
+        shown,
+        *bullets(proof.get("over") or ()),
+        *([listing(("left out", "because"), rows, right=(0,))] if rows else []),
+    ]
+
+
+def _proven(proof: Part) -> list[tuple[str, object]]:
+    """Objective and bound: cost in dollars; time or carbon in its own unit, with the least cost beside it."""
+    gap = f"gap {number(float(proof['gap']))}"
+    if aim(proof) == "cost":
+        return [("objective", usd(proof["objective_usd"])), ("lower bound", f"{usd(proof['bound_usd'])}, {gap}")]
+    least = proof["objective"]
+    return [
+        ("objective", f"{number(least['value'])} {least['unit']}"),
+        ("lower bound", f"{number(least['bound'])} {least['unit']}, {gap}"),
+        ("least cost for it", usd(proof["objective_usd"])),
+    ]
+
+
+def _certainty(plan: Part) -> list[Block | Heading]:
+    hours = plan["hours"]
+    confidence = (plan.get("job") or {}).get("confidence")
+    shown = facts(
+        [
+            ("expected (mean)", duration(hours["expected"])),
+            ("50 % of runs finish within", duration(hours["median"]) if "median" in hours else None),
+            (
+                f"{percent(confidence)} of runs finish within",
+                None if confidence == P95 else duration(hours["confident"]),
+            ),
+            ("95 % of runs finish within", duration(hours["p95"])),
+            ("probability of meeting the deadline", _chance(plan.get("deadline_probability"))),
+            ("carbon", None if plan.get("carbon_kg") is None else f"{number(plan['carbon_kg'])} kg CO2e"),
+        ]
+    )
+    return [heading("Time and risk", "sure"), shown]
+
+
+def _chance(probability: float | None) -> str:
+    return "the job has no deadline" if probability is None else chance(probability)
+
+
+def _phase(phase: Part, *, behind: bool) -> list[Block | Heading]:
+    """A planned phase; `behind` says whether a standby may take over the rest of its work."""
+    rate = phase.get("throughput") or {}
+    memory = f"{number(phase['memory_gib_per_accelerator'])} of {number(phase['capacity_gib_per_accelerator'])} GiB"
+    return [
+        heading(f"Run on {machines(phase)}", "runs"),
+        facts(
+            [
+                ("price", f"{price(phase)}, {place(phase)}"),
+                ("runs", _runs(phase, behind=behind)),
+                ("precision", phase.get("precision")),
+                ("layout", layout(phase["layout"])),
+                ("throughput", f"{number(rate['value'])} {rate['unit']}" if rate else UNKNOWN),
+                ("model FLOPs utilisation", percent(phase["mfu"], 1)),
+                ("memory per accelerator", memory),
+                ("interruptions", _interruptions(phase)),
+                ("modelled", ", ".join(phase.get("modelled") or ()).replace("_", " ") or None),
+            ]
+        ),
+    ]
+
+
+def _runs(phase: Part, *, behind: bool) -> str:
+    """How long the machines are rented, and how much of that is steady training."""
+    hours, training = duration(phase["hours"]), duration(phase["training_hours"])
+    if behind:
+        return f"{hours} on average, until the work is done or the standby takes over; the full work is {training} of steady training"
+    return f"{hours}, of which {training} steady training"
+
+
+def _interruptions(phase: Part) -> str | None:
+    """Expected preemptions and the checkpoint interval, for interruptible machines."""
+    interval = phase.get("checkpoint_interval_hours")
+    if interval is None:
+        return None
+    return f"{number(phase['expected_preemptions'])} expected, a checkpoint every {duration(interval)}"
+
+
+def _alternatives(plan: Part) -> list[Block | Heading]:
+    """Alternatives with their extra cost; commitments separately, because they are obligations."""
+    parts: list[Block | Heading] = []
+    if plan.get("alternatives"):
+        chosen = _configuration(plan["phases"][0]) if len(plan["phases"]) == 1 else ()
+        rows = [_alternative(labels, alternative, chosen) for labels, alternative in _merged(plan["alternatives"])]
+        titles = ("alternative", "machines and place", "cost", "extra cost", "time")
+        parts += [heading("Alternatives without migration", "alternatives"), listing(titles, rows, right=(2, 3, 4))]
+    if plan.get("commitments"):
+        columns = ("kind", "USD/h", "whole obligation", "pays off after")
+        table = listing(columns, [_commitment(commitment) for commitment in plan["commitments"]], right=(1, 2, 3))
+        parts += [heading("The same machines with a commitment", "commitments"), table]
+    return parts
+
+
+def _configuration(part: Part) -> tuple[object, ...]:
+    """Identity of a configuration."""
+    names = ("provider", "region", "zone", "instance_type", "nodes", "price_kind", "usd_per_node_hour")
+    return tuple(part.get(name) for name in names)
+
+
+def _merged(alternatives: Sequence[Part]) -> list[tuple[list[str], Part]]:
+    """Configurations without duplicates, with all their labels, in order of first appearance."""
+    merged: dict[tuple[object, ...], tuple[list[str], Part]] = {}
+    for alternative in alternatives:
+        merged.setdefault(_configuration(alternative), ([], alternative))[0].append(
+            plain(alternative["label"]).replace("_", " ")
+        )
+    return list(merged.values())
+
+
+def _alternative(labels: list[str], part: Part, chosen: tuple[object, ...]) -> tuple[object, ...]:
+    """One row; the plan's own configuration is marked."""
+    misses = [name for name in ("deadline", "budget") if part.get(f"meets_{name}") is False]
+    label = ", ".join(labels) + (f" (misses the {' and '.join(misses)})" if misses else "")
+    extra = "this plan" if _configuration(part) == chosen else usd(part["extra_usd"])
+    return label, f"{rented(part)}, {place(part)}", usd(part["cost_usd"]), extra, duration(part["hours"])
+
+
+def _commitment(part: Part) -> tuple[object, ...]:
+    kind = part["price_kind"].replace("_", " ")
+    hours = part["break_even_hours"]
+    pays_off = "not within its term" if hours is None else f"{duration(hours)} of use"
+    return kind, usd_per_hour(part["usd_per_node_hour"]), usd(part["total_obligation_usd"]), pays_off
+
+
+def _sensitivity(plan: Part) -> list[Block | Heading]:
+    """The effect of a later or earlier deadline, or of another price."""
+    sensitivity = plan["sensitivity"]
+    # Steps are computed for single configurations only: a plan with migration may be cheaper.
+    moves = ((plan.get("job") or {}).get("constraints") or {}).get("max_phases") != 1
+    least, most = ("at least ", "at most ") if moves else ("", "")
+    cheaper, faster = sensitivity.get("next_cheaper"), sensitivity.get("next_faster")
+    optimal_until, per_hour = sensitivity.get("holds_until_usd_per_node_hour"), sensitivity.get("deadline_usd_per_hour")
+    rows = [
+        (
+            "each hour of deadline",
+            f"is worth {usd(per_hour)} along the cost-time frontier" if per_hour else None,
+        ),
+        (
+            "with more time",
+            cheaper and f"a deadline of {duration(cheaper['deadline_hours'])} saves {least}{usd(cheaper['saves_usd'])}",
+        ),
+        (
+            "with less time",
+            faster
+            and f"a deadline of {duration(faster['deadline_hours'])} costs {most}{usd(faster['costs_usd'])} more",
+        ),
+        ("remains cheapest up to", optimal_until and f"{usd_per_hour(optimal_until)} per node-hour"),
+    ]
+    return [heading("If something moved", "moved"), facts(rows)] if any(value for _, value in rows) else []
+
+
+def _prices(plan: Part, meta: Part) -> list[Block | Heading]:
+    rows: list[tuple[str, object]] = [("price", fromkey) for fromkey in dict.fromkeys(map(_observed, plan["phases"]))]
+    age = meta.get("price_age_days")
+    rows.append(("age", None if age is None else f"{number(int(age))} days when this plan was made"))
+    return [heading("Prices used", "prices"), facts(rows)]
+
+
+def _observed(phase: Part) -> str:
+    """When the price was observed, and its source."""
+    about = "about " if phase.get("price_observed_approximately") else ""
+    return (
+        f"observed {about}{when(phase.get('price_observed_at'))[:10]}, {phase.get('price_source') or 'source unknown'}"
+    )

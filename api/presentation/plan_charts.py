@@ -1,0 +1,150 @@
+"""The two charts of a plan: the cost-time frontier and the schedule."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from gpuplan.api.presentation.charts.drawing import Axis, Figure
+from gpuplan.api.presentation.charts.lines import Point, Series, chart
+from gpuplan.api.presentation.charts.spans import Row, Span, timeline
+from gpuplan.api.presentation.frontier import thinned
+from gpuplan.api.presentation.machine_phrases import place, rented
+from gpuplan.api.presentation.standby import is_standby
+from gpuplan.api.presentation.text_formatting import chance, duration, usd, when
+
+Document = dict[str, Any]
+
+#: Tick values of an axis of hours: minutes, hours, days, weeks, months of 30 days, years.
+HOURS = tuple(
+    count / 60 if index < 3 else float(count)
+    for index, count in enumerate(
+        (1, 5, 20, 1, 3, 6, 12, 24, 48, 96, 168, 336, 720, 1440, 2880, 5760, 8760, 17520, 43800)
+    )
+)
+#: Above this ratio of the highest to the lowest cost the axis is logarithmic, to keep low costs distinguishable.
+_WIDE = 6.0
+
+
+def frontier_figure(plan: Document, links: str | None) -> Figure | None:
+    """The Pareto frontier of cost and time; a point links to a plan with its deadline. None without a frontier.
+
+    `links` is the prefix of a point's number; None for points without links. The plan is a separate point, because it may
+    migrate between machines.
+    """
+    points = plan.get("frontier") or []
+    if not points:
+        return None
+    shown = thinned(points)
+    numbers = [next(n for n, candidate in enumerate(points) if candidate is point) for point in shown]
+    trades = Series(
+        name="frontier of single configurations",
+        kind="step",
+        points=tuple(
+            Point(
+                x=point["hours_confident"],
+                y=float(point["cost_usd"]),
+                title=_point_title(point),
+                href=None if links is None else f"{links}{number}",
+            )
+            for point, number in zip(shown, numbers, strict=True)
+        ),
+    )
+    hours, cost = plan["hours"]["confident"], plan["cost_usd"]["expected"]
+    point = Point(x=hours, y=float(cost), title=f"this plan: {usd(cost)} in {duration(hours)}", current=True)
+    mine = Series(name="this plan", kind="points", style="s2", points=(point,))
+    costs = [float(point["cost_usd"]) for point in shown] + [float(cost)]
+    wide = min(costs) > 0 and max(costs) / min(costs) >= _WIDE
+    deadline = (plan.get("job") or {}).get("deadline")
+    drawing = chart(
+        "Cost against time" if links is None else "Cost against time: a point links to a plan with its deadline",
+        [trades, mine],
+        Axis(title="time at requested confidence", write=duration, log=True, marks=HOURS),
+        Axis(title="expected cost", write=short_usd, log=wide, zero=not wide),
+        rules=(deadline,) if deadline else (),
+    )
+    columns = (("time at requested confidence", True), ("expected", True), ("cost", True), ("machines", False))
+    rows = tuple(
+        (
+            duration(point["hours_confident"]),
+            duration(point["hours"]),
+            usd(point["cost_usd"]),
+            f"{rented(point)}, {place(point)}",
+        )
+        for point in shown
+    )
+    legend = (("frontier of single configurations", "s1"), ("this plan", "s2"))
+    note = f"; dashed: the deadline, {duration(deadline)}" if deadline else ""
+    return Figure(
+        title=f"Expected cost against time at requested confidence{note}",
+        drawing=drawing,
+        columns=columns,
+        rows=rows,
+        legend=legend,
+    )
+
+
+def _point_title(point: Mapping[str, Any]) -> str:
+    return f"{usd(point['cost_usd'])} in {duration(point['hours_confident'])}: {rented(point)}, {place(point)}"
+
+
+def short_usd(amount: float) -> str:
+    """A sum in short form: $800, $12k, $1.5M."""
+    for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if abs(amount) >= size:
+            return f"${amount / size:.3g}{unit}"
+    return f"${amount:.3g}"
+
+
+def phases_figure(plan: Document) -> Figure:
+    """The schedule. Standbys are faint and start when they may take over."""
+    switches = [phase for phase in plan["phases"] if is_standby(phase)]
+    switches += [plan["fallback"]] if plan.get("fallback") else []
+    planned = [phase for phase in plan["phases"] if not is_standby(phase)]
+    rows = [_planned_row(number, phase) for number, phase in enumerate(planned)]
+    rows += [_switch_row(number, phase) for number, phase in enumerate(switches, start=len(planned))]
+    deadline = deadline_at(plan)
+    drawing = timeline("Schedule", [row for row, _ in rows], rules=(deadline,) if deadline else ())
+    columns = (("machines", False), ("from", False), ("to", False), ("costs", True))
+    title = "Schedule (UTC)" + (f"; dashed: the deadline, {when(deadline.isoformat())}" if deadline else "")
+    return Figure(title=title, drawing=drawing, columns=columns, rows=tuple(cells for _, cells in rows))
+
+
+def deadline_at(plan: Document) -> datetime | None:
+    """The deadline of a plan's job; None without one."""
+    start, hours = plan.get("start"), (plan.get("job") or {}).get("deadline")
+    return datetime.fromisoformat(start) + timedelta(hours=hours) if start and hours else None
+
+
+def _planned_row(number: int, phase: Document) -> tuple[Row, tuple[str, ...]]:
+    """A planned phase with its average duration."""
+    began = datetime.fromisoformat(phase["starts_at"])
+    name = f"{rented(phase)}, {place(phase)}"
+    cost = (phase.get("cost_usd") or {}).get("expected")
+    return _spanned(number, name, (began, began + timedelta(hours=phase["hours"])), usd(cost), faint=False)
+
+
+def _switch_row(number: int, switch: Document) -> tuple[Row, tuple[str, ...]]:
+    """A standby, from the latest switch time, for the work that may be left then."""
+    began = datetime.fromisoformat(switch["switch_by"])
+    left = 1.0 - (switch.get("switch_share") or 0.0)
+    hours = (switch.get("ready_hours") or 0.0) + left * switch["hours_with_goodput"]
+    name = f"{rented(switch)}, {place(switch)}: standby ({chance(switch['probability'])} of runs)"
+    cost = (switch.get("cost_usd") or {}).get("expected") or switch.get("extra_usd")
+    costs = f"{usd(cost)} on average"
+    return _spanned(number, name, (began, began + timedelta(hours=hours)), costs, faint=True)
+
+
+def _spanned(
+    number: int, name: str, span: tuple[datetime, datetime], cost: str, *, faint: bool
+) -> tuple[Row, tuple[str, ...]]:
+    began, ended = span
+    style = f"s{number % 6 + 1}"
+    cells = name, when(began.isoformat()), when(ended.isoformat()), cost
+    title = f"{name}: {cells[1]} to {cells[2]}, {cost}"
+    return Row(name=name, spans=(Span(starts=began, ends=ended, title=title, style=style, faint=faint),)), cells
+
+
+def sorted_rows(rows: Sequence[Document], by: str) -> list[Document]:
+    """Rows by a column's key, the smallest first, or with - before the name the largest first."""
+    name = by.removeprefix("-")
+    return sorted(rows, key=lambda row: row["keys"][name], reverse=by.startswith("-"))

@@ -1,0 +1,74 @@
+"""Sections for a refresh: providers, failures, quarantined rows, and the line for alerting."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from gpuplan.api.presentation.sections import Block, Heading, Sections, sections_of
+from gpuplan.api.presentation.text_formatting import plain
+from gpuplan.api.presentation.text_tables import bullets, heading, listing
+from gpuplan.api.presentation.watches import check_lines
+
+MOST_QUARANTINED = 20
+MOST_LINES = 20
+MOST_REGIONS = 4
+_TITLES = ("cloud", "outcome", "rows", "new", "vanished", "changed", "quarantined", "stale", "regions")
+_COUNTS = ("rows", "new", "vanished", "changed", "quarantined", "stale")
+
+
+def render_refresh(document: dict[str, Any]) -> Sections:
+    """The report without its last line, `summary`."""
+    return sections_of(*_parts(document))
+
+
+def _parts(document: dict[str, Any]) -> Iterator[Block | Heading]:
+    providers = document["providers"]
+    yield listing(_TITLES, [_cells(provider) for provider in providers], right=range(2, len(_TITLES)), is_whole=True)
+    yield from _section("Failed", [line for provider in providers for line in _failures(provider)])
+    yield from _section(
+        "Refused", [f"{provider['provider']}: {why}" for provider in providers for why in provider["refused"]]
+    )
+    warnings = [f"{provider['provider']}: {line}" for provider in providers for line in provider["warnings"]]
+    yield from _section("Warnings", [*document["warnings"], *warnings])
+    yield from _section("Notes", [_of_regions(provider, line) for provider in providers for line in provider["notes"]])
+    unknown = document["unknown_accelerators"]
+    yield from _section("Accelerators missing from the catalogue", [", ".join(unknown)] if unknown else [])
+    aside = document["quarantined"]
+    lines = [f"{row['provider']} {row['region']} {row['what']}: {row['reason']}" for row in aside]
+    yield from _section(f"Quarantined: {len(aside):,}", lines, most=MOST_QUARANTINED, rest="--json shows all")
+    yield from _section("Watched jobs", check_lines(document["watches"]) if document["watches"] else [])
+    yield from _section("Next", document["hints"])
+
+
+def _section(title: str, lines: list[str], *, most: int = MOST_LINES, rest: str = "") -> Iterator[Block | Heading]:
+    if not lines:
+        return
+    yield heading(title)
+    remainder = [f"and {len(lines) - most:,} more" + (f"; {rest}" if rest else "")] if len(lines) > most else []
+    yield from bullets([*lines[:most], *remainder])
+
+
+def _cells(provider: dict[str, Any]) -> tuple[str, ...]:
+    counts = (f"{provider[key]:,}" for key in _COUNTS)
+    regions = f"{provider['regions_read']:,}/{provider['regions']:,}" if provider["regions"] else "none"
+    return provider["provider"], provider["outcome"], *counts, regions
+
+
+def _failures(provider: dict[str, Any]) -> Iterator[str]:
+    if provider["failure"]:
+        yield f"{provider['provider']}: {provider['failure'].removeprefix(provider['provider'] + ': ')}"
+    for line in (*provider["regions_failed"], *provider["calls_failed"]):
+        yield _of_regions(provider, line)
+
+
+def _of_regions(provider: dict[str, Any], line: dict[str, Any]) -> str:
+    """`aws, 30 regions (af-south-1, ...): message`: provider, regions unless all, and the message."""
+    places = line["regions"]
+    if not places:
+        return plain(f"{provider['provider']}: {line['message'].removeprefix(provider['provider'] + ': ')}")
+    if len(places) == provider["regions"] > 1:
+        where = "every region"
+    elif len(places) <= MOST_REGIONS:
+        where = ", ".join(places)
+    else:
+        where = f"{len(places):,} regions ({', '.join(places[:MOST_REGIONS])} ...)"
+    return plain(f"{provider['provider']}, {where}: {line['message']}")

@@ -1,0 +1,52 @@
+"""The short answer for an infeasible job: conflicts and the cheapest relaxations."""
+
+from gpuplan.api.presentation.infeasibility import in_the_way, no_way_out
+from gpuplan.api.presentation.phrases import configuration
+from gpuplan.api.presentation.sections import Headline, Section, Tone, notes, section
+from gpuplan.api.presentation.short_plan import job_name
+from gpuplan.api.presentation.text_formatting import duration, plain, usd
+from gpuplan.planner.model.plan import Infeasible, Relaxation
+
+#: Most relaxations shown, cheapest first.
+MOST_WAYS_OUT = 3
+MOST_CONFLICTS = 3
+_VALUE_LENGTH = 60
+
+
+def short_infeasible(answer: Infeasible) -> tuple[Section, ...]:
+    """The sections of a short answer, without empty ones."""
+    sections = (_answer(answer), _conflicts(answer), _ways_out(answer))
+    return tuple(part for part in sections if part.parts)
+
+
+def _answer(answer: Infeasible) -> Section:
+    return section(
+        "answer", "", Headline(text=f"No plan meets the requirements of {job_name(answer.job)}", tone=Tone.BAD)
+    )
+
+
+def _conflicts(answer: Infeasible) -> Section:
+    conflicts = [in_the_way(names, answer.searched_nodes) for names in answer.conflicts[:MOST_CONFLICTS]]
+    if left_out := len(answer.conflicts) - len(conflicts):
+        conflicts.append(f"and {left_out} more, listed with --details")
+    return section("conflicts", "What conflicts", notes(conflicts))
+
+
+def _ways_out(answer: Infeasible) -> Section:
+    least = sorted(answer.relaxations, key=lambda relaxation: relaxation.cost_usd)[:MOST_WAYS_OUT]
+    if not least:
+        reason = f"{no_way_out(answer.searched_nodes)}."
+        return section("ways_out", "Ways out", notes([reason, *map(plain, answer.warnings[:1])]))
+    title = "Cheapest relaxation" if len(least) == 1 else "Cheapest relaxations"
+    return section("ways_out", title, notes(map(_way_out, least)))
+
+
+def _way_out(way: Relaxation) -> str:
+    """`set deadline to 206.2 h (now 48 h): then $783,885.15 and 7 d 4 h on 32 x p6-b300.48xlarge, ...`."""
+    names, asked, needed = way.requirement.split(" + "), way.from_.split("; "), way.to.split("; ")
+    parts = [
+        f"{plain(name)} to {plain(then, limit=_VALUE_LENGTH)} (now {plain(now, limit=_VALUE_LENGTH)})"
+        for name, now, then in zip(names, asked, needed, strict=True)
+    ]
+    then = f"{usd(way.cost_usd)} and {duration(way.plan.hours)} on {configuration(way.plan)}"
+    return f"set {' and '.join(parts)}: then {then}"

@@ -1,0 +1,197 @@
+"""The short answer for a plan: machines, cost, time, standby, three alternatives, and first steps."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from gpuplan.api.presentation.optimality_phrases import best
+from gpuplan.api.presentation.phrases import Rented, configuration, kind, machines, place, price
+from gpuplan.api.presentation.sections import Headline, Section, Tone, facts, notes, section, table
+from gpuplan.api.presentation.text_formatting import chance, duration, number, percent, plain, usd, when
+from gpuplan.catalog.model.accelerators import accelerators
+from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.planner.model.plan import Alternative, Plan
+from gpuplan.planner.model.shared import Phase
+from gpuplan.planner.model.wire import wire
+
+#: The software stack of most training code; other stacks may need porting.
+USUAL_STACK = "cuda"
+#: Most alternatives shown.
+MOST_ALTERNATIVES = 3
+#: Most actions shown; one line counts the others.
+MOST_ACTIONS = 3
+_NAME_LENGTH = 64
+_SAME_HOURS = 0.05
+
+
+def short_plan(plan: Plan) -> tuple[Section, ...]:
+    """The sections of a short answer, most important first, without empty ones."""
+    sections = (_answer(plan), _behind(plan), _alternatives(plan), _first(plan))
+    return tuple(part for part in sections if part.parts)
+
+
+def _answer(plan: Plan) -> Section:
+    cost, hours, proof = plan.cost_usd, plan.hours, wire(plan.certificate)
+    planned = [phase for phase in plan.phases if not phase.is_standby]
+    offers = number(plan.certificate.offers_considered)
+    return section(
+        "answer",
+        "",
+        Headline(text=f"{best(proof)} for {job_name(plan.job)}, from {offers} offers", tone=Tone.GOOD),
+        facts(
+            *(row for place_, phase in enumerate(planned) for row in _rent(phase, place_, len(planned))),
+            ("cost", f"{usd(cost.expected)} expected, 95 % of runs stay within {usd(cost.p95)}"),
+            ("time", f"{duration(hours.expected)} expected, 95 % of runs within {duration(hours.p95)}"),
+            ("deadline", _deadline(plan)),
+        ),
+    )
+
+
+def job_name(job: dict[str, Any]) -> str:
+    """The name of a job, short enough for a headline."""
+    return plain(job.get("name") or "this job", limit=_NAME_LENGTH)
+
+
+def _rent(phase: Phase, order: int, phases: int) -> list[tuple[str, str]]:
+    """The machines of a phase, with place and price."""
+    owned = price_kinds()[phase.price_kind].owned
+    verb = "then" if order else "use" if owned else "rent"
+    share = f", {percent(phase.share)} of the work" if phases > 1 else ""
+    paid = "your own" if owned else f"{kind(phase)} at {price(phase)}"
+    return [(verb, machines(phase)), ("in", f"{place(phase)}, {paid}{share}")]
+
+
+def _deadline(plan: Plan) -> str | None:
+    """The deadline and the probability of meeting it; None without a deadline."""
+    due = plan.job.get("deadline")
+    if due is None or plan.deadline_probability is None:
+        return None
+    moment = datetime.fromisoformat(due) if isinstance(due, str) else plan.start + timedelta(hours=float(due))
+    return f"{when(moment.isoformat())}, met with a probability of {chance(plan.deadline_probability)}"
+
+
+def _behind(plan: Plan) -> Section:
+    """What to do if the run falls behind its deadline; empty without a deadline."""
+    key, title = "behind", "If it falls behind"
+    standby = next((phase for phase in plan.phases if phase.is_standby), None)
+    if standby is not None and standby.switch_by is not None:
+        standby_note = _switch(standby, standby.switch_by, standby.switch_share)
+        used = f"Needed in {chance(standby.probability)} of runs; counted above."
+        return section(key, title, notes([f"{standby_note} {used}"]))
+    back = plan.fallback
+    if back is not None:
+        standby_note = _switch(back, back.switch_by, back.switch_share)
+        return section(key, title, notes([f"{standby_note} Needed in {chance(back.probability)} of runs."]))
+    if plan.deadline_probability is None:
+        return section(key, title)
+    return section(key, title, notes(["Plan the rest again: gpuplan replan JOB.yaml --done SHARE"]))
+
+
+def _switch(to: Rented, by: datetime, share: float | None) -> str:
+    saved = "enough" if share is None else percent(share)
+    return f"Below {saved} done by {when(by.isoformat())}, switch to {configuration(to)}."
+
+
+def _alternatives(plan: Plan) -> Section:
+    rows = [
+        (
+            label,
+            usd_more(alternative.extra_usd),
+            hours_more(alternative.hours - plan.hours.expected),
+            configuration(alternative),
+        )
+        for label, alternative in different_alternatives(plan)
+    ]
+    return section(
+        "alternatives",
+        "Alternatives, with change of cost and time",
+        table(("", "", "", ""), rows, figures=(1, 2)),
+    )
+
+
+def different_alternatives(plan: Plan) -> list[tuple[str, Alternative]]:
+    """Up to three configurations of another kind that meet the requirements, with all their labels."""
+    planned = {_configuration(phase) for phase in plan.phases} if len(plan.phases) == 1 else set[object]()
+    chosen: dict[object, tuple[list[str], Alternative]] = {}
+    for label, alternative in _kinds(plan):
+        if alternative is not None and (key := _configuration(alternative)) not in planned:
+            chosen.setdefault(key, ([], alternative))[0].append(label)
+    for label, alternative in _others(plan):
+        if (
+            alternative is not None
+            and (key := _configuration(alternative)) not in planned
+            and len(chosen) < MOST_ALTERNATIVES
+        ):
+            chosen.setdefault(key, ([label], alternative))
+    return [(", ".join(labels), alternative) for labels, alternative in [*chosen.values()][:MOST_ALTERNATIVES]]
+
+
+def _kinds(plan: Plan) -> Iterator[tuple[str, Alternative | None]]:
+    """The most common alternatives with labels; None where no configuration of that kind meets the requirements."""
+    chips, kinds = accelerators(), price_kinds()
+    if plan.certificate.objective.of != "cost":
+        yield "least cost", _cheapest(plan, lambda alternative: True)
+    if any(chips[phase.accelerator].stack != USUAL_STACK for phase in plan.phases):
+        usual = _cheapest(plan, lambda alternative: chips[alternative.accelerator].stack == USUAL_STACK)
+        yield (f"on {chips[usual.accelerator].vendor}" if usual else ""), usual
+    if not all(kinds[phase.price_kind].is_plain or kinds[phase.price_kind].owned for phase in plan.phases):
+        yield "on demand", _cheapest(plan, lambda alternative: kinds[alternative.price_kind].is_plain)
+    if len(plan.phases) > 1:
+        label = "no standby" if any(phase.is_standby for phase in plan.phases) else "no move"
+        yield label, _cheapest(plan, lambda alternative: True)
+
+
+def _others(plan: Plan) -> Iterator[tuple[str, Alternative | None]]:
+    """Further alternatives if fewer than three differ: another provider, the fastest."""
+    providers = {phase.provider for phase in plan.phases}
+    other = _cheapest(plan, lambda alternative: alternative.provider not in providers)
+    yield (f"on {plain(other.provider, limit=12)}" if other else ""), other
+    yield "fastest", min(_within(plan), key=lambda alternative: alternative.hours_confident, default=None)
+
+
+def _within(plan: Plan) -> list[Alternative]:
+    """The alternatives that meet deadline and budget."""
+    return [alternative for alternative in plan.alternatives if alternative.meets_deadline and alternative.meets_budget]
+
+
+def _cheapest(plan: Plan, wanted: Callable[[Alternative], bool]) -> Alternative | None:
+    return min(
+        (alternative for alternative in _within(plan) if wanted(alternative)),
+        key=lambda alternative: alternative.cost_usd,
+        default=None,
+    )
+
+
+def _configuration(rented: Rented) -> tuple[object, ...]:
+    return (
+        rented.provider,
+        rented.region,
+        rented.zone,
+        rented.instance_type,
+        rented.nodes,
+        rented.price_kind,
+        rented.usd_per_node_hour,
+    )
+
+
+def usd_more(extra: Decimal) -> str:
+    """A difference in dollars with its sign: `+$12.30`, `-$4.00`."""
+    text = usd(extra)
+    return text if text.startswith(("-", ">-")) else f"+{text}"
+
+
+def hours_more(hours: float) -> str:
+    """A time difference with its sign: `+2 d`, `-5.2 h`; `same` below three minutes."""
+    if abs(hours) < _SAME_HOURS:
+        return "same"
+    return f"{'+' if hours > 0 else '-'}{duration(abs(hours))}"
+
+
+def _first(plan: Plan) -> Section:
+    """Actions before the start, most important first; warnings for an answer that lists no actions."""
+    actions = plan.warnings if plan.actions is None else plan.actions
+    shown = [plain(action) for action in actions[:MOST_ACTIONS]]
+    if left_out := len(actions) - len(shown):
+        shown.append(f"and {left_out} more, listed with --details")
+    return section("first", "Before you start", notes(shown, Tone.WARNING))

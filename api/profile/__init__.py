@@ -1,1 +1,0 @@
-"""Counting a PyTorch model into a job: the child process that counts, and what its counts become."""

@@ -1,0 +1,1 @@
+"""Counts a PyTorch model in a child process and writes the counts to a job file."""

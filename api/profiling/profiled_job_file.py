@@ -1,0 +1,81 @@
+"""Writes a counted module as a job file, after checking it like any other job."""
+
+import os
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from gpuplan.api.profiling import workload_from_counts
+from gpuplan.api.profiling.counter_process import run_counter
+from gpuplan.api.schemas.job import parse_job
+from gpuplan.catalog.parsing.quantities import count
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.job import TrainingJob
+from gpuplan.planner.performance.training_states import parameter_bytes
+from gpuplan.planner.workload import work_of
+
+
+def job_from_counts(
+    request: dict[str, Any],
+    *,
+    python: str,
+    timeout_seconds: float,
+    amounts: dict[str, str | None],
+    job: dict[str, Any],
+) -> tuple[dict[str, Any], list[str], float]:
+    """The job document, notes for the user, and GiB of weights, gradients and optimizer state.
+
+    `amounts` are samples and global_batch as text; `job` the rest of the document. Raises
+    `UnusableInput` for a module that cannot be counted and for an invalid job.
+    """
+    given = {name: _amount(name, text) for name, text in amounts.items()}
+    total, batch = given["samples"], given["global_batch"]
+    if total and batch and batch > total:
+        raise UnusableInput.at(
+            "global_batch", message=f"{batch:g} is more than --samples, {total:g}; give at most that"
+        )
+    result = run_counter(request, python=python, timeout_seconds=timeout_seconds)
+    workload, assumptions = workload_from_counts.workload(
+        result | {"stated_batch": request["batch"]},
+        model=request["target"],
+        samples=total,
+        global_batch=batch,
+    )
+    document = {"name": job["name"], "workload": workload} | {name: value for name, value in job.items() if value}
+    parsed = parse_job(document, now=datetime.now(UTC))
+    return document, assumptions, _states_gib(parsed)
+
+
+def _states_gib(job: TrainingJob) -> float:
+    """GiB of states in 16-bit training, or 32-bit if the job says so; on one device, not sharded."""
+    work = work_of(job.workload, job.training)
+    element = np.array([4.0 if job.training.precision in {"fp32", "tf32"} else 2.0])
+    state_bytes = parameter_bytes(job.training, element)
+    per_parameter = float((state_bytes.weights + state_bytes.gradients + state_bytes.optimizer)[0])
+    return (per_parameter * work.trainable_parameters + work.frozen_parameter_bytes) / 2**30
+
+
+def _amount(name: str, text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        return count(text)
+    except ValueError as error:
+        raise UnusableInput.at(name, message=str(error)) from None
+
+
+def write_job(path: Path, document: dict[str, Any], command: str) -> None:
+    """Write the job file atomically. Raises `UnusableInput` at "output" if it cannot be written."""
+    text = f"# Counted by: {command}\n" + yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=10_000)
+    try:
+        handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(unfinished).chmod(0o644)
+        Path(unfinished).replace(path)
+    except OSError as error:
+        raise UnusableInput.at("output", message=f"{path} cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,52 @@
+"""The answer of `gpuplan.why`."""
+
+from copy import deepcopy
+from typing import Any
+
+from gpuplan.api.presentation.sections import Sections
+from gpuplan.api.python.cards import card
+from gpuplan.api.python.texts import whole_text
+from gpuplan.planner.model.shared import JsonObject
+
+
+class Explanation:
+    """Why the plan of a job is what it is, or why there is none. A notebook shows it as a card, `print` as text."""
+
+    __slots__ = ("_answer",)
+
+    def __init__(self, answer: dict[str, Any]) -> None:
+        self._answer = answer
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether the job has a plan."""
+        return bool(self._answer["outcome"] == "explained")
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """The explanation in sentences."""
+        return tuple(self._answer["why"]["summary"])
+
+    @property
+    def why(self) -> JsonObject:
+        """Every part of the explanation: `plan`, `about`, `requirements`, `steps`, `frontier` and more."""
+        why: JsonObject = self.to_dict()["why"]
+        return why
+
+    def to_dict(self) -> JsonObject:
+        """The whole answer as `gpuplan why --json` prints it."""
+        return deepcopy(self._answer)
+
+    def __repr__(self) -> str:
+        return whole_text(self._sections())
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        """The card that Jupyter shows."""
+        return card(self._sections())
+
+    def _sections(self) -> Sections:
+        from gpuplan.api.presentation.explanation import render_why
+
+        return render_why(self._answer)

@@ -1,1 +1,0 @@
-"""What gpuplan can be asked, by topic; `api.app` puts the topics together."""

@@ -1,0 +1,1 @@
+"""Schemas of everything that interfaces read and write."""

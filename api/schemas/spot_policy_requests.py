@@ -1,0 +1,83 @@
+"""Requests about spot runs: the policy, the decision now, and a backtest.
+
+run: {work: 24h, deadline: 36h, ...}     # as `gpuplan.api.schemas.spot_run` reads it, or plan: the id of a saved plan
+fit: [{name: us-east-1a, metadata: {gap_seconds: 300}, data: [0, 1, ...]}]
+now: {time: 3h20min, work_left: 20h, up: [us-east-1a], at: us-east-1a}
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import Field, JsonValue
+
+from gpuplan.api.schemas.availability_trace_files import distinct, parse_traces
+from gpuplan.api.schemas.spot_run import HoursOrNone
+from gpuplan.catalog.parsing.document_fields import Document, Label, Listed, whole_number
+from gpuplan.catalog.parsing.quantities import shown
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.spot_policy.availability_traces import Trace
+from gpuplan.planner.spot_policy.run_parameters import MOST_ZONES
+
+MOST_STARTS = 5_000
+#: Most trace documents; one may contain several zones.
+MOST_TRACES = 50
+
+TraceDocuments = Annotated[tuple[dict[str, JsonValue], ...], Listed(MOST_TRACES)]
+Places = Annotated[tuple[Annotated[str, Label], ...], Listed(MOST_ZONES)]
+
+
+class SituationDocument(Document):
+    """The state of a run: time since the start, work left in on-demand hours, its place, and available places."""
+
+    time: HoursOrNone
+    work_left: HoursOrNone
+    saved_work_left: HoursOrNone | None = None
+    up: Places = ()
+    at: Annotated[str, Label] | None = None
+    data_at: Annotated[str, Label] | None = None
+    since: dict[str, HoursOrNone] = Field(default_factory=dict)
+    starts_in: HoursOrNone = 0.0
+    checkpoint_age: HoursOrNone = 0.0
+
+
+class _AboutRun(Document):
+    """The run as a document or by the id of a saved plan, and traces to fit its places."""
+
+    run: dict[str, JsonValue] | None = None
+    plan: Annotated[str, Label] | None = None
+    fit: TraceDocuments = ()
+
+
+class PolicyQuestion(_AboutRun):
+    """The request for a policy's expected cost, or with `now` for a decision."""
+
+    now: SituationDocument | None = None
+
+
+class SimulationQuestion(_AboutRun):
+    """The request to backtest a run over many starts in `traces`."""
+
+    traces: TraceDocuments
+    starts: Annotated[int, whole_number(1, MOST_STARTS, "random starts per trace")] = 100
+    seed: Annotated[int, whole_number(0, 2**63 - 1, "seed of the random starts")] = 1
+
+
+def traces_in(documents: Sequence[dict[str, Any]], *, field: str) -> tuple[Trace, ...]:
+    """The traces of the documents at `field`, with unique names; a trace without a zone name gets its number.
+
+    Raises `UnusableInput`.
+    """
+    traces: list[Trace] = []
+    for i, document in enumerate(documents):
+        try:
+            traces += parse_traces(document, name=f"{field} {i + 1}")
+        except UnusableInput as error:
+            raise error.under(field, i) from None
+    return distinct(tuple(traces), field=field)
+
+
+def one_of_run_and_plan(asked: _AboutRun) -> None:
+    """Raises `UnusableInput` unless exactly one is given."""
+    if (asked.run is None) == (asked.plan is None):
+        given = "is missing" if asked.run is None else f"contradicts plan {shown(asked.plan)}"
+        raise UnusableInput.at("run", message=f"{given}; give either a run or the id of a saved plan")

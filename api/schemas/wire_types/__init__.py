@@ -1,0 +1,68 @@
+"""What a gpuplan service answers: the types that OpenAPI and the client are generated from.
+
+Money is a decimal string of US dollars, a time ISO 8601 with its zone, hours a number. Keys may be added in later
+releases; the present ones stay.
+"""
+
+from gpuplan.api.schemas.access import Audit, AuditEntry, Key, Keys, NewKey, NewShare, Share, SharedObject, Shares
+from gpuplan.api.schemas.actual_reports import Actual, Actuals, Forgotten
+from gpuplan.api.schemas.catalogue import Accelerators, Offers, Presets, Snapshots
+from gpuplan.api.schemas.catalogue import OfferRow as Offer
+from gpuplan.api.schemas.prices import PriceRow as Price
+from gpuplan.api.schemas.prices import Prices, SnapshotDiff
+from gpuplan.api.schemas.wire_types.problem import Problem
+from gpuplan.api.schemas.wire_types.refresh import Refresh, Refreshes
+from gpuplan.api.schemas.wire_types.run import Run
+from gpuplan.api.schemas.wire_types.spot import RunPolicy, Simulation
+from gpuplan.api.schemas.wire_types.watch import Watch, Watches
+from gpuplan.planner.model.estimate import Estimate
+from gpuplan.planner.model.explanation import WhyAnswer
+from gpuplan.planner.model.plan import Infeasible, Plan, PlanAnswer
+from gpuplan.planner.model.plan import InfeasibleAnswer as Unplanned
+from gpuplan.planner.model.plan import PlannedAnswer as Planned
+from gpuplan.planner.model.portfolio import PortfolioAnswer
+from gpuplan.planner.model.procurement import DecisionAnswer
+from gpuplan.planner.model.replan import ReplanAnswer
+from gpuplan.planner.model.verification import VerificationAnswer
+
+__all__ = [
+    "Accelerators",
+    "Actual",
+    "Actuals",
+    "Audit",
+    "AuditEntry",
+    "DecisionAnswer",
+    "Estimate",
+    "Forgotten",
+    "Infeasible",
+    "Key",
+    "Keys",
+    "NewKey",
+    "NewShare",
+    "Offer",
+    "Offers",
+    "Plan",
+    "PlanAnswer",
+    "Planned",
+    "PortfolioAnswer",
+    "Presets",
+    "Price",
+    "Prices",
+    "Problem",
+    "Refresh",
+    "Refreshes",
+    "ReplanAnswer",
+    "Run",
+    "RunPolicy",
+    "Share",
+    "SharedObject",
+    "Shares",
+    "Simulation",
+    "SnapshotDiff",
+    "Snapshots",
+    "Unplanned",
+    "VerificationAnswer",
+    "Watch",
+    "Watches",
+    "WhyAnswer",
+]

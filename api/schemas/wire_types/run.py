@@ -1,0 +1,34 @@
+"""Work that outlives its request."""
+
+from typing import Literal, NotRequired, TypedDict
+
+from gpuplan.api.schemas.json_types import JsonObject, Moment
+from gpuplan.api.schemas.wire_types.problem import FieldProblem
+
+
+class RunError(TypedDict):
+    """Why a run failed."""
+
+    detail: str
+    errors: NotRequired[list[FieldProblem]]
+
+
+class Run(TypedDict):
+    """How far a run is, and what came of it."""
+
+    id: str
+    kind: Literal["portfolio", "refresh", "buy"]
+    status: Literal["queued", "running", "done", "failed", "cancelled"]
+    """done, failed and cancelled stay; a cancelled one keeps the best that it found."""
+    created_at: Moment
+    started_at: Moment | None
+    finished_at: Moment | None
+    cancel_asked: bool
+    progress: JsonObject
+    """Of a portfolio: seconds, cost_usd of the jobs that run, objective_usd (with what leaving jobs out counts) and its
+    bound_usd, gap, jobs_seen, jobs_planned, jobs_not_placed, jobs and stage; of a refresh: regions done and in all, by
+    provider."""
+    answer: JsonObject | None
+    answer_at: str | None
+    """Where the answer is read on its own."""
+    error: RunError | None

@@ -1,0 +1,86 @@
+"""The columns of the current snapshot, switched only when a new snapshot is fully prepared.
+
+Reading a snapshot and preparing it for the planner takes about a second. The question that first meets a new snapshot, and
+all questions beside it, wait for that: a user who has seen a refresh end plans on its prices. Preparation runs in a
+thread of its own, so that it outlives a question that is cut off. If it takes too long, questions meanwhile use the last
+snapshot as a whole, never a mixture of both.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+
+from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
+from gpuplan.catalog.snapshots.offer_columns import Columns
+
+log = logging.getLogger("gpuplan.prices")
+
+#: How long a question waits for new prices: several times what preparation takes on an idle core.
+MOST_WAIT_SECONDS = 5.0
+
+
+class CurrentColumns:
+    """Columns by the id of the current snapshot; safe to share between threads.
+
+    Before the first call of `prepare`, and after a failed preparation, a question loads its columns itself and gets the
+    error of that, as in a process that answers one question.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[str], Columns],
+        arrange: Callable[[Columns], None],
+        *,
+        most_wait_seconds: float = MOST_WAIT_SECONDS,
+    ) -> None:
+        """`load` reads a snapshot; `arrange` fills the planner's caches for it."""
+        self._load, self._arrange, self._most_wait_seconds = load, arrange, most_wait_seconds
+        self._changing = threading.Condition()
+        self._ready: Columns | None = None
+        self._preparing: str | None = None
+        self._failed: str | None = None
+
+    @property
+    def started(self) -> bool:
+        """Whether a snapshot was prepared, so that later ones are prepared too."""
+        return self._ready is not None
+
+    def of(self, current: str) -> Columns:
+        """The columns of this snapshot, prepared while the question waits; the last ones if that takes too long."""
+        ready = self._ready
+        if ready is not None and ready.snapshot_id == current:
+            return ready
+        if ready is None or self._failed == current:
+            return self._load(current)
+        with self._changing:
+            begun, self._preparing = self._preparing == current, current
+        if not begun:
+            threading.Thread(target=self._beside, args=(current,), name="new prices", daemon=True).start()
+        with self._changing:
+            self._changing.wait_for(lambda: self._preparing != current, self._most_wait_seconds)
+            now, failed = self._ready or ready, self._failed == current
+        return self._load(current) if failed else now
+
+    def prepare(self, current: str) -> None:
+        """Prepare this snapshot in this thread; questions use it from then on."""
+        with self._changing:
+            self._preparing = current
+        columns = self._load(current)
+        self._arrange(columns)
+        with self._changing:
+            # A newer snapshot may have overtaken this one in the meantime.
+            if self._preparing == current:
+                self._ready, self._preparing, self._failed = columns, None, None
+                self._changing.notify_all()
+
+    def _beside(self, current: str) -> None:
+        """`prepare` in its own thread. A failure goes to the log; the next question tries again and gets the error."""
+        try:
+            self.prepare(current)
+        except (StoreFailure, UnusableInput) as error:
+            log.warning("snapshot %s could not be prepared: %s", current, error)
+        finally:
+            with self._changing:
+                if self._preparing == current:
+                    self._preparing, self._failed = None, current
+                    self._changing.notify_all()

@@ -1,0 +1,39 @@
+"""Estimates of a job on one given configuration."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from gpuplan.api.services.audited import Audited
+from gpuplan.api.services.planner_calls import PlannerCalls
+from gpuplan.api.services.service_context import Document, ServiceContext
+from gpuplan.planner.model.estimate import Estimate
+
+
+class EstimateService:
+    """Estimates time and memory."""
+
+    def __init__(self, planner: PlannerCalls, audited: Audited) -> None:
+        """Work out estimates by `planner`, each counted by `audited`."""
+        self._planner, self._audited = planner, audited
+
+    def estimate(self, document: Document, *, now: datetime | None = None) -> Estimate:
+        """Time and memory of a job on one configuration. Uses no prices, and of the store only the reported runs."""
+        with self._audited.question("estimate") as entry:
+            answer = self._planner.call(answer_estimate, document, now=now or datetime.now(UTC))
+            entry.outcome = "fits" if answer.memory.fits else "does not fit"
+        return answer
+
+
+def answer_estimate(context: ServiceContext, document: Document, *, now: datetime) -> Estimate:
+    """Work out the answer of `EstimateService.estimate`; write nothing."""
+    from gpuplan.api.schemas.estimate_request import parse_estimate_request
+
+    job, on = parse_estimate_request(document, now=now)
+    from gpuplan.planner.performance.learned_corrections import learned_from
+    from gpuplan.planner.performance.single_configuration import On, estimate_on
+    from gpuplan.planner.workload import work_of
+
+    work = work_of(job.workload, job.training)
+    work = replace(work, assumptions=(*job.assumptions, *work.assumptions))
+    learned = learned_from(context.past_runs(), work.task)
+    return estimate_on(work, job.training, On(**on), goodput=context.settings.goodput, learned=learned)

@@ -1,0 +1,164 @@
+"""One refresh from door to store: the lock, the time, the clouds, one transaction, then what may be forgotten."""
+
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+import sqlalchemy as sa
+
+from gpuplan.api.schemas.refresh import RefreshDocument
+from gpuplan.api.security.authorization import record
+from gpuplan.api.services.refresh_report import report, running, stored
+from gpuplan.catalog.runtime.errors import StoreFailure
+from gpuplan.catalog.snapshots.snapshot import Snapshot
+from gpuplan.catalog.store.audit_log import write_audit
+from gpuplan.catalog.store.refresh_records import RefreshRecord
+from gpuplan.catalog.store.store import Store
+from gpuplan.providers.cloud_endpoints import Sources
+from gpuplan.providers.cloud_registry import MakeCloud, chosen_clouds
+from gpuplan.providers.refresh.parallel_fetch import MakeProvider, Progress, no_progress
+from gpuplan.providers.refresh.refresh_acceptance import Accepted
+from gpuplan.providers.refresh.refresh_run import CurrentRows, Refreshed, refresh
+from gpuplan.providers.refresh.server_clock import clocks, server_time, true_time
+
+Document = dict[str, Any]
+#: Is told the id and the start of a refresh as soon as nothing can stop it any more but the clouds and the store.
+Began = Callable[[Document], None]
+
+
+class Retain(Protocol):
+    """Forgets what is too old as of `now`."""
+
+    def __call__(self, *, now: datetime) -> object:
+        """Raises `StoreFailure` if the store cannot be used."""
+
+
+def nobody(begun: Document) -> None:
+    """For runs that nobody waits to see begin."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watching:
+    """Who is told while a refresh runs, and what time it is."""
+
+    began: Began = nobody
+    progress: Progress = no_progress
+    clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+
+
+def run_refresh(
+    store: Store,
+    wanted: RefreshDocument,
+    clouds: Mapping[str, MakeCloud],
+    sources: Sources,
+    *,
+    retain: Retain,
+    watching: Watching,
+) -> Document:
+    """Ask the clouds, write what they gave, and say what that was; the document is kept in the store too.
+
+    Raises `UnusableInput` for a cloud that nobody knows, `RefreshRunning` if another refresh is at it, and
+    `StoreFailure` if the store cannot be used; then the snapshot before is the current one still.
+    """
+    names = chosen_clouds(wanted.provider, tuple(clouds))
+    with store.refreshing() as check_lock:
+        began = time.monotonic()
+        store.runs.give_up_refreshes(datetime.now(UTC), alone=True)
+        current = current_rows_of(store)
+        clock = watching.clock()
+        begun = running(new_id(clock), clock, names)
+        watching.began(begun)
+        at, warning = true_time(clock, server_time(clocks(sources, names)), newest(current))
+        refreshed = refresh(
+            {name: _maker(clouds[name], sources, at) for name in names},
+            current,
+            at=at,
+            limit_seconds=wanted.time_limit_minutes * 60,
+            accepted=Accepted(loss=wanted.accept_loss, jumps=wanted.accept_jumps),
+            progress=watching.progress,
+        )
+        took = timedelta(seconds=time.monotonic() - began)
+        warnings = (warning,) if warning else ()
+
+        def unless_lost(_: sa.Connection) -> None:
+            """In the transaction that writes, so that whoever takes the lock after this reads what was written."""
+            check_lock()
+
+        return written(
+            store, begun, refreshed, current, at=at, took=took, warnings=warnings, retain=retain, then=unless_lost
+        )
+
+
+def written(
+    store: Store,
+    begun: Document,
+    refreshed: Refreshed,
+    current_rows: CurrentRows,
+    *,
+    at: datetime,
+    took: timedelta,
+    warnings: Sequence[str],
+    retain: Retain,
+    then: Callable[[sa.Connection], None] = lambda connection: None,
+) -> Document:
+    """What came of a refresh whose rows are dated `at`, written in one transaction, with what `then` writes there."""
+    document = report(
+        begun, refreshed, current_rows.snapshot.id, at=at, seconds=took.total_seconds(), warnings=warnings
+    )
+    fresh = None if refreshed.snapshot.id == current_rows.snapshot.id else refreshed.snapshot
+    audit_record = record("refresh", document["id"], datetime.now(UTC), outcome=document["outcome"])
+
+    def also(connection: sa.Connection) -> None:
+        write_audit(connection, audit_record)
+        then(connection)
+
+    store.record_refresh(_record(document, at, took, fresh), fresh, then=also)
+    _forget(retain, at, document)
+    return document
+
+
+def current_rows_of(store: Store) -> CurrentRows:
+    """What stands in the store before a refresh."""
+    current = store.snapshot(store.current_snapshot_id())
+    shipped = [snapshot for snapshot in store.snapshots() if snapshot.source == "embedded"]
+    last = max(shipped, key=lambda snapshot: snapshot.observed_at, default=None)
+    embedded = None if last is None else current if last.id == current.id else store.snapshot(last.id)
+    return CurrentRows(snapshot=current, embedded=embedded, read_at=store.refresh_times())
+
+
+def newest(current_rows: CurrentRows) -> datetime:
+    """The time of the newest row, which need not be in the newest snapshot."""
+    return max(
+        snapshot.observed_at for snapshot in (current_rows.snapshot, current_rows.embedded) if snapshot is not None
+    )
+
+
+def _maker(make: MakeCloud, sources: Sources, at: datetime) -> MakeProvider:
+    return lambda: make(sources, at)
+
+
+def new_id(at: datetime) -> str:
+    """Ids of refreshes sort by their time for whoever reads a listing; the rest makes them different."""
+    return f"refresh-{at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:12]}"
+
+
+def _record(document: Document, at: datetime, took: timedelta, fresh: Snapshot | None) -> RefreshRecord:
+    return RefreshRecord(
+        id=document["id"],
+        started_at=at,
+        finished_at=at + took,
+        outcome=document["outcome"],
+        snapshot_id=None if fresh is None else fresh.id,
+        report=stored(document),
+    )
+
+
+def _forget(retain: Retain, at: datetime, document: Document) -> None:
+    """What is too old goes; where that fails, tonight's prices are written all the same."""
+    try:
+        retain(now=at)
+    except StoreFailure as error:
+        document["warnings"].append(f"old snapshots could not be deleted: {error}")

@@ -1,0 +1,165 @@
+"""Policies for runs on interruptible machines: solved, queried for the next action, and replayed over traces."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from gpuplan.api.services.audited import Audited
+from gpuplan.api.services.planner_calls import PlannerCalls
+from gpuplan.api.services.plans import saved_plan
+from gpuplan.api.services.service_context import Document, ServiceContext
+from gpuplan.catalog.runtime.errors import Fault, UnusableInput
+
+if TYPE_CHECKING:
+    from gpuplan.api.schemas.spot_policy_requests import PolicyQuestion, SimulationQuestion, SituationDocument
+    from gpuplan.api.services.spot_policy_file import StoredPolicy
+    from gpuplan.planner.spot_policy.advice import Situation
+    from gpuplan.planner.spot_policy.availability_traces import Trace
+
+#: Runs x steps x places that a service replays for one request; takes about ten seconds on one core.
+MOST_REPLAYED_AT_ONCE = 2_000_000
+#: Fields of a question beside its run. Every other field with a fault belongs to the run.
+QUESTION_FIELDS = frozenset({"fit", "traces", "starts"})
+
+
+class SpotPolicyService:
+    """Solves and replays policies."""
+
+    def __init__(self, context: ServiceContext, planner: PlannerCalls, audited: Audited) -> None:
+        """Work out policies by `planner`, each counted by `audited`."""
+        self._context, self._planner, self._audited = context, planner, audited
+
+    def check_run_policy(self, document: Document) -> None:
+        """Raises `UnusableInput` for a question that `run_policy` could not read."""
+        from gpuplan.api.schemas.spot_policy_requests import PolicyQuestion, one_of_run_and_plan, traces_in
+        from gpuplan.catalog.parsing.document_fields import read_as
+
+        with self._audited.refusals("run-policy"):
+            question = read_as(PolicyQuestion, document)
+            one_of_run_and_plan(question)
+            _check_run(self._context, question, traces_in(question.fit, field="fit"))
+
+    def run_policy(self, document: Document) -> Document:
+        """The policy of a run with its expected cost, or with `now` its decision, as `gpuplan run-policy --json` prints it."""
+        with self._audited.question("run-policy") as entry:
+            answer = self._planner.call(answer_run_policy, document)
+            entry.subject = str(document.get("plan", ""))
+        return answer
+
+    def check_simulation(self, document: Document) -> None:
+        """Raises `UnusableInput` for a question that `simulation` could not read."""
+        from gpuplan.api.schemas.spot_policy_requests import SimulationQuestion, one_of_run_and_plan, traces_in
+        from gpuplan.catalog.parsing.document_fields import read_as
+
+        with self._audited.refusals("simulation"):
+            question = read_as(SimulationQuestion, document)
+            one_of_run_and_plan(question)
+            traces_in(question.traces, field="traces")
+            _check_run(self._context, question, traces_in(question.fit, field="fit"))
+
+    def simulation(self, document: Document) -> Document:
+        """The cost of a run's policy over many starts, as `gpuplan simulate --json` prints it."""
+        with self._audited.question("simulation") as entry:
+            answer = self._planner.call(answer_simulation, document)
+            entry.subject = str(document.get("plan", ""))
+        return answer
+
+
+def answer_run_policy(context: ServiceContext, document: Document) -> Document:
+    """Work out the answer of `SpotPolicyService.run_policy`; write nothing."""
+    from gpuplan.api.schemas.spot_policy_requests import PolicyQuestion, one_of_run_and_plan, traces_in
+    from gpuplan.api.schemas.spot_run import parse_spot_run
+    from gpuplan.api.services.spot_policy_solving import about, decision, fitting_of, solved
+    from gpuplan.api.services.spot_run_of_plan import finish_of_plan
+    from gpuplan.catalog.parsing.document_fields import read_as
+
+    question = read_as(PolicyQuestion, document)
+    one_of_run_and_plan(question)
+    fit = traces_in(question.fit, field="fit")
+    run = _run_document(context, question)
+    with faults_under("run", but=QUESTION_FIELDS):
+        stored_policy = solved(parse_spot_run(run, fitting=fitting_of(run, fit)))
+    if question.now is not None:
+        with faults_under("now"):
+            return decision(stored_policy, _situation(stored_policy, question.now))
+    answer = about(stored_policy)
+    if question.plan is not None:
+        answer |= {"as_planned": finish_of_plan(saved_plan(context, question.plan), run)}
+    return answer
+
+
+def answer_simulation(context: ServiceContext, document: Document) -> Document:
+    """Work out the answer of `SpotPolicyService.simulation`; write nothing."""
+    from gpuplan.api.schemas.spot_policy_requests import SimulationQuestion, one_of_run_and_plan, traces_in
+    from gpuplan.api.services.spot_policy_solving import Replays, simulate
+    from gpuplan.catalog.parsing.document_fields import read_as
+
+    question = read_as(SimulationQuestion, document)
+    one_of_run_and_plan(question)
+    replays = Replays(
+        judged=traces_in(question.traces, field="traces"),
+        fitted=traces_in(question.fit, field="fit"),
+        starts=question.starts,
+        seed=question.seed,
+        most_cells=MOST_REPLAYED_AT_ONCE,
+    )
+    run = _run_document(context, question)
+    with faults_under("run", but=QUESTION_FIELDS):
+        return simulate(run, replays)
+
+
+def _check_run(
+    context: ServiceContext, question: "PolicyQuestion | SimulationQuestion", fit: "Sequence[Trace]"
+) -> None:
+    """Raises `UnusableInput` for a run that cannot be read."""
+    from gpuplan.api.schemas.spot_run import parse_spot_run
+    from gpuplan.api.services.spot_policy_solving import fitting_of
+
+    run = _run_document(context, question)
+    with faults_under("run", but=QUESTION_FIELDS):
+        parse_spot_run(run, fitting=fitting_of(run, fit))
+
+
+def _run_document(context: ServiceContext, question: "PolicyQuestion | SimulationQuestion") -> dict[str, Any]:
+    """The document of the run: the one in the question, or the one made from the saved plan."""
+    if question.plan is None:
+        return dict(question.run or {})
+    from gpuplan.api.services.spot_run_of_plan import run_of_plan
+    from gpuplan.planner.cost.negotiated_discounts import discounted
+
+    answer = saved_plan(context, question.plan)
+    snapshot = (answer.get("plan") or {}).get("snapshot_id")
+    return run_of_plan(answer, discounted(context.columns(snapshot), context.settings.discounts))
+
+
+def _situation(stored_policy: "StoredPolicy", now: "SituationDocument") -> "Situation":
+    from gpuplan.planner.spot_policy.advice import Situation
+
+    return Situation(
+        left_hours=stored_policy.policy.terms.deadline_hours - now.time,
+        work_hours=now.work_left,
+        saved_work_hours=now.work_left if now.saved_work_left is None else now.saved_work_left,
+        up=frozenset(now.up),
+        at=now.at,
+        data_at=now.data_at,
+        to_go_hours=now.starts_in,
+        checkpoint_age_hours=now.checkpoint_age,
+        up_hours=dict(now.since),
+    )
+
+
+@contextmanager
+def faults_under(where: str, *, but: frozenset[str] = frozenset()) -> Iterator[None]:
+    """Puts the path of each fault below `where`, except for paths that begin with one of `but`."""
+    try:
+        yield
+    except UnusableInput as error:
+        raise UnusableInput(*(_placed(fault, where, but) for fault in error.faults)) from None
+
+
+def _placed(fault: Fault, where: str, but: frozenset[str]) -> Fault:
+    first, *rest = fault.path or ("",)
+    if first in but:
+        return fault
+    # The solver names the step by its unit, the document does not.
+    return Fault((where, *(("step",) if first == "step_hours" else (first,) if first else ()), *rest), fault.message)

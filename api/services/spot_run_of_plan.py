@@ -1,0 +1,178 @@
+"""A saved plan on interruptible machines as the document of a run: its work, machines, zones and on-demand price."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.planner.spot_policy.finish_distribution import SpotRun, finish
+from gpuplan.planner.spot_policy.latest_switch import Rescue, latest_switch, spot_first
+from gpuplan.planner.spot_policy.run_parameters import MOST_ZONES
+
+Document = dict[str, Any]
+
+#: With more, the states of all zones together would need coarse steps; the cheapest are taken.
+_ZONES = min(3, MOST_ZONES)
+
+
+def run_of_plan(answer: Mapping[str, Any], columns: Columns) -> Document:
+    """The document that `parse_spot_run` reads, for a saved answer and the columns of its snapshot.
+
+    Raises `UnusableInput` where the plan is not on interruptible machines alone, has no deadline, or where its
+    machines cannot be had on demand in that snapshot.
+    """
+    plan = answer.get("plan")
+    standby = None if answer.get("outcome") != "planned" or not plan else _standby(plan)
+    if answer.get("outcome") != "planned" or not plan or len(plan["phases"]) != 1 + (standby is not None):
+        raise _refused("is no plan of one phase and perhaps a standby; a policy needs one machine that it runs on")
+    phase, job = plan["phases"][0], plan["job"]
+    if not price_kinds()[phase["price_kind"]].interruptible:
+        raise _refused(f"runs on {phase['price_kind']} machines, which nobody takes away; there is nothing to decide")
+    if job.get("deadline") is None:
+        raise _refused("has no deadline, so there is nothing to be late for; plan the job with one")
+    settings, nodes = plan["settings"], int(phase["nodes"])
+    if standby is not None:
+        return _run_with_standby(plan, columns, phase, standby)
+    demand = _cheapest_on_demand(columns, phase)
+    if demand is None:
+        raise _refused(
+            f"uses {phase['instance_type']}, which {phase['region']} does not offer on demand to fall back on"
+        )
+    write = _write_hours(phase)
+    return {
+        "name": job.get("name") or plan["id"],
+        "work": phase["hours_with_goodput"],
+        "deadline": float(job["deadline"]),
+        "changeover": max(float(settings["setup_hours"]), float(settings["restart_hours"])),
+        "nodes": nodes,
+        "on_demand_usd_per_hour": demand * nodes,
+        "places": [
+            {"name": zone or phase["region"], "usd_per_hour": usd * nodes}
+            for zone, usd in _zones(columns, phase)[:_ZONES]
+        ],
+        **({"checkpoint_write": write} if write > 0 else {}),
+    }
+
+
+def _standby(plan: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The phase that stands by for the one before, if there is one."""
+    last: Mapping[str, Any] = plan["phases"][-1]
+    return last if last.get("role") == "standby" else None
+
+
+def _run_with_standby(
+    plan: Mapping[str, Any], columns: Columns, phase: Mapping[str, Any], standby: Mapping[str, Any]
+) -> Document:
+    """The run of a plan with a standby: work in the standby's hours, spot at its own speed.
+
+    All ways from spot are taken to be the standby's: its set-up, and its checkpoint from another region.
+    """
+    settings, job, nodes = plan["settings"], plan["job"], int(phase["nodes"])
+    moved, work = standby["moved"], float(standby["hours_with_goodput"])
+    far = (moved["from"]["provider"], moved["from"]["region"]) != (standby["provider"], standby["region"])
+    way = float(moved["checkpoint_gb"]) / float(settings["move_gbs"]) / 3600 if far else 0.0
+    write = float(moved["checkpoint_gb"]) / float(settings["checkpoint_gbs"]) / 3600 / nodes
+    return {
+        "name": job.get("name") or plan["id"],
+        "work": work,
+        "deadline": float(job["deadline"]),
+        "changeover": max(float(settings["setup_hours"]) + way, float(settings["restart_hours"])),
+        "nodes": nodes,
+        "on_demand_usd_per_hour": float(standby["usd_per_node_hour"]) * int(standby["nodes"]),
+        "places": [
+            {
+                "name": zone or phase["region"],
+                "usd_per_hour": usd * nodes,
+                "speed": work / float(phase["hours_with_goodput"]),
+            }
+            for zone, usd in _zones(columns, phase)[:_ZONES]
+        ],
+        **({"checkpoint_write": write} if write > 0 else {}),
+    }
+
+
+def finish_of_plan(answer: Mapping[str, Any], run: Mapping[str, Any]) -> Document:
+    """When the plan ends if it stays on its machines, and until when it may: the model that the plan is costed with.
+
+    Machines are back `restart_hours` after each preemption and the wait that the plan's settings state; `run` is what
+    `run_of_plan` gave. Of a plan with a standby, these are its own figures.
+    `latest_switch_hours` is None where no moment keeps the asked confidence.
+    """
+    plan = answer["plan"]
+    standby = _standby(plan)
+    if standby is not None:
+        return {
+            "mean_hours": plan["hours"]["expected"],
+            "p95_hours": plan["hours"]["p95"],
+            "probability_in_time": plan["deadline_probability"],
+            "confidence": float(plan["job"]["confidence"]),
+            "latest_switch_hours": standby["switch_by_hours"],
+            "spot_first_usd": plan["cost_usd"]["expected"],
+            "switch_probability": standby["probability"],
+        }
+    phase, settings, confidence = plan["phases"][0], plan["settings"], float(plan["job"]["confidence"])
+    rate, deadline = float(phase["interruptions_per_node_hour"]) * int(phase["nodes"]), float(run["deadline"])
+    work, setup = float(run["work"]), float(settings["setup_hours"])
+    spot = SpotRun(
+        work_hours=work,
+        interval_hours=min(float(phase["checkpoint_interval_hours"] or work), work),
+        checkpoint_hours=float(run.get("checkpoint_write", 0.0)),
+        restart_hours=float(settings["restart_hours"]),
+        preemptions_per_hour=rate,
+        wait_hours=float(settings.get("spot_wait_hours", 0.0)),
+    )
+    rescue = Rescue(changeover_hours=float(run["changeover"]), usd_per_hour=float(run["on_demand_usd_per_hour"]))
+    ends = finish(spot, log_sigma=float(phase["log_sigma"]))
+    latest = latest_switch(spot, rescue, deadline - setup, confidence)
+    first = spot_first(spot, rescue, deadline - setup, float(run["places"][0]["usd_per_hour"]))
+    return {
+        "mean_hours": round(setup + ends.mean, 6),
+        "p95_hours": round(setup + ends.quantile(0.95), 6),
+        "probability_in_time": round(ends.probability_by(deadline - setup), 6),
+        "confidence": confidence,
+        "latest_switch_hours": None if latest is None else round(setup + latest, 6),
+        "spot_first_usd": f"{first.usd:.6f}",
+        "switch_probability": round(first.switch_probability, 6),
+    }
+
+
+def _write_hours(phase: Mapping[str, Any]) -> float:
+    """What writing a checkpoint takes, out of the plan's best interval: d = lambda tau^2 / 2 (Young 1974)."""
+    interval, rate = phase.get("checkpoint_interval_hours"), phase.get("interruptions_per_node_hour")
+    if not interval or not rate:
+        return 0.0
+    return float(rate) * int(phase["nodes"]) * float(interval) ** 2 / 2
+
+
+def _rows(columns: Columns, phase: Mapping[str, Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """The rows of the phase's machine in its region."""
+    types = [
+        i
+        for i, instance_type in enumerate(columns.instance_types)
+        if (instance_type.provider, instance_type.name) == (phase["provider"], phase["instance_type"])
+    ]
+    region_indices = [i for i, region in enumerate(columns.regions) if region == (phase["provider"], phase["region"])]
+    return np.asarray(
+        np.isin(columns.type_index, types) & np.isin(columns.region_index, region_indices) & columns.plannable
+    )
+
+
+def _cheapest_on_demand(columns: Columns, phase: Mapping[str, Any]) -> float | None:
+    plain = [i for i, name in enumerate(columns.kinds) if price_kinds()[name].is_plain]
+    prices = columns.usd_per_hour[_rows(columns, phase) & np.isin(columns.kind_index, plain)]
+    return float(prices.min()) if len(prices) else None
+
+
+def _zones(columns: Columns, phase: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """Zones that sell the phase's kind, cheapest first."""
+    kind = list(columns.kinds).index(phase["price_kind"])
+    rows = np.flatnonzero(_rows(columns, phase) & (columns.kind_index == kind))
+    named = {columns.offer(int(row)).zone: float(columns.usd_per_hour[row]) for row in rows}
+    return sorted(named.items(), key=lambda item: (item[1], item[0]))
+
+
+def _refused(why: str) -> UnusableInput:
+    return UnusableInput.at("plan", message=why)

@@ -1,0 +1,124 @@
+"""Parses a job from words such as `llama-3-8b tokens=300B by=7d max=$20000` into a job document.
+
+A word sets one field of the document, whose schema reads the value; faults are reported at the word.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gpuplan.api.schemas.job_fields import WrittenField, job_fields
+from gpuplan.catalog.model.regions import GEOGRAPHIES
+from gpuplan.catalog.parsing.document_fields import nearest
+from gpuplan.catalog.parsing.place_names import GEOGRAPHY_ALIASES, region_glob
+from gpuplan.catalog.parsing.quantities import shown
+from gpuplan.catalog.runtime.errors import Fault, UnusableInput
+from gpuplan.planner.model.job import Explicit, Profile, Transformer
+
+Document = dict[str, Any]
+
+_MODEL, _GEOGRAPHY, _REGIONS = ("workload", "model"), ("constraints", "geography"), ("constraints", "regions")
+_GEOGRAPHIES = frozenset({*GEOGRAPHIES, *GEOGRAPHY_ALIASES})
+#: Every field of a job with a preset; `in` takes geographies too.
+_FIELDS = tuple(
+    field
+    for field in job_fields()
+    if field.part not in {Transformer, Explicit, Profile} and field.path not in {_MODEL, _GEOGRAPHY}
+)
+
+
+def word_of(field: WrittenField) -> str:
+    """The word that sets a field."""
+    return field.about.words[0] if field.about.words else field.name
+
+
+def example_of(field: WrittenField) -> str:
+    """A field as a word with its value."""
+    example = field.example or list(field.choices)[-1]
+    return f'{word_of(field)}="{example}"' if " " in example else f"{word_of(field)}={example}"
+
+
+WORDS: Mapping[str, WrittenField] = {word_of(field): field for field in _FIELDS}
+_ALSO = {also: word_of(field) for field in _FIELDS for also in (field.name, *field.about.words)} | {"geography": "in"}
+EXAMPLE = "/gpuplan plan llama-3-8b tokens=300B by=7d max=$20000"
+
+
+def job_of_words(words: Sequence[str]) -> Document:
+    """The job document of the words. Raises `UnusableInput` at every unknown word."""
+    faults: list[Fault] = []
+    given: dict[str, str] = {}
+    models: list[str] = []
+    for text in words:
+        name, sign, value = text.partition("=")
+        if not sign:
+            models.append(text)
+            continue
+        known = _ALSO.get(name.lower(), name.lower())
+        if known not in WORDS:
+            faults.append(Fault((name[:40],), _unknown(name)))
+        elif known in given:
+            faults.append(Fault((known,), "is given twice; give it once"))
+        elif not value.strip():
+            faults.append(Fault((known,), f"has no value; write {example_of(WORDS[known])}"))
+        else:
+            given[known] = value
+    if not models:
+        faults.append(Fault(("model",), f"is missing; name a model first: {EXAMPLE}"))
+    faults += [_unknown_word(text) for text in models[1:]]
+    if faults:
+        raise UnusableInput(*faults)
+    return document({"model": models[0]} | given)
+
+
+def document(given: Mapping[str, str]) -> Document:
+    """The job document of words by name, including `model`; the schema reads their values later."""
+    made: Document = {"workload": {"kind": "preset", "model": given["model"]}}
+    for name, text in given.items():
+        if name == "model":
+            continue
+        path, value = WORDS[name].path, WORDS[name].value_of([text])
+        if path == _REGIONS and isinstance(value, list):
+            _put(made, _GEOGRAPHY, [place for place in value if place.lower() in _GEOGRAPHIES])
+            value = [place for place in value if place.lower() not in _GEOGRAPHIES]
+        _put(made, path, value)
+    return made
+
+
+def in_words(error: UnusableInput) -> UnusableInput:
+    """The same faults at their words; a field without a word keeps its name."""
+    by_path = {field.path: name for name, field in WORDS.items()} | {_GEOGRAPHY: "in", _MODEL: "model"}
+    faults = []
+    for fault in error.faults:
+        path = tuple(part for part in fault.path if isinstance(part, str))
+        name = next((by_path[path[:end]] for end in range(len(path), 0, -1) if path[:end] in by_path), None)
+        faults.append(fault if name is None else Fault((name,), fault.message))
+    return UnusableInput(*faults)
+
+
+def region(text: str) -> str:
+    """A region or a glob as one word. Raises `UnusableInput` at `region`."""
+    try:
+        return region_glob(text)
+    except ValueError as error:
+        raise UnusableInput.at("region", message=str(error)) from None
+
+
+def _put(made: Document, path: tuple[str, ...], value: object) -> None:
+    if value == []:
+        return
+    level = made
+    for part in path[:-1]:
+        level = level.setdefault(part, {})
+    level[path[-1]] = value
+
+
+def _unknown(name: str) -> str:
+    near = nearest(name, [*WORDS, *_ALSO], most=1)
+    if near:
+        known = _ALSO.get(near[0], near[0])
+        return f"unknown word; did you mean {example_of(WORDS[known])}?"
+    return f"unknown word; accepted are {', '.join(WORDS)}"
+
+
+def _unknown_word(text: str) -> Fault:
+    message = f'{shown(text)} follows the model; write word=value ({", ".join(WORDS)}), and "quotes" around blanks'
+    return Fault(("plan",), message)

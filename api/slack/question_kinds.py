@@ -1,0 +1,211 @@
+"""Handlers by kind of request: they call the services in a worker thread and return a message."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from gpuplan.api.presentation.text_formatting import duration, number, usd
+from gpuplan.api.schemas.catalogue import OfferRow
+from gpuplan.api.schemas.job import parse_job
+from gpuplan.api.services.offer_listing import OfferFilter
+from gpuplan.api.services.price_history import HistoryFilter
+from gpuplan.api.services.service_context import body_of, days_between
+from gpuplan.api.slack.block_kit import Message
+from gpuplan.api.slack.channel_watches import unwatch, watch, watches_of
+from gpuplan.api.slack.key_value_words import in_words
+from gpuplan.api.slack.other_messages import history_message, note, price_message, watches_message, why_message
+from gpuplan.api.slack.plan_message import plan_message
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.catalog.store.slack_answers import SlackAnswer
+from gpuplan.catalog.store.snapshot_list import NotStored
+
+if TYPE_CHECKING:
+    from gpuplan.api.services.composition import Services
+
+Document = dict[str, Any]
+
+#: Most prices of a message.
+MOST_POINTS = 25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file attached to an answer."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedAnswer:
+    """A computed answer: message, plan id (empty: none), the plan's job, and an optional file."""
+
+    message: Message
+    plan_id: str = ""
+    job: Document = field(default_factory=dict)
+    file: File | None = None
+
+
+def finished_answer(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
+    """The answer to a request. Raises `UnusableInput` for errors of the user, and `StoreFailure`."""
+    return KINDS[asked.kind](gpuplan, asked)
+
+
+def _plan(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
+    return _planned(gpuplan, asked.request["job"])
+
+
+def _planned(gpuplan: "Services", job: Document, *notes: str) -> FinishedAnswer:
+    try:
+        answer = gpuplan.plans.plan(job)
+    except UnusableInput as error:
+        raise in_words(error) from None
+    return FinishedAnswer(message=plan_message(answer, notes=notes), plan_id=body_of(answer)["id"], job=job)
+
+
+def _cheaper(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
+    """The plan at the next deadline that is cheaper."""
+    plan = _saved(gpuplan, asked)
+    step = (plan.get("sensitivity") or {}).get("next_cheaper")
+    if not step:
+        return FinishedAnswer(message=note("No longer deadline is cheaper: this is the cheapest plan at any speed."))
+    return _moved(
+        gpuplan, asked, plan, step["deadline_hours"], f"With a deadline of {duration(step['deadline_hours'])}:"
+    )
+
+
+def _faster(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
+    """The plan at the deadline of the next faster frontier point."""
+    plan = _saved(gpuplan, asked)
+    step = (plan.get("sensitivity") or {}).get("next_faster")
+    if not step:
+        return FinishedAnswer(message=note("No faster plan meets the requirements."))
+    costs = f"within {duration(step['deadline_hours'])}, for about {usd(step['costs_usd'])} more:"
+    return _moved(gpuplan, asked, plan, step["deadline_hours"], f"The next faster, {costs}")
+
+
+def _moved(gpuplan: "Services", asked: SlackAnswer, plan: Document, hours: float, what: str) -> FinishedAnswer:
+    # A margin of 0.1 %: a deadline of exactly these hours would depend on rounding.
+    job = job_of(gpuplan, asked, plan) | {"deadline": round(hours * 1.001, 4)}
+    return _planned(gpuplan, job, what)
+
+
+def job_of(gpuplan: "Services", asked: SlackAnswer, plan: Document) -> Document:
+    """The job of a saved plan: as requested in Slack, else the plan's own without its start."""
+    request = gpuplan.store.slack.asked_for(plan["id"], asked.team_id)
+    if request is not None and request.get("job"):
+        return dict(request["job"])
+    return {name: value for name, value in plan["job"].items() if name != "start"}
+
+
+def _share(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
+    answer = _saved_answer(gpuplan, asked)
+    return FinishedAnswer(message=plan_message(answer, shared_by=asked.request["by"]))
+
+
+def _why(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
+    plan = _saved(gpuplan, asked)
+    # With the plan's start and prices.
+    answer = gpuplan.explanations.why(
+        {"job": plan["job"]} | asked.request.get("about", {}), snapshot=plan["snapshot_id"]
+    )
+    return FinishedAnswer(message=why_message(answer))
+
+
+def _price(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
+    name, region = asked.request["accelerator"], asked.request.get("region")
+    page = gpuplan.catalogue.offers(OfferFilter(accelerator=name, region=region))
+    best: dict[tuple[str, str], tuple[float, OfferRow]] = {}
+    for row in page.rows:
+        per_accelerator = float(row.usd_per_hour) / row.accelerator_count
+        key = row.provider, row.price_kind
+        if key not in best or per_accelerator < best[key][0]:
+            best[key] = per_accelerator, row
+    if not best:
+        where = f" in {region}" if region else ""
+        raise UnusableInput.at("price", message=f"the catalogue has no offers of {name}{where}; try another region")
+    rows = [row for _, row in sorted(best.values(), key=lambda priced: priced[0])]
+    return FinishedAnswer(message=price_message(name, rows, page.total, _age(gpuplan, page.snapshot_id)))
+
+
+def _age(gpuplan: "Services", snapshot_id: str) -> str:
+    columns = gpuplan.context.columns(snapshot_id)
+    days = int(days_between(datetime.now(UTC), columns.observed_at))
+    return f"snapshot {snapshot_id}, {'of today' if days < 1 else f'{number(days)} days old'}"
+
+
+def _history(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
+    wanted = HistoryFilter(instance_type=asked.request["instance_type"], region=asked.request.get("region"))
+    page = gpuplan.price_history.prices(wanted)
+    newest = sorted(page.rows, key=lambda row: (row.until is None, row.from_), reverse=True)
+    return FinishedAnswer(message=history_message(page.instance_type, newest[:MOST_POINTS], page.total))
+
+
+def _export(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
+    from gpuplan.api.exports.export_formats import one_export
+
+    made = one_export(_saved_answer(gpuplan, asked), to=asked.request["format"])
+    text = f"{made.file_name} is in your direct messages from gpuplan"
+    return FinishedAnswer(message=note(text), file=File(name=made.file_name, text=made.text))
+
+
+def _watch(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
+    plan = _saved(gpuplan, asked)
+    saved = watch(gpuplan, asked, job_of(gpuplan, asked, plan), asked.request["percent"])
+    what = f"{saved['name']} is watched ({saved['id']})"
+    return FinishedAnswer(
+        message=note(
+            f"{what}: this channel is notified when its cost changes by {saved['cheaper_by_percent']:g} % or more."
+        )
+    )
+
+
+def _watches(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
+    return FinishedAnswer(message=watches_message(watches_of(gpuplan, asked.team_id)))
+
+
+def _unwatch(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
+    unwatch(gpuplan, asked.team_id, asked.request["watch"])
+    return FinishedAnswer(message=note(f"{asked.request['watch']} is no longer watched."))
+
+
+def _note(_: "Services", asked: SlackAnswer) -> FinishedAnswer:
+    """The stored error message of a button, which an acknowledgement cannot contain."""
+    return FinishedAnswer(message=asked.request["message"])
+
+
+KINDS: dict[str, Callable[["Services", SlackAnswer], FinishedAnswer]] = {
+    "plan": _plan,
+    "cheaper": _cheaper,
+    "faster": _faster,
+    "share": _share,
+    "why": _why,
+    "price": _price,
+    "history": _history,
+    "export": _export,
+    "watch": _watch,
+    "watches": _watches,
+    "unwatch": _unwatch,
+    "note": _note,
+}
+
+
+def _saved(gpuplan: "Services", asked: SlackAnswer) -> Document:
+    """The body of the plan or infeasible answer that the request names. Raises `UnusableInput`."""
+    return body_of(_saved_answer(gpuplan, asked))
+
+
+def _saved_answer(gpuplan: "Services", asked: SlackAnswer) -> Document:
+    """The saved answer that the request names. Raises `UnusableInput` if it is not stored any more."""
+    plan_id = asked.request["plan"]
+    try:
+        return gpuplan.plans.saved(plan_id)
+    except NotStored:
+        message = f"{plan_id} is not stored (any more); make a new one with /gpuplan plan"
+        raise UnusableInput.at("plan", message=message) from None
+
+
+def checked_job(document: Document) -> str:
+    """Check a job and return its name. Raises `UnusableInput` with all faults."""
+    return parse_job(document, now=datetime.now(UTC)).name

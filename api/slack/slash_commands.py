@@ -1,0 +1,194 @@
+"""Parses commands after `/gpuplan` into requests, with errors that name the word and the accepted values."""
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from gpuplan.api.schemas.job import parse_job
+from gpuplan.api.schemas.watch import DEFAULT_PERCENT, Percent
+from gpuplan.api.schemas.why import something_named
+from gpuplan.api.security.identity import Scope
+from gpuplan.api.slack.command_text import as_typed, first_word, pasted, split, uploaded
+from gpuplan.api.slack.key_value_words import EXAMPLE, in_words, job_of_words, region
+from gpuplan.catalog.parsing.accelerator_names import accelerator_text
+from gpuplan.catalog.parsing.document_fields import Document as Fields
+from gpuplan.catalog.parsing.document_fields import read_as
+from gpuplan.catalog.parsing.quantities import shown
+from gpuplan.catalog.parsing.structured_text import read_document
+from gpuplan.catalog.runtime.errors import Fault, UnusableInput
+
+Document = dict[str, Any]
+LAST = "last"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A request: kind, arguments, required scope, and a progress line."""
+
+    kind: str
+    request: Document
+    scope: Scope
+    doing: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A command: its parser, an example, and its help text."""
+
+    read: Callable[[str], Question]
+    example: str
+    what: str
+
+
+class _Threshold(Fields):
+    """The change of cost to notify."""
+
+    threshold: Percent = DEFAULT_PERCENT
+
+
+def read_command(text: str) -> Question:
+    """Parse a command. Raises `UnusableInput` with every wrong word and the accepted values."""
+    name, rest = first_word(as_typed(text))
+    name = _ALSO.get(name, name)
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name[:40], COMMANDS, n=1, cutoff=0.6)
+        hint = f"did you mean {COMMANDS[near[0]].example}" if near else f"accepted are {', '.join(COMMANDS)}"
+        raise UnusableInput.at(message=f"there is no command {shown(name[:40])}; {hint}")
+    return COMMANDS[name].read(rest)
+
+
+def checked_plan(job: Document) -> Question:
+    """The request to plan a job, after checking it. Raises `UnusableInput` with all faults."""
+    name = parse_job(job, now=datetime.now(UTC)).name
+    return Question(kind="plan", request={"job": job}, scope="plan", doing=f"Planning {name}. The answer follows.")
+
+
+def _plan(rest: str) -> Question:
+    """Words, a document, a link to a file, or nothing for the form."""
+    if not rest:
+        return Question(kind="form", request={}, scope="plan", doing="")
+    file = uploaded(rest)
+    if file is not None:
+        return Question(
+            kind="file", request={"file": file}, scope="plan", doing="Reading the job file. The answer follows."
+        )
+    text = pasted(rest)
+    if text is not None:
+        return checked_plan(read_document(text, name="job"))
+    try:
+        return checked_plan(job_of_words(split(rest)))
+    except UnusableInput as error:
+        raise in_words(error) from None
+
+
+def _price(rest: str) -> Question:
+    words = _words("price", rest, least=1, most=4)
+    name = " ".join(words)
+    request: Document = {}
+    if len(words) > 1 and not _is_accelerator(name):
+        *head, last = words
+        name = " ".join(head)
+        request = {"region": region(last)}
+    request |= {"accelerator": _read(accelerator_text, name, "price")}
+    return Question(kind="price", request=request, scope="read", doing=f"Looking up prices of {name}.")
+
+
+def _is_accelerator(name: str) -> bool:
+    try:
+        accelerator_text(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _why(rest: str) -> Question:
+    words = _words("why", rest, least=1, most=12)
+    plan_id, *rest_words = words
+    request: Document = {"plan": _plan_id(plan_id)}
+    if rest_words:
+        if rest_words[0].lower() not in {"not", "with"} or len(rest_words) < 2:
+            message = (
+                f"{shown(rest_words[0])} is not accepted; write not or with and then a name: {COMMANDS['why'].example}"
+            )
+            raise UnusableInput.at("why", message=message)
+        name = _read(something_named, " ".join(rest_words[1:]), rest_words[0].lower())
+        request["about"] = {rest_words[0].lower(): name}
+    return Question(kind="why", request=request, scope="plan", doing="Preparing the explanation. The answer follows.")
+
+
+def _history(rest: str) -> Question:
+    words = _words("history", rest, least=1, most=2)
+    request = {"instance_type": words[0]}
+    if len(words) > 1:
+        request["region"] = region(words[1])
+    return Question(kind="history", request=request, scope="read", doing=f"Looking up prices of {words[0]}.")
+
+
+def _watch(rest: str) -> Question:
+    words = _words("watch", rest, least=1, most=2)
+    given = {"threshold": words[1]} if len(words) > 1 else {}
+    request = {"plan": _plan_id(words[0]), "percent": read_as(_Threshold, given).threshold}
+    return Question(kind="watch", request=request, scope="plan", doing="Setting up the watch.")
+
+
+def _watches(rest: str) -> Question:
+    _words("watches", rest, least=0, most=0)
+    return Question(kind="watches", request={}, scope="read", doing="Looking up watches.")
+
+
+def _unwatch(rest: str) -> Question:
+    [watch_id] = _words("unwatch", rest, least=1, most=1)
+    return Question(kind="unwatch", request={"watch": watch_id}, scope="plan", doing="Ending the watch.")
+
+
+def _help(_: str) -> Question:
+    return Question(kind="help", request={}, scope="read", doing="")
+
+
+COMMANDS: Mapping[str, Command] = {
+    "plan": Command(
+        read=_plan,
+        example=EXAMPLE,
+        what="the cheapest way to run a job; without arguments it opens a form; accepts a pasted job file or a link to one",
+    ),
+    "price": Command(
+        read=_price, example="/gpuplan price H100 us-*", what="current prices of an accelerator, cheapest first"
+    ),
+    "why": Command(
+        read=_why, example="/gpuplan why last not H100", what="why a plan is cheapest, or why not something else"
+    ),
+    "history": Command(read=_history, example="/gpuplan history p5.48xlarge", what="price history of an instance type"),
+    "watch": Command(
+        read=_watch, example="/gpuplan watch last 10%", what="notify this channel when a plan gets cheaper or dearer"
+    ),
+    "watches": Command(read=_watches, example="/gpuplan watches", what="watches of this workspace"),
+    "unwatch": Command(read=_unwatch, example="/gpuplan unwatch watch-0123456789abcdef", what="end a watch"),
+    "help": Command(read=_help, example="/gpuplan help", what="this list"),
+}
+_ALSO = {"": "help", "prices": "price", "?": "help", "-h": "help", "--help": "help"}
+
+
+def _words(command: str, rest: str, *, least: int, most: int) -> list[str]:
+    words = split(rest)
+    if not least <= len(words) <= most:
+        what = "needs more words" if len(words) < least else f"takes no {shown(words[most][:40])}"
+        raise UnusableInput(Fault((command,), f"{what}; write {COMMANDS[command].example}"))
+    return words
+
+
+def _plan_id(text: str) -> str:
+    if text.lower() == LAST:
+        return LAST
+    if not text.startswith(("plan-", "none-")) or len(text) > 80 or not text.isascii():
+        message = f"{shown(text)} is not a plan; write {LAST}, or the id below a plan (plan-...)"
+        raise UnusableInput.at("plan", message=message)
+    return text
+
+
+def _read[Value](reader: Callable[[object], Value], text: str, word: str) -> Value:
+    try:
+        return reader(text)
+    except ValueError as error:
+        raise UnusableInput.at(word, message=str(error)) from None

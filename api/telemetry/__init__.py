@@ -1,1 +1,0 @@
-"""What the service says of itself: logs, metrics, traces, health."""

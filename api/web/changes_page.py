@@ -1,0 +1,121 @@
+"""`/changes`: differences between snapshots, recent refreshes, and the age of prices by provider."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Path, Request
+from fastapi.responses import Response
+
+from gpuplan.api.http.authentication import needs
+from gpuplan.api.http.cursor_pages import next_cursor, read_cursor
+from gpuplan.api.http.plans import OurGpuplan
+from gpuplan.api.services.composition import Services
+from gpuplan.api.services.offer_changes import MOVES, WHAT, changed
+from gpuplan.api.services.service_context import days_between
+from gpuplan.api.web.catalogue_page import history_url
+from gpuplan.api.web.page_rendering import PageRoute, render
+from gpuplan.catalog.runtime.errors import Fault, UnusableInput
+from gpuplan.catalog.store.snapshot_list import NotStored
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False, dependencies=[Depends(needs("read"))])
+
+FIELDS = ("before", "after", "provider", "what", "instance_type")
+ROWS_PER_PAGE = 50
+_LISTING = "changes"
+#: Snapshots to choose from (two months of nights) and refreshes listed (two weeks).
+MOST_SNAPSHOTS = 60
+MOST_REFRESHES = 14
+#: Most instance types listed whose facts differ; a release with a new table can change more, shown by the HTTP API.
+MOST_TYPES = 200
+
+
+@router.get("/changes")
+def changes(request: Request, gpuplan: OurGpuplan) -> Response:
+    """Show the difference between two snapshots (by default the current and the previous one) and recent refreshes."""
+    asked = dict(request.query_params)
+    snapshots = gpuplan.catalogue.snapshots()
+    diff: dict[str, Any] | None = None
+    faults: tuple[Fault, ...] = ()
+    only = len(snapshots) < 2 and not any(asked.get(name) for name in FIELDS)
+    try:
+        diff = None if only else _diff(gpuplan, asked)
+    except UnusableInput as error:
+        faults = error.faults
+    now = datetime.now(UTC)
+    context = {
+        "section": "What changed",
+        "asked": dict.fromkeys(FIELDS, "") | asked,
+        "fields": FIELDS,
+        "faults": {fault.field: fault.message for fault in faults},
+        "diff": diff,
+        "what": WHAT,
+        "moves": MOVES,
+        "filtered": any(asked.get(name) for name in ("provider", "what", "instance_type")),
+        "snapshots": snapshots[:MOST_SNAPSHOTS],
+        "providers": sorted({provider for provider, _ in gpuplan.context.columns().regions}),
+        "refreshes": gpuplan.refreshes.listed()["refreshes"][:MOST_REFRESHES],
+        "ages": [
+            {
+                "of": price,
+                "newest_days": days_between(now, price.newest_at),
+                "oldest_days": days_between(now, price.oldest_at),
+            }
+            for price in request.app.state.figures.prices()
+        ],
+    }
+    return render(request, "changes.html", context, status=422 if faults else 200)
+
+
+@router.get("/changes/refreshes/{refresh_id}")
+def refresh(request: Request, refresh_id: Annotated[str, Path(max_length=200)], gpuplan: OurGpuplan) -> Response:
+    """Show one refresh by provider, with all quarantined rows and their reasons."""
+    report = gpuplan.refreshes.report(refresh_id)
+    return render(request, "refresh.html", {"section": "What changed", "report": report})
+
+
+def _diff(gpuplan: Services, asked: dict[str, str]) -> dict[str, Any]:
+    """The requested page of differences. Raises `UnusableInput` at the fields of the form."""
+    given = {name: text.strip() for name, text in asked.items() if text.strip()}
+    text = given.pop("cursor", None)
+    unknown = [name for name in given if name not in FIELDS]
+    if unknown:
+        raise UnusableInput(*(Fault((name[:80],), f"unknown field; accepted: {', '.join(FIELDS)}") for name in unknown))
+    what = given.get("what")
+    if what is not None and what not in WHAT:
+        raise UnusableInput.at("what", message=f"{what[:80]!r} is not accepted; write one of {', '.join(WHAT)}")
+    try:
+        before, after = gpuplan.price_history.compared(given.get("before"), given.get("after"), field="before")
+    except NotStored as error:
+        raise UnusableInput.at("after", message=error.faults[0].message) from None
+    page = gpuplan.price_history.diff(before, after, provider=given.get("provider"))
+    changes = changed(page.rows, what=what, instance_type=given.get("instance_type"))
+    pinned = given | {"before": before.id, "after": after.id}
+    start = 0 if text is None else read_cursor(text, _LISTING, pinned).index
+    if start and start >= len(changes.rows):
+        message = f"is beyond the {len(changes.rows)} changes of this list; start at its first page"
+        raise UnusableInput.at("cursor", message=message)
+    end = min(len(changes.rows), start + ROWS_PER_PAGE)
+
+    def at(index: int | None) -> str | None:
+        cursor = next_cursor(after.id, _LISTING, pinned, index)
+        return None if cursor is None else f"/changes?{urlencode(pinned | {'cursor': cursor})}"
+
+    shown = [(change, history_url(change.row)) for change in changes.rows[start:end]]
+    return {
+        "before": before,
+        "after": after,
+        "rows": shown,
+        "first": start + 1,
+        "last": end,
+        "matching": len(changes.rows),
+        "total": page.total,
+        "moved": changes.moved,
+        "counts": changes.counts,
+        "all": changes.total,
+        "what_urls": {word: f"/changes?{urlencode(pinned | {'what': word})}" for word in WHAT},
+        "instance_types": page.instance_types[:MOST_TYPES],
+        "instance_types_total": len(page.instance_types),
+        "previous_url": at(max(0, start - ROWS_PER_PAGE)) if start else None,
+        "next_url": at(end) if end < len(changes.rows) else None,
+    }

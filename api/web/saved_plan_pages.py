@@ -1,0 +1,172 @@
+"""Requests about a saved plan: explanations, the estimate of a phase, exports, and watches."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import RedirectResponse, Response
+from pydantic import BaseModel, ConfigDict
+
+from gpuplan.api.exports.export_formats import one_export
+from gpuplan.api.exports.launch_command import read_wishes
+from gpuplan.api.http.authentication import needs
+from gpuplan.api.http.plans import OurGpuplan, OurWorkers
+from gpuplan.api.presentation.estimate import render_estimate
+from gpuplan.api.presentation.explanation import render_why
+from gpuplan.api.presentation.machine_phrases import machines
+from gpuplan.api.services.composition import Services
+from gpuplan.api.services.service_context import Document, body_of
+from gpuplan.api.web.form_bodies import read_form
+from gpuplan.api.web.form_words import sections_in_form_words
+from gpuplan.api.web.page_rendering import PageRoute, render
+from gpuplan.api.web.plan_exports import WISHES, address
+from gpuplan.api.web.plan_pages import show
+from gpuplan.api.web.text_sections import sections
+from gpuplan.catalog.runtime.errors import Fault, UnusableInput
+from gpuplan.planner.model.estimate import Estimate
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+class WhyQuery(BaseModel):
+    """The item that was not chosen; without one, the explanation shows binding requirements."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    name: str | None = None
+
+
+@router.get("/plans/{plan_id}/why", dependencies=[Depends(needs("plan"))])
+async def why(
+    request: Request, plan_id: str, query: Annotated[WhyQuery, Query()], gpuplan: OurGpuplan, workers: OurWorkers
+) -> Response:
+    """Explain a plan, and why it does not use something else, on the plan's own prices."""
+    name = (query.name or "").strip()
+
+    def asked() -> tuple[Document, Document]:
+        body = body_of(gpuplan.plans.saved(plan_id))
+        question = {"job": body["job"]} | ({"not": name} if name else {})
+        return body, gpuplan.explanations.why(question, snapshot=body["snapshot_id"])
+
+    try:
+        body, answer = await workers.run(asked)
+    except UnusableInput as error:
+        # A fault of the name is shown at its field; other faults get an error page.
+        if error.faults[0].path[:1] != ("not",):
+            raise
+        body = body_of(await workers.run(gpuplan.plans.saved, plan_id))
+        context: Document = {"plan": body, "answer_sections": [], "asked": name, "error": error.faults[0].message}
+        return render(request, "why.html", {"section": "Plan"} | context, status=422)
+    context = {
+        "plan": body,
+        "answer_sections": sections_in_form_words(sections(render_why(answer))),
+        "asked": name,
+        "error": None,
+    }
+    return render(request, "why.html", {"section": "Plan"} | context)
+
+
+class PhaseQuery(BaseModel):
+    """The phase, counted from 1."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    phase: int = 1
+
+
+@router.get("/plans/{plan_id}/estimate", dependencies=[Depends(needs("plan"))])
+async def estimate(
+    request: Request, plan_id: str, query: Annotated[PhaseQuery, Query()], gpuplan: OurGpuplan, workers: OurWorkers
+) -> Response:
+    """Show time and memory of one phase by component."""
+
+    def asked() -> tuple[Document, Document, Estimate]:
+        body = body_of(gpuplan.plans.saved(plan_id))
+        phases = body.get("phases") or []
+        if not 1 <= query.phase <= len(phases):
+            accepted = f"1 to {len(phases)}" if phases else "none, because there is no plan"
+            raise UnusableInput.at("phase", message=f"{query.phase} is not a phase of the plan; accepted: {accepted}")
+        phase = phases[query.phase - 1]
+        return body, phase, gpuplan.estimates.estimate({"job": _at(body["job"], phase), "on": _on(phase)})
+
+    body, phase, answer = await workers.run(asked)
+    context = {
+        "plan": body,
+        "phase": phase,
+        "what": machines(phase),
+        "answer_sections": sections(render_estimate(answer)),
+    }
+    return render(request, "estimate.html", {"section": "Plan"} | context)
+
+
+def _at(job: Document, phase: Document) -> Document:
+    """The job with the phase's precision."""
+    return job | {"training": (job.get("training") or {}) | {"precision": phase["precision"]}}
+
+
+def _on(phase: Document) -> Document:
+    """The phase's configuration for an estimate request."""
+    return {
+        "accelerator": phase["accelerator"],
+        "gpus": phase["nodes"] * phase["accelerators_per_node"],
+        "gpus_per_node": phase["accelerators_per_node"],
+        "layout": phase["layout"],
+    }
+
+
+@router.post("/plans/{plan_id}/watch")
+async def watch(request: Request, plan_id: str, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
+    """Watch the job: plan it again on every new snapshot and notify the selected channels."""
+    typed = (await read_form(request)).texts
+
+    def added() -> Document:
+        job = body_of(gpuplan.plans.saved(plan_id))["job"]
+        document: Document = {"job": job, "channels": list(typed.get("channels", ()))}
+        if "cheaper_by_percent" in typed:
+            document["cheaper_by_percent"] = typed["cheaper_by_percent"][0]
+        return gpuplan.watches.add(document, now=datetime.now(UTC))
+
+    try:
+        saved = await workers.run(added)
+    except UnusableInput as error:
+        faults = error.faults
+        if any(fault.path[:1] not in {("channels",), ("cheaper_by_percent",)} for fault in faults):
+            raise
+        return await workers.run(_shown_again, request, gpuplan, plan_id, faults)
+    return RedirectResponse(f"/plans/{plan_id}?watching={saved['id']}#watch", status_code=303)
+
+
+def _shown_again(request: Request, gpuplan: Services, plan_id: str, faults: tuple[Fault, ...]) -> Response:
+    return show(request, gpuplan, plan_id, faults=faults)
+
+
+class ExportQuery(BaseModel):
+    """The format and phase, separated by a colon, and inputs beside the plan."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    to: str
+    command: str = ""
+    image: str = ""
+    reservation: str = ""
+    run_limit: str = ""
+    checkpoints: str = ""
+
+
+@router.get("/plans/{plan_id}/export")
+def export(request: Request, plan_id: str, query: Annotated[ExportQuery, Query()], gpuplan: OurGpuplan) -> Response:
+    """Redirect to the file with the given command and image; show the plan again if they are invalid."""
+    name, _, number = query.to.partition(":")
+    if not (number.isascii() and number.isdecimal() and len(number) < 4):
+        message = "is not accepted; write a format and a phase, such as skypilot:1"
+        raise UnusableInput.at("to", message=message)
+    command = query.command.strip() or None
+    named = {field: getattr(query, field).strip() or None for field in WISHES}
+    try:
+        wishes = read_wishes(command=command or "python train.py", **named)
+        one_export(gpuplan.plans.saved(plan_id), to=name, phase=int(number), wishes=wishes)
+    except UnusableInput as error:
+        if any(not fault.path or fault.path[0] not in {"command", *WISHES} for fault in error.faults):
+            raise
+        return show(request, gpuplan, plan_id, faults=error.faults, wishes=query.model_dump())
+    return RedirectResponse(address(plan_id, name, phase=number, command=command, **named), status_code=303)

@@ -1,0 +1,48 @@
+"""Accelerator names in user documents: validation, and how a name was interpreted."""
+
+import re
+
+from gpuplan.catalog.model.accelerators import accelerators, find_accelerator
+from gpuplan.catalog.parsing.quantities import shown
+from gpuplan.catalog.runtime.errors import UnusableInput
+
+_LONGEST = 100
+#: Words for a job without any accelerator.
+_CPU_ONLY = {"cpu", "cpus", "cpuonly", "none", "nogpu"}
+
+
+def accelerator_text(value: object) -> str:
+    """The name as written, known to denote an accelerator.
+
+    Raises `ValueError` with the nearest names, or, for a CPU, with the reason.
+    """
+    if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST:
+        raise ValueError(f"{shown(value)} is not accepted; write an accelerator such as H100, A100 80GB or RTX 3090")
+    if re.sub(r"[ _-]", "", value.lower()) in _CPU_ONLY:
+        raise ValueError(
+            f"{shown(value)}: machines without an accelerator are beyond what gpuplan plans; "
+            "name accelerators such as T4, L4 or H100, or leave the list out"
+        )
+    try:
+        find_accelerator(value)
+    except UnusableInput as error:
+        raise ValueError(error.faults[0].message) from None
+    return value.strip()
+
+
+def accelerators_and_count(text: str) -> tuple[int, str]:
+    """Number and name in a text such as `8 x A100-40GB-SXM` or `8xA100`; a name alone is one accelerator."""
+    match = re.fullmatch(r"\s*(?:(\d{1,9})\s*(?:[x×*]\s*|\s))?(\S.*?)\s*", text, re.IGNORECASE)
+    if match is None:
+        raise ValueError(f"{shown(text)} is not accepted; write a number and an accelerator such as 8 x A100-40GB-SXM")
+    return int(match.group(1) or 1), match.group(2)
+
+
+def taken_as(text: str) -> str | None:
+    """Which of several variants `text` was interpreted as, as a sentence; None if it names exactly one."""
+    name = find_accelerator(text).name
+    family = re.sub(r"[ _]+", "-", text.strip()).lower() + "-"
+    others = [other for other in accelerators() if other.lower().startswith(family) and other != name]
+    if not others or text.strip().lower() == name.lower():
+        return None
+    return f"{shown(text.strip())} is taken as {name}; {', '.join(others)} must be named to be meant"

@@ -1,0 +1,1 @@
+"""The alembic script directory: the revisions of the schema."""

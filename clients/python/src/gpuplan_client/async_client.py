@@ -1,0 +1,357 @@
+"""The client to be awaited: the same methods as `Client`."""
+
+import os
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Any, Literal, Self, cast
+
+import httpx
+from tenacity import AsyncRetrying, RetryError, retry_if_result, stop_after_delay
+
+from gpuplan_client import answers, calls
+from gpuplan_client.call import AsAsked, Call, MayPass, tries, unreachable
+from gpuplan_client.calls import Document, ExportFormat
+from gpuplan_client.errors import NotDone, RunFailed
+from gpuplan_client.options import DEFAULT_URL, POLL, client_options
+
+
+class AsyncClient:
+    """A gpuplan service at `url`, asked with an API `key` where it wants one.
+
+    Jobs and other questions are the documents of the command line, as dictionaries; answers are typed dictionaries.
+    What may pass by itself (no connection, 429, 503) is tried up to `attempts` times, as long apart as the service
+    asks. Raises `GpuplanError`s. Close it, or use it as a context manager.
+    """
+
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        *,
+        key: str | None = None,
+        timeout_seconds: float = 60.0,
+        attempts: int = 4,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        """Connects on the first call."""
+        self._http = httpx.AsyncClient(transport=transport, **client_options(url, key, timeout_seconds))
+        self._stop = tries(attempts)
+
+    @classmethod
+    def from_environment(cls, **options: Any) -> Self:
+        """At `GPUPLAN_URL`, with the key in `GPUPLAN_API_KEY`."""
+        url = os.environ.get("GPUPLAN_URL") or DEFAULT_URL
+        return cls(url, key=os.environ.get("GPUPLAN_API_KEY") or None, **options)
+
+    async def close(self) -> None:
+        """Gives the connections back."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def send[Answer](self, call: Call[Answer]) -> Answer:
+        """The answer of any `Call`, also of one that has no method here."""
+        request = call.sent_by(self._http)
+        async for attempt in AsyncRetrying(retry=MayPass(), wait=AsAsked(), stop=call.tries(self._stop), reraise=True):
+            with attempt:
+                try:
+                    response = await self._http.send(request)
+                except httpx.HTTPError as error:
+                    raise unreachable(error, request.url) from error
+                return call.read(response)
+        raise AssertionError("a call ends with an answer or an error")
+
+    async def plan(self, job: Document, *, frontier: bool = False, snapshot: str | None = None) -> answers.PlanAnswer:
+        """The cheapest plan for a job, or why there is none; stored under its id."""
+        return await self.send(calls.plan(job, frontier=frontier, snapshot=snapshot))
+
+    async def saved_plan(self, plan_id: str) -> answers.PlanAnswer:
+        """A plan made before."""
+        return await self.send(calls.saved_plan(plan_id))
+
+    async def export(
+        self,
+        plan_id: str,
+        to: ExportFormat,
+        *,
+        phase: int | None = None,
+        command: str | None = None,
+        image: str | None = None,
+        reservation: str | None = None,
+        run_limit: str | None = None,
+        checkpoints: str | None = None,
+    ) -> str:
+        """A saved plan as a file for another tool."""
+        query = {
+            "phase": phase,
+            "command": command,
+            "image": image,
+            "reservation": reservation,
+            "run_limit": run_limit,
+            "checkpoints": checkpoints,
+        }
+        return await self.send(calls.export(plan_id, to, **query))
+
+    async def estimate(self, job: Document, on: Document) -> answers.Estimate:
+        """Time and memory on one given configuration, such as `{"accelerator": "H100", "gpus": 64}`."""
+        return await self.send(calls.estimate(job, on))
+
+    async def why(self, job: Document, *, but: str | None = None, snapshot: str | None = None) -> answers.WhyAnswer:
+        """Why this plan, and why `but` (an accelerator, instance type, provider, region or price kind) is not in it."""
+        return await self.send(calls.why(job, but=but, snapshot=snapshot))
+
+    async def replan(self, under_way: Document, *, snapshot: str | None = None) -> answers.ReplanAnswer:
+        """What to do with a job that runs: `{"job": ..., "since": ..., "running": {...}}`."""
+        return await self.send(calls.replan(under_way, snapshot=snapshot))
+
+    async def verify(self, answer: answers.PlanAnswer | Document) -> answers.VerificationAnswer:
+        """A plan's answer held against its snapshot, figure by figure."""
+        return await self.send(calls.verify(cast(Document, answer)))
+
+    async def start_portfolio(
+        self,
+        jobs: Document,
+        *,
+        time_limit: float = 60.0,
+        snapshot: str | None = None,
+        iterations: int | None = None,
+        seed: int = 0,
+    ) -> answers.Run:
+        """Begins to plan many jobs over shared machines; `run` and `wait` follow it."""
+        return await self.send(
+            calls.portfolio(jobs, time_limit=time_limit, snapshot=snapshot, iterations=iterations, seed=seed)
+        )
+
+    async def portfolio(
+        self,
+        jobs: Document,
+        *,
+        time_limit: float = 60.0,
+        snapshot: str | None = None,
+        iterations: int | None = None,
+        seed: int = 0,
+    ) -> answers.PortfolioAnswer:
+        """Many jobs planned over shared machines, quotas and budget: begins it and waits."""
+        begun = await self.start_portfolio(
+            jobs, time_limit=time_limit, snapshot=snapshot, iterations=iterations, seed=seed
+        )
+        ended = await self.wait(begun["id"])
+        return cast(answers.PortfolioAnswer, ended["answer"])
+
+    async def saved_portfolio(self, portfolio_id: str) -> answers.PortfolioAnswer:
+        """A portfolio planned before."""
+        return await self.send(calls.saved_portfolio(portfolio_id))
+
+    async def buy(self, forecast: Document, *, snapshot: str | None = None) -> answers.DecisionAnswer:
+        """Own, commit or rent for a forecast of jobs."""
+        return await self.send(calls.buy(forecast, snapshot=snapshot))
+
+    async def saved_decision(self, decision_id: str) -> answers.DecisionAnswer:
+        """A decision made before."""
+        return await self.send(calls.saved_decision(decision_id))
+
+    async def run_policy(self, question: Document) -> answers.RunPolicy:
+        """What a run on interruptible machines expects, or with `now` what to do."""
+        return await self.send(calls.run_policy(question))
+
+    async def simulation(self, question: Document) -> answers.Simulation:
+        """What a run's policy would have cost over many starts."""
+        return await self.send(calls.simulation(question))
+
+    async def run(self, run_id: str) -> answers.Run:
+        """How far a run is, and what came of it."""
+        return await self.send(calls.run(run_id))
+
+    async def cancel_run(self, run_id: str) -> answers.Run:
+        """Ends a run, which keeps the best that it found."""
+        return await self.send(calls.cancel_run(run_id))
+
+    async def wait(self, run_id: str, *, patience_seconds: float = 3_600.0) -> answers.Run:
+        """The run once it is done. Raises `RunFailed` without an answer, `NotDone` at the end of the patience."""
+        polling = AsyncRetrying(retry=retry_if_result(POLL.goes_on), wait=POLL, stop=stop_after_delay(patience_seconds))
+        try:
+            ended: answers.Run = await polling(self.run, run_id)
+        except RetryError as error:
+            raise NotDone(cast(answers.Run, error.last_attempt.result())) from None
+        if ended["status"] == "failed" or (ended["answer"] is None and ended["kind"] != "refresh"):
+            raise RunFailed(ended)
+        return ended
+
+    async def report_actuals(self, plan_id: str, actuals: Document) -> answers.Actual:
+        """What a run of a plan measured; later estimates learn from it."""
+        return await self.send(calls.report_actuals(plan_id, actuals))
+
+    async def actuals(self, plan_id: str | None = None) -> answers.Actuals:
+        """What was reported on a plan, or on all."""
+        return await self.send(calls.actuals(plan_id))
+
+    async def forget_actual(self, actual_id: str) -> answers.Forgotten:
+        """Removes a report."""
+        return await self.send(calls.forget_actual(actual_id))
+
+    async def add_watch(self, watch: Document) -> answers.Watch:
+        """Has a job planned again after each refresh, and changes told to `channels`."""
+        return await self.send(calls.add_watch(watch))
+
+    async def watches(self) -> answers.Watches:
+        """Every watch."""
+        return await self.send(calls.watches())
+
+    async def watch(self, watch_id: str) -> answers.Watch:
+        """One watch with its job and all that was told."""
+        return await self.send(calls.watch(watch_id))
+
+    async def forget_watch(self, watch_id: str) -> answers.Forgotten:
+        """Removes a watch."""
+        return await self.send(calls.forget_watch(watch_id))
+
+    async def offers(
+        self,
+        *,
+        provider: str | None = None,
+        region: str | None = None,
+        accelerator: str | None = None,
+        kind: str | None = None,
+        instance_type: str | None = None,
+        geography: str | None = None,
+        snapshot: str | None = None,
+        limit: int = 1_000,
+    ) -> AsyncIterator[answers.Offer]:
+        """All offers that match, of one snapshot, `limit` to a request."""
+        filters = {
+            "provider": provider,
+            "region": region,
+            "accelerator": accelerator,
+            "kind": kind,
+            "instance_type": instance_type,
+            "geography": geography,
+        }
+        cursor: str | None = None
+        while True:
+            page = await self.send(calls.offers(cursor=cursor, snapshot=snapshot, limit=limit, **filters))
+            for offer in page["offers"]:
+                yield offer
+            if (cursor := page["next_cursor"]) is None:
+                return
+
+    async def prices(
+        self,
+        instance_type: str,
+        *,
+        provider: str | None = None,
+        region: str | None = None,
+        zone: str | None = None,
+        kind: str | None = None,
+        since: str | None = None,
+        limit: int = 1_000,
+    ) -> AsyncIterator[answers.Price]:
+        """Prices of one instance type over time, `limit` to a request."""
+        filters = {"provider": provider, "region": region, "zone": zone, "kind": kind, "since": since}
+        cursor: str | None = None
+        while True:
+            page = await self.send(calls.prices(cursor=cursor, instance_type=instance_type, limit=limit, **filters))
+            for price in page["prices"]:
+                yield price
+            if (cursor := page["next_cursor"]) is None:
+                return
+
+    async def diff(
+        self,
+        snapshot_id: str,
+        *,
+        against: str | None = None,
+        provider: str | None = None,
+        limit: int = 1_000,
+        cursor: str | None = None,
+    ) -> answers.SnapshotDiff:
+        """What a snapshot changed against another (the one it followed), a page; `next_cursor` is that of the next."""
+        return await self.send(calls.diff(snapshot_id, cursor=cursor, against=against, provider=provider, limit=limit))
+
+    async def accelerators(self) -> answers.Accelerators:
+        """Every accelerator known, with what it can do."""
+        return await self.send(calls.accelerators())
+
+    async def presets(self) -> answers.Presets:
+        """The models that a job can name."""
+        return await self.send(calls.presets())
+
+    async def snapshots(self) -> answers.Snapshots:
+        """Snapshots of prices, the newest first."""
+        return await self.send(calls.snapshots())
+
+    async def start_refresh(self, *providers: str) -> answers.Refresh:
+        """Begins to pull live prices of these providers, or of all; `refresh` follows it."""
+        return await self.send(calls.start_refresh(providers))
+
+    async def refreshes(self) -> answers.Refreshes:
+        """Refreshes in short, the newest first."""
+        return await self.send(calls.refreshes())
+
+    async def refresh(self, refresh_id: str) -> answers.Refresh:
+        """How far a refresh is, and its report."""
+        return await self.send(calls.refresh(refresh_id))
+
+    async def keys(self) -> answers.Keys:
+        """Every key without its secret, the oldest first."""
+        return await self.send(calls.keys())
+
+    async def make_key(
+        self,
+        name: str,
+        *,
+        scope: str = "plan",
+        expires: str | None = None,
+        requests_per_minute: int | None = None,
+        plans_per_day: int | None = None,
+    ) -> answers.NewKey:
+        """A new key, `expires` a time or so long from now (`90d`). Its secret is in this answer and in no other.
+
+        Tried once: one whose answer got lost is among `keys`, and is to be revoked.
+        """
+        limits = {"requests_per_minute": requests_per_minute, "plans_per_day": plans_per_day}
+        given = {"name": name, "scope": scope, "expires": expires} | limits
+        return await self.send(calls.make_key({key: value for key, value in given.items() if value is not None}))
+
+    async def rotate_key(self, key_id: str) -> answers.NewKey:
+        """The same key with another secret; the one before opens nothing any more. Tried once."""
+        return await self.send(calls.rotate_key(key_id))
+
+    async def revoke_key(self, key_id: str) -> answers.Key:
+        """Nobody can use the key from now on."""
+        return await self.send(calls.revoke_key(key_id))
+
+    async def share(self, kind: Literal["plan", "run", "watch"], object_id: str) -> answers.NewShare:
+        """A new link by which whoever has a key may read this object of yours. It is in this answer and in no other.
+
+        Tried once: one whose answer got lost is among `shares`, and is to be revoked.
+        """
+        return await self.send(calls.share(kind, object_id))
+
+    async def shares(self) -> answers.Shares:
+        """Every link to what is yours, the oldest first."""
+        return await self.send(calls.shares())
+
+    async def open_share(self, link: str) -> answers.SharedObject:
+        """What a link leads to, which this key may read from now on."""
+        return await self.send(calls.open_share(link))
+
+    async def revoke_share(self, share_id: str) -> answers.Share:
+        """Nobody reads by the link from now on."""
+        return await self.send(calls.revoke_share(share_id))
+
+    async def audit(
+        self, *, since: str | None = None, who: str | None = None, limit: int = 1_000
+    ) -> AsyncIterator[answers.AuditEntry]:
+        """Who did what, the newest first, `limit` to a request."""
+        cursor: str | None = None
+        while True:
+            page = await self.send(calls.audit(cursor=cursor, since=since, who=who, limit=limit))
+            for entry in page["entries"]:
+                yield entry
+            if (cursor := page["next_cursor"]) is None:
+                return

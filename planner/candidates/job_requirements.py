@@ -1,0 +1,168 @@
+"""Requirements of a job as bits, and the instance types, regions and price kinds that break them."""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.model.regions import regions
+from gpuplan.catalog.runtime.errors import Fault, UnusableInput
+from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.planner.candidates.machine_shapes import Shapes
+from gpuplan.planner.model.job import REQUIREMENTS, Constraints, TrainingJob
+from gpuplan.planner.snapshot_cache import cached_per_snapshot
+
+Bits = NDArray[np.uint16]
+
+#: The bit of a requirement is its index in `REQUIREMENTS`.
+BIT = {name: np.uint16(1 << i) for i, name in enumerate(REQUIREMENTS)}
+#: The requirements that a configuration's carbon can break.
+CARBON = BIT["constraints.carbon_budget_kg"] | BIT["objective"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Broken:
+    """Bits of the requirements that each instance type, region and price kind of a snapshot breaks."""
+
+    by_type: Bits
+    by_region: Bits
+    by_kind: Bits
+
+
+def broken(
+    columns: Columns, shapes: Shapes, constraints: Constraints, *, owned: bool = False, paid: bool = False
+) -> Broken:
+    """The bits for one set of constraints over one snapshot, or over `owned` machines.
+
+    Commitments that are already `paid` may be used unless the job names price kinds without theirs.
+    """
+    if owned:
+        constraints = replace(constraints, regions=(), geography=())
+    return Broken(
+        by_type=_by_type(columns, shapes, constraints),
+        by_region=_by_region(columns, constraints),
+        by_kind=(
+            np.zeros(len(columns.kinds), np.uint16)
+            if paid and not constraints.price_kinds
+            else _by_kind(columns.kinds, constraints)
+        ),
+    )
+
+
+def _by_type(columns: Columns, shapes: Shapes, constraints: Constraints) -> Bits:
+    bits = np.zeros(len(columns.instance_types), np.uint16)
+    names = [instance_type.name for instance_type in columns.instance_types]
+    devices = [shapes.accelerators[i] for i in shapes.accelerator[shapes.of_type]]
+    wanted = set(constraints.accelerators)
+    vendors = {vendor.lower() for vendor in constraints.vendors}
+    if constraints.providers:
+        _mark(
+            bits,
+            [instance_type.provider in constraints.providers for instance_type in columns.instance_types],
+            "constraints.providers",
+        )
+    if wanted:
+        _mark(bits, [device.name in wanted for device in devices], "constraints.accelerators")
+    if vendors:
+        _mark(bits, [device.vendor.lower() in vendors for device in devices], "constraints.vendors")
+    if constraints.instance_types:
+        _mark(bits, [_matches(name, constraints.instance_types) for name in names], "constraints.instance_types")
+    return bits
+
+
+def _by_region(columns: Columns, constraints: Constraints) -> Bits:
+    bits = np.zeros(len(columns.regions), np.uint16)
+    if constraints.regions:
+        matches = [region_matches(provider, region, constraints.regions) for provider, region in columns.regions]
+        _mark(bits, matches, "constraints.regions")
+    if constraints.geography:
+        known = regions()
+        matches = [place in known and known[place].geography in constraints.geography for place in columns.regions]
+        _mark(bits, matches, "constraints.geography")
+    return bits
+
+
+def _by_kind(kinds: tuple[str, ...], constraints: Constraints) -> Bits:
+    bits = np.zeros(len(kinds), np.uint16)
+    _mark(bits, [kind in kinds_asked(constraints) for kind in kinds], "constraints.price_kinds")
+    return bits
+
+
+def kinds_asked(constraints: Constraints) -> frozenset[str]:
+    """The price kinds a job may use: those it names, else the default ones."""
+    defaults = (name for name, kind in price_kinds().items() if kind.in_default)
+    return frozenset(constraints.price_kinds or defaults)
+
+
+def _mark(bits: Bits, meets: Iterable[bool], requirement: str) -> None:
+    bits |= np.where(np.fromiter(meets, np.bool_, len(bits)), np.uint16(0), BIT[requirement])
+
+
+def region_matches(provider: str, region: str, globs: tuple[str, ...]) -> bool:
+    """Whether a region matches one of the globs; `azure:east*` matches regions of that provider only."""
+    for glob in globs:
+        owner, _, name = glob.rpartition(":")
+        if owner in ("", provider) and fnmatchcase(region.lower(), name.lower()):
+            return True
+    return False
+
+
+def _matches(name: str, globs: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name.lower(), glob.lower()) for glob in globs)
+
+
+@cached_per_snapshot(64)
+def refuse_what_matches_nothing(markets: tuple[Columns, ...], constraints: Constraints) -> None:
+    """Raise `UnusableInput` for unknown geographies and for globs that match nothing in any market, owned ones included."""
+    faults = []
+    places = {place for columns in markets for place in columns.regions}
+    for i, glob in enumerate(constraints.regions):
+        if not any(region_matches(provider, region, (glob,)) for provider, region in places):
+            near = _nearest(glob.rpartition(":")[2], {region for _, region in places})
+            faults.append(Fault(("constraints", "regions", i), f"{glob!r} matches no region of the catalogue; {near}"))
+    names = {instance_type.name for columns in markets for instance_type in columns.instance_types}
+    for i, glob in enumerate(constraints.instance_types):
+        if not any(_matches(name, (glob,)) for name in names):
+            message = f"{glob!r} matches no instance type of the catalogue and no own machine; {_nearest(glob, names)}"
+            faults.append(Fault(("constraints", "instance_types", i), message))
+    known = {region.geography for region in regions().values()}
+    for i, geography in enumerate(constraints.geography):
+        if geography not in known:
+            message = f"unknown geography {geography!r}; one of {', '.join(sorted(known))}"
+            faults.append(Fault(("constraints", "geography", i), message))
+    if faults:
+        raise UnusableInput(*faults)
+
+
+def _nearest(text: str, names: set[str]) -> str:
+    near = difflib.get_close_matches(text.replace("*", ""), sorted(names), n=4, cutoff=0.4)
+    return f"nearest: {', '.join(near)}" if near else "globs match the provider's own names"
+
+
+def present(job: TrainingJob) -> tuple[str, ...]:
+    """The requirements that this job states (max_nodes and the price kinds always apply).
+
+    The objective of least carbon is one, because configurations with unknown carbon cannot be compared.
+    """
+    constraints = job.constraints
+    stated = {
+        "constraints.providers": constraints.providers,
+        "constraints.accelerators": constraints.accelerators,
+        "constraints.vendors": constraints.vendors,
+        "constraints.instance_types": constraints.instance_types,
+        "constraints.regions": constraints.regions,
+        "constraints.geography": constraints.geography,
+        "constraints.price_kinds": True,
+        "constraints.max_nodes": True,
+        "constraints.max_accelerators": constraints.max_accelerators is not None,
+        "constraints.carbon_budget_kg": constraints.carbon_budget_kg is not None,
+        "objective": job.objective == "carbon",
+        "training.precision": job.training.precision != "auto",
+        "deadline": job.deadline_hours is not None,
+        "budget_usd": job.budget_usd is not None,
+    }
+    return tuple(name for name in REQUIREMENTS if stated[name])

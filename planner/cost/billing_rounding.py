@@ -1,0 +1,91 @@
+"""Expected billed hours of a run of uncertain length, where billing rounds up.
+
+A run is billed for X = a + L hours: `a` are certain (set-up), L is lognormal, L = m e^(sigma z) with mean
+m e^(sigma^2 / 2), from the error of the estimate. Billing counts whole steps of s hours, at least a minimum of k_0 s:
+
+    E[billed] = k_0 s + s sum_(k >= k_0) P(X > k s)
+
+If X certainly exceeds the minimum and steps are narrow compared with the spread, this is E[X] + s / 2 to the last digit
+of a float (Poisson summation: the error falls as e^(-2 (pi sigma m / s)^2)). Otherwise `_DIRECT` terms are summed
+directly and the rest by the Euler-Maclaurin formula: integral + half of the first term + s^2 / 12 of the density there.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuplan.planner.cost.normal_tail import upper_tail
+
+Floats = NDArray[np.float64]
+
+#: Steps are narrow if the spread sigma m of the hours is at least this many steps.
+_NARROW = 2.0
+#: Most terms of the sum that are added one by one.
+_DIRECT = 64
+#: Standard deviations beyond which the tail of a normal variable is below the precision of a float.
+_CERTAIN = 8.3
+#: Tolerance for rounding errors that put hours above a whole number of steps.
+_ROUNDING = 1e-9
+
+
+def mean_factor(log_sigma: Floats) -> Floats:
+    """e^(sigma^2 / 2): the mean of a lognormal per unit of its median (Aitchison and Brown 1957)."""
+    return np.asarray(np.exp(0.5 * log_sigma * log_sigma))
+
+
+def expected_billed(certain: Floats, mean: Floats, sigma: Floats, step: Floats, minimum: Floats) -> Floats:
+    """Expected hours billed for `certain` hours plus lognormal hours of this mean and sigma, in whole steps.
+
+    `minimum` is a whole number of steps. All are arrays of the same length; the result is inf where `mean` is.
+    """
+    billed = np.asarray(certain + mean + step / 2)
+    plain = (certain >= minimum) & (sigma * mean >= _NARROW * step)
+    if not plain.all():
+        at = np.flatnonzero(~plain & np.isfinite(mean))
+        billed[at] = _summed(certain[at], mean[at], sigma[at], step[at], minimum[at])
+    return billed
+
+
+def whole_steps(hours: Floats, step: Floats, minimum: Floats) -> Floats:
+    """Billed hours of a run of certain length."""
+    return np.asarray(np.maximum(np.ceil(hours / step - _ROUNDING) * step, minimum))
+
+
+def _summed(certain: Floats, mean: Floats, sigma: Floats, step: Floats, minimum: Floats) -> Floats:
+    """`expected_billed` by the sum over steps."""
+    billed = whole_steps(certain + mean, step, minimum)
+    unsure = np.flatnonzero((sigma > 0) & (mean > 0))
+    if not len(unsure):
+        return billed
+    certain, mean, sigma, step, minimum = (values[unsure] for values in (certain, mean, sigma, step, minimum))
+    median = mean / mean_factor(sigma)
+    least, most = certain + median * np.exp(-_CERTAIN * sigma), certain + median * np.exp(_CERTAIN * sigma)
+    first = np.maximum(np.ceil(minimum / step - _ROUNDING), np.floor(least / step - _ROUNDING))
+    hours, last = first * step, first.copy()
+    for _ in range(_DIRECT):
+        active = np.flatnonzero(last * step < most)
+        if not len(active):
+            break
+        over = (last[active] * step[active] - certain[active]) / median[active]
+        hours[active] += step[active] * _beyond(over, sigma[active])
+        last[active] += 1
+    left = np.flatnonzero(last * step < most)
+    if len(left):
+        hours[left] += _tail(last[left] * step[left] - certain[left], median[left], sigma[left], step[left])
+    billed[unsure] = hours
+    return billed
+
+
+def _beyond(ratio: Floats, sigma: Floats) -> Floats:
+    """P(L > ratio x median)."""
+    with np.errstate(divide="ignore"):
+        return np.where(ratio > 0, upper_tail(np.log(np.maximum(ratio, 1e-300)) / sigma), 1.0)
+
+
+def _tail(over: Floats, median: Floats, sigma: Floats, step: Floats) -> Floats:
+    """s sum_(k >= 0) P(L > over + k s), by the Euler-Maclaurin formula."""
+    z = np.log(over / median) / sigma
+    integral = median * mean_factor(sigma) * upper_tail(z - sigma) - over * upper_tail(z)
+    density = np.exp(-0.5 * z * z) / (math.sqrt(2 * math.pi) * sigma * over)
+    return np.asarray(integral + step / 2 * upper_tail(z) + step * step / 12 * density)

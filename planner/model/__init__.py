@@ -1,0 +1,1 @@
+"""Typed answers of the planner: frozen dataclasses whose fields are those of the wire, in its order."""

@@ -1,0 +1,262 @@
+"""The answer of `plan`: the cheapest way to run a job with its proof, or why there is no plan.
+
+Field names and their order are those of the JSON object. `job` and `settings` are echoed as they were read.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from gpuplan.planner.model.shared import (
+    MAY_BE_ABSENT,
+    RENAMED,
+    Configuration,
+    ContingencyStandby,
+    Cost,
+    Hours,
+    JsonObject,
+    Learned,
+    Meta,
+    Moment,
+    ObjectiveName,
+    Phase,
+    Usd,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objective(ObjectiveName):
+    """What was minimised, the value reached, and the bound that no plan can be below."""
+
+    value: float
+    bound: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enumeration:
+    """The evaluated and the excluded choices, with the proof of each exclusion, as sentences."""
+
+    node_counts: str
+    layouts: str
+    left_out: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """The proof: objective and lower bound, how many offers and configurations were compared, and what was rejected why."""
+
+    objective_usd: Usd
+    bound_usd: Usd
+    gap: float
+    """(objective - bound) / objective; 0: proven cheapest."""
+    objective: Objective
+    offers_considered: int
+    configurations_considered: int
+    columns: int
+    rejected: dict[str, int]
+    """How many offers fell out, by reason."""
+    enumeration: Enumeration
+    """What was evaluated, and what was left out by which proof."""
+    solver: str
+    over: tuple[str, ...] | None = field(default=None, metadata=MAY_BE_ABSENT)
+    """What the proof ranges over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheaperStep:
+    """The next later deadline, in hours, that saves money, and the saving."""
+
+    deadline_hours: float
+    saves_usd: Usd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FasterStep:
+    """The next shorter deadline, in hours, and its extra cost."""
+
+    deadline_hours: float
+    costs_usd: Usd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensitivity:
+    """What a little more or less of a requirement changes; null where nothing would."""
+
+    deadline_usd_per_hour: float
+    next_cheaper: CheaperStep | None
+    next_faster: FasterStep | None
+    holds_until_usd_per_node_hour: Usd | None
+    """Up to this price the choice stays."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """The best configuration of the kind that its label names, and its extra cost over the plan."""
+
+    label: str
+    provider: str
+    region: str
+    zone: str
+    instance_type: str
+    accelerator: str
+    accelerators_per_node: int | float
+    nodes: int
+    slice_hosts: int | None
+    price_kind: str
+    usd_per_node_hour: Usd
+    cost_usd: Usd
+    cost_p95_usd: Usd
+    hours: float
+    hours_confident: float
+    extra_usd: Usd
+    meets_deadline: bool
+    meets_budget: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commitment:
+    """The plan's machines under a committed price kind: the whole obligation, and the hours of use to break even."""
+
+    price_kind: str
+    instance_type: str
+    region: str
+    nodes: int
+    usd_per_node_hour: Usd
+    total_obligation_usd: Usd
+    break_even_hours: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeastOutOfPocket:
+    """The alternative with a lower cost after credits."""
+
+    label: str
+    out_of_pocket_usd: Usd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credits:
+    """The amount that credits cover, the amount left to pay, and the alternative with less to pay, if any."""
+
+    applied_usd: Usd
+    out_of_pocket_usd: Usd
+    least_out_of_pocket: LeastOutOfPocket | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanLimit:
+    """The highest cost of a plan whose machines are stopped at the run limit of exports."""
+
+    cost_usd: Usd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The cheapest way to run a job, proven over one snapshot of prices."""
+
+    id: str
+    """A hash of all the rest of the plan."""
+    job: JsonObject
+    """The job as it was understood."""
+    snapshot_id: str
+    version: str
+    settings: JsonObject
+    learned: Learned | None = field(default=None, metadata=MAY_BE_ABSENT)
+    start: Moment
+    currency: Literal["USD"]
+    cost_usd: Cost
+    hours: Hours
+    finishes_at: Moment
+    deadline_probability: float | None
+    """Null without a deadline."""
+    carbon_kg: float | None
+    """Null where a grid or a power is unknown."""
+    phases: tuple[Phase, ...]
+    fallback: ContingencyStandby | None = field(default=None, metadata=MAY_BE_ABSENT)
+    certificate: Certificate
+    sensitivity: Sensitivity
+    alternatives: tuple[Alternative, ...]
+    commitments: tuple[Commitment, ...]
+    frontier: tuple[Configuration, ...] | None = field(default=None, metadata=MAY_BE_ABSENT)
+    """Where asked for: every choice of cost against time that no other beats in both."""
+    credits: Credits | None = field(default=None, metadata=MAY_BE_ABSENT)
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+    actions: tuple[str, ...] | None = field(default=None, metadata=MAY_BE_ABSENT)
+    """What has to be done before the start."""
+    run_limit: PlanLimit | None = field(default=None, metadata=MAY_BE_ABSENT)
+    inventory: str | None = field(default=None, metadata=MAY_BE_ABSENT)
+    """A hash of the user's own machines."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relaxation:
+    """The least change that makes the job possible, and the plan that it allows.
+
+    Requirements that must be relaxed together are joined by ` + `, their values by `; `.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = RENAMED
+
+    requirement: str
+    from_: str
+    to: str
+    cost_usd: Usd
+    plan: Configuration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearestPlan(Configuration):
+    """The configuration that breaks the fewest requirements, and those requirements."""
+
+    breaks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Infeasible:
+    """Why no configuration meets the requirements: minimal sets of conflicts, and the least relaxations."""
+
+    id: str
+    job: JsonObject
+    snapshot_id: str
+    version: str
+    settings: JsonObject
+    learned: Learned | None = field(default=None, metadata=MAY_BE_ABSENT)
+    start: Moment
+    conflicts: tuple[tuple[str, ...], ...]
+    """Sets of requirements that cannot be met together, each as small as can be."""
+    searched_nodes: int
+    """Conflicts and relaxations are those of runs on up to so many nodes."""
+    relaxations: tuple[Relaxation, ...]
+    nearest_plan: NearestPlan | None
+    offers_considered: int
+    rejected: dict[str, int]
+    warnings: tuple[str, ...]
+    inventory: str | None = field(default=None, metadata=MAY_BE_ABSENT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanMeta(Meta):
+    """What changes by the clock, of a plan."""
+
+    solver_milliseconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedAnswer:
+    """There is a plan."""
+
+    outcome: Literal["planned"]
+    plan: Plan
+    meta: PlanMeta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InfeasibleAnswer:
+    """No plan meets all requirements: an answer, not an error."""
+
+    outcome: Literal["infeasible"]
+    infeasible: Infeasible
+    meta: PlanMeta
+
+
+type PlanAnswer = PlannedAnswer | InfeasibleAnswer

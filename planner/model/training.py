@@ -1,0 +1,156 @@
+"""How a job trains: method, stage, precision, states and software, each declared with its type, range and help."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from gpuplan.catalog.parsing.document_fields import YesNo, choice, whole_number
+from gpuplan.planner.model.job_field import JobField
+
+#: Methods that train low-rank adapters beside frozen weights.
+ADAPTERS = ("lora", "qlora")
+#: Placement of adapters: on all attention, feed-forward and expert projections, or on query and value only.
+ADAPTER_PLACES = ("all", "query_value")
+#: Bytes of optimizer moments per trained parameter. Adam and LAMB store two fp32 moments (Kingma 2015, You 2020), Lion
+#: one (Chen 2023), SGD its momentum, 8-bit Adam two of one byte (Dettmers 2022); Adafactor stores one value per row and
+#: column (Shazeer 2018).
+MOMENT_BYTES: dict[str, float] = {
+    "adamw": 8.0,
+    "adam": 8.0,
+    "adamw_8bit": 2.0,
+    "adam_8bit": 2.0,
+    "adafactor": 0.1,
+    "lion": 4.0,
+    "lion_8bit": 1.0,
+    "lamb": 8.0,
+    "lars": 4.0,
+    "sgd": 4.0,
+    "momentum": 4.0,
+    "rmsprop": 4.0,
+    "adagrad": 4.0,
+    "muon": 4.0,
+}
+_OPTIMIZER_ALIASES = {
+    "adam_w": "adamw",
+    "adamw8bit": "adamw_8bit",
+    "8bit_adamw": "adamw_8bit",
+    "adam8bit": "adam_8bit",
+    "8bit_adam": "adam_8bit",
+    "sgd_momentum": "momentum",
+    "sgdm": "momentum",
+}
+#: Dense formats with known matrix rates; `auto` lets the planner choose.
+_PRECISIONS = ("auto", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4")
+_PRECISION_ALIASES = {
+    "float32": "fp32",
+    "float16": "fp16",
+    "half": "fp16",
+    "bfloat16": "bf16",
+    "mxfp8": "fp8",
+    "nvfp4": "fp4",
+    "mxfp4": "fp4",
+}
+CHECKPOINTING = ("auto", "none", "selective", "full")
+#: Classes of training software, whose constants are fitted.
+SOFTWARE = ("fused", "compiled", "eager", "plain")
+_SOFTWARE_ALIASES = {
+    "tuned": "fused",
+    "megatron": "fused",
+    "transformer-engine": "fused",
+    "torch.compile": "compiled",
+    "xla": "compiled",
+}
+
+
+#: Stages of training, each with passes of its own (`planner.workload.training_stages`).
+STAGES = ("sft", "dpo", "orpo", "kto", "reward", "grpo", "ppo")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """How the weights are trained."""
+
+    method: Annotated[
+        str,
+        JobField(
+            choice(("full", *ADAPTERS)),
+            "all weights, or adapters beside frozen ones (`qlora`: at 4 bit)",
+            example="lora",
+            group="training",
+            in_modal=True,
+        ),
+    ] = "full"
+    stage: Annotated[
+        str,
+        JobField(
+            choice(STAGES),
+            "supervised, on preferences (dpo, orpo, kto), of a reward model, or by reinforcement (grpo, ppo)",
+            example="dpo",
+            group="training",
+        ),
+    ] = "sft"
+    completion_tokens: Annotated[
+        int | None,
+        JobField(whole_number(1, 100_000_000), "mean tokens of a generated answer, with grpo and ppo", example="1024"),
+    ] = None
+    rank: Annotated[
+        int,
+        JobField(
+            whole_number(1, 65_536, "rank of the adapters, with lora or qlora"),
+            "with `lora` or `qlora`; 16 unless given",
+            optional=True,
+            label="Rank of adapters",
+            example="16",
+            group="training",
+            in_modal=True,
+        ),
+    ] = 16
+    adapters_on: Annotated[
+        str, JobField(choice(ADAPTER_PLACES), "which matrices have adapters; `all` unless given", optional=True)
+    ] = "all"
+    precision: Annotated[
+        str,
+        JobField(
+            choice(_PRECISIONS, _PRECISION_ALIASES),
+            "a named one is strict; `auto` takes the fastest that the accelerator supports, and says so",
+            example="bf16",
+            group="training",
+            in_modal=True,
+        ),
+    ] = "auto"
+    optimizer: Annotated[
+        str,
+        JobField(choice(tuple(MOMENT_BYTES), _OPTIMIZER_ALIASES), "decides the states per parameter", group="training"),
+    ] = "adamw"
+    activation_checkpointing: Annotated[str, JobField(choice(CHECKPOINTING), "`auto` takes the fastest that fits")] = (
+        "auto"
+    )
+    states: Annotated[
+        str,
+        JobField(
+            choice(("mixed", "fp32_gradients", "pure_bf16")),
+            "16-bit weights with 32-bit master copies, the same with gradients summed in 32 bit, or 16 bit alone",
+        ),
+    ] = "mixed"
+    chunked_cross_entropy: Annotated[
+        bool,
+        JobField(
+            YesNo, "whether the loss is computed a part of the tokens at a time, so that logits never stand whole"
+        ),
+    ] = False
+    offload: Annotated[str, JobField(choice(("none", "optimizer", "parameters")), "what is in the host's memory")] = (
+        "none"
+    )
+    software: Annotated[
+        str,
+        JobField(
+            choice(SOFTWARE, _SOFTWARE_ALIASES),
+            "`fused` kernels of Megatron or Transformer Engine, `compiled` by XLA or torch.compile, `eager` with fused "
+            "attention, or `plain`: attention written out",
+        ),
+    ] = "fused"
+    micro_batch: Annotated[
+        int | None,
+        JobField(
+            whole_number(1, 1_048_576), "samples per device and pass; the fastest that fits unless given", example="4"
+        ),
+    ] = None

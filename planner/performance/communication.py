@@ -1,0 +1,147 @@
+"""Seconds of communication that compute does not hide, by ring formulas over the fast link and the fabric.
+
+A ring all-gather or reduce-scatter of V bytes over n ranks moves (n-1)/n V per rank, an all-reduce twice that
+(Patarasu 2009). Between nodes, the group's ranks in one node share the traffic, each over its part of the node's NICs.
+Charging one rank's NIC alone would be wrong by a factor of the ranks per node.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpuplan.planner.performance.estimator_request import Floats
+from gpuplan.planner.performance.fitted_constants import value
+from gpuplan.planner.performance.layout_columns import Gathered
+from gpuplan.planner.workload.step_work import Work
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """Exposed seconds per step: `in_stage` delays every pipeline stage, `rest` is added once per step."""
+
+    in_stage: Floats
+    rest: Floats
+
+
+def traffic(work: Work, at: Gathered, busy: Floats, attention: Floats) -> Traffic:
+    """Exposed traffic of the candidates `at`, which compute for `busy` seconds, `attention` of them in attention."""
+    rest = _data_parallel(work, at, busy)
+    rest += busy * (value("straggler") * at.log2_domains)
+    in_stage = np.zeros(len(busy))
+    shape = work.shape
+    if work.exchanged_bytes_per_unit:
+        in_stage += _lookups(work, at)
+    if shape is None:
+        return Traffic(in_stage=in_stage, rest=rest)
+    sequences = work.units_per_sample if work.units_per_sample > 1 else shape.sequence_length
+    tokens = at.local * sequences / at.context
+    bytes_per_token = at.element_bytes * shape.hidden_size * tokens * at.share
+    if at.tensor.max(initial=1.0) > 1:
+        in_stage += _tensor(shape.layers, at, bytes_per_token)
+    if at.context.max(initial=1.0) > 1:
+        in_stage += _context(shape.layers * 2.0 * shape.kv_heads * shape.head_size, at, tokens, attention)
+    if at.expert.max(initial=1.0) > 1:
+        in_stage += _experts(shape.moe_layers * shape.active_experts, at, bytes_per_token)
+    if at.pipeline.max(initial=1.0) > 1:
+        rest += _pipeline(at, at.element_bytes * shape.hidden_size * tokens)
+    return Traffic(in_stage=in_stage, rest=rest)
+
+
+def _rate(at: Gathered, ranks: Floats) -> Floats:
+    """Bytes/s of a rank in a group of `ranks` neighbours: the fast link if it connects them all, else its NIC share."""
+    return np.where(ranks <= at.domain, at.peer_rate, at.fabric_rate)
+
+
+def _ring_seconds_per_byte(at: Gathered, ranks: Floats) -> Floats:
+    """Seconds per byte of one all-gather or reduce-scatter over `ranks`, on the slower of link and fabric."""
+    local = np.clip(np.floor(at.domain / at.tensor), 1.0, ranks)
+    spans = ranks / local
+    peer = (local - 1.0) / local / at.peer_rate
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fabric = (spans - 1.0) / spans / (local * at.fabric_rate)
+    slowest: Floats = np.maximum(peer, np.where(spans > 1.0, fabric, 0.0))
+    return slowest
+
+
+def _data_parallel(work: Work, at: Gathered, busy: Floats) -> Floats:
+    """Exposed seconds of the traffic over data x context ranks: gradients, and weights under ZeRO-3.
+
+    Stages 0 and 1 move 2 V of gradients once per step. Stage 2 reduces them per micro-batch. Stage 3 gathers weights
+    twice and reduces gradients per micro-batch (Rajbhandari 2020, section 7).
+    """
+    ranks = at.data * at.context
+    gradients = at.element_bytes * at.dense
+    third = at.stage >= 3
+    second = at.stage == 2
+    rounds = np.where(third | second, at.micro_batches, 1.0)
+    gathers = np.where(third, 2.0 * at.micro_batches, 1.0)
+    per_byte = _ring_seconds_per_byte(at, ranks)
+    volume = gradients * (rounds + gathers) + np.where(third, gathers * at.frozen, 0.0)
+    moving = volume * per_byte
+    if at.expert_parameters.any() or at.frozen_experts.any():
+        replicas = np.maximum(1.0, ranks / at.expert)
+        spread = at.element_bytes * at.expert_parameters * (rounds + gathers)
+        spread += np.where(third, gathers * at.frozen_experts, 0.0)
+        moving += spread * np.where(replicas > 1, (replicas - 1) / replicas, 0.0) * _expert_per_byte(at, replicas)
+    layers = work.shape.layers if work.shape else 10.0
+    calls = np.where(third, 3.0 * at.micro_batches * layers * at.share, 4.0)
+    moving += calls * value("hop_seconds") * _log2(ranks)
+    window = value("overlap") * busy / np.where(third | second, 1.0, at.micro_batches)
+    exposed: Floats = np.maximum(0.0, moving - window) + value("hidden_tax") * np.minimum(moving, window)
+    return exposed
+
+
+def _log2(ways: Floats) -> Floats:
+    """Base-2 logarithm of whole numbers >= 1; computed once per distinct number, since they repeat."""
+    return np.log2(np.arange(1.0, ways.max(initial=1.0) + 1.0)).take(ways.astype(np.int64) - 1)
+
+
+def _expert_per_byte(at: Gathered, replicas: Floats) -> Floats:
+    """Seconds per byte between expert replicas, `expert` ranks apart: on the fast link if it connects the whole group."""
+    return np.asarray(1.0 / _rate(at, replicas * at.expert * at.tensor), dtype=np.float64)
+
+
+def _tensor(layers: float, at: Gathered, bytes_per_token: Floats) -> Floats:
+    """Seconds of tensor parallelism: four activation all-reduces per block and step, six with recomputation.
+
+    Source: Korthikanti 2022.
+    """
+    volume = 8.0 * layers * (1.0 + 0.5 * at.full) * bytes_per_token * (at.tensor - 1.0) / at.tensor
+    return value("tensor_exposed") * volume / _rate(at, at.tensor)
+
+
+def _context(width: float, at: Gathered, tokens: Floats, attention: Floats) -> Floats:
+    """Seconds of context parallelism: keys and values go round the ring once forward and, with gradients, twice backward.
+
+    Source: Liu 2023.
+    """
+    volume = 3.0 * width * at.element_bytes * at.share * tokens * (at.context - 1.0) / at.tensor
+    moving = volume / _rate(at, at.tensor * at.context)
+    return np.maximum(0.0, moving - value("overlap") * attention)
+
+
+def _experts(routed: float, at: Gathered, bytes_per_token: Floats) -> Floats:
+    """Seconds to dispatch each token to its experts and combine the results, forward and backward (Lepikhin 2020).
+
+    Copies for experts on other nodes cross the fabric and then the fast link, like all others.
+    """
+    volume = 4.0 * routed * bytes_per_token / at.tensor
+    near = np.clip(np.floor(at.domain / at.tensor), 1.0, at.expert)
+    within = volume * (near - 1.0) / near / at.peer_rate
+    across = volume * (1.0 - near / at.expert) / at.fabric_rate
+    return value("expert_exposed") * (within + np.where(near < at.expert, across, 0.0))
+
+
+def _lookups(work: Work, at: Gathered) -> Floats:
+    """Seconds to exchange rows of sharded embedding tables and their gradients among all devices.
+
+    Source: Naumov 2019, section 3.3.
+    """
+    volume = at.local * work.units_per_sample * work.exchanged_bytes_per_unit * (at.gpus - 1.0) / at.gpus
+    return value("lookup_exposed") * volume / _rate(at, at.gpus)
+
+
+def _pipeline(at: Gathered, bytes_per_stage: Floats) -> Floats:
+    """Seconds to send activations and their gradients between pipeline stages, once per interleaved chunk."""
+    volume = np.where(at.pipeline > 1, 2.0 * at.interleave * bytes_per_stage / at.tensor, 0.0)
+    return value("pipeline_exposed") * volume / _rate(at, at.gpus)

@@ -1,0 +1,60 @@
+"""The fastest layout that fits on every machine row, or the reason why none does."""
+
+import numpy as np
+
+from gpuplan.planner.model.job import Training
+from gpuplan.planner.performance.estimate_assembly import Answer
+from gpuplan.planner.performance.estimator_request import Estimates, LayoutRequest, Machines, assembled
+from gpuplan.planner.performance.layout_candidates import layout_candidates_of
+from gpuplan.planner.performance.layout_columns import gather
+from gpuplan.planner.performance.layout_question import question_of
+from gpuplan.planner.performance.memory_equivalent_clusters import alike_in_memory, of_every_row
+from gpuplan.planner.performance.memory_options import candidates_of
+from gpuplan.planner.performance.rowwise_minimum import first_least
+from gpuplan.planner.performance.step_time import seconds
+from gpuplan.planner.workload.step_work import Work
+
+FREE = LayoutRequest()
+#: Rows estimated at once. A row has about 30 layouts of 40 columns, which limits a block to about 80 MiB.
+ROWS_AT_ONCE = 8192
+
+
+def estimate(
+    work: Work,
+    training: Training,
+    machines: Machines,
+    *,
+    goodput: float | None,
+    request: LayoutRequest = FREE,
+) -> Estimates:
+    """Time and memory of `work` on every row of `machines`, at the fastest layout that fits.
+
+    `goodput` is the share of wall time spent on training; None models it. Fields that `request` sets are fixed, the others are chosen.
+    `reason` states why a row cannot run the job. Raises `UnusableInput` for an unknown precision, optimizer or software
+    class.
+    """
+    if len(machines) <= ROWS_AT_ONCE:
+        return _estimate(work, training, machines, goodput, request)
+    # Rows of equal node counts share their splits, so they stay together.
+    order = np.argsort(machines.nodes, kind="stable")
+    blocks = (order[first : first + ROWS_AT_ONCE] for first in range(0, len(order), ROWS_AT_ONCE))
+    parts = ((rows, _estimate(work, training, machines.take(rows), goodput, request)) for rows in blocks)
+    return assembled(len(machines), parts)
+
+
+def _estimate(
+    work: Work, training: Training, machines: Machines, goodput: float | None, request: LayoutRequest
+) -> Estimates:
+    question = question_of(work, training, machines, request)
+    alike = alike_in_memory(question, machines)
+    layout_candidates = layout_candidates_of(alike.question, machines.take(alike.row))
+    chosen, row = of_every_row(
+        candidates_of(alike.question, layout_candidates), layout_candidates.splits.row, alike.of_row
+    )
+    terms = seconds(work, training, gather(question, layout_candidates, chosen, row))
+    total = np.sum(list(terms.values()), axis=0)
+    winner, rows = first_least(total, row)
+    answer = Answer(question, machines, layout_candidates, alike.of_row)
+    answer.win(chosen, terms, winner, rows)
+    answer.lose(rows)
+    return answer.estimates(goodput)

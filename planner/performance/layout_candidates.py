@@ -1,0 +1,130 @@
+"""The (machine row, split) pairs to time.
+
+Memory depends on the shape of a cluster, not on its chips, so it is computed once per distinct shape and compared with
+the capacity of each row. A pair is dropped if it does not fit under any ZeRO stage and checkpointing.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpuplan.planner.performance.accelerator_memory import Footprint, footprint, room_bytes
+from gpuplan.planner.performance.batch_distribution import Batch, batches
+from gpuplan.planner.performance.estimator_request import Floats, Ints, Machines
+from gpuplan.planner.performance.layout_question import Question
+from gpuplan.planner.performance.layout_splits import Splits, limits_of, splits_of
+from gpuplan.planner.performance.rowwise_minimum import first_least
+
+#: Chunks per device of an interleaved pipeline, each of at least one block (Narayanan 2021 uses 2-6; Llama 3's 126 blocks
+#: on 16 stages make 8). Chunks need not be of equal size: the fullest stage sets the pace (`stage_share`).
+INTERLEAVES = (2, 3, 4, 6, 8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayoutCandidates:
+    """Splits with their batch, interleaving and memory; `splits.row` indexes the machines.
+
+    `footprint` is computed per cluster shape; `footprint_index` is the element of each split in it.
+    """
+
+    splits: Splits
+    batch: Batch
+    interleave: Floats
+    footprint_index: Ints
+    footprint: Footprint
+
+
+def layout_candidates_of(question: Question, machines: Machines) -> LayoutCandidates:
+    """For every row not yet excluded: the splits that fit or, if none fits, the split that needs the least memory.
+
+    Raises `UnusableInput` for an unknown optimizer.
+    """
+    shapes, shape_of_row = _shapes(question, machines)
+    devices, nodes, domain, element_bytes = shapes
+    splits = splits_of(limits_of(question.work), devices, nodes, domain, question.request)
+    batch = batches(question.work, splits)
+    interleave = _interleave(question, splits, batch)
+    in_flight = _in_flight(splits, batch, interleave)
+    shape_footprint = footprint(question, splits, element_bytes[splits.row].astype(np.float64), in_flight)
+    row, split = _pairs(splits.row, shape_of_row, question.clusters.reason == 0)
+    everything = np.arange(len(splits.row))
+    whole = LayoutCandidates(
+        splits=splits,
+        batch=batch,
+        interleave=interleave,
+        footprint_index=everything,
+        footprint=shape_footprint,
+    )
+    selected = _fitting(question, whole, row, split)
+    row, split = row[selected], split[selected]
+    return LayoutCandidates(
+        splits=splits.of_rows(row, split),
+        batch=batch.take(split),
+        interleave=interleave.take(split),
+        footprint_index=split,
+        footprint=shape_footprint,
+    )
+
+
+def _shapes(question: Question, machines: Machines) -> tuple[tuple[Ints, Ints, Ints, Ints], Ints]:
+    """Distinct (devices, nodes, domain, element bytes), and the index of each row's tuple among them."""
+    clusters = question.clusters
+    columns = (machines.devices, machines.nodes, clusters.domain, clusters.element_bytes.astype(np.int64))
+    key = np.zeros(len(machines), dtype=np.int64)
+    for column in columns:
+        key = key * (int(column.max(initial=0)) + 1) + column
+    _, first, shape_of_row = np.unique(key, return_index=True, return_inverse=True)
+    devices, nodes, domain, element_bytes = (column[first] for column in columns)
+    return (devices, nodes, domain, element_bytes), shape_of_row
+
+
+def _pairs(
+    shape_of_split: Ints, shape_of_row: Ints, usable: np.ndarray[tuple[int], np.dtype[np.bool_]]
+) -> tuple[Ints, Ints]:
+    """Every usable row with every split of its shape: (row, split), sorted by row."""
+    rows = np.flatnonzero(usable)
+    shape = shape_of_row[rows]
+    count = np.bincount(shape_of_split, minlength=int(shape_of_row.max(initial=0)) + 1)
+    first = np.cumsum(count) - count
+    length = count[shape]
+    row = np.repeat(rows, length)
+    offset = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length)
+    return row, np.repeat(first[shape], length) + offset
+
+
+def _fitting(question: Question, layout_candidates: LayoutCandidates, row: Ints, split: Ints) -> Ints:
+    """Indices of the pairs that fit and, for rows where none fits, of the pair that needs the least memory."""
+    if not len(row):
+        return row
+    request, memory = question.request, layout_candidates.footprint
+    size = float(request.micro_batch or 1)
+    usable = layout_candidates.batch.enough & (np.maximum(layout_candidates.batch.local, 1.0) >= size)
+    fixed = (memory.states + memory.buffers).min(axis=0)
+    least = np.where(usable, fixed + size * memory.activations.min(axis=0), np.inf)[split]
+    selected = least <= room_bytes(question)[row]
+    starts = np.flatnonzero(np.diff(row, prepend=-1))
+    dead = ~np.logical_or.reduceat(selected, starts)
+    if dead.any():
+        lost = np.flatnonzero(np.repeat(dead, np.diff(np.append(starts, len(row)))))
+        selected[lost[first_least(least[lost], row[lost])[0]]] = True
+    return np.flatnonzero(selected)
+
+
+def _interleave(question: Question, splits: Splits, batch: Batch) -> Floats:
+    """Chunks per pipeline stage: as requested, else the largest of `INTERLEAVES` for which there are enough blocks."""
+    chunks = np.ones(len(splits.row))
+    piped = splits.pipeline > 1
+    asked = question.request.interleave
+    if asked is not None:
+        return np.where(piped, float(asked), 1.0)
+    enough = piped & (batch.local >= splits.pipeline)
+    for count in INTERLEAVES:
+        chunks[enough & (splits.pipeline * count <= question.layers)] = count
+    return chunks
+
+
+def _in_flight(splits: Splits, batch: Batch, interleave: Floats) -> Floats:
+    """Micro-batches whose activations the first stage holds (Narayanan 2021); interleaving adds to them."""
+    micro_batches = np.minimum(splits.pipeline, np.maximum(1.0, batch.local))
+    extra = 1.0 + (splits.pipeline - 1.0) / (splits.pipeline * interleave)
+    return np.where(interleave > 1, micro_batches * extra, micro_batches)

@@ -1,0 +1,53 @@
+"""The estimator's input for one job: its work, the clusters it may run on, and the fixed parts of the layout."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gpuplan.planner.model.job import Training
+from gpuplan.planner.performance.cluster_rates import Clusters, clusters_of
+from gpuplan.planner.performance.estimator_request import LayoutRequest, Machines
+from gpuplan.planner.performance.fitted_constants import places, value
+from gpuplan.planner.workload.step_work import Work
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A job on clusters; `request` includes what the job's training section fixes."""
+
+    work: Work
+    training: Training
+    clusters: Clusters
+    request: LayoutRequest
+
+    @property
+    def layers(self) -> int:
+        """Number of blocks that a pipeline can be split between; 1 if unknown."""
+        return self.work.shape.layers if self.work.shape else 1
+
+
+def question_of(work: Work, training: Training, machines: Machines, request: LayoutRequest) -> Question:
+    """The input with rates of the machines and a completed layout request. Raises `UnusableInput` for an unknown precision."""
+    return Question(
+        work=work, training=training, clusters=rates_of(work, training, machines), request=_completed(request, training)
+    )
+
+
+def rates_of(work: Work, training: Training, machines: Machines) -> Clusters:
+    """The rates that `work` reaches on `machines`. Where only FLOPs are known, `explicit_share` holds all other causes."""
+    clusters = clusters_of(machines, training)
+    if work.task != "explicit":
+        return clusters
+    share = np.array([value("explicit_share", *places(chip)) for chip in machines.accelerators])
+    return replace(clusters, linear_rate=clusters.linear_rate * share[machines.accelerator])
+
+
+def _completed(request: LayoutRequest, training: Training) -> LayoutRequest:
+    """The request completed from the training section; offloaded parameters need ZeRO-3."""
+    checkpointing = training.activation_checkpointing
+    return replace(
+        request,
+        checkpointing=request.checkpointing or (None if checkpointing == "auto" else checkpointing),
+        zero_stage=3 if request.zero_stage is None and training.offload == "parameters" else request.zero_stage,
+        micro_batch=request.micro_batch or training.micro_batch,
+    )

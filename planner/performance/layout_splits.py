@@ -1,0 +1,156 @@
+"""The layouts that the estimator times: the ways to split a model over a cluster.
+
+A plan is the cheapest over these layouts, so they are part of the time model. Tensor parallelism is 1, 2, 4 or 8 ways
+within the devices that share the fast link. A pipeline has any number of stages up to `MAX_PIPELINE` that divides the
+cluster. Context parallelism is for long sequences: the widest within the fast link, or half of that. Expert parallelism
+is the widest within the fast link, or the widest possible. Data parallelism uses the remaining devices.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpuplan.planner.performance.estimator_request import Floats, Ints, LayoutRequest
+from gpuplan.planner.workload.step_work import Work
+
+#: Beyond eight ways the slices of a matmul are too thin to be faster (Narayanan 2021, fig. 14; Megatron uses <= 8).
+MAX_TENSOR = 8
+MAX_CONTEXT = 8
+#: The longest pipelines that published runs use (Narayanan 2021, table 1: 64 stages for a trillion parameters).
+MAX_PIPELINE = 64
+#: Pipeline stages tried together with context parallelism; longer pipelines are tried for short sequences only.
+PIPELINES_WITH_CONTEXT = (1, 2, 4, 8)
+#: Tokens from which splitting along the sequence is considered; below, the activations of one sequence fit.
+LONG_SEQUENCE = 16_384
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Properties of a model that limit its layouts."""
+
+    heads: int
+    layers: int
+    experts: int
+    splits_sequence: bool
+
+
+def limits_of(work: Work) -> Limits:
+    """The limits of `work`; a model without transformer blocks uses data parallelism only."""
+    shape = work.shape
+    if shape is None:
+        return Limits(heads=1, layers=1, experts=1, splits_sequence=False)
+    return Limits(
+        heads=shape.attention_heads,
+        layers=shape.layers,
+        experts=max(1, shape.experts),
+        splits_sequence=shape.sequence_length >= LONG_SEQUENCE,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Splits:
+    """Splits sorted by machine row: `row` indexes the machines. Ways are whole numbers, stored as floats for arithmetic."""
+
+    row: Ints
+    data: Floats
+    tensor: Floats
+    pipeline: Floats
+    context: Floats
+    expert: Floats
+
+    def of_rows(self, row: Ints, split: Ints) -> "Splits":
+        """The splits at the indices `split`, for the machine rows at the same positions of `row`."""
+        ways = ("data", "tensor", "pipeline", "context", "expert")
+        return Splits(row=row, **{name: getattr(self, name).take(split) for name in ways})
+
+
+def splits_of(limits: Limits, devices: Ints, nodes: Ints, domain: Ints, request: LayoutRequest) -> Splits:
+    """Every split of clusters of `nodes` x `devices` with `domain` devices on a fast link.
+
+    Arrays have one element per cluster. Splits of one cluster are in order of tensor, pipeline, context and expert ways.
+    """
+    gpus, parts = devices * nodes, []
+    for tensor in [request.tensor] if request.tensor else _powers(MAX_TENSOR):
+        if limits.heads % tensor:
+            continue
+        able = gpus % tensor == 0
+        if not request.tensor:
+            able &= domain >= tensor
+        rows = np.flatnonzero(able)
+        per_tensor, room = gpus[rows] // tensor, domain[rows] // tensor
+        parts += _with_tensor(limits, request, tensor=tensor, rows=rows, per_tensor=per_tensor, room=room)
+    columns = np.concatenate([np.zeros((6, 0), np.int64), *parts], axis=1)
+    row, data, tensors, pipeline, context, expert = columns[:, np.argsort(columns[0], kind="stable")]
+    ways = {"data": data, "tensor": tensors, "pipeline": pipeline, "context": context, "expert": expert}
+    return Splits(row=row, **{name: way.astype(np.float64) for name, way in ways.items()})
+
+
+def _with_tensor(
+    limits: Limits, request: LayoutRequest, *, tensor: int, rows: Ints, per_tensor: Ints, room: Ints
+) -> list[Ints]:
+    """Splits of these clusters at one tensor width, as rows of (cluster, data, tensor, pipeline, context, expert).
+
+    A cluster has `per_tensor` tensor groups, `room` of them on a fast link.
+    """
+    longest = min(limits.layers, MAX_PIPELINE)
+    stages = np.array([request.pipeline] if request.pipeline else range(1, longest + 1), np.int64)
+    stages = stages[stages <= limits.layers]
+    which, stage = np.nonzero(per_tensor[:, None] % stages == 0)
+    pipeline = stages[stage]
+    ranks, parts = per_tensor[which] // pipeline, []
+    contexts = _contexts(limits, request)
+    for context in contexts:
+        able = ranks % context == 0
+        if not request.context and context > 1:
+            widest = np.minimum(room[which], MAX_CONTEXT)
+            able &= (context <= widest) & (4 * context > widest)
+            if not request.pipeline:
+                able &= np.isin(pipeline, PIPELINES_WITH_CONTEXT)
+        if request.data:
+            able &= ranks == request.data * context
+        of = np.flatnonzero(able)
+        for expert, some in _experts(limits, ranks[of], room[which[of]], request.expert):
+            mine = of[some]
+            ways = np.empty((6, len(mine)), np.int64)
+            ways[0], ways[1], ways[2] = rows[which[mine]], ranks[mine] // context, tensor
+            ways[3], ways[4], ways[5] = pipeline[mine], context, expert
+            parts.append((mine, ways))
+    return _in_order(parts)
+
+
+def _in_order(parts: list[tuple[Ints, Ints]]) -> list[Ints]:
+    """The parts concatenated and stably sorted by their numbers."""
+    if len(parts) < 2:
+        return [ways for _, ways in parts]
+    order = np.argsort(np.concatenate([number for number, _ in parts]), kind="stable")
+    return [np.concatenate([ways for _, ways in parts], axis=1)[:, order]]
+
+
+def _powers(limit: int) -> tuple[int, ...]:
+    return tuple(1 << k for k in range(limit.bit_length()))
+
+
+def _contexts(limits: Limits, request: LayoutRequest) -> tuple[int, ...]:
+    """Context ways to try: as requested; for long sequences all powers up to `MAX_CONTEXT`; else 1."""
+    if request.context:
+        return (request.context,)
+    return _powers(MAX_CONTEXT) if limits.splits_sequence else (1,)
+
+
+def _experts(limits: Limits, ranks: Ints, room: Ints, fixed: int | None) -> list[tuple[Ints, Ints]]:
+    """(ways, indices) of expert parallelism: the widest within the fast link, and the widest possible if wider.
+
+    `ranks` has the data x context ranks of each split, `room` the tensor groups on its fast link.
+    """
+    everywhere = np.arange(len(ranks))
+    if fixed:
+        some = everywhere[ranks % fixed == 0] if limits.experts % fixed == 0 else everywhere[:0]
+        return [(np.full(len(some), fixed), some)]
+    near, far = np.ones((2, len(ranks)), np.int64)
+    for ways in range(2, limits.experts + 1):
+        if limits.experts % ways == 0:
+            able = ranks % ways == 0
+            far[able] = ways
+            near[able & (ways <= room)] = ways
+    apart = np.flatnonzero(far > near)
+    return [(near, everywhere), (far[apart], apart)]

@@ -1,0 +1,53 @@
+"""Groups of machine rows on which the same layouts fit: memory is computed once per group, although chips differ in speed."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gpuplan.planner.performance.accelerator_memory import room_bytes
+from gpuplan.planner.performance.estimator_request import Ints, Machines
+from gpuplan.planner.performance.layout_question import Question
+from gpuplan.planner.performance.memory_options import Candidates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alike:
+    """Groups of rows: `row` is the first row of each group, `question` the input for these rows, `of_row` the group of
+    every row (-1 for excluded rows).
+    """
+
+    question: Question
+    row: Ints
+    of_row: Ints
+
+
+def alike_in_memory(question: Question, machines: Machines) -> Alike:
+    """The rows not yet excluded, grouped by all properties that decide which layouts fit."""
+    clusters, usable = question.clusters, np.flatnonzero(question.clusters.reason == 0)
+    columns = (
+        machines.devices[usable],
+        machines.nodes[usable],
+        clusters.domain[usable],
+        clusters.element_bytes[usable],
+        room_bytes(question)[usable],
+    )
+    order = np.lexsort(columns)
+    begins = np.zeros(len(order), np.bool_)
+    begins[:1] = True
+    for column in columns:
+        begins[1:] |= column[order][1:] != column[order][:-1]
+    of_row = np.full(len(machines), -1)
+    of_row[usable[order]] = np.cumsum(begins) - 1
+    row = usable[order[begins]]
+    return Alike(question=replace(question, clusters=clusters.take(row)), row=row, of_row=of_row)
+
+
+def of_every_row(chosen: Candidates, group_of_split: Ints, of_row: Ints) -> tuple[Candidates, Ints]:
+    """The candidates of every row's group, sorted by row, and the row of each candidate."""
+    rows = np.flatnonzero(of_row >= 0)
+    group_of = group_of_split[chosen.split]
+    count = np.bincount(group_of, minlength=int(of_row.max(initial=-1)) + 1)
+    length = count[of_row[rows]]
+    row = np.repeat(rows, length)
+    first = (np.cumsum(count) - count)[of_row[rows]]
+    return chosen.take(np.arange(len(row)) + np.repeat(first - (np.cumsum(length) - length), length)), row

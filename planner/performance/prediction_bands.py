@@ -1,0 +1,25 @@
+"""Prediction error of step times: the standard deviation of ln(actual / predicted).
+
+hours x exp(-+1.2816 sigma) contains 80 % of runs. Per class of work, sigma is the 80th percentile of
+|ln residual| / 1.2816 over measured runs whose source was left out of the fit (`python -m tools.fitting.fit`). Classes
+with too few runs get a wider band than related classes.
+"""
+
+import numpy as np
+
+from gpuplan.planner.performance.estimator_request import Floats
+from gpuplan.planner.performance.fitted_constants import value
+from gpuplan.planner.workload.step_work import Work
+
+#: 10th and 90th percentile of the standard normal: the 80 % band.
+Z80 = 1.2816
+
+
+def log_sigma(work: Work, unmeasured: Floats) -> Floats:
+    """Sigma per machine row; `unmeasured` is 1 where no run of the chip's generation was measured, else 0."""
+    return np.sqrt(sigma_of(work.task) ** 2 + work.modelled_sigma**2 + unmeasured * value("band_sigma_unmeasured") ** 2)
+
+
+def sigma_of(task: str) -> float:
+    """Sigma of a class of work; that of the default row for unlisted classes."""
+    return value("band_sigma", task)

@@ -1,0 +1,311 @@
+"""Time and memory of a job on one configuration that the user names, without prices."""
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import cast
+
+import numpy as np
+
+from gpuplan.catalog.model.accelerators import Accelerator, find_accelerator
+from gpuplan.catalog.runtime.errors import Fault, UnusableInput
+from gpuplan.planner.model.estimate import Assumed, Band, Estimate, EstimatedOn, EstimatedThroughput, Memory, Terms
+from gpuplan.planner.model.job import Training
+from gpuplan.planner.model.learned import NOTHING, LearnedCorrections
+from gpuplan.planner.model.shared import Layout
+from gpuplan.planner.performance import cluster_rates
+from gpuplan.planner.performance.accelerator_constants import PRECISIONS, peak_tflops
+from gpuplan.planner.performance.accelerator_memory import MARGIN
+from gpuplan.planner.performance.corrected_estimates import estimate_learned
+from gpuplan.planner.performance.estimate_doubts import assumed_of, doubts_of
+from gpuplan.planner.performance.estimator_request import (
+    CHECKPOINTING,
+    REASONS,
+    Estimates,
+    LayoutRequest,
+    Machines,
+    one_configuration,
+)
+from gpuplan.planner.performance.memory_headroom import largest_micro_batch, least_accelerators, loading_gib
+from gpuplan.planner.performance.prediction_bands import Z80
+from gpuplan.planner.workload.step_work import Work
+
+#: More devices than any cluster has; a larger count is a mistake.
+MOST_GPUS = 1_000_000
+#: More memory than any accepted job needs, MiB: used to estimate a job that does not fit as if it did.
+_ENOUGH_MIB = 1e18
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class On:
+    """One configuration. None lets the estimator choose: the accelerator's usual machine and fabric, the best layout."""
+
+    accelerator: str
+    gpus: int
+    gpus_per_node: int | None = None
+    internode_gbps: float | None = None
+    micro_batch: int | None = None
+    layout: LayoutRequest = field(default_factory=LayoutRequest)
+
+
+def estimate_on(
+    work: Work, training: Training, on: On, *, goodput: float | None, learned: LearnedCorrections = NOTHING
+) -> Estimate:
+    """The answer of `gpuplan estimate`.
+
+    If no layout fits, `memory.fits` is false, memory is that of the layout that needs the least, and times are those of
+    that layout as if it fitted. Raises `UnusableInput` at on.* or training.* if the configuration cannot run at all:
+    unknown accelerator or precision, a layout that does not multiply to `gpus` or divide the model, more replicas than
+    samples.
+    """
+    chip = find_accelerator(on.accelerator, path=("on", "accelerator"))
+    request = _request(on)
+    _check(work, on, request)
+    machines = _machines(chip, on)
+    ask = partial(estimate_learned, goodput=goodput, learned=learned)
+    estimates = ask(work, training, machines, request=request)
+    fits = int(estimates.reason[0]) != cluster_rates.DOES_NOT_FIT
+    if not fits:
+        roomy = replace(machines, device_memory_mib=np.array([_ENOUGH_MIB]))
+        estimates = ask(work, training, roomy, request=_as_request(estimates))
+    if estimates.reason[0]:
+        raise _refusal(REASONS[int(estimates.reason[0])], chip, work, training)
+    at = cluster_rates.clusters_of(machines, training)
+    capacity = float(at.capacity_bytes[0] / cluster_rates.GIB)
+    loading = loading_gib(work, estimates, float(at.element_bytes[0]))
+
+    def estimate_rows(rows: Machines, free: LayoutRequest) -> Estimates:
+        return ask(work, training, rows, request=free)
+
+    def hours_of(work: Work, training: Training) -> float:
+        return float(ask(work, training, machines, request=request).hours[0])
+
+    hours, spread = float(estimates.hours[0]), math.exp(Z80 * float(estimates.log_sigma[0]))
+    rate = float(estimates.units_per_second[0])
+    precision = estimates.precisions[int(estimates.precision[0])]
+    return Estimate(
+        hours=hours,
+        hours_with_goodput=float(estimates.hours_with_goodput[0]),
+        step_seconds=float(estimates.step_seconds[0]),
+        throughput=EstimatedThroughput(value=rate, unit=f"{work.unit}/s", per_accelerator=rate / on.gpus),
+        tflops_per_accelerator=float(estimates.tflops_per_accelerator[0]),
+        mfu=float(estimates.mfu[0]),
+        memory=_memory(
+            work,
+            estimates,
+            fits=fits,
+            capacity_gib=capacity,
+            loading_gib=loading,
+            least_accelerators=least_accelerators(
+                estimate_rows, partial(_of_count, chip, on), _per_node(chip, on), request
+            ),
+        ),
+        layout=cast(Layout, estimates.layout(0)),
+        terms=cast(Terms, {name: float(values[0]) for name, values in estimates.terms.items()}),
+        band=Band(low_hours=hours / spread, high_hours=hours * spread),
+        precision=precision,
+        warnings=(
+            *_warnings(chip, precision, fits=fits, substituted=bool(estimates.substituted[0])),
+            *(_loading_warning(work, loading, capacity) if fits else ()),
+        ),
+        on=_echo(on, chip, machines),
+        assumptions=(*work.assumptions, *learned.sentences(chip.name), *assumptions(training)),
+        doubts=doubts_of(work, training, hours, hours_of, measured=bool(at.measured[0])) if fits else (),
+        assumed=assumed_of(work, training, precision, goodput, on.gpus),
+    )
+
+
+def _memory(
+    work: Work,
+    estimates: Estimates,
+    *,
+    fits: bool,
+    capacity_gib: float,
+    loading_gib: float | None,
+    least_accelerators: int | None,
+) -> Memory:
+    """The memory of the first row of `estimates`."""
+    return Memory(
+        fits=fits,
+        peak_gib=float(estimates.peak_gib[0]),
+        capacity_gib=capacity_gib,
+        states_gib=float(estimates.states_gib[0]),
+        activations_gib=float(estimates.activations_gib[0]),
+        other_gib=float(estimates.other_gib[0]),
+        largest_micro_batch=largest_micro_batch(work, estimates, capacity_gib),
+        least_accelerators=least_accelerators,
+        loading_gib=loading_gib,
+    )
+
+
+def _loading_warning(work: Work, loading: float | None, capacity: float) -> list[str]:
+    """A warning if unsharded pretrained weights do not fit in memory together with their shard."""
+    if loading is None or loading <= capacity or work.frozen_parameter_bytes <= 0:
+        return []
+    why = "a stack that builds the whole model on each device before it shards it"
+    return [f"{why} needs {loading:.1f} GiB to load; use one that loads it sharded"]
+
+
+def _request(on: On) -> LayoutRequest:
+    """The requested layout; the micro-batch may be stated in it or next to it."""
+    inside = on.layout.micro_batch
+    if on.micro_batch and inside and on.micro_batch != inside:
+        raise UnusableInput.at(
+            "on", "micro_batch", message=f"{on.micro_batch} contradicts layout.micro_batch {inside}; give one of them"
+        )
+    return replace(on.layout, micro_batch=on.micro_batch or inside)
+
+
+def _check(work: Work, on: On, request: LayoutRequest) -> None:
+    """Raise one `UnusableInput` with every fault of the counts and the layout."""
+    faults = [*_count_faults(on), *_split_faults(on, request), *_model_faults(work, request)]
+    if request.micro_batch and request.micro_batch > work.samples_per_step:
+        most = f"more than the {work.samples_per_step:g} samples of a step"
+        faults.append(Fault(("on", "micro_batch"), f"{request.micro_batch} is {most}; give fewer or batch more"))
+    if faults:
+        raise UnusableInput(*faults)
+
+
+def _count_faults(on: On) -> list[Fault]:
+    faults = []
+    if not 1 <= on.gpus <= MOST_GPUS:
+        faults.append(Fault(("on", "gpus"), f"{on.gpus} is not a number of accelerators from 1 to {MOST_GPUS:,}"))
+    elif on.gpus_per_node is not None and (on.gpus_per_node < 1 or on.gpus % on.gpus_per_node):
+        faults.append(Fault(("on", "gpus_per_node"), f"{on.gpus_per_node} does not divide the {on.gpus} accelerators"))
+    if on.internode_gbps is not None and not (math.isfinite(on.internode_gbps) and on.internode_gbps > 0):
+        faults.append(Fault(("on", "internode_gbps"), "not a positive number of Gbit/s per node"))
+    return faults
+
+
+def _split_faults(on: On, request: LayoutRequest) -> list[Fault]:
+    """Faults of the layout alone: data x tensor x pipeline x context must be the number of accelerators."""
+    ways = {name: getattr(request, name) for name in ("data", "tensor", "pipeline", "context")}
+    counts = ways | {name: getattr(request, name) for name in ("expert", "interleave", "micro_batch")}
+    faults = [
+        Fault(("on", "layout", name), f"{value} is not a whole number of at least 1")
+        for name, value in counts.items()
+        if value is not None and value < 1
+    ]
+    product = math.prod(value for value in ways.values() if value)
+    complete = all(value is not None for value in ways.values())
+    if not faults and on.gpus >= 1 and (product != on.gpus if complete else on.gpus % product):
+        text = " x ".join(f"{name} {value}" for name, value in ways.items() if value)
+        want = "is" if complete else "must divide"
+        faults.append(
+            Fault(("on", "layout", "data"), f"{text} = {product}; data x tensor x pipeline x context {want} {on.gpus}")
+        )
+    if request.zero_stage is not None and request.zero_stage not in range(4):
+        faults.append(Fault(("on", "layout", "zero_stage"), f"{request.zero_stage} is not one of 0, 1, 2, 3"))
+    if request.checkpointing is not None and request.checkpointing not in CHECKPOINTING:
+        accepted = ", ".join(CHECKPOINTING)
+        faults.append(Fault(("on", "layout", "checkpointing"), f"{request.checkpointing!r} is not one of {accepted}"))
+    return faults
+
+
+def _model_faults(work: Work, request: LayoutRequest) -> list[Fault]:
+    """Faults of the layout with the model: heads, blocks or experts that it does not divide."""
+    shape = work.shape
+    heads, layers, experts = (shape.attention_heads, shape.layers, max(1, shape.experts)) if shape else (1, 1, 1)
+    stages = (request.pipeline or 1) * (request.interleave or 1)
+    checks = (
+        ("tensor", request.tensor and heads % request.tensor, f"must divide the {heads} attention heads"),
+        (
+            "pipeline",
+            request.pipeline and request.pipeline > layers,
+            f"must be at most the {layers} blocks of the model",
+        ),
+        ("interleave", request.interleave and stages > layers, f"x pipeline must be at most the {layers} blocks"),
+        ("expert", request.expert and experts % request.expert, f"must divide the {experts} experts"),
+        (
+            "context",
+            request.context and not shape and request.context > 1,
+            "must be 1: the model has no sequence to split",
+        ),
+    )
+    return [Fault(("on", "layout", name), f"{getattr(request, name)} {why}") for name, wrong, why in checks if wrong]
+
+
+def _machines(chip: Accelerator, on: On) -> Machines:
+    """The configuration as one machine row."""
+    per_node = on.gpus_per_node or _usual_per_node(chip, on.gpus)
+    fabric = on.internode_gbps or chip.usual_internode_gbps
+    return one_configuration(chip, devices=per_node, nodes=on.gpus // per_node, internode_gbps=fabric)
+
+
+def _per_node(chip: Accelerator, on: On) -> int:
+    """Accelerators in a full machine."""
+    return on.gpus_per_node or max(1, chip.usual_per_node)
+
+
+def _of_count(chip: Accelerator, on: On, count: int) -> Machines:
+    """The machine row of `count` accelerators: part of one machine, or whole machines."""
+    return _machines(chip, replace(on, gpus=count, gpus_per_node=min(count, _per_node(chip, on))))
+
+
+def _usual_per_node(chip: Accelerator, gpus: int) -> int:
+    """Accelerators in its usual machine, or the largest smaller number that divides `gpus`."""
+    return next(count for count in range(min(max(1, chip.usual_per_node), gpus), 0, -1) if gpus % count == 0)
+
+
+def _as_request(estimates: Estimates) -> LayoutRequest:
+    """The layout of the first row as a request."""
+    layout = estimates.layout(0)
+    return LayoutRequest(**layout)  # type: ignore[arg-type]
+
+
+def _refusal(reason: str, chip: Accelerator, work: Work, training: Training) -> UnusableInput:
+    """Why the configuration cannot run at all, at the field to change."""
+    known = [name for name in PRECISIONS if peak_tflops(chip, name)]
+    refusals = {
+        "does not train": (("on", "accelerator"), f"{chip.name} does not train: {chip.trains_reason}"),
+        "precision not supported": (
+            ("training", "precision"),
+            f"{chip.name} has no {training.precision}; it has {', '.join(known) or 'no known rate'}",
+        ),
+        "no kernels for quantised weights or 8-bit optimizer states": (
+            ("on", "accelerator"),
+            f"{chip.name} ({chip.stack}) has no kernels for qlora or 8-bit optimizers; choose one on CUDA or ROCm",
+        ),
+        "nodes do not cluster": (("on", "gpus"), f"{chip.name} machines have no known fabric; give on.internode_gbps"),
+        "devices do not talk to each other": (("on", "gpus"), f"{chip.name} devices work alone; give 1"),
+        "more accelerators than the batch has samples": (
+            ("on", "gpus"),
+            f"a step has {work.samples_per_step:g} samples, fewer than such a layout has replicas: use fewer or batch more",
+        ),
+        "no layout divides the model": (("on", "layout"), "does not divide the model and the accelerators"),
+    }
+    path, message = refusals[reason]
+    return UnusableInput.at(*path, message=message)
+
+
+def _warnings(chip: Accelerator, precision: str, *, fits: bool, substituted: bool) -> list[str]:
+    """What the user must know of the configuration."""
+    warnings = (
+        [] if fits else ["does not fit in memory: times are those of the layout that needs least, as if it fitted"]
+    )
+    if chip.trains == "limited":
+        warnings.append(f"{chip.name}: {chip.trains_reason}")
+    if substituted:
+        warnings.append(f"precision {precision} in place of bf16, which {chip.name} lacks")
+    return warnings
+
+
+def _echo(on: On, chip: Accelerator, machines: Machines) -> EstimatedOn:
+    """The complete configuration, with defaults marked as assumed."""
+    return EstimatedOn(
+        accelerator=chip.name,
+        gpus=on.gpus,
+        gpus_per_node=Assumed(value=int(machines.devices[0]), assumed=on.gpus_per_node is None),
+        nodes=int(machines.nodes[0]),
+        internode_gbps=Assumed(value=float(machines.internode_gbps[0]), assumed=on.internode_gbps is None),
+    )
+
+
+def assumptions(training: Training) -> list[str]:
+    """Assumptions of every estimate, as sentences for the user."""
+    return [
+        f"software class {training.software}",
+        "data loading keeps up with the accelerators where the data term is 0",
+        f"a predicted peak fits where it leaves {100 * MARGIN:g} % of the memory free",
+        "the global batch is rounded by at most 5 % to whole samples per replica",
+    ]

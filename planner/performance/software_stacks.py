@@ -1,0 +1,55 @@
+"""Shares of a machine's rates that a step reaches, by training software and by class of work."""
+
+from dataclasses import dataclass
+
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.job import Training
+from gpuplan.planner.performance.fitted_constants import keys_of, value
+from gpuplan.planner.workload.step_work import Work
+
+#: Software classes, of which `fused` is the default.
+STACKS = keys_of("software_matmul")
+#: How far a class feels `counted_drag`, a judgement: fused stacks replay recorded kernels, eager ones launch each.
+_DRAG = {"fused": 0.0, "compiled": 0.5, "eager": 1.0, "plain": 1.0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack:
+    """A class of training software, relative to fused kernels (Megatron, Transformer Engine).
+
+    Most of the cost of `eager` and `plain` software is memory traffic, which `vector_bytes_per_unit` counts; the shares
+    hold the rest. `kernels_per_layer` is per block and micro-batch, `drag` the share of `counted_drag` that applies.
+    """
+
+    matmul: float
+    attention: float
+    vector: float
+    kernels_per_layer: float
+    drag: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """Shares of the matmul ceiling and of memory bandwidth that a class of work reaches."""
+
+    matmul: float
+    bandwidth: float
+
+
+def stack_of(training: Training) -> Stack:
+    """The software class of `training`. Raises `UnusableInput` at training.software for an unknown one."""
+    name = training.software
+    if name not in STACKS:
+        raise UnusableInput.at("training", "software", message=f"{name!r} is not one of {', '.join(STACKS)}")
+    return Stack(
+        matmul=value("software_matmul", name),
+        attention=value("software_attention", name),
+        vector=value("software_vector", name),
+        kernels_per_layer=value("software_kernels_per_layer", name),
+        drag=_DRAG[name],
+    )
+
+
+def share_of(work: Work) -> Share:
+    """The shares of the class of `work`, relative to dense language models."""
+    return Share(matmul=value("class_matmul", work.task), bandwidth=value("class_bandwidth", work.task))

@@ -1,0 +1,237 @@
+"""Planning one job on a snapshot: the provably cheapest plan, or why there is none."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuplan.catalog.model.owned_machine import OwnedMachine
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.catalog.runtime.stage_timing import stage
+from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.planner.candidates.candidate_set import Candidates, candidates, over, with_late_and_dear
+from gpuplan.planner.candidates.configuration_choice import BEST, carbon_mg, cost_micros, in_words, pareto, whole_hours
+from gpuplan.planner.candidates.configurations import Configurations
+from gpuplan.planner.candidates.markets import Market, markets
+from gpuplan.planner.candidates.pareto_filter import nondominated
+from gpuplan.planner.candidates.place_costs import place_notes
+from gpuplan.planner.candidates.planning_problem import Question
+from gpuplan.planner.explain.alternatives import alternatives, commitments
+from gpuplan.planner.explain.assumptions_and_warnings import actions, assumptions, region_notes, warnings
+from gpuplan.planner.explain.cheapest_rival import cheapest_rival
+from gpuplan.planner.explain.infeasibility import explain
+from gpuplan.planner.explain.objective_notes import objective_notes, unknown_carbon
+from gpuplan.planner.explain.sensitivity import NOT_OF_COST, around, break_even_price, sensitivity
+from gpuplan.planner.model.certificate import SolverCertificate
+from gpuplan.planner.model.job import TrainingJob
+from gpuplan.planner.model.outcome import CommitmentOffer, NoPlan, PhaseChoice, Planned, Proof, SensitivityRanges
+from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.performance.learned_corrections import learned_from
+from gpuplan.planner.performance.measured_steps import timing_note
+from gpuplan.planner.performance.past_runs import PastRun
+from gpuplan.planner.strategies.optimality_proof import over_phases
+from gpuplan.planner.strategies.schedule import Schedule
+from gpuplan.planner.strategies.single.choice_model import NotProvenError, choose_least, choose_one
+from gpuplan.planner.strategies.standby.contingency_standby import fallback
+from gpuplan.planner.strategies.strategy_choice import (
+    Best,
+    cheapest_or_why_unsure,
+    may_change_machines,
+    with_extra_phases,
+    with_higher_budget,
+)
+from gpuplan.planner.workload import work_of
+
+Marks = NDArray[np.uint16]
+Places = NDArray[np.int64]
+
+#: Relative tolerance between the enumeration and the solver, of the size of HiGHS' tolerances.
+AGREEMENT = 1e-6
+#: A limit of alternatives and of the sensitivity.
+_ON_ONE = (
+    "alternatives and the effects of another deadline or price cover plans that stay on one configuration; "
+    "one that moves may do better"
+)
+
+
+def plan(
+    job: TrainingJob,
+    columns: Columns,
+    *,
+    owned: tuple[OwnedMachine, ...] = (),
+    settings: PlannerSettings,
+    past_runs: tuple[PastRun, ...] = (),
+    frontier: bool = False,
+) -> Planned | NoPlan:
+    """The provably cheapest plan that meets the job's requirements: one configuration, two phases, or spot with a standby.
+
+    If the job's objective is time or carbon, the plan minimises that, and cost decides between equal plans.
+    `owned` machines compete at the cost basis of `settings`. `past_runs` of the user shift and
+    narrow the estimates. With `frontier`, the plan includes the whole cost-time frontier. Raises `UnusableInput`
+    for jobs that contradict themselves or the catalogue (unknown regions, dimensions that do not match) and
+    `NotProvenError` if the solver and the enumeration disagree, which is a defect.
+    """
+    start = job.start
+    if start is None:
+        raise UnusableInput.at("start", message="a time with a zone is needed: it fixes what durations count from")
+    work = work_of(job.workload, job.training)
+    question = Question(
+        job=job,
+        work=work,
+        markets=markets(columns, owned, settings, start),
+        start=start,
+        settings=settings,
+        learned=learned_from(past_runs, work.task),
+    )
+    with stage("candidates"):
+        candidate_set = candidates(question)
+    with stage("solve"):
+        return best_plan(candidate_set, frontier=frontier)
+
+
+def best_plan(candidates: Candidates, *, frontier: bool = False) -> Planned | NoPlan:
+    """The proven best plan over these candidates, or why none meets the requirements."""
+    job = candidates.question.job
+    broken = over(candidates.table, job.deadline_hours, job.budget_usd)
+    chosen = BEST[job.objective](candidates.table, broken == 0)
+    best, unsure = cheapest_or_why_unsure(candidates, chosen)
+    if best is None:
+        refused = explain(candidates.question, candidates)
+        notes = [
+            note for note in (unsure, with_extra_phases(candidates), with_higher_budget(candidates)) if note is not None
+        ]
+        return replace(refused, warnings=(*notes, *refused.warnings))
+    return _planned(candidates, broken, chosen, best, with_frontier=frontier)
+
+
+def _planned(candidates: Candidates, broken: Marks, chosen: int | None, best: Best, *, with_frontier: bool) -> Planned:
+    question, table, schedule = candidates.question, candidates.table, best.schedule
+    columns = question.markets[0].columns
+    front = pareto(table, np.ones(len(table), np.bool_))
+    certificate = _certified(question.job, table, front, chosen, best)
+    if may_change_machines(question.job):
+        certificate = over_phases(certificate, best.searched, best.standby_search, len(candidates.shares))
+    return Planned(
+        job=question.job,
+        snapshot_id=columns.snapshot_id,
+        start=question.start,
+        settings=question.settings,
+        learned=question.learned,
+        phases=schedule.phases,
+        cost=schedule.cost,
+        hours=schedule.hours,
+        deadline_probability=schedule.deadline_probability,
+        proof=Proof(
+            certificate=certificate,
+            offers_considered=candidates.offers_considered,
+            configurations_considered=len(table),
+            rejected=with_late_and_dear(candidates, broken),
+        ),
+        sensitivity=_sensitivity(candidates, broken, front, chosen, schedule),
+        alternatives=alternatives(candidates, front, broken, schedule.cost.expected, moves=len(schedule.phases) > 1),
+        commitments=_commitments(candidates, schedule),
+        frontier=tuple(in_words(candidates, table, int(i)) for i in front) if with_frontier else None,
+        assumptions=_assumptions(candidates, schedule),
+        fallback=None
+        if chosen is None or len(schedule.phases) > 1
+        else fallback(candidates, chosen, schedule.cost.expected),
+        warnings=warnings(schedule.phases, question.start)
+        + region_notes(question.job, columns.regions)
+        + unknown_carbon(candidates),
+        actions=actions(schedule.phases, question.start),
+    )
+
+
+def _sensitivity(
+    candidates: Candidates, broken: Marks, front: Places, chosen: int | None, schedule: Schedule
+) -> SensitivityRanges:
+    """Sensitivity: exact for one configuration; for several phases, steps to single configurations."""
+    job, table = candidates.question.job, candidates.table
+    if job.objective != "cost":
+        return NOT_OF_COST
+    if chosen is None or len(schedule.phases) > 1:
+        return around(table, front, (float(schedule.cost.expected), schedule.hours.confident), job.deadline_hours)
+    price = break_even_price(schedule.phases[0].choice, cheapest_rival(candidates, broken, chosen))
+    return sensitivity(table, front, chosen, job.deadline_hours, price)
+
+
+def _commitments(candidates: Candidates, schedule: Schedule) -> tuple[CommitmentOffer, ...]:
+    """The plan's machines under kinds with a term, if it stays on one configuration that is not yet paid for."""
+    only = schedule.phases[0]
+    if len(schedule.phases) > 1 or _market_of(candidates, only).term_paid:
+        return ()
+    return commitments(candidates.question.markets[0], only.choice)
+
+
+def _assumptions(candidates: Candidates, schedule: Schedule) -> tuple[str, ...]:
+    """The assumptions of the plan and of all its phases, without repetitions."""
+    question, job = candidates.question, candidates.question.job
+    sentences = [*objective_notes(job), *schedule.notes]
+    several = sum(phase.checkpoint_interval_hours is not None for phase in schedule.phases) > 1
+    for phase in schedule.phases:
+        about = place_notes(job, phase.choice) + _about_market(candidates, phase)
+        sentences += assumptions(
+            question, phase, about, alone=schedule.phases[-1].role != "standby", of_several=several
+        )
+    if may_change_machines(job):
+        sentences.append(_ON_ONE)
+    return tuple(dict.fromkeys(sentences))
+
+
+def _certified(
+    job: TrainingJob, table: Configurations, front: Places, chosen: int | None, best: Best
+) -> SolverCertificate:
+    """The solver's proof over the frontier; its figures must equal those of the enumeration."""
+    limits = {"deadline_hours": job.deadline_hours, "budget_usd": job.budget_usd}
+    if best.phased is not None or best.standby_plan is not None:
+        usd = np.append(cost_micros(table)[front], best.schedule.cost.expected) / 1e6
+        hours = np.append(table.cost_breakdown.hours_at_confidence[front], best.schedule.hours.confident)
+        proven = choose_one(usd, hours, **limits)
+        return _agree(proven, None if proven is None else proven.objective_usd, best.schedule.cost.expected / 1e6)
+    if chosen is None:
+        raise NotProvenError("a plan without phases and without a configuration")
+    if job.objective == "cost":
+        solution = choose_one(
+            cost_micros(table)[front] / 1e6, table.cost_breakdown.hours_at_confidence[front], **limits
+        )
+    else:
+        least = {"time": whole_hours, "carbon": carbon_mg}[job.objective](table)
+        if job.objective == "carbon":
+            front = nondominated(least, cost_micros(table), table.cost_breakdown.hours_at_confidence)
+        usd = cost_micros(table)[front] / 1e6
+        solution = choose_least(
+            job.objective, least[front] / 1e6, usd, table.cost_breakdown.hours_at_confidence[front], **limits
+        )
+        if solution is not None:
+            _agree(solution, solution.objective, float(least[chosen]) / 1e6)
+    return _agree(
+        solution, None if solution is None else solution.objective_usd, float(cost_micros(table)[chosen]) / 1e6
+    )
+
+
+def _agree(certificate: SolverCertificate | None, proven: float | None, expected: float) -> SolverCertificate:
+    """The certificate, where it proves what the enumeration found; else a defect is at work."""
+    if certificate is None or proven is None or abs(proven - expected) > AGREEMENT * max(1.0, expected):
+        raise NotProvenError(f"HiGHS found {certificate} where the enumeration found {expected}")
+    return certificate
+
+
+def _market_of(candidates: Candidates, phase: PhaseChoice) -> Market:
+    """The market that a phase's machines come from."""
+    return candidates.question.markets[phase.market]
+
+
+def _about_market(candidates: Candidates, phase: PhaseChoice) -> tuple[str, ...]:
+    """Assumptions about existing commitments, and about properties that the inventory leaves open."""
+    market = _market_of(candidates, phase)
+    if market.term_paid:
+        return ("the commitment is held and paid for whether used or not: nothing is counted for its hours",)
+    if not market.owned:
+        return ()
+    name = phase.choice.instance_type.name
+    type_index = next(i for i, owned_machine in enumerate(market.owned) if owned_machine.instance_type.name == name)
+    machine = market.owned[type_index]
+    waits = (f"{name}: works in its free windows only; the hours count the waiting between them",)
+    chip = market.snapshot.shapes.accelerator_of_type(type_index)
+    timed = timing_note(chip, candidates.question.work, candidates.question.job.training)
+    return (waits if machine.windows else ()) + timed + machine.assumptions

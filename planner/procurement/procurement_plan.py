@@ -1,0 +1,220 @@
+"""The typed answer to a forecast: money in USD at present value unless a name says otherwise."""
+
+from dataclasses import dataclass
+
+from gpuplan.catalog.model.offer import Offer
+from gpuplan.planner.model.outcome import Choice
+from gpuplan.planner.procurement.commitments import Spending
+from gpuplan.planner.procurement.forecast import Forecast, Machine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purchase:
+    """A purchase of `units` of a machine.
+
+    `busy` is the share of the hours that they work, `runs_per_year` their average runs of each job.
+    `breaks_even_years` compares with the same answer without them (their work rented), resale not counted; None: not
+    within the horizon. `saves_usd` is the extra cost of the best answer without this machine (None: no such answer).
+    """
+
+    machine: Machine
+    units: int
+    busy: float
+    runs_per_year: tuple[float, ...]
+    breaks_even_years: float | None
+    saves_usd: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """A commitment to `units` nodes of `offer` from `from_year` to `until_year`.
+
+    `obligation_usd` must be paid for all of them, used or not, in undiscounted dollars.
+    """
+
+    offer: Offer
+    accelerator: str
+    units: int
+    from_year: float
+    until_year: float
+    obligation_usd: float
+    busy: float
+    runs_per_year: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spend:
+    """A savings plan of `usd_per_hour` from `from_year` to `until_year`.
+
+    `obligation_usd` must be paid, used or not, in undiscounted dollars; `busy` is the share of it that runs use.
+    """
+
+    plan: Spending
+    usd_per_hour: float
+    from_year: float
+    until_year: float
+    obligation_usd: float
+    busy: float
+    runs_per_year: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """Existing supply: `units` of machines, nodes, or USD per hour of a savings plan, and the share that is busy."""
+
+    what: str
+    units: float
+    busy: float
+    runs_per_year: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instead:
+    """The extra cost of the best answer with at least one of a machine; `units` is the number in that answer.
+
+    `never` is true if its electricity alone costs more than renting for every job that it can run.
+    """
+
+    machine: Machine
+    units: int
+    extra_usd: float
+    never: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """A limit whose removal would save `saves_usd` with the answer `instead`; `short` is what does not fit."""
+
+    limit: str
+    used: float
+    available: float
+    short: str
+    instead: str
+    saves_usd: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One scenario: its probability, the cost of the answer, and the saving over buying nothing."""
+
+    scenario: str
+    probability: float
+    total_usd: float
+    saves_usd: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Risk:
+    """The cost of the answer by scenario, and the probability that it exceeds the cost of buying nothing."""
+
+    outcomes: tuple[Outcome, ...]
+    loses_probability: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rent:
+    """The rented runs of one job: average per year, share of all runs, and configuration (None: none)."""
+
+    choice: Choice | None
+    runs_per_year: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """Present value of the whole horizon: machines minus resale, terms, running owned and committed machines, renting.
+
+    `rent_only_usd` is the cost of renting everything (None: some job cannot be rented). `stay_usd` is the cost without
+    purchases and new commitments, with existing supply (None: some job cannot be served).
+    """
+
+    machines_usd: float
+    terms_usd: float
+    running_usd: float
+    renting_usd: float
+    rent_only_usd: float | None
+    stay_usd: float | None
+
+    @property
+    def total_usd(self) -> float:
+        """The sum of the parts."""
+        return self.machines_usd + self.terms_usd + self.running_usd + self.renting_usd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """The answer at `factor` times the forecast with its relative `gap`; `to` is empty if nothing fits."""
+
+    factor: float
+    to: str
+    total_usd: float | None
+    gap: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """The answer over a range of one figure: `steps` in ascending order, and the nearest changes of kinds.
+
+    `below` and `above` are the nearest factors on either side of 1 at which the kinds of machines or terms change, with
+    the answer there (None: no change).
+    """
+
+    steps: tuple[Step, ...]
+    below: Step | None
+    above: Step | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensitivity:
+    """The effect of the number of runs and of the electricity price; None if there is no effect."""
+
+    utilisation: Sweep
+    electricity: Sweep | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """The proof: objective and bound in USD, relative gap, and the size of the model."""
+
+    objective_usd: float
+    bound_usd: float
+    gap: float
+    solver: str
+    machines: int
+    terms: int
+    blocks: int
+    variables: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """The decision: existing supply, purchases, commitments, rentals; `instead` machines almost break even."""
+
+    forecast: Forecast
+    snapshot_id: str
+    use: tuple[Use, ...]
+    buy: tuple[Purchase, ...]
+    commit: tuple[Commit, ...]
+    spend: tuple[Spend, ...]
+    rent: tuple[Rent, ...]
+    costs: Costs
+    risk: Risk | None
+    binding: tuple[Binding, ...]
+    instead: tuple[Instead, ...]
+    upfront_usd: float
+    watts: float
+    slots: int
+    sensitivity: Sensitivity
+    proof: Proof
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Impossible:
+    """Why the forecast cannot be served: jobs (by number) that nothing can run, or that must be owned and do not fit."""
+
+    forecast: Forecast
+    snapshot_id: str
+    jobs: tuple[int, ...]
+    reason: str

@@ -1,0 +1,248 @@
+"""The typed answer and the JSON object of an outcome, the same for every interface and at any time.
+
+Money is a decimal string of dollars, times are ISO 8601 in UTC. `id` is a hash of everything else
+in the plan, so the same job, start, snapshot, settings and version give the same id.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, fields
+from datetime import timedelta
+from typing import Any, cast
+
+from gpuplan.planner.cost.credits import Credited, after_credits
+from gpuplan.planner.cost.run_limit import with_run_limits
+from gpuplan.planner.model import plan as model
+from gpuplan.planner.model import shared
+from gpuplan.planner.model.certificate import SolverCertificate
+from gpuplan.planner.model.learned import LearnedCorrections
+from gpuplan.planner.model.outcome import (
+    CommitmentOffer,
+    LabelledChoice,
+    LeastChange,
+    NoPlan,
+    Planned,
+    SensitivityRanges,
+)
+from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.model.wire import wire
+from gpuplan.planner.serialization.enumeration_document import enumeration_document
+from gpuplan.planner.serialization.phase_document import (
+    configuration,
+    contingency_standby_answer,
+    correction_answer,
+    cost_and_hours,
+    cost_answer,
+    machines,
+    phase_answer,
+    usd,
+)
+from gpuplan.planner.serialization.rounded_figures import maybe_rounded, moment, rounded, summed, to_second
+
+Document = dict[str, Any]
+
+
+def document(outcome: Planned | NoPlan, job: Document, *, version: str, inventory: str = "") -> Document:
+    """`{"outcome": "planned", "plan": ...}` or `{"outcome": "infeasible", "infeasible": ...}`, as `gpuplan.planner.model` types it.
+
+    `job` is the job's document as it is echoed, `version` that of gpuplan, `inventory` the id of the user's own
+    machines, if there are any: whoever verifies the answer needs the same ones.
+    """
+    if isinstance(outcome, Planned):
+        return {"outcome": "planned", "plan": _identified(_plan(outcome, job, version, inventory or None), "plan")}
+    none = _infeasible(outcome, job, version, inventory or None)
+    return {"outcome": "infeasible", "infeasible": _identified(none, "none")}
+
+
+#: As ids are made from documents: keys in order, whatever order they were put in.
+_ORDERED = json.JSONEncoder(sort_keys=True)
+
+
+def _identified(body: model.Plan | model.Infeasible, prefix: str) -> Document:
+    """The JSON object of a body, with its id: the hash of everything else in it."""
+    rest = {name: value for name, value in wire(body).items() if name != "id"}
+    digest = hashlib.sha256(_ORDERED.encode(rest).encode()).hexdigest()
+    return {"id": f"{prefix}-{digest[:20]}"} | rest
+
+
+def _plan(plan: Planned, job: Document, version: str, inventory: str | None) -> model.Plan:
+    credited = after_credits(plan) if plan.settings.credits else None
+    start, hours = to_second(plan.start), _hours(plan.hours)
+    phases = tuple(phase_answer(phase, plan.start) for phase in plan.phases)
+    phases, run_limit = with_run_limits(phases, hours, start, job.get("deadline"))
+    return model.Plan(
+        id="",
+        job=job,
+        snapshot_id=plan.snapshot_id,
+        version=version,
+        settings=_settings(plan.settings),
+        learned=_learned(plan.learned),
+        start=start,
+        currency="USD",
+        cost_usd=cost_answer(plan.cost),
+        hours=hours,
+        finishes_at=to_second(plan.start + timedelta(hours=plan.hours.expected)),
+        deadline_probability=maybe_rounded(plan.deadline_probability),
+        carbon_kg=maybe_rounded(summed([phase.carbon_kg for phase in plan.phases])),
+        phases=phases,
+        fallback=None if plan.fallback is None else contingency_standby_answer(plan.fallback, plan.start),
+        certificate=_certificate(plan),
+        sensitivity=_sensitivity(plan.sensitivity),
+        alternatives=tuple(map(_alternative, plan.alternatives)),
+        commitments=tuple(map(_commitment, plan.commitments)),
+        frontier=None if plan.frontier is None else tuple(map(configuration, plan.frontier)),
+        credits=None if credited is None else _credits(credited),
+        assumptions=(*plan.assumptions, *_about_money(plan.settings, credited)),
+        warnings=plan.warnings,
+        actions=plan.actions,
+        run_limit=run_limit,
+        inventory=inventory,
+    )
+
+
+def _hours(hours: shared.Hours) -> shared.Hours:
+    return shared.Hours(
+        expected=rounded(hours.expected),
+        median=rounded(hours.median),
+        confident=rounded(hours.confident),
+        p95=rounded(hours.p95),
+    )
+
+
+def _certificate(plan: Planned) -> model.Certificate:
+    certificate = plan.proof.certificate
+    return model.Certificate(
+        objective_usd=usd(round(certificate.objective_usd * 1e6)),
+        bound_usd=usd(round(certificate.bound_usd * 1e6)),
+        gap=certificate.gap,
+        objective=_objective(certificate),
+        offers_considered=plan.proof.offers_considered,
+        configurations_considered=plan.proof.configurations_considered,
+        columns=certificate.columns,
+        rejected=dict(sorted(plan.proof.rejected.items())),
+        enumeration=model.Enumeration(**enumeration_document(plan.job)),
+        solver=certificate.solver,
+        over=tuple(certificate.over) or None,
+    )
+
+
+def _sensitivity(sensitivity: SensitivityRanges) -> model.Sensitivity:
+    cheaper, faster = sensitivity.next_cheaper, sensitivity.next_faster
+    return model.Sensitivity(
+        deadline_usd_per_hour=rounded(sensitivity.deadline_usd_per_hour),
+        next_cheaper=cheaper and model.CheaperStep(deadline_hours=rounded(cheaper[0]), saves_usd=usd(cheaper[1])),
+        next_faster=faster and model.FasterStep(deadline_hours=rounded(faster[0]), costs_usd=usd(faster[1])),
+        holds_until_usd_per_node_hour=None if sensitivity.holds_until is None else usd(sensitivity.holds_until),
+    )
+
+
+#: In what each objective is counted.
+UNITS = {"cost": "USD", "time": "hours", "carbon": "kg CO2e"}
+
+
+def _objective(proof: SolverCertificate) -> model.Objective:
+    """The objective in its own unit; for cost the same figures in USD stand beside it."""
+    value = proof.objective_usd if proof.objective is None else proof.objective
+    bound = proof.bound_usd if proof.bound is None else proof.bound
+    of = cast(shared.ObjectiveOf, proof.of)
+    return model.Objective(of=of, unit=UNITS[proof.of], value=rounded(value), bound=rounded(bound))
+
+
+def _credits(credited: Credited) -> model.Credits:
+    """The cost after credits, and the alternative that leaves less to pay, if any."""
+    least = credited.least
+    return model.Credits(
+        applied_usd=usd(credited.applied),
+        out_of_pocket_usd=usd(credited.out_of_pocket),
+        least_out_of_pocket=least and model.LeastOutOfPocket(label=least[0], out_of_pocket_usd=usd(least[1])),
+    )
+
+
+def _about_money(settings: PlannerSettings, credited: Credited | None) -> list[str]:
+    """Sentences on what the user's own contracts change."""
+    sentences = []
+    if settings.discounts:
+        sentences.append(
+            "prices are the negotiated ones where a discount holds; the source of such a price names its list price"
+        )
+    return sentences if credited is None else [*sentences, credited.sentence]
+
+
+def _infeasible(infeasible: NoPlan, job: Document, version: str, inventory: str | None) -> model.Infeasible:
+    nearest = infeasible.nearest
+    return model.Infeasible(
+        id="",
+        job=job,
+        snapshot_id=infeasible.snapshot_id,
+        version=version,
+        settings=_settings(infeasible.settings),
+        learned=_learned(infeasible.learned),
+        start=to_second(infeasible.start),
+        conflicts=infeasible.conflicts,
+        searched_nodes=infeasible.searched_nodes,
+        relaxations=tuple(map(_relaxation, infeasible.relaxations)),
+        nearest_plan=None
+        if nearest is None
+        else model.NearestPlan(**machines(nearest), **cost_and_hours(nearest), breaks=infeasible.nearest_breaks),
+        offers_considered=infeasible.offers_considered,
+        rejected=dict(sorted(infeasible.rejected.items())),
+        warnings=infeasible.warnings,
+        inventory=inventory,
+    )
+
+
+def _alternative(alternative: LabelledChoice) -> model.Alternative:
+    return model.Alternative(
+        label=alternative.label,
+        **machines(alternative.choice),
+        **cost_and_hours(alternative.choice),
+        extra_usd=usd(alternative.extra),
+        meets_deadline=alternative.meets_deadline,
+        meets_budget=alternative.meets_budget,
+    )
+
+
+def _commitment(commitment: CommitmentOffer) -> model.Commitment:
+    return model.Commitment(
+        price_kind=commitment.offer.price_kind,
+        instance_type=commitment.offer.instance_type,
+        region=commitment.offer.region,
+        nodes=commitment.nodes,
+        usd_per_node_hour=usd(commitment.offer.usd_micros_per_hour),
+        total_obligation_usd=usd(commitment.obligation),
+        break_even_hours=maybe_rounded(commitment.break_even_hours),
+    )
+
+
+def _relaxation(relaxation: LeastChange) -> model.Relaxation:
+    return model.Relaxation(
+        requirement=" + ".join(relaxation.requirements),
+        from_="; ".join(relaxation.asked),
+        to="; ".join(relaxation.needed),
+        cost_usd=usd(relaxation.choice.cost.expected),
+        plan=configuration(relaxation.choice),
+    )
+
+
+def _settings(settings: PlannerSettings) -> Document:
+    return {field.name: getattr(settings, field.name) for field in fields(PlannerSettings)} | {
+        "held": [asdict(commitment) for commitment in settings.held],
+        "held_spend": [asdict(commitment) for commitment in settings.held_spend],
+        "discounts": [
+            {name: value for name, value in asdict(discount).items() if value not in ("", None)}
+            for discount in settings.discounts
+        ],
+        "credits": [
+            {"provider": credit.provider, "usd": credit.usd}
+            | ({} if credit.expires is None else {"expires": moment(credit.expires)})
+            for credit in settings.credits
+        ],
+    }
+
+
+def _learned(learned: LearnedCorrections) -> shared.Learned | None:
+    """Corrections learned from past runs of this class of work; None without runs."""
+    if not learned:
+        return None
+    corrections = (*learned.corrections, learned.others)
+    return shared.Learned(task=learned.task, corrections=tuple(map(correction_answer, corrections)))

@@ -1,0 +1,327 @@
+"""The cheapest plan of two phases, exactly: bounds leave few pairs of columns, and their best shares are computed.
+
+1. Linear bounds on cost alone show for most jobs that a second phase saves nothing. Linear bounds on cost and hours,
+   weighed by the price of an hour at the deadline, show it for most of the others.
+2. A few promising pairs are priced first: a good plan makes every later bound sharp.
+3. The bounds at other prices of an hour leave the columns that can matter at all. All pairs of these whose bound lies
+   below the best plan so far get their best shares.
+
+The search compares both orders of a pair. The order decides which machines write a checkpoint at their end, and between
+which regions the run moves. Of orders that cost the same, the interruptible phase comes first, then the slower one. So
+the plan starts cheap and slow and ends dear and fast, and tries interruptible machines while time is left. Machines that
+run the job already come first, or not at all.
+
+Of plans that cost the same to the micro-dollar the first one stays. Pairs are compared in the order of their bounds,
+and pairs of equal bounds in the order of the candidate table.
+
+Dominated offers: within a cell (same machine, price kind and provider) the dominated offer is no cheaper per hour, in
+storage, in data egress or in preemption. So in any plan the offer that dominates it costs no more at every share and
+takes no longer; only the move to or from its region may be dearer. Hence a plan on dominated offers costs at least as
+much as the same plan on screened offers without its move. A pair on which no plan without its move is cheaper than the
+best (`phase_sequences`) needs no second check. `dominated_offer_recheck` checks the other pairs again, with the dominated
+offers in their place.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuplan.catalog.runtime.time_limit import go_on
+from gpuplan.planner.candidates.candidate_set import Candidates
+from gpuplan.planner.candidates.configurations import Configurations
+from gpuplan.planner.strategies.phased.deadline_free_bound import least_usd
+from gpuplan.planner.strategies.phased.dominated_offer_recheck import (
+    AGAIN_TOGETHER,
+    MOST_AGAIN,
+    brought_apart,
+    dominated_offers_recheck,
+    that_move,
+)
+from gpuplan.planner.strategies.phased.linear_bounds import Lined, lined
+from gpuplan.planner.strategies.phased.linear_underestimators import STEPS, LinearUnderestimator, joined
+from gpuplan.planner.strategies.phased.migration_costs import Moves, moves
+from gpuplan.planner.strategies.phased.phase_bounds import fast, hour_price, hour_prices, pairs_below, worthwhile
+from gpuplan.planner.strategies.phased.phase_columns import PhaseColumns, columns_on, ranks
+from gpuplan.planner.strategies.phased.phase_model import Lines
+from gpuplan.planner.strategies.phased.phase_sequences import in_order, offer_groups, too_dear_anywhere
+from gpuplan.planner.strategies.phased.work_shares import BestShares, best_shares
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+#: First pairs are made from so many columns of least Lagrangian cost, of the fast ones and of the others.
+_FIRST = 6
+#: Columns are filtered again if at most this part of them stayed, and more than these few.
+_MUCH, _FEW = 2 / 3, 32
+#: So many of these pairs are priced first, which takes no longer than one: one good plan is enough.
+_FIRST_PAIRS = 2
+#: Rounding to whole micro-dollars, per phase, in USD.
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Phased:
+    """The cheapest plan of two phases; its columns index `columns`, the configurations of the last comparison."""
+
+    columns: PhaseColumns
+    moving: Moves
+    plan: BestShares
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Searched:
+    """The result of the search, and how far it went.
+
+    `sequences` were priced. No pair that was dropped to limit memory or time costs less than `left_usd`. `open_` are the
+    linear bounds of the columns that may be part of a plan cheaper than the best; all other columns are in dearer plans only.
+    Shares between the steps might save up to `finer_usd`, apart from the rounding of bills.
+    """
+
+    best: Phased | None
+    sequences: int
+    open_: Lines | None
+    left_usd: float = np.inf
+    finer_usd: float = 0.0
+
+
+NOTHING_TO_SEARCH = Searched(best=None, sequences=0, open_=None)
+
+
+def cheapest_in_phases(candidates: Candidates, most_micros: float) -> Phased | None:
+    """The cheapest plan of two phases within the deadline below `most_micros`, or None if there is none."""
+    return search_phases(candidates, most_micros).best
+
+
+def search_phases(candidates: Candidates, most_micros: float) -> Searched:
+    """The same plan, with how far the search went."""
+    job = candidates.question.job
+    if job.budget_usd is not None:
+        most_micros = min(most_micros, np.floor(job.budget_usd * 1e6 * (1 + 1e-15)) + 1)
+    if job.constraints.max_phases < 2 or len(candidates.shares) < 2:
+        return NOTHING_TO_SEARCH
+    every = lined(candidates, candidates.shares)
+    # Most jobs end here.
+    if least_usd(every) >= _below_usd(most_micros):
+        return NOTHING_TO_SEARCH
+    mu = hour_price(every.linear_bounds)
+    if mu is None:
+        return NOTHING_TO_SEARCH
+    search = _Search(candidates=candidates, every=every, mu=mu, most_micros=most_micros)
+    if search.one_phase_is_best():
+        return NOTHING_TO_SEARCH
+    search.try_first()
+    search.try_all()
+    left = search.open_lines()
+    search.try_dominated()
+    return Searched(
+        best=search.best,
+        sequences=search.compared,
+        open_=left,
+        left_usd=search.left_usd,
+        finer_usd=search.between_steps_usd(),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Search:
+    """The best plan so far, how many sequences were compared, and a lower bound on the cost of dropped pairs."""
+
+    candidates: Candidates
+    every: Lined
+    mu: float
+    most_micros: float
+    best: Phased | None = None
+    compared: int = 0
+    left_usd: float = np.inf
+    again_count: int = 0
+    open_: list[tuple[PhaseColumns, Ints, Floats]] = field(default_factory=list)
+    known: set[bytes] = field(default_factory=set)
+
+    @property
+    def upper_usd(self) -> float:
+        """The cost in USD that a better plan must stay below, with room for rounding."""
+        return _below_usd(self._best_micros)
+
+    @property
+    def _best_micros(self) -> float:
+        """The cost of the best plan so far, or the limit where there is none."""
+        return self.most_micros if self.best is None else self.best.plan.micros
+
+    def one_phase_is_best(self) -> bool:
+        """Whether no second phase pays on any column, by the price of an hour at the deadline alone."""
+        return not worthwhile(self.every.linear_bounds, np.array([self.mu]), self.upper_usd).any()
+
+    def try_first(self) -> None:
+        """Price a few pairs of the columns that are best at the price of an hour."""
+        linear_bounds = self.every.linear_bounds
+        usd = linear_bounds.fixed_usd + linear_bounds.slope_usd + linear_bounds.data_usd
+        weighed = usd + self.mu * (linear_bounds.fixed_hours + linear_bounds.slope_hours)
+        in_time, some = fast(linear_bounds), linear_bounds.most_steps > 0
+        quick, others = np.flatnonzero(in_time & some), np.flatnonzero(~in_time & some)
+        few = [columns[np.argsort(weighed[columns], kind="stable")[:_FIRST]] for columns in (quick, others)]
+        some_columns = np.sort(np.concatenate(few))
+        listed = pairs_below(linear_bounds.take(some_columns), self.upper_usd)
+        best = np.argsort(listed.usd, kind="stable")[:_FIRST_PAIRS]
+        self._among(some_columns, listed.pairs[best], listed.usd[best])
+
+    def try_all(self) -> None:
+        """Compare every pair of columns whose bound lies below the best plan so far."""
+        columns = self.worthwhile()
+        if len(columns):
+            listed = pairs_below(self.every.linear_bounds.take(columns), self.upper_usd)
+            self.left_usd = min(self.left_usd, listed.left_usd)
+            self._among(columns, listed.pairs, listed.usd)
+
+    def worthwhile(self) -> Ints:
+        """The columns that some plan of two phases below the best so far may use."""
+        upper = self.upper_usd
+        # The price at the deadline excludes most columns. The others filter what is left, again while they exclude many.
+        columns = np.flatnonzero(worthwhile(self.every.linear_bounds, np.array([self.mu]), upper))
+        prices = hour_prices(self.every.linear_bounds, self.mu, upper)
+        while len(columns):
+            left = self.every.linear_bounds.take(columns)
+            some = _by_migration_class(left, prices, upper)
+            much, columns = len(some) <= _MUCH * len(columns), columns[some]
+            if not much or len(columns) <= _FEW:
+                break
+        return columns
+
+    def open_lines(self) -> Lines | None:
+        """The linear bounds of every column in a pair whose bound lies below the best plan, each once."""
+        parts = [(columns, pairs[bounds < self.upper_usd].reshape(-1)) for columns, pairs, bounds in self.open_]
+        parts = [(columns, which) for columns, which in parts if len(which)]
+        if not parts:
+            return None
+        numbers = np.concatenate([_names(columns.table)[which] for columns, which in parts])
+        first = np.unique(numbers, return_index=True)[1]
+        left = joined([columns.linear_bounds.take(which) for columns, which in parts]).take(first)
+        return Lines(
+            fixed_usd=left.fixed_usd,
+            slope_usd=left.slope_usd,
+            fixed_hours=left.fixed_hours,
+            slope_hours=left.slope_hours,
+            data_usd=left.data_usd,
+            caps=left.caps,
+            migration_class=left.migration_class,
+            deadline_hours=left.deadline_hours,
+        )
+
+    def between_steps_usd(self) -> float:
+        """An upper bound on what shares between the steps may save, in USD, apart from the rounding of bills.
+
+        Moving less than a step from the slower phase to the faster turns any plan into one of whole steps that is no slower.
+        This costs at most one step on the faster phase. No plan costs less than the bound of its pair.
+        """
+        most = 0.0
+        for columns, pairs, bounds in self.open_:
+            step_usd = columns.slope_usd[pairs].max(axis=1) * (1 / STEPS)
+            most = max(most, float(np.minimum(step_usd, self.upper_usd - bounds).max(initial=0.0)))
+        return most
+
+    def try_dominated(self) -> None:
+        """Compare dominated offers, in the pairs that lie below the best plan without their moves."""
+        for columns, pairs, bounds in self.open_:
+            left = (bounds < self.upper_usd) & that_move(columns, pairs)
+            if not left.any():
+                continue
+            left[left] = ~too_dear_anywhere(self.candidates, columns, pairs[left], bounds[left], self._best_micros)
+            some = np.flatnonzero(left)
+            some = some[np.argsort(bounds[some], kind="stable")]
+            for first in range(0, len(some), AGAIN_TOGETHER):
+                offer_group = some[first : first + AGAIN_TOGETHER]
+                offer_group = offer_group[bounds[offer_group] < self.upper_usd]
+                if not len(offer_group):
+                    break
+                if self.again_count >= MOST_AGAIN:
+                    self.left_usd = min(self.left_usd, float(bounds[offer_group[0]]))
+                    break
+                go_on()
+                self.again_count += len(offer_group)
+                self._again(columns, pairs[offer_group])
+
+    def _again(self, columns: PhaseColumns, pairs: Ints) -> None:
+        """Compare these pairs with dominated offers in place of their own."""
+        again = dominated_offers_recheck(self.candidates, columns, pairs, self.upper_usd, mu=self.mu)
+        if again is None:
+            return
+        dominated, listed = again
+        self.left_usd = min(self.left_usd, listed.left_usd)
+        new = self._new(_names(dominated.table), listed.pairs)
+        if new.any():
+            used, which = _used(listed.pairs[new])
+            self._compare(dominated.take(used), which, listed.usd[new])
+
+    def _among(self, which: Ints, pairs: Ints, bounds: Floats) -> None:
+        """Find the best shares of these pairs of the configurations `kept`."""
+        new = self._new(_names(self.every.table)[which], pairs)
+        if not new.any():
+            return
+        used, pairs = _used(pairs[new])
+        columns, bounds = columns_on(self.candidates, self.every.take(which[used])), bounds[new]
+        self.open_.append((columns, pairs, bounds))
+        self._compare(columns, pairs, bounds)
+
+    def _new(self, names: Ints, pairs: Ints) -> Flags:
+        """The pairs that have not been compared: those that have cannot improve the best plan."""
+        return np.array([row not in self.known for row in _rows(names, pairs)], np.bool_)
+
+    def _compare(self, columns: PhaseColumns, pairs: Ints, bounds: Floats) -> None:
+        """Find the best shares of these pairs of columns, in both orders, the least bounds first."""
+        bounds = bounds + brought_apart(columns, pairs)
+        below = bounds < self.upper_usd
+        if not below.any():
+            return
+        if not below.all():
+            used, pairs = _used(pairs[below])
+            columns, bounds = columns.take(used), bounds[below]
+        rank, moving, names = ranks(self.candidates, columns), moves(columns), _names(columns.table)
+        for offer_group in offer_groups(np.argsort(bounds, kind="stable")):
+            now = offer_group[bounds[offer_group] < self.upper_usd]
+            if not len(now):
+                return
+            sequences = in_order(columns, rank, pairs[now])
+            self.compared += len(sequences)
+            better = best_shares(columns, moving, sequences, self._best_micros)
+            if better is not None:
+                self.best = Phased(columns=columns, moving=moving, plan=better)
+            if better is None or not better.unsaved:
+                self.known.update(_rows(names, pairs[now]))
+
+
+def _below_usd(micros: float) -> float:
+    """The linear bound, in USD, below which a plan may cost less than `micros`, with room for rounding."""
+    return micros / 1e6 + 3 * _ROUNDING
+
+
+def _by_migration_class(linear_bounds: LinearUnderestimator, prices: Floats, upper_usd: float) -> Ints:
+    """Columns that some plan of two phases may use, by both bounds of each, with others of their migration class."""
+    parts = []
+    for migration_class in sorted(set(linear_bounds.migration_class.tolist())):
+        mine = np.flatnonzero(linear_bounds.migration_class == migration_class)
+        mine = mine[worthwhile(linear_bounds.take(mine), prices, upper_usd)]
+        among = linear_bounds.take(mine)
+        if len(mine) and among.bent:
+            mine = mine[worthwhile(among.early, prices, upper_usd)]
+        # A plan needs at least two of them.
+        parts.append(mine if len(mine) > 1 else mine[:0])
+    return np.sort(np.concatenate(parts))
+
+
+def _used(pairs: Ints) -> tuple[Ints, Ints]:
+    """The columns that occur in these pairs, and the pairs as indices into those columns."""
+    used, which = np.unique(pairs, return_inverse=True)
+    return used, which.reshape(pairs.shape)
+
+
+def _names(table: Configurations) -> Ints:
+    """A number for each configuration that is the same in every table."""
+    return np.asarray((table.market << 52) + (table.place << 20) + table.nodes)
+
+
+def _rows(names: Ints, pairs: Ints) -> list[bytes]:
+    """One key per pair, the same in either order."""
+    named = np.sort(names[pairs], axis=1)
+    whole, wide = named.tobytes(), named.itemsize * 2
+    return [whole[begin : begin + wide] for begin in range(0, len(whole), wide)]

@@ -1,0 +1,172 @@
+"""Linear bounds on cost and hours of two phases in order, their move included: which shares may hold a better plan.
+
+A plan with shares x of a sequence costs at least `usd` + sum of slopes x and takes at least `hours` + sum of slopes x. So
+at any price of an hour, a plan that meets the deadline costs at least both together less the value of the hours up to
+the deadline.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuplan.planner.strategies.phased.linear_underestimators import STEPS
+from gpuplan.planner.strategies.phased.migration_costs import Moves
+from gpuplan.planner.strategies.phased.phase_columns import PhaseColumns
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_LONGEST_ROUNDING_HOURS = 1 / 60
+#: Relative rounding error of a bound, against its largest term.
+_ROUNDING = 1e-11
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SequenceLinearBounds:
+    """Per sequence: the fixed terms, the slopes of its columns, and prices of an hour used as weights (one per row).
+
+    `rounding` is the largest amount in micro-dollars that rounding up adds to the bills of its phases. Excepted are phases
+    that are not `even`: billed by long steps, by the term, or for a minimum that is longer than a set-up.
+    """
+
+    usd: Floats
+    hours: Floats
+    slope_usd: Floats
+    slope_hours: Floats
+    prices: Floats
+    rounding: Floats
+    even: NDArray[np.bool_]
+    deadline_hours: float
+
+    def __len__(self) -> int:
+        """How many sequences there are."""
+        return len(self.usd)
+
+    def take(self, which: NDArray[np.bool_] | Ints) -> "SequenceLinearBounds":
+        """The lines of some of the sequences."""
+        return SequenceLinearBounds(
+            usd=self.usd[which],
+            hours=self.hours[which],
+            slope_usd=self.slope_usd[which],
+            slope_hours=self.slope_hours[which],
+            prices=self.prices[:, which],
+            rounding=self.rounding[which],
+            even=self.even[which],
+            deadline_hours=self.deadline_hours,
+        )
+
+
+def sequence_linear_bounds(columns: PhaseColumns, moving: Moves, sequences: Ints) -> SequenceLinearBounds:
+    """The linear bounds of each sequence of two columns, move included, at price 0 of an hour and where both tie."""
+    first, second = sequences.T
+    usd = columns.fixed_usd[sequences].sum(axis=1) + columns.data_usd[first]
+    moved = moving.egress_usd(first, second) + columns.data_usd[second]
+    usd += np.where(moving.near(first, second), 0.0, moved)
+    usd += columns.first_usd[first]
+    hours = columns.fixed_hours[sequences].sum(axis=1) + moving.hours(first, second)
+    hours += columns.first_hours[first]
+    hours += columns.write_hours[first]
+    slope_usd, slope_hours = columns.slope_usd[sequences], columns.slope_hours[sequences]
+    prices = [np.zeros(len(sequences))]
+    if np.isfinite(columns.deadline_hours):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            tie = (slope_usd[:, 1] - slope_usd[:, 0]) / (slope_hours[:, 0] - slope_hours[:, 1])
+        prices.append(np.where(np.isfinite(tie) & (tie > 0), tie, 0.0))
+    return SequenceLinearBounds(
+        usd=usd,
+        hours=hours,
+        slope_usd=slope_usd,
+        slope_hours=slope_hours,
+        prices=np.stack(prices),
+        rounding=_rounding(columns)[sequences].sum(axis=1),
+        even=_even(columns)[sequences].all(axis=1),
+        deadline_hours=columns.deadline_hours,
+    )
+
+
+def _rounding(columns: PhaseColumns) -> Floats:
+    """The most micro-dollars that rounding up to a billing step adds to a phase, where steps are short."""
+    run = columns.run
+    steps = np.where(run.billing_step_hours <= _LONGEST_ROUNDING_HOURS, run.billing_step_hours, 0.0)
+    return np.ceil(run.nodes * run.usd_per_node_hour * steps * 1e6) + 1.0
+
+
+def _even(columns: PhaseColumns) -> NDArray[np.bool_]:
+    """Configurations whose bills are proportional to their hours, apart from that rounding."""
+    run = columns.run
+    short = (run.billing_step_hours <= _LONGEST_ROUNDING_HOURS) & (run.term_hours == 0)
+    return np.asarray(short & (run.billing_minimum_hours <= run.setup_hours(columns.settings)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FromLow:
+    """Per range: USD (-inf where unknown) and hours of its least shares, and the slopes of the hours from there."""
+
+    usd: Floats
+    hours: Floats
+    slope_hours: Floats
+
+
+def may_win(
+    linear_bounds: SequenceLinearBounds,
+    which: Ints,
+    low: Ints,
+    least_micros: float | Floats,
+    from_low: FromLow | None = None,
+) -> NDArray[np.bool_]:
+    """Ranges in which, by the linear bounds, a plan within the deadline may cost less than `least_micros`.
+
+    `low` are the least shares of both phases. With `from_low`, tighter bounds start at these shares.
+    """
+    deadline, share = linear_bounds.deadline_hours, low / STEPS
+    left = 1.0 - share.sum(axis=1)
+    slope_usd, slope_hours = linear_bounds.slope_usd[which], linear_bounds.slope_hours[which]
+    usd = linear_bounds.usd[which] + (slope_usd * share).sum(axis=1)
+    if from_low is None:
+        hours = linear_bounds.hours[which] + (slope_hours * share).sum(axis=1)
+    else:
+        usd = np.maximum(usd, from_low.usd)
+        hours, slope_hours = from_low.hours, from_low.slope_hours
+    mu = linear_bounds.prices[:, which]
+    bound = usd + left * _lesser(slope_usd + mu[:, :, None] * slope_hours)
+    if np.isfinite(deadline):
+        bound += mu * (hours - deadline)
+    # Half a micro-dollar per phase: plans cost whole micro-dollars, rounded per phase.
+    may = ((bound - 1e-12 * np.abs(bound)) * 1e6 < least_micros + 1.0).all(axis=0)
+    return np.asarray(may & (hours + left * _lesser(slope_hours) <= deadline * (1 + 1e-12)))
+
+
+def within_lines(linear_bounds: SequenceLinearBounds, low: Ints, high: Ints, least_micros: float) -> tuple[Ints, Ints]:
+    """Shares of both phases from `low` to `high`, without the ends at which no plan within the deadline costs less.
+
+    With x of the work on one phase and the rest on the other, each bound is linear in x. The share at which it reaches
+    `least_micros` or the deadline ends the range. One step is left on either side, which is more than the rounding error.
+    """
+    cost = linear_bounds.usd + linear_bounds.prices * (
+        linear_bounds.hours - linear_bounds.deadline_hours if linear_bounds.prices.any() else 0.0
+    )
+    slopes = linear_bounds.slope_usd + linear_bounds.prices[:, :, None] * linear_bounds.slope_hours
+    limit = np.full((len(cost) + 1, 1), (least_micros + 1.0) / 1e6)
+    limit[-1] = linear_bounds.deadline_hours
+    fixed, slopes = (
+        np.concatenate((cost, linear_bounds.hours[None])),
+        np.concatenate((slopes, linear_bounds.slope_hours[None])),
+    )
+    low, high = low.copy(), high.copy()
+    for phase in (0, 1):
+        other = slopes[:, :, 1 - phase]
+        rise, room = slopes[:, :, phase] - other, limit - fixed - other
+        room += _ROUNDING * (np.abs(limit) + np.abs(fixed) + np.abs(other))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = room / rise
+        most = np.where(rise > 0, ends, 1.0).min(axis=0)
+        least = np.where(rise < 0, ends, 0.0).max(axis=0)
+        high[:, phase] = np.minimum(high[:, phase], np.floor(np.clip(most, 0.0, 1.0) * STEPS) + 1)
+        low[:, phase] = np.maximum(low[:, phase], np.ceil(np.clip(least, 0.0, 1.0) * STEPS) - 1)
+    return low, high
+
+
+def _lesser(values: Floats) -> Floats:
+    """The lesser of both phases' figures (the last axis): numpy is slow over axes of length two."""
+    return np.minimum(values[..., 0], values[..., 1])

@@ -1,0 +1,203 @@
+"""Quantiles of the hours and cost of runs with a standby, from their outcomes at each deviation of the estimate."""
+
+from dataclasses import dataclass, fields
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuplan.planner.strategies.standby.loss_lattice import POINTS
+from gpuplan.planner.strategies.standby.preemption_losses import normal_cdf
+from gpuplan.planner.strategies.standby.run_segments import Segments
+from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
+from gpuplan.planner.strategies.standby.standby_switching import FURTHEST, Estimate, largest_in_time, mean_beyond
+
+Floats = NDArray[np.float64]
+
+#: Shares of the deviations in time on which quantiles are mixed.
+_FINE = (np.arange(320) + 0.5) / 320
+#: Probabilities, among the deviations too large for the standby to be in time, at which such runs are evaluated.
+_TAIL = (np.arange(64) + 0.5) / 64
+_BISECTIONS = 40
+#: The lattice of losses is summed into so many bins, each at its mean, where costs are mixed.
+_BINS = 64
+#: Quantiles are searched up to this many times the deadline.
+_LONGEST = 1e6
+MEDIAN, P95 = 0.5, 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Schedule:
+    """Outcomes of a run per z: mean segments passed, probability of passing all, and probability of a call after a failure.
+
+    Per block, `ends` [z, blocks] counts the segments at its end and `called` is the probability of calling the standby in
+    it. `losses` [z, points] is the mass of the losses of runs that passed all, on a lattice of `lattice` hours.
+    """
+
+    passed: Floats
+    whole: Floats
+    failed: Floats
+    ends: Floats
+    called: Floats
+    losses: Floats
+    lattice: Floats
+
+
+def joined(one: Schedule, other: Schedule, order: NDArray[np.int64]) -> Schedule:
+    """The outcomes at the deviations of both, in this order."""
+    return Schedule(
+        **{
+            field.name: np.concatenate((getattr(one, field.name), getattr(other, field.name)))[order]
+            for field in fields(Schedule)
+        }
+    )
+
+
+class Spread:
+    """Hours and cost of runs, mixed over the estimate's error, whose points are at `shares` of the deviations in time."""
+
+    def __init__(
+        self,
+        pairs: Pairs,
+        terms: StandbyTerms,
+        runs: Segments,
+        schedule: Schedule,
+        *,
+        estimate: Estimate,
+        shares: Floats,
+    ) -> None:
+        self.pairs, self.terms, self.runs, self.schedule = pairs, terms, runs, schedule
+        self.weights = estimate.weights[0, 0]
+        self.late, self.largest = 1.0 - float(estimate.in_time[0, 0]), float(estimate.largest[0, 0])
+        self.certain = terms.setup_hours + runs.count * runs.length
+        self.cumulated = np.cumsum(schedule.losses, axis=1)
+        #: A run that calls the standby ends before the deadline by up to an interval, and by a restart if it fails.
+        on_failure = np.clip(schedule.failed / np.maximum(1.0 - schedule.whole, 1e-300), 0.0, 1.0)
+        self.early = runs.length + terms.restart_hours * on_failure
+        self.rescued_at = terms.deadline_hours - self.early / 2
+        self.changeover = float(pairs.changeover_hours[0])
+        furthest = min(max(self.largest, -FURTHEST), FURTHEST)
+        fine = -FURTHEST + (furthest + FURTHEST) * _FINE
+        density = np.exp(-0.5 * fine**2)
+        self.fine_weights = density / density.sum() * (1.0 - self.late)
+        self.low = np.clip(np.searchsorted(shares, _FINE) - 1, 0, max(len(shares) - 2, 0))
+        self.part = (_FINE - shares[self.low]) / (shares[self.low + 1] - shares[self.low])
+        self.clipped = np.clip(self.part, 0.0, 1.0)
+        self.fine_certain, self.fine_lattice = self._fine(self.certain), self._fine(schedule.lattice)
+        self.fine_early = self._fine(self.early)
+        self.fine_rescued = 1.0 - np.clip(self._fine(schedule.whole), 0.0, 1.0)
+
+    @property
+    def mean(self) -> float:
+        """Expected hours."""
+        schedule = self.schedule
+        lost = np.arange(POINTS) * schedule.lattice[:, None]
+        alone = schedule.whole * self.certain + (schedule.losses * lost).sum(axis=1)
+        # Late runs take at least the changeover and all the standby's work.
+        return float(self.weights @ (alone + (1.0 - schedule.whole) * self.rescued_at)) + self._late_hours()
+
+    def _late_hours(self) -> float:
+        sigma = float(self.pairs.standby_log_sigma[0])
+        work = float(self.pairs.standby_work_hours[0]) * float(mean_beyond(np.array(self.largest), np.array(sigma)))
+        return self.late * (self._begins_late + self.changeover) + work
+
+    @property
+    def _begins_late(self) -> float:
+        """Hours at which a standby that will be late is called."""
+        return self.terms.setup_hours + float(self.runs.length[-1])
+
+    @property
+    def called_at(self) -> float:
+        """Mean hours of the call, given a call that can meet the deadline; else the last possible moment."""
+        schedule, runs = self.schedule, self.runs
+        left = (1.0 - np.maximum(schedule.ends - 1, 0.0) / runs.count[:, None]) * runs.standby_hours[:, None]
+        at = np.maximum(self.rescued_at[:, None] - self.changeover - left, self.terms.setup_hours)
+        weights = self.weights[:, None] * schedule.called
+        if weights.sum() < 1e-6:
+            return float(self.terms.deadline_hours - runs.length.max() - self.changeover)
+        return float((weights * at).sum() / weights.sum())
+
+    def probability_by(self, hours: float) -> float:
+        """The probability that the run ends within `hours`."""
+        if hours >= self.terms.deadline_hours:
+            return 1.0 - self.late + self._late_by(hours)
+        # The index into the losses is interpolated over z, and so is their distribution at equal shares of the lattice.
+        share = (hours - self.fine_certain) / self.fine_lattice
+        at = np.minimum(np.maximum(np.floor(share + 1e-6).astype(np.int64), 0), POINTS - 1)
+        part = self.clipped
+        alone = (1 - part) * self.cumulated[self.low, at] + part * self.cumulated[self.low + 1, at]
+        alone = np.where(share >= -1e-6, alone, 0.0)
+        room = (hours - self.terms.deadline_hours) / self.fine_early + 1.0
+        rescued = self.fine_rescued * np.minimum(np.maximum(room, 0.0), 1.0)
+        return float(self.fine_weights @ np.minimum(alone + rescued, 1.0))
+
+    def _fine(self, values: Floats) -> Floats:
+        """Values at the points, interpolated to the finer shares and extrapolated linearly beyond the outermost points."""
+        part = self.part if values.ndim == 1 else self.part[:, None]
+        return (1.0 - part) * values[self.low] + part * values[self.low + 1]
+
+    def _late_by(self, hours: float) -> float:
+        """The probability that the run ends within `hours` but after the deadline, on a standby that is too slow."""
+        room = hours - self._begins_late - self.changeover
+        sigma, work = float(self.pairs.standby_log_sigma[0]), float(self.pairs.standby_work_hours[0])
+        z = float(largest_in_time(np.array(room), np.array(work), np.array(sigma)))
+        beyond = float(normal_cdf(np.array(z))) - (1.0 - self.late)
+        return min(max(beyond, 0.0), self.late)
+
+    def quantile(self, probability: float) -> float:
+        """The hours that are not exceeded with `probability`, by bisection."""
+        low, high = 0.0, float(max(self.terms.deadline_hours, (self.certain + self.schedule.lattice * POINTS).max()))
+        while self.probability_by(high) < probability and high < _LONGEST * self.terms.deadline_hours:
+            high *= 2.0
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            if self.probability_by(middle) >= probability:
+                high = middle
+            else:
+                low = middle
+        return high
+
+    def usd_quantile(self, probability: float) -> float:
+        """The USD that are not exceeded with `probability`; each hour lost costs the mean of such hours."""
+        pairs, terms, runs, schedule = self.pairs, self.terms, self.runs, self.schedule
+        usd, storage, fixed, standby_usd, standby_storage, standby_fixed, changeover = (
+            float(getattr(pairs, name)[0])
+            for name in (
+                "usd_per_hour",
+                "storage_usd_per_hour",
+                "fixed_usd",
+                "standby_usd_per_hour",
+                "standby_storage_usd_per_hour",
+                "standby_fixed_usd",
+                "changeover_hours",
+            )
+        )
+        paid = (runs.losses.paid_hours - runs.length) / np.maximum(runs.losses.mean_hours, 1e-300)
+        per_loss = (usd * paid + storage)[:, None]
+        mass = schedule.losses.reshape(len(schedule.losses), _BINS, -1)
+        binned = mass.sum(axis=2)
+        point = (mass @ np.arange(mass.shape[2])) / np.maximum(binned, 1e-300) + np.arange(_BINS) * mass.shape[2]
+        alone = fixed + (usd + storage) * self.certain[:, None] + per_loss * point * schedule.lattice[:, None]
+        done = np.maximum(schedule.ends - 1, 0.0)
+        slack = np.maximum(runs.slack[:, None] + done * runs.growth[:, None], 0.0)
+        spot = (usd + storage) * (terms.setup_hours + done * runs.length[:, None]) + per_loss * slack
+        rest = changeover + (1 - done / runs.count[:, None]) * runs.standby_hours[:, None]
+        called = fixed + standby_fixed + spot + (standby_usd + standby_storage) * rest
+        # Late runs: all the standby's work, at every factor of the estimate's error.
+        chances = np.minimum(1.0 - self.late + self.late * _TAIL, 1.0 - 1e-12)
+        factor = np.exp(
+            float(pairs.standby_log_sigma[0]) * np.array([NormalDist().inv_cdf(chance) for chance in chances])
+        )
+        rest_hours = changeover + float(pairs.standby_work_hours[0]) * factor
+        begun = fixed + standby_fixed + (usd + storage) * self._begins_late
+        beyond = begun + (standby_usd + standby_storage) * rest_hours
+        values = np.concatenate([self._fine(alone).ravel(), self._fine(called).ravel(), beyond])
+        masses = [
+            (self.fine_weights[:, None] * np.maximum(self._fine(mass_of), 0.0)).ravel()
+            for mass_of in (binned, schedule.called)
+        ]
+        weights = np.concatenate([*masses, np.full(len(factor), self.late / len(factor))])
+        possible = weights > 1e-12
+        order = np.argsort(values[possible], kind="stable")
+        summed = np.cumsum(weights[possible][order]) - weights[possible][order] / 2
+        return float(np.interp(probability * weights.sum(), summed, values[possible][order]))

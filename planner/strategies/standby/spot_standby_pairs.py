@@ -1,0 +1,77 @@
+"""Pairs of a spot machine and its standby as arrays, and the figures that all pairs share."""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandbyTerms:
+    """Figures shared by all pairs: hours to the deadline, confidence, set-up, restart, and wait for a new machine."""
+
+    deadline_hours: float
+    confidence: float
+    setup_hours: float
+    restart_hours: float
+    wait_hours: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Spots:
+    """Interruptible configurations.
+
+    Work is hours at the stated goodput. Prices are for all nodes together: `usd_per_hour` while up, `storage_usd_per_hour`
+    also while waiting. `fixed_usd` is data egress. `rate` is preemptions per hour of all nodes, above 0.
+    """
+
+    work_hours: Floats
+    log_sigma: Floats
+    rate: Floats
+    checkpoint_hours: Floats
+    usd_per_hour: Floats
+    storage_usd_per_hour: Floats
+    fixed_usd: Floats
+    step_hours: Floats
+    minimum_hours: Floats
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.work_hours)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pairs(Spots):
+    """One element per pair of a spot machine and its standby; `spot` and `standby` are the caller's indices.
+
+    `standby_fixed_usd`, egress of data and checkpoint, is paid only if the standby is used.
+    """
+
+    spot: Ints
+    standby: Ints
+    standby_work_hours: Floats
+    standby_log_sigma: Floats
+    standby_usd_per_hour: Floats
+    standby_storage_usd_per_hour: Floats
+    standby_fixed_usd: Floats
+    standby_step_hours: Floats
+    standby_minimum_hours: Floats
+    changeover_hours: Floats
+
+    def take(self, which: NDArray[np.int64] | NDArray[np.bool_] | slice) -> "Pairs":
+        """The pairs at these elements."""
+        return Pairs(**{name: getattr(self, name)[which] for name in _OF_SPOT + _OF_STANDBY})
+
+    def briefly(self) -> "Pairs":
+        """The same pairs as arrays that broadcast: if all have one spot, its fields have a single element."""
+        if len(self) < 2 or (self.spot != self.spot[0]).any():
+            return self
+        of_spot = {name: getattr(self, name)[:1] for name in _OF_SPOT}
+        return Pairs(**of_spot, **{name: getattr(self, name) for name in _OF_STANDBY})
+
+
+_OF_SPOT = ("spot", *(field.name for field in fields(Spots)))
+_OF_STANDBY = tuple(field.name for field in fields(Pairs) if field.name not in _OF_SPOT)

@@ -1,0 +1,279 @@
+"""The cheapest pair of a spot configuration and its standby: best first, by a lower bound on each pair.
+
+The bound (`standby_bound`) costs a few operations per pair and leaves few of thousands. These are priced by moments
+(`usd_by_interval`) at every checkpoint interval tried, in the order of their bounds, until the bounds reach the best plan.
+Then they are priced exactly (`exact_standby_run`), the cheapest by moments first, until no pair has a bound below the best
+at any interval. The bound is the proof. Moments are not: they only set the order.
+"""
+
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuplan.catalog.runtime.time_limit import go_on
+from gpuplan.planner.candidates.pareto_filter import group_of, nondominated
+from gpuplan.planner.strategies.standby.exact_standby_run import PricedRun, StandbyRun
+from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, Spots, StandbyTerms
+from gpuplan.planner.strategies.standby.standby_bound import COARSE, FINE, least, least_at
+from gpuplan.planner.strategies.standby.standby_switching import intervals, usd_by_interval
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: The most runs priced exactly, some 4 ms each, which limits the time. Pairs beyond are left open, with their bound.
+MOST_EXACT = 1_000
+_BATCH = 256
+_CELLS = 100_000
+#: Above this many standbys, so many lower bounds on groups of standbys are tried first.
+_FEW_STANDBYS = 256
+#: Figures that make a run dearer without changing its dynamics, and figures that, with the interval, set the dynamics.
+_DEARER = (
+    "usd_per_hour",
+    "storage_usd_per_hour",
+    "fixed_usd",
+    "standby_usd_per_hour",
+    "standby_storage_usd_per_hour",
+    "standby_fixed_usd",
+)
+_ALIKE = (
+    "work_hours",
+    "log_sigma",
+    "rate",
+    "checkpoint_hours",
+    "step_hours",
+    "minimum_hours",
+    "standby_work_hours",
+    "standby_log_sigma",
+    "standby_step_hours",
+    "standby_minimum_hours",
+    "changeover_hours",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Standbys:
+    """Configurations without preemption; the fields are those of `Pairs`, `changeover_hours` last until the first step."""
+
+    work_hours: Floats
+    log_sigma: Floats
+    usd_per_hour: Floats
+    storage_usd_per_hour: Floats
+    fixed_usd: Floats
+    step_hours: Floats
+    minimum_hours: Floats
+    changeover_hours: Floats
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.work_hours)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Offered:
+    """Spots and standbys, which pairs are `allowed`, and USD and hours to move the checkpoint: [spots, standbys]."""
+
+    spots: Spots
+    standbys: Standbys
+    moving_usd: Floats
+    moving_hours: Floats
+    allowed: NDArray[np.bool_]
+
+    def pairs(self, spot: Ints, standby: Ints) -> Pairs:
+        """The pairs of these spots and standbys, element by element."""
+        of_spot = {field.name: getattr(self.spots, field.name)[spot] for field in fields(Spots)}
+        of_standby = {
+            f"standby_{field.name}": getattr(self.standbys, field.name)[standby]
+            for field in fields(Standbys)
+            if field.name != "changeover_hours"
+        }
+        of_standby["standby_fixed_usd"] = of_standby["standby_fixed_usd"] + self.moving_usd[spot, standby]
+        return Pairs(
+            spot=spot,
+            standby=standby,
+            changeover_hours=self.standbys.changeover_hours[standby] + self.moving_hours[spot, standby],
+            **of_spot,
+            **of_standby,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheapestPair:
+    """The best pair and its outcome."""
+
+    spot: int
+    standby: int
+    run: StandbyRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairSearch:
+    """The best pair (None: none is below the limit and in time), and a bound on the rest.
+
+    Of `pairs` in all, the bound left those that were priced `by_moments`. Runs of them, each at one interval, were priced
+    `exactly`. The bound excludes all others except those of `left_open` pairs, which were beyond the limit of the search;
+    none of these costs less than `left_open_usd` (infinite where there are none).
+    """
+
+    best: CheapestPair | None
+    pairs: int
+    by_moments: int
+    exactly: int
+    left_open: int
+    left_open_usd: float
+
+
+def cheapest_pair(offered: Offered, terms: StandbyTerms, *, below_usd: float = np.inf) -> PairSearch:
+    """The cheapest pair that meets the deadline at the requested confidence and costs less than `below_usd`."""
+    spot, standby, bound = _bounded(offered, terms, below_usd)
+    search = _Search(terms=terms, best_usd=below_usd)
+    for first in range(0, len(bound), _BATCH):
+        if bound[first] >= search.best_usd:
+            break
+        go_on()
+        which = np.arange(first, min(first + _BATCH, len(bound)))
+        pairs = offered.pairs(spot[which], standby[which])
+        bounds = np.maximum(bound[which], least(pairs, terms, FINE))
+        some = bounds < search.best_usd
+        search.price(pairs.take(some), bounds[some])
+    best = search.best
+    left_open = search.left_open
+    return PairSearch(
+        best=None if best is None else _as_found(best),
+        pairs=int(offered.allowed.sum()),
+        by_moments=search.by_moments,
+        exactly=search.exactly,
+        left_open=len(left_open),
+        left_open_usd=float(left_open.min(initial=np.inf)),
+    )
+
+
+def _as_found(best: PricedRun) -> CheapestPair:
+    return CheapestPair(spot=int(best.pairs.spot[0]), standby=int(best.pairs.standby[0]), run=best.outcome())
+
+
+@dataclass(slots=True, kw_only=True)
+class _Search:
+    """The best run so far, the runs priced, and the bounds of pairs with a run that was not priced."""
+
+    terms: StandbyTerms
+    best_usd: float
+    best: PricedRun | None = None
+    by_moments: int = 0
+    exactly: int = 0
+    priced: Floats = field(default_factory=lambda: np.empty((MOST_EXACT, len(_DEARER) + len(_ALIKE) + 1)))
+    unpriced: list[Floats] = field(default_factory=list)
+
+    @property
+    def left_open(self) -> Floats:
+        """The bounds of the pairs that are left open below the best."""
+        bounds = np.concatenate((np.zeros(0), *self.unpriced))
+        return bounds[bounds < self.best_usd]
+
+    def price(self, pairs: Pairs, bounds: Floats) -> None:
+        """Price these pairs at every interval at which their bound is below the best, the cheapest by moments first."""
+        if self.exactly >= MOST_EXACT:
+            self.unpriced.append(bounds)
+            return
+        self.by_moments += len(pairs)
+        tried = intervals(pairs)
+        usd = usd_by_interval(pairs, self.terms)
+        # The shortest intervals may be equal.
+        usd[:, 1:][tried[:, 1:] == tried[:, :-1]] = np.inf
+        pair, at = np.nonzero(np.isfinite(usd))
+        interval_hours, usd = tried[pair, at], usd[pair, at]
+        least_ = np.maximum(bounds[pair], least_at(pairs.take(pair), self.terms, interval_hours))
+        figures = np.stack([getattr(pairs, name)[pair] for name in _DEARER + _ALIKE] + [interval_hours], axis=1)
+        left = np.full(len(pairs), np.inf)
+        for i in np.argsort(usd, kind="stable").tolist():
+            if least_[i] >= self.best_usd or _beaten(figures[i], self.priced[: self.exactly]):
+                continue
+            if self.exactly >= MOST_EXACT:
+                left[pair[i]] = min(left[pair[i]], least_[i])
+                continue
+            go_on()
+            self.priced[self.exactly] = figures[i]
+            self.exactly += 1
+            now = PricedRun.below(pairs.take(pair[i : i + 1]), self.terms, float(interval_hours[i]), self.best_usd)
+            if now is not None and now.usd < self.best_usd:
+                self.best_usd, self.best = now.usd, now
+        self.unpriced.append(left)
+
+
+def _beaten(figures: Floats, priced: Floats) -> bool:
+    """Whether some priced run has the same dynamics and no higher price in any figure."""
+    alike = (priced[:, len(_DEARER) :] == figures[len(_DEARER) :]).all(axis=1)
+    return bool((priced[alike, : len(_DEARER)] <= figures[: len(_DEARER)]).all(axis=1).any())
+
+
+def _bounded(offered: Offered, terms: StandbyTerms, below_usd: float) -> tuple[Ints, Ints, Floats]:
+    """The pairs whose bound is below `below_usd`, and their bounds, ascending."""
+    spots, standbys, bounds = [], [], []
+    rows = max(1, _CELLS // max(1, len(offered.standbys)))
+    some = _worth_pairing(offered, terms, below_usd)
+    for first in range(0, len(some), rows):
+        which = some[first : first + rows]
+        bound = least_usd(offered, which, terms)
+        at = np.nonzero(offered.allowed[which] & (bound < below_usd))
+        spots.append(which[at[0]])
+        standbys.append(at[1])
+        bounds.append(bound[at])
+    if not bounds:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    spot, standby = np.concatenate(spots), np.concatenate(standbys)
+    bound = np.concatenate(bounds)
+    order = np.argsort(bound, kind="stable")
+    return spot[order], standby[order], bound[order]
+
+
+def _worth_pairing(offered: Offered, terms: StandbyTerms, below_usd: float) -> Ints:
+    """The spots whose bound stays below `below_usd` when every standby is in their region, free of egress."""
+    if not len(offered.standbys):
+        return np.zeros(0, np.int64)
+    standbys = offered.standbys
+    best = nondominated(
+        standbys.work_hours,
+        standbys.usd_per_hour + standbys.storage_usd_per_hour,
+        standbys.changeover_hours,
+        group=group_of(standbys.log_sigma),
+    )
+    few = Standbys(**{field.name: getattr(standbys, field.name)[best] for field in fields(Standbys)})
+    few = replace(few, fixed_usd=np.zeros(len(best)))
+    some = np.arange(len(offered.spots))
+    if len(best) > _FEW_STANDBYS:
+        some = some[_least_beside(offered.spots, some, _at_their_best(few), terms) < below_usd]
+    return some[_least_beside(offered.spots, some, few, terms) < below_usd]
+
+
+def _at_their_best(standbys: Standbys) -> Standbys:
+    """About `_FEW_STANDBYS` standbys, each the best in every figure of some neighbours of equal spread: a relaxation.
+
+    `standbys` are in the order of their spread, then of their hours of work.
+    """
+    count = len(standbys)
+    begins = np.arange(0, count, -(-count // _FEW_STANDBYS))
+    begins = np.union1d(begins, np.flatnonzero(np.diff(standbys.log_sigma)) + 1)
+    return Standbys(
+        **{field.name: np.minimum.reduceat(getattr(standbys, field.name), begins) for field in fields(Standbys)}
+    )
+
+
+def _least_beside(spots: Spots, which: Ints, standbys: Standbys, terms: StandbyTerms) -> Floats:
+    """The least bound of each of these spots over all the standbys, with free and instant moves."""
+    nothing = np.zeros((len(spots), len(standbys)))
+    free = Offered(
+        spots=spots,
+        standbys=standbys,
+        moving_usd=nothing,
+        moving_hours=nothing,
+        allowed=np.ones(nothing.shape, np.bool_),
+    )
+    rows = max(1, _CELLS // len(standbys))
+    parts = [which[i : i + rows] for i in range(0, len(which), rows)]
+    return np.concatenate([np.zeros(0), *(least_usd(free, part, terms).min(axis=1) for part in parts)])
+
+
+def least_usd(offered: Offered, which: Ints, terms: StandbyTerms) -> Floats:
+    """A lower bound on pairs of these spots: [spots, standbys]; infinite where a pair cannot meet the deadline."""
+    every = np.arange(len(offered.standbys))
+    return least(offered.pairs(which[:, None], every[None, :]), terms, COARSE)

@@ -1,0 +1,142 @@
+"""The choice among three strategies: one configuration, two phases, and spot with a standby.
+
+Each strategy returns its best schedule with a bound. The plan is the cheapest of them.
+"""
+
+from dataclasses import dataclass, replace
+
+from gpuplan.catalog.model.money import usd_display
+from gpuplan.planner.candidates.candidate_set import Candidates, over
+from gpuplan.planner.candidates.configuration_carbon import weighs_carbon
+from gpuplan.planner.candidates.configuration_choice import cheapest, cost_micros
+from gpuplan.planner.model.job import TrainingJob
+from gpuplan.planner.strategies.phased.phase_search import (
+    NOTHING_TO_SEARCH,
+    Phased,
+    Searched,
+    cheapest_in_phases,
+    search_phases,
+)
+from gpuplan.planner.strategies.schedule import Schedule, in_phases, on_one_configuration
+from gpuplan.planner.strategies.standby.standby_pairs import (
+    NO_STANDBY,
+    StandbyPlan,
+    StandbySearch,
+    search_standby_plans,
+)
+from gpuplan.planner.strategies.standby.standby_schedule import standby_schedule
+
+
+def plans_one_configuration(job: TrainingJob) -> bool:
+    """Whether a plan of this job stays on one configuration: moves are compared in dollars, not in hours or kg."""
+    return job.objective != "cost" or weighs_carbon(job)
+
+
+def may_change_machines(job: TrainingJob) -> bool:
+    """Whether a plan of this job may have two phases or a standby."""
+    return job.constraints.max_phases > 1 and not plans_one_configuration(job)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Best:
+    """The cheapest schedule, the two-phase plan behind it if there is one, and how far both searches went."""
+
+    schedule: Schedule
+    phased: Phased | None = None
+    searched: Searched = NOTHING_TO_SEARCH
+    standby_search: StandbySearch = NO_STANDBY
+
+    @property
+    def standby_plan(self) -> StandbyPlan | None:
+        """The pair of spot and standby behind the schedule, if it has one."""
+        return self.standby_search.best
+
+
+def cheapest_schedule(candidates: Candidates, chosen: int | None) -> Best | None:
+    """The cheapest schedule that meets deadline and budget, or None if there is none.
+
+    `chosen` is the best single configuration, if one is feasible. Two phases or a standby win only if they save more than
+    `least_saving_of_a_move_percent` of the cost without them.
+    """
+    return cheapest_or_why_unsure(candidates, chosen)[0]
+
+
+def cheapest_or_why_unsure(candidates: Candidates, chosen: int | None) -> tuple[Best | None, str | None]:
+    """The cheapest schedule, and where there is none, a sentence if some schedules were not compared."""
+    one = None if chosen is None else on_one_configuration(candidates, chosen)
+    if plans_one_configuration(candidates.question.job):
+        return (None if one is None else Best(schedule=one)), None
+    limit = limit_micros(candidates, chosen)
+    searched = search_phases(candidates, limit)
+    phased = searched.best
+    standby_search = search_standby_plans(candidates, limit if phased is None else float(phased.plan.micros))
+    schedule = None if standby_search.best is None else standby_schedule(candidates, standby_search.best)
+    if schedule is not None and _within_budget(candidates, schedule):
+        return Best(schedule=schedule, searched=searched, standby_search=standby_search), None
+    standby_search = replace(standby_search, best=None)
+    if phased is not None:
+        return Best(
+            schedule=in_phases(candidates, phased), phased=phased, searched=searched, standby_search=standby_search
+        ), None
+    if one is not None:
+        return Best(schedule=one, searched=searched, standby_search=standby_search), None
+    return None, _not_compared(min(searched.left_usd, standby_search.left_open_usd))
+
+
+def _not_compared(least_usd: float) -> str | None:
+    """A sentence for a job without a plan, if no plan that was not compared costs less than `least_usd`."""
+    if least_usd == float("inf"):
+        return None
+    return (
+        "not proven: too many pairs of configurations were left to compare all of them; a plan of two phases or with a "
+        f"standby may exist, but costs at least {usd_display(round(max(least_usd, 0.0) * 1e6))}"
+    )
+
+
+def _within_budget(candidates: Candidates, schedule: Schedule) -> bool:
+    """Whether the stated cost of a schedule is within the stated budget."""
+    budget = candidates.question.job.budget_usd
+    return budget is None or schedule.cost.expected / 1e6 <= budget
+
+
+def limit_micros(candidates: Candidates, chosen: int | None) -> float:
+    """The cost that a plan with a move must stay below, in micro-dollars: inf where no plan without one is feasible."""
+    if chosen is None:
+        return float("inf")
+    least = candidates.question.settings.least_saving_of_a_move_percent
+    return float(cost_micros(candidates.table)[chosen]) * (1 - least / 100)
+
+
+#: Budgets are stated in whole cents, rounded up.
+_MICROS_PER_CENT = 10_000
+
+
+def with_extra_phases(candidates: Candidates) -> str | None:
+    """A sentence for a job without a plan that allows one phase and has a plan of two."""
+    job = candidates.question.job
+    if job.constraints.max_phases > 1 or plans_one_configuration(job):
+        return None
+    extended = replace(job, constraints=replace(job.constraints, max_phases=2))
+    phased = cheapest_in_phases(replace(candidates, question=replace(candidates.question, job=extended)), float("inf"))
+    if phased is None:
+        return None
+    usd = usd_display(round(phased.plan.micros))
+    return f"constraints.max_phases of 2 is enough: 2 phases meet the requirements for {usd}"
+
+
+def with_higher_budget(candidates: Candidates) -> str | None:
+    """A sentence for a job without a plan that a larger budget gives two phases or a standby, else None.
+
+    The other suggestions name the budgets that single configurations need. Two phases or a standby may need less.
+    """
+    job = candidates.question.job
+    if job.budget_usd is None or plans_one_configuration(job):
+        return None
+    richer = replace(candidates, question=replace(candidates.question, job=replace(job, budget_usd=None)))
+    best = cheapest_schedule(richer, cheapest(candidates.table, over(candidates.table, job.deadline_hours, None) == 0))
+    if best is None or len(best.schedule.phases) < 2:
+        return None
+    stands_by = any(phase.role == "standby" for phase in best.schedule.phases)
+    how = "spot with a standby" if stands_by else "2 phases"
+    enough = -(-best.schedule.cost.expected // _MICROS_PER_CENT) * _MICROS_PER_CENT
+    return f"budget_usd of {usd_display(enough)} is enough: {how} would meet the other requirements for that"

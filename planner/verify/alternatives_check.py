@@ -1,0 +1,308 @@
+"""Checks of the additional parts of a plan: alternatives, frontier, commitments and credits."""
+
+import math
+from datetime import timedelta
+from typing import NamedTuple
+
+from gpuplan.catalog.model.money import usd_micros
+from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.planner.verify.configuration_survey import Least, Survey
+from gpuplan.planner.verify.cost_recomputation import RecomputedCost
+from gpuplan.planner.verify.field_coverage import Path
+from gpuplan.planner.verify.named_offers import Named
+from gpuplan.planner.verify.verification_context import Context
+from gpuplan.planner.verify.wall_clock_hours import NEVER_HOURS, Clock
+
+CHECK = "alternatives"
+WITHOUT_A_MOVE = "without a move"
+FASTEST, CHEAPEST, LEAST_COST = "fastest within the requirements", "cheapest at any speed", "least cost"
+#: Micro-dollars by which a stated cost may differ from the enumeration's, in addition to `Context.relative`.
+_SAME = 1.0
+
+
+class Choice(NamedTuple):
+    """A configuration that a document names, with its recomputed cost in micro-dollars and its hours.
+
+    `busy` are the hours without the wait for the availability windows of an owned machine, `clock` those with it.
+    """
+
+    named: Named
+    micros: int
+    busy: Clock
+    clock: Clock
+    cost_breakdown: RecomputedCost
+
+
+def choice(context: Context, path: Path, *, requirements: bool = True) -> Choice | None:
+    """The configuration at the path, recomputed, with its cost and hours checked; None if the job cannot run on it."""
+    field_coverage = context.field_coverage
+    named = context.counter.named(field_coverage, path)
+    figures = [(*path, name) for name in ("cost_usd", "cost_p95_usd", "hours", "hours_confident")]
+    if named is None:
+        field_coverage.tick(CHECK, *figures)
+        return None
+    offer_group, nodes = named.offer_group, named.nodes
+    if requirements:
+        allowed(context, path, named)
+    row = context.estimator.row(offer_group.machine, nodes)
+    busy = None if row.reason else context.rates.clock(offer_group, nodes, row)
+    clock = None if busy is None else context.rates.in_windows(offer_group.machine, busy)
+    if busy is None or clock is None:
+        why = row.reason or "longer than its price kind or free windows allow"
+        field_coverage.is_true(CHECK, (*path, "nodes"), False, None, f"so many nodes cannot run the job: {why}")
+        field_coverage.tick(CHECK, *figures)
+        return None
+    cost_breakdown = context.rates.cost_breakdown(offer_group, offer_group.micros, nodes, busy)
+    money, hours = "not the cost of this configuration", "not the hours of this configuration"
+    field_coverage.is_money(CHECK, figures[0], cost_breakdown.total * 1e6, money, relative=context.relative)
+    field_coverage.is_money(CHECK, figures[1], cost_breakdown.p95 * 1e6, money, relative=context.relative)
+    field_coverage.is_number(CHECK, figures[2], clock.expected, hours)
+    field_coverage.is_number(CHECK, figures[3], clock.confident, hours)
+    return Choice(named, round(cost_breakdown.total * 1e6), busy, clock, cost_breakdown)
+
+
+def allowed(context: Context, path: Path, named: Named) -> None:
+    """Check that the offer is eligible and meets the requirements that do not depend on time and cost."""
+    field_coverage, offer_group, asked = (
+        context.field_coverage,
+        named.offer_group,
+        context.submitted_plan.job.constraints,
+    )
+    name = (*path, "instance_type")
+    field_coverage.is_true("requirements", name, not offer_group.reason, None, offer_group.reason)
+    field_coverage.is_true(
+        "requirements", name, not offer_group.broken, None, f"not among {', '.join(sorted(offer_group.broken))}"
+    )
+    nodes = (*path, "nodes")
+    most = min(asked.max_nodes, offer_group.machine.limit)
+    field_coverage.is_true(
+        "requirements", nodes, named.nodes <= most, most, "more nodes than the job allows or the source has"
+    )
+    devices = named.nodes * offer_group.machine.type.devices
+    if asked.max_accelerators is not None:
+        few = devices <= asked.max_accelerators
+        field_coverage.is_true(
+            "requirements", nodes, few, asked.max_accelerators, "more than constraints.max_accelerators"
+        )
+    alone = named.nodes == 1 or offer_group.machine.type.clusters or offer_group.machine.type.fixed_nodes is not None
+    field_coverage.is_true("requirements", nodes, alone, 1, "machines of this type do not work together")
+    whole = offer_group.machine.type.fixed_nodes
+    field_coverage.is_true("requirements", nodes, whole in (None, named.nodes), whole, "a slice has all its hosts")
+
+
+def alternatives(context: Context, survey: Survey, *, moves: bool) -> None:
+    """Check every alternative, and that none is missing."""
+    field_coverage, job = context.field_coverage, context.submitted_plan.job
+    plan_micros = field_coverage.micros("cost_usd", "expected")
+    expected = _groups(context, survey, moves=moves)
+    seen = set()
+    for number in range(field_coverage.size("alternatives")):
+        path: Path = ("alternatives", number)
+        label = field_coverage.text(*path, "label")
+        field_coverage.tick(CHECK, (*path, "label"))
+        field_coverage.is_true(
+            CHECK, (*path, "label"), label not in seen, None, "an earlier alternative has the same label"
+        )
+        seen.add(label)
+        alternative = choice(context, path)
+        others = [(*path, name) for name in ("extra_usd", "meets_deadline", "meets_budget")]
+        if alternative is None:
+            field_coverage.tick(CHECK, *others)
+            continue
+        # The difference of the two stated costs, which other checks recompute.
+        extra = field_coverage.micros(*path, "cost_usd") - plan_micros
+        field_coverage.is_money(CHECK, others[0], extra, "not this cost less the cost of the plan", relative=0.0)
+        in_time = job.deadline_hours is None or alternative.clock.confident <= job.deadline_hours
+        field_coverage.is_same(CHECK, others[1], in_time, "not whether it meets the deadline")
+        in_budget = job.budget_usd is None or alternative.micros / 1e6 <= job.budget_usd
+        field_coverage.is_same(CHECK, others[2], in_budget, "not whether it meets the budget")
+        if label not in expected:
+            field_coverage.is_true(CHECK, (*path, "label"), False, sorted(expected), "no configuration has that label")
+            continue
+        cost, hours = expected[label]
+        best = abs(alternative.micros - cost) <= _SAME + context.relative * cost if cost is not None else True
+        best = best and (hours is None or alternative.clock.confident <= hours * (1 + 1e-9))
+        what = " and ".join(
+            f"{value:.9g} {unit}"
+            for value, unit in ((None if cost is None else cost / 1e6, "USD"), (hours, "hours"))
+            if value is not None
+        )
+        field_coverage.is_true(
+            CHECK, (*path, "instance_type"), best, what, f"not the {label}: the enumeration has one with {what}"
+        )
+    for label in sorted(set(expected) - seen):
+        field_coverage.is_true(CHECK, ("alternatives",), False, label, f"the alternative {label!r} is missing")
+
+
+def _groups(context: Context, survey: Survey, *, moves: bool) -> dict[str, tuple[float | None, float | None]]:
+    """(micro-dollars, hours) of the best configuration per label; None for the figure that the label does not
+    minimise.
+    """
+    best_by_label: dict[str, tuple[float | None, float | None]] = {}
+    whole = survey.whole
+    if whole.fastest is not None:
+        best_by_label[FASTEST] = (None, whole.fastest.confident_hours)
+    if whole.any_cheapest is not None:
+        best_by_label[CHEAPEST] = (whole.any_cheapest.micros, None)
+    if moves and whole.any_fastest is not None:
+        best_by_label[WITHOUT_A_MOVE] = _best(whole)
+    if context.submitted_plan.job.objective != "cost" and whole.feasible is not None:
+        best_by_label[LEAST_COST] = (whole.feasible.micros, None)
+    # Plans of the first release name no actions, and not the best of each vendor.
+    groups = survey.labels | survey.vendors if context.field_coverage.has("actions") else survey.labels
+    return best_by_label | {label: _best(group) for label, group in groups.items()}
+
+
+def _best(group: Least) -> tuple[float | None, float | None]:
+    """The cheapest configuration that meets deadline and budget, else the fastest."""
+    if group.feasible is not None:
+        return group.feasible.micros, None
+    return None, None if group.any_fastest is None else group.any_fastest.confident_hours
+
+
+def frontier(context: Context, survey: Survey) -> None:
+    """Check the frontier of cost and time, if the document has one: every point, recomputed, and that none is
+    missing.
+    """
+    field_coverage = context.field_coverage
+    if not field_coverage.has("frontier"):
+        return
+    expected = survey.frontier()
+    count = field_coverage.size("frontier")
+    field_coverage.is_true(
+        CHECK, ("frontier",), count == len(expected), len(expected), "not the number of points on the frontier"
+    )
+    for number in range(count):
+        point = choice(context, ("frontier", number))
+        if point is None or number >= len(expected):
+            continue
+        hours, micros = expected[number]
+        same = abs(point.micros - micros) <= _SAME + context.relative * micros
+        same = same and abs(point.clock.confident - hours) <= 1e-9 * hours
+        field_coverage.is_true(
+            CHECK,
+            ("frontier", number, "cost_usd"),
+            same,
+            micros / 1e6,
+            "another configuration is better in cost and time",
+        )
+
+
+def commitments(context: Context, phase: Named | None) -> None:
+    """Check the prices with a term for the plan's machine: price in the snapshot, obligation and break-even hours.
+
+    A plan in phases (None) has none.
+    """
+    field_coverage = context.field_coverage
+    count = field_coverage.size("commitments")
+    if phase is None:
+        field_coverage.is_true(CHECK, ("commitments",), not count, [], "a plan in phases has none")
+        return
+    kinds = {name for name, kind in price_kinds().items() if kind.term_hours}
+    paid = phase.offer_group.micros if phase.offer is None else phase.offer.usd_micros_per_hour
+    committed_kinds = {
+        offer_group.kind.name
+        for offer_group in context.open_offers.offer_groups
+        if offer_group.source_number == 0
+        and offer_group.kind.name in kinds
+        and (offer_group.place, offer_group.machine.type.name)
+        == (phase.offer_group.place, phase.offer_group.machine.type.name)
+    }
+    listed = set()
+    for number in range(count):
+        path: Path = ("commitments", number)
+        kind, name, region = (field_coverage.text(*path, field) for field in ("price_kind", "instance_type", "region"))
+        listed.add(kind)
+        nodes = field_coverage.whole(*path, "nodes", least=1)
+        field_coverage.is_same(
+            CHECK, (*path, "instance_type"), phase.offer_group.machine.type.name, "not the machine of the plan"
+        )
+        field_coverage.is_same(CHECK, (*path, "region"), phase.offer_group.place[1], "not the place of the plan")
+        field_coverage.is_same(CHECK, (*path, "nodes"), phase.nodes, "not the nodes of the plan")
+        field_coverage.is_same(
+            CHECK,
+            (*path, "price_kind"),
+            kind if kind in committed_kinds else None,
+            "the machine has no such price in this place",
+        )
+        price = field_coverage.micros(*path, "usd_per_node_hour")
+        known = (
+            context.counter.prices(phase.offer_group.place, name, kind)
+            if region == phase.offer_group.place[1]
+            else set()
+        )
+        field_coverage.tick(CHECK, (*path, "usd_per_node_hour"))
+        field_coverage.is_true(
+            "prices", (*path, "usd_per_node_hour"), price in known, None, "no such price in the snapshot"
+        )
+        if kind not in kinds:
+            field_coverage.tick(CHECK, (*path, "total_obligation_usd"), (*path, "break_even_hours"))
+            continue
+        hours = price_kinds()[kind].term_hours
+        obligation = nodes * price * hours
+        busy = obligation / max(1, phase.nodes * paid)
+        field_coverage.is_money(
+            CHECK, (*path, "total_obligation_usd"), obligation, "not nodes x price x term", relative=0.0
+        )
+        field_coverage.is_number(
+            CHECK, (*path, "break_even_hours"), busy if busy <= hours else None, "not where it pays off"
+        )
+    expected = set() if phase.offer_group.machine.owned is not None or phase.offer_group.paid else committed_kinds
+    field_coverage.is_true(
+        CHECK, ("commitments",), listed == expected, sorted(expected), "not the possible commitments"
+    )
+
+
+def credit_use(context: Context, spent: dict[str, int], confident_hours: float) -> None:
+    """Check the cost that remains after credits; `spent` is micro-dollars by provider."""
+    field_coverage, submitted_plan = context.field_coverage, context.submitted_plan
+    granted = submitted_plan.settings.credits
+    if not granted:
+        return
+    paid = _out_of_pocket(context, spent, confident_hours)
+    applied = sum(spent.values()) - paid
+    field_coverage.is_money(
+        CHECK, ("credits", "applied_usd"), applied, "not what the credits cover", relative=context.relative
+    )
+    field_coverage.is_money(
+        CHECK, ("credits", "out_of_pocket_usd"), paid, "not the amount left to pay", relative=context.relative
+    )
+    others = []
+    for number in range(field_coverage.size("alternatives")):
+        path: Path = ("alternatives", number)
+        if not (field_coverage.value(*path, "meets_deadline") and field_coverage.value(*path, "meets_budget")):
+            continue
+        provider, micros = field_coverage.text(*path, "provider"), field_coverage.micros(*path, "cost_usd")
+        left = _out_of_pocket(context, {provider: micros}, field_coverage.number(*path, "hours_confident"))
+        others.append((left, field_coverage.text(*path, "label")))
+    least = min(others, default=None)
+    better = least is not None and least[0] < paid
+    why = "not whether an alternative leaves less to pay"
+    if not field_coverage.is_there(CHECK, ("credits", "least_out_of_pocket"), better, why) or least is None:
+        return
+    field_coverage.is_same(
+        CHECK, ("credits", "least_out_of_pocket", "label"), least[1], "not the alternative with the least to pay"
+    )
+    field_coverage.is_money(
+        CHECK, ("credits", "least_out_of_pocket", "out_of_pocket_usd"), least[0], "not the amount that it leaves to pay"
+    )
+
+
+def _out_of_pocket(context: Context, spent: dict[str, int], hours: float) -> int:
+    end = context.submitted_plan.start + timedelta(hours=min(hours, NEVER_HOURS))
+    left = 0
+    for provider, micros in spent.items():
+        granted = sum(
+            usd_micros(credit.usd)
+            for credit in context.submitted_plan.settings.credits
+            if credit.provider == provider and (credit.expires is None or end <= credit.expires)
+        )
+        left += max(0, micros - granted)
+    return left
+
+
+def enough(hours: float) -> float:
+    """The hours rounded up to nine significant digits."""
+    digits = 10.0 ** (math.floor(math.log10(hours)) - 8)
+    shown = float(f"{hours:.9g}")
+    return shown if shown >= hours else float(f"{shown + digits:.9g}")

@@ -1,0 +1,236 @@
+"""Hours and cost of one offer at several node counts, recomputed part by part.
+
+hours    = set-up + wall hours of the work with preemption; the mean of the estimate's lognormal band
+compute  = nodes x price x expected billed hours (whole steps, at least the minimum; whole terms where there is one)
+power    = nodes x USD per hour x hours             for own machines
+storage  = USD per hour of the place x hours        egress = once
+"""
+
+import math
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+import numpy as np
+
+from gpuplan.catalog.model.egress_rates import egress_tiers
+from gpuplan.catalog.model.grid_carbon import carbon
+from gpuplan.catalog.model.price_kinds import PriceKind
+from gpuplan.planner.model.job import TrainingJob
+from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.verify.billed_hours import all_expected_billed, means_of
+from gpuplan.planner.verify.estimator_port import Row, Scaling, Work
+from gpuplan.planner.verify.offer_groups import Machine, OfferGroup, Place
+from gpuplan.planner.verify.place_check import PlaceCost, carbon_kg, checkpoint_gb, place_cost
+from gpuplan.planner.verify.wall_clock_hours import (
+    NEVER_HOURS,
+    Clock,
+    Clocks,
+    Floats,
+    Ints,
+    quantile,
+    spread,
+    wall_hours,
+)
+
+P95 = 0.95
+
+
+class RecomputedCost(NamedTuple):
+    """Expected USD by part and in total, the median and the 95 % quantile. `setup` is a share of `compute`."""
+
+    compute: float
+    setup: float
+    storage: float
+    egress: float
+    power: float
+    total: float
+    median: float
+    p95: float
+
+
+class CostBreakdowns(NamedTuple):
+    """`RecomputedCost` of one offer at several node counts: arrays of equal length."""
+
+    compute: Floats
+    setup: Floats
+    storage: Floats
+    egress: Floats
+    power: Floats
+    total: Floats
+    median: Floats
+    p95: Floats
+
+
+class Rates:
+    """Hours and cost of any configuration of one job under one set of settings."""
+
+    def __init__(self, job: TrainingJob, start: datetime, work: Work, settings: PlannerSettings) -> None:
+        """Rates for this job, starting at `start`."""
+        self._job, self._start, self._settings = job, start, settings
+        self.checkpoint_gb = checkpoint_gb(work, job.training)
+        self._z, self._z95 = quantile(job.confidence), quantile(P95)
+        self._uninterrupted: dict[tuple[Scaling, float], tuple[Ints, Clocks]] = {}
+        self._places: dict[Place, PlaceCost] = {}
+        self._carbon: dict[tuple[int, Place], tuple[float | None, Machine]] = {}
+
+    def place(self, place: Place) -> PlaceCost:
+        """Egress and storage costs of running in the place."""
+        if place not in self._places:
+            gb = self._settings.checkpoints_kept * self.checkpoint_gb
+            self._places[place] = place_cost(place, self._job.data, gb)
+        return self._places[place]
+
+    def kg_per_node_hour(self, offer_group: OfferGroup) -> float | None:
+        """kg of CO2 per hour of one busy node; None where unknown."""
+        key = (id(offer_group.machine), offer_group.place)
+        if key not in self._carbon:
+            self._carbon[key] = carbon_kg(offer_group.machine, offer_group.place, 1.0), offer_group.machine
+        return self._carbon[key][0]
+
+    def kg_per_kwh(self, place: Place) -> float | None:
+        """kg of CO2 per kWh of computing in a place, PUE included; None where unknown."""
+        figures = carbon(*place)
+        if figures.grid_g_per_kwh is None or figures.pue is None:
+            return None
+        return figures.grid_g_per_kwh * figures.pue / 1000
+
+    def checkpoint_hours(self, nodes: int) -> float:
+        """Hours in which all nodes together write one checkpoint."""
+        return self.checkpoint_gb / self._settings.checkpoint_gbs / 3600.0 / nodes
+
+    def clock(
+        self, offer_group: OfferGroup, nodes: int, row: Row, *, share: float = 1.0, hands_over: bool = False
+    ) -> Clock | None:
+        """The hours of a share of the work; None where it never ends or exceeds the maximum run of its price kind."""
+        work, sigma = np.array([row.hours_with_goodput * share]), np.array([row.log_sigma])
+        ends, clocks = self._clocks(offer_group, np.array([nodes]), work, sigma, hands_over=hands_over)
+        return clocks.at(0) if len(ends) else None
+
+    def clocks(self, offer_group: OfferGroup, scaling: Scaling) -> tuple[Ints, Clocks]:
+        """The node counts at which the run ends, as indices into `scaling`, and their hours."""
+        longest = offer_group.kind.max_run_hours or math.inf
+        if offer_group.rate:
+            return self._clocks(offer_group, scaling.nodes, scaling.hours_with_goodput, scaling.log_sigma)
+        if (scaling, longest) not in self._uninterrupted:
+            clocks = self._clocks(offer_group, scaling.nodes, scaling.hours_with_goodput, scaling.log_sigma)
+            self._uninterrupted[scaling, longest] = clocks
+        return self._uninterrupted[scaling, longest]
+
+    def _clocks(
+        self, offer_group: OfferGroup, nodes: Ints, work: Floats, log_sigma: Floats, *, hands_over: bool = False
+    ) -> tuple[Ints, Clocks]:
+        write, settings = self.checkpoint_gb / self._settings.checkpoint_gbs / 3600.0 / nodes, self._settings
+        rate, wait = np.asarray(offer_group.rate * nodes, np.float64), settings.spot_wait_hours
+        up = wall_hours(work, write, settings.restart_hours, rate) if offer_group.rate else work
+        run = up * (1 + rate * wait)
+        fixed = settings.setup_hours + (write if hands_over else np.zeros(len(nodes)))
+        expected = fixed + means_of(run, log_sigma)
+        ends = np.flatnonzero(expected <= min(offer_group.kind.max_run_hours or math.inf, NEVER_HOURS))
+        up, run, fixed, rate, log_sigma = up[ends], run[ends], fixed[ends], rate[ends], log_sigma[ends]
+        sigma = log_sigma
+        if offer_group.rate:
+            restart = settings.restart_hours
+            sigma = spread(up, work[ends], write[ends], restart, rate, log_sigma=log_sigma, wait=wait)
+        with np.errstate(over="ignore"):
+            confident, p95 = fixed + run * np.exp(self._z * sigma), fixed + run * np.exp(self._z95 * sigma)
+        paid = 1 / (1 + rate * wait)
+        clocks = Clocks(run, sigma, expected[ends], fixed + run, confident, p95, paid, fixed, log_sigma)
+        finite = np.isfinite(confident)
+        return ends[finite], clocks.take(finite)
+
+    def clocks_in_windows(self, machine: Machine, clocks: Clocks) -> tuple[Ints, Clocks]:
+        """The runs that fit into the availability windows of an own machine, as indices, and their hours with waits."""
+        if machine.owned is None or not machine.owned.windows:
+            return np.arange(len(clocks.run)), clocks
+        every = [self.in_windows(machine, clocks.at(number)) for number in range(len(clocks.run))]
+        possible = [clock for clock in every if clock is not None]
+        columns = (np.array(column, np.float64) for column in zip(*possible, strict=True))
+        listed = [number for number, clock in enumerate(every) if clock is not None]
+        return np.array(listed, np.int64), Clocks(*columns) if possible else clocks.take(np.zeros(len(every), np.bool_))
+
+    def in_windows(self, machine: Machine, clock: Clock) -> Clock | None:
+        """The hours on an own machine with availability windows: work stops and restarts with each window.
+
+        None where the windows are too short for the expected run, for one at the job's confidence, or for 19 of 20.
+        """
+        owned_machine = machine.owned
+        if owned_machine is None or not owned_machine.windows:
+            return clock
+        times = (clock.expected, clock.median, clock.confident, clock.p95)
+        expected, median, confident, p95 = (self.elapsed(machine, busy, 0.0) for busy in times)
+        if not math.isfinite(expected + confident + p95):
+            return None
+        expected = clock.expected + mean_wait(
+            (busy, self.elapsed(machine, busy, 0.0)) for busy in clock.equally_likely()
+        )
+        return clock._replace(expected=expected, median=median, confident=confident, p95=p95)
+
+    def elapsed(self, machine: Machine, busy: float, begun: float) -> float:
+        """Hours from `begun` hours after the start until the machine has been busy for `busy` hours in its windows."""
+        owned_machine = machine.owned
+        if owned_machine is None or not owned_machine.windows or not math.isfinite(begun):
+            return busy
+        return owned_machine.elapsed_hours(
+            self._start, busy, restart_hours=self._settings.restart_hours, after_hours=begun
+        )
+
+    def moving(self, before: Place, after: Place) -> tuple[float, float]:
+        """(USD, hours) to move a checkpoint between places, with a new copy of the data."""
+        if before == after:
+            return 0.0, 0.0
+        usd = egress_tiers(*before, *after).egress_usd(self.checkpoint_gb)
+        return self.place(after).egress + usd, self.checkpoint_gb / self._settings.move_gbs / 3600.0
+
+    def cost_breakdown(
+        self, offer_group: OfferGroup, micros: int, nodes: int, clock: Clock, *, egress: float | None = None
+    ) -> RecomputedCost:
+        """The cost of busy hours (before waits for windows) at a price per node-hour; egress is the place's unless
+        given.
+        """
+        breakdowns = self.cost_breakdowns(offer_group, micros, np.array([nodes]), Clocks.of(clock), egress=egress)
+        return RecomputedCost(*(float(values[0]) for values in breakdowns))
+
+    def cost_breakdowns(
+        self, offer_group: OfferGroup, micros: int, nodes: Ints, clocks: Clocks, *, egress: float | None = None
+    ) -> CostBreakdowns:
+        """`cost_breakdown` at several node counts."""
+        usd, place = micros / 1e6, self.place(offer_group.place)
+        term = 0 if offer_group.paid else offer_group.kind.term_hours
+        brought = np.full(len(nodes), place.egress if egress is None else egress)
+        step, least = billing(offer_group.kind, term)
+        node_hours = nodes * all_expected_billed(clocks.fixed, clocks.run * clocks.paid, clocks.log_sigma, step, least)
+        power_per_hour = nodes * offer_group.machine.power_usd_per_hour
+        compute, power = node_hours * usd, power_per_hour * (clocks.fixed + clocks.up)
+        storage = place.storage_per_hour * clocks.expected
+        setup = np.zeros(len(nodes)) if term else np.minimum(nodes * usd * clocks.fixed, compute)
+
+        def at(hours: Floats) -> Floats:
+            """USD of runs of so many hours."""
+            up = clocks.fixed + (hours - clocks.fixed) * clocks.paid
+            billed = np.maximum(np.ceil(up / step - 1e-9) * step, least)
+            return np.asarray(nodes * billed * usd + power_per_hour * up + place.storage_per_hour * hours + brought)
+
+        return CostBreakdowns(
+            compute,
+            setup,
+            storage,
+            brought,
+            power,
+            compute + power + storage + brought,
+            at(clocks.median),
+            at(clocks.p95),
+        )
+
+
+def mean_wait(runs: Iterable[tuple[float, float]]) -> float:
+    """Mean of elapsed less busy hours over the (busy, elapsed) runs that end; inf where none does."""
+    waits = [elapsed - busy for busy, elapsed in runs if math.isfinite(elapsed)]
+    return math.fsum(waits) / len(waits) if waits else math.inf
+
+
+def billing(kind: PriceKind, term_hours: float) -> tuple[float, float]:
+    """(step, minimum) of billed hours per node; the step is the whole term where there is one."""
+    if term_hours:
+        return term_hours, 0.0
+    return kind.billing_step_seconds / 3600, kind.billing_minimum_seconds / 3600

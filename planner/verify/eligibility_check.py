@@ -1,0 +1,118 @@
+"""Eligibility of an offer for any job, and the requirements of the job that it breaks."""
+
+from fnmatch import fnmatchcase
+
+from gpuplan.catalog.model.accelerators import accelerator_family, accelerators
+from gpuplan.catalog.model.offer import InstanceType
+from gpuplan.catalog.model.price_kinds import PriceKind, price_kinds
+from gpuplan.catalog.model.regions import regions
+from gpuplan.planner.model.job import Constraints
+from gpuplan.planner.model.settings import Discount
+
+#: The lowest price after a discount, micro-dollars.
+LEAST_MICROS = 1.0
+
+
+def cannot_be_had(
+    instance_type: InstanceType,
+    kind: PriceKind,
+    place: tuple[str, str],
+    constraints: Constraints,
+    *,
+    whole_price: bool,
+    verified: bool,
+) -> str:
+    """Why this offer is not eligible for any job; empty if it is eligible."""
+    plain = not (kind.term_hours or kind.interruptible or kind.max_run_hours or kind.owned)
+    region = regions().get(place)
+    partition = region.partition if region is not None else "commercial"
+    reasons = (
+        (instance_type.retired, "retired family"),
+        (accelerators()[instance_type.accelerator].trains == "no", "accelerator does not train"),
+        (plain and not instance_type.sold_on_demand, "not sold on demand"),
+        (not whole_price, "price known only in part"),
+        (partition not in constraints.partitions, "another partition (opt in with constraints.partitions)"),
+        (
+            not verified and not constraints.unverified_availability,
+            "availability not verified (opt in with constraints.unverified_availability)",
+        ),
+    )
+    return next((reason for is_so, reason in reasons if is_so), "")
+
+
+def breaks(
+    instance_type: InstanceType, kind: PriceKind, place: tuple[str, str], constraints: Constraints, *, is_owned: bool
+) -> frozenset[str]:
+    """The requirements that an offer breaks at every node count; own machines meet any place constraint."""
+    asked = constraints
+    region = regions().get(place)
+    vendor = accelerators()[instance_type.accelerator].vendor.lower()
+    kinds = asked.price_kinds or tuple(name for name, row in price_kinds().items() if row.in_default)
+    requirements_met = {
+        "constraints.providers": not asked.providers or instance_type.provider in asked.providers,
+        "constraints.accelerators": not asked.accelerators or instance_type.accelerator in asked.accelerators,
+        "constraints.vendors": not asked.vendors or vendor in [name.lower() for name in asked.vendors],
+        "constraints.instance_types": not asked.instance_types or _named(instance_type.name, asked.instance_types),
+        "constraints.regions": is_owned or not asked.regions or _among(place, asked.regions),
+        "constraints.geography": is_owned
+        or not asked.geography
+        or (region is not None and region.geography in asked.geography),
+        "constraints.price_kinds": kind.name in kinds,
+    }
+    return frozenset(name for name, is_met in requirements_met.items() if not is_met)
+
+
+def _named(name: str, globs: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name.lower(), glob.lower()) for glob in globs)
+
+
+def _among(place: tuple[str, str], globs: tuple[str, ...]) -> bool:
+    """Whether a glob matches the region; `azure:east*` matches regions of Azure only."""
+    provider, region = place
+    parts = [glob.rpartition(":") for glob in globs]
+    return any(owner in ("", provider) and fnmatchcase(region.lower(), name.lower()) for owner, _, name in parts)
+
+
+def winning(
+    instance_type: InstanceType, place: tuple[str, str], kind: str, discounts: tuple[Discount, ...]
+) -> Discount | None:
+    """The most specific discount that applies to an offer; None where none does."""
+    return max((one for one in discounts if _applies(one, instance_type, place, kind)), key=_specific, default=None)
+
+
+def negotiated_micros(
+    listed: int, instance_type: InstanceType, place: tuple[str, str], kind: str, discounts: tuple[Discount, ...]
+) -> int:
+    """The price in micro-dollars after the most specific discount; the list price without one."""
+    best = winning(instance_type, place, kind, discounts)
+    if best is None:
+        return listed
+    usd = best.usd_per_hour if best.percent is None else listed / 1e6 * (1.0 - best.percent / 100.0)
+    return round(max(LEAST_MICROS, (usd or 0.0) * 1e6))
+
+
+def _specific(discount: Discount) -> tuple[int, int]:
+    machine = 3 if discount.instance_type else 2 if discount.family else 1 if discount.accelerator else 0
+    return machine, sum(bool(part) for part in (discount.provider, discount.region, discount.price_kind))
+
+
+def _applies(discount: Discount, instance_type: InstanceType, place: tuple[str, str], kind: str) -> bool:
+    provider, region = place
+    return (
+        discount.provider in ("", provider)
+        and (not discount.region or fnmatchcase(region.lower(), discount.region.lower()))
+        and discount.price_kind in ("", kind)
+        and (not discount.instance_type or discount.instance_type.lower() == instance_type.name.lower())
+        and (not discount.family or _of_family(instance_type.name.lower(), discount.family.lower()))
+        and (not discount.accelerator or instance_type.accelerator in accelerator_family(discount.accelerator))
+    )
+
+
+def _of_family(name: str, family: str) -> bool:
+    """Whether the instance type belongs to the family: `p5` matches p5.48xlarge but not p5en.48xlarge; globs are
+    accepted.
+    """
+    if any(sign in family for sign in "*?["):
+        return fnmatchcase(name, family)
+    following = name[len(family) : len(family) + 1]
+    return name.startswith(family) and not following.isalnum()

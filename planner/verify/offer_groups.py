@@ -1,0 +1,201 @@
+"""Every price that a job may use, as plain rows: the snapshot's, existing commitments', and own machines'.
+
+Offers that differ only in zone and price form one `OfferGroup` at the lowest price, because the cheapest one dominates
+the others. No other offer is omitted.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from gpuplan.catalog.model.measured_rates import MeasuredRates
+from gpuplan.catalog.model.offer import InstanceType
+from gpuplan.catalog.model.owned_machine import OwnedMachine
+from gpuplan.catalog.model.price_kinds import PriceKind, price_kinds
+from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.planner.model.job import Constraints
+from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.verify.eligibility_check import breaks, cannot_be_had, negotiated_micros
+
+Place = tuple[str, str]
+_NO_LIMIT = 1 << 30
+
+
+class Machine(NamedTuple):
+    """An instance type, its available nodes, and the cost of power per node-hour in addition to the price.
+
+    `owned` is set for the user's machines.
+    """
+
+    type: InstanceType
+    limit: int
+    power_usd_per_hour: float
+    owned: OwnedMachine | None
+
+    @property
+    def measured(self) -> MeasuredRates | None:
+        """Rates measured on the machine; None where there are none."""
+        return None if self.owned is None else self.owned.measured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferGroup:
+    """Equal offers at the price of the cheapest: `size` of them, the next at `second` micro-dollars (None: only one).
+
+    `source_number` numbers the source: 0 for the snapshot, then one per node count of the existing commitments, then
+    own machines. `first` is the index of the cheapest in the snapshot. `rate` is interruptions per node-hour, 0 for
+    price kinds that are not interruptible. `reason` says why it is not eligible, `broken` which requirements it
+    breaks.
+    """
+
+    source_number: int
+    first: int
+    machine: Machine
+    place: Place
+    kind: PriceKind
+    rate: float
+    micros: int
+    size: int
+    second: int | None
+    paid: bool
+    reason: str
+    broken: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenOffers:
+    """All offer groups, and the number of offers in them."""
+
+    offer_groups: tuple[OfferGroup, ...]
+    offers: int
+
+
+def open_offers(
+    columns: Columns, owned: tuple[OwnedMachine, ...], settings: PlannerSettings, constraints: Constraints
+) -> OpenOffers:
+    """Every offer group of the snapshot, of existing commitments and of own machines."""
+    offer_groups = [*_of_snapshot(columns, settings, constraints)]
+    committed_groups = [*_committed_groups(offer_groups, settings, named=bool(constraints.price_kinds))]
+    owned_groups = [
+        *_owned_groups(
+            owned, settings, constraints, source_number=1 + len({commitment.nodes for commitment in settings.held})
+        )
+    ]
+    offer_groups = [*offer_groups, *committed_groups, *owned_groups]
+    return OpenOffers(offer_groups=tuple(offer_groups), offers=sum(offer_group.size for offer_group in offer_groups))
+
+
+def _of_snapshot(columns: Columns, settings: PlannerSettings, constraints: Constraints) -> Iterator[OfferGroup]:
+    """The offer groups of the snapshot, from one pass over its offers."""
+    prices_by_key: dict[tuple[int, int, int, float | None, bool, bool], list[tuple[int, int]]] = {}
+    listed = zip(
+        columns.type_index.tolist(),
+        columns.region_index.tolist(),
+        columns.kind_index.tolist(),
+        columns.interruptions_per_hour.tolist(),
+        columns.plannable.tolist(),
+        columns.verified.tolist(),
+        columns.usd_per_hour.tolist(),
+        strict=True,
+    )
+    for number, (type_, region, kind, rate, whole, verified, usd) in enumerate(listed):
+        micros = round(usd * 1e6)
+        key = (type_, region, kind, None if math.isnan(rate) else rate, whole, verified)
+        prices_by_key.setdefault(key, []).append((micros, number))
+    machines = [Machine(instance_type, _NO_LIMIT, 0.0, None) for instance_type in columns.instance_types]
+    kinds = [price_kinds()[name] for name in columns.kinds]
+    for (type_, region, kind, rate, whole, verified), prices in prices_by_key.items():
+        machine, place, paid_by = machines[type_], columns.regions[region], kinds[kind]
+        (cheapest, first), *others = sorted(prices)[:2]
+        second = others[0][0] if others else None
+        if settings.discounts:
+            cheapest = negotiated_micros(cheapest, machine.type, place, paid_by.name, settings.discounts)
+            second = (
+                None
+                if second is None
+                else negotiated_micros(second, machine.type, place, paid_by.name, settings.discounts)
+            )
+        yield OfferGroup(
+            source_number=0,
+            first=first,
+            machine=machine,
+            place=place,
+            kind=paid_by,
+            rate=_rate(paid_by, rate, settings),
+            micros=cheapest,
+            size=len(prices),
+            second=second,
+            paid=False,
+            reason=cannot_be_had(machine.type, paid_by, place, constraints, whole_price=whole, verified=verified),
+            broken=breaks(machine.type, paid_by, place, constraints, is_owned=False),
+        )
+
+
+def _rate(kind: PriceKind, rate: float | None, settings: PlannerSettings) -> float:
+    """Interruptions per node-hour; the default where the source has none."""
+    if not kind.interruptible:
+        return 0.0
+    return settings.default_interruptions_per_hour if rate is None else rate
+
+
+def _committed_groups(
+    offer_groups: list[OfferGroup], settings: PlannerSettings, *, named: bool
+) -> Iterator[OfferGroup]:
+    """Nodes under existing commitments, limited to the committed number, at no further cost.
+
+    A job without price kinds of its own (`named` is False) may use them under any price kind.
+    """
+    sizes = sorted({commitment.nodes for commitment in settings.held})
+    for commitment in settings.held:
+        for offer_group in offer_groups:
+            of = offer_group.machine.type
+            if (of.provider, of.name, offer_group.kind.name) != (
+                commitment.provider,
+                commitment.instance_type,
+                commitment.price_kind,
+            ):
+                continue
+            if offer_group.place != (commitment.provider, commitment.region):
+                continue
+            yield OfferGroup(
+                source_number=1 + sizes.index(commitment.nodes),
+                first=offer_group.first,
+                machine=offer_group.machine._replace(limit=commitment.nodes),
+                place=offer_group.place,
+                kind=offer_group.kind,
+                rate=offer_group.rate,
+                micros=0,
+                size=offer_group.size,
+                second=0 if offer_group.size > 1 else None,
+                paid=True,
+                reason=offer_group.reason,
+                broken=offer_group.broken if named else offer_group.broken - {"constraints.price_kinds"},
+            )
+
+
+def _owned_groups(
+    owned: tuple[OwnedMachine, ...], settings: PlannerSettings, constraints: Constraints, *, source_number: int
+) -> Iterator[OfferGroup]:
+    """Own machines at full cost (hours and power) or marginal cost (power only)."""
+    kind = next(row for row in price_kinds().values() if row.owned)
+    ordered = sorted(owned, key=lambda machine: (machine.instance_type.provider, machine.instance_type.name))
+    for number, owned_machine in enumerate(ordered):
+        power = owned_machine.power_watts / 1000.0 * owned_machine.pue * owned_machine.usd_per_kwh
+        place = (owned_machine.instance_type.provider, owned_machine.region)
+        yield OfferGroup(
+            source_number=source_number,
+            first=number,
+            machine=Machine(owned_machine.instance_type, owned_machine.machines, power, owned_machine),
+            place=place,
+            kind=kind,
+            rate=0.0,
+            micros=round(owned_machine.usd_per_hour_full * 1e6) if settings.cost_basis == "full" else 0,
+            size=1,
+            second=None,
+            paid=False,
+            reason=cannot_be_had(
+                owned_machine.instance_type, kind, place, constraints, whole_price=True, verified=True
+            ),
+            broken=breaks(owned_machine.instance_type, kind, place, constraints, is_owned=True),
+        )

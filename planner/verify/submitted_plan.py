@@ -1,0 +1,28 @@
+"""The plan or infeasible answer under verification."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from gpuplan.planner.model.job import TrainingJob
+from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.verify.estimator_port import NOTHING_LEARNED, LearnedCorrections
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmittedPlan:
+    """`body` is the part (`plan` or `infeasible`) of the answer that job, settings and corrections are read from."""
+
+    part: str
+    body: Document
+    job: TrainingJob
+    start: datetime
+    settings: PlannerSettings
+    learned: LearnedCorrections = NOTHING_LEARNED
+
+    @property
+    def planned(self) -> bool:
+        """Whether the answer is a plan rather than infeasible."""
+        return self.part == "plan"

@@ -1,0 +1,86 @@
+"""Verification of an answer: every check, and the parts that are taken on trust."""
+
+from gpuplan.catalog.model.owned_machine import OwnedMachine
+from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.catalog.snapshots.snapshot import snapshot_id_of
+from gpuplan.planner.verify.document_identity import identity, machines_of
+from gpuplan.planner.verify.infeasibility_check import check_infeasible
+from gpuplan.planner.verify.plan_check import check_planned
+from gpuplan.planner.verify.standby_check import REPLAYED
+from gpuplan.planner.verify.submitted_plan import SubmittedPlan
+from gpuplan.planner.verify.verification_context import Context, context_of
+from gpuplan.planner.verify.verification_report import Verification
+
+#: Taken on trust in every document: the job, its settings, and prose.
+INPUTS = (("job",), ("settings",), ("version",), ("snapshot_id",), ("id",))
+#: Only some documents have these: learned corrections, own machines, the search for phases, and recommended
+#: actions.
+SOME = (("learned",), ("inventory",), ("certificate", "over"), ("actions",))
+PROSE = (("warnings",),)
+PROSE_OF_A_PLAN = (
+    ("assumptions",),
+    ("certificate", "solver"),
+    ("certificate", "enumeration", "layouts"),
+    ("certificate", "enumeration", "left_out"),
+)
+TAKEN = (
+    "the job, the settings and the corrections from past runs, as the document states them: they are the question",
+    (
+        "the estimator's time, spread, memory and layout of every machine, and the job's FLOPs, bytes and parameters: "
+        "the one part of the planner that the verification asks"
+    ),
+    "the prices, interruption rates and hardware in the snapshot, and the catalogue's tables of storage, egress, power and grid",
+    "that the rates of own machines are those of the inventory given",
+    (
+        "that no other pair of interruptible machines and standby is cheaper, that a fallback is the best one, and that a "
+        "plan without a fallback has none"
+    ),
+    (
+        "figures of a standby or fallback within the interval of the replayed runs and what the planner's model of the rule "
+        f"may be off by: {', '.join(f'{name} {room.share:.1%}' for name, room in REPLAYED.items())}; hours more where a run "
+        "has few segments between checkpoints"
+    ),
+    (
+        "differences that rounding explains: 1.5e-8 of a number, a micro-dollar of a sum, 2e-8 to 2e-7 of what follows from figures of "
+        "the document"
+    ),
+    "the sentences under the plan, those on layouts, left-out offers and how the search for phases went, and the name of the solver",
+)
+
+
+def verified(submitted_plan: SubmittedPlan, columns: Columns, *, owned: tuple[OwnedMachine, ...] = ()) -> Verification:
+    """Check the submitted plan against the columns of its snapshot and the user's `owned` machines.
+
+    Own machines compete only if the plan was made with some. Raises `UnusableInput` at the field for an unreadable
+    document, for one made with other machines, and for a job that contradicts itself.
+    """
+    owned = machines_of(submitted_plan, owned)
+    context = context_of(submitted_plan, columns, owned)
+    field_coverage = context.field_coverage
+    field_coverage.trust(
+        *INPUTS,
+        *PROSE,
+        *(PROSE_OF_A_PLAN if submitted_plan.planned else ()),
+        *(at for at in SOME if field_coverage.has(*at)),
+    )
+    identity(context)
+    _snapshot(context)
+    covers = check_planned(context) if submitted_plan.planned else check_infeasible(context)
+    field_coverage.close()
+    return Verification(
+        part=submitted_plan.part,
+        id=field_coverage.text("id"),
+        snapshot_id=columns.snapshot_id,
+        version=field_coverage.text("version"),
+        checks=field_coverage.checks(),
+        wrong=field_coverage.wrong,
+        covers=covers,
+        taken=TAKEN,
+    )
+
+
+def _snapshot(context: Context) -> None:
+    """Check that the stored rows hash to the snapshot's id."""
+    columns = context.columns
+    snapshot_id = snapshot_id_of(columns.instance_types, (columns.offer(i) for i in range(len(columns))))
+    context.field_coverage.is_same("snapshot", ("snapshot_id",), snapshot_id, "not the hash of the stored rows")

@@ -1,0 +1,153 @@
+"""Effects of the training method: FLOPs of the backward pass, trained parameters, storage of frozen ones."""
+
+from dataclasses import dataclass
+
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.job import ADAPTER_PLACES, SOFTWARE, Training
+
+#: Bytes of a frozen parameter, by the job's precision; fp8 and fp4 stacks store frozen weights at 16 bit.
+_FROZEN_BYTES = {"auto": 2.0, "bf16": 2.0, "fp16": 2.0, "fp8": 2.0, "fp4": 2.0, "fp32": 4.0, "tf32": 4.0}
+#: NF4 weights with double quantisation: 4 bit, and 0.127 bit of constants (Dettmers 2023, QLoRA, section 3).
+_QUANTISED_BYTES = (4 + 0.127) / 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """A training method: `base_passes` forward-equivalents through the base weights (3 trained, 2 frozen).
+
+    A frozen matmul propagates the gradient of its input, but needs no gradient of its weights (Hu 2021). `adapters` states
+    whether low-rank matrices are trained instead, `quantised` whether matmul weights of the base are stored at 4 bit.
+    """
+
+    name: str
+    base_passes: int
+    adapters: bool
+    quantised: bool
+
+
+_METHODS = {
+    "full": Method(name="full", base_passes=3, adapters=False, quantised=False),
+    "lora": Method(name="lora", base_passes=2, adapters=True, quantised=False),
+    "qlora": Method(name="qlora", base_passes=2, adapters=True, quantised=True),
+}
+
+
+def method_of(training: Training) -> Method:
+    """The method that `training` names; raises `UnusableInput` for names and ranks that are not accepted."""
+    method = _METHODS.get(training.method)
+    if method is None:
+        raise UnusableInput.at(
+            "training", "method", message=f"unknown method {training.method[:80]!r}; accepted: {', '.join(_METHODS)}"
+        )
+    if method.adapters and training.rank < 1:
+        raise UnusableInput.at("training", "rank", message=f"{training.rank} is not a rank of at least 1")
+    return method
+
+
+def is_fused(training: Training) -> bool:
+    """Whether attention stays on chip and the loss is not cast up; raises `UnusableInput` for unknown software."""
+    return software_of(training) != "plain"
+
+
+def software_of(training: Training) -> str:
+    """The software class of `training`; raises `UnusableInput` for unknown ones."""
+    if training.software not in SOFTWARE:
+        raise UnusableInput.at(
+            "training",
+            "software",
+            message=f"unknown software class {training.software[:80]!r}; accepted: {', '.join(SOFTWARE)}",
+        )
+    return training.software
+
+
+#: Passes of element-wise layers through memory, relative to fused kernels, where operations are kernels of their own. Judgement:
+#: `eager` stacks fuse some, and the measured runs do not tell 1.0 from 1.5 (16.8 to 16.9 % error, sources left out).
+PASSES = {"eager": 1.25, "plain": 2.0}
+
+
+#: Bytes at the peak per logit, by software. A fused loss holds 16-bit logits and the 32-bit copy that their gradient
+#: overwrites; without them there are 32-bit logits, log-softmax and gradient besides.
+_LOGIT_BYTES = {"fused": 2.0 + 4.0, "compiled": 2.0 + 4.0, "eager": 2.0 + 4.0}
+_UNFUSED_LOGIT_BYTES = 2.0 + 3 * 4.0
+#: In chunks, the 16-bit logits and their gradient alone stand whole.
+_CHUNKED_LOGIT_BYTES = 2.0 + 2.0
+
+
+def logit_bytes(training: Training) -> float:
+    """Bytes at the peak per logit."""
+    if training.chunked_cross_entropy:
+        return _CHUNKED_LOGIT_BYTES
+    return _LOGIT_BYTES.get(training.software, _UNFUSED_LOGIT_BYTES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedTensorRules:
+    """Which tensors a stack saves for the backward pass.
+
+    `fused` attention saves no scores. `passes` of element-wise layers through memory are relative to fused kernels. `eager`
+    element-wise layers save their own tensors each; stacks with adapters do so too, because they use the framework's base
+    model unchanged. Matmuls save their inputs if weights are `trained` or `quantised`. `adapters` save copies of their own
+    inputs, on every projection if they are `everywhere`.
+    """
+
+    fused: bool
+    passes: float
+    logit_bytes: float
+    eager: bool
+    trained: bool
+    adapters: bool
+    everywhere: bool
+    quantised: bool
+
+
+def saved_tensor_rules_of(training: Training) -> SavedTensorRules:
+    """The rules of the method and software class of `training`; raises `UnusableInput` for unknown names."""
+    method, fused = method_of(training), is_fused(training)
+    return SavedTensorRules(
+        fused=fused,
+        passes=PASSES.get(training.software, 1.0),
+        logit_bytes=logit_bytes(training),
+        eager=method.adapters or not fused,
+        trained=not method.adapters,
+        adapters=method.adapters,
+        everywhere=adapts_everywhere(training),
+        quantised=method.quantised,
+    )
+
+
+def adapts_everywhere(training: Training) -> bool:
+    """Whether adapters are on every projection (Dettmers 2023) or on query and value only (Hu 2021).
+
+    Raises `UnusableInput` for other names.
+    """
+    if training.adapters_on not in ADAPTER_PLACES:
+        accepted = ", ".join(ADAPTER_PLACES)
+        raise UnusableInput.at(
+            "training", "adapters_on", message=f"unknown {training.adapters_on[:80]!r}; accepted: {accepted}"
+        )
+    return training.adapters_on == ADAPTER_PLACES[0]
+
+
+def frozen_bytes(training: Training, matmul_parameters: float, other_parameters: float) -> float:
+    """Bytes of the frozen base: `matmul_parameters` may be quantised, embeddings and norms never are."""
+    bytes_per_parameter = _FROZEN_BYTES.get(training.precision)
+    if bytes_per_parameter is None:
+        raise UnusableInput.at(
+            "training",
+            "precision",
+            message=f"unknown precision {training.precision[:80]!r}; accepted: {', '.join(_FROZEN_BYTES)}",
+        )
+    return (
+        matmul_parameters * (_QUANTISED_BYTES if method_of(training).quantised else bytes_per_parameter)
+        + other_parameters * bytes_per_parameter
+    )
+
+
+def check_rank(training: Training, narrowest: float) -> None:
+    """Raise `UnusableInput` if the rank of the adapters is not below the width of the matrices that they adapt."""
+    if training.rank >= narrowest:
+        raise UnusableInput.at(
+            "training",
+            "rank",
+            message=f"{training.rank} is not below {narrowest:g}, the width of the model that adapters must stay under",
+        )

@@ -1,0 +1,25 @@
+"""Endpoints and credentials of the clouds, as the environment sets them in addition to the SDKs' own variables."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Endpoints and accounts; the defaults are the clouds' own.
+
+    None for an endpoint means the SDK's default. `anonymous` uses no GCP or Azure credentials and allows plain http to them
+    (a local server). `paced` False disables rate limiting, for a server without limits.
+    """
+
+    aws_spot_advisor_url: str = "https://spot-bid-advisor.s3.amazonaws.com/spot-advisor-data.json"
+    aws_price_files_url: str = "https://pricing.us-east-1.amazonaws.com"
+    gcp_compute_endpoint: str | None = None
+    gcp_billing_endpoint: str | None = None
+    gcp_tpu_endpoint: str | None = None
+    gcp_project: str | None = None
+    gcp_api_key: str | None = field(default=None, repr=False)
+    azure_retail_endpoint: str = "https://prices.azure.com"
+    azure_arm_endpoint: str | None = None
+    azure_subscription_id: str | None = None
+    anonymous: bool = False
+    paced: bool = True

@@ -1,0 +1,45 @@
+"""The registry of clouds with prices. A cloud's package is imported only when its provider is created."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from importlib import import_module
+
+import gpuplan.providers
+from gpuplan.catalog.model.provider_names import cloud_full_names
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.providers.cloud_endpoints import Sources
+from gpuplan.providers.contract import Provider
+
+#: Creates a cloud's provider from its endpoints and the observation time of its rows.
+MakeCloud = Callable[[Sources, datetime], Provider]
+
+
+def cloud_names() -> tuple[str, ...]:
+    """Every cloud of `catalog/data/providers.csv` by name, sorted, without importing any.
+
+    Each is the package `providers/NAME`, whose `provider` creates a `Provider`.
+    """
+    return tuple(sorted(cloud_full_names()))
+
+
+def chosen_clouds(wanted: Sequence[str] | None, known: Sequence[str]) -> tuple[str, ...]:
+    """The clouds of these names, all `known` for None. Raises `UnusableInput` at `provider` for any other name."""
+    if wanted is None:
+        return tuple(known)
+    names = [name.strip().lower() for name in wanted]
+    strange = [name for name in names if name not in known]
+    if strange or not names:
+        problem = f"no cloud is called {strange[0][:80]!r}" if strange else "names no cloud"
+        raise UnusableInput.at("provider", message=f"{problem}; accepted: {', '.join(known)}")
+    return tuple(dict.fromkeys(names))
+
+
+def installed_clouds() -> dict[str, MakeCloud]:
+    """Factories of all clouds, by name: calling one imports the SDK and reads its settings."""
+    return {name: partial(_made, name) for name in cloud_names()}
+
+
+def _made(name: str, sources: Sources, read_at: datetime) -> Provider:
+    made: Provider = import_module(f"{gpuplan.providers.__name__}.{name}").provider(sources, read_at=read_at)
+    return made

@@ -1,0 +1,20 @@
+"""Rate limiting below a provider's published rate: a token bucket per kind of call, shared by all threads."""
+
+from pyrate_limiter import Duration, Limiter, Rate, SingleBucketFactory, StateBucket, TokenBucket
+
+
+class RateLimit:
+    """Allows `burst` calls at once and `per_second` after that; without a rate, unlimited."""
+
+    def __init__(self, per_second: int | None, *, burst: int | None = None) -> None:
+        """None for `per_second` never waits; `burst` is `per_second` unless given."""
+        self._limiter = None
+        if per_second is not None:
+            rate = Rate(per_second, Duration.SECOND, burst=burst or per_second)
+            # A token bucket needs no leaking, for which the library would start a thread per limiter.
+            self._limiter = Limiter(SingleBucketFactory(StateBucket([rate], TokenBucket()), schedule_leak=False))
+
+    def wait(self) -> None:
+        """Return when the next call is allowed."""
+        if self._limiter is not None:
+            self._limiter.try_acquire("call")

@@ -1,0 +1,75 @@
+"""`gpuplan estimate`: several configurations in one table, and what an estimate says of its doubts."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gpuplan.api.cli.main import main
+
+JOB = "workload: {kind: preset, model: llama-3-8b, tokens: 2B}\n"
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> str:
+    path = tmp_path / "job.yaml"
+    path.write_text(JOB)
+    return str(path)
+
+
+def test_several_configurations_are_lines_of_one_table(job: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["estimate", job, "--on", "H100,T4", "--gpus", "8,16"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if " x " in line]
+    assert [line.split("  ")[0] for line in lines] == ["8 x H100-80GB-SXM", "16 x H100-80GB-SXM", "8 x T4", "16 x T4"]
+    assert "does NOT fit" in lines[2]
+
+
+def test_each_line_is_the_estimate_of_that_configuration_alone(job: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["estimate", job, "--on", "H100,A100", "--gpus", "8", "--json"]) == 0
+    together = json.loads(capsys.readouterr().out)["estimates"]
+    for name, answer in zip(("H100", "A100"), together, strict=True):
+        assert main(["estimate", job, "--on", name, "--gpus", "8", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out) == answer
+
+
+@pytest.mark.parametrize(
+    ("on", "gpus", "message"),
+    [("H100,H1000", "8", "unknown accelerator 'H1000'"), ("H100", "8,x", "on.gpus"), ("H100", "0", "on.gpus")],
+)
+def test_faulty_lists_are_refused_in_one_line(
+    job: str, on: str, gpus: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["estimate", job, "--on", on, "--gpus", gpus]) == 2
+    told = capsys.readouterr().err
+    assert message in told
+    assert told.count("\n") == 1
+
+
+def test_doubts_come_with_what_removes_them_and_stated_fields_are_no_doubt(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def doubts(training: str) -> list[dict[str, object]]:
+        path = tmp_path / "job.yaml"
+        path.write_text(JOB + training)
+        assert main(["estimate", str(path), "--on", "H100", "--gpus", "64", "--json"]) == 0
+        answer: list[dict[str, object]] = json.loads(capsys.readouterr().out)["doubts"]
+        return answer
+
+    assumed = doubts("")
+    assert 1 <= len(assumed) <= 3
+    assert all(0 < float(str(one["effect_low"])) <= 1 <= float(str(one["effect_high"])) for one in assumed)
+    assert "training.software" in [one["state"] for one in assumed]
+    assert "training.software" not in [one["state"] for one in doubts("training: {software: eager}\n")]
+
+
+@pytest.mark.parametrize("batch", ["", ", global_batch_tokens: 4M"])
+def test_a_default_batch_is_among_the_assumed_fields_whichever_way_the_model_is_given(
+    batch: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dimensions = "layers: 32, hidden_size: 4096, attention_heads: 32, vocabulary_size: 128256, sequence_length: 8192"
+    for model in ("kind: preset, model: llama-3-8b", f"kind: transformer, {dimensions}"):
+        path = tmp_path / "job.yaml"
+        path.write_text(f"workload: {{{model}, tokens: 200B{batch}}}\n")
+        assert main(["estimate", str(path), "--on", "H100", "--gpus", "64", "--json"]) == 0
+        assumed = [one["field"] for one in json.loads(capsys.readouterr().out)["assumed"]]
+        assert ("workload.global_batch_tokens" in assumed) == (batch == "")

@@ -1,0 +1,194 @@
+"""A cloud in a folder: `aws`, `gcloud` and `az` that remember which machines run, and a clock that waits for nobody."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+#: What the programs do, and what goes wrong: `half` machines come up and the rest does not, `teardown` is refused, `asking`
+#: is refused for a while. Machines end by themselves when they have been asked about `ends_after` times.
+PROGRAM = """#!{python} -IS
+import json, pathlib, sys
+folder = pathlib.Path({folder!r})
+words, name = sys.argv[1:], pathlib.Path(sys.argv[0]).name
+state = json.loads((folder / "state").read_text())
+with open(folder / "calls", "a") as log:
+    log.write(json.dumps([name, *words]) + "\\n")
+
+def done(said="", status=0):
+    (folder / "state").write_text(json.dumps(state))
+    print(said) if said != "" else None
+    sys.exit(status)
+
+def given(option):
+    return words[words.index(option) + 1]
+
+def up(names):
+    state["machines"] += names
+    state["most"] = max(state["most"], len(state["machines"]))
+
+def alive():
+    state["asked"] += 1
+    if state["wrong"] == "asking" and state["asked"] < 3:
+        done("no route to the cloud", 255)
+    if state["ends_after"] is not None and state["asked"] >= state["ends_after"]:
+        state["machines"] = []
+    if state["wrong"] == "hangs" and state["asked"] >= 2:
+        state["machines"] = state["machines"][:1]
+    return state["machines"]
+
+def refuse_teardown():
+    if state["wrong"] == "teardown":
+        done("", 1)
+
+if name == "aws":
+    verb = words[1]
+    if verb == "get-parameter": done("ami-1")
+    if verb == "describe-subnets": done("subnet-1")
+    if verb == "describe-instance-types": done("None")
+    if verb == "create-placement-group": state["groups"].append(given("--group-name")); done()
+    if verb == "describe-placement-groups": done(" ".join(state["groups"]))
+    if verb == "delete-placement-group": refuse_teardown(); state["groups"].remove(given("--group-name")); done()
+    if verb == "run-instances":
+        asked = json.loads(given("--cli-input-json"))
+        tags = asked["TagSpecifications"][0]["Tags"]
+        assert any(tag["Key"] == "gpuplan-run" and "RUN" not in tag["Value"] for tag in tags), tags
+        if state["wrong"] == "half" and state["machines"]: done("InsufficientInstanceCapacity", 255)
+        up(["i-%d" % (len(state["machines"]) + i) for i in range(asked["MinCount"])])
+        done("10.0.0.5")
+    if verb == "describe-instances":
+        done(len(alive()) if "length(" in given("--query") else " ".join(state["machines"]))
+    if verb == "terminate-instances":
+        refuse_teardown()
+        for each in words[words.index("--instance-ids") + 1:]: state["machines"].remove(each)
+        done()
+    if verb == "wait": done()
+    if words[:2] == ["s3", "cp"]: done(state["exit"])
+if name == "gcloud":
+    if words[:3] == ["compute", "instances", "create"]:
+        names = words[3:words.index("--zone")]
+        up(names[:2] if state["wrong"] == "half" else names)
+        done("", 1 if state["wrong"] == "half" else 0)
+    if words[:3] == ["compute", "instances", "list"]:
+        done("\\n".join(alive() if "status=(" in " ".join(words) else state["machines"]))
+    if words[:3] == ["compute", "instances", "delete"]:
+        refuse_teardown()
+        for each in words[3:words.index("--zone")]: state["machines"].remove(each)
+        done()
+    if words[:2] == ["storage", "cat"]: done(state["exit"])
+    if words[2] == "queued-resources":
+        verb = words[3]
+        if verb == "create": up([words[4]]); done("", 1 if state["wrong"] == "half" else 0)
+        if verb == "describe": done("FAILED" if state["wrong"] == "slice" else "ACTIVE")
+        if verb == "list": done("\\n".join("projects/p/queuedResources/" + each for each in state["machines"]))
+        if verb == "delete": refuse_teardown(); state["machines"].remove(words[4]); done()
+    if words[2] == "tpu-vm": done("", int(state["exit"] or 1) if state["ends_after"] is not None else 75)
+if name == "az":
+    if words[:2] == ["account", "show"]: done("s-1")
+    if words[:2] == ["identity", "show"]: done("c-1")
+    if words[:2] == ["group", "create"]: state["groups"].append(given("--name")); done()
+    if words[:2] == ["group", "exists"]: done("true" if given("--name") in state["groups"] else "false")
+    if words[:2] == ["group", "delete"]:
+        refuse_teardown()
+        state["groups"].remove(given("--name"))
+        state["machines"] = []
+        done()
+    if words[:2] == ["vmss", "create"]:
+        count = int(given("--instance-count"))
+        up(["m-%d" % i for i in range(2 if state["wrong"] == "half" else count)])
+        done("", 1 if state["wrong"] == "half" else 0)
+    if words[:2] == ["vmss", "list-instances"]: done(len(alive()))
+    if words[:3] == ["storage", "blob", "download"]: pathlib.Path(given("--file")).write_text(state["exit"]); done()
+done("unknown: " + " ".join([name, *words]), 2)
+"""
+#: Waiting moves the clock. With a file `stay` the first wait lasts until a signal comes.
+SLEEP = """#!/bin/bash
+cd "{folder}" || exit 1
+echo $(($(cat clock) + $1)) > clock
+if [ -e stay ]; then echo > waiting; exec /bin/sleep 60; fi
+"""
+DATE = '#!/bin/bash\nif [ "$*" = +%s ]; then cat "{folder}/clock"; else exec /bin/date "$@"; fi\n'
+TIMEOUT = '#!/bin/bash\nshift 2\nexec "$@"\n'
+ACCOUNT = {"SECURITY_GROUP_ID": "sg-1", "INSTANCE_PROFILE": "trainer", "IDENTITY_ID": "/identities/trainer"}
+
+
+class Cloud:
+    """The folder, and how a script is run in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        programs = folder / "bin"
+        programs.mkdir()
+        text = PROGRAM.format(python=sys.executable, folder=str(folder))
+        stand_ins = dict.fromkeys(("aws", "gcloud", "az"), text) | {
+            "sleep": SLEEP.format(folder=folder),
+            "date": DATE.format(folder=folder),
+            "timeout": TIMEOUT,
+        }
+        for name, program in stand_ins.items():
+            (programs / name).write_text(program)
+            (programs / name).chmod(0o755)
+        (folder / "clock").write_text("1000000\n")
+        (folder / "calls").write_text("")
+        self.environment = os.environ | ACCOUNT | {"PATH": f"{programs}:{os.environ['PATH']}"}
+
+    def run(self, script: str, *, signalled: signal.Signals | None = None, **state: Any) -> tuple[int, str]:
+        """Exit status and messages of a script; `signalled` once it waits for the run."""
+        known = {"machines": [], "groups": [], "asked": 0, "most": 0, "ends_after": 3, "wrong": "", "exit": "0"} | state
+        (self.folder / "state").write_text(json.dumps(known))
+        (self.folder / "run.sh").write_text(script)
+        if signalled is not None:
+            (self.folder / "stay").write_text("")
+        # `nohup` ignores hang-ups and a shell's background interrupts: bash would inherit that and could not trap them.
+        heeded = partial(signal.signal, signalled, signal.SIG_DFL) if signalled is not None else None
+        output_file = self.folder / "said"
+        with output_file.open("w") as messages:
+            process = subprocess.Popen(
+                ["bash", "run.sh"],
+                cwd=self.folder,
+                env=self.environment,
+                stdout=subprocess.DEVNULL,
+                stderr=messages,
+                start_new_session=True,
+                preexec_fn=heeded,  # noqa: PLW1509 (nothing else runs in this process that the fork could meet half-way)
+            )
+        try:
+            if signalled is not None:
+                self._wait(process)
+                (self.folder / "stay").unlink()
+                process.send_signal(signalled)
+            return process.wait(timeout=60), output_file.read_text()
+        finally:
+            # A wait that was broken off, or a script that does not end.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def _wait(self, process: "subprocess.Popen[bytes]") -> None:
+        until = time.monotonic() + 60
+        while not (self.folder / "waiting").exists():
+            assert process.poll() is None, (self.folder / "said").read_text()
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
+    @property
+    def left(self) -> list[str]:
+        """Machines and groups that are still there."""
+        state = json.loads((self.folder / "state").read_text())
+        return [*state["machines"], *state["groups"]]
+
+    @property
+    def most(self) -> int:
+        """How many machines there were at once."""
+        return int(json.loads((self.folder / "state").read_text())["most"])
+
+    @property
+    def calls(self) -> list[list[str]]:
+        """Every call of a program of a cloud."""
+        return [json.loads(line) for line in (self.folder / "calls").read_text().splitlines()]

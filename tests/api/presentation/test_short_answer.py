@@ -1,0 +1,173 @@
+"""The short answer as a reader sees it: one screen, the figures of the JSON, and what has to be done."""
+
+import io
+import random
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from rich.console import Console
+from rich.text import Text
+
+from gpuplan.api.cli.sections import SHORT_LINES, SHORT_WIDTH, print_short
+from gpuplan.api.presentation.short import short_answer
+from gpuplan.api.presentation.short_plan import MOST_ACTIONS, MOST_ALTERNATIVES, different_alternatives
+from gpuplan.api.presentation.text_formatting import chance, duration, usd
+from gpuplan.api.schemas.answers import read_answer
+from gpuplan.api.schemas.settings_file import Environment
+from gpuplan.api.services.composition import Services, open_services
+from gpuplan.catalog.model.accelerators import accelerators
+from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.plan import InfeasibleAnswer, Plan, PlannedAnswer
+from gpuplan.planner.model.wire import wire
+
+FILES = Path(__file__).resolve().parents[3] / "examples"
+EXAMPLES = sorted(path for path in FILES.glob("*.yaml") if path.name != "inventory.yaml")
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+REST = "plan-3bfcac363a56549fc306; full answer: add --details"
+
+
+def drawn_job(seed: int) -> dict[str, Any]:
+    """A job of any class, with or without deadline, budget and constraints; some have no plan."""
+    draw = random.Random(seed)
+    models: list[tuple[str, dict[str, float]]] = [
+        ("llama-3-8b", {"tokens": draw.choice([2e8, 1e10, 1e12])}),
+        ("llama-3-70b", {"tokens": draw.choice([1e8, 3e10])}),
+        ("resnet-50", {"samples": draw.choice([1e6, 1e8])}),
+        ("bert-large", {"tokens": draw.choice([1e8, 1e11])}),
+        ("stable-diffusion-1.5", {"samples": 400_000}),
+    ]
+    model, amount = draw.choice(models)
+    job: dict[str, Any] = {
+        "name": "a job with a name that is longer than a line of a terminal " * draw.randint(0, 2) or "job",
+        "workload": {"kind": "preset", "model": model, **amount},
+        "constraints": {"max_nodes": draw.choice([1, 4, 64])},
+        "objective": draw.choice(["cost", "cost", "time"]),
+    }
+    if draw.random() < 0.8:
+        job["deadline"] = f"{draw.choice([2, 24, 300])}h"
+    if draw.random() < 0.3:
+        job["budget_usd"] = draw.choice([5, 500, 50_000])
+    if draw.random() < 0.3:
+        job["constraints"]["vendors"] = ["NVIDIA"]
+    if draw.random() < 0.3:
+        job["constraints"]["price_kinds"] = ["on_demand"]
+    return job
+
+
+JOBS = [pytest.param(yaml.safe_load(path.read_text(encoding="utf-8")), id=path.stem) for path in EXAMPLES] + [
+    pytest.param(drawn_job(seed), id=f"drawn-{seed}") for seed in range(32)
+]
+
+
+def shown(answer: dict[str, Any], *, coloured: bool = False) -> str:
+    out = io.StringIO()
+    console = Console(file=out, width=200, markup=False, highlight=False, force_terminal=coloured, no_color=False)
+    print_short(short_answer(read_answer(answer)), rest=REST, on=console)
+    return out.getvalue()
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_short_answer_fits_a_screen_and_has_the_figures_of_the_json(gpuplan: Services, job: dict[str, Any]) -> None:
+    answer = gpuplan.plans.plan(job, now=NOW, save=False)
+    text = shown(answer)
+    lines = [line.rstrip() for line in text.splitlines()]
+    assert len(lines) <= SHORT_LINES
+    assert max(map(len, lines)) <= SHORT_WIDTH
+    assert lines[-1] == REST
+    assert wire(read_answer(answer)) == answer
+    typed = read_answer(answer)
+    if isinstance(typed, PlannedAnswer):
+        says_the_plan(words(text), typed.plan)
+    else:
+        says_the_way_out(words(text), typed)
+
+
+def says_the_plan(text: str, plan: Plan) -> None:
+    for phase in plan.phases:
+        assert f"x {phase.instance_type}" in text or phase.instance_type in text
+        assert f"{phase.provider} {phase.region}" in text
+    assert f"{usd(plan.cost_usd.expected)} expected" in text
+    assert f"stay within {usd(plan.cost_usd.p95)}" in text
+    assert f"{duration(plan.hours.expected)} expected, 95 % of runs within {duration(plan.hours.p95)}" in text
+    if plan.deadline_probability is not None:
+        assert f"met with a probability of {chance(plan.deadline_probability)}" in text
+        assert "If it falls behind" in text
+    for _, alternative in different_alternatives(plan):
+        assert usd(alternative.extra_usd) in text
+        assert alternative.cost_usd - plan.cost_usd.expected == alternative.extra_usd
+    for action in (plan.actions or ())[:MOST_ACTIONS]:
+        assert words(action) in text
+    assert text.count("days old") <= 1
+
+
+def says_the_way_out(text: str, answer: InfeasibleAnswer) -> None:
+    infeasible = answer.infeasible
+    assert "No plan meets" in text
+    assert all(name in text for names in infeasible.conflicts for name in names)
+    if infeasible.relaxations:
+        least = min(infeasible.relaxations, key=lambda relaxation: relaxation.cost_usd)
+        assert usd(least.cost_usd) in text
+        assert all(part in text for part in least.to.split("; "))
+
+
+def test_a_coloured_answer_has_the_same_lines(gpuplan: Services, job: dict[str, Any]) -> None:
+    answer = gpuplan.plans.plan(job, save=False)
+    plain = [line.rstrip() for line in Text.from_ansi(shown(answer, coloured=True)).plain.splitlines()]
+    assert plain == [line.rstrip() for line in shown(answer).splitlines()]
+    assert "\x1b[" in shown(answer, coloured=True)
+
+
+def test_alternatives_differ_in_kind_and_keep_the_requirements(gpuplan: Services) -> None:
+    job = yaml.safe_load((FILES / "llama-3-8b.yaml").read_text(encoding="utf-8"))
+    answer = read_answer(gpuplan.plans.plan(job, now=NOW, save=False))
+    assert isinstance(answer, PlannedAnswer)
+    shown_ones = list(different_alternatives(answer.plan))
+    assert len(shown_ones) == MOST_ALTERNATIVES
+    alternatives = {kind: alternative for kinds, alternative in shown_ones for kind in kinds.split(", ")}
+    assert accelerators()[answer.plan.phases[0].accelerator].stack != "cuda"
+    assert accelerators()[alternatives["on NVIDIA"].accelerator].vendor == "NVIDIA"
+    assert price_kinds()[alternatives["on demand"].price_kind].is_plain
+    assert alternatives["no standby"].cost_usd == min(
+        alternative.cost_usd for alternative in answer.plan.alternatives if alternative.meets_deadline
+    )
+    assert all(alternative.meets_deadline and alternative.meets_budget for alternative in alternatives.values())
+
+
+def test_the_best_of_each_vendor_is_the_cheapest_of_what_runs_on_it(gpuplan: Services, job: dict[str, Any]) -> None:
+    free = gpuplan.plans.plan(job, save=False)["plan"]
+    labels = {alternative["label"]: alternative for alternative in free["alternatives"]}
+    on_nvidia = labels["best on NVIDIA accelerators"]
+    alone = gpuplan.plans.plan(
+        job | {"constraints": job["constraints"] | {"vendors": ["NVIDIA"], "max_phases": 1}}, save=False
+    )["plan"]
+    assert Decimal(on_nvidia["cost_usd"]) == Decimal(alone["cost_usd"]["expected"])
+
+
+def test_owned_machines_are_used_and_not_rented(database_url: str) -> None:
+    with_machines = open_services(Environment(database_url=database_url, inventory=FILES / "inventory.yaml"))
+    job = {
+        "workload": {"kind": "preset", "model": "bert-large", "tokens": "1B"},
+        "deadline": "2d",
+        "constraints": {"providers": ["local"]},
+    }
+    text = words(shown(with_machines.plans.plan(job, now=NOW, save=False)))
+    assert " use 1 x workstation-4090" in text
+    assert "your own" in text
+    assert "quota" not in text
+    assert "days old" not in text
+
+
+def test_an_answer_of_another_release_is_refused_with_the_way_to_see_it(gpuplan: Services, job: dict[str, Any]) -> None:
+    answer = gpuplan.plans.plan(job, save=False)
+    del answer["plan"]["hours"]["median"]
+    with pytest.raises(UnusableInput, match="--details"):
+        read_answer(answer)

@@ -1,0 +1,126 @@
+"""What software, 4-bit weights, pipelines and tensor parallelism add to time and memory."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpuplan.catalog.model.accelerators import accelerators
+from gpuplan.planner.model.job import Preset, Training
+from gpuplan.planner.performance import estimate
+from gpuplan.planner.performance.estimator_request import Estimates, LayoutRequest, Machines
+from gpuplan.planner.performance.single_configuration import On, estimate_on
+from gpuplan.planner.workload import find_preset, work_of
+from gpuplan.planner.workload.step_work import Work
+from tests.planner.performance.cases import chip, cluster, llama_8b
+
+BF16 = Training(precision="bf16")
+ROOMY_MIB = 1e7
+LLAMA_3_405B = Preset(model="llama-3.1-405b", tokens=1e12, sequence_length=8192, global_batch_tokens=2.0**24)
+
+
+def ask(work: Work, machines: Machines, training: Training = BF16, **fixed: Any) -> Estimates:
+    return estimate(work, training, machines, goodput=1.0, request=LayoutRequest(**fixed))
+
+
+def test_unpacking_4_bit_weights_costs_most_at_small_micro_batches() -> None:
+    job = Preset(model="llama-3-8b", tokens=1e9, sequence_length=512, global_batch_tokens=64 * 512)
+    machines = cluster(chip("A100-80GB-SXM"), devices=1)
+    slowdowns = []
+    for micro_batch in (1, 2, 4, 8, 16):
+        seconds = [
+            ask(work_of(job, training), machines, training, tensor=1, micro_batch=micro_batch).step_seconds[0]
+            for training in (Training(precision="bf16", method=method) for method in ("lora", "qlora"))
+        ]
+        slowdowns.append(seconds[1] / seconds[0])
+    assert slowdowns == sorted(slowdowns, reverse=True)
+    assert slowdowns[0] > 1.3
+    assert 1 < slowdowns[-1] < 1.1
+
+
+@pytest.mark.parametrize("gpus", [8_192, 16_384])
+def test_llama_3_405b_fits_the_accelerators_that_trained_it_with_chunks_of_unequal_size(gpus: int) -> None:
+    # Llama Team 2024, table 4: tensor parallelism 8, 16 stages; 126 blocks divide by no number of chunks on 16 stages.
+    machines = cluster(chip(), nodes=gpus // 8)
+    answer = ask(work_of(LLAMA_3_405B, BF16), machines, tensor=8, pipeline=16)
+    assert answer.reason[0] == 0
+    assert answer.interleave[0] > 1
+    assert 126 % (16 * answer.interleave[0])
+    alone = ask(work_of(LLAMA_3_405B, BF16), machines, tensor=8, pipeline=16, interleave=1)
+    assert answer.terms["bubble"][0] < alone.terms["bubble"][0]
+
+
+@pytest.mark.parametrize("micro_batch", [1, 8])
+@pytest.mark.parametrize("model", ["llama-3-8b", "bert-large", "gpt2", "resnet-50"])
+def test_eager_software_is_never_faster_than_fused_nor_plain_than_eager(model: str, micro_batch: int) -> None:
+    chips = [one for one in accelerators().values() if one.trains != "no" and one.bf16_tflops]
+    machines, tokens = cluster(*chips, memory_mib=ROOMY_MIB), find_preset(model).unit == "tokens"
+    job = Preset(model=model, tokens=1e10) if tokens else Preset(model=model, samples=1e8)
+    fused, eager, plain = (
+        ask(work_of(job, training), machines, training, micro_batch=micro_batch).step_seconds
+        for training in (Training(precision="bf16", software=name) for name in ("fused", "eager", "plain"))
+    )
+    assert np.count_nonzero(np.isfinite(fused)) > 30
+    assert np.all(fused <= eager * (1 + 1e-9))
+    assert np.all(eager <= plain * (1 + 1e-9))
+
+
+def test_gradients_in_32_bit_take_two_more_bytes_a_parameter() -> None:
+    fixed: dict[str, Any] = {"tensor": 1, "pipeline": 1, "zero_stage": 0, "micro_batch": 1}
+    machines = cluster(chip(), memory_mib=ROOMY_MIB)
+    states = [
+        ask(llama_8b(), machines, Training(precision="bf16", states=name), **fixed).states_gib[0]
+        for name in ("mixed", "fp32_gradients")
+    ]
+    assert (states[1] - states[0]) * 2**30 == pytest.approx(2 * llama_8b().parameters)
+
+
+def test_a_chunked_cross_entropy_lowers_the_peak_where_logits_are_the_largest_tensor() -> None:
+    peaks = []
+    for chunked in (False, True):
+        training = Training(precision="bf16", chunked_cross_entropy=chunked)
+        work = work_of(Preset(model="llama-3-8b", tokens=1e10), training)
+        fixed: dict[str, Any] = {"micro_batch": 2, "checkpointing": "full", "tensor": 1, "zero_stage": 3}
+        peaks.append(ask(work, cluster(chip()), training, **fixed).peak_gib[0])
+    # Two samples of 8,192 tokens, 128,256 logits each: 2 bytes less each, for the 32-bit copy gives way to a gradient.
+    assert (peaks[0] - peaks[1]) * 2**30 == pytest.approx(2 * 8192 * 128_256 * 2, rel=0.01)
+
+
+def test_tensor_parallelism_gathers_the_inputs_of_one_block_again() -> None:
+    fixed: dict[str, Any] = {"pipeline": 1, "zero_stage": 1, "micro_batch": 1}
+    machines = cluster(chip(), memory_mib=ROOMY_MIB)
+    whole, split = (
+        ask(llama_8b(), machines, tensor=tensor, checkpointing="full", **fixed).activations_gib[0] for tensor in (1, 8)
+    )
+    gathered = 2 * (1 - 1 / 8) * 8192 * 4096 * 2 / 2**30
+    assert split == pytest.approx(whole / 8 + gathered)
+
+
+def test_plain_software_holds_norms_and_residuals_whole_on_every_rank() -> None:
+    fixed: dict[str, Any] = {"pipeline": 1, "zero_stage": 1, "micro_batch": 1}
+    machines = cluster(chip(), memory_mib=ROOMY_MIB)
+    left = []
+    for software in ("fused", "plain"):
+        training = Training(precision="bf16", software=software)
+        whole, split = (
+            ask(llama_8b(), machines, training, tensor=tensor, checkpointing="full", **fixed).activations_gib[0]
+            for tensor in (1, 8)
+        )
+        left.append(split - whole / 8)
+    # The input of each of 32 blocks, less the eighth that was counted.
+    assert left[1] - left[0] == pytest.approx(32 * (1 - 1 / 8) * 8192 * 4096 * 2 / 2**30)
+
+
+def test_hosts_hold_up_what_is_faster_than_they_decode() -> None:
+    workload = Preset(model="resnet-50", samples=1e6)
+    shown = {}
+    for software in ("fused", "eager"):
+        training = Training(software=software)
+        for name in ("V100-16GB", "H200-141GB-SXM", "B200-SXM"):
+            on = On(accelerator=name, gpus=1)
+            shown[software, name] = estimate_on(work_of(workload, training), training, on, goodput=1.0)
+    assert shown["eager", "V100-16GB"].terms["data"] == 0
+    assert shown["eager", "B200-SXM"].terms["data"] > 0
+    # Photos come no faster to the quicker of two chips that both wait for them.
+    assert shown["eager", "B200-SXM"].hours == pytest.approx(shown["eager", "H200-141GB-SXM"].hours)
+    assert shown["fused", "B200-SXM"].terms["data"] == 0

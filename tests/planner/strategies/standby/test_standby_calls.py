@@ -1,0 +1,94 @@
+"""Spot under a net: when the standby is called, on a failure or between segments, and what is paid until then."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from gpuplan.planner.strategies.standby.exact_standby_run import standby_run
+from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
+from gpuplan.planner.strategies.standby.standby_switching import outcomes
+from gpuplan.planner.verify.standby_replay import Pair, Rule, figures
+from tests.planner.strategies.standby.standby_cases import a_pair, simulate, terms
+
+RUNS = 3000
+#: Slack that segments use up themselves, slack that only losses use up, slack that grows, and all of it soon.
+CASES = {
+    "a standby four times as fast, hardly a failure": (
+        a_pair(work=8, standby_work=2, rate=0.01, write=0.01),
+        terms(deadline=4),
+    ),
+    "a standby four times as fast, many failures": (
+        a_pair(work=8, standby_work=2, rate=1.5, write=0.01),
+        terms(deadline=5, wait=1.0),
+    ),
+    "called after one of many segments": (
+        a_pair(work=30, standby_work=10, rate=3.0, write=1e-4),
+        terms(deadline=16, wait=1.7),
+    ),
+    "a standby half as fast, long waits": (
+        a_pair(work=30, standby_work=60, rate=0.2, write=0.002),
+        terms(deadline=64, wait=1.7),
+    ),
+    "a single segment": (a_pair(work=0.4, standby_work=0.2, rate=0.3, write=0.1), terms(deadline=2)),
+}
+
+
+def standard_error(values: NDArray[np.float64]) -> float:
+    return float(values.std()) / math.sqrt(RUNS)
+
+
+def at_its_interval(case: str) -> tuple[Pairs, StandbyTerms, float]:
+    pair, asked = CASES[case]
+    return pair, asked, float(outcomes(pair, asked).interval_hours[0])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_hours_on_either_machine_and_calls_are_those_of_the_rule(case: str) -> None:
+    pair, asked, interval = at_its_interval(case)
+    run, seen = standby_run(pair, asked, interval), simulate(pair, asked, interval, RUNS, seed=8)
+    for predicted, values in (
+        (run.spot_hours, seen.spot_hours),
+        (run.standby_hours, seen.standby_hours),
+        (run.switch_probability, seen.called.astype(np.float64)),
+    ):
+        assert abs(predicted - values.mean()) <= 3.5 * standard_error(values) + 0.003
+
+
+def test_a_restart_is_spared_only_where_a_failure_calls_the_standby() -> None:
+    """Nobody fails here, so whoever calls the standby has paid all hours until then, however long a restart is."""
+    pair = a_pair(work=8, standby_work=2, rate=1e-6, write=0.01)
+    brief, long = (
+        StandbyTerms(deadline_hours=4, confidence=0.9, setup_hours=0.25, restart_hours=restart, wait_hours=0)
+        for restart in (0.01, 0.5)
+    )
+    interval = 0.1
+    first, second = standby_run(pair, brief, interval), standby_run(pair, long, interval)
+    assert first.switch_probability == pytest.approx(1.0, abs=1e-4)
+    assert second.spot_hours == pytest.approx(first.spot_hours, abs=1e-4)
+    seen = outcomes(pair, long)
+    assert seen.spot_hours[0] == pytest.approx(standby_run(pair, long, seen.interval_hours[0]).spot_hours, rel=0.02)
+
+
+@pytest.mark.parametrize("deadline", [1.5, 1.7, 1.9, 2.1, 2.3, 2.5])
+def test_a_run_of_few_segments_is_priced_by_whole_ones_whatever_the_error_of_the_estimate(deadline: float) -> None:
+    """How many segments are passed before the standby is called steps up and down with the estimate's error."""
+    pair, asked = a_pair(work=3.2, standby_work=0.8, sigma=0.4, rate=0.002, write=0.02), terms(deadline=deadline)
+    alone = Pair(
+        work_hours=3.2,
+        log_sigma=0.4,
+        preemptions_per_hour=0.002,
+        checkpoint_hours=0.02,
+        usd_per_hour=3.0,
+        clock_usd_per_hour=0.0,
+        fixed_usd=0.0,
+        standby_work_hours=0.8,
+        standby_log_sigma=0.4,
+        standby_usd_per_hour=10.0,
+        standby_fixed_usd=0.0,
+        changeover_hours=0.25,
+    )
+    rule = Rule(deadline_hours=deadline, setup_hours=0.25, restart_hours=0.25, wait_hours=0.0)
+    seen = figures(alone, rule, 0.4, 0.9).paid_hours
+    assert seen.allows(standby_run(pair, asked, 0.4).spot_hours, share=0.04)

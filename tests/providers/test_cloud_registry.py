@@ -1,0 +1,29 @@
+"""Clouds are registered by name, and imported only when their provider is made."""
+
+import subprocess
+import sys
+
+import pytest
+
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.providers.cloud_registry import chosen_clouds, cloud_names
+
+KNOWN = ("aws", "azure", "gcp")
+
+
+def test_the_three_clouds_are_found_without_importing_any() -> None:
+    code = "import sys; from gpuplan.providers.cloud_registry import cloud_names; print(*cloud_names(), *(m for m in sys.modules if m.startswith('gpuplan.providers.a')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["aws", "azure", "gcp"]
+    assert cloud_names() == KNOWN
+
+
+def test_all_clouds_are_asked_unless_some_are_named() -> None:
+    assert chosen_clouds(None, KNOWN) == KNOWN
+    assert chosen_clouds(["gcp", " AWS", "gcp"], KNOWN) == ("gcp", "aws")
+
+
+@pytest.mark.parametrize("wanted", [["oracle"], [], ["aws", ""]])
+def test_an_unknown_cloud_is_refused_with_those_that_are_known(wanted: list[str]) -> None:
+    with pytest.raises(UnusableInput, match=r"provider: .*; accepted: aws, azure, gcp"):
+        chosen_clouds(wanted, KNOWN)

@@ -1,0 +1,141 @@
+"""How long the first plan of a job takes, on the catalogue repeated to 100,000 and 1,000,000 offers, by the most nodes.
+
+The snapshot is prepared, as a service does when prices arrive. Everything that the planner keeps of jobs is forgotten
+before each plan, so that no job profits from the one before.
+"""
+
+import functools
+import gc
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import overload
+
+import numpy as np
+
+from gpuplan.catalog.model.offer import Offer
+from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
+from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
+from gpuplan.planner.candidates import estimate_cache, priced_configurations
+from gpuplan.planner.model.job import TrainingJob
+from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.planning import plan
+from tools.benchmarks.varied_jobs import varied_jobs
+
+#: Offers (0: the embedded ones), the most nodes (0: what each job draws, 8, 32 or 64), and jobs.
+CASES = ((0, 0, 200), (100_000, 0, 200), (100_000, 512, 40), (100_000, 4096, 20), (1_000_000, 0, 50))
+
+
+@dataclass(frozen=True)
+class Repeated(Sequence[Offer]):
+    """The same rows repeated, without an object per row."""
+
+    rows: Sequence[Offer]
+    size: int
+
+    def __len__(self) -> int:
+        return self.size
+
+    @overload
+    def __getitem__(self, index: int) -> Offer: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Offer]: ...
+
+    def __getitem__(self, index: int | slice) -> Offer | Sequence[Offer]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(self.size))]
+        return self.rows[index % len(self.rows)]
+
+
+def repeated(columns: Columns, count: int) -> Columns:
+    """The snapshot repeated to `count` offers, every copy at prices of its own (within 20 %), as more zones would be."""
+    at = np.arange(count) % len(columns)
+    jitter = np.random.default_rng(count).uniform(0.9, 1.1, count)
+    return Columns(
+        snapshot_id=f"{columns.snapshot_id}-x{count}",
+        observed_at=columns.observed_at,
+        instance_types=columns.instance_types,
+        regions=columns.regions,
+        kinds=columns.kinds,
+        offers=Repeated(columns.offers, count),
+        type_index=columns.type_index[at],
+        region_index=columns.region_index[at],
+        kind_index=columns.kind_index[at],
+        usd_per_hour=columns.usd_per_hour[at] * jitter,
+        interruptions_per_hour=columns.interruptions_per_hour[at],
+        plannable=columns.plannable[at],
+        verified=columns.verified[at],
+    )
+
+
+class JobCaches:
+    """The planner's job caches: those that grow when another job is planned on the same snapshot."""
+
+    def __init__(self, columns: Columns, first: TrainingJob, second: TrainingJob) -> None:
+        """Determined by planning two unrelated jobs."""
+        plan(first, columns, settings=PlannerSettings())
+        lru_caches = [
+            get_object for get_object in gc.get_objects() if isinstance(get_object, functools._lru_cache_wrapper)
+        ]
+        mine = [item for item in lru_caches if _module(item).startswith("gpuplan.planner.")]
+        sizes = [item.cache_info().currsize for item in mine]
+        plan(second, columns, settings=PlannerSettings())
+        self.caches = [item for item, size in zip(mine, sizes, strict=True) if item.cache_info().currsize > size]
+
+    def forget(self) -> None:
+        """Clear the caches of all jobs."""
+        estimate_cache._tables.clear()
+        priced_configurations.cached_offers_of.cache_clear()
+        for cache in self.caches:
+            cache.cache_clear()
+
+
+def _module(cache: "functools._lru_cache_wrapper[object]") -> str:
+    function: object = cache.__wrapped__
+    while isinstance(function, functools.partial):
+        function = function.func
+    return str(getattr(function, "__module__", ""))
+
+
+def main() -> None:
+    """Print a row per case; with arguments only the cases of these most nodes."""
+    snapshot = embedded_snapshot()
+    embedded = columns_of(snapshot.id, snapshot.observed_at, snapshot.instance_types, snapshot.offers)
+    asked = {int(item) for item in sys.argv[1:]}
+    columns_of_size: dict[int, Columns] = {0: embedded}
+    print(
+        f"{'offers':>10} {'max_nodes':>9} {'jobs':>5} {'median ms':>10} {'p90 ms':>8} {'p99 ms':>8} {'feasible':>9} {'peak MiB':>9}"
+    )
+    for size, most, count in CASES:
+        if asked and most not in asked:
+            continue
+        columns = columns_of_size.setdefault(size, repeated(embedded, size) if size else embedded)
+        jobs = [varied_job if not most else _on(varied_job, most) for varied_job in varied_jobs(count, seed=1)]
+        caches = JobCaches(columns, *varied_jobs(2, seed=2))
+        taken, feasible = [], 0
+        gc.collect()
+        for job in jobs:
+            caches.forget()
+            began = time.perf_counter()
+            outcome = plan(job, columns, settings=PlannerSettings())
+            taken.append((time.perf_counter() - began) * 1e3)
+            feasible += type(outcome).__name__ == "Planned"
+        p90, p99 = np.percentile(taken, [90, 99])
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(
+            f"{len(columns):>10,} {most or '8-64':>9} {count:>5} {statistics.median(taken):>10.1f} {p90:>8.1f} {p99:>8.1f} "
+            f"{feasible:>9} {peak:>9.0f}",
+            flush=True,
+        )
+
+
+def _on(job: TrainingJob, most_nodes: int) -> TrainingJob:
+    return replace(job, constraints=replace(job.constraints, max_nodes=most_nodes))
+
+
+if __name__ == "__main__":
+    main()

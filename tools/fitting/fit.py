@@ -1,0 +1,94 @@
+"""Fit the time model's constants to the measured runs and write them down: `python -m tools.fitting.fit`.
+
+Starts from the priors, not from the last fit, and draws nothing by chance: the same runs give the same constants. The
+layouts of runs that do not tell theirs depend on the constants, so they are found twice. Bands
+come from runs whose source was left out.
+"""
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from gpuplan.planner.performance import accelerator_constants
+from gpuplan.planner.performance.estimator_request import Floats
+from gpuplan.planner.performance.fitted_constants import FITTED, Key, table, trying
+from gpuplan.planner.performance.prediction_bands import Z80
+from tools.fitting.held_out_residuals import without_source
+from tools.fitting.least_squares_fit import fit, identified_by, linearised, priors
+from tools.fitting.measured_runs import Run, runs
+from tools.fitting.stacked_runs import Sample, sample_of
+
+CONSTANTS = Path(__file__).resolve().parents[2] / "planner" / "performance" / "calibration" / "constants.csv"
+ROUNDS = 4
+#: Absolute runs of a class below which its band stays as set: fewer tell little of a spread.
+ENOUGH_RUNS = 20
+SIGMA = "band_sigma"
+
+
+def fitted() -> tuple[Sample, dict[Key, float]]:
+    """The sample with the layouts that the fitted constants choose, and those constants."""
+    measured, values = runs(), priors()
+    for _ in range(2):
+        sample = _sampled(measured, values)
+        values = fit(sample, np.ones(len(sample.runs), dtype=bool), values, rounds=ROUNDS)
+    return _sampled(measured, values), values
+
+
+def _sampled(runs: list[Run], values: Mapping[Key, float]) -> Sample:
+    with trying(values):
+        accelerator_constants.forget()
+        return sample_of(runs)
+
+
+def sigmas(sample: Sample, left: Floats) -> dict[Key, tuple[float, int]]:
+    """Per class: the sigma whose 80 % band holds 80 % of the runs that were left out, and how many they are.
+
+    Ratios between runs of one unknown work say nothing of its level, so a class with few absolute runs stays as set.
+    """
+    task = np.array([run.work.task for run in sample.runs])
+    absolute = np.array([run.row["scored"] == "absolute" for run in sample.runs])
+    known = ~np.isnan(left)
+    by_task = {}
+    for name in np.unique(task[known]):
+        task_residuals = np.abs(left[known & (task == name)])
+        if np.count_nonzero(known & absolute & (task == name)) >= ENOUGH_RUNS:
+            by_task[SIGMA, str(name)] = float(np.quantile(task_residuals, 0.8)) / Z80, len(task_residuals)
+    return by_task
+
+
+def write(values: Mapping[Key, float], counts: Mapping[Key, int]) -> None:
+    """The table again, with new values where there are any."""
+    with CONSTANTS.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        key = row["name"], row["key"]
+        if key in values:
+            row["value"], row["runs"] = f"{values[key]:.4g}", str(counts[key])
+    with CONSTANTS.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def main() -> None:
+    """Fit, write, and print what moved."""
+    sample, values = fitted()
+    rounded = {key: float(f"{value:.4g}") for key, value in values.items()}
+    counts = identified_by(linearised(sample, rounded))
+    with trying(rounded):
+        bands = sigmas(sample, without_source(sample, rounded))
+    write(rounded | {key: sigma for key, (sigma, _) in bands.items()}, counts | {k: n for k, (_, n) in bands.items()})
+    print(f"{len(sample.runs)} runs\n{'constant':54}{'prior':>10}{'before':>10}{'now':>10}{'runs':>6}")
+    for key, now in rounded.items():
+        row = table()[key]
+        print(f"{' '.join(key):54}{row.prior:10.4g}{row.value:10.4g}{now:10.4g}{counts[key]:6}")
+    for key, (sigma, count) in bands.items():
+        print(f"{' '.join(key):54}{table()[key].prior:10.4g}{table()[key].value:10.4g}{sigma:10.4g}{count:6}")
+    fixed = sum(row.source != FITTED for row in table().values())
+    print(f"{fixed} constants are fixed from literature, each with its source in {CONSTANTS.name}")
+
+
+if __name__ == "__main__":
+    main()

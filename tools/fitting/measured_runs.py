@@ -1,0 +1,211 @@
+"""Convert measured runs to estimator inputs."""
+
+import csv
+import lzma
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from gpuplan.catalog.model.accelerators import Accelerator, accelerators
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.job import Training
+from gpuplan.planner.performance import estimate
+from gpuplan.planner.performance.estimate_assembly import model_flops_per_unit
+from gpuplan.planner.performance.estimator_request import Estimates, LayoutRequest, Machines, one_configuration
+from gpuplan.planner.performance.goodput import modelled_goodput
+from gpuplan.planner.workload.step_work import Work
+from tools.fitting.run_work import TEXT_TASKS, work_of_row
+
+FACTS = Path(__file__).resolve().parents[2] / "planner" / "performance" / "calibration" / "facts"
+
+PRECISIONS = frozenset(("bf16", "fp16", "fp32", "tf32", "fp8", "fp4"))
+#: FLOP/s "hardware" of DeepSpeed's posts: Narayanan 2021 eq. 3 with recomputation, 96 l h^2 per token and so on.
+_HARDWARE_OVER_MODEL = 4 / 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One measured run: the workload, the machine, and the units per second and accelerator.
+
+    Where `row["scored"]` is "ratio", the unit is unknown but the same for all runs of `compared_within`.
+    """
+
+    row: dict[str, str]
+    work: Work
+    training: Training
+    machines: Machines
+    request: LayoutRequest
+    per_accelerator: float
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    """Rows of one calibration file."""
+    with lzma.open(FACTS / name, "rt", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def runs() -> list[Run]:
+    """Every run that the estimator can predict: its work is known, and its machine is in the catalogue."""
+    parsed = (_run(row) for row in rows("runs.csv.xz"))
+    return [run for run in parsed if run is not None]
+
+
+def _run(row: dict[str, str]) -> Run | None:
+    chip = accelerators().get(row["gpu"])
+    if chip is None or not row["throughput"] or not row["gpus_total"]:
+        return None
+    gpus = int(row["gpus_total"])
+    if row["group"] == "litgpt":
+        # Its table names the machine; its configuration files name how many of the devices the run used.
+        gpus = _LITGPT_DEVICES.get(row["id"], 1)
+        row = row | {"seq_len": str(_padded_tokens(int(row["micro_batch"])))}
+    training = training_of(row)
+    try:
+        work = work_of_row(row, training, gpus)
+    except UnusableInput:
+        return None
+    if work is None:
+        return None
+    # The measured tables used synthetic images or decoded on accelerators.
+    work = replace(work, decode_seconds_per_sample=0.0)
+    fabric = float(row["internode_gbps"] or "nan")
+    return Run(
+        row=row,
+        work=work,
+        training=training,
+        machines=machine(chip, gpus, int(row["gpus_per_node"] or 0), fabric),
+        request=request_of(row, gpus),
+        per_accelerator=_rate(row, work, gpus),
+    )
+
+
+_EPOCHS = re.compile(r"epochs (\d+)")
+#: LitGPT's subset of Alpaca: 2,000 samples an epoch, of 120 tokens in the mean and 70 in the standard deviation.
+_ALPACA_SAMPLES, _ALPACA_MEAN, _ALPACA_DEVIATION = 2000, 120.0, 70.0
+_LITGPT_DEVICES = {"litgpt-0004": 4, "litgpt-0032": 2, "litgpt-0039": 2}
+
+
+def _padded_tokens(micro_batch: int) -> int:
+    """Mean length of samples padded to the longest of their micro-batch: the expected maximum of so many normal draws."""
+    above = {1: 0.0, 2: 0.56, 3: 0.85, 4: 1.03, 8: 1.42}
+    return round(_ALPACA_MEAN + _ALPACA_DEVIATION * above.get(micro_batch, 1.77))
+
+
+def _rate(row: dict[str, str], work: Work, gpus: int) -> float:
+    """Units per second and accelerator; for times to train, the inverse time."""
+    value, unit = float(row["throughput"]), row["throughput_unit"]
+    if unit == "minutes_to_train":
+        return 1.0 / (value * gpus)
+    if unit == "tokens/s/gpu":
+        return value
+    if unit.startswith("useful_tflops"):
+        # Hours of published runs include failures, checkpoints and evaluation.
+        return value * 1e12 / work.flops_per_unit / float(modelled_goodput(np.array([float(gpus)]))[0])
+    if unit.startswith("minutes (Alpaca2k"):
+        epochs = float(_EPOCHS.search(row["notes"]).group(1))  # type: ignore[union-attr]
+        return epochs * _ALPACA_SAMPLES * float(row["seq_len"]) / (60 * value * gpus)
+    if unit.startswith("tflops"):
+        over = _HARDWARE_OVER_MODEL if "hardware" in unit else 1.0
+        return value * 1e12 / over / model_flops_per_unit(work)
+    per_sample = row["scored"] == "absolute" and work.unit == "tokens" and unit != "tok/s"
+    return value / gpus * (work.units_per_sample if per_sample else 1.0)
+
+
+_SGD = frozenset(("cnn", "resnet50", "detection", "segmentation", "dlrm", "recsys"))
+
+
+def training_of(row: dict[str, str]) -> Training:
+    """Method, precision and software of a row."""
+    precision = re.split("[-,]", row["precision"])[0]
+    lora = "lora" if "LoRA" in row["model"] or row.get("method") in {"LoRA", "adapter"} else "full"
+    method = "qlora" if row.get("method") == "QLoRA" or "(QLoRA)" in row["model"] else lora
+    pure = "MODE PURE" in row["notes"].upper() or row["precision"] == "bf16-pure"
+    optimizer = "sgd" if row.get("task") in _SGD or "SGD" in row.get("optimizer", "") else "adamw"
+    return Training(
+        method=method,
+        precision=precision if precision in PRECISIONS else "auto",
+        software=software_of(row),
+        states="pure_bf16" if pure else "fp32_gradients" if "radients summed in fp32" in row["notes"] else "mixed",
+        chunked_cross_entropy="cross-entropy in chunks" in row["notes"] or row.get("group") == "litgpt",
+        optimizer=optimizer,
+    )
+
+
+_COMPILED = frozenset(("maxtext", "tpu-recipes", "aws-neuron"))
+_EAGER = frozenset(("timm-3090", "litgpt", "maskrcnn-benchmark", "llm-foundry"))
+#: Written-out attention: fused softmax kernels (Megatron-DeepSpeed of 2021) still pass the scores through memory.
+_PLAIN = frozenset(("bigscience-a100", "bigscience-v100"))
+
+
+def software_of(row: dict[str, str]) -> str:
+    """The software class of a row: what its notes say, else that of its source."""
+    notes, group = row["notes"], row.get("group", "")
+    if (
+        group in _PLAIN
+        or row["model"] == "ELECTRA"
+        or row["model"].startswith("Transformer-XL")
+        or "baseline" in notes
+        or notes.startswith("SQuAD fine-tune, PyTorch")
+        or "attention written out" in notes
+    ):
+        return "plain"
+    if group in _COMPILED:
+        return "compiled"
+    scripts = group == "nv-dle" and row.get("task") not in TEXT_TASKS
+    return "eager" if group in _EAGER or scripts or "logits in full" in notes or notes.startswith("HF+FA2") else "fused"
+
+
+def machine(chip: Accelerator, gpus: int, per_node: int, fabric: float = float("nan")) -> Machines:
+    """One machine row; `fabric` in Gbit/s of a node, nan for the usual one."""
+    per_node = min(per_node or chip.usual_per_node, gpus)
+    while gpus % per_node:
+        per_node -= 1
+    return one_configuration(chip, devices=per_node, nodes=gpus // per_node, internode_gbps=fabric)
+
+
+def request_of(row: dict[str, str], gpus: int) -> LayoutRequest:
+    """The layout of a row, as far as it is stated."""
+    text = row["parallelism"]
+    ways = {key: int(value) for key, value in re.findall(r"\b(tp|pp|cp|vp|ep)(\d+)", text)}
+    micro = int(float(row["micro_batch"])) if row["micro_batch"] else None
+    sharded = re.search(r"zero-?(\d)", text)
+    stage = int(sharded.group(1)) if sharded else 3 if "fsdp" in text else 1 if ways else None
+    pipeline = ways.get("pp", 1)
+    return LayoutRequest(
+        tensor=ways.get("tp") if ways else 1 if text else None,
+        pipeline=pipeline if ways else 1 if text else None,
+        context=ways.get("cp") if ways else None,
+        expert=ways.get("ep") if "ep" in ways else None,
+        interleave=ways.get("vp") if pipeline > 1 else None,
+        zero_stage=stage,
+        micro_batch=micro,
+        checkpointing=row["activation_ckpt"] or None,
+    )
+
+
+def predict(run: Run) -> Estimates | None:
+    """The estimate of a run with its own layout, regardless of memory; None if it cannot run."""
+    for machines, request in requests_of(run):
+        prediction = estimate(run.work, run.training, machines, goodput=1.0, request=request)
+        if not prediction.reason[0]:
+            return prediction
+    return None
+
+
+def requests_of(run: Run) -> Iterator[tuple[Machines, LayoutRequest]]:
+    """Requests for a run, in order: the stated layout, our interpretation of it, and the same without a memory limit."""
+    for request in _relaxed(run.request):
+        yield run.machines, request
+    roomy = replace(run.machines, device_memory_mib=np.array([1e9]))
+    for request in _relaxed(run.request):
+        yield roomy, replace(request, checkpointing=request.checkpointing or "full")
+
+
+def _relaxed(request: LayoutRequest) -> Iterator[LayoutRequest]:
+    """The request, then without the parts that a row may state in other terms."""
+    yield request
+    yield replace(request, micro_batch=None, interleave=None)
+    yield replace(request, micro_batch=None, interleave=None, expert=None, context=None)
