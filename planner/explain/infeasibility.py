@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.money import usd_display, usd_micros
+from gpuplan.catalog.model.provider_names import provider_kind
 from gpuplan.catalog.model.regions import regions
 from gpuplan.catalog.parsing.quantities import MAX_HOURS
 from gpuplan.planner.candidates.candidate_set import Candidates, candidates, over, with_late_and_dear
@@ -215,6 +216,7 @@ def needed(name: str, choice: Choice, kg: float) -> str:
         "objective": "cost",
         "constraints.carbon_budget_kg": "none" if math.isnan(kg) else f"{_rounded_up(kg)} kg",
         "constraints.providers": choice.offer.provider,
+        "constraints.provider_kinds": provider_kind(choice.offer.provider, choice.offer.instance_type) or "",
         "constraints.accelerators": choice.accelerator,
         "constraints.vendors": accelerators()[choice.accelerator].vendor,
         "constraints.instance_types": choice.instance_type.name,

@@ -5,6 +5,7 @@ import math
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.money import usd_display, usd_micros
 from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.model.provider_names import provider_kind
 from gpuplan.catalog.model.regions import regions
 from gpuplan.catalog.parsing.quantities import MAX_HOURS
 from gpuplan.planner.model.job import TrainingJob
@@ -45,6 +46,7 @@ def needed(name: str, named: Named, micros: int, confident_hours: float, carbon_
         "objective": "cost",
         "constraints.carbon_budget_kg": "none" if carbon_kg is None else f"{_four_digits_up(carbon_kg)} kg",
         "constraints.providers": provider,
+        "constraints.provider_kinds": provider_kind(provider, instance_type.name) or "",
         "constraints.accelerators": instance_type.accelerator,
         "constraints.vendors": accelerators()[instance_type.accelerator].vendor,
         "constraints.instance_types": instance_type.name,
