@@ -24,23 +24,21 @@ def neocloud_egress(places: Sequence[Row]) -> list[Row]:
 
     Moving data between places of one provider is taken at the same price: no neocloud publishes another.
     """
-    rows = []
-    for place in places:
-        price = _price(place["provider"], EGRESS)
-        for destination in (WORLDWIDE, INTER_REGION):
-            rows.append(
-                {
-                    "provider": place["provider"],
-                    "region": place["region"],
-                    "destination": destination,
-                    "up_to_gb": "",
-                    "usd_per_gb": price["usd"],
-                    "as_of": price["as_of"],
-                    "source": price["source"],
-                    "note": price["note"],
-                }
-            )
-    return rows
+    return [
+        {
+            "provider": place["provider"],
+            "region": place["region"],
+            "destination": destination,
+            "up_to_gb": "",
+            "usd_per_gb": price["usd"],
+            "as_of": price["as_of"],
+            "source": price["source"],
+            "note": price["note"],
+        }
+        for place in places
+        for price in (_price(place["provider"], EGRESS),)
+        for destination in (WORLDWIDE, INTER_REGION)
+    ]
 
 
 def neocloud_storage(places: Sequence[Row]) -> list[Row]:
