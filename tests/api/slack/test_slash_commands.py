@@ -8,8 +8,8 @@ import pytest
 from gpuplan.api.security.authorization import Requester, acting_as
 from gpuplan.api.security.identity import Identity, with_lesser
 from gpuplan.api.slack.slash_commands import COMMANDS, read_command
-from gpuplan.catalog.model.provider_names import provider_names
 from gpuplan.api.slack.workspaces import allow
+from gpuplan.catalog.model.provider_names import provider_names
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.snapshot_list import NotStored
 from tests.api.slack.conftest import PAGE, PLAN, Acme
