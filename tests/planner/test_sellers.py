@@ -119,6 +119,14 @@ def test_a_job_that_names_places_leaves_out_those_that_are_not_stated(limits: di
     assert seller(planned(MARKET, with_limits(**limits))) == "aws"
 
 
+@pytest.mark.parametrize("limits", [{"regions": ("us-*",)}, {"geography": ("us",)}])
+def test_a_way_out_to_a_place_that_is_not_stated_lifts_the_limit_on_places(limits: dict[str, tuple[str, ...]]) -> None:
+    job = replace(with_limits(providers=("lambda",), **limits), budget_usd=1e6)
+    outcome = plan(job, MARKET, settings=SETTINGS)
+    assert isinstance(outcome, NoPlan)
+    assert any(word in str(outcome.relaxations) for word in ("'none'", "that of lambda:unknown"))
+
+
 def test_data_goes_to_an_unknown_place_at_the_dearest_rate_of_its_origin_outside_china() -> None:
     unknown = egress_tiers("gcp", "us-central1", "runpod", UNKNOWN_REGION)
     rates = [egress_tiers("gcp", "us-central1", "aws", region) for region in ("us-east-1", "ap-southeast-2")]
