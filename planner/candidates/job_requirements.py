@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.catalog.model.price_kinds import price_kinds
-from gpuplan.catalog.model.regions import regions
+from gpuplan.catalog.model.provider_names import provider_kind
+from gpuplan.catalog.model.regions import is_place_unknown, regions
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.candidates.machine_shapes import Shapes
@@ -72,6 +73,12 @@ def _by_type(columns: Columns, shapes: Shapes, constraints: Constraints, framewo
             [instance_type.provider in constraints.providers for instance_type in columns.instance_types],
             "constraints.providers",
         )
+    sellers = [provider_kind(instance_type.provider, instance_type.name) for instance_type in columns.instance_types]
+    _mark(
+        bits,
+        [seller is None or seller in constraints.provider_kinds for seller in sellers],
+        "constraints.provider_kinds",
+    )
     if wanted:
         _mark(bits, [device.name in wanted for device in devices], "constraints.accelerators")
     if vendors:
@@ -112,8 +119,9 @@ def _mark(bits: Bits, meets: Iterable[bool], requirement: str) -> None:
 
 
 def region_matches(provider: str, region: str, globs: tuple[str, ...]) -> bool:
-    """Whether a region matches one of the globs; `azure:east*` matches regions of that provider only."""
-    for glob in globs:
+    """Whether a region matches one of the globs; `azure:east*` matches regions of that provider only, and none matches a
+    place that its provider does not state."""
+    for glob in () if is_place_unknown(region) else globs:
         owner, _, name = glob.rpartition(":")
         if owner in ("", provider) and fnmatchcase(region.lower(), name.lower()):
             return True
@@ -160,6 +168,7 @@ def present(job: TrainingJob) -> tuple[str, ...]:
     constraints = job.constraints
     stated = {
         "constraints.providers": constraints.providers,
+        "constraints.provider_kinds": bool(constraints.provider_kinds),
         "constraints.accelerators": constraints.accelerators,
         "constraints.vendors": constraints.vendors,
         "constraints.instance_types": constraints.instance_types,
