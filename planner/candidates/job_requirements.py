@@ -1,7 +1,7 @@
 """Requirements of a job as bits, and the instance types, regions and price kinds that break them."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
@@ -54,23 +54,20 @@ def broken(
 
 
 def _by_type(columns: Columns, shapes: Shapes, constraints: Constraints) -> Bits:
-    bits = np.zeros(len(columns.instance_types), np.uint16)
-    names = [instance_type.name for instance_type in columns.instance_types]
-    devices = [shapes.accelerators[i] for i in shapes.accelerator[shapes.of_type]]
-    wanted = set(constraints.accelerators)
-    vendors = {vendor.lower() for vendor in constraints.vendors}
+    types, device_of_type = columns.instance_types, shapes.accelerator[shapes.of_type]
+    bits = np.zeros(len(types), np.uint16)
     if constraints.providers:
-        _mark(
-            bits,
-            [instance_type.provider in constraints.providers for instance_type in columns.instance_types],
-            "constraints.providers",
-        )
-    if wanted:
-        _mark(bits, [device.name in wanted for device in devices], "constraints.accelerators")
-    if vendors:
-        _mark(bits, [device.vendor.lower() in vendors for device in devices], "constraints.vendors")
+        _mark(bits, [type_.provider in constraints.providers for type_ in types], "constraints.providers")
+    if constraints.accelerators:
+        wanted = np.array([device.name in constraints.accelerators for device in shapes.accelerators])
+        _mark(bits, wanted[device_of_type], "constraints.accelerators")
+    if constraints.vendors:
+        vendors = {vendor.lower() for vendor in constraints.vendors}
+        wanted = np.array([device.vendor.lower() in vendors for device in shapes.accelerators])
+        _mark(bits, wanted[device_of_type], "constraints.vendors")
     if constraints.instance_types:
-        _mark(bits, [_matches(name, constraints.instance_types) for name in names], "constraints.instance_types")
+        matches = [_matches(type_.name, constraints.instance_types) for type_ in types]
+        _mark(bits, matches, "constraints.instance_types")
     return bits
 
 
@@ -87,8 +84,8 @@ def _by_region(columns: Columns, constraints: Constraints) -> Bits:
 
 
 def _by_kind(kinds: tuple[str, ...], constraints: Constraints) -> Bits:
-    bits = np.zeros(len(kinds), np.uint16)
-    _mark(bits, [kind in kinds_asked(constraints) for kind in kinds], "constraints.price_kinds")
+    bits, asked = np.zeros(len(kinds), np.uint16), kinds_asked(constraints)
+    _mark(bits, [kind in asked for kind in kinds], "constraints.price_kinds")
     return bits
 
 
@@ -98,8 +95,8 @@ def kinds_asked(constraints: Constraints) -> frozenset[str]:
     return frozenset(constraints.price_kinds or defaults)
 
 
-def _mark(bits: Bits, meets: Iterable[bool], requirement: str) -> None:
-    bits |= np.where(np.fromiter(meets, np.bool_, len(bits)), np.uint16(0), BIT[requirement])
+def _mark(bits: Bits, meets: Sequence[bool] | NDArray[np.bool_], requirement: str) -> None:
+    bits |= np.where(np.asarray(meets, np.bool_), np.uint16(0), BIT[requirement])
 
 
 def region_matches(provider: str, region: str, globs: tuple[str, ...]) -> bool:
