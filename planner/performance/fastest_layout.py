@@ -1,5 +1,7 @@
 """The fastest layout that fits on every machine row, or the reason why none does."""
 
+from functools import reduce
+
 import numpy as np
 
 from gpuplan.planner.model.job import Training
@@ -52,7 +54,7 @@ def _estimate(
         candidates_of(alike.question, layout_candidates), layout_candidates.splits.row, alike.of_row
     )
     terms = seconds(work, training, gather(question, layout_candidates, chosen, row))
-    total = np.sum(list(terms.values()), axis=0)
+    total = reduce(np.add, terms.values())
     winner, rows = first_least(total, row)
     answer = Answer(question, machines, layout_candidates, alike.of_row)
     answer.win(chosen, terms, winner, rows)

@@ -13,7 +13,7 @@ from gpuplan.planner.performance.batch_distribution import Batch, batches
 from gpuplan.planner.performance.estimator_request import Floats, Ints, Machines
 from gpuplan.planner.performance.layout_question import Question
 from gpuplan.planner.performance.layout_splits import Splits, limits_of, splits_of
-from gpuplan.planner.performance.rowwise_minimum import first_least
+from gpuplan.planner.performance.rowwise_minimum import first_least, row_starts
 
 #: Chunks per device of an interleaved pipeline, each of at least one block (Narayanan 2021 uses 2-6; Llama 3's 126 blocks
 #: on 16 stages make 8). Chunks need not be of equal size: the fullest stage sets the pace (`stage_share`).
@@ -102,7 +102,7 @@ def _fitting(question: Question, layout_candidates: LayoutCandidates, row: Ints,
     fixed = (memory.states + memory.buffers).min(axis=0)
     least = np.where(usable, fixed + size * memory.activations.min(axis=0), np.inf)[split]
     selected = least <= room_bytes(question)[row]
-    starts = np.flatnonzero(np.diff(row, prepend=-1))
+    starts = row_starts(row)
     dead = ~np.logical_or.reduceat(selected, starts)
     if dead.any():
         lost = np.flatnonzero(np.repeat(dead, np.diff(np.append(starts, len(row)))))
