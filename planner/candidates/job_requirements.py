@@ -116,12 +116,13 @@ def _matches(name: str, globs: tuple[str, ...]) -> bool:
 def refuse_what_matches_nothing(markets: tuple[Columns, ...], constraints: Constraints) -> None:
     """Raise `UnusableInput` for unknown geographies and for globs that match nothing in any market, owned ones included."""
     faults = []
-    places = {place for columns in markets for place in columns.regions}
+    places = {place for columns in markets for place in columns.regions} if constraints.regions else set()
     for i, glob in enumerate(constraints.regions):
         if not any(region_matches(provider, region, (glob,)) for provider, region in places):
             near = _nearest(glob.rpartition(":")[2], {region for _, region in places})
             faults.append(Fault(("constraints", "regions", i), f"{glob!r} matches no region of the catalogue; {near}"))
-    names = {instance_type.name for columns in markets for instance_type in columns.instance_types}
+    types = [type_ for columns in markets for type_ in columns.instance_types] if constraints.instance_types else []
+    names = {type_.name for type_ in types}
     for i, glob in enumerate(constraints.instance_types):
         if not any(_matches(name, (glob,)) for name in names):
             message = f"{glob!r} matches no instance type of the catalogue and no own machine; {_nearest(glob, names)}"

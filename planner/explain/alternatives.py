@@ -92,6 +92,7 @@ def _groups(candidates: Candidates, table: Configurations) -> list[tuple[str, In
     return groups + [(f"best on {vendors[i]} accelerators", np.flatnonzero(vendor == i)) for i in _occurring(vendor)]
 
 
+@lru_cache(maxsize=8)
 def _names(markets: tuple[Columns, ...]) -> tuple[str, ...]:
     """The providers of all markets, in alphabetical order."""
     return tuple(sorted({provider for columns in markets for provider, _ in columns.regions}))

@@ -50,7 +50,9 @@ class Answer:
         )
         states, activations = footprint.states[stage, index], size * footprint.activations[checkpointing, index]
         other = footprint.buffers[stage, index] + self.question.clusters.context_bytes[rows]
-        for column, size_bytes in zip(self.bytes, (states + activations + other, states, activations, other), strict=True):
+        for column, size_bytes in zip(
+            self.bytes, (states + activations + other, states, activations, other), strict=True
+        ):
             column[rows] = size_bytes
         ranks = at.data[split] * at.context[split]
         asked = self.question.request.zero_stage

@@ -8,6 +8,7 @@ from gpuplan.planner.performance.accelerator_memory import room_bytes
 from gpuplan.planner.performance.estimator_request import Ints, Machines
 from gpuplan.planner.performance.layout_question import Question
 from gpuplan.planner.performance.memory_options import Candidates
+from gpuplan.planner.performance.rowwise_minimum import packed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,18 +25,13 @@ class Alike:
 def alike_in_memory(question: Question, machines: Machines) -> Alike:
     """The rows not yet excluded, grouped by all properties that decide which layouts fit."""
     clusters, usable = question.clusters, np.flatnonzero(question.clusters.reason == 0)
-    columns = (
-        machines.devices[usable],
-        machines.nodes[usable],
-        clusters.domain[usable],
-        clusters.element_bytes[usable],
-        room_bytes(question)[usable],
-    )
-    order = np.lexsort(columns)
-    begins = np.zeros(len(order), np.bool_)
-    begins[:1] = True
-    for column in columns:
-        begins[1:] |= column[order][1:] != column[order][:-1]
+    element_bytes = clusters.element_bytes.astype(np.int64)
+    shape = packed(machines.devices, machines.nodes, clusters.domain, element_bytes)[usable]
+    room = room_bytes(question)[usable]
+    order = np.lexsort((shape, room))
+    shape, room = shape[order], room[order]
+    begins = np.ones(len(order), np.bool_)
+    begins[1:] = (shape[1:] != shape[:-1]) | (room[1:] != room[:-1])
     of_row = np.full(len(machines), -1)
     of_row[usable[order]] = np.cumsum(begins) - 1
     row = usable[order[begins]]

@@ -1,4 +1,4 @@
-"""The minimum per row in arrays sorted by row."""
+"""Arrays sorted by row: the start and the minimum of each row; and a key by which equal rows are found."""
 
 import numpy as np
 
@@ -21,3 +21,11 @@ def first_least(values: Floats, row: Ints) -> tuple[Ints, Ints]:
     sizes = np.diff(np.append(starts, len(row)))
     hits = np.flatnonzero(values == np.repeat(least, sizes))
     return hits[np.searchsorted(hits, starts)], row[starts]
+
+
+def packed(*columns: Ints) -> Ints:
+    """One number per row, equal for rows that are equal in all columns of numbers >= 0."""
+    key = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        key = key * (int(column.max(initial=0)) + 1) + column
+    return key
