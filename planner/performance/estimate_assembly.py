@@ -3,6 +3,7 @@
 from functools import reduce
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpuplan.planner.performance import prediction_bands
 from gpuplan.planner.performance.accelerator_constants import PRECISIONS
@@ -63,10 +64,9 @@ class Answer:
         for column, value in zip(self.whole, (*ways, interleave, stages, size, checkpointing), strict=True):
             column[rows] = value
 
-    def lose(self, won: Ints) -> None:
+    def lose(self, won: NDArray[np.bool_]) -> None:
         """Give every other row its reason and, if that is memory, the least memory that any split needs."""
-        still = self.reason == 0
-        still[won] = False
+        still = (self.reason == 0) & ~won
         if not still.any():
             return
         rows = np.flatnonzero(still)
