@@ -13,6 +13,7 @@ from gpuplan.catalog.model.regions import regions
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.candidates.machine_shapes import Shapes
+from gpuplan.planner.model.frameworks import runs_on
 from gpuplan.planner.model.job import REQUIREMENTS, Constraints, TrainingJob
 from gpuplan.planner.snapshot_cache import cached_per_snapshot
 
@@ -34,16 +35,22 @@ class Broken:
 
 
 def broken(
-    columns: Columns, shapes: Shapes, constraints: Constraints, *, owned: bool = False, paid: bool = False
+    columns: Columns,
+    shapes: Shapes,
+    constraints: Constraints,
+    framework: str,
+    *,
+    owned: bool = False,
+    paid: bool = False,
 ) -> Broken:
-    """The bits for one set of constraints over one snapshot, or over `owned` machines.
+    """The bits for one set of constraints and one `training.framework` over one snapshot, or over `owned` machines.
 
-    Commitments that are already `paid` may be used unless the job names price kinds without theirs.
+    Own machines are candidates for code of any framework: their owner knows what runs there. Commitments that are already `paid` may be used unless the job names price kinds without theirs.
     """
     if owned:
-        constraints = replace(constraints, regions=(), geography=())
+        constraints, framework = replace(constraints, regions=(), geography=()), "any"
     return Broken(
-        by_type=_by_type(columns, shapes, constraints),
+        by_type=_by_type(columns, shapes, constraints, framework),
         by_region=_by_region(columns, constraints),
         by_kind=(
             np.zeros(len(columns.kinds), np.uint16)
@@ -53,7 +60,7 @@ def broken(
     )
 
 
-def _by_type(columns: Columns, shapes: Shapes, constraints: Constraints) -> Bits:
+def _by_type(columns: Columns, shapes: Shapes, constraints: Constraints, framework: str) -> Bits:
     types, device_of_type = columns.instance_types, shapes.accelerator[shapes.of_type]
     bits = np.zeros(len(types), np.uint16)
     if constraints.providers:
@@ -68,6 +75,9 @@ def _by_type(columns: Columns, shapes: Shapes, constraints: Constraints) -> Bits
     if constraints.instance_types:
         matches = [_matches(type_.name, constraints.instance_types) for type_ in types]
         _mark(bits, matches, "constraints.instance_types")
+    if framework != "any":
+        wanted = np.array([runs_on(framework, device.stack) for device in shapes.accelerators])
+        _mark(bits, wanted[device_of_type], "training.framework")
     return bits
 
 
@@ -159,6 +169,7 @@ def present(job: TrainingJob) -> tuple[str, ...]:
         "constraints.max_accelerators": constraints.max_accelerators is not None,
         "constraints.carbon_budget_kg": constraints.carbon_budget_kg is not None,
         "objective": job.objective == "carbon",
+        "training.framework": job.training.framework != "any",
         "training.precision": job.training.precision != "auto",
         "deadline": job.deadline_hours is not None,
         "budget_usd": job.budget_usd is not None,

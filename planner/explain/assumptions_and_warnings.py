@@ -11,6 +11,7 @@ from gpuplan.catalog.model.regions import is_unheard_of
 from gpuplan.catalog.model.restricted_sales import sale_notice
 from gpuplan.planner.candidates.job_requirements import region_matches
 from gpuplan.planner.candidates.planning_problem import Question
+from gpuplan.planner.model.frameworks import framework_of_stack, runs_on
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import Choice, PhaseChoice
 
@@ -32,6 +33,7 @@ def assumptions(
     sentences = [
         *job.assumptions,
         *work.assumptions,
+        *_framework(job),
         *question.learned.sentences(phase.choice.accelerator),
         f"{phase.training_hours / phase.hours_with_goodput:.0%} of wall time trains (goodput: failures, evaluation, checkpoints); set goodput to change it",
         f"{settings.setup_hours:g} h of paid set-up before the first step (boot, image, data)",
@@ -57,6 +59,16 @@ def assumptions(
     return tuple(dict.fromkeys(sentences))
 
 
+def _framework(job: TrainingJob) -> tuple[str, ...]:
+    """A sentence on the code that a job is assumed to have, where it excludes machines."""
+    framework = job.training.framework
+    if framework == "any":
+        return ()
+    return (
+        f"the code is written for {framework} (training.framework), so only machines that run it were compared, and own machines",
+    )
+
+
 def _waiting(hours: float) -> str:
     """The assumed wait for a preempted machine, and the measured one."""
     seen = f"public traces of single zones waited {TRACE_WAIT_HOURS:g} h per loss (spot_wait_hours)"
@@ -71,17 +83,22 @@ def _input_pipeline(choice: Choice) -> str:
     return f"reading and decoding the data keeps up with the accelerators: host processors{hosts} are not modelled"
 
 
-def warnings(phases: tuple[PhaseChoice, ...], start: datetime) -> tuple[str, ...]:
+def warnings(phases: tuple[PhaseChoice, ...], start: datetime, framework: str) -> tuple[str, ...]:
     """Conditions that may make the plan wrong or hard to carry out, without duplicates."""
-    return tuple(dict.fromkeys(warning for phase in phases for warning in _warnings(phase, phases, start)))
+    return tuple(dict.fromkeys(warning for phase in phases for warning in _warnings(phase, phases, start, framework)))
 
 
-def _warnings(phase: PhaseChoice, phases: tuple[PhaseChoice, ...], start: datetime) -> tuple[str, ...]:
+def _warnings(phase: PhaseChoice, phases: tuple[PhaseChoice, ...], start: datetime, framework: str) -> tuple[str, ...]:
     choice = phase.choice
     sentences = _about_the_price(choice, start)
     device = accelerators()[choice.accelerator]
     if device.trains == "limited":
         sentences.append(f"{choice.accelerator} trains with limits: {device.trains_reason}")
+    if price_kinds()[choice.offer.price_kind].owned and not runs_on(framework, device.stack):
+        sentences.append(
+            f"your own {choice.instance_type.name} needs code for {framework_of_stack(device.stack)}, and "
+            f"training.framework is {framework}"
+        )
     if phase.precision_substituted:
         sentences.append(
             f"precision auto: {phase.precision} is used since {choice.accelerator} has no bf16 tensor cores"

@@ -22,6 +22,7 @@ from gpuplan.planner.candidates.job_requirements import BIT, kinds_asked, presen
 from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.explain.assumptions_and_warnings import region_notes
 from gpuplan.planner.explain.objective_notes import unknown_carbon
+from gpuplan.planner.model.frameworks import framework_of_stack
 from gpuplan.planner.model.job import MAX_NODES, REQUIREMENTS, TrainingJob
 from gpuplan.planner.model.outcome import Choice, LeastChange, NoPlan
 
@@ -192,8 +193,8 @@ def asked(job: TrainingJob, name: str) -> str:
         return f"{job.deadline_hours:.6g} h"
     if name == "budget_usd":
         return usd_display(usd_micros(job.budget_usd or 0.0))
-    if name == "training.precision":
-        return job.training.precision
+    if name.startswith("training."):
+        return str(getattr(job.training, name.removeprefix("training.")))
     if name == "objective":
         return job.objective
     if name == "constraints.carbon_budget_kg":
@@ -211,6 +212,7 @@ def needed(name: str, choice: Choice, kg: float) -> str:
     words = {
         "deadline": _deadline(choice.hours.confident),
         "budget_usd": usd_display(-(-choice.cost.expected // MICROS_PER_CENT) * MICROS_PER_CENT),
+        "training.framework": framework_of_stack(accelerators()[choice.accelerator].stack),
         "training.precision": "auto",
         "objective": "cost",
         "constraints.carbon_budget_kg": "none" if math.isnan(kg) else f"{_rounded_up(kg)} kg",

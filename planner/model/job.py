@@ -63,6 +63,7 @@ REQUIREMENTS = (
     "constraints.max_accelerators",
     "constraints.carbon_budget_kg",
     "objective",
+    "training.framework",
     "training.precision",
     "deadline",
     "budget_usd",

@@ -174,6 +174,7 @@ def _stated(job: TrainingJob) -> list[str]:
         "constraints.max_accelerators": asked_for.max_accelerators is not None,
         "constraints.carbon_budget_kg": asked_for.carbon_budget_kg is not None,
         "objective": job.objective == "carbon",
+        "training.framework": job.training.framework != "any",
         PRECISION: job.training.precision != "auto",
         "deadline": job.deadline_hours is not None,
         "budget_usd": job.budget_usd is not None,

@@ -8,6 +8,7 @@ from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.model.regions import regions
 from gpuplan.catalog.parsing.quantities import MAX_HOURS
 from gpuplan.planner.model.job import TrainingJob
+from gpuplan.planner.verify.eligibility_check import framework_for
 from gpuplan.planner.verify.named_offers import Named
 
 MICROS_PER_CENT = 10_000
@@ -22,6 +23,8 @@ def asked(job: TrainingJob, name: str) -> str:
             return usd_display(usd_micros(job.budget_usd or 0.0))
         case "training.precision":
             return job.training.precision
+        case "training.framework":
+            return job.training.framework
         case "objective":
             return job.objective
         case "constraints.carbon_budget_kg":
@@ -41,6 +44,7 @@ def needed(name: str, named: Named, micros: int, confident_hours: float, carbon_
     words = {
         "deadline": "none" if confident_hours > MAX_HOURS else f"{_four_digits_up(confident_hours)} h",
         "budget_usd": usd_display(math.ceil(micros / MICROS_PER_CENT) * MICROS_PER_CENT),
+        "training.framework": framework_for(accelerators()[instance_type.accelerator].stack),
         "training.precision": "auto",
         "objective": "cost",
         "constraints.carbon_budget_kg": "none" if carbon_kg is None else f"{_four_digits_up(carbon_kg)} kg",

@@ -52,7 +52,7 @@ def context_of(submitted_plan: SubmittedPlan, columns: Columns, owned: tuple[Own
     start: datetime = submitted_plan.start
     estimator = estimator_of(submitted_plan, work, job.training)
     rates = Rates(job, start, work, settings)
-    every = open_offers(columns, owned, settings, job.constraints)
+    every = open_offers(columns, owned, settings, job)
     return Context(
         submitted_plan=submitted_plan,
         field_coverage=FieldCoverage(submitted_plan.body, submitted_plan.part),

@@ -225,7 +225,11 @@ def test_a_deadline_may_be_a_time_and_counts_from_the_start() -> None:
 BAD: list[tuple[tuple[Any, ...], str, str]] = [
     (("deadlin", "7d"), "deadlin", "unknown key; did you mean deadline?"),
     (("workload", "hiden_size", 4096), "workload.hiden_size", "did you mean hidden_size?"),
-    (("training", "xyz", 1), "training.xyz", "unknown key; accepted are method, stage, completion_tokens, rank"),
+    (
+        ("training", "xyz", 1),
+        "training.xyz",
+        "unknown key; accepted are method, stage, framework, completion_tokens, rank",
+    ),
     (("deadline", "7 dogs"), "deadline", "'dogs' is not a unit of time"),
     (("deadline", "2020-01-01T00:00Z"), "deadline", "is in the past: not after now"),
     (("deadline", "2026-12-01"), "deadline", "has no time zone"),
