@@ -17,6 +17,7 @@ MOST_PLANNING_SECONDS = 5.0
 
 def prepare_markets(columns: Columns, settings: PlannerSettings) -> None:
     """Fill the planner's caches for a snapshot at the user's own prices."""
+    from gpuplan.planner.candidates.estimate_cache import prepare_rows
     from gpuplan.planner.candidates.markets import commitment_markets, rented
     from gpuplan.planner.cost.negotiated_discounts import discounted
 
@@ -24,7 +25,7 @@ def prepare_markets(columns: Columns, settings: PlannerSettings) -> None:
     commitment_markets(columns, settings.held)
     # A snapshot without any price to plan on is still a catalogue. A request for a plan gets the error.
     with suppress(UnusableInput):
-        rented(columns)
+        prepare_rows(rented(columns).snapshot.shapes)
 
 
 def plan_again(

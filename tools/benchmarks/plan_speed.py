@@ -16,6 +16,7 @@ from typing import overload
 
 import numpy as np
 
+from gpuplan.api.services.price_preparation import prepare_markets
 from gpuplan.catalog.model.offer import Offer
 from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
 from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
@@ -115,6 +116,7 @@ def main() -> None:
             continue
         columns = columns_of_size.setdefault(size, repeated(embedded, size) if size else embedded)
         jobs = [varied_job if not most else _on(varied_job, most) for varied_job in varied_jobs(count, seed=1)]
+        prepare_markets(columns, PlannerSettings())
         caches = JobCaches(columns, *varied_jobs(2, seed=2))
         taken, feasible = [], 0
         gc.collect()
