@@ -158,6 +158,9 @@ def _expected(field_coverage: FieldCoverage, path: Path, estimate: PriceEstimate
     if estimate is None:
         field_coverage.is_true("prices", at, not field_coverage.has(*at), None, "this price is as it was observed")
         return
+    if not field_coverage.has(*at):
+        field_coverage.is_true("prices", at, False, "an estimate", "this price is expected from one of some age")
+        return
     for name, micros in (
         ("observed_usd_per_node_hour", estimate.observed_usd_micros_per_hour),
         ("low_usd_per_node_hour", estimate.low_usd_micros_per_hour),
