@@ -23,6 +23,7 @@ from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.performance import estimate
 from gpuplan.planner.performance.estimator_request import Machines
 from gpuplan.planner.verify.billed_hours import expected_billed
+from gpuplan.planner.verify.expected_prices import at_expected_prices
 from gpuplan.planner.workload import work_of
 from gpuplan.planner.workload.step_work import Work
 
@@ -125,7 +126,7 @@ def every_configuration(job: TrainingJob, columns: Columns, settings: PlannerSet
     work = work_of(job.workload, job.training)
     kinds = job.constraints.price_kinds or tuple(name for name, kind in price_kinds().items() if kind.in_default)
     configurations = []
-    for offer in columns.offers:
+    for offer in at_expected_prices(columns, START).offers if settings.prices == "expected" else columns.offers:
         if offer.price_kind not in kinds:
             continue
         instance_type = next(
