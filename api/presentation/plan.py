@@ -213,6 +213,9 @@ def _alternatives(plan: Part) -> list[Block | Heading]:
     if plan.get("alternatives"):
         chosen = _configuration(plan["phases"][0]) if len(plan["phases"]) == 1 else ()
         rows = [_alternative(labels, alternative, chosen) for labels, alternative in _merged(plan["alternatives"])]
+        if (other := plan.get("other_framework")) is not None:
+            label = f"for code written for {plain(other['framework'])}"
+            rows.append(_alternative([label], other, ()))
         titles = ("alternative", "machines and place", "cost", "extra cost", "time")
         parts += [heading("Alternatives without migration", "alternatives"), listing(titles, rows, right=(2, 3, 4))]
     if plan.get("commitments"):

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.catalog.model.price_kinds import price_kinds
-from gpuplan.catalog.model.regions import regions
+from gpuplan.catalog.model.provider_names import provider_kind
+from gpuplan.catalog.model.regions import is_place_unknown, regions
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.candidates.machine_shapes import Shapes
+from gpuplan.planner.model.frameworks import runs_on
 from gpuplan.planner.model.job import REQUIREMENTS, Constraints, TrainingJob
 from gpuplan.planner.snapshot_cache import cached_per_snapshot
 
@@ -34,16 +36,22 @@ class Broken:
 
 
 def broken(
-    columns: Columns, shapes: Shapes, constraints: Constraints, *, owned: bool = False, paid: bool = False
+    columns: Columns,
+    shapes: Shapes,
+    constraints: Constraints,
+    framework: str,
+    *,
+    owned: bool = False,
+    paid: bool = False,
 ) -> Broken:
-    """The bits for one set of constraints over one snapshot, or over `owned` machines.
+    """The bits for one set of constraints and one `training.framework` over one snapshot, or over `owned` machines.
 
-    Commitments that are already `paid` may be used unless the job names price kinds without theirs.
+    Own machines are candidates for code of any framework: their owner knows what runs there. Commitments that are already `paid` may be used unless the job names price kinds without theirs.
     """
     if owned:
-        constraints = replace(constraints, regions=(), geography=())
+        constraints, framework = replace(constraints, regions=(), geography=()), "any"
     return Broken(
-        by_type=_by_type(columns, shapes, constraints),
+        by_type=_by_type(columns, shapes, constraints, framework),
         by_region=_by_region(columns, constraints),
         by_kind=(
             np.zeros(len(columns.kinds), np.uint16)
@@ -53,7 +61,7 @@ def broken(
     )
 
 
-def _by_type(columns: Columns, shapes: Shapes, constraints: Constraints) -> Bits:
+def _by_type(columns: Columns, shapes: Shapes, constraints: Constraints, framework: str) -> Bits:
     bits = np.zeros(len(columns.instance_types), np.uint16)
     names = [instance_type.name for instance_type in columns.instance_types]
     devices = [shapes.accelerators[i] for i in shapes.accelerator[shapes.of_type]]
@@ -65,12 +73,20 @@ def _by_type(columns: Columns, shapes: Shapes, constraints: Constraints) -> Bits
             [instance_type.provider in constraints.providers for instance_type in columns.instance_types],
             "constraints.providers",
         )
+    sellers = [provider_kind(instance_type.provider, instance_type.name) for instance_type in columns.instance_types]
+    _mark(
+        bits,
+        [seller is None or seller in constraints.provider_kinds for seller in sellers],
+        "constraints.provider_kinds",
+    )
     if wanted:
         _mark(bits, [device.name in wanted for device in devices], "constraints.accelerators")
     if vendors:
         _mark(bits, [device.vendor.lower() in vendors for device in devices], "constraints.vendors")
     if constraints.instance_types:
         _mark(bits, [_matches(name, constraints.instance_types) for name in names], "constraints.instance_types")
+    if framework != "any":
+        _mark(bits, [runs_on(framework, device.stack) for device in devices], "training.framework")
     return bits
 
 
@@ -103,8 +119,9 @@ def _mark(bits: Bits, meets: Iterable[bool], requirement: str) -> None:
 
 
 def region_matches(provider: str, region: str, globs: tuple[str, ...]) -> bool:
-    """Whether a region matches one of the globs; `azure:east*` matches regions of that provider only."""
-    for glob in globs:
+    """Whether a region matches one of the globs; `azure:east*` matches regions of that provider only, and none matches a
+    place that its provider does not state."""
+    for glob in () if is_place_unknown(region) else globs:
         owner, _, name = glob.rpartition(":")
         if owner in ("", provider) and fnmatchcase(region.lower(), name.lower()):
             return True
@@ -151,6 +168,7 @@ def present(job: TrainingJob) -> tuple[str, ...]:
     constraints = job.constraints
     stated = {
         "constraints.providers": constraints.providers,
+        "constraints.provider_kinds": bool(constraints.provider_kinds),
         "constraints.accelerators": constraints.accelerators,
         "constraints.vendors": constraints.vendors,
         "constraints.instance_types": constraints.instance_types,
@@ -161,6 +179,7 @@ def present(job: TrainingJob) -> tuple[str, ...]:
         "constraints.max_accelerators": constraints.max_accelerators is not None,
         "constraints.carbon_budget_kg": constraints.carbon_budget_kg is not None,
         "objective": job.objective == "carbon",
+        "training.framework": job.training.framework != "any",
         "training.precision": job.training.precision != "auto",
         "deadline": job.deadline_hours is not None,
         "budget_usd": job.budget_usd is not None,

@@ -78,7 +78,9 @@ def screen(
     be among the named price kinds.
     """
     allowed_, screened_ = _cached_screening(snapshot)
-    allowed = allowed_(_binding(job.constraints), owned=owned, paid=paid, keep_breakers=keep_breakers)
+    allowed = allowed_(
+        _binding(job.constraints), job.training.framework, owned=owned, paid=paid, keep_breakers=keep_breakers
+    )
     rising = rises_with_preemption(job.confidence)
     hosts = job.training.offload != "none"
     return screened_(allowed, costs, default_rate, owned=owned, carbon=weighs_carbon(job), rising=rising, hosts=hosts)
@@ -114,8 +116,10 @@ class _Allowed:
     allowed_of_shape: NDArray[np.int64]
 
 
-def _allowed(snapshot: Arranged, constraints: Constraints, *, owned: bool, paid: bool, keep_breakers: bool) -> _Allowed:
-    bits = broken(snapshot.columns, snapshot.shapes, constraints, owned=owned, paid=paid)
+def _allowed(
+    snapshot: Arranged, constraints: Constraints, framework: str, *, owned: bool, paid: bool, keep_breakers: bool
+) -> _Allowed:
+    bits = broken(snapshot.columns, snapshot.shapes, constraints, framework, owned=owned, paid=paid)
     code = _codes(constraints, snapshot, bits)
     rejected = {} if keep_breakers else _count(code, snapshot.group_size)
     allowed = code >> _HARD_SHIFT == 0 if keep_breakers else code == 0
@@ -162,7 +166,7 @@ def _screened(
 
 def up_already(job: TrainingJob, snapshot: Arranged, *, owned: bool) -> Screened:
     """The one offer of a market that is up, with the requirements that it breaks; a running offer is always eligible."""
-    bits = broken(snapshot.columns, snapshot.shapes, job.constraints, owned=owned)
+    bits = broken(snapshot.columns, snapshot.shapes, job.constraints, job.training.framework, owned=owned)
     place = np.zeros(1, np.int64)
     return Screened(
         places=place,

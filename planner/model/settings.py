@@ -92,7 +92,7 @@ class PlannerSettings:
     checkpoint_gbs: float = 1.0
     default_interruptions_per_hour: float = 0.1106
     move_gbs: float = 0.625
-    least_saving_of_a_move_percent: float = 0.0
+    least_saving_of_a_move_percent: float = 5.0
     held: tuple[ExistingCommitment, ...] = ()
     held_spend: tuple[ExistingSpendCommitment, ...] = ()
     cost_basis: str = "full"

@@ -2,7 +2,13 @@
 
 from datetime import timedelta
 
-from gpuplan.planner.verify.alternatives_check import alternatives, commitments, credit_use, frontier
+from gpuplan.planner.verify.alternatives_check import (
+    alternatives,
+    commitments,
+    credit_use,
+    frontier,
+    other_framework,
+)
 from gpuplan.planner.verify.certificate_check import certificate
 from gpuplan.planner.verify.configuration_survey import Survey, surveyed
 from gpuplan.planner.verify.contingency_check import fallback
@@ -35,6 +41,7 @@ def check_planned(context: Context) -> dict[str, object]:
         certificate(context, plan_outcome, survey, phased)
         sensitivity(context, plan_outcome, survey)
         alternatives(context, survey, moves=plan_outcome.alone is None)
+        other_framework(context, plan_outcome.micros)
         commitments(context, None if plan_outcome.alone is None else plan_outcome.alone.part.named)
         credit_use(context, plan_outcome.spent, plan_outcome.confident)
         fallback(context, None if plan_outcome.alone is None else plan_outcome.alone.part, plan_outcome.micros)

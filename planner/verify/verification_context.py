@@ -54,7 +54,7 @@ def context_of(submitted_plan: SubmittedPlan, columns: Columns, owned: tuple[Own
     estimator = estimator_of(submitted_plan, work, job.training)
     rates = Rates(job, start, work, settings)
     priced = at_expected_prices(columns, start) if settings.prices == "expected" else columns
-    every = open_offers(priced, owned, settings, job.constraints)
+    every = open_offers(priced, owned, settings, job)
     return Context(
         submitted_plan=submitted_plan,
         field_coverage=FieldCoverage(submitted_plan.body, submitted_plan.part),
