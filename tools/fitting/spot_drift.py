@@ -25,6 +25,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -109,11 +110,13 @@ def catalogue_shares() -> tuple[Share, ...]:
         if offer.price_kind == "on_demand"
     }
     spot = [offer for offer in offers if offer.price_kind == "spot" and "spot_price" not in offer.modelled]
-    newest = max(offer.observed_at for offer in spot)
+    newest: dict[str, datetime] = {}
+    for offer in spot:
+        newest[offer.provider] = max(offer.observed_at, newest.get(offer.provider, offer.observed_at))
     shares = []
     for offer in spot:
         key = (offer.provider, offer.region, offer.instance_type)
-        if (newest - offer.observed_at).days > 31 or key not in listed:
+        if (newest[offer.provider] - offer.observed_at).days > 31 or key not in listed:
             continue
         share = offer.usd_micros_per_hour / listed[key]
         if share < _AT_ON_DEMAND and abs(share - _PLACEHOLDER) > _NEAR:
