@@ -56,21 +56,8 @@ def repeated(columns: Columns, count: int) -> Columns:
     """The snapshot repeated to `count` offers, every copy at prices of its own (within 20 %), as more zones would be."""
     at = np.arange(count) % len(columns)
     jitter = np.random.default_rng(count).uniform(0.9, 1.1, count)
-    return Columns(
-        snapshot_id=f"{columns.snapshot_id}-x{count}",
-        observed_at=columns.observed_at,
-        instance_types=columns.instance_types,
-        regions=columns.regions,
-        kinds=columns.kinds,
-        offers=Repeated(columns.offers, count),
-        type_index=columns.type_index[at],
-        region_index=columns.region_index[at],
-        kind_index=columns.kind_index[at],
-        usd_per_hour=columns.usd_per_hour[at] * jitter,
-        interruptions_per_hour=columns.interruptions_per_hour[at],
-        plannable=columns.plannable[at],
-        verified=columns.verified[at],
-    )
+    rows = columns.subset(at, Repeated(columns.offers, count))
+    return replace(rows, snapshot_id=f"{columns.snapshot_id}-x{count}", usd_per_hour=rows.usd_per_hour * jitter)
 
 
 class JobCaches:
