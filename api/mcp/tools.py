@@ -19,7 +19,7 @@ from gpuplan.planner.model.wire import wire
 _Name = Annotated[
     str | None, Field(description="An accelerator (H100), instance type (p5.48xlarge), provider, region or price kind.")
 ]
-_Provider = Annotated[str | None, Field(description="aws, gcp, azure or local.")]
+_Provider = Annotated[str | None, Field(description="aws, lambda, local, ...: as in constraints.providers.")]
 _Region = Annotated[str | None, Field(description="A region, or a glob: us-*.")]
 _Kind = Annotated[str | None, Field(description="A price kind: on_demand, spot, reserved_1y, committed_3y, owned ...")]
 

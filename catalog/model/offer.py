@@ -11,6 +11,8 @@ from fractions import Fraction
 #: hour.
 MAX_USD_MICROS_PER_HOUR = 5_000 * 1_000_000
 MAX_ACCELERATORS_PER_NODE = 64
+#: The fabric of machines whose nodes share nothing but their provider's ordinary network.
+PLAIN_NETWORK = "plain"
 
 
 class Implausible(ValueError):

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.catalog.model.price_kinds import price_kinds
-from gpuplan.catalog.model.regions import regions
+from gpuplan.catalog.model.provider_names import provider_kind
+from gpuplan.catalog.model.regions import is_place_unknown, regions
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.candidates.machine_shapes import Shapes
@@ -65,6 +66,9 @@ def _by_type(columns: Columns, shapes: Shapes, constraints: Constraints, framewo
     bits = np.zeros(len(types), np.uint16)
     if constraints.providers:
         _mark(bits, [type_.provider in constraints.providers for type_ in types], "constraints.providers")
+    sellers, seller_of_type = _sellers(columns)
+    may_sell = np.array([seller is None or seller in constraints.provider_kinds for seller in sellers])
+    _mark(bits, may_sell[seller_of_type], "constraints.provider_kinds")
     if constraints.accelerators:
         wanted = np.array([device.name in constraints.accelerators for device in shapes.accelerators])
         _mark(bits, wanted[device_of_type], "constraints.accelerators")
@@ -79,6 +83,14 @@ def _by_type(columns: Columns, shapes: Shapes, constraints: Constraints, framewo
         wanted = np.array([runs_on(framework, device.stack) for device in shapes.accelerators])
         _mark(bits, wanted[device_of_type], "training.framework")
     return bits
+
+
+@cached_per_snapshot(4)
+def _sellers(columns: Columns) -> tuple[tuple[str | None, ...], NDArray[np.int64]]:
+    """The kinds of providers that occur (None: own machines), and the index of that of each instance type."""
+    kinds = [provider_kind(type_.provider, type_.name) for type_ in columns.instance_types]
+    occurring = tuple(dict.fromkeys(kinds))
+    return occurring, np.array([occurring.index(kind) for kind in kinds], np.int64)
 
 
 def _by_region(columns: Columns, constraints: Constraints) -> Bits:
@@ -110,8 +122,9 @@ def _mark(bits: Bits, meets: Sequence[bool] | NDArray[np.bool_], requirement: st
 
 
 def region_matches(provider: str, region: str, globs: tuple[str, ...]) -> bool:
-    """Whether a region matches one of the globs; `azure:east*` matches regions of that provider only."""
-    for glob in globs:
+    """Whether a region matches one of the globs; `azure:east*` matches regions of that provider only, and none matches a
+    place that its provider does not state."""
+    for glob in () if is_place_unknown(region) else globs:
         owner, _, name = glob.rpartition(":")
         if owner in ("", provider) and fnmatchcase(region.lower(), name.lower()):
             return True
@@ -159,6 +172,7 @@ def present(job: TrainingJob) -> tuple[str, ...]:
     constraints = job.constraints
     stated = {
         "constraints.providers": constraints.providers,
+        "constraints.provider_kinds": bool(constraints.provider_kinds),
         "constraints.accelerators": constraints.accelerators,
         "constraints.vendors": constraints.vendors,
         "constraints.instance_types": constraints.instance_types,
