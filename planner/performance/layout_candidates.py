@@ -13,7 +13,7 @@ from gpuplan.planner.performance.batch_distribution import Batch, batches
 from gpuplan.planner.performance.estimator_request import Floats, Ints, Machines
 from gpuplan.planner.performance.layout_question import Question
 from gpuplan.planner.performance.layout_splits import Splits, limits_of, splits_of
-from gpuplan.planner.performance.rowwise_minimum import first_least, packed, row_starts
+from gpuplan.planner.performance.rowwise_minimum import combined_key, first_least, row_starts
 
 #: Chunks per device of an interleaved pipeline, each of at least one block (Narayanan 2021 uses 2-6; Llama 3's 126 blocks
 #: on 16 stages make 8). Chunks need not be of equal size: the fullest stage sets the pace (`stage_share`).
@@ -70,7 +70,7 @@ def _shapes(question: Question, machines: Machines) -> tuple[tuple[Ints, Ints, I
     """Distinct (devices, nodes, domain, element bytes), and the index of each row's tuple among them."""
     clusters = question.clusters
     columns = (machines.devices, machines.nodes, clusters.domain, clusters.element_bytes.astype(np.int64))
-    _, first, shape_of_row = np.unique(packed(*columns), return_index=True, return_inverse=True)
+    _, first, shape_of_row = np.unique(combined_key(*columns), return_index=True, return_inverse=True)
     devices, nodes, domain, element_bytes = (column[first] for column in columns)
     return (devices, nodes, domain, element_bytes), shape_of_row
 

@@ -9,7 +9,7 @@ from gpuplan.planner.performance.accelerator_memory import room_bytes
 from gpuplan.planner.performance.estimator_request import Ints, Machines
 from gpuplan.planner.performance.layout_question import Question
 from gpuplan.planner.performance.memory_options import Candidates
-from gpuplan.planner.performance.rowwise_minimum import packed
+from gpuplan.planner.performance.rowwise_minimum import combined_key
 
 #: Pairs of row and candidate timed at once: so many that numpy's overhead per call is small, so few that their 60 columns
 #: stay in the cache. For many pairs, timing takes two thirds of the time that it takes at once.
@@ -31,7 +31,7 @@ def alike_in_memory(question: Question, machines: Machines) -> Alike:
     """The rows not yet excluded, grouped by all properties that decide which layouts fit."""
     clusters, usable = question.clusters, np.flatnonzero(question.clusters.reason == 0)
     element_bytes = clusters.element_bytes.astype(np.int64)
-    shape = packed(machines.devices, machines.nodes, clusters.domain, element_bytes)[usable]
+    shape = combined_key(machines.devices, machines.nodes, clusters.domain, element_bytes)[usable]
     room = room_bytes(question)[usable]
     order = np.lexsort((shape, room))
     shape, room = shape[order], room[order]

@@ -23,7 +23,7 @@ def first_least(values: Floats, row: Ints) -> tuple[Ints, Ints]:
     return hits[np.searchsorted(hits, starts)], row[starts]
 
 
-def packed(*columns: Ints) -> Ints:
+def combined_key(*columns: Ints) -> Ints:
     """One number per row, equal for rows that are equal in all columns of numbers >= 0."""
     key = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
