@@ -105,8 +105,8 @@ def _alternatives(plan: Plan) -> Section:
         for label, alternative in different_alternatives(plan)
     ]
     if (other := plan.other_framework) is not None:
-        more = hours_more(other.hours - plan.hours.expected)
-        rows.append((f"for {other.framework} code", usd_more(other.extra_usd), more, configuration(other)))
+        hours = hours_more(other.hours - plan.hours.expected)
+        rows.append((f"for {other.framework} code", usd_more(other.extra_usd), hours, configuration(other)))
     return section(
         "alternatives",
         "Alternatives, with change of cost and time",
