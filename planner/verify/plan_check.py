@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from gpuplan.planner.verify.alternatives_check import alternatives, commitments, credit_use, frontier
+from gpuplan.planner.verify.capacity_ladder_check import capacity_ladder
 from gpuplan.planner.verify.certificate_check import certificate
 from gpuplan.planner.verify.configuration_survey import Survey, surveyed
 from gpuplan.planner.verify.contingency_check import fallback
@@ -37,6 +38,7 @@ def check_planned(context: Context) -> dict[str, object]:
         alternatives(context, survey, moves=plan_outcome.alone is None)
         commitments(context, None if plan_outcome.alone is None else plan_outcome.alone.part.named)
         credit_use(context, plan_outcome.spent, plan_outcome.confident)
+        capacity_ladder(context, plan_outcome)
         fallback(context, None if plan_outcome.alone is None else plan_outcome.alone.part, plan_outcome.micros)
     run_limits(context)
     frontier(context, survey)
