@@ -1,6 +1,5 @@
 """The capacity ladder of a plan: what to try next, in which order, if its machines are not obtained."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,10 +58,18 @@ def planned_ladder(candidates: Candidates, plan: Planned) -> PlannedLadder:
     The last choice is the best one that is certain, or the most certain one there is.
     """
     first = _first(candidates, plan)
-    last = None if first.place.chance >= _SURE else _last(candidates, plan, first)
-    if last is None:
+    lasts = [] if first.place.chance >= _SURE else _lasts(candidates, plan, first)
+    if not lasts:
         return _answer(plan, [first], (first.place.chance,), bound=first.value, considered=1)
     table_chance = chances_of(candidates, candidates.table)
+    ladders = [_solved(candidates, plan, first, last, table_chance) for last in lasts]
+    return min(ladders, key=lambda ladder: ladder.value)
+
+
+def _solved(
+    candidates: Candidates, plan: Planned, first: _Option, last: _Option, table_chance: Floats
+) -> PlannedLadder:
+    """The best ladder between these ends."""
     better = feasible(candidates, candidates.table) & (value_of(candidates, candidates.table) < last.value)
     several = ladder_set(candidates, table_chance, better, last.value)
     middle = [_option(candidates, several.table, row) for row in several.rows.tolist()]
@@ -90,32 +97,58 @@ def _first(candidates: Candidates, plan: Planned) -> _Option:
     )
 
 
-def _last(candidates: Candidates, plan: Planned, first: _Option) -> _Option | None:
-    """The best certain choice besides the first that can begin after its try; if none is certain, the most certain.
+def _lasts(candidates: Candidates, plan: Planned, first: _Option) -> list[_Option]:
+    """The best last choices: the cheapest that can come second, the cheapest that can come later than that one, and so on.
+
+    Each is certain, or if none is, as certain as the most certain one.
+    """
+    tables = (candidates.table, all_places(candidates, _cell_of(candidates, plan))[0])
+    lasts: list[_Option] = []
+    position = 2
+    while position <= MOST_STEPS:
+        option = _last(candidates, tables, first, position)
+        if option is None or (lasts and _certainty(option) < _certainty(lasts[0])):
+            break
+        lasts.append(option)
+        position = option.last_position + 1
+    return lasts
+
+
+def _certainty(option: _Option) -> float:
+    return min(option.place.chance, capacity_prior().certain_chance)
+
+
+def _last(candidates: Candidates, tables: tuple[Configurations, ...], first: _Option, position: int) -> _Option | None:
+    """The best certain choice besides the first that may come at this step; if none is certain, the most certain.
 
     Among offers of the first's own cell the planner's table has only the best, so all its places are looked at.
     """
-    found = []
-    for table in (candidates.table, all_places(candidates, _cell_of(candidates, plan))[0]):
-        usable = feasible(candidates, table) & _starts_later(candidates, table)
+    options = []
+    for table in tables:
+        usable = feasible(candidates, table) & _in_time(candidates, table, position)
         chance = np.minimum(chances_of(candidates, table), capacity_prior().certain_chance)
         while usable.any():
             left = np.flatnonzero(usable)
             row = first_least(left, -chance, value_of(candidates, table), table.cost_breakdown.hours_at_confidence)
             option = _option(candidates, table, row)
             if option.pool != first.pool:
-                found.append((-float(chance[row]), option.value, option))
+                options.append((-float(chance[row]), option.value, option))
                 break
             usable &= (table.market != table.market[row]) | (table.place != table.place[row])
-    return min(found, key=lambda one: one[:2])[2] if found else None
+    return min(options, key=lambda one: one[:2])[2] if options else None
 
 
-def _starts_later(candidates: Candidates, table: Configurations) -> NDArray[np.bool_]:
+def _in_time(candidates: Candidates, table: Configurations, position: int) -> NDArray[np.bool_]:
+    """The configurations that meet the deadline at this step."""
     deadline = candidates.question.job.deadline_hours
     if deadline is None:
         return np.ones(len(table), np.bool_)
-    try_hours = capacity_prior().try_minutes / 60.0
-    return np.asarray(table.cost_breakdown.hours_at_confidence <= deadline - try_hours)
+    return np.asarray(_positions(deadline - table.cost_breakdown.hours_at_confidence) >= position)
+
+
+def _positions(spare_hours: Floats) -> Floats:
+    """The latest step, from 1, with so many hours to spare."""
+    return np.floor(spare_hours * 60.0 / capacity_prior().try_minutes) + 1.0
 
 
 def _cell_of(candidates: Candidates, plan: Planned) -> NDArray[np.int64]:
@@ -134,8 +167,8 @@ def _option(candidates: Candidates, table: Configurations, row: int) -> _Option:
     choice, job = in_words(candidates, table, row), candidates.question.job
     position = MOST_STEPS
     if job.deadline_hours is not None:
-        spare = job.deadline_hours - float(table.cost_breakdown.hours_at_confidence[row])
-        position = min(MOST_STEPS, math.floor(spare * 60.0 / capacity_prior().try_minutes) + 1)
+        spare = job.deadline_hours - table.cost_breakdown.hours_at_confidence[row]
+        position = min(MOST_STEPS, int(_positions(spare)))
     market = candidates.question.markets[int(table.market[row])]
     return _Option(
         choice=choice,
