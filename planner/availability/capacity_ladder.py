@@ -42,7 +42,7 @@ class LadderChoices:
     """Choices that a ladder may have, one array element each.
 
     `value` is what is minimised, given that the choice is obtained. `last_position` is the latest step, from 1, at which
-    it still meets the deadline. `pool` and `group` are numbers. `state_chance` [n, 3] are the probabilities that the group
+    it still meets the deadline. `pool` and `group` are numbers from 0. `state_chance` [n, 3] are the probabilities that the group
     is fine, short of spot, and short of everything; `obtained` [n, 3] the chance of the choice given each.
     """
 
@@ -77,7 +77,7 @@ class Ladder:
 class _Level:
     """Sequences of equal length: members [m, j], probability that all are refused, saving so far, and what refusals say.
 
-    `told` [m, n, 3] is the likelihood of all refusals in the group of each choice, given the group's state. The first `fixed`
+    `told` [m, groups, 3] is the likelihood of all refusals in each group, given the group's state. The first `fixed`
     members are given.
     """
 
@@ -150,7 +150,7 @@ def _start(choices: LadderChoices) -> _Level:
         order=np.zeros((1, 0), np.int64),
         refused=np.ones(1),
         saving=np.zeros(1),
-        told=np.ones((1, len(choices), 3)),
+        told=np.ones((1, int(choices.group.max()) + 1, 3)),
         fixed=0,
     )
 
@@ -167,17 +167,17 @@ def _taken(level: _Level, which: Flags) -> _Level:
 
 def _extended(level: _Level, choices: LadderChoices, saving: Floats, row: Ints, item: Ints) -> _Level:
     """The sequences at `row`, each with one more choice."""
-    told = level.told[row]
-    weight = choices.state_chance[item] * told[np.arange(len(row)), item]
+    told, at = level.told[row], np.arange(len(row))
+    weight = choices.state_chance[item] * told[at, choices.group[item]]
     total = weight.sum(axis=1)
     chance = np.divide((weight * choices.obtained[item]).sum(axis=1), total, out=np.zeros(len(row)), where=total > 0)
-    same = choices.group[item][:, None] == choices.group[None, :]
+    told[at, choices.group[item]] *= 1.0 - choices.obtained[item]
     return replace(
         level,
         order=np.concatenate((level.order[row], item[:, None]), axis=1),
         refused=level.refused[row] * (1.0 - chance),
         saving=level.saving[row] + level.refused[row] * chance * saving[item],
-        told=told * np.where(same[:, :, None], 1.0 - choices.obtained[item][:, None, :], 1.0),
+        told=told,
     )
 
 

@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 #: Cells that are looked at again with all their places, and the cheapest places of each.
-MOST_CELLS, MOST_PLACES = 12, 24
+MOST_CELLS, MOST_PLACES = 12, 12
 #: Choices that the ladder is solved over, and those of one machine, region and price kind.
 MOST_CHOICES, MOST_ALIKE = 32, 4
 

@@ -1,6 +1,6 @@
 """The capacity ladder of a plan: what to try next, in which order, if its machines are not obtained."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,9 +100,13 @@ def _first(candidates: Candidates, plan: Planned) -> _Option:
 def _lasts(candidates: Candidates, plan: Planned, first: _Option) -> list[_Option]:
     """The best last choices: the cheapest that can come second, the cheapest that can come later than that one, and so on.
 
-    Each is certain, or if none is, as certain as the most certain one.
+    Each is certain, or if none is, as certain as the most certain one. Among offers of the first's own cell the planner's
+    table has only the best, so all its places are looked at where they could be as certain.
     """
-    tables = (candidates.table, all_places(candidates, _cell_of(candidates, plan))[0])
+    tables = [candidates.table]
+    in_table = _last(candidates, tables, first, 2)
+    if in_table is None or _certainty(in_table) <= _most_certain_in_cell(candidates, plan):
+        tables.append(all_places(candidates, _cell_of(candidates, plan))[0])
     lasts: list[_Option] = []
     position = 2
     while position <= MOST_STEPS:
@@ -114,15 +118,20 @@ def _lasts(candidates: Candidates, plan: Planned, first: _Option) -> list[_Optio
     return lasts
 
 
+def _most_certain_in_cell(candidates: Candidates, plan: Planned) -> float:
+    """The certainty of one node of the plan's first machines: no other number of nodes in their cell has more."""
+    phase = plan.phases[0]
+    market = candidates.question.markets[phase.market]
+    one = obtainability(replace(phase.choice, nodes=1), market, plan.start.year)
+    return min(one.chance, capacity_prior().certain_chance)
+
+
 def _certainty(option: _Option) -> float:
     return min(option.place.chance, capacity_prior().certain_chance)
 
 
-def _last(candidates: Candidates, tables: tuple[Configurations, ...], first: _Option, position: int) -> _Option | None:
-    """The best certain choice besides the first that may come at this step; if none is certain, the most certain.
-
-    Among offers of the first's own cell the planner's table has only the best, so all its places are looked at.
-    """
+def _last(candidates: Candidates, tables: list[Configurations], first: _Option, position: int) -> _Option | None:
+    """The best certain choice besides the first that may come at this step; if none is certain, the most certain."""
     options = []
     for table in tables:
         usable = feasible(candidates, table) & _in_time(candidates, table, position)
