@@ -1,8 +1,8 @@
 """Capacity ladders replayed over public availability traces: `python -m tools.benchmarks.ladder_replay TRACES`.
 
 Each set of zones that was recorded together (one zone is a set too) is one catalogue: every zone is a spot choice at the
-same price, on-demand the last choice. Chances come from the earlier half of the traces, runs start every hour of the later
-half, with 4, 24 and 48 h of work and deadlines of 1.25, 1.5 and 2 times that. A ladder is followed at the start and after
+same price, on-demand the last choice. Chances come from the earlier half of the traces: the prior fitted to all of them,
+moved towards the zone's own frequency by what one quarter of the earlier half said of the next. Runs start every hour of the later half, with 4, 24 and 48 h of work and deadlines of 1.25, 1.5 and 2 times that. A ladder is followed at the start and after
 every preemption; on-demand is kept once it is obtained. All rules switch to on-demand while there is time for it.
 
 Printed: the share finished by the deadline if on-demand always exists, and if each request for it is refused at
@@ -10,9 +10,11 @@ Printed: the share finished by the deadline if on-demand always exists, and if e
 alone and for on-demand; and the calibration of the chance of each try, with intervals from resampled days.
 """
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +49,7 @@ class ZoneSet:
     name: str
     up: Flags
     regions: tuple[str, ...]
+    prior: float
     chances: Floats
     shared_share: float
 
@@ -77,11 +80,24 @@ class LadderRule(_Guarded):
         gets = idle & ups[np.arange(len(wanted)), wanted]
         self.tried = np.where(gets, 0, self.tried + (idle & ~gets))
         moves_on = self.tried >= self.tries
-        self.stage = np.where(
-            gets & (wanted != self.demand), 0, np.minimum(self.stage + moves_on, len(self.ladder) - 1)
-        )
+        self.stage = np.where(gets & (wanted != self.demand), 0, self._next_stage(self.stage + moves_on))
         self.tried = np.where(moves_on, 0, self.tried)
         return np.where(gets, wanted, seen.place)
+
+    def _next_stage(self, stage: Ints) -> Ints:
+        return np.minimum(stage, len(self.ladder) - 1)
+
+
+class LadderAgain(LadderRule):
+    """Tries the zones of the ladder again from the top; on-demand only when time is short."""
+
+    def __init__(self, terms: SpotTerms, order: Sequence[int], refused: float) -> None:
+        """As a ladder without its last choice."""
+        super().__init__(terms, order, refused)
+        self.ladder = self.ladder[:-1]
+
+    def _next_stage(self, stage: Ints) -> Ints:
+        return np.asarray(stage % len(self.ladder))
 
 
 class FirstOnly(LadderRule):
@@ -103,38 +119,67 @@ class OnDemandOnly(LadderRule):
 def zone_sets(traces: Sequence[NamedTrace]) -> Iterator[ZoneSet]:
     """The sets of zones with their later halves, and what the earlier halves say."""
     minutes = capacity_prior().try_minutes
-    halves = [_half(trace, earlier=True) for trace in traces]
-    share = fitted(halves, minutes)["shared_share"][0]
+    before = [_part(trace, 0, 2) for trace in traces]
+    constants = {name: values[0] for name, values in fitted(before, minutes).items()}
+    trust = _trust(traces, constants, minutes)
     keys = [(trace.day, trace.card, trace.count, trace.nodes) for trace in traces]
     for key in dict.fromkeys(keys):
         mine = [number for number, other in enumerate(keys) if other == key]
-        later = [_half(traces[number], earlier=False).trace.up(key[3], STEP) for number in mine]
+        later = [_part(traces[number], 2, 4).trace.up(key[3], STEP) for number in mine]
         length = min(map(len, later))
+        prior = _logit(_prior(constants, traces[mine[0]]))
+        own = np.array([_logit(before[number].chance(key[3], minutes)) for number in mine])
         yield ZoneSet(
             name=f"{key[0]} {key[3]} x {key[2]} {key[1]}, {len(mine)} zones",
             up=np.stack([up[:length] for up in later], axis=1),
             regions=tuple(traces[number].region for number in mine),
-            chances=np.clip([halves[number].chance(key[3], minutes) for number in mine], 0.01, 0.99),
-            shared_share=share,
+            prior=1 / (1 + np.exp(-prior)),
+            chances=1 / (1 + np.exp(-(prior + trust * (own - prior)))),
+            shared_share=constants["shared_share"],
         )
 
 
-def _half(trace: NamedTrace, *, earlier: bool) -> NamedTrace:
-    middle = len(trace.trace.available) // 2
-    part = trace.trace.available[:middle] if earlier else trace.trace.available[middle:]
+def _prior(constants: dict[str, float], trace: NamedTrace) -> float:
+    falls = trace.count ** constants["spot_size_exponent"] * trace.nodes ** constants["spot_node_exponent"]
+    return float(constants["spot_chance"] / falls)
+
+
+def _logit(chance: float) -> float:
+    held = min(max(chance, 0.02), 0.98)
+    return math.log(held / (1 - held))
+
+
+def _trust(traces: Sequence[NamedTrace], constants: dict[str, float], minutes: float) -> float:
+    """How far a zone's own quarter moves the expectation for the next, from the earlier half alone: a slope from 0 to 1."""
+    moved = np.array(
+        [
+            [
+                _logit(_part(trace, at, at + 1).chance(trace.nodes, minutes)) - _logit(_prior(constants, trace))
+                for at in (0, 1)
+            ]
+            for trace in traces
+        ]
+    )
+    return float(np.clip((moved[:, 0] @ moved[:, 1]) / (moved[:, 0] @ moved[:, 0]), 0.0, 1.0))
+
+
+def _part(trace: NamedTrace, first: int, last: int) -> NamedTrace:
+    """The quarters `first` to `last` of a trace."""
+    count = len(trace.trace.available)
+    part = trace.trace.available[count * first // 4 : count * last // 4]
     return replace(trace, trace=replace(trace.trace, available=part))
 
 
-def choices_of(zones: ZoneSet) -> LadderChoices:
+def choices_of(zones: ZoneSet, chances: Floats) -> LadderChoices:
     """The zones and on-demand as choices of a ladder.
 
     Zones of a region may differ in chance, so the region is short by the share of the refusals of its best zone.
     """
     groups = {region: number for number, region in enumerate(dict.fromkeys(zones.regions))}
-    best = {r: max(c for c, of in zip(zones.chances, zones.regions, strict=True) if of == r) for r in groups}
+    best = {r: max(c for c, of in zip(chances, zones.regions, strict=True) if of == r) for r in groups}
     short = np.array([zones.shared_share * (1 - best[region]) for region in zones.regions])
     count = len(zones.regions)
-    given = zones.chances / (1 - short)
+    given = chances / (1 - short)
     return LadderChoices(
         value=np.array([SPOT_PRICE] * count + [1.0]),
         last_position=np.full(count + 1, 9),
@@ -171,6 +216,7 @@ def starts(zones: ZoneSet, hours: float) -> Flags:
 
 RULES: dict[str, Callable[[SpotTerms, Sequence[int], float], LadderRule]] = {
     "ladder": LadderRule,
+    "ladder, followed again": LadderAgain,
     "first choice only": FirstOnly,
     "on demand": OnDemandOnly,
 }
@@ -188,16 +234,16 @@ def replays(zones: ZoneSet, terms: SpotTerms, up: Flags, order: Sequence[int]) -
 def hindsight(terms: SpotTerms, up: Flags, order: Sequence[int]) -> Floats:
     """The cost of the best choice of the ladder alone, run by run: [starts]."""
     alone = [replay(terms, up, FirstOnly(terms, [zone], 0.0)).usd for zone in order]
-    return np.minimum.reduce([*alone, replay(terms, up, OnDemand(terms)).usd])
+    return np.min([*alone, replay(terms, up, OnDemand(terms)).usd], axis=0)
 
 
 def main(folder: str) -> None:
     """Print both tables."""
     sets = list(zone_sets(named_traces(Path(folder))))
-    totals: dict[str, list[tuple[Floats, Floats]]] = {}
-    tries: list[tuple[float, Ints]] = []
+    totals: dict[str, list[tuple[Flags, Floats]]] = {}
+    tries: dict[str, list[tuple[float, Ints]]] = {"the prior alone": [], "the prior and the zone's own days": []}
     for zones in sets:
-        choices = choices_of(zones)
+        choices = choices_of(zones, zones.chances)
         order = least_ladder(choices, len(choices) - 1).order[:-1]
         for work in WORK_HOURS:
             for slack in SLACKS:
@@ -208,29 +254,35 @@ def main(folder: str) -> None:
                 for name, done in replays(zones, terms, up, order).items():
                     totals.setdefault(name, []).append((done.late_hours <= 1e-9, done.usd / best))
                     totals.setdefault(f"{name} | {zones.name}", []).append(totals[name][-1])
-        tries += list(_tries(zones, choices, order))
+        flat = choices_of(zones, np.full(len(zones.regions), zones.prior))
+        for name, modelled in zip(tries, (flat, choices), strict=True):
+            for order in permutations(range(len(zones.regions)), min(2, len(zones.regions))):
+                tries[name] += _tries(zones, modelled, order)
     print(f"{'rule':60} {'starts':>8} {'in time':>8} {'cost over hindsight':>20}")
     for name, rows in totals.items():
-        late, cost = (np.concatenate(part) for part in zip(*rows, strict=True))
+        late, cost = np.concatenate([row[0] for row in rows]), np.concatenate([row[1] for row in rows])
         print(f"{name:60} {len(late):>8,} {late.mean():>8.2%} {cost.mean() - 1:>20.1%}")
-    _calibration(tries)
+    for name, rows_of in tries.items():
+        print(f"\n{name}, every zone first and second")
+        _calibration(rows_of)
 
 
-def _tries(zones: ZoneSet, choices: LadderChoices, order: Sequence[int]) -> Iterator[tuple[float, Ints]]:
+def _tries(zones: ZoneSet, choices: LadderChoices, order: Sequence[int]) -> list[tuple[float, Ints]]:
     """Per step of the ladder: its chance when it is tried, and whether the starts that tried it got it, by day."""
     probes = round(capacity_prior().try_minutes / 60 / STEP)
     chances = followed(choices, tuple(order)).chance_when_tried
     up = starts(zones, (len(order) + 1) * probes * STEP)
-    left = np.ones(len(up), np.bool_)
+    left, rows = np.ones(len(up), np.bool_), []
     for number, (zone, chance) in enumerate(zip(order, chances, strict=True)):
         got = up[:, number * probes : (number + 1) * probes, zone].any(axis=1)
         days = np.arange(len(up)) // 24
-        yield chance, np.stack((left, left & got, days), axis=1)
+        rows.append((chance, np.stack((left, left & got, days), axis=1).astype(np.int64)))
         left = left & ~got
+    return rows
 
 
 def _calibration(tries: Sequence[tuple[float, Ints]]) -> None:
-    print(f"\n{'chance':>10} {'tries':>7} {'modelled':>9} {'got':>7} {'95 % by days':>16}")
+    print(f"{'chance':>10} {'tries':>7} {'modelled':>9} {'got':>7} {'95 % by days':>16}")
     draw = np.random.default_rng(11)
     for number in range(BINS):
         mine = [(chance, rows) for chance, rows in tries if number <= min(chance * BINS, BINS - 1e-9) < number + 1]
