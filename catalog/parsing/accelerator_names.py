@@ -1,8 +1,9 @@
 """Accelerator names in user documents: validation, and how a name was interpreted."""
 
 import re
+from collections.abc import Callable
 
-from gpuplan.catalog.model.accelerators import accelerators, find_accelerator
+from gpuplan.catalog.model.accelerators import accelerator_family, accelerators, find_accelerator
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
 
@@ -12,10 +13,19 @@ _CPU_ONLY = {"cpu", "cpus", "cpuonly", "none", "nogpu"}
 
 
 def accelerator_text(value: object) -> str:
-    """The name as written, known to denote an accelerator.
+    """The name as written, known to denote one accelerator.
 
-    Raises `ValueError` with the nearest names, or, for a CPU, with the reason.
+    Raises `ValueError` with the nearest names, with all meanings of an ambiguous name, or, for a CPU, with the reason.
     """
+    return _known(value, find_accelerator)
+
+
+def accelerator_family_text(value: object) -> str:
+    """The name as written where it may denote several accelerators. Raises `ValueError` like `accelerator_text`."""
+    return _known(value, accelerator_family)
+
+
+def _known(value: object, find: Callable[[str], object]) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST:
         raise ValueError(f"{shown(value)} is not accepted; write an accelerator such as H100, A100 80GB or RTX 3090")
     if re.sub(r"[ _-]", "", value.lower()) in _CPU_ONLY:
@@ -24,7 +34,7 @@ def accelerator_text(value: object) -> str:
             "name accelerators such as T4, L4 or H100, or leave the list out"
         )
     try:
-        find_accelerator(value)
+        find(value)
     except UnusableInput as error:
         raise ValueError(error.faults[0].message) from None
     return value.strip()
