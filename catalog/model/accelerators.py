@@ -140,7 +140,7 @@ def possible_accelerators(text: str, *, path: tuple[str | int, ...] = ("accelera
     if name is not None:
         return (accelerators()[name],)
     if several := _ambiguous().get(_fold(text)):
-        return tuple(accelerators()[each] for each in several)
+        return tuple(accelerators()[meaning] for meaning in several)
     near = difflib.get_close_matches(_fold(text), list(_aliases()), n=4, cutoff=0.5)
     names = list(dict.fromkeys(_aliases()[spelling] for spelling in near)) or list(accelerators())[:6]
     raise UnusableInput.at(*path, message=f"unknown accelerator {text[:80]!r}; nearest: {', '.join(names)}")

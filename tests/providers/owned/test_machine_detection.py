@@ -191,7 +191,9 @@ def test_a_bridge_that_the_table_does_not_know_of_is_left_out_rather_than_refuse
 def test_a_card_cut_into_slices_is_said_to_be() -> None:
     current = detected({"name": "NVIDIA A100-SXM4-80GB", "mib": 81920, "mig": 1})
     assert current.groups[0].first.split
-    assert "cut into slices (MIG)" in inventory_text(current, Costs())
+    text = inventory_text(current, Costs())
+    assert "cut into slices (MIG)" in text
+    assert "accelerator: A100-80GB-SXM:PROFILE, machines: the number of slices" in text
 
 
 def test_groups_of_one_machine_have_names_of_their_own() -> None:
