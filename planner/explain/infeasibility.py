@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.money import usd_display, usd_micros
-from gpuplan.catalog.model.regions import regions
+from gpuplan.catalog.model.provider_names import provider_kind
+from gpuplan.catalog.model.regions import is_place_unknown, regions
 from gpuplan.catalog.parsing.quantities import MAX_HOURS
 from gpuplan.planner.candidates.candidate_set import Candidates, candidates, over, with_late_and_dear
 from gpuplan.planner.candidates.configuration_choice import cheapest, fastest, in_words
@@ -217,11 +218,12 @@ def needed(name: str, choice: Choice, kg: float) -> str:
         "objective": "cost",
         "constraints.carbon_budget_kg": "none" if math.isnan(kg) else f"{_rounded_up(kg)} kg",
         "constraints.providers": choice.offer.provider,
+        "constraints.provider_kinds": provider_kind(choice.offer.provider, choice.offer.instance_type) or "",
         "constraints.accelerators": choice.accelerator,
         "constraints.vendors": accelerators()[choice.accelerator].vendor,
         "constraints.instance_types": choice.instance_type.name,
-        "constraints.regions": place,
-        "constraints.geography": region.geography if region else f"that of {place}",
+        "constraints.regions": "none" if is_place_unknown(choice.offer.region) else place,
+        "constraints.geography": region.geography if region and region.geography else f"that of {place}",
         "constraints.price_kinds": choice.offer.price_kind,
         "constraints.max_nodes": str(choice.nodes),
         "constraints.max_accelerators": str(choice.nodes * choice.instance_type.devices),

@@ -5,7 +5,8 @@ from fnmatch import fnmatchcase
 from gpuplan.catalog.model.accelerators import accelerator_family, accelerators
 from gpuplan.catalog.model.offer import InstanceType
 from gpuplan.catalog.model.price_kinds import PriceKind, price_kinds
-from gpuplan.catalog.model.regions import regions
+from gpuplan.catalog.model.provider_names import provider_kind
+from gpuplan.catalog.model.regions import is_place_unknown, regions
 from gpuplan.planner.model.job import Constraints, TrainingJob
 from gpuplan.planner.model.settings import Discount
 
@@ -56,9 +57,11 @@ def breaks(
     region = regions().get(place)
     chip = accelerators()[instance_type.accelerator]
     vendor = chip.vendor.lower()
+    seller = provider_kind(instance_type.provider, instance_type.name)
     kinds = asked.price_kinds or tuple(name for name, row in price_kinds().items() if row.in_default)
     requirements_met = {
         "constraints.providers": not asked.providers or instance_type.provider in asked.providers,
+        "constraints.provider_kinds": seller is None or seller in asked.provider_kinds,
         "constraints.accelerators": not asked.accelerators or instance_type.accelerator in asked.accelerators,
         "constraints.vendors": not asked.vendors or vendor in [name.lower() for name in asked.vendors],
         "constraints.instance_types": not asked.instance_types or _named(instance_type.name, asked.instance_types),
@@ -84,6 +87,8 @@ def _named(name: str, globs: tuple[str, ...]) -> bool:
 def _among(place: tuple[str, str], globs: tuple[str, ...]) -> bool:
     """Whether a glob matches the region; `azure:east*` matches regions of Azure only."""
     provider, region = place
+    if is_place_unknown(region):
+        return False
     parts = [glob.rpartition(":") for glob in globs]
     return any(owner in ("", provider) and fnmatchcase(region.lower(), name.lower()) for owner, _, name in parts)
 

@@ -169,6 +169,7 @@ def _stated(job: TrainingJob) -> list[str]:
     asked_for = job.constraints
     lists = ("providers", "accelerators", "vendors", "instance_types", "regions", "geography")
     stated = {f"constraints.{name}": bool(getattr(asked_for, name)) for name in lists} | {
+        "constraints.provider_kinds": bool(asked_for.provider_kinds),
         "constraints.price_kinds": True,
         "constraints.max_nodes": True,
         "constraints.max_accelerators": asked_for.max_accelerators is not None,

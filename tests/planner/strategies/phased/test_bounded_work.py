@@ -28,7 +28,7 @@ from tests.planner.strategies.phased.test_phase_sequences import BETWEEN_REGIONS
 #: So many columns may be left to be paired, and so many pairs to be compared.
 FEW = 1_000
 #: Ranges of shares that a sequence may be split into, on average: they took more than 1,000 before.
-RANGES_EACH = 10
+RANGES_EACH = 15
 
 LARGE = TrainingJob(
     name="large",
