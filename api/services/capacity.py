@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gpuplan.api.services.plans import PlanService
 from gpuplan.api.services.service_context import Document, ServiceContext
 from gpuplan.catalog.model.capacity_answers import CapacityAnswer
+from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.wire import wire
 
@@ -60,7 +61,7 @@ class CapacityService:
         return self.of(candidates, now=now, limit_seconds=limit_seconds)
 
     def of_job(self, job: Document, *, now: datetime | None = None, limit_seconds: float | None = None) -> Document:
-        """`answers` and `not_learned` for the machines of the job's plan and of its alternatives."""
+        """`answers` and `not_learned` for the machines of the job's plan, its capacity ladder and its alternatives."""
         answer = self._plans.plan(job, now=now, save=False)
         return self.of(planned_candidates(answer), now=now, limit_seconds=limit_seconds)
 
@@ -114,8 +115,6 @@ class CapacityService:
 
     def _priced(self, machine: str, nodes: int, kind: str, regions: Sequence[str]) -> list[Candidate]:
         """Where the machine has a price of this kind, the cheapest regions first."""
-        from gpuplan.catalog.model.price_kinds import price_kinds
-
         if kind not in price_kinds():
             raise UnusableInput.at(
                 "kind", message=f"{kind[:40]!r} is no price kind; accepted: {', '.join(price_kinds())}"
@@ -147,24 +146,26 @@ class CapacityService:
 
 
 def planned_candidates(answer: Document) -> list[Candidate]:
-    """The rented machines of a plan and of its alternatives, in their order. Raises `UnusableInput` without a plan."""
+    """The rented machines of a plan, of its capacity ladder and of its alternatives, in this order.
+
+    Raises `UnusableInput` for an answer without a plan.
+    """
     plan = answer.get("plan")
     if plan is None:
         raise UnusableInput.at("job", message="no plan meets the job's requirements; gpuplan plan says why")
-    phases = [*plan["phases"], *(phase for item in plan.get("alternatives", ()) for phase in item.get("phases", ()))]
-    from gpuplan.catalog.model.price_kinds import price_kinds
-
+    choices = (plan.get("capacity_ladder") or {}).get("next_choices", ())
+    rented = [*plan["phases"], *choices, *plan.get("alternatives", ())]
     return list(
         dict.fromkeys(
             Candidate(
-                provider=phase["provider"],
-                instance_type=phase["instance_type"],
-                region=phase["region"],
-                nodes=phase["nodes"],
-                kind=phase["price_kind"],
+                provider=row["provider"],
+                instance_type=row["instance_type"],
+                region=row["region"],
+                nodes=row["nodes"],
+                kind=row["price_kind"],
             )
-            for phase in phases
-            if not price_kinds()[phase["price_kind"]].owned
+            for row in rented
+            if not price_kinds()[row["price_kind"]].owned
         )
     )
 

@@ -41,7 +41,11 @@ NO_HISTORY = "Google publishes no preemption history of N1 machines with attache
 
 def capacity_source(sources: Sources) -> "GcpCapacity":
     """Google Cloud with Application Default Credentials. Raises `ProviderFailure` without them or without a project."""
-    asking = account(sources, scope=ADVICE_SCOPE)
+    try:
+        asking = account(sources, scope=ADVICE_SCOPE)
+    except ProviderFailure as failure:
+        # What follows is about prices.
+        raise ProviderFailure(str(failure).removeprefix("gcp: ").partition(". Until then")[0]) from failure
     if not asking.for_compute:
         raise ProviderFailure("capacity advice needs GPUPLAN_GCP_PROJECT and credentials; an API key is not enough")
     return GcpCapacity(asking, sources)

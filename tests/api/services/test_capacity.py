@@ -100,17 +100,19 @@ def test_a_question_about_what_the_catalogue_lacks_is_refused(
     assert not cloud.requests
 
 
-def test_the_machines_of_a_plan_and_of_its_alternatives_are_asked_about_once() -> None:
-    def phase(kind: str, region: str = "eastus") -> dict[str, Any]:
+def test_the_machines_of_a_plan_its_ladder_and_its_alternatives_are_asked_about_once() -> None:
+    def row(kind: str, region: str = "eastus") -> dict[str, Any]:
         return {"provider": "azure", "instance_type": SIZE, "region": region, "nodes": 2, "price_kind": kind}
 
     plan = {
-        "phases": [phase("spot"), phase("owned")],
-        "alternatives": [{"phases": [phase("spot")]}, {"phases": [phase("on_demand", "westus2")]}],
+        "phases": [row("spot"), row("owned")],
+        "capacity_ladder": {"next_choices": [row("spot", "westus2"), row("spot")]},
+        "alternatives": [row("spot"), row("on_demand", "westus2")],
     }
-    asked = Candidate(provider="azure", instance_type=SIZE, region="eastus", nodes=2, kind="spot")
-    other = Candidate(provider="azure", instance_type=SIZE, region="westus2", nodes=2, kind="on_demand")
-    assert planned_candidates({"plan": plan}) == [asked, other]
+    places = [("eastus", "spot"), ("westus2", "spot"), ("westus2", "on_demand")]
+    assert planned_candidates({"plan": plan}) == [
+        Candidate(provider="azure", instance_type=SIZE, region=region, nodes=2, kind=kind) for region, kind in places
+    ]
 
 
 def test_a_job_without_a_plan_has_no_machines_to_ask_about() -> None:
@@ -148,8 +150,11 @@ def test_a_job_is_asked_about_by_its_plan(
     run: Callable[..., Ended], cloud: AzureCapacityCloud, job_file: Callable[..., Path], job: dict[str, Any]
 ) -> None:
     limited = job | {"constraints": {"providers": ["azure"], "price_kinds": ["spot"], "max_nodes": 1}}
-    ended = run("capacity", job_file(limited), "--json", "--limit-seconds", "60")
+    path = job_file(limited)
+    plan = json.loads(run("plan", path, "--json").out)["plan"]
+    ended = run("capacity", path, "--json", "--limit-seconds", "60")
     assert ended.code == 0
-    answers = json.loads(ended.out)["answers"]
-    assert {row["provider"] for row in answers} == {"azure"}
-    assert {row["nodes"] for row in answers} == {1}
+    told = {(row["instance_type"], row["region"], row["nodes"]) for row in json.loads(ended.out)["answers"]}
+    rows = [*plan["phases"], *plan["capacity_ladder"]["next_choices"]]
+    assert {(row["instance_type"], row["region"], row["nodes"]) for row in rows} <= told
+    assert len(told) > 1
