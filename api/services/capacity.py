@@ -14,7 +14,7 @@ from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.wire import wire
 
 if TYPE_CHECKING:
-    from gpuplan.providers.capacity.asking import CapacityQuestion
+    from gpuplan.providers.capacity.capacity_queries import CapacityQuery
     from gpuplan.providers.capacity.capacity_sources import CapacitySources
 
 #: How long an answer is reused. The clouds name no validity; scores change within the hour.
@@ -35,7 +35,7 @@ class Candidate:
 
 
 class CapacityService:
-    """Answers and stores questions about capacity."""
+    """Answers and stores queries about capacity."""
 
     def __init__(self, context: ServiceContext, plans: PlanService) -> None:
         """Ask the clouds of `context`'s environment; `plans` says which machines a job would use."""
@@ -72,13 +72,13 @@ class CapacityService:
 
         Answers of the last minutes are reused, others are asked for and stored.
         """
-        from gpuplan.providers.capacity.asking import LIMIT_SECONDS, ask_capacity
+        from gpuplan.providers.capacity.capacity_queries import LIMIT_SECONDS, ask_capacity
 
         now = now or datetime.now(UTC)
         recent = self._recent(candidates, now)
         known = {_of(answer) for answer in recent}
-        questions = _questions([candidate for candidate in candidates if candidate not in known])
-        learned = ask_capacity(self._sources(), questions, asked_at=now, limit_seconds=limit_seconds or LIMIT_SECONDS)
+        queries = _queries([candidate for candidate in candidates if candidate not in known])
+        learned = ask_capacity(self._sources(), queries, asked_at=now, limit_seconds=limit_seconds or LIMIT_SECONDS)
         if learned.answers:
             self._context.store.capacity.write(learned.answers)
         answers = sorted(
@@ -92,7 +92,7 @@ class CapacityService:
         }
 
     def _sources(self) -> "CapacitySources":
-        """One for the life of the service, so that its rate limits hold over all questions."""
+        """One for the life of the service, so that its rate limits hold over all queries."""
         from gpuplan.providers.capacity.capacity_sources import CapacitySources
 
         with self._making:
@@ -180,15 +180,15 @@ def _of(answer: CapacityAnswer) -> Candidate:
     )
 
 
-def _questions(candidates: Sequence[Candidate]) -> "list[CapacityQuestion]":
-    """One question for all regions of the same machine, nodes and price kind."""
-    from gpuplan.providers.capacity.asking import CapacityQuestion
+def _queries(candidates: Sequence[Candidate]) -> "list[CapacityQuery]":
+    """One query for all regions of the same machine, nodes and price kind."""
+    from gpuplan.providers.capacity.capacity_queries import CapacityQuery
 
     places: dict[tuple[str, str, int, str], list[str]] = {}
     for candidate in candidates:
         key = candidate.provider, candidate.instance_type, candidate.nodes, candidate.kind
         places.setdefault(key, []).append(candidate.region)
     return [
-        CapacityQuestion(provider=provider, machines=(machine,), nodes=nodes, kind=kind, places=tuple(regions))
+        CapacityQuery(provider=provider, machines=(machine,), nodes=nodes, kind=kind, places=tuple(regions))
         for (provider, machine, nodes, kind), regions in places.items()
     ]

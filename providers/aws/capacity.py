@@ -24,7 +24,7 @@ from gpuplan.providers.aws import DEFAULT_REGION
 from gpuplan.providers.aws.api_calls import CallFailed, CallLimits, Calls
 from gpuplan.providers.aws.capacity_blocks import DURATION_HOURS, KIND, NOT_SOLD, block_offerings
 from gpuplan.providers.aws.regions_and_zones import Zone, read_zones
-from gpuplan.providers.capacity.asking import LIMIT_SECONDS
+from gpuplan.providers.capacity.capacity_queries import LIMIT_SECONDS
 from gpuplan.providers.capacity.contract import CapacityCall, CapacityResult, parts, split_places
 from gpuplan.providers.cloud_endpoints import Sources
 from gpuplan.providers.error_redaction import redacted_text

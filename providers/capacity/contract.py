@@ -1,7 +1,7 @@
 """The contract of every source of capacity answers.
 
 A cloud that publishes how likely machines are obtained has a module `capacity` whose `capacity_source(sources)` returns
-a `CapacitySource`. `gpuplan.providers.capacity.asking` uses nothing else of it.
+a `CapacitySource`. `gpuplan.providers.capacity.capacity_queries` uses nothing else of it.
 """
 
 from collections.abc import Callable, Sequence

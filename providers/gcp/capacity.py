@@ -42,13 +42,13 @@ NO_HISTORY = "Google publishes no preemption history of N1 machines with attache
 def capacity_source(sources: Sources) -> "GcpCapacity":
     """Google Cloud with Application Default Credentials. Raises `ProviderFailure` without them or without a project."""
     try:
-        asking = account(sources, scope=ADVICE_SCOPE)
+        gcp_account = account(sources, scope=ADVICE_SCOPE)
     except ProviderFailure as failure:
         # What follows is about prices.
         raise ProviderFailure(str(failure).removeprefix("gcp: ").partition(". Until then")[0]) from failure
-    if not asking.for_compute:
+    if not gcp_account.for_compute:
         raise ProviderFailure("capacity advice needs GPUPLAN_GCP_PROJECT and credentials; an API key is not enough")
-    return GcpCapacity(asking, sources)
+    return GcpCapacity(gcp_account, sources)
 
 
 class GcpCapacity:
@@ -57,11 +57,11 @@ class GcpCapacity:
     name = "gcp"
     parallel = 8
 
-    def __init__(self, asking: Account, sources: Sources) -> None:
+    def __init__(self, gcp_account: Account, sources: Sources) -> None:
         """Raises `ProviderFailure` for an endpoint that may not be used."""
         base = checked_endpoint(sources.gcp_compute_endpoint, sources) or ENDPOINT
-        self._base = f"{base}/compute/beta/projects/{asking.project}/regions"
-        self._account, self._anonymous = asking, sources.anonymous
+        self._base = f"{base}/compute/beta/projects/{gcp_account.project}/regions"
+        self._account, self._anonymous = gcp_account, sources.anonymous
         self._rate = RateLimit(PER_SECOND if sources.paced else None, burst=BURST)
         self._client = httpx.Client()
         weakref.finalize(self, self._client.close)

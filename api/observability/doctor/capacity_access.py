@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 
 from gpuplan.api.observability.doctor.finding import Finding, ok, warning
-from gpuplan.providers.capacity.asking import CapacityQuestion, ask_capacity
+from gpuplan.providers.capacity.capacity_queries import CapacityQuery, ask_capacity
 from gpuplan.providers.capacity.capacity_sources import CapacitySources
 from gpuplan.providers.cloud_endpoints import Sources
 
-#: One question per cloud, about a machine that it has for years.
+#: One query per cloud, about a machine that it has for years.
 _PROBES = {
     "aws": ("g4dn.xlarge", "us-east-1"),
     "azure": ("Standard_NC4as_T4_v3", "eastus"),
@@ -23,11 +23,11 @@ LIMIT_SECONDS = 10.0
 
 def capacity_access(sources: Sources) -> list[Finding]:
     """A finding per cloud; asks each once, free of charge."""
-    questions = [
-        CapacityQuestion(provider=cloud, machines=(machine,), nodes=1, kind="spot", places=(region,))
+    queries = [
+        CapacityQuery(provider=cloud, machines=(machine,), nodes=1, kind="spot", places=(region,))
         for cloud, (machine, region) in _PROBES.items()
     ]
-    learned = ask_capacity(CapacitySources(sources), questions, asked_at=datetime.now(UTC), limit_seconds=LIMIT_SECONDS)
+    learned = ask_capacity(CapacitySources(sources), queries, asked_at=datetime.now(UTC), limit_seconds=LIMIT_SECONDS)
     findings = []
     for cloud in _PROBES:
         name = f"capacity at {cloud}"

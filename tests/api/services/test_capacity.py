@@ -83,7 +83,7 @@ def test_what_was_not_learned_is_asked_again(gpuplan: Services, cloud: AzureCapa
 
 
 @pytest.mark.parametrize(
-    ("given", "field", "said"),
+    ("given", "field", "reason"),
     [
         ({"machine": "p9.48xlarge"}, "machine", "no instance type"),
         ({"machine": SIZE, "kind": "spots"}, "kind", "no price kind"),
@@ -92,9 +92,9 @@ def test_what_was_not_learned_is_asked_again(gpuplan: Services, cloud: AzureCapa
     ],
 )
 def test_a_question_about_what_the_catalogue_lacks_is_refused(
-    gpuplan: Services, cloud: AzureCapacityCloud, given: dict[str, Any], field: str, said: str
+    gpuplan: Services, cloud: AzureCapacityCloud, given: dict[str, Any], field: str, reason: str
 ) -> None:
-    with pytest.raises(UnusableInput, match=said) as refused:
+    with pytest.raises(UnusableInput, match=reason) as refused:
         gpuplan.capacity.of_machine(**given, now=NOW)
     assert [fault.path for fault in refused.value.faults] == [(field,)]
     assert not cloud.requests
@@ -154,7 +154,7 @@ def test_a_job_is_asked_about_by_its_plan(
     plan = json.loads(run("plan", path, "--json").out)["plan"]
     ended = run("capacity", path, "--json", "--limit-seconds", "60")
     assert ended.code == 0
-    told = {(row["instance_type"], row["region"], row["nodes"]) for row in json.loads(ended.out)["answers"]}
+    by_place = {(row["instance_type"], row["region"], row["nodes"]) for row in json.loads(ended.out)["answers"]}
     rows = [*plan["phases"], *plan["capacity_ladder"]["next_choices"]]
-    assert {(row["instance_type"], row["region"], row["nodes"]) for row in rows} <= told
-    assert len(told) > 1
+    assert {(row["instance_type"], row["region"], row["nodes"]) for row in rows} <= by_place
+    assert len(by_place) > 1

@@ -7,7 +7,7 @@ import pytest
 
 from gpuplan.catalog.model.capacity_answers import CapacityAnswer
 from gpuplan.providers.aws.capacity import similar_types
-from gpuplan.providers.capacity.asking import CapacityAnswers, CapacityQuestion, ask_capacity
+from gpuplan.providers.capacity.capacity_queries import CapacityAnswers, CapacityQuery, ask_capacity
 from gpuplan.providers.capacity.capacity_sources import CapacitySources
 from gpuplan.providers.cloud_endpoints import Sources
 from tests.clouds.aws import AwsCloud, asks
@@ -34,8 +34,8 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[AwsCloud]:
 def asked(
     machine: str = "p5.48xlarge", nodes: int = 2, kind: str = "spot", places: tuple[str, ...] = REGIONS
 ) -> CapacityAnswers:
-    question = CapacityQuestion(provider="aws", machines=(machine,), nodes=nodes, kind=kind, places=places)
-    return ask_capacity(CapacitySources(Sources(paced=False)), [question], asked_at=ASKED_AT, limit_seconds=PLENTY)
+    query = CapacityQuery(provider="aws", machines=(machine,), nodes=nodes, kind=kind, places=places)
+    return ask_capacity(CapacitySources(Sources(paced=False)), [query], asked_at=ASKED_AT, limit_seconds=PLENTY)
 
 
 def by_zone(answers: CapacityAnswers) -> dict[str, CapacityAnswer]:
@@ -90,7 +90,7 @@ def test_a_score_of_eleven_is_not_believed(cloud: AwsCloud) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "code", "said"),
+    ("status", "code", "reason"),
     [
         (503, "RequestLimitExceeded", "RequestLimitExceeded"),
         (403, "UnauthorizedOperation", "UnauthorizedOperation"),
@@ -98,12 +98,12 @@ def test_a_score_of_eleven_is_not_believed(cloud: AwsCloud) -> None:
         (400, "MaxConfigLimitExceeded", "MaxConfigLimitExceeded"),
     ],
 )
-def test_a_refusal_is_asked_once_and_is_the_reason(cloud: AwsCloud, status: int, code: str, said: str) -> None:
+def test_a_refusal_is_asked_once_and_is_the_reason(cloud: AwsCloud, status: int, code: str, reason: str) -> None:
     cloud.break_with(answering(status, ec2_error(code, "no"), content_type="text/xml"))
     learned = asked()
     assert not learned.answers
     assert {row.region for row in learned.not_learned} == set(REGIONS)
-    assert all(said in row.reason and "get_spot_placement_scores" in row.reason for row in learned.not_learned)
+    assert all(reason in row.reason and "get_spot_placement_scores" in row.reason for row in learned.not_learned)
     assert len(cloud.requests) == 1
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gpuplan.providers.capacity.asking import CapacityAnswers, CapacityQuestion, ask_capacity
+from gpuplan.providers.capacity.capacity_queries import CapacityAnswers, CapacityQuery, ask_capacity
 from gpuplan.providers.capacity.capacity_sources import CapacitySources
 from gpuplan.providers.cloud_endpoints import Sources
 from tests.clouds.azure import SUBSCRIPTION
@@ -30,8 +30,8 @@ def asked(
     server: CloudServer, *sizes: str, places: tuple[str, ...] = ("eastus",), kind: str = "spot", nodes: int = 2
 ) -> CapacityAnswers:
     sources = Sources(azure_arm_endpoint=server.url, azure_subscription_id=SUBSCRIPTION, anonymous=True, paced=False)
-    question = CapacityQuestion(provider="azure", machines=sizes or (SIZE,), nodes=nodes, kind=kind, places=places)
-    return ask_capacity(CapacitySources(sources), [question], asked_at=ASKED_AT, limit_seconds=PLENTY)
+    query = CapacityQuery(provider="azure", machines=sizes or (SIZE,), nodes=nodes, kind=kind, places=places)
+    return ask_capacity(CapacitySources(sources), [query], asked_at=ASKED_AT, limit_seconds=PLENTY)
 
 
 @pytest.fixture
@@ -53,10 +53,10 @@ def test_words_become_probabilities_in_their_order(cloud: AzureCapacityCloud) ->
     cloud.scores = {(SIZES[0], "eastus"): "Low", (SIZES[1], "eastus"): "Medium"}
     learned = asked(cloud, *SIZES[:3])
     assert not learned.not_learned
-    told = {answer.instance_type: answer for answer in learned.answers}
-    assert [told[size].published for size in SIZES[:3]] == ["Low", "Medium", "High"]
-    assert told[SIZES[0]].probability < told[SIZES[1]].probability < told[SIZES[2]].probability
-    assert told[SIZES[0]].modelled == ("probability", "interruptions_per_hour")
+    by_size = {answer.instance_type: answer for answer in learned.answers}
+    assert [by_size[size].published for size in SIZES[:3]] == ["Low", "Medium", "High"]
+    assert by_size[SIZES[0]].probability < by_size[SIZES[1]].probability < by_size[SIZES[2]].probability
+    assert by_size[SIZES[0]].modelled == ("probability", "interruptions_per_hour")
 
 
 def test_an_hourly_eviction_band_becomes_the_hazard_of_its_middle(cloud: AzureCapacityCloud) -> None:
@@ -93,7 +93,7 @@ def test_every_page_of_resource_graph_is_read(cloud: AzureCapacityCloud) -> None
 
 
 @pytest.mark.parametrize(
-    ("score", "said"),
+    ("score", "reason"),
     [
         ("11", "score '11' is none of High, Medium, Low"),
         ("", "score '' is none of High, Medium, Low"),
@@ -101,11 +101,11 @@ def test_every_page_of_resource_graph_is_read(cloud: AzureCapacityCloud) -> None
         ("RestrictedSkuNotAvailable", "may not rent"),
     ],
 )
-def test_what_is_no_score_is_not_learned_with_the_reason(cloud: AzureCapacityCloud, score: str, said: str) -> None:
+def test_what_is_no_score_is_not_learned_with_the_reason(cloud: AzureCapacityCloud, score: str, reason: str) -> None:
     cloud.score = score
     learned = asked(cloud)
     assert not learned.answers
-    assert said in learned.not_learned[0].reason
+    assert reason in learned.not_learned[0].reason
 
 
 def test_an_unknown_band_leaves_the_score(cloud: AzureCapacityCloud) -> None:
@@ -115,7 +115,7 @@ def test_an_unknown_band_leaves_the_score(cloud: AzureCapacityCloud) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "said"),
+    ("status", "body", "reason"),
     [
         (403, DENIED, "AuthorizationFailed"),
         (429, THROTTLED, "too many requests"),
@@ -123,11 +123,11 @@ def test_an_unknown_band_leaves_the_score(cloud: AzureCapacityCloud) -> None:
     ],
 )
 def test_a_refusal_is_asked_once_and_is_the_reason(
-    cloud: AzureCapacityCloud, status: int, body: bytes, said: str
+    cloud: AzureCapacityCloud, status: int, body: bytes, reason: str
 ) -> None:
     cloud.break_with(answering(status, body, Retry_After="1200"))
     [row] = asked(cloud).not_learned
-    assert said in row.reason
+    assert reason in row.reason
     assert (row.region, row.instance_type) == ("eastus", SIZE)
     assert len(cloud.requests) == 1
 
@@ -149,11 +149,11 @@ def test_a_broken_answer_is_no_answer(cloud: AzureCapacityCloud, change: object)
 
 
 @pytest.mark.parametrize(
-    ("place", "said"), [("usgovvirginia", "separate cloud"), ("east us'); drop", "no region of Azure")]
+    ("place", "reason"), [("usgovvirginia", "separate cloud"), ("east us'); drop", "no region of Azure")]
 )
-def test_a_place_that_cannot_be_asked_about_is_not_sent(cloud: AzureCapacityCloud, place: str, said: str) -> None:
+def test_a_place_that_cannot_be_asked_about_is_not_sent(cloud: AzureCapacityCloud, place: str, reason: str) -> None:
     [row] = asked(cloud, places=(place,)).not_learned
-    assert said in row.reason
+    assert reason in row.reason
     assert not cloud.requests
 
 
@@ -164,7 +164,7 @@ def test_a_name_that_is_no_size_is_not_sent(cloud: AzureCapacityCloud) -> None:
 
 
 def test_without_a_subscription_nothing_is_asked() -> None:
-    question = CapacityQuestion(provider="azure", machines=(SIZE,), nodes=1, kind="spot", places=("eastus",))
+    query = CapacityQuery(provider="azure", machines=(SIZE,), nodes=1, kind="spot", places=("eastus",))
     sources = CapacitySources(Sources(anonymous=True))
-    [row] = ask_capacity(sources, [question], asked_at=ASKED_AT, limit_seconds=PLENTY).not_learned
+    [row] = ask_capacity(sources, [query], asked_at=ASKED_AT, limit_seconds=PLENTY).not_learned
     assert "AZURE_SUBSCRIPTION_ID" in row.reason

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gpuplan.providers.capacity.asking import CapacityAnswers, CapacityQuestion, ask_capacity
+from gpuplan.providers.capacity.capacity_queries import CapacityAnswers, CapacityQuery, ask_capacity
 from gpuplan.providers.capacity.capacity_sources import CapacitySources
 from gpuplan.providers.cloud_endpoints import Sources
 from tests.clouds.gcp_advice import DENIED, DISABLED, GcpAdvice
@@ -24,8 +24,8 @@ def asked(
     server: CloudServer, *machines: str, kind: str = "spot", places: tuple[str, ...] = (REGION,), nodes: int = 2
 ) -> CapacityAnswers:
     sources = Sources(gcp_compute_endpoint=server.url, gcp_project="project", anonymous=True, paced=False)
-    question = CapacityQuestion(provider="gcp", machines=machines or (MACHINE,), nodes=nodes, kind=kind, places=places)
-    return ask_capacity(CapacitySources(sources), [question], asked_at=ASKED_AT, limit_seconds=PLENTY)
+    query = CapacityQuery(provider="gcp", machines=machines or (MACHINE,), nodes=nodes, kind=kind, places=places)
+    return ask_capacity(CapacitySources(sources), [query], asked_at=ASKED_AT, limit_seconds=PLENTY)
 
 
 @pytest.fixture
@@ -68,17 +68,17 @@ def test_an_n1_machine_is_asked_about_with_its_gpus_and_without_history(advice: 
 
 
 @pytest.mark.parametrize(
-    ("machine", "kind", "said"),
+    ("machine", "kind", "reason"),
     [("tpu-v5litepod-4", "spot", "does not cover TPUs"), (MACHINE, "flex_start", "accepted: spot")],
 )
-def test_what_google_has_no_advice_on_is_not_asked(advice: GcpAdvice, machine: str, kind: str, said: str) -> None:
+def test_what_google_has_no_advice_on_is_not_asked(advice: GcpAdvice, machine: str, kind: str, reason: str) -> None:
     [row] = asked(advice, machine, kind=kind).not_learned
-    assert said in row.reason
+    assert reason in row.reason
     assert not advice.requests
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "reason"),
     [
         ({"obtainability": 2.0}, "an obtainability of 2.0 is outside 0..1"),
         ({"obtainability": -0.1}, "an obtainability of -0.1 is outside 0..1"),
@@ -86,11 +86,11 @@ def test_what_google_has_no_advice_on_is_not_asked(advice: GcpAdvice, machine: s
         ({"machine_type": "e2-micro"}, "the advice is for e2-micro, which was not asked"),
     ],
 )
-def test_nonsense_is_not_believed(wrong: dict[str, object], said: str) -> None:
+def test_nonsense_is_not_believed(wrong: dict[str, object], reason: str) -> None:
     with GcpAdvice(**wrong).running() as server:  # type: ignore[arg-type]
         learned = asked(server)
     assert not learned.answers
-    assert said in learned.not_learned[0].reason
+    assert reason in learned.not_learned[0].reason
 
 
 @pytest.mark.parametrize("rates", [(), (1.0, 1.0), (0.2, 1.2), (0.1,) * 40])
@@ -103,13 +103,13 @@ def test_a_history_that_gives_no_rate_leaves_the_rest_of_the_answer(rates: tuple
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "said"),
+    ("status", "body", "reason"),
     [(403, DENIED, "compute.advice.capacity"), (403, RATE_LIMITED, "Rate Limit"), (404, DISABLED, "Method not found")],
 )
-def test_a_refusal_is_asked_once_and_is_the_reason(advice: GcpAdvice, status: int, body: bytes, said: str) -> None:
+def test_a_refusal_is_asked_once_and_is_the_reason(advice: GcpAdvice, status: int, body: bytes, reason: str) -> None:
     advice.break_with(answering(status, body))
     [row] = asked(advice).not_learned
-    assert said in row.reason
+    assert reason in row.reason
     assert (row.region, row.instance_type, row.what) == (REGION, MACHINE, "capacity")
     assert len(advice.requests) == 1
 
@@ -133,6 +133,6 @@ def test_a_broken_answer_is_no_answer(advice: GcpAdvice, change: object) -> None
 def test_an_api_key_alone_is_not_enough(monkeypatch: pytest.MonkeyPatch, advice: GcpAdvice) -> None:
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/none.json")
     sources = Sources(gcp_compute_endpoint=advice.url.replace("http:", "https:"), gcp_api_key="k", anonymous=False)
-    question = CapacityQuestion(provider="gcp", machines=(MACHINE,), nodes=1, kind="spot", places=(REGION,))
-    [row] = ask_capacity(CapacitySources(sources), [question], asked_at=ASKED_AT, limit_seconds=PLENTY).not_learned
+    query = CapacityQuery(provider="gcp", machines=(MACHINE,), nodes=1, kind="spot", places=(REGION,))
+    [row] = ask_capacity(CapacitySources(sources), [query], asked_at=ASKED_AT, limit_seconds=PLENTY).not_learned
     assert "API key is not enough" in row.reason

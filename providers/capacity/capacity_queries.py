@@ -1,6 +1,6 @@
 """Ask the clouds about capacity: all at once, within one time limit. A cloud never delays or fails the caller.
 
-Every cloud has a thread that finds its credentials and splits the questions into calls, and every call has a thread.
+Every cloud has a thread that finds its credentials and splits the queries into calls, and every call has a thread.
 They are daemons, so a server that never answers delays neither the answer nor the end of the process.
 """
 
@@ -20,13 +20,13 @@ from gpuplan.providers.capacity.contract import CapacityCall, CapacityResult, Ca
 from gpuplan.providers.error_redaction import redacted_text
 
 LIMIT_SECONDS = 3.0
-#: Calls per cloud for one set of questions: more candidates than a plan looks at.
+#: Calls per cloud for one set of queries: more candidates than a plan looks at.
 MOST_CALLS = 64
 log = logging.getLogger("gpuplan.capacity")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CapacityQuestion:
+class CapacityQuery:
     """How likely are `nodes` of each of `machines`, at this price kind, in each of `places` (regions) of a provider?"""
 
     provider: str
@@ -48,7 +48,7 @@ class CapacityAnswers:
 class _Message:
     """From a thread: results, the calls that it began, and how many calls it ended."""
 
-    results: Sequence[tuple[CapacityQuestion, CapacityResult]] = ()
+    results: Sequence[tuple[CapacityQuery, CapacityResult]] = ()
     begun: int = 0
     ended: int = 0
 
@@ -58,7 +58,7 @@ type Sources = Mapping[str, Callable[[], CapacitySource]]
 
 def ask_capacity(
     sources: Sources,
-    questions: Sequence[CapacityQuestion],
+    queries: Sequence[CapacityQuery],
     *,
     asked_at: datetime,
     limit_seconds: float = LIMIT_SECONDS,
@@ -66,12 +66,12 @@ def ask_capacity(
     """The answers that arrive within `limit_seconds`, and a `NotLearned` for everything else. Never raises for a cloud."""
     deadline = time.monotonic() + limit_seconds
     messages: SimpleQueue[_Message] = SimpleQueue()
-    by_provider: dict[str, list[CapacityQuestion]] = {}
-    for question in questions:
-        by_provider.setdefault(question.provider, []).append(question)
-    for provider_questions in by_provider.values():
-        _Cloud(provider_questions, sources, messages, asked_at=asked_at, deadline=deadline).start()
-    results: list[tuple[CapacityQuestion, CapacityResult]] = []
+    by_provider: dict[str, list[CapacityQuery]] = {}
+    for query in queries:
+        by_provider.setdefault(query.provider, []).append(query)
+    for provider_queries in by_provider.values():
+        _Cloud(provider_queries, sources, messages, asked_at=asked_at, deadline=deadline).start()
+    results: list[tuple[CapacityQuery, CapacityResult]] = []
     open_parts = len(by_provider)
     while open_parts:
         try:
@@ -81,7 +81,7 @@ def ask_capacity(
         results += message.results
         open_parts += message.begun - message.ended
     late = f"no answer within {limit_seconds:g} s"
-    return _sorted([*(result for _, result in results), *_uncovered(questions, results, late)])
+    return _sorted([*(result for _, result in results), *_uncovered(queries, results, late)])
 
 
 class _Cloud:
@@ -89,15 +89,15 @@ class _Cloud:
 
     def __init__(
         self,
-        questions: Sequence[CapacityQuestion],
+        queries: Sequence[CapacityQuery],
         sources: Sources,
         messages: SimpleQueue[_Message],
         *,
         asked_at: datetime,
         deadline: float,
     ) -> None:
-        """All `questions` are about one provider."""
-        self._provider, self._sources, self._questions = questions[0].provider, sources, questions
+        """All `queries` are about one provider."""
+        self._provider, self._sources, self._queries = queries[0].provider, sources, queries
         self._messages, self._asked_at, self._deadline = messages, asked_at, deadline
 
     def start(self) -> None:
@@ -105,22 +105,22 @@ class _Cloud:
         self._thread(self._split)
 
     def _split(self) -> None:
-        results: list[tuple[CapacityQuestion, CapacityResult]] = []
-        calls: list[tuple[CapacityQuestion, CapacityCall]] = []
-        with self._failing(self._questions, results):
+        results: list[tuple[CapacityQuery, CapacityResult]] = []
+        calls: list[tuple[CapacityQuery, CapacityCall]] = []
+        with self._failing(self._queries, results):
             source = self._source()
-            for question in self._questions:
-                for part in source.capacity(question.machines, question.nodes, question.kind, question.places):
+            for query in self._queries:
+                for part in source.capacity(query.machines, query.nodes, query.kind, query.places):
                     if isinstance(part, NotLearned):
-                        results.append((question, part))
+                        results.append((query, part))
                     else:
-                        calls.append((question, part))
-            for question, call in calls[MOST_CALLS:]:
-                results += _for_each(self._provider, question, call, f"more than {MOST_CALLS} calls at once")
+                        calls.append((query, part))
+            for query, call in calls[MOST_CALLS:]:
+                results += _for_each(self._provider, query, call, f"more than {MOST_CALLS} calls at once")
             turn = threading.Semaphore(source.parallel)
             self._messages.put(_Message(begun=len(calls[:MOST_CALLS])))
-            for question, call in calls[:MOST_CALLS]:
-                self._thread(self._call, question, call, turn)
+            for query, call in calls[:MOST_CALLS]:
+                self._thread(self._call, query, call, turn)
         self._messages.put(_Message(results=results, ended=1))
 
     def _source(self) -> CapacitySource:
@@ -128,19 +128,19 @@ class _Cloud:
             raise ProviderFailure("publishes no such figure, or gpuplan does not read it")
         return self._sources[self._provider]()
 
-    def _call(self, question: CapacityQuestion, call: CapacityCall, turn: threading.Semaphore) -> None:
-        results: list[tuple[CapacityQuestion, CapacityResult]] = []
-        with turn, self._failing([question], results, call):
+    def _call(self, query: CapacityQuery, call: CapacityCall, turn: threading.Semaphore) -> None:
+        results: list[tuple[CapacityQuery, CapacityResult]] = []
+        with turn, self._failing([query], results, call):
             seconds = self._deadline - time.monotonic()
             if seconds > 0:
-                results += [(question, result) for result in call.ask(self._asked_at, seconds)]
+                results += [(query, result) for result in call.ask(self._asked_at, seconds)]
         self._messages.put(_Message(results=results, ended=1))
 
     @contextmanager
     def _failing(
         self,
-        questions: Sequence[CapacityQuestion],
-        results: list[tuple[CapacityQuestion, CapacityResult]],
+        queries: Sequence[CapacityQuery],
+        results: list[tuple[CapacityQuery, CapacityResult]],
         call: CapacityCall | None = None,
     ) -> Iterator[None]:
         """Turn a failure into `NotLearned` for what it concerns."""
@@ -150,11 +150,11 @@ class _Cloud:
             reason = _reason(self._provider, error)
         else:
             return
-        for question in questions:
+        for query in queries:
             if call is not None:
-                results += _for_each(self._provider, question, call, reason)
+                results += _for_each(self._provider, query, call, reason)
             else:
-                results.append((question, NotLearned(provider=self._provider, reason=reason)))
+                results.append((query, NotLearned(provider=self._provider, reason=reason)))
 
     def _thread(self, run: Callable[..., None], *arguments: object) -> None:
         threading.Thread(target=run, args=arguments, daemon=True, name=f"capacity-{self._provider}").start()
@@ -172,29 +172,29 @@ def _reason(provider: str, error: Exception) -> str:
 
 
 def _for_each(
-    provider: str, question: CapacityQuestion, call: CapacityCall, reason: str
-) -> list[tuple[CapacityQuestion, CapacityResult]]:
+    provider: str, query: CapacityQuery, call: CapacityCall, reason: str
+) -> list[tuple[CapacityQuery, CapacityResult]]:
     return [
-        (question, NotLearned(provider=provider, region=region, instance_type=machine, reason=reason))
+        (query, NotLearned(provider=provider, region=region, instance_type=machine, reason=reason))
         for region in call.regions
         for machine in call.machines
     ]
 
 
 def _uncovered(
-    questions: Sequence[CapacityQuestion], results: Sequence[tuple[CapacityQuestion, CapacityResult]], reason: str
+    queries: Sequence[CapacityQuery], results: Sequence[tuple[CapacityQuery, CapacityResult]], reason: str
 ) -> Iterator[NotLearned]:
     """A `NotLearned` for every machine and place that no result speaks of."""
-    for question in questions:
+    for query in queries:
         spoken = {
             (result.instance_type, result.region)
             for of, result in results
-            if of is question and (isinstance(result, CapacityAnswer) or result.what == "capacity")
+            if of is query and (isinstance(result, CapacityAnswer) or result.what == "capacity")
         }
-        for machine in question.machines:
-            for place in question.places:
+        for machine in query.machines:
+            for place in query.places:
                 if not spoken & {(machine, place), ("", place), (machine, ""), ("", "")}:
-                    yield NotLearned(provider=question.provider, region=place, instance_type=machine, reason=reason)
+                    yield NotLearned(provider=query.provider, region=place, instance_type=machine, reason=reason)
 
 
 def _sorted(results: Sequence[CapacityResult]) -> CapacityAnswers:

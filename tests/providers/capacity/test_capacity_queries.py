@@ -10,7 +10,7 @@ import pytest
 
 from gpuplan.catalog.model.capacity_answers import CapacityAnswer, NotLearned
 from gpuplan.catalog.runtime.errors import ProviderFailure
-from gpuplan.providers.capacity.asking import MOST_CALLS, CapacityQuestion, ask_capacity
+from gpuplan.providers.capacity.capacity_queries import MOST_CALLS, CapacityQuery, ask_capacity
 from gpuplan.providers.capacity.capacity_sources import CAPACITY_CLOUDS, CapacitySources
 from gpuplan.providers.capacity.contract import CapacityCall, CapacityResult
 from gpuplan.providers.cloud_endpoints import Sources
@@ -25,10 +25,10 @@ PLENTY = 60.0
 SHORT = 0.2
 
 
-def question(
+def query(
     provider: str = "aws", *, machines: tuple[str, ...] = ("m1",), places: tuple[str, ...] = ("r1",)
-) -> CapacityQuestion:
-    return CapacityQuestion(provider=provider, machines=machines, nodes=2, kind="spot", places=places)
+) -> CapacityQuery:
+    return CapacityQuery(provider=provider, machines=machines, nodes=2, kind="spot", places=places)
 
 
 def answer(machine: str, region: str, provider: str = "aws") -> CapacityAnswer:
@@ -87,7 +87,7 @@ def test_a_cloud_that_never_answers_costs_what_it_was_asked_and_nothing_else() -
     with ending(FakeSource(silent=frozenset({"r2"}))) as slow:
         learned = ask_capacity(
             {"aws": lambda: slow, "gcp": lambda: quick},
-            [question(places=("r1", "r2")), question("gcp")],
+            [query(places=("r1", "r2")), query("gcp")],
             asked_at=ASKED_AT,
             limit_seconds=SHORT,
         )
@@ -105,48 +105,48 @@ def test_credentials_that_are_never_found_do_not_delay_either() -> None:
         return FakeSource()
 
     try:
-        learned = ask_capacity({"aws": finding}, [question()], asked_at=ASKED_AT, limit_seconds=SHORT)
+        learned = ask_capacity({"aws": finding}, [query()], asked_at=ASKED_AT, limit_seconds=SHORT)
     finally:
         over.set()
     assert [row.reason for row in learned.not_learned] == ["no answer within 0.2 s"]
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "reason"),
     [
         (ProviderFailure("HTTP 403"), "HTTP 403"),
         (ZeroDivisionError("oh"), "failed unexpectedly (ZeroDivisionError: oh)"),
         (ModuleNotFoundError("No module named 'boto3'", name="boto3"), "boto3"),
     ],
 )
-def test_what_goes_wrong_in_one_place_is_said_of_that_place(error: Exception, said: str) -> None:
+def test_what_goes_wrong_in_one_place_is_said_of_that_place(error: Exception, reason: str) -> None:
     source = FakeSource(broken={"r1": error})
     learned = ask_capacity(
-        {"aws": lambda: source}, [question(places=("r1", "r2"))], asked_at=ASKED_AT, limit_seconds=PLENTY
+        {"aws": lambda: source}, [query(places=("r1", "r2"))], asked_at=ASKED_AT, limit_seconds=PLENTY
     )
     assert [row.region for row in learned.answers] == ["r2"]
     [missing] = learned.not_learned
     assert missing.region == "r1"
-    assert said in missing.reason
+    assert reason in missing.reason
 
 
 def test_a_cloud_that_cannot_be_asked_at_all_says_so_once() -> None:
     def refused() -> FakeSource:
         raise ProviderFailure("no credentials")
 
-    learned = ask_capacity({"aws": refused}, [question(places=("r1", "r2"))], asked_at=ASKED_AT, limit_seconds=PLENTY)
+    learned = ask_capacity({"aws": refused}, [query(places=("r1", "r2"))], asked_at=ASKED_AT, limit_seconds=PLENTY)
     assert learned.not_learned == (NotLearned(provider="aws", reason="no credentials"),)
 
 
 def test_a_provider_without_such_figures_is_named() -> None:
-    [row] = ask_capacity({}, [question("lambda")], asked_at=ASKED_AT, limit_seconds=PLENTY).not_learned
+    [row] = ask_capacity({}, [query("lambda")], asked_at=ASKED_AT, limit_seconds=PLENTY).not_learned
     assert (row.provider, "publishes no such figure" in row.reason) == ("lambda", True)
 
 
 def test_no_more_calls_are_made_than_a_plan_has_candidates() -> None:
     source = FakeSource()
     places = tuple(f"r{number}" for number in range(MOST_CALLS + 3))
-    learned = ask_capacity({"aws": lambda: source}, [question(places=places)], asked_at=ASKED_AT, limit_seconds=PLENTY)
+    learned = ask_capacity({"aws": lambda: source}, [query(places=places)], asked_at=ASKED_AT, limit_seconds=PLENTY)
     assert len(learned.answers) == len(source.asked) == MOST_CALLS
     assert len(learned.not_learned) == 3
 
@@ -166,7 +166,7 @@ def test_what_the_rate_does_not_allow_in_time_is_not_asked() -> None:
         azure = sources["azure"]()
         azure._scores_rate = RateLimit(1, burst=1)  # type: ignore[attr-defined]
         azure._scores_rate.wait()  # type: ignore[attr-defined]
-        asked = question("azure", machines=("Standard_NC4as_T4_v3",), places=("eastus",))
+        asked = query("azure", machines=("Standard_NC4as_T4_v3",), places=("eastus",))
         learned = ask_capacity({"azure": lambda: azure}, [asked], asked_at=ASKED_AT, limit_seconds=SHORT)
     assert not learned.answers
     assert not cloud.requests
@@ -176,7 +176,7 @@ def test_a_server_that_never_answers_is_not_waited_for() -> None:
     with GcpAdvice(latency_seconds=PLENTY).running() as server:
         sources = CapacitySources(Sources(gcp_compute_endpoint=server.url, gcp_project="project", anonymous=True))
         sources["gcp"]()
-        asked = question("gcp", machines=("a3-highgpu-8g",), places=("us-central1",))
+        asked = query("gcp", machines=("a3-highgpu-8g",), places=("us-central1",))
         learned = ask_capacity(sources, [asked], asked_at=ASKED_AT, limit_seconds=SHORT)
     [missing] = learned.not_learned
     assert (missing.region, missing.instance_type) == ("us-central1", "a3-highgpu-8g")
