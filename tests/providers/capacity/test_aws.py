@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -162,3 +163,16 @@ def test_offers_of_other_machines_are_no_answer(cloud: AwsCloud) -> None:
 def test_no_block_on_offer_is_learned(cloud: AwsCloud) -> None:
     [answer] = asked("g4dn.xlarge", kind="capacity_block", places=("us-east-1",)).answers
     assert (answer.probability, answer.published, answer.wait_hours) == (0.0, "none offered", None)
+
+
+@pytest.mark.shared_data
+def test_the_documented_form_of_the_answers_is_read(cloud: AwsCloud, shared_data: Path) -> None:
+    wire = shared_data / "wire" / "aws"
+    for action in ("GetSpotPlacementScores", "DescribeCapacityBlockOfferings"):
+        body = (wire / f"wire.ec2_{action}.constructed.xml").read_bytes()
+        cloud.break_with(answering(200, body, content_type="text/xml"), when=asks(action))
+    [score] = asked(places=("us-east-1",)).answers
+    assert (score.zone, score.published) == ("use1-az4", "9")
+    [block] = asked("p5en.48xlarge", kind="capacity_block", places=("ap-northeast-2",)).answers
+    assert block.starts_at == datetime(2026, 8, 11, 11, 30, tzinfo=UTC)
+    assert block.zone.startswith("apne2-az")
