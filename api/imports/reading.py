@@ -1,0 +1,85 @@
+"""Reads one file, folder or text of another tool into `TrainingFacts`, and follows the files that it names within the root."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gpuplan.api.imports.derived_facts import state_global_batch
+from gpuplan.api.imports.facts import TrainingFacts
+from gpuplan.api.imports.located_document import Located, decoded, read_documents
+from gpuplan.api.imports.reader import Reader, reader_of, readers
+from gpuplan.api.imports.source_files import SourceFiles, root_of
+from gpuplan.catalog.runtime.errors import UnusableInput
+
+#: Files of a model's folder, the first that is there.
+_OF_FOLDER = ("config.json",)
+
+
+def read_file(path: Path, root: Path | None = None) -> TrainingFacts:
+    """The facts of the file or model folder at `path`; files that it names are read under `root`.
+
+    `root` is the file's git work tree, else its folder, unless given. Raises `UnusableInput`.
+    """
+    if not path.exists():
+        raise UnusableInput.at(
+            "from", message=f"{str(path)!r} is not there, and no known model; give a file or a model id"
+        )
+    base = (root or root_of(path.resolve())).resolve()
+    files = SourceFiles(base)
+    if path.is_dir():
+        path = next((path / name for name in _OF_FOLDER if (path / name).is_file()), path / _OF_FOLDER[0])
+    content = files.read(path)
+    return _Following(files).all_of(decoded(content, files.name(path.resolve())), files.name(path.resolve()), path)
+
+
+def read_text(text: str, name: str) -> TrainingFacts:
+    """The facts of a text that was handed over; no file is read. Raises `UnusableInput`."""
+    return _Following(SourceFiles(None)).all_of(decoded(text.encode(), name), name, None)
+
+
+@dataclass(slots=True)
+class _Following:
+    """Follows the files that configurations name, each at most once."""
+
+    files: SourceFiles
+    beside: Path | None = None
+    seen: set[Path] = field(default_factory=set)
+
+    def all_of(self, text: str, name: str, path: Path | None) -> TrainingFacts:
+        """The facts of the first file and of what it names."""
+        facts = TrainingFacts()
+        self._read(text, name, path, facts)
+        if not facts.format:
+            known = ", ".join(reader.name for reader in readers())
+            raise UnusableInput.at("from", message=f"{name} has no format that is known; known are {known}")
+        facts.missing_files = list(dict.fromkeys(facts.missing_files))
+        facts.not_understood = list(dict.fromkeys(facts.not_understood))
+        return facts
+
+    def file(self, named: str, facts: TrainingFacts) -> bool:
+        """Add the facts of a file that is named; False, and an entry among the missing files, if it is not there."""
+        path = self.files.included(named, self.beside)
+        if path is None or not path.is_file():
+            facts.missing_files.append(named[:200])
+            return False
+        real = path.resolve()
+        if real not in self.seen:
+            self._read(decoded(self.files.read(path), self.files.name(real)), self.files.name(real), path, facts)
+        return True
+
+    def _read(self, text: str, name: str, path: Path | None, facts: TrainingFacts) -> None:
+        if path is not None:
+            self.seen.add(path.resolve())
+        facts.files.append(name)
+        before, self.beside = self.beside, path
+        for document in read_documents(text, name):
+            reader = reader_of(document)
+            if reader is not None:
+                self._state(reader, document, facts)
+        self.beside = before
+
+    def _state(self, reader: Reader, document: Located, facts: TrainingFacts) -> None:
+        first = not facts.format
+        facts.format = facts.format or reader.name
+        reader.read(document, facts, self)
+        if not first and reader.overlay:
+            state_global_batch(facts)
