@@ -12,10 +12,13 @@ from gpuplan.api.imports.located_document import Located
 
 
 class Follow(Protocol):
-    """Reads the files that a configuration names."""
+    """Reads the files that a configuration names, and the commands inside a wrapper."""
 
     def file(self, named: str, facts: TrainingFacts) -> bool:
         """Add the facts of a file that is named; False, and an entry among the missing files, if it is not there."""
+
+    def script(self, text: str, name: str, line: int, facts: TrainingFacts, variables: dict[str, str]) -> None:
+        """Add the facts of the commands of a shell script that starts after `line`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

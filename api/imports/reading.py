@@ -1,10 +1,12 @@
 """Reads one file, folder or text of another tool into `TrainingFacts`, and follows the files that it names within the root."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gpuplan.api.imports.command_lines import read_script
 from gpuplan.api.imports.derived_facts import state_global_batch
-from gpuplan.api.imports.facts import TrainingFacts
+from gpuplan.api.imports.facts import Machines, Origin, TrainingFacts
 from gpuplan.api.imports.located_document import Located, decoded, read_documents
 from gpuplan.api.imports.reader import Reader, reader_of, readers
 from gpuplan.api.imports.source_files import SourceFiles, root_of
@@ -66,11 +68,21 @@ class _Following:
             self._read(decoded(self.files.read(path), self.files.name(real)), self.files.name(real), path, facts)
         return True
 
+    def script(self, text: str, name: str, line: int, facts: TrainingFacts, variables: dict[str, str]) -> None:
+        """Add the facts of the commands of a shell script that starts after `line`."""
+        read_script(text, name, facts, self, line=line, known=variables)
+
     def _read(self, text: str, name: str, path: Path | None, facts: TrainingFacts) -> None:
         if path is not None:
             self.seen.add(path.resolve())
         facts.files.append(name)
         before, self.beside = self.beside, path
+        if _is_script(text, name):
+            facts.format = facts.format or "shell script"
+            _state_slurm(text, name, facts)
+            self.script(text, name, 0, facts, {})
+            self.beside = before
+            return
         for document in read_documents(text, name):
             reader = reader_of(document)
             if reader is not None:
@@ -83,3 +95,49 @@ class _Following:
         reader.read(document, facts, self)
         if not first and reader.overlay:
             state_global_batch(facts)
+
+
+def _is_script(text: str, name: str) -> bool:
+    return text.startswith("#!") or name.endswith((".sh", ".bash", ".slurm", ".sbatch", ".job"))
+
+
+#: Options of `sbatch` that say machines and time.
+_SLURM = re.compile(r"^#SBATCH\s+(?:--(nodes|gpus-per-node|gres|time|gpus)[= ]|-(N|t)\s*)(\S+)", re.MULTILINE)
+
+
+def _state_slurm(text: str, name: str, facts: TrainingFacts) -> None:
+    """State the machines of an sbatch script: nodes x accelerators, and its time limit."""
+    stated: dict[str, str] = {}
+    for match in _SLURM.finditer(text):
+        stated.setdefault(match[1] or {"N": "nodes", "t": "time"}[match[2]], match[3])
+    if not stated:
+        return
+    first = _SLURM.search(text)
+    line = text[: first.start()].count("\n") + 1 if first else None
+    gpus = stated.get("gpus-per-node") or stated.get("gres") or ""
+    number = re.fullmatch(r"(?:gpu:)?(?:([A-Za-z][\w-]*):)?(\d{1,3})", gpus)
+    nodes = stated.get("nodes", "1")
+    facts.format = "sbatch script"
+    origin = Origin(file=name, line=line)
+    facts.machines = Machines(
+        origin=origin,
+        accelerator=number[1] if number else None,
+        per_node=int(number[2]) if number else None,
+        nodes=int(nodes) if re.fullmatch(r"\d{1,5}", nodes) else None,
+        hours=_hours(stated.get("time", "")),
+    )
+    if number and facts.machines.nodes and "nodes" in stated:
+        facts.put("stated_world_size", int(number[2]) * facts.machines.nodes, origin)
+
+
+def _hours(text: str) -> float | None:
+    """Hours of a time limit of Slurm: minutes, hours:minutes:seconds, days-hours and so on."""
+    match = re.fullmatch(r"(?:(\d{1,4})-)?(\d{1,5})(?::(\d{1,2}))?(?::(\d{1,2}))?", text)
+    if match is None:
+        return None
+    days, first, second, third = (int(part or 0) for part in match.groups())
+    if match[1] is None and match[3] is None:
+        return first / 60
+    if match[1] is None and match[4] is None:
+        return first / 60 + second / 3600
+    return 24 * days + first + second / 60 + third / 3600

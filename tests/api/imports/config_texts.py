@@ -50,3 +50,47 @@ LLAMA = {
     "tie_word_embeddings": False,
     "vocab_size": 128256,
 }
+MEGATRON = """#!/bin/bash
+#SBATCH --nodes=2
+#SBATCH --gres=gpu:8
+#SBATCH --time=1-12:00:00
+GPUS_PER_NODE=8
+NNODES=2
+WORLD_SIZE=$(($GPUS_PER_NODE*$NNODES))
+TP=${TP:-2}
+DTYPE="fp8"
+LAUNCH=(
+    --nproc_per_node $GPUS_PER_NODE
+    --nnodes $NNODES
+)
+MODEL=(
+    --num-layers 32  # a comment
+    --hidden-size 4096
+    --num-attention-heads 32
+    --group-query-attention
+    --num-query-groups 8
+    --swiglu
+    --seq-length 4096
+)
+OPTIONS=" \\
+    --micro-batch-size 1 \\
+    --global-batch-size 128 \\
+    --train-iters $(( 1000 * 500 )) \\
+    --bf16"
+if [[ "$DTYPE" == "fp8" ]]; then
+    MODEL+=("--fp8-format hybrid")
+else
+    MODEL+=(--vocab-size 1)
+fi
+for x in 1 2; do
+    NNODES=99
+done
+torchrun ${LAUNCH[@]} pretrain_gpt.py ${MODEL[@]} $OPTIONS \\
+    --tensor-model-parallel-size $TP --save $(date +%s)
+"""
+SKYPILOT = """resources:
+  accelerators: A100-80GB:8
+num_nodes: 2
+run: |
+  accelerate launch --num_processes 16 -m axolotl.cli.train axolotl.yml
+"""

@@ -11,7 +11,7 @@ from gpuplan.api.imports.job_from_facts import Given, job_of
 from gpuplan.api.imports.reading import read_file, read_text
 from gpuplan.api.imports.rendering import as_json, job_file, summary
 from gpuplan.catalog.runtime.errors import UnusableInput
-from tests.api.imports.config_texts import AXOLOTL, LLAMA, LLAMA_FACTORY, TORCHTUNE, TRAINER
+from tests.api.imports.config_texts import AXOLOTL, LLAMA, LLAMA_FACTORY, MEGATRON, SKYPILOT, TORCHTUNE, TRAINER
 
 _BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join([f'*{chr(97 + i)}'] * 9)}]\n" for i in range(8)
@@ -71,7 +71,7 @@ def test_an_environment_variable_is_never_looked_up(monkeypatch: pytest.MonkeyPa
     assert any("${BATCH}" in line for line in facts.not_understood)
 
 
-_TEXTS = [LLAMA_FACTORY, TRAINER, AXOLOTL, TORCHTUNE, json.dumps(LLAMA, indent=1)]
+_TEXTS = [MEGATRON, SKYPILOT, LLAMA_FACTORY, TRAINER, AXOLOTL, TORCHTUNE, json.dumps(LLAMA, indent=1)]
 _PIECES = [
     "0",
     "-1",
@@ -111,7 +111,7 @@ def test_mutated_configurations_are_read_or_refused_and_end() -> None:
         text = mutated(chance.choice(_TEXTS), chance)
         begin = time.monotonic()
         try:
-            made = job_of(read_text(text, "run.yaml"), Given(tokens="2B", gpus=8))
+            made = job_of(read_text(text, "run.sh" if "#!" in text else "run.yaml"), Given(tokens="2B", gpus=8))
             json.dumps(as_json(made))
             assert job_file(made)
             assert summary(made)
