@@ -157,6 +157,7 @@ class TrainingFacts:
     completion_tokens: int | None = None
     adapters_on: str = ""
     dataset_files: list[str] = field(default_factory=list)
+    framework: str = "pytorch-cuda"
     training_length: int | None = None
     world_divisor: int = 1
     runtime_hours: float | None = None

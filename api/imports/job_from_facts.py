@@ -190,9 +190,15 @@ _OPTIMIZERS = (
 )
 
 
+#: Formats of models, which any framework may train.
+_ANY_FRAMEWORK = ("Hugging Face model", "model id")
+
+
 def _training(made: ImportedJob) -> None:
     facts = made.facts
     _method(made)
+    if facts.format not in _ANY_FRAMEWORK:
+        made.put("training.framework", facts.framework, f"{facts.files[0]}: {facts.format}")
     precision = facts.text("precision")
     short = next((one for one in ("fp8", "bf16", "fp16", "fp32") if precision.startswith((one, f"amp_{one}"))), "")
     if precision and "auto" in precision:

@@ -122,8 +122,8 @@ class ShellScript:
     def _assign(self, name: str, value: str, *, add: bool) -> None:
         if value.startswith("("):
             inner = value[1:].rstrip().removesuffix(")")
-            words = _words(self.expanded(inner)) or []
-            self.arrays[name] = [*(self.arrays.get(name, []) if add else []), *words][:5000]
+            items = _words(self.expanded(inner)) or []
+            self.arrays[name] = [*(self.arrays.get(name, []) if add else []), *items][:5000]
             return
         words = _words(self.expanded(value))
         text = words[0] if words else ""

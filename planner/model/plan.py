@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from gpuplan.planner.model.shared import (
     MAY_BE_ABSENT,
     RENAMED,
+    CapacityLadder,
     Configuration,
     ContingencyStandby,
     Cost,
@@ -113,6 +114,14 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OtherFramework(Configuration):
+    """The cheapest configuration for code of another framework that costs less than the plan, and the difference."""
+
+    framework: str
+    extra_usd: Usd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Commitment:
     """The plan's machines under a committed price kind: the whole obligation, and the hours of use to break even."""
 
@@ -172,9 +181,13 @@ class Plan:
     """Null where a grid or a power is unknown."""
     phases: tuple[Phase, ...]
     fallback: ContingencyStandby | None = field(default=None, metadata=MAY_BE_ABSENT)
+    capacity_ladder: CapacityLadder | None = field(default=None, metadata=MAY_BE_ABSENT)
+    """What to try if the machines are not obtained; the certificate covers the plan given that they are."""
     certificate: Certificate
     sensitivity: Sensitivity
     alternatives: tuple[Alternative, ...]
+    other_framework: OtherFramework | None = field(default=None, metadata=MAY_BE_ABSENT)
+    """Cheaper machines that need code for another framework."""
     commitments: tuple[Commitment, ...]
     frontier: tuple[Configuration, ...] | None = field(default=None, metadata=MAY_BE_ABSENT)
     """Where asked for: every choice of cost against time that no other beats in both."""

@@ -18,6 +18,7 @@ from gpuplan.planner.model.certificate import SolverCertificate
 from gpuplan.planner.model.learned import LearnedCorrections
 from gpuplan.planner.model.outcome import (
     CommitmentOffer,
+    FrameworkChoice,
     LabelledChoice,
     LeastChange,
     NoPlan,
@@ -26,7 +27,9 @@ from gpuplan.planner.model.outcome import (
 )
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.model.wire import wire
+from gpuplan.planner.serialization.capacity_ladder_document import capacity_ladder_answer
 from gpuplan.planner.serialization.enumeration_document import enumeration_document
+from gpuplan.planner.serialization.objective_units import UNITS
 from gpuplan.planner.serialization.phase_document import (
     configuration,
     contingency_standby_answer,
@@ -79,16 +82,18 @@ def _plan(plan: Planned, job: Document, version: str, inventory: str | None) -> 
         learned=_learned(plan.learned),
         start=start,
         currency="USD",
-        cost_usd=cost_answer(plan.cost),
+        cost_usd=cost_answer(plan.cost, plan.phases),
         hours=hours,
         finishes_at=to_second(plan.start + timedelta(hours=plan.hours.expected)),
         deadline_probability=maybe_rounded(plan.deadline_probability),
         carbon_kg=maybe_rounded(summed([phase.carbon_kg for phase in plan.phases])),
         phases=phases,
         fallback=None if plan.fallback is None else contingency_standby_answer(plan.fallback, plan.start),
+        capacity_ladder=None if plan.ladder is None else capacity_ladder_answer(plan.ladder, plan.job.objective),
         certificate=_certificate(plan),
         sensitivity=_sensitivity(plan.sensitivity),
         alternatives=tuple(map(_alternative, plan.alternatives)),
+        other_framework=None if plan.other_framework is None else _other_framework(plan.other_framework),
         commitments=tuple(map(_commitment, plan.commitments)),
         frontier=None if plan.frontier is None else tuple(map(configuration, plan.frontier)),
         credits=None if credited is None else _credits(credited),
@@ -134,10 +139,6 @@ def _sensitivity(sensitivity: SensitivityRanges) -> model.Sensitivity:
         next_faster=faster and model.FasterStep(deadline_hours=rounded(faster[0]), costs_usd=usd(faster[1])),
         holds_until_usd_per_node_hour=None if sensitivity.holds_until is None else usd(sensitivity.holds_until),
     )
-
-
-#: In what each objective is counted.
-UNITS = {"cost": "USD", "time": "hours", "carbon": "kg CO2e"}
 
 
 def _objective(proof: SolverCertificate) -> model.Objective:
@@ -199,6 +200,15 @@ def _alternative(alternative: LabelledChoice) -> model.Alternative:
         extra_usd=usd(alternative.extra),
         meets_deadline=alternative.meets_deadline,
         meets_budget=alternative.meets_budget,
+    )
+
+
+def _other_framework(other: FrameworkChoice) -> model.OtherFramework:
+    return model.OtherFramework(
+        **machines(other.choice),
+        **cost_and_hours(other.choice),
+        framework=other.framework,
+        extra_usd=usd(other.extra),
     )
 
 

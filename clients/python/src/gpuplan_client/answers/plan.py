@@ -7,6 +7,7 @@ Field names and their order are those of the JSON object. `job` and `settings` a
 from typing import Literal, NotRequired, TypedDict
 
 from gpuplan_client.answers.shared import (
+    CapacityLadder,
     Configuration,
     ContingencyStandby,
     Cost,
@@ -103,6 +104,13 @@ class Alternative(TypedDict):
     meets_budget: bool
 
 
+class OtherFramework(Configuration):
+    """The cheapest configuration for code of another framework that costs less than the plan, and the difference."""
+
+    framework: str
+    extra_usd: Usd
+
+
 class Commitment(TypedDict):
     """The plan's machines under a committed price kind: the whole obligation, and the hours of use to break even."""
 
@@ -158,9 +166,13 @@ class Plan(TypedDict):
     """Null where a grid or a power is unknown."""
     phases: list[Phase]
     fallback: NotRequired[ContingencyStandby]
+    capacity_ladder: NotRequired[CapacityLadder]
+    """What to try if the machines are not obtained; the certificate covers the plan given that they are."""
     certificate: Certificate
     sensitivity: Sensitivity
     alternatives: list[Alternative]
+    other_framework: NotRequired[OtherFramework]
+    """Cheaper machines that need code for another framework."""
     commitments: list[Commitment]
     frontier: NotRequired[list[Configuration]]
     """Where asked for: every choice of cost against time that no other beats in both."""

@@ -43,6 +43,10 @@ class Cost(ExpectedCost):
 
     median: Usd
     p95: Usd
+    price_low: NotRequired[Usd]
+    """The mean with every price at the low end of its band, within which 80 % of prices lie; absent if all are as observed."""
+    price_high: NotRequired[Usd]
+    """The mean with every price at the high end of its band."""
 
 
 class Hours(TypedDict):
@@ -156,6 +160,15 @@ class Learned(TypedDict):
     corrections: list[Correction]
 
 
+class PriceEstimate(TypedDict):
+    """How the price of a phase was expected from an observed one: its age at the start, and the band of 80 % of prices."""
+
+    observed_usd_per_node_hour: Usd
+    low_usd_per_node_hour: Usd
+    high_usd_per_node_hour: Usd
+    age_days: int
+
+
 class Phase(Machines):
     """Machines while they run a share of the work: at which price, how fast, and their part of the cost."""
 
@@ -177,6 +190,8 @@ class Phase(Machines):
     price_observed_at: Moment
     price_observed_approximately: bool
     price_source: str
+    price_estimate: NotRequired[PriceEstimate]
+    """Absent where the price is as it was observed."""
     hours: float
     training_hours: float
     hours_with_goodput: float
@@ -212,3 +227,37 @@ class ContingencyStandby(Machines):
     probability: float
     deadline_probability: float
     extra_usd: Usd
+
+
+class NextChoice(Configuration):
+    """What to try if nothing before it on the capacity ladder was obtained; cost and hours count from its own start."""
+
+    after_minutes: float
+    """Since the first choice was asked for."""
+    chance: float
+    """Modelled, of obtaining it by itself within a try."""
+    chance_low: float
+    chance_high: float
+    """80 % of places and times lie between."""
+    chance_when_tried: float
+    """Given that everything before it was refused: shortages of a family in a region hit all its machines."""
+
+
+class CapacityLadder(TypedDict):
+    """The chance of obtaining the plan's machines, and the next choices in order if they are refused."""
+
+    modelled: list[str]
+    """Which figures come from a model and not from a cloud's answer."""
+    try_minutes: float
+    """How long each choice is tried; the last is waited for."""
+    chance: float
+    """Of obtaining the plan's own machines at the start."""
+    chance_low: float
+    chance_high: float
+    next_choices: list[NextChoice]
+    expected_cost_usd: Usd
+    """Of following the ladder."""
+    nothing_obtained: float
+    """Probability that every choice is refused in its first try."""
+    covers: str
+    """What is proven of the ladder, and what the plan's certificate covers."""
