@@ -94,9 +94,9 @@ def read_keys(table: Sequence[Key], document: Located, facts: TrainingFacts, fra
     """State every fact of the table; a value that does not fit is listed among what was not understood."""
     for row in table:
         for path in row.keys:
-            found = document.find(path)
-            if found is not None:
-                value = readable(row.read, found[0], path, document, facts)
+            place = document.find(path)
+            if place is not None:
+                value = readable(row.read, place[0], path, document, facts)
                 if value is not None:
                     facts.put(row.fact, value, document.at(path))
                     break

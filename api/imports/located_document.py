@@ -65,13 +65,13 @@ class Located:
 
     def get(self, dotted: str) -> Any:
         """The value at a dotted path; None if it is absent."""
-        found = self.find(dotted)
-        return None if found is None else found[0]
+        place = self.find(dotted)
+        return None if place is None else place[0]
 
     def line(self, dotted: str) -> int | None:
         """The line of a dotted path; None if it is absent."""
-        found = self.find(dotted)
-        return None if found is None else found[1]
+        place = self.find(dotted)
+        return None if place is None else place[1]
 
     def under(self, dotted: str) -> "Located":
         """The part at a dotted path as a document of its own; empty if it is absent."""
@@ -155,8 +155,8 @@ class _Builder:
         else:
             value = self._mapping(events, path)
         if event.anchor:
-            own = {p[len(path) :]: n for p, n in self.lines.items() if p[: len(path)] == path}
-            self.anchors[event.anchor] = (value, own, self.count - before + 1)
+            anchored_lines = {p[len(path) :]: n for p, n in self.lines.items() if p[: len(path)] == path}
+            self.anchors[event.anchor] = (value, anchored_lines, self.count - before + 1)
         return value
 
     def _aliased(self, event: Event, path: Path, line: int) -> Any:

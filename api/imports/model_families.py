@@ -157,8 +157,8 @@ def expert_layers(part: Located, kind: str, facts: TrainingFacts) -> None:
     width_key = next((k for k in _EXPERT_WIDTHS if number(part, k)), "")
     if width_key:
         facts.put("expert_ffn_size", number(part, width_key), part.at(width_key))
-    elif (own := facts.whole("ffn_size")) is not None:
-        facts.put("expert_ffn_size", own, facts.origin("ffn_size"))
+    elif (expert_width := facts.whole("ffn_size")) is not None:
+        facts.put("expert_ffn_size", expert_width, facts.origin("ffn_size"))
     _shared(part, kind, facts)
     dense, origin = _dense(part, layers)
     if 0 <= dense <= layers:

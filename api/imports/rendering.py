@@ -24,11 +24,11 @@ def job_file(made: ImportedJob) -> str:
 def _mapping(value: dict[str, Any], made: ImportedJob, path: str, indent: str) -> list[str]:
     lines = []
     for key, inner in value.items():
-        here = f"{path}.{key}" if path else key
+        dotted = f"{path}.{key}" if path else key
         if isinstance(inner, dict):
-            lines += [f"{indent}{key}:", *_mapping(inner, made, here, f"{indent}  ")]
+            lines += [f"{indent}{key}:", *_mapping(inner, made, dotted, f"{indent}  ")]
         else:
-            lines.append(f"{indent}{key}: {_scalar(inner)}  # {one_line(made.origins[here])}")
+            lines.append(f"{indent}{key}: {_scalar(inner)}  # {one_line(made.origins[dotted])}")
     return lines
 
 

@@ -115,9 +115,9 @@ class ShellScript:
         for part in (
             re.split(r"\s*(?:&&|\|\||;)\s+", logical) if '"' not in logical and "'" not in logical else [logical]
         ):
-            found = _words(self.expanded(part))
-            if found:
-                yield Command(tuple(found[:2000]), line)
+            part_words = _words(self.expanded(part))
+            if part_words:
+                yield Command(tuple(part_words[:2000]), line)
 
     def _assign(self, name: str, value: str, *, add: bool) -> None:
         if value.startswith("("):

@@ -27,7 +27,7 @@ class SourceFiles:
     """Reads files under `root`; without a root it reads none, so that only text that was handed over counts."""
 
     root: Path | None
-    opened: list[str] = field(default_factory=list)
+    names_read: list[str] = field(default_factory=list)
 
     def name(self, path: Path) -> str:
         """The name of a file in messages: relative to the root."""
@@ -38,7 +38,7 @@ class SourceFiles:
     def read(self, path: Path, *, most: int = MOST_BYTES) -> bytes:
         """At most `most` + 1 bytes of a file. Raises `UnusableInput` if it is outside the root or cannot be read."""
         real = self._inside(path)
-        if len(self.opened) >= _MOST_FILES:
+        if len(self.names_read) >= _MOST_FILES:
             raise UnusableInput.at(
                 "from", message=f"names more than {_MOST_FILES} files; name the configuration itself"
             )
@@ -50,7 +50,7 @@ class SourceFiles:
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise UnusableInput.at("from", message=f"cannot read {str(path)!r}: {reason}") from None
-        self.opened.append(self.name(real))
+        self.names_read.append(self.name(real))
         return content
 
     def included(self, named: str, beside: Path | None) -> Path | None:

@@ -78,17 +78,17 @@ def equal(truth: str, value: object) -> bool:
 
 
 def _plain(text: str) -> str:
-    kept = text if text.startswith("(") else re.sub(r"\s*\((?!world /)(?![a-z]+\)$)[^()]*\)", "", text)
-    kept = re.sub(r"\s*\((pairs|pure|adam|auto)\)$", "", kept).lower()
-    kept = (
-        kept.replace("data-parallel world", "world")
+    plain_text = text if text.startswith("(") else re.sub(r"\s*\((?!world /)(?![a-z]+\)$)[^()]*\)", "", text)
+    plain_text = re.sub(r"\s*\((pairs|pure|adam|auto)\)$", "", plain_text).lower()
+    plain_text = (
+        plain_text.replace("data-parallel world", "world")
         .replace("training world", "world")
         .replace("devices", "world")
         .removeprefix("./")
         .removeprefix("my-copy-c4/")
     )
-    kept = kept.removesuffix(" samples") if kept.startswith("about") else kept
-    return SAME.get(kept, kept)
+    plain_text = plain_text.removesuffix(" samples") if plain_text.startswith("about") else plain_text
+    return SAME.get(plain_text, plain_text)
 
 
 def main() -> None:

@@ -28,8 +28,12 @@ TABLE = (
 
 def signs(document: Located) -> int:
     """The kind of distribution, or the words of its questionnaire."""
-    own = has(document, "distributed_type", "compute_environment", "main_training_function", "rdzv_backend")
-    return 4 * own + has(document, "mixed_precision", "num_processes", "num_machines", "fsdp_config") if own else 0
+    own_keys = has(document, "distributed_type", "compute_environment", "main_training_function", "rdzv_backend")
+    return (
+        4 * own_keys + has(document, "mixed_precision", "num_processes", "num_machines", "fsdp_config")
+        if own_keys
+        else 0
+    )
 
 
 def read(document: Located, facts: TrainingFacts, follow: Follow) -> None:

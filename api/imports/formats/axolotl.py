@@ -29,13 +29,13 @@ TABLE = (
 
 def signs(document: Located) -> int:
     """`base_model` with a batch or a length of its own spelling."""
-    own = has(
+    own_keys = has(
         document, "sequence_len", "micro_batch_size", "sample_packing", "lora_target_linear", "pretraining_dataset"
     )
     base = has(document, "base_model")
     if document.get("_component_") or has(document, "trainer", "model.micro_batch_size"):
         return 0
-    return 5 * base + 3 * own + has(document, "num_epochs", "adapter", "datasets") if base and own else 0
+    return 5 * base + 3 * own_keys + has(document, "num_epochs", "adapter", "datasets") if base and own_keys else 0
 
 
 def read(document: Located, facts: TrainingFacts, follow: Follow) -> None:

@@ -24,8 +24,10 @@ def signs(document: Located) -> int:
         document, "num_layers", "num-layers", "hidden_size", "hidden-size", "pipe_parallel_size", "model_parallel_size"
     ):
         return 0
-    own = has(document, "zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size", "steps_per_print")
-    return 4 * own if own else 0
+    own_keys = has(
+        document, "zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size", "steps_per_print"
+    )
+    return 4 * own_keys if own_keys else 0
 
 
 def read(document: Located, facts: TrainingFacts, follow: Follow) -> None:

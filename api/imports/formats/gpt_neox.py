@@ -41,8 +41,10 @@ def _underscored(document: Located) -> Located:
 def signs(document: Located) -> int:
     """Its own words for parallelism and positions beside layers."""
     document = _underscored(document)
-    own = has(document, "pipe_parallel_size", "model_parallel_size", "pos_emb", "no_weight_tying", "gpt_j_residual")
-    return 8 + own if own >= 2 and has(document, "num_layers", "hidden_size") == 2 else 0
+    own_keys = has(
+        document, "pipe_parallel_size", "model_parallel_size", "pos_emb", "no_weight_tying", "gpt_j_residual"
+    )
+    return 8 + own_keys if own_keys >= 2 and has(document, "num_layers", "hidden_size") == 2 else 0
 
 
 def read(document: Located, facts: TrainingFacts, follow: Follow) -> None:

@@ -23,8 +23,8 @@ TABLE = (
 
 def signs(document: Located) -> int:
     """A part `train` with its batch beside `precision` or a checkpoint."""
-    own = has(document, "train.global_batch_size", "train.micro_batch_size", "train.lr_warmup_steps")
-    return 6 + own if own and has(document, "checkpoint_dir", "precision", "out_dir", "model_name") else 0
+    own_keys = has(document, "train.global_batch_size", "train.micro_batch_size", "train.lr_warmup_steps")
+    return 6 + own_keys if own_keys and has(document, "checkpoint_dir", "precision", "out_dir", "model_name") else 0
 
 
 def read(document: Located, facts: TrainingFacts, follow: Follow) -> None:

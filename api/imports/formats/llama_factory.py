@@ -26,9 +26,11 @@ _STAGES = {"sft": "", "pt": "", "dpo": "dpo", "kto": "kto", "rm": "reward", "ppo
 
 def signs(document: Located) -> int:
     """Its own keys count; `template` and `dataset` alone may be of another tool."""
-    own = has(document, "stage", "finetuning_type", "cutoff_len", "lora_target", "pref_loss", "quantization_method")
+    own_keys = has(
+        document, "stage", "finetuning_type", "cutoff_len", "lora_target", "pref_loss", "quantization_method"
+    )
     other = has(document, "template", "dataset", "max_samples", "overwrite_cache", "model_name_or_path")
-    return 4 * own + other if own else 0
+    return 4 * own_keys + other if own_keys else 0
 
 
 def read(document: Located, facts: TrainingFacts, follow: Follow) -> None:

@@ -32,8 +32,8 @@ _UNITS = {"ba": "steps", "ep": "epochs", "tok": "tokens", "sp": "samples"}
 
 def signs(document: Located) -> int:
     """Its words for the batch and the length of the run."""
-    own = has(document, "max_duration", "global_train_batch_size", "device_train_microbatch_size", "train_loader")
-    return 6 + own if own >= 2 else 0
+    own_keys = has(document, "max_duration", "global_train_batch_size", "device_train_microbatch_size", "train_loader")
+    return 6 + own_keys if own_keys >= 2 else 0
 
 
 def read(document: Located, facts: TrainingFacts, follow: Follow) -> None:

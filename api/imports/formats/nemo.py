@@ -43,8 +43,8 @@ def signs(document: Located) -> int:
     if not (isinstance(document.get("model"), dict) and isinstance(document.get("trainer"), dict)):
         return 0
     keys = ("micro_batch_size", "global_batch_size", "tensor_model_parallel_size", "encoder_seq_length", "num_layers")
-    own = has(document, *(f"model.{key}" for key in keys))
-    return 8 + own if own else 0
+    own_keys = has(document, *(f"model.{key}" for key in keys))
+    return 8 + own_keys if own_keys else 0
 
 
 def read(document: Located, facts: TrainingFacts, follow: Follow) -> None:

@@ -30,8 +30,8 @@ _METHOD = re.compile(r"^(qlora|lora|dora|qdora)_(?=.)")
 def signs(document: Located) -> int:
     """Components, which torchtune names by module."""
     parts = ("model", "tokenizer", "dataset", "checkpointer", "optimizer")
-    found = sum(isinstance(document.get(f"{part}._component_"), str) for part in parts)
-    return 10 + found if found else 0
+    sign_count = sum(isinstance(document.get(f"{part}._component_"), str) for part in parts)
+    return 10 + sign_count if sign_count else 0
 
 
 def read(document: Located, facts: TrainingFacts, follow: Follow) -> None:

@@ -60,8 +60,8 @@ _STAGES = ("orpo", "kto", "simpo", "cpo", "dpo")
 
 def signs(document: Located) -> int:
     """Its keys are flat; two of them are needed, and the batch is the surest."""
-    found = has(document, *_SIGNS) + 2 * has(document, "per_device_train_batch_size", "model_name_or_path")
-    return found if found >= 2 else 0
+    sign_count = has(document, *_SIGNS) + 2 * has(document, "per_device_train_batch_size", "model_name_or_path")
+    return sign_count if sign_count >= 2 else 0
 
 
 def read(document: Located, facts: TrainingFacts, follow: Follow) -> None:
