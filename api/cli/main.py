@@ -27,6 +27,7 @@ from gpuplan.api.cli import (
     estimate,
     export,
     history,
+    imported_jobs,
     mcp,
     offers,
     owned_machines,
@@ -103,6 +104,7 @@ def application() -> typer.Typer:
     ):
         app.command()(command)
     app.callback()(whole)
+    app.command("import")(imported_jobs.import_file)
     app.command()(calibrate.calibrate)
     app.add_typer(owned_machines.local_commands(), name="local")
     app.add_typer(watch.watch_commands(), name="watch")

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gpuplan.api.schemas.job import parse_job
+from gpuplan.api.schemas.key_value_words import EXAMPLE, in_words, job_of_words, region
 from gpuplan.api.schemas.watch import DEFAULT_PERCENT, Percent
 from gpuplan.api.schemas.why import something_named
 from gpuplan.api.security.identity import Scope
 from gpuplan.api.slack.command_text import as_typed, first_word, pasted, split, uploaded
-from gpuplan.api.slack.key_value_words import EXAMPLE, in_words, job_of_words, region
 from gpuplan.catalog.parsing.accelerator_names import accelerator_family_text
 from gpuplan.catalog.parsing.document_fields import Document as Fields
 from gpuplan.catalog.parsing.document_fields import read_as
