@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuplan.catalog.model.money import usd_display
 from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.runtime.stage_timing import stage
@@ -22,6 +23,7 @@ from gpuplan.planner.explain.assumptions_and_warnings import actions, assumption
 from gpuplan.planner.explain.cheapest_rival import cheapest_rival
 from gpuplan.planner.explain.infeasibility import explain
 from gpuplan.planner.explain.objective_notes import objective_notes, unknown_carbon
+from gpuplan.planner.explain.other_frameworks import cheaper_with_another_framework
 from gpuplan.planner.explain.sensitivity import NOT_OF_COST, around, break_even_price, sensitivity
 from gpuplan.planner.model.certificate import SolverCertificate
 from gpuplan.planner.model.job import TrainingJob
@@ -115,7 +117,13 @@ def _planned(candidates: Candidates, broken: Marks, chosen: int | None, best: Be
     front = pareto(table, np.ones(len(table), np.bool_))
     certificate = _certified(question.job, table, front, chosen, best)
     if may_change_machines(question.job):
-        certificate = over_phases(certificate, best.searched, best.standby_search, len(candidates.shares))
+        certificate = over_phases(
+            certificate,
+            best.searched,
+            best.standby_search,
+            len(candidates.shares),
+            least_saving_percent=question.settings.least_saving_of_a_move_percent,
+        )
     return Planned(
         job=question.job,
         snapshot_id=columns.snapshot_id,
@@ -134,13 +142,14 @@ def _planned(candidates: Candidates, broken: Marks, chosen: int | None, best: Be
         ),
         sensitivity=_sensitivity(candidates, broken, front, chosen, schedule),
         alternatives=alternatives(candidates, front, broken, schedule.cost.expected, moves=len(schedule.phases) > 1),
+        other_framework=cheaper_with_another_framework(question, schedule.cost.expected),
         commitments=_commitments(candidates, schedule),
         frontier=tuple(in_words(candidates, table, int(i)) for i in front) if with_frontier else None,
-        assumptions=_assumptions(candidates, schedule),
+        assumptions=(*_forgone(question, best), *_assumptions(candidates, schedule)),
         fallback=None
         if chosen is None or len(schedule.phases) > 1
         else fallback(candidates, chosen, schedule.cost.expected),
-        warnings=warnings(schedule.phases, question.start)
+        warnings=warnings(schedule.phases, question.start, question.job.training.framework)
         + region_notes(question.job, columns.regions)
         + unknown_carbon(candidates),
         actions=actions(schedule.phases, question.start),
@@ -166,6 +175,22 @@ def _commitments(candidates: Candidates, schedule: Schedule) -> tuple[Commitment
     if len(schedule.phases) > 1 or _market_of(candidates, only).term_paid:
         return ()
     return commitments(candidates.question.markets[0], only.choice)
+
+
+def _forgone(question: Question, best: Best) -> tuple[str, ...]:
+    """A sentence on the move that would save something, but less than a move has to."""
+    if best.forgone is None:
+        return ()
+    saved = best.schedule.cost.expected - best.forgone.cost.expected
+    first, second = (phase.choice for phase in best.forgone.phases)
+    least = question.settings.least_saving_of_a_move_percent
+    moving = f"{first.nodes} x {first.instance_type.name} and then {second.nodes} x {second.instance_type.name}"
+    saving = f"{usd_display(saved)} ({saved / best.schedule.cost.expected:.1%})"
+    sentence = (
+        f"{moving} would save {saving}, less than the {least:g} % that a change of machines has to save "
+        "(least_saving_of_a_move_percent)"
+    )
+    return (sentence,)
 
 
 def _assumptions(candidates: Candidates, schedule: Schedule) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from functools import partial
 from importlib import import_module
 
 import gpuplan.providers
-from gpuplan.catalog.model.provider_names import cloud_full_names
+from gpuplan.catalog.model.provider_names import provider_names
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.providers.cloud_endpoints import Sources
 from gpuplan.providers.contract import Provider
@@ -16,11 +16,11 @@ MakeCloud = Callable[[Sources, datetime], Provider]
 
 
 def cloud_names() -> tuple[str, ...]:
-    """Every cloud of `catalog/data/providers.csv` by name, sorted, without importing any.
+    """Every provider of `catalog/data/providers.csv` that is refreshed, by name, sorted, without importing any.
 
     Each is the package `providers/NAME`, whose `provider` creates a `Provider`.
     """
-    return tuple(sorted(cloud_full_names()))
+    return tuple(sorted(name for name, row in provider_names().items() if row.is_refreshed))
 
 
 def chosen_clouds(wanted: Sequence[str] | None, known: Sequence[str]) -> tuple[str, ...]:

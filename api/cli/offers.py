@@ -23,7 +23,7 @@ class Format(StrEnum):
 
 def offers(
     *,
-    provider: Annotated[str | None, typer.Option(help="aws, gcp, azure or local.")] = None,
+    provider: Annotated[str | None, typer.Option(help="aws, lambda, local, ...: as in constraints.providers.")] = None,
     region: Annotated[str | None, typer.Option(help="A region or a glob: 'us-*'.")] = None,
     geography: Annotated[str | None, typer.Option(help="A geography: us, eu, uk, asia ...")] = None,
     accelerator: Annotated[str | None, typer.Option(help="A name from `gpuplan accelerators`, or an alias.")] = None,

@@ -18,6 +18,7 @@ from gpuplan.api.schemas.plan_ids import PLANNED
 from gpuplan.catalog.model.accelerators import Accelerator, accelerators
 from gpuplan.catalog.model.money import usd_micros, usd_text
 from gpuplan.catalog.model.price_kinds import PriceKind, price_kinds
+from gpuplan.catalog.model.provider_names import CLOUD, provider_names
 from gpuplan.catalog.parsing.checkpoint_location import CheckpointLocation, read_checkpoint_location
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -28,6 +29,8 @@ PARTS = ("compute", "storage", "egress", "power", "setup")
 DEGREES = ("data", "tensor", "pipeline", "context", "expert", "interleave", "zero_stage", "micro_batch")
 #: Names of regions, zones and machine types, such as `n1-standard-16+1xT4` and Azure's with underscores.
 _CLOUD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}")
+#: Names of machine types at providers whose price pages name them in words, such as `NVIDIA GB200 NVL72 (4 GPUs)`.
+_PAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+()-]{0,79}")
 _HASH = re.compile(r"[0-9a-f]{8,64}")
 _VERSION = re.compile(r"[0-9A-Za-z.+-]{1,40}")
 _WORD = re.compile(r"[a-z0-9_]{1,20}")
@@ -215,6 +218,10 @@ def _name(row: dict[str, Any], field: str, at: Where, provider: str) -> str:
     value = row.get(field)
     if provider == "local" and isinstance(value, str) and value:
         return plain(value, limit=80)
+    if field == "instance_type" and provider_names()[provider].kind != CLOUD:
+        return _text(
+            row, field, at, _PAGE_NAME, "a name in letters, digits, blanks, brackets, dots, dashes and underscores"
+        )
     return _text(row, field, at, _CLOUD_NAME, "a name in letters, digits, dots, dashes and underscores")
 
 

@@ -6,13 +6,13 @@ from datetime import datetime
 
 from gpuplan.catalog.model.accelerators import Accelerator
 from gpuplan.catalog.model.price_kinds import PriceKind
-from gpuplan.catalog.model.provider_names import cloud_full_names
+from gpuplan.catalog.model.provider_names import rented_full_names
 from gpuplan.catalog.parsing.checkpoint_location import CheckpointLocation
 from gpuplan.planner.cost.run_limit import p95_of_phase
 from gpuplan.planner.model.outcome import ordered
 
 #: Full names of the providers whose machines are started through a cloud's own interface.
-CLOUDS = cloud_full_names()
+CLOUDS = rented_full_names()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,11 +16,12 @@ def render_capacity_ladder(plan: Part) -> list[Block | Heading]:
     ladder = plan.get("capacity_ladder")
     if not ladder or ladder["chance"] >= 1.0:
         return []
-    obtained = (
-        f"the plan's machines are obtained within {number(ladder['try_minutes'])} min with a chance of "
-        f"{percent(ladder['chance'])} (80 % of places and times: {_band(ladder)}; modelled)"
-    )
-    sentences = [obtained]
+    sentences = [
+        (
+            f"the plan's machines are obtained within {number(ladder['try_minutes'])} min with a chance of "
+            f"{percent(ladder['chance'])} (80 % of places and times: {_band(ladder)}; modelled)"
+        )
+    ]
     if ladder["next_choices"]:
         sentences.append(
             f"following the ladder costs {usd(ladder['expected_cost_usd'])} on average; with a probability of "

@@ -1,5 +1,6 @@
 """The job document: workload, deadline, budget and constraints, read strictly into a `TrainingJob`."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -18,18 +19,33 @@ from gpuplan.api.schemas.workload import (
     TransformerDocument,
     WorkloadDocument,
 )
+from gpuplan.catalog.model.accelerators import find_accelerator
+from gpuplan.catalog.parsing.accelerator_names import accelerators_and_count
 from gpuplan.catalog.parsing.document_fields import Reads, read_as
 from gpuplan.catalog.parsing.quantities import MAX_HOURS, moment
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
-from gpuplan.planner.model.job import ADAPTERS, DataSource, Explicit, Preset, Profile, Training, TrainingJob, Workload
+from gpuplan.planner.model.frameworks import framework_of_stack, implied_framework
+from gpuplan.planner.model.job import (
+    ADAPTERS,
+    Constraints,
+    DataSource,
+    Explicit,
+    Preset,
+    Profile,
+    Training,
+    TrainingJob,
+    Workload,
+)
 from gpuplan.planner.workload.presets import find_preset, planned_as
 
-__all__ = ["JobDocument", "canonical", "parse_job"]
+__all__ = ["JobDocument", "canonical", "parse_job", "planned_job"]
 
 Start = Annotated[datetime, Reads(moment, {"type": "string", "format": "date-time"})]
 
 #: Fields that apply only to adapters.
 _OF_ADAPTERS = ("rank", "adapters_on")
+#: Fields that have a value in every job, and are filled in where a document has none.
+_FILLED_IN = (*_OF_ADAPTERS, "framework")
 
 
 #: Advice where many jobs share one objective.
@@ -43,7 +59,7 @@ class TrainingDocument(DerivedDocument, of=Training):
 
     def training(self) -> Training:
         """The planner's type of this part."""
-        return Training(**{name: value for name, value in self if name not in _OF_ADAPTERS or value is not None})
+        return Training(**{name: value for name, value in self if name not in _FILLED_IN or value is not None})
 
 
 class DataDocument(DerivedDocument, of=DataSource):
@@ -94,6 +110,8 @@ class JobDocument(DerivedDocument, of=TrainingJob):
             workload, training, faults, notes = equivalent.workload, equivalent.training, [], list(equivalent.notes)
         else:
             workload, faults, notes = _workload(self.workload, training)
+        constraints = self.constraints.constraints()
+        training = replace(training, framework=self.training.framework or self._framework(constraints))
         faults += [
             Fault(("training", name), f"belongs to method {' or '.join(ADAPTERS)}; leave it out otherwise")
             for name in _OF_ADAPTERS
@@ -110,12 +128,25 @@ class JobDocument(DerivedDocument, of=TrainingJob):
             "training": training,
             "start": start,
             "deadline_hours": deadline_hours,
-            "constraints": self.constraints.constraints(),
+            "constraints": constraints,
             "data": DataSource(**dict(self.data)),
             "assumptions": (*notes, *self.constraints.notes()),
         }
         plain = {name: getattr(self, name) for name in JobDocument.about if name not in {*parts, "deadline"}}
         return TrainingJob(**plain | parts)
+
+    def _framework(self, constraints: Constraints) -> str:
+        """The framework of a job that states none: explicit FLOPs are anyone's, other code is mostly PyTorch on CUDA."""
+        usual = "any" if isinstance(self.workload, ExplicitDocument) else "pytorch-cuda"
+        if isinstance(self.workload, MeasuredDocument):
+            _, name = accelerators_and_count(self.workload.on)
+            usual = framework_of_stack(find_accelerator(name).stack)
+        return implied_framework(constraints, unless_named=usual)
+
+
+def planned_job(document: dict[str, Any]) -> dict[str, Any]:
+    """The job of a stored plan; plans made before `training.framework` compared machines of every software stack."""
+    return document | {"training": {"framework": "any"} | (document.get("training") or {})}
 
 
 def parse_job(document: dict[str, Any], *, now: datetime) -> TrainingJob:

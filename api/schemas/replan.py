@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, JsonValue
 
 from gpuplan.api.schemas.actuals import Throughput, WallHours
-from gpuplan.api.schemas.job import JobDocument, Start
+from gpuplan.api.schemas.job import JobDocument, Start, planned_job
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.parsing.document_fields import (
     Document,
@@ -174,7 +174,7 @@ def under_way(asked: ReplanDocument, planned: dict[str, Any] | None, *, now: dat
         on, up_hours = None if given.on is None else given.on.on(), given.up_hours
     else:
         plan = _plan(planned, asked.plan)
-        job = _job(read_as(JobDocument, plan["job"]), asked, at)
+        job = _job(read_as(JobDocument, planned_job(plan["job"])), asked, at)
         on, up_hours = _phase(plan, asked, job, at)
     return job, UnderWay(
         now=at,
@@ -195,6 +195,10 @@ def _job(document: JobDocument | None, asked: ReplanDocument, now: datetime) -> 
         raise UnusableInput.at("job", message="is missing; give either the job or the id of its plan")
     if asked.since is not None:
         document = document.model_copy(update={"start": asked.since})
+    if asked.running.on is not None and document.training.framework is None:
+        # Its code runs where it runs; moves keep to machines of the same software stack.
+        training = document.training.model_copy(update={"framework": "any"})
+        document = document.model_copy(update={"training": training})
     begun = asked.running.done.value > 0 or asked.running.on is not None
     if (
         document.start is None

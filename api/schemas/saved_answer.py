@@ -10,7 +10,7 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
-from gpuplan.api.schemas.job import parse_job
+from gpuplan.api.schemas.job import parse_job, planned_job
 from gpuplan.api.schemas.settings_file import SettingsFile, as_assumed
 from gpuplan.catalog.parsing.document_fields import read_as
 from gpuplan.catalog.parsing.quantities import shown
@@ -44,7 +44,7 @@ def parse_answer(document: Mapping[str, Any]) -> SubmittedPlan:
         if not isinstance(body[name], str) or not body[name].isprintable() or len(body[name]) > 200:
             raise UnusableInput.at(part, name, message=f"{shown(body[name])} is not accepted; it is text in a plan")
     try:
-        job = parse_job(_mapping(body, "job", part), now=datetime.now(UTC))
+        job = parse_job(planned_job(_mapping(body, "job", part)), now=datetime.now(UTC))
     except UnusableInput as error:
         raise _under(error, part, "job") from None
     if "start" not in body["job"] or job.start is None:

@@ -10,12 +10,15 @@ from copy import deepcopy
 from typing import Any
 
 from gpuplan.api.services.service_context import body_of
+from gpuplan.catalog.model.regions import is_place_unknown
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.job import REQUIREMENTS
 
 Document = dict[str, Any]
 #: Requirements that are lists of names: relaxing them adds names.
-_LISTS = frozenset({"providers", "accelerators", "vendors", "instance_types", "regions", "geography", "price_kinds"})
+_LISTS = frozenset(
+    {"providers", "provider_kinds", "accelerators", "vendors", "instance_types", "regions", "geography", "price_kinds"}
+)
 
 
 def by_deadline(answer: Document, hours: float) -> Document:
@@ -50,8 +53,7 @@ def as_alternative(answer: Document, number: int) -> Document:
     hosts = int(chosen.get("slice_hosts") or 1)
     constraints |= {
         "providers": [chosen["provider"]],
-        # Owned machines have no region that a job could name.
-        "regions": [f"{chosen['provider']}:{chosen['region']}"] if chosen["price_kind"] != "owned" else [],
+        "regions": [f"{chosen['provider']}:{chosen['region']}"] if _has_a_named_region(chosen) else [],
         "instance_types": [chosen["instance_type"]],
         "price_kinds": [chosen["price_kind"]],
         "accelerators": [],
@@ -62,6 +64,11 @@ def as_alternative(answer: Document, number: int) -> Document:
     }
     constraints.pop("max_accelerators", None)
     return job
+
+
+def _has_a_named_region(chosen: Mapping[str, Any]) -> bool:
+    """Whether a job can name the region: owned machines have none, and some providers do not state theirs."""
+    return chosen["price_kind"] != "owned" and not is_place_unknown(chosen["region"])
 
 
 def by_way_out(answer: Document, number: int) -> Document:

@@ -5,11 +5,11 @@ states in TiB are converted.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from gpuplan.catalog.model.data_tables import data_table
-from gpuplan.catalog.model.regions import nearest_with, regions
+from gpuplan.catalog.model.regions import CHINA, GEOGRAPHIES, is_place_unknown, nearest_with, regions
 
 WORLDWIDE = "internet:worldwide"
 INTER_REGION = "inter_region"
@@ -45,15 +45,18 @@ def egress_tiers(
 ) -> EgressRate:
     """The rate for data at the origin that is needed at the destination.
 
-    Free within a region and from an origin without charges (owned machines, or data available everywhere); the inter-region
+    Free within a known region and from an origin without charges (owned machines, or data available everywhere); the inter-region
     rate within a provider; otherwise the origin's internet egress.
     """
-    if (origin_provider, origin_region) == (destination_provider, destination_region):
+    same_place = (origin_provider, origin_region) == (destination_provider, destination_region)
+    if same_place and not is_place_unknown(origin_region):
         return FREE
     if origin_provider not in _providers():
         return FREE
     if origin_provider == destination_provider:
         return _inter_region(origin_provider)
+    if is_place_unknown(destination_region):
+        return _to_an_unknown_place(origin_provider, origin_region, destination_provider)
     return _internet(origin_provider, origin_region, _destination(destination_provider, destination_region))
 
 
@@ -61,18 +64,30 @@ def _inter_region(provider: str) -> EgressRate:
     """One published rate applies to all pairs of regions of a provider."""
     home, rate = next((key[1], rate) for key, rate in _rates().items() if (key[0], key[2]) == (provider, INTER_REGION))
     usd = rate.tiers[0][1]
-    everywhere = f"{usd:.2f} USD per GB everywhere, the rate of {home}: a simplification"
+    basis = "its rate of internet egress" if is_place_unknown(home) else f"the rate of {home}"
+    everywhere = f"{usd:.2f} USD per GB everywhere, {basis}: a simplification"
     assumption = f"data between regions of {provider} is taken at {everywhere}"
-    return EgressRate(tiers=rate.tiers, source=rate.source, as_of=rate.as_of, assumptions=(assumption,))
+    return replace(rate, assumptions=(*rate.assumptions, assumption))
 
 
 def _internet(provider: str, region: str, destination: str) -> EgressRate:
     nearest = _nearest_with_a_rate(provider, region)
     rate = _rates().get((provider, nearest, destination)) or _rates()[provider, nearest, WORLDWIDE]
-    notes = ["the month's cheaper tiers of internet egress are taken as unused by other traffic"]
+    notes = list(rate.assumptions)
+    if len(rate.tiers) > 1:
+        notes.append("the month's cheaper tiers of internet egress are taken as unused by other traffic")
     if nearest != region:
         notes.append(f"internet egress from {provider}:{region} is taken at the price of {nearest}")
-    return EgressRate(tiers=rate.tiers, source=rate.source, as_of=rate.as_of, assumptions=tuple(notes))
+    return replace(rate, assumptions=tuple(notes))
+
+
+def _to_an_unknown_place(provider: str, region: str, destination_provider: str) -> EgressRate:
+    """The origin's dearest internet rate outside mainland China, where no provider without stated places sells."""
+    zones = {f"internet:{name}" for name in GEOGRAPHIES} - {f"internet:{CHINA}"}
+    rates = [_internet(provider, region, zone) for zone in sorted(zones)]
+    dearest = max(rates, key=lambda rate: rate.tiers[0][1])
+    note = f"the place of {destination_provider} is unknown: data from {provider} is taken at its dearest internet rate"
+    return replace(dearest, assumptions=(*dearest.assumptions, note))
 
 
 def _nearest_with_a_rate(provider: str, region: str) -> str:
@@ -103,4 +118,9 @@ def _rates() -> dict[tuple[str, str, str], EgressRate]:
 
 def _rate(rows: list[dict[str, str]]) -> EgressRate:
     steps = sorted((float(row["up_to_gb"] or math.inf), float(row["usd_per_gb"])) for row in rows)
-    return EgressRate(tiers=tuple(steps), source=rows[0]["source"], as_of=min(row["as_of"] for row in rows))
+    return EgressRate(
+        tiers=tuple(steps),
+        source=rows[0]["source"],
+        as_of=min(row["as_of"] for row in rows),
+        assumptions=tuple(dict.fromkeys(row["note"] for row in rows if row["note"])),
+    )

@@ -15,7 +15,7 @@ class PriceKind:
 
     `term_hours` is 0 without a commitment; `upfront_share` is the part of the term paid at the start;
     `billing_step_seconds` and `billing_minimum_seconds` define how use is rounded up; `in_default` kinds are considered if
-    a job names none.
+    a job names none. A kind without a stated term has contracts of unknown length: its offers are listed only.
     """
 
     name: str
@@ -30,6 +30,7 @@ class PriceKind:
     max_run_hours: float | None
     description: str
     source: str
+    has_stated_term: bool
 
     @property
     def is_plain(self) -> bool:
@@ -59,4 +60,5 @@ def _price_kind(row: dict[str, str]) -> PriceKind:
         max_run_hours=float(row["max_run_hours"]) if row["max_run_hours"] else None,
         description=row["description"],
         source=row["source"],
+        has_stated_term=row["term_is_stated"] == "yes",
     )

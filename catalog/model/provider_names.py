@@ -1,24 +1,43 @@
-"""The providers that gpuplan knows: `data/providers.csv`, one row per provider.
+"""The providers that gpuplan knows: `data/providers.csv`, one row per provider, and what kind of seller each is.
 
-A row registers a provider for job files, forms, Slack, tools for agents and exports. The prices of a cloud come from the
-package `providers/NAME`.
+A row registers a provider for job files, forms, Slack, tools for agents and exports. The prices of a provider that is
+refreshed come from the package `providers/NAME`; those of the others are embedded.
 """
 
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 
 from gpuplan.catalog.model.data_tables import data_table
 
+#: The kinds of sellers. A marketplace rents machines of third parties, which may fail or leave at any time.
+CLOUD, NEOCLOUD, MARKETPLACE = "cloud", "neocloud", "marketplace"
+PROVIDER_KINDS = {
+    CLOUD: "general clouds",
+    NEOCLOUD: "clouds that sell mainly accelerators",
+    MARKETPLACE: "marketplaces of third parties' machines",
+}
+_OWNED = "owned"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderName:
-    """The name of a provider in documents, its label in forms, its full name in exports, and accepted aliases."""
+    """The name of a provider in documents, its label in forms, its full name in exports, and accepted aliases.
+
+    `kind` is one of `PROVIDER_KINDS`, or owned; `is_refreshed` says whether its current prices can be read.
+    """
 
     name: str
     label: str
     full_name: str
-    is_cloud: bool
+    kind: str
+    is_refreshed: bool
     aliases: tuple[str, ...]
+
+    @property
+    def is_rented(self) -> bool:
+        """Whether it rents machines to anyone; False for owned machines."""
+        return self.kind != _OWNED
 
 
 @cache
@@ -29,13 +48,27 @@ def provider_names() -> dict[str, ProviderName]:
             name=row["name"],
             label=row["label"],
             full_name=row["full_name"],
-            is_cloud=row["kind"] == "cloud",
+            kind=row["kind"],
+            is_refreshed=row["refreshed"] == "yes",
             aliases=tuple(row["aliases"].split()),
         )
         for row in data_table("providers.csv")
     }
 
 
-def cloud_full_names() -> dict[str, str]:
-    """The full name of every cloud, by name."""
-    return {name: row.full_name for name, row in provider_names().items() if row.is_cloud}
+def rented_full_names() -> dict[str, str]:
+    """The full name of every provider that rents machines, by name."""
+    return {name: row.full_name for name, row in provider_names().items() if row.is_rented}
+
+
+@cache
+def provider_kind(provider: str, instance_type: str) -> str | None:
+    """The kind of seller behind a machine: that of `data/markets.csv` where a provider has several, else the provider's.
+
+    None for owned machines and for providers of the user's own, which no rule about sellers concerns.
+    """
+    for row in data_table("markets.csv"):
+        if row["provider"] == provider and fnmatchcase(instance_type, row["instance_type"]):
+            return row["kind"]
+    known = provider_names().get(provider)
+    return known.kind if known is not None and known.is_rented else None

@@ -28,6 +28,12 @@ GEOGRAPHIES = {
 }
 
 
+CHINA = "china"
+
+#: The region of offers whose provider does not say where they are sold. No constraint on places allows it.
+UNKNOWN_REGION = "unknown"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Region:
     """One region of one provider; `country` is ISO 3166 alpha-2, `partition` commercial, gov or china.
@@ -71,6 +77,11 @@ def _region(row: dict[str, str]) -> Region:
         usd_per_kwh_source=row["usd_per_kwh_source"],
         usd_per_kwh_as_of=row["usd_per_kwh_as_of"],
     )
+
+
+def is_place_unknown(region: str) -> bool:
+    """Whether the provider does not say where offers of this region are sold: anywhere that it has machines."""
+    return region == UNKNOWN_REGION
 
 
 def nearest_with(provider: str, region: str, available: frozenset[str]) -> str | None:

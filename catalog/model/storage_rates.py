@@ -28,6 +28,7 @@ class _Price:
     sku: str
     source: str
     as_of: str
+    note: str
 
 
 OWN_DISKS = StorageRate(
@@ -62,7 +63,9 @@ def _price(provider: str, region: str, kind: str) -> tuple[_Price, str]:
     """The price, and an explanation if it is another region's."""
     available = frozenset(name for owner, name, what in _prices() if (owner, what) == (provider, kind))
     nearest = nearest_with(provider, region, available) or min(available)
-    note = "" if nearest == region else f"{kind} storage in {provider}:{region} is taken at the price of {nearest}"
+    note = _prices()[provider, nearest, kind].note
+    if nearest != region:
+        note = f"{kind} storage in {provider}:{region} is taken at the price of {nearest}"
     return _prices()[provider, nearest, kind], note
 
 
@@ -74,6 +77,7 @@ def _prices() -> dict[tuple[str, str, str], _Price]:
             sku=row["sku"],
             source=row["source"],
             as_of=row["as_of"],
+            note=row["note"],
         )
         for row in data_table("storage.csv")
     }

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.price_kinds import price_kinds
-from gpuplan.catalog.model.provider_names import provider_names
-from gpuplan.catalog.model.regions import GEOGRAPHIES, regions
+from gpuplan.catalog.model.provider_names import PROVIDER_KINDS, provider_names
+from gpuplan.catalog.model.regions import GEOGRAPHIES, is_place_unknown, regions
 from gpuplan.catalog.parsing.document_fields import choose, nearest
 from gpuplan.catalog.parsing.quantities import shown
 
@@ -14,6 +14,8 @@ from gpuplan.catalog.parsing.quantities import shown
 PROVIDER_LABELS = {name: row.label for name, row in provider_names().items()}
 PROVIDERS = tuple(PROVIDER_LABELS)
 PROVIDER_ALIASES = {alias: name for name, row in provider_names().items() for alias in row.aliases}
+#: Accepted spellings of the kinds of sellers besides their names.
+PROVIDER_KIND_ALIASES = {f"{name}s": name for name in PROVIDER_KINDS} | {"market": "marketplace"}
 PARTITIONS = ("commercial", "gov", "china")
 GEOGRAPHY_ALIASES = {"usa": "us", "european_union": "eu", "gb": "uk"}
 _GLOB = re.compile(r"[A-Za-z0-9_.*?\[\]!-]+")
@@ -48,14 +50,14 @@ def data_location(value: object) -> str:
     if colon and not re.fullmatch(r"[A-Za-z0-9_.-]+", region):
         raise ValueError(f"{shown(region)} is not a region; {accepted}")
     provider = choose(provider, PROVIDERS, PROVIDER_ALIASES)
-    known = [name for owner, name in regions() if owner == provider]
+    known = {name.lower(): name for owner, name in regions() if owner == provider and not is_place_unknown(name)}
     if known and region.lower() not in known:
-        near = ", ".join(nearest(region, known, most=3)) or known[0]
+        near = ", ".join(nearest(region, list(known.values()), most=3)) or next(iter(known.values()))
         raise ValueError(
             f"{shown(region)} is not a region of {provider} that gpuplan knows; nearest: {near}"
             " (for a region without accelerators, name a neighbouring region)"
         )
-    return provider + colon + (region.lower() if known else region)
+    return provider + colon + (known[region.lower()] if known else region)
 
 
 def vendor_name(value: object) -> str:

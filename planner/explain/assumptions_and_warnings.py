@@ -4,13 +4,15 @@ from datetime import datetime
 
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.interruption_rates import TRACE_WAIT_HOURS
-from gpuplan.catalog.model.offer import Offer
+from gpuplan.catalog.model.offer import PLAIN_NETWORK, Offer
 from gpuplan.catalog.model.opt_in_zones import location_to_opt_into
 from gpuplan.catalog.model.price_kinds import price_kinds
-from gpuplan.catalog.model.regions import is_unheard_of
+from gpuplan.catalog.model.provider_names import MARKETPLACE, provider_kind
+from gpuplan.catalog.model.regions import is_place_unknown, is_unheard_of
 from gpuplan.catalog.model.restricted_sales import sale_notice
 from gpuplan.planner.candidates.job_requirements import region_matches
 from gpuplan.planner.candidates.planning_problem import Question
+from gpuplan.planner.model.frameworks import framework_of_stack, runs_on
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import Choice, PhaseChoice
 
@@ -32,6 +34,7 @@ def assumptions(
     sentences = [
         *job.assumptions,
         *work.assumptions,
+        *_framework(job),
         *question.learned.sentences(phase.choice.accelerator),
         f"{phase.training_hours / phase.hours_with_goodput:.0%} of wall time trains (goodput: failures, evaluation, checkpoints); set goodput to change it",
         f"{settings.setup_hours:g} h of paid set-up before the first step (boot, image, data)",
@@ -57,6 +60,16 @@ def assumptions(
     return tuple(dict.fromkeys(sentences))
 
 
+def _framework(job: TrainingJob) -> tuple[str, ...]:
+    """A sentence on the code that a job is assumed to have, where it excludes machines."""
+    framework = job.training.framework
+    if framework == "any":
+        return ()
+    return (
+        f"the code is written for {framework} (training.framework), so only machines that run it were compared, and own machines",
+    )
+
+
 def _waiting(hours: float) -> str:
     """The assumed wait for a preempted machine, and the measured one."""
     seen = f"public traces of single zones waited {TRACE_WAIT_HOURS:g} h per loss (spot_wait_hours)"
@@ -71,17 +84,22 @@ def _input_pipeline(choice: Choice) -> str:
     return f"reading and decoding the data keeps up with the accelerators: host processors{hosts} are not modelled"
 
 
-def warnings(phases: tuple[PhaseChoice, ...], start: datetime) -> tuple[str, ...]:
+def warnings(phases: tuple[PhaseChoice, ...], start: datetime, framework: str) -> tuple[str, ...]:
     """Conditions that may make the plan wrong or hard to carry out, without duplicates."""
-    return tuple(dict.fromkeys(warning for phase in phases for warning in _warnings(phase, phases, start)))
+    return tuple(dict.fromkeys(warning for phase in phases for warning in _warnings(phase, phases, start, framework)))
 
 
-def _warnings(phase: PhaseChoice, phases: tuple[PhaseChoice, ...], start: datetime) -> tuple[str, ...]:
+def _warnings(phase: PhaseChoice, phases: tuple[PhaseChoice, ...], start: datetime, framework: str) -> tuple[str, ...]:
     choice = phase.choice
     sentences = _about_the_price(choice, start)
     device = accelerators()[choice.accelerator]
     if device.trains == "limited":
         sentences.append(f"{choice.accelerator} trains with limits: {device.trains_reason}")
+    if price_kinds()[choice.offer.price_kind].owned and not runs_on(framework, device.stack):
+        sentences.append(
+            f"your own {choice.instance_type.name} needs code for {framework_of_stack(device.stack)}, and "
+            f"training.framework is {framework}"
+        )
     if phase.precision_substituted:
         sentences.append(
             f"precision auto: {phase.precision} is used since {choice.accelerator} has no bf16 tensor cores"
@@ -94,6 +112,7 @@ def _warnings(phase: PhaseChoice, phases: tuple[PhaseChoice, ...], start: dateti
         sentences.append(f"{notice}: check that yours can start {choice.instance_type.name}")
     if not choice.offer.available:
         sentences.append(f"the availability of {choice.instance_type.name} in {choice.offer.region} is not verified")
+    sentences += _about_the_seller(choice)
     if is_unheard_of(choice.offer.provider, choice.offer.region):
         sentences.append(
             f"gpuplan does not know where {choice.offer.provider}:{choice.offer.region} lies: check its country, and "
@@ -102,6 +121,28 @@ def _warnings(phase: PhaseChoice, phases: tuple[PhaseChoice, ...], start: dateti
     if choice.hours.expected > 24 * 365:
         sentences.append(f"the run takes {choice.hours.expected / 8760:.1f} years; give a deadline to buy speed")
     return tuple(sentences)
+
+
+def _about_the_seller(choice: Choice) -> list[str]:
+    """What is unusual about who sells these machines, where they are, and how they are joined."""
+    offer, machine = choice.offer, choice.instance_type
+    sentences = []
+    if provider_kind(offer.provider, machine.name) == MARKETPLACE:
+        sentences.append(
+            f"{machine.name} at {offer.provider} comes from a marketplace: its hosts belong to third parties, and a host "
+            "may fail or leave at any time; leave marketplace out of constraints.provider_kinds to exclude them"
+        )
+    if is_place_unknown(offer.region):
+        sentences.append(
+            f"{offer.provider} does not state where {machine.name} is sold: egress is taken at the dearest rate, and its "
+            "carbon is unknown; name constraints.regions or constraints.geography to leave such offers out"
+        )
+    if machine.fabric == PLAIN_NETWORK and choice.nodes > 1:
+        sentences.append(
+            f"no private fabric is documented between nodes of {machine.name}: they exchange over a plain network of "
+            f"{machine.network_gbps:g} Gbit/s"
+        )
+    return sentences
 
 
 def actions(phases: tuple[PhaseChoice, ...], start: datetime) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated
 
+from gpuplan.catalog.model.provider_names import CLOUD, NEOCLOUD, PROVIDER_KINDS
 from gpuplan.catalog.model.regions import GEOGRAPHIES
 from gpuplan.catalog.parsing.accelerator_names import accelerator_text
 from gpuplan.catalog.parsing.checkpoint_location import ACCEPTED, EXAMPLES, checkpoint_location
@@ -11,6 +12,7 @@ from gpuplan.catalog.parsing.document_fields import Label, Reads, YesNo, choice,
 from gpuplan.catalog.parsing.place_names import (
     PARTITIONS,
     PROVIDER_ALIASES,
+    PROVIDER_KIND_ALIASES,
     PROVIDER_LABELS,
     PROVIDERS,
     data_location,
@@ -53,6 +55,7 @@ __all__ = [
 #: Requirements that can be relaxed, by field name; an offer that breaks several counts under the first.
 REQUIREMENTS = (
     "constraints.providers",
+    "constraints.provider_kinds",
     "constraints.accelerators",
     "constraints.vendors",
     "constraints.instance_types",
@@ -63,6 +66,7 @@ REQUIREMENTS = (
     "constraints.max_accelerators",
     "constraints.carbon_budget_kg",
     "objective",
+    "training.framework",
     "training.precision",
     "deadline",
     "budget_usd",
@@ -96,6 +100,17 @@ class Constraints:
             words=("providers", "provider"),
         ),
     ] = ()
+    provider_kinds: Annotated[
+        tuple[str, ...],
+        JobField(
+            choice(tuple(PROVIDER_KINDS), PROVIDER_KIND_ALIASES),
+            "kinds of sellers: marketplaces rent machines of third parties and are opt-in; own machines are exempt",
+            example="cloud,neocloud,marketplace",
+            group="machines",
+            choices=lambda: PROVIDER_KINDS,
+            words=("sellers",),
+        ),
+    ] = (CLOUD, NEOCLOUD)
     regions: Annotated[
         tuple[str, ...],
         JobField(

@@ -173,6 +173,15 @@ class LabelledChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FrameworkChoice:
+    """A configuration for code of another framework, and its cost minus that of the plan, micro-dollars."""
+
+    framework: str
+    choice: Choice
+    extra: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommitmentOffer:
     """The plan's machine under a committed price kind: an obligation of its own, not a price of this job.
 
@@ -233,6 +242,7 @@ class Planned:
     actions: tuple[str, ...]
     learned: LearnedCorrections = NOTHING
     fallback: StandbyChoice | None = None
+    other_framework: FrameworkChoice | None = None
     ladder: PlannedLadder | None = None
 
 

@@ -114,6 +114,14 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OtherFramework(Configuration):
+    """The cheapest configuration for code of another framework that costs less than the plan, and the difference."""
+
+    framework: str
+    extra_usd: Usd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Commitment:
     """The plan's machines under a committed price kind: the whole obligation, and the hours of use to break even."""
 
@@ -178,6 +186,8 @@ class Plan:
     certificate: Certificate
     sensitivity: Sensitivity
     alternatives: tuple[Alternative, ...]
+    other_framework: OtherFramework | None = field(default=None, metadata=MAY_BE_ABSENT)
+    """Cheaper machines that need code for another framework."""
     commitments: tuple[Commitment, ...]
     frontier: tuple[Configuration, ...] | None = field(default=None, metadata=MAY_BE_ABSENT)
     """Where asked for: every choice of cost against time that no other beats in both."""

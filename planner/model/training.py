@@ -61,6 +61,17 @@ _SOFTWARE_ALIASES = {
 }
 
 
+#: Frameworks that code may be written for (`planner.model.frameworks` has the machines of each).
+FRAMEWORKS = ("pytorch-cuda", "pytorch-rocm", "jax", "xla", "neuron", "any")
+_FRAMEWORK_ALIASES = {
+    "pytorch": "pytorch-cuda",
+    "torch": "pytorch-cuda",
+    "cuda": "pytorch-cuda",
+    "rocm": "pytorch-rocm",
+    "pytorch-xla": "xla",
+    "torch-xla": "xla",
+    "torch-neuron": "neuron",
+}
 #: Stages of training, each with passes of its own (`planner.workload.training_stages`).
 STAGES = ("sft", "dpo", "orpo", "kto", "reward", "grpo", "ppo")
 
@@ -88,6 +99,18 @@ class Training:
             group="training",
         ),
     ] = "sft"
+    framework: Annotated[
+        str,
+        JobField(
+            choice(FRAMEWORKS, _FRAMEWORK_ALIASES),
+            "what the code is written for, which decides the machines it runs on; unless given, that of the accelerators "
+            "named, else `any` for explicit work and `pytorch-cuda` for other work",
+            optional=True,
+            example="any",
+            group="training",
+            in_modal=True,
+        ),
+    ] = "any"
     completion_tokens: Annotated[
         int | None,
         JobField(whole_number(1, 100_000_000), "mean tokens of a generated answer, with grpo and ppo", example="1024"),

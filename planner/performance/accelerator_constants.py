@@ -36,7 +36,7 @@ CONTEXT_GIB_UNKNOWN = 0.8
 PCIE_GBS_UNKNOWN = 15.75
 
 #: GeForce and Titan cards: their driver gives no peer-to-peer copies over PCIe, so traffic passes through host memory.
-_WITHOUT_PEER_COPIES = re.compile(r"GTX-|RTX-[2-5]0\d\d|Titan-")
+_WITHOUT_PEER_COPIES = re.compile(r"GTX-|RTX-[2-5]0[5-9]\d|Titan-")
 
 #: Stacks with kernels for 4-bit weights and 8-bit optimizer states in training: bitsandbytes has CUDA and ROCm
 #: back ends (its installation guide, 2025); XLA, Neuron and Habana have none.

@@ -222,7 +222,8 @@ def _with_move_in(question: Question, best: Planned, up: int | None, placement: 
     first, origin = best.phases[0], placement.origin
     if first.market == up:
         # Machines that run already have their quota and their zone: leave out these warnings.
-        known = set(warnings((first,), best.start)) - set(warnings(best.phases[1:], best.start))
+        framework = question.job.training.framework
+        known = set(warnings((first,), best.start, framework)) - set(warnings(best.phases[1:], best.start, framework))
         new_warnings = tuple(
             warning for warning in best.warnings if warning not in known or "price" in warning or "modelled" in warning
         )

@@ -18,6 +18,7 @@ from gpuplan.planner.model.certificate import SolverCertificate
 from gpuplan.planner.model.learned import LearnedCorrections
 from gpuplan.planner.model.outcome import (
     CommitmentOffer,
+    FrameworkChoice,
     LabelledChoice,
     LeastChange,
     NoPlan,
@@ -81,7 +82,7 @@ def _plan(plan: Planned, job: Document, version: str, inventory: str | None) -> 
         learned=_learned(plan.learned),
         start=start,
         currency="USD",
-        cost_usd=cost_answer(plan.cost),
+        cost_usd=cost_answer(plan.cost, plan.phases),
         hours=hours,
         finishes_at=to_second(plan.start + timedelta(hours=plan.hours.expected)),
         deadline_probability=maybe_rounded(plan.deadline_probability),
@@ -92,6 +93,7 @@ def _plan(plan: Planned, job: Document, version: str, inventory: str | None) -> 
         certificate=_certificate(plan),
         sensitivity=_sensitivity(plan.sensitivity),
         alternatives=tuple(map(_alternative, plan.alternatives)),
+        other_framework=None if plan.other_framework is None else _other_framework(plan.other_framework),
         commitments=tuple(map(_commitment, plan.commitments)),
         frontier=None if plan.frontier is None else tuple(map(configuration, plan.frontier)),
         credits=None if credited is None else _credits(credited),
@@ -198,6 +200,15 @@ def _alternative(alternative: LabelledChoice) -> model.Alternative:
         extra_usd=usd(alternative.extra),
         meets_deadline=alternative.meets_deadline,
         meets_budget=alternative.meets_budget,
+    )
+
+
+def _other_framework(other: FrameworkChoice) -> model.OtherFramework:
+    return model.OtherFramework(
+        **machines(other.choice),
+        **cost_and_hours(other.choice),
+        framework=other.framework,
+        extra_usd=usd(other.extra),
     )
 
 

@@ -16,7 +16,12 @@ _AGREEMENT = 1e-6
 
 
 def over_phases(
-    certificate: SolverCertificate, searched: Searched, standby_search: StandbySearch, configurations: int
+    certificate: SolverCertificate,
+    searched: Searched,
+    standby_search: StandbySearch,
+    configurations: int,
+    *,
+    least_saving_percent: float,
 ) -> SolverCertificate:
     """The certificate with its sentences on plans of two phases and on plans with a standby.
 
@@ -24,6 +29,11 @@ def over_phases(
     found on them.
     """
     sentences = []
+    if least_saving_percent:
+        sentences.append(
+            f"a plan that changes machines counts as its cost / {1 - least_saving_percent / 100:g}, since a move has to save "
+            f"{least_saving_percent:g} % (least_saving_of_a_move_percent)"
+        )
     if searched.open_ is None:
         sentences.append(
             f"no plan of two phases on the {configurations:,} configurations is cheaper: linear lower bounds "

@@ -39,9 +39,13 @@ def may_change_machines(job: TrainingJob) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Best:
-    """The cheapest schedule, the two-phase plan behind it if there is one, and how far both searches went."""
+    """The cheapest schedule, the two-phase plan behind it if there is one, and how far both searches went.
+
+    `forgone` is a schedule with a move that is cheaper, but by less than a move has to save.
+    """
 
     schedule: Schedule
+    forgone: Schedule | None = None
     phased: Phased | None = None
     searched: Searched = NOTHING_TO_SEARCH
     standby_search: StandbySearch = NO_STANDBY
@@ -66,21 +70,34 @@ def cheapest_or_why_unsure(candidates: Candidates, chosen: int | None) -> tuple[
     one = None if chosen is None else on_one_configuration(candidates, chosen)
     if plans_one_configuration(candidates.question.job):
         return (None if one is None else Best(schedule=one)), None
-    limit = limit_micros(candidates, chosen)
-    searched = search_phases(candidates, limit)
+    alone = float("inf") if one is None else float(one.cost.expected)
+    searched = search_phases(candidates, alone)
     phased = searched.best
-    standby_search = search_standby_plans(candidates, limit if phased is None else float(phased.plan.micros))
-    schedule = None if standby_search.best is None else standby_schedule(candidates, standby_search.best)
-    if schedule is not None and _within_budget(candidates, schedule):
-        return Best(schedule=schedule, searched=searched, standby_search=standby_search), None
-    standby_search = replace(standby_search, best=None)
-    if phased is not None:
-        return Best(
-            schedule=in_phases(candidates, phased), phased=phased, searched=searched, standby_search=standby_search
-        ), None
+    standby_search = search_standby_plans(candidates, alone if phased is None else float(phased.plan.micros))
+    moving = None if standby_search.best is None else standby_schedule(candidates, standby_search.best)
+    if moving is not None and _within_budget(candidates, moving):
+        phased = None
+    else:
+        standby_search = replace(standby_search, best=None)
+        moving = None if phased is None else in_phases(candidates, phased)
+    if moving is not None and moving.cost.expected < limit_micros(candidates, chosen):
+        return Best(schedule=moving, phased=phased, searched=searched, standby_search=standby_search), None
     if one is not None:
-        return Best(schedule=one, searched=searched, standby_search=standby_search), None
+        searched, standby_search = _without_moves(searched, standby_search, limit_micros(candidates, chosen) / 1e6)
+        return Best(schedule=one, forgone=moving, searched=searched, standby_search=standby_search), None
     return None, _not_compared(min(searched.left_usd, standby_search.left_open_usd))
+
+
+def _without_moves(
+    searched: Searched, standby_search: StandbySearch, limit_usd: float
+) -> tuple[Searched, StandbySearch]:
+    """Both searches where no move saves enough; pairs left out matter only if they may cost less than the limit."""
+    left = searched.left_usd if searched.left_usd < limit_usd else float("inf")
+    left_open = standby_search.left_open_usd if standby_search.left_open_usd < limit_usd else float("inf")
+    return (
+        replace(searched, best=None, left_usd=left),
+        replace(standby_search, best=None, left_open_usd=left_open),
+    )
 
 
 def _not_compared(least_usd: float) -> str | None:

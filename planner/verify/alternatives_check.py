@@ -4,16 +4,19 @@ import math
 from datetime import timedelta
 from typing import NamedTuple
 
+from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.money import usd_micros
 from gpuplan.catalog.model.price_kinds import price_kinds
-from gpuplan.planner.verify.configuration_survey import Least, Survey
+from gpuplan.planner.verify.configuration_survey import Least, Survey, by_cost, cheapest
 from gpuplan.planner.verify.cost_recomputation import RecomputedCost
+from gpuplan.planner.verify.eligibility_check import framework_for
 from gpuplan.planner.verify.field_coverage import Path
 from gpuplan.planner.verify.named_offers import Named
 from gpuplan.planner.verify.verification_context import Context
 from gpuplan.planner.verify.wall_clock_hours import NEVER_HOURS, Clock
 
 CHECK = "alternatives"
+FRAMEWORK = "training.framework"
 WITHOUT_A_MOVE = "without a move"
 FASTEST, CHEAPEST, LEAST_COST = "fastest within the requirements", "cheapest at any speed", "least cost"
 #: Micro-dollars by which a stated cost may differ from the enumeration's, in addition to `Context.relative`.
@@ -158,6 +161,39 @@ def _best(group: Least) -> tuple[float | None, float | None]:
     if group.feasible is not None:
         return group.feasible.micros, None
     return None, None if group.any_fastest is None else group.any_fastest.confident_hours
+
+
+def other_framework(context: Context, plan_micros: int) -> None:
+    """Check the cheapest configuration for code of another framework, or that none is cheaper than the plan."""
+    field_coverage, job = context.field_coverage, context.submitted_plan.job
+    named = job.constraints.accelerators or job.constraints.vendors
+    asked = job.objective == "cost" and not named
+    others = [
+        offer_group
+        for offer_group in context.open_offers.offer_groups
+        if asked and not offer_group.reason and offer_group.broken == {FRAMEWORK}
+    ]
+    sweeps = context.enumeration.sweeps(others, job.constraints.max_nodes)
+    feasible = (sweep.take(sweep.broken == 0) for sweep in sweeps)
+    least = min((cheapest(sweep) for sweep in feasible if len(sweep)), key=by_cost, default=None)
+    path: Path = ("other_framework",)
+    if least is None or least.micros >= plan_micros:
+        is_stated = field_coverage.has(*path)
+        field_coverage.is_true(CHECK, path, not is_stated, None, "no machine for other code is cheaper than the plan")
+        return
+    if not field_coverage.has(*path):
+        what = least.offer_group.machine.type.name
+        field_coverage.is_true(CHECK, path, False, what, "a cheaper machine for other code is missing")
+        return
+    alternative = choice(context, path, requirements=False)
+    stack = accelerators()[least.offer_group.machine.type.accelerator].stack
+    field_coverage.is_same(CHECK, (*path, "framework"), framework_for(stack), "not the framework of this machine")
+    extra = field_coverage.micros(*path, "cost_usd") - field_coverage.micros("cost_usd", "expected")
+    field_coverage.is_money(CHECK, (*path, "extra_usd"), extra, "not this cost less that of the plan", relative=0.0)
+    best = alternative is not None and abs(alternative.micros - least.micros) <= _SAME + context.relative * least.micros
+    excluded = alternative is not None and alternative.named.offer_group.broken == {FRAMEWORK}
+    why = "not the cheapest machine that only the framework excludes"
+    field_coverage.is_true(CHECK, (*path, "instance_type"), best and excluded, least.micros / 1e6, why)
 
 
 def frontier(context: Context, survey: Survey) -> None:

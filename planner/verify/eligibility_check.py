@@ -5,10 +5,19 @@ from fnmatch import fnmatchcase
 from gpuplan.catalog.model.accelerators import accelerator_family, accelerators
 from gpuplan.catalog.model.offer import InstanceType
 from gpuplan.catalog.model.price_kinds import PriceKind, price_kinds
-from gpuplan.catalog.model.regions import regions
-from gpuplan.planner.model.job import Constraints
+from gpuplan.catalog.model.provider_names import provider_kind
+from gpuplan.catalog.model.regions import is_place_unknown, regions
+from gpuplan.planner.model.job import Constraints, TrainingJob
 from gpuplan.planner.model.settings import Discount
 
+#: The software stacks that code for each framework runs on; code for `any` runs on all.
+STACKS = {
+    "pytorch-cuda": ("cuda",),
+    "pytorch-rocm": ("rocm",),
+    "jax": ("cuda", "rocm", "xla"),
+    "xla": ("xla",),
+    "neuron": ("neuron",),
+}
 #: The lowest price after a discount, micro-dollars.
 LEAST_MICROS = 1.0
 
@@ -41,15 +50,18 @@ def cannot_be_had(
 
 
 def breaks(
-    instance_type: InstanceType, kind: PriceKind, place: tuple[str, str], constraints: Constraints, *, is_owned: bool
+    instance_type: InstanceType, kind: PriceKind, place: tuple[str, str], job: TrainingJob, *, is_owned: bool
 ) -> frozenset[str]:
-    """The requirements that an offer breaks at every node count; own machines meet any place constraint."""
-    asked = constraints
+    """The requirements that an offer breaks at every node count; own machines meet any framework and place constraint."""
+    asked, framework = job.constraints, job.training.framework
     region = regions().get(place)
-    vendor = accelerators()[instance_type.accelerator].vendor.lower()
+    chip = accelerators()[instance_type.accelerator]
+    vendor = chip.vendor.lower()
+    seller = provider_kind(instance_type.provider, instance_type.name)
     kinds = asked.price_kinds or tuple(name for name, row in price_kinds().items() if row.in_default)
     requirements_met = {
         "constraints.providers": not asked.providers or instance_type.provider in asked.providers,
+        "constraints.provider_kinds": seller is None or seller in asked.provider_kinds,
         "constraints.accelerators": not asked.accelerators or instance_type.accelerator in asked.accelerators,
         "constraints.vendors": not asked.vendors or vendor in [name.lower() for name in asked.vendors],
         "constraints.instance_types": not asked.instance_types or _named(instance_type.name, asked.instance_types),
@@ -58,8 +70,14 @@ def breaks(
         or not asked.geography
         or (region is not None and region.geography in asked.geography),
         "constraints.price_kinds": kind.name in kinds,
+        "training.framework": is_owned or framework == "any" or chip.stack in STACKS[framework],
     }
     return frozenset(name for name, is_met in requirements_met.items() if not is_met)
+
+
+def framework_for(stack: str) -> str:
+    """The framework whose code runs on this stack alone; `any` where there is none."""
+    return next((framework for framework, stacks in STACKS.items() if stacks == (stack,)), "any")
 
 
 def _named(name: str, globs: tuple[str, ...]) -> bool:
@@ -69,6 +87,8 @@ def _named(name: str, globs: tuple[str, ...]) -> bool:
 def _among(place: tuple[str, str], globs: tuple[str, ...]) -> bool:
     """Whether a glob matches the region; `azure:east*` matches regions of Azure only."""
     provider, region = place
+    if is_place_unknown(region):
+        return False
     parts = [glob.rpartition(":") for glob in globs]
     return any(owner in ("", provider) and fnmatchcase(region.lower(), name.lower()) for owner, _, name in parts)
 

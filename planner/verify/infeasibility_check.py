@@ -169,11 +169,13 @@ def _stated(job: TrainingJob) -> list[str]:
     asked_for = job.constraints
     lists = ("providers", "accelerators", "vendors", "instance_types", "regions", "geography")
     stated = {f"constraints.{name}": bool(getattr(asked_for, name)) for name in lists} | {
+        "constraints.provider_kinds": bool(asked_for.provider_kinds),
         "constraints.price_kinds": True,
         "constraints.max_nodes": True,
         "constraints.max_accelerators": asked_for.max_accelerators is not None,
         "constraints.carbon_budget_kg": asked_for.carbon_budget_kg is not None,
         "objective": job.objective == "carbon",
+        "training.framework": job.training.framework != "any",
         PRECISION: job.training.precision != "auto",
         "deadline": job.deadline_hours is not None,
         "budget_usd": job.budget_usd is not None,

@@ -14,7 +14,7 @@ from gpuplan.catalog.model.offer import InstanceType
 from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.model.price_kinds import PriceKind, price_kinds
 from gpuplan.catalog.snapshots.offer_columns import Columns
-from gpuplan.planner.model.job import Constraints
+from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.verify.eligibility_check import breaks, cannot_be_had, negotiated_micros
 
@@ -72,21 +72,19 @@ class OpenOffers:
 
 
 def open_offers(
-    columns: Columns, owned: tuple[OwnedMachine, ...], settings: PlannerSettings, constraints: Constraints
+    columns: Columns, owned: tuple[OwnedMachine, ...], settings: PlannerSettings, job: TrainingJob
 ) -> OpenOffers:
     """Every offer group of the snapshot, of existing commitments and of own machines."""
-    offer_groups = [*_of_snapshot(columns, settings, constraints)]
-    committed_groups = [*_committed_groups(offer_groups, settings, named=bool(constraints.price_kinds))]
+    offer_groups = [*_of_snapshot(columns, settings, job)]
+    committed_groups = [*_committed_groups(offer_groups, settings, named=bool(job.constraints.price_kinds))]
     owned_groups = [
-        *_owned_groups(
-            owned, settings, constraints, source_number=1 + len({commitment.nodes for commitment in settings.held})
-        )
+        *_owned_groups(owned, settings, job, source_number=1 + len({commitment.nodes for commitment in settings.held}))
     ]
     offer_groups = [*offer_groups, *committed_groups, *owned_groups]
     return OpenOffers(offer_groups=tuple(offer_groups), offers=sum(offer_group.size for offer_group in offer_groups))
 
 
-def _of_snapshot(columns: Columns, settings: PlannerSettings, constraints: Constraints) -> Iterator[OfferGroup]:
+def _of_snapshot(columns: Columns, settings: PlannerSettings, job: TrainingJob) -> Iterator[OfferGroup]:
     """The offer groups of the snapshot, from one pass over its offers."""
     prices_by_key: dict[tuple[int, int, int, float | None, bool, bool], list[tuple[int, int]]] = {}
     listed = zip(
@@ -127,8 +125,8 @@ def _of_snapshot(columns: Columns, settings: PlannerSettings, constraints: Const
             size=len(prices),
             second=second,
             paid=False,
-            reason=cannot_be_had(machine.type, paid_by, place, constraints, whole_price=whole, verified=verified),
-            broken=breaks(machine.type, paid_by, place, constraints, is_owned=False),
+            reason=cannot_be_had(machine.type, paid_by, place, job.constraints, whole_price=whole, verified=verified),
+            broken=breaks(machine.type, paid_by, place, job, is_owned=False),
         )
 
 
@@ -175,7 +173,7 @@ def _committed_groups(
 
 
 def _owned_groups(
-    owned: tuple[OwnedMachine, ...], settings: PlannerSettings, constraints: Constraints, *, source_number: int
+    owned: tuple[OwnedMachine, ...], settings: PlannerSettings, job: TrainingJob, *, source_number: int
 ) -> Iterator[OfferGroup]:
     """Own machines at full cost (hours and power) or marginal cost (power only)."""
     kind = next(row for row in price_kinds().values() if row.owned)
@@ -195,7 +193,7 @@ def _owned_groups(
             second=None,
             paid=False,
             reason=cannot_be_had(
-                owned_machine.instance_type, kind, place, constraints, whole_price=True, verified=True
+                owned_machine.instance_type, kind, place, job.constraints, whole_price=True, verified=True
             ),
-            broken=breaks(owned_machine.instance_type, kind, place, constraints, is_owned=True),
+            broken=breaks(owned_machine.instance_type, kind, place, job, is_owned=True),
         )

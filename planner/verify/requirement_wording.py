@@ -5,9 +5,11 @@ import math
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.money import usd_display, usd_micros
 from gpuplan.catalog.model.price_kinds import price_kinds
-from gpuplan.catalog.model.regions import regions
+from gpuplan.catalog.model.provider_names import provider_kind
+from gpuplan.catalog.model.regions import is_place_unknown, regions
 from gpuplan.catalog.parsing.quantities import MAX_HOURS
 from gpuplan.planner.model.job import TrainingJob
+from gpuplan.planner.verify.eligibility_check import framework_for
 from gpuplan.planner.verify.named_offers import Named
 
 MICROS_PER_CENT = 10_000
@@ -22,6 +24,8 @@ def asked(job: TrainingJob, name: str) -> str:
             return usd_display(usd_micros(job.budget_usd or 0.0))
         case "training.precision":
             return job.training.precision
+        case "training.framework":
+            return job.training.framework
         case "objective":
             return job.objective
         case "constraints.carbon_budget_kg":
@@ -41,15 +45,17 @@ def needed(name: str, named: Named, micros: int, confident_hours: float, carbon_
     words = {
         "deadline": "none" if confident_hours > MAX_HOURS else f"{_four_digits_up(confident_hours)} h",
         "budget_usd": usd_display(math.ceil(micros / MICROS_PER_CENT) * MICROS_PER_CENT),
+        "training.framework": framework_for(accelerators()[instance_type.accelerator].stack),
         "training.precision": "auto",
         "objective": "cost",
         "constraints.carbon_budget_kg": "none" if carbon_kg is None else f"{_four_digits_up(carbon_kg)} kg",
         "constraints.providers": provider,
+        "constraints.provider_kinds": provider_kind(provider, instance_type.name) or "",
         "constraints.accelerators": instance_type.accelerator,
         "constraints.vendors": accelerators()[instance_type.accelerator].vendor,
         "constraints.instance_types": instance_type.name,
-        "constraints.regions": f"{provider}:{region}",
-        "constraints.geography": f"that of {provider}:{region}" if known is None else known.geography,
+        "constraints.regions": "none" if is_place_unknown(region) else f"{provider}:{region}",
+        "constraints.geography": known.geography if known and known.geography else f"that of {provider}:{region}",
         "constraints.price_kinds": named.offer_group.kind.name,
         "constraints.max_nodes": str(named.nodes),
         "constraints.max_accelerators": str(named.nodes * instance_type.devices),

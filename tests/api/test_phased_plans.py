@@ -24,8 +24,10 @@ JOB = {
 
 @pytest.fixture(scope="module")
 def gpuplan(tmp_path_factory: pytest.TempPathFactory) -> Services:
-    path: Path = tmp_path_factory.mktemp("phases") / "gpuplan.sqlite3"
-    return open_services(Environment(database_url=f"sqlite:///{path}"))
+    folder: Path = tmp_path_factory.mktemp("phases")
+    settings = folder / "settings.yaml"
+    settings.write_text("least_saving_of_a_move_percent: 0\n")
+    return open_services(Environment(database_url=f"sqlite:///{folder / 'gpuplan.sqlite3'}", settings=settings))
 
 
 @pytest.fixture(scope="module")

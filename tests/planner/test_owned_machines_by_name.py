@@ -42,11 +42,16 @@ def job(constraints: Constraints) -> TrainingJob:
 @pytest.mark.parametrize("glob", ["rig-3090", "rig-*"])
 def test_a_job_may_ask_for_one_of_the_owned_machines_by_name(glob: str) -> None:
     asked = job(Constraints(instance_types=(glob,)))
-    outcome = plan(asked, COLUMNS, owned=(RIG,), settings=PlannerSettings())
+    outcome = plan(asked, COLUMNS, owned=(RIG,), settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
     assert isinstance(outcome, Planned)
     assert outcome.phases[0].choice.instance_type.name == "rig-3090"
 
 
 def test_a_name_that_neither_the_catalogue_nor_the_inventory_has_is_refused() -> None:
     with pytest.raises(UnusableInput, match=r"'rig-4090' matches no instance type .* nearest: rig-3090"):
-        plan(job(Constraints(instance_types=("rig-4090",))), COLUMNS, owned=(RIG,), settings=PlannerSettings())
+        plan(
+            job(Constraints(instance_types=("rig-4090",))),
+            COLUMNS,
+            owned=(RIG,),
+            settings=PlannerSettings(least_saving_of_a_move_percent=0.0),
+        )

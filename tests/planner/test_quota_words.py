@@ -38,7 +38,7 @@ def test_the_quota_is_of_what_is_asked_for_at_once(instance_type: str, words: st
         start=NOW,
         constraints=Constraints(instance_types=(instance_type,), price_kinds=("on_demand",), max_nodes=8),
     )
-    outcome = plan(job, COLUMNS, settings=PlannerSettings())
+    outcome = plan(job, COLUMNS, settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
     assert isinstance(outcome, Planned)
     assert any(warning.endswith(words) for warning in outcome.warnings)
 
@@ -46,7 +46,7 @@ def test_the_quota_is_of_what_is_asked_for_at_once(instance_type: str, words: st
 def test_a_run_that_changes_size_needs_one_quota_for_the_most_nodes_it_has_at_once() -> None:
     job = parse_job(yaml.safe_load(EXAMPLE.read_text(encoding="utf-8")), now=NOW)
     job = replace(job, constraints=replace(job.constraints, instance_types=("p6-b200.48xlarge",)))
-    outcome = plan(job, COLUMNS, settings=PlannerSettings())
+    outcome = plan(job, COLUMNS, settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
     assert isinstance(outcome, Planned)
     machines = [(phase.choice.instance_type.name, phase.choice.nodes) for phase in outcome.phases]
     assert machines == [("p6-b200.48xlarge", 3), ("p6-b200.48xlarge", 2)]

@@ -29,14 +29,18 @@ PRESETS = (
 
 
 def objective(outcome: Planned | NoPlan) -> float:
-    """What the job asked to be least, in the units in which plans are compared; inf where there is no plan."""
+    """What the job asked to be least, in the units in which plans are compared; inf where there is no plan.
+
+    A plan that changes machines counts as more than its cost, since a change has to save something.
+    """
     if isinstance(outcome, NoPlan):
         return float("inf")
     if outcome.job.objective == "time":
         return round(outcome.hours.confident * 1e6)
     if outcome.job.objective == "carbon":
         return round(sum(phase.carbon_kg or 0.0 for phase in outcome.phases) * 1e6)
-    return outcome.cost.expected
+    moves = len(outcome.phases) > 1
+    return outcome.cost.expected / (1 - SETTINGS.least_saving_of_a_move_percent / 100 if moves else 1)
 
 
 def tightened(draw: random.Random, job: TrainingJob, outcome: Planned | NoPlan) -> TrainingJob:

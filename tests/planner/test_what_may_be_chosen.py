@@ -17,7 +17,7 @@ from gpuplan.planner.model.settings import ExistingCommitment, PlannerSettings
 from gpuplan.planner.planning import plan
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
-SETTINGS = PlannerSettings()
+SETTINGS = PlannerSettings(least_saving_of_a_move_percent=0.0)
 BOX = InstanceType(
     provider="aws",
     name="box",

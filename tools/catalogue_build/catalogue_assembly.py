@@ -12,6 +12,7 @@ from tools.catalogue_build.fact_tables import Row, fact_table, mapping_table
 from tools.catalogue_build.gcp_composition import components, composed_machines
 from tools.catalogue_build.listed_prices import listed_prices
 from tools.catalogue_build.modelled_spot_prices import spot_from_savings
+from tools.catalogue_build.neocloud_prices import neocloud_prices
 from tools.catalogue_build.price_row_outcomes import SetAside
 from tools.catalogue_build.side_tables import side_tables
 from tools.catalogue_build.spot_interruptions import with_interruptions
@@ -44,7 +45,13 @@ def catalogue_of(
     """
     tables = {
         name: fact_table(name, facts)
-        for name in ("listed_prices", "gcp_unit_prices", "aws_spot_savings", "storage_prices")
+        for name in (
+            "listed_prices",
+            "gcp_unit_prices",
+            "aws_spot_savings",
+            "storage_prices",
+            "neocloud_prices",
+        )
     }
     harvest, tpu_rows = listed_prices(tables["listed_prices"], left_out)
     listed = list(harvest.offers)
@@ -52,6 +59,7 @@ def catalogue_of(
     parts = components(tables["gcp_unit_prices"], tables["storage_prices"])
     harvest.add(composed_machines(parts, listed))
     harvest.add(tpu_slices(tpu_rows))
+    harvest.add(neocloud_prices(tables["neocloud_prices"]))
     offers = with_interruptions(harvest.offers, tables["aws_spot_savings"])
     types = _with_composed(hardware, harvest.instance_types)
     return Catalogue(

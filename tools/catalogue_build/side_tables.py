@@ -5,6 +5,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from tools.catalogue_build.fact_tables import Row, fact_table, mapping_table
+from tools.catalogue_build.neocloud_place_prices import neocloud_egress, neocloud_storage
 
 #: A GiB in GB: sizes in the catalogue are GB, so a price per GiB is divided and a bound in TiB multiplied.
 GB_PER_GIB = Decimal(2**30) / Decimal(10**9)
@@ -28,15 +29,19 @@ SAME_DESTINATION = {"internet": WORLDWIDE}
 PER_GIB = "USD per GiB-month"
 #: Prices per GB are rounded to this many dollars.
 SMALLEST_UNIT_PRICE = Decimal("0.00000001")
+#: The country and the electricity of a place that its provider does not state.
+_NOWHERE = {"geography": "", "continent": "", "usd_per_kwh": "", "as_of": "", "source": ""}
 
 
 def side_tables(facts: Path) -> dict[str, list[Row]]:
     """The rows of regions.csv, egress.csv, storage.csv and carbon.csv, sorted."""
     places = mapping_table("places")
+    priced_by_region = {row["provider"] for row in mapping_table("storage_skus")}
+    neoclouds = [place for place in places if place["provider"] not in priced_by_region]
     return {
         "regions": _regions(places),
-        "egress": _egress(fact_table("egress_prices", facts)),
-        "storage": _storage(fact_table("storage_prices", facts), places),
+        "egress": _by_place(_egress(fact_table("egress_prices", facts)) + neocloud_egress(neoclouds)),
+        "storage": _by_place(_storage(fact_table("storage_prices", facts), places) + neocloud_storage(neoclouds)),
         "carbon": _carbon(fact_table("carbon_and_pue", facts), places),
     }
 
@@ -48,8 +53,8 @@ def _regions(places: Sequence[Row]) -> list[Row]:
     names = {(row["provider"], row["region"]) for row in places}
     rows = []
     for place in places:
-        country = countries[place["country"]]
-        price = power[country["continent"]]
+        country = countries[place["country"]] if place["country"] else _NOWHERE
+        price = power[country["continent"]] if place["country"] else _NOWHERE
         parents = [
             region
             for provider, region in names
@@ -65,7 +70,7 @@ def _regions(places: Sequence[Row]) -> list[Row]:
                 "partition": place["partition"],
                 "parent_region": min(parents, key=len, default=""),
                 "usd_per_kwh": price["usd_per_kwh"],
-                "usd_per_kwh_source": f"{price['source']}, {country['continent']}",
+                "usd_per_kwh_source": f"{price['source']}, {country['continent']}" if price["source"] else "",
                 "usd_per_kwh_as_of": price["as_of"],
             }
         )
@@ -90,9 +95,15 @@ def _egress(rows: Sequence[Row]) -> list[Row]:
                 "usd_per_gb": _plain(usd_per_gb),
                 "as_of": row["as_of"],
                 "source": row["source"],
+                "note": "",
             }
         )
     return sorted(made, key=lambda row: (*_place(row), row["destination"], float(row["up_to_gb"] or "inf")))
+
+
+def _by_place(rows: Sequence[Row]) -> list[Row]:
+    """Rows of several sources by place, each place's in its own order."""
+    return sorted(rows, key=_place)
 
 
 def _tier(row: Row) -> tuple[Decimal | None, Decimal]:
@@ -130,6 +141,7 @@ def _storage_row(row: Row) -> Row:
         "usd_per_gb_month": _plain(usd.quantize(SMALLEST_UNIT_PRICE)),
         "as_of": row["as_of"],
         "source": row["source"],
+        "note": "",
     }
 
 

@@ -62,7 +62,7 @@ def test_a_plan_with_a_standby_gives_a_policy_between_its_two_machines(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = tmp_path / "settings.yaml"
-    settings.write_text("spot_wait_hours: 3\n")
+    settings.write_text("spot_wait_hours: 3\nleast_saving_of_a_move_percent: 0\n")
     monkeypatch.setenv("GPUPLAN_SETTINGS", str(settings))
     only = {"providers": ["aws"], "accelerators": ["A100-40GB-SXM"], "max_nodes": 1}
     longer = {"workload": JOB["workload"] | {"tokens": "2.45B"}, "deadline": "42h"}

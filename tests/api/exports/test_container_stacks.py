@@ -104,7 +104,7 @@ def test_every_machine_of_the_catalogue_that_trains_has_a_script_or_a_refusal_in
         }
         hosts = int(row["fixed_nodes"]) if row["fixed_nodes"] else None
         given = machine | {"slice_hosts": hosts, "accelerators_per_node": 1, "zone": ""}
-        for to in (tool[row["provider"]], "skypilot", "kubernetes", "dstack", "terraform"):
+        for to in (tool.get(row["provider"], "skypilot"), "skypilot", "kubernetes", "dstack", "terraform"):
             wishes = read_wishes(command="python t.py", image=None if hosts and to == "gcloud" else "me/train:1")
             try:
                 made = one_export(answer(phase("gcp", nodes=hosts or 1, **given)), to=to, wishes=wishes).text

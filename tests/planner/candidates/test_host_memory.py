@@ -54,7 +54,9 @@ def both() -> list[Offer]:
 
 def planned(training: Training, *, max_nodes: int = 1) -> Planned | NoPlan:
     columns = columns_of("made up", OBSERVED, [SMALL, LARGE], both())
-    return plan(asked(training, max_nodes=max_nodes), columns, settings=PlannerSettings())
+    return plan(
+        asked(training, max_nodes=max_nodes), columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0)
+    )
 
 
 def test_a_dearer_machine_with_more_host_memory_is_taken_where_the_cheaper_has_too_little() -> None:
@@ -91,7 +93,11 @@ def test_an_infeasible_answer_states_that_no_host_has_the_memory() -> None:
         observed_at=OBSERVED,
         source="made up",
     )
-    refused = plan(job, columns_of("made up", OBSERVED, [SMALL], [offers]), settings=PlannerSettings())
+    refused = plan(
+        job,
+        columns_of("made up", OBSERVED, [SMALL], [offers]),
+        settings=PlannerSettings(least_saving_of_a_move_percent=0.0),
+    )
     assert isinstance(refused, NoPlan)
     assert refused.rejected == {"host memory too small for what is offloaded to it": 1}
 

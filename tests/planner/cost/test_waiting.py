@@ -31,7 +31,7 @@ def billed(wait: float, rate: float = RATE) -> CostBreakdown:
         term_hours=0 * one,
         longest_hours=np.full(1, np.inf),
     )
-    return cost_breakdown(run, 0.9, replace(PlannerSettings(), spot_wait_hours=wait))
+    return cost_breakdown(run, 0.9, replace(PlannerSettings(least_saving_of_a_move_percent=0.0), spot_wait_hours=wait))
 
 
 def test_one_wait_per_preemption_adds_wall_hours_and_no_compute_cost() -> None:
@@ -55,7 +55,7 @@ def test_the_spread_is_that_of_a_simulation() -> None:
     assert float(waiting.hours[0]) - 0.25 == pytest.approx(mean, rel=0.01)
     sigma = math.sqrt(math.log1p((deviation / mean) ** 2))
     assert float(waiting.sigma[0]) == pytest.approx(sigma, rel=0.06)
-    settings = replace(PlannerSettings(), spot_wait_hours=2.0)
+    settings = replace(PlannerSettings(least_saving_of_a_move_percent=0.0), spot_wait_hours=2.0)
     # The lognormal has the mean as its median, so it errs towards late.
     by = deadline_probability(waiting, 0, 0.25 + mean + deviation, settings)
     assert by == pytest.approx((ends <= mean + deviation).mean(), abs=0.04)

@@ -14,7 +14,7 @@ from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.planning import plan
 from tests.planner.small_catalogues import Priced, every_configuration, random_columns, random_job
 
-SETTINGS = PlannerSettings()
+SETTINGS = PlannerSettings(least_saving_of_a_move_percent=0.0)
 #: A region of AWS whose grid no source of the carbon table states.
 UNKNOWN_GRID = "us-east-2"
 

@@ -11,7 +11,7 @@ from gpuplan.planner.model.settings import PlannerSettings
 from tests.planner.small_catalogues import allowed, every_configuration, random_columns, random_job
 from tests.planner.strategies.phased.cases import found_for
 
-SETTINGS = PlannerSettings()
+SETTINGS = PlannerSettings(least_saving_of_a_move_percent=0.0)
 
 
 @pytest.mark.slow(reason="60 cases")

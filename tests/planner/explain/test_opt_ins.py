@@ -27,7 +27,7 @@ def job(**constraints: object) -> TrainingJob:
 
 @pytest.mark.parametrize("constraints", [{"regions": GOV}, {"partitions": ("china",), "geography": ("us",)}])
 def test_offers_that_wait_for_an_opt_in_are_told_where_nothing_will_do(constraints: dict[str, object]) -> None:
-    outcome = plan(job(**constraints), COLUMNS, settings=PlannerSettings())
+    outcome = plan(job(**constraints), COLUMNS, settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
     assert isinstance(outcome, NoPlan)
     [warning_text] = [warning for warning in outcome.warnings if warning.startswith("relaxations leave out")]
     left = outcome.rejected["another partition (opt in with constraints.partitions)"]
@@ -35,11 +35,17 @@ def test_offers_that_wait_for_an_opt_in_are_told_where_nothing_will_do(constrain
 
 
 def test_the_opt_in_that_is_told_is_one_that_helps() -> None:
-    outcome = plan(job(regions=GOV, partitions=("gov",)), COLUMNS, settings=PlannerSettings())
+    outcome = plan(
+        job(regions=GOV, partitions=("gov",)), COLUMNS, settings=PlannerSettings(least_saving_of_a_move_percent=0.0)
+    )
     assert isinstance(outcome, Planned)
 
 
 def test_nothing_is_told_where_no_offer_waits_for_an_opt_in() -> None:
-    outcome = plan(job(instance_types=("p5.48xlarge",), geography=("africa",)), COLUMNS, settings=PlannerSettings())
+    outcome = plan(
+        job(instance_types=("p5.48xlarge",), geography=("africa",)),
+        COLUMNS,
+        settings=PlannerSettings(least_saving_of_a_move_percent=0.0),
+    )
     assert isinstance(outcome, NoPlan)
     assert not [warning for warning in outcome.warnings if warning.startswith("relaxations leave out")]

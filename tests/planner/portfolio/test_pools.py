@@ -28,7 +28,7 @@ from gpuplan.planner.portfolio.shared_pools import pools_of
 from gpuplan.planner.workload import work_of
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
-SETTINGS = PlannerSettings()
+SETTINGS = PlannerSettings(least_saving_of_a_move_percent=0.0)
 
 
 def machine(name: str, provider: str = "aws", vcpus: float | None = 96.0) -> InstanceType:

@@ -15,7 +15,7 @@ from gpuplan.planner.procurement.procurement_plan import Decided
 from gpuplan.providers.owned.owned_machines import read_inventory
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-SETTINGS = PlannerSettings()
+SETTINGS = PlannerSettings(least_saving_of_a_move_percent=0.0)
 JOB = {"workload": {"kind": "preset", "model": "resnet-50", "samples": "10M"}}
 PLAN_SOURCE = "AWS savings plan price files (EC2 Instance Savings Plan)"
 

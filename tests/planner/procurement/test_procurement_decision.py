@@ -23,7 +23,7 @@ from gpuplan.planner.workload import work_of
 from tests.planner.procurement import small
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-SETTINGS = PlannerSettings()
+SETTINGS = PlannerSettings(least_saving_of_a_move_percent=0.0)
 
 
 def catalogue(**usd_per_hour: float) -> Columns:

@@ -20,7 +20,7 @@ from tests.planner.small_catalogues import START
 from tests.planner.strategies.phased.cases import rented_case
 from tests.planner.strategies.phased.plain import STEPS, Column, Plain, Search
 
-SETTINGS = PlannerSettings()
+SETTINGS = PlannerSettings(least_saving_of_a_move_percent=0.0)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from tests.planner.small_catalogues import random_columns
 
 Document = dict[str, Any]
 Path = tuple[str | int, ...]
-SETTINGS = PlannerSettings()
+SETTINGS = PlannerSettings(least_saving_of_a_move_percent=0.0)
 
 
 def snapshot_columns(types: list[InstanceType], offers: list[Offer]) -> Columns:

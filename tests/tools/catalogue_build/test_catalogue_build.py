@@ -20,6 +20,8 @@ HEADINGS = {
     "aws_spot_savings": "region instance_type interruption_band saving_percent as_of source",
     "storage_prices": "provider region storage_kind sku price_kind usd_per_unit unit as_of source",
     "egress_prices": "provider region destination volume_tier usd_per_gb as_of source",
+    "neocloud_prices": "provider region zone listed_instance_type accelerator accelerator_count vcpus ram_gib local_disk_gb "
+    "network_gbps intranode_link listed_price_kind usd_per_hour currency amount billing_step_seconds note as_of source",
     "carbon_and_pue": "provider region metric value as_of source",
 }
 P5 = InstanceType(provider="aws", name="p5.48xlarge", accelerator="H100-80GB-SXM", accelerator_count=Fraction(8))

@@ -16,6 +16,7 @@ def collected(shared_data: Path, tmp_path: Path) -> Path:
     folder = tmp_path / "collected"
     (folder / "prices").mkdir(parents=True)
     for table in TABLES.values():
+        (folder / table.given).parent.mkdir(exist_ok=True)
         shutil.copyfile(shared_data / f"{table.given}.csv", folder / f"{table.given}.csv")
     return folder
 

@@ -22,7 +22,7 @@ from gpuplan.planner.workload import work_of
 from tests.planner.small_catalogues import DEVICES, OBSERVED, START, random_columns, random_job
 from tests.planner.strategies.phased.plain import STEPS, Search
 
-SETTINGS = PlannerSettings()
+SETTINGS = PlannerSettings(least_saving_of_a_move_percent=0.0)
 OWN_AND_BOOKED = ("on_demand", "spot", "capacity_block", "flex_start", "owned")
 
 

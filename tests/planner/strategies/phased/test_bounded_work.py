@@ -28,7 +28,7 @@ from tests.planner.strategies.phased.test_phase_sequences import BETWEEN_REGIONS
 #: So many columns may be left to be paired, and so many pairs to be compared.
 FEW = 1_000
 #: Ranges of shares that a sequence may be split into, on average: they took more than 1,000 before.
-RANGES_EACH = 10
+RANGES_EACH = 15
 
 LARGE = TrainingJob(
     name="large",
@@ -137,7 +137,7 @@ def _searched(job: TrainingJob, *owned: OwnedMachine) -> tuple[Candidates, float
     """What the job may run on, and what a plan in phases must cost less than."""
     snapshot = embedded_snapshot()
     columns = columns_of(snapshot.id, snapshot.observed_at, snapshot.instance_types, snapshot.offers)
-    result = found_for(job, columns, owned, PlannerSettings())
+    result = found_for(job, columns, owned, PlannerSettings(least_saving_of_a_move_percent=0.0))
     chosen = cheapest(result.table, over(result.table, job.deadline_hours, job.budget_usd) == 0)
     return result, limit_micros(result, chosen)
 
@@ -190,12 +190,14 @@ def test_a_job_without_a_plan_says_that_not_every_pair_was_compared(monkeypatch:
     job, columns, _ = rented_case(37)
     # One configuration costs 630 USD, two phases 392.
     job = replace(job, budget_usd=500.0)
-    assert isinstance(plan(job, columns, settings=PlannerSettings()), Planned)
+    assert isinstance(plan(job, columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0)), Planned)
     monkeypatch.setattr(phase_bounds, "MOST_PAIRS", 0)
-    refused = plan(job, columns, settings=PlannerSettings())
+    refused = plan(job, columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
     assert isinstance(refused, NoPlan)
     assert any(warning.startswith("not proven: ") for warning in refused.warnings)
     assert not any(
         "not proven" in warning
-        for warning in plan(replace(job, budget_usd=1.0), columns, settings=PlannerSettings()).warnings
+        for warning in plan(
+            replace(job, budget_usd=1.0), columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0)
+        ).warnings
     )

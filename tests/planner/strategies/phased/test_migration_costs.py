@@ -32,7 +32,9 @@ JOB = TrainingJob(
 def schedule(
     columns: Columns, job: TrainingJob = JOB, *owned: OwnedMachine, settings: PlannerSettings | None = None
 ) -> Schedule:
-    best = best_schedule(found_for(job, columns, owned, settings or PlannerSettings()))
+    best = best_schedule(
+        found_for(job, columns, owned, settings or PlannerSettings(least_saving_of_a_move_percent=0.0))
+    )
     assert best is not None
     return best
 
@@ -194,11 +196,11 @@ def test_a_job_that_two_phases_would_make_possible_is_told_so() -> None:
     second = replace(second, region="attic", instance_type=replace(second.instance_type, name="rig-2"))
     one = replace(JOB.constraints, providers=("local",), max_phases=1)
     job = replace(JOB, deadline_hours=5.0 + whole, constraints=one)
-    refused = plan(job, columns, owned=(first, second), settings=PlannerSettings())
+    refused = plan(job, columns, owned=(first, second), settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
     assert isinstance(refused, NoPlan)
     assert refused.warnings[0].startswith("constraints.max_phases of 2 is enough")
     two = replace(job, constraints=replace(one, max_phases=2))
-    allowed = plan(two, columns, owned=(first, second), settings=PlannerSettings())
+    allowed = plan(two, columns, owned=(first, second), settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
     assert isinstance(allowed, Planned)
     alternative = allowed.alternatives[0]
     assert alternative.label == "without a move"
@@ -208,25 +210,28 @@ def test_a_job_that_two_phases_would_make_possible_is_told_so() -> None:
 def test_a_job_that_a_move_would_keep_within_a_smaller_budget_than_one_configuration_is_told_so() -> None:
     columns = fast_and_slow()
     job = between(columns)
-    free = plan(job, columns, settings=PlannerSettings())
+    free = plan(job, columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
     assert isinstance(free, Planned)
     assert len(free.phases) == 2
     poor = replace(job, budget_usd=free.cost.expected / 1e6 - 0.02)
-    refused = plan(poor, columns, settings=PlannerSettings())
+    refused = plan(poor, columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
     assert isinstance(refused, NoPlan)
     warning = refused.warnings[0]
     assert warning.endswith("is enough: 2 phases would meet the other requirements for that")
     enough = float(warning.split("$")[1].split()[0].replace(",", ""))
-    assert isinstance(plan(replace(job, budget_usd=enough), columns, settings=PlannerSettings()), Planned)
+    assert isinstance(
+        plan(replace(job, budget_usd=enough), columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0)),
+        Planned,
+    )
     alone = replace(poor, constraints=replace(job.constraints, max_phases=1))
-    refused = plan(alone, columns, settings=PlannerSettings())
+    refused = plan(alone, columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
     assert isinstance(refused, NoPlan)
     assert not any(warning.startswith("budget_usd") for warning in refused.warnings)
 
 
 def test_the_proof_says_what_it_stands_over() -> None:
     columns = fast_and_slow()
-    outcome = plan(between(columns), columns, settings=PlannerSettings())
+    outcome = plan(between(columns), columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
     assert isinstance(outcome, Planned)
     certificate = outcome.proof.certificate
     assert certificate.gap == 0.0

@@ -94,7 +94,13 @@ def test_offers_beaten_by_one_column_of_a_set_may_stand_for_another_of_the_same_
         confidence=0.5,
         constraints=Constraints(price_kinds=("spot",), max_nodes=3),
     )
-    slow = PlannerSettings(setup_hours=0.0, restart_hours=0.0, checkpoint_gbs=0.006065424364994137, move_gbs=100.0)
+    slow = PlannerSettings(
+        setup_hours=0.0,
+        restart_hours=0.0,
+        checkpoint_gbs=0.006065424364994137,
+        move_gbs=100.0,
+        least_saving_of_a_move_percent=0.0,
+    )
     result = found_for(job, columns_of("two", OBSERVED, [machine], offers), (), slow)
     assert over(result.table, job.deadline_hours, None).all()
     schedule = best_schedule(result)

@@ -104,6 +104,13 @@ class Alternative(TypedDict):
     meets_budget: bool
 
 
+class OtherFramework(Configuration):
+    """The cheapest configuration for code of another framework that costs less than the plan, and the difference."""
+
+    framework: str
+    extra_usd: Usd
+
+
 class Commitment(TypedDict):
     """The plan's machines under a committed price kind: the whole obligation, and the hours of use to break even."""
 
@@ -164,6 +171,8 @@ class Plan(TypedDict):
     certificate: Certificate
     sensitivity: Sensitivity
     alternatives: list[Alternative]
+    other_framework: NotRequired[OtherFramework]
+    """Cheaper machines that need code for another framework."""
     commitments: list[Commitment]
     frontier: NotRequired[list[Configuration]]
     """Where asked for: every choice of cost against time that no other beats in both."""
