@@ -40,12 +40,17 @@ def test_every_file_names_its_plan_phase_snapshot_and_place(to: str) -> None:
 
 
 def with_ladder(machine: str, kind: str, *rows: dict[str, Any]) -> Any:
-    """The SkyPilot task of a plan whose ladder has these next choices of its machine, with other values."""
+    """The resources of the SkyPilot task of a plan whose ladder has these next choices."""
+    return task_with_ladder("skypilot", machine, kind, *rows)["resources"]
+
+
+def task_with_ladder(to: str, machine: str, kind: str, *rows: dict[str, Any]) -> Any:
+    """The task of a plan whose ladder has these next choices of its machine, with other values."""
     first = phase(machine, nodes=2, kind=kind)
     document = answer(first)
     document["plan"]["capacity_ladder"] = {"next_choices": [first | row for row in rows]}
     wishes = read_wishes(command="python train.py")
-    return list(yaml.safe_load_all(one_export(document, to="skypilot", wishes=wishes).text))[-1]["resources"]
+    return list(yaml.safe_load_all(one_export(document, to=to, wishes=wishes).text))[-1]
 
 
 def test_skypilot_tries_the_next_places_of_the_same_machines_in_order() -> None:
@@ -68,6 +73,19 @@ def test_skypilot_tries_the_next_places_of_the_same_machines_in_order() -> None:
         "gcp/us-central1/us-central1-a",
         "gcp/us-east4/us-east4-b",
     ]
+
+
+def test_dstack_may_start_the_same_machines_in_the_next_regions_under_the_same_price_kind() -> None:
+    rows = (
+        {"region": "us-east4", "zone": "us-east4-b"},
+        {"region": "us-west1", "zone": "us-west1-a", "price_kind": "spot"},
+    )
+    task = task_with_ladder("dstack", "gcp", "on_demand", *rows)
+    assert task["regions"] == ["us-central1", "us-east4"]
+    assert task["availability_zones"] == ["us-central1-a", "us-east4-b"]
+    whole = task_with_ladder("dstack", "gcp", "on_demand", {"region": "us-east4", "zone": ""})
+    assert whole["regions"] == ["us-central1", "us-east4"]
+    assert "availability_zones" not in whole
 
 
 def test_a_ladder_without_other_places_leaves_the_file_as_it_is() -> None:
