@@ -17,7 +17,8 @@ over sequences of distinct pools (a machine in a place under a price kind) with 
 sequences level by level, for all at once. A sequence is dropped if it cannot be better:
 
 * Two neighbours a, b with v_a > v_b are swapped without loss where a may come later: whichever world it is, the swapped
-  ladder takes the same or a cheaper choice. So only ascending sequences are extended, but for the deadline.
+  ladder takes the same or a cheaper choice. So only ascending sequences are extended, but for the deadline; of choices at
+  one cost the likelier comes first, which shortens the wait.
 * Refusals never raise the chance of another choice. So the saving left is at most P(all refused) x W_m, with
   W_m = max_i (p_i saving_i + (1 - p_i) W_{m-1}), W_0 = 0.
 """
@@ -196,7 +197,7 @@ def _ascending(level: _Level, choices: LadderChoices, position: int) -> Flags:
         return np.ones((1, len(choices)), np.bool_)
     before = level.order[:, -1]
     rank = np.empty(len(choices), np.int64)
-    rank[np.lexsort((np.arange(len(choices)), choices.value))] = np.arange(len(choices))
+    rank[np.lexsort((np.arange(len(choices)), -choices.chance, choices.value))] = np.arange(len(choices))
     late = choices.last_position[before] < position
     return np.asarray((rank[None, :] > rank[before][:, None]) | late[:, None])
 
