@@ -83,9 +83,9 @@ def _places(handover: Handover, phase: Phase) -> dict[str, list[str]]:
 
     dstack starts the cheapest offer that it obtains there: https://dstack.ai/docs/reference/dstack.yml/task
     """
-    more = [place_ for place_ in handover.next_places if phase.number == 1 and place_.kind == phase.kind]
-    regions = list(dict.fromkeys([phase.region, *(place_.region for place_ in more)]))
-    zones = list(dict.fromkeys([phase.zone, *(place_.zone for place_ in more)]))
+    next_places = [place_ for place_ in handover.next_places if phase.number == 1 and place_.kind == phase.kind]
+    regions = list(dict.fromkeys([phase.region, *(place_.region for place_ in next_places)]))
+    zones = list(dict.fromkeys([phase.zone, *(place_.zone for place_ in next_places)]))
     # One place without a zone admits every zone of its region.
     return {"regions": regions} | ({"availability_zones": zones} if phase.provider == "gcp" and all(zones) else {})
 

@@ -127,9 +127,9 @@ def _placed(resources: dict[str, Any], ordered: dict[str, Any]) -> dict[str, Any
     """The resources with several places in place of one, and without the label of one zone."""
     if not ordered:
         return resources
-    kept = {name: value for name, value in resources.items() if name not in ("infra", "use_spot")}
-    labels_ = {name: value for name, value in kept["labels"].items() if name != "gpuplan-zone-id"}
-    return kept | {"labels": labels_} | ordered
+    unplaced = {name: value for name, value in resources.items() if name not in ("infra", "use_spot")}
+    labels_ = {name: value for name, value in unplaced["labels"].items() if name != "gpuplan-zone-id"}
+    return unplaced | {"labels": labels_} | ordered
 
 
 def _ordered(handover: Handover, phase: Phase) -> dict[str, Any]:

@@ -78,14 +78,14 @@ class Ladder:
 class _Level:
     """Sequences of equal length: members [m, j], probability that all are refused, saving so far, and what refusals say.
 
-    `told` [m, groups, 3] is the likelihood of all refusals in each group, given the group's state. The first `fixed`
+    `evidence` [m, groups, 3] is the likelihood of all refusals in each group, given the group's state. The first `fixed`
     members are given.
     """
 
     order: Ints
     refused: Floats
     saving: Floats
-    told: Floats
+    evidence: Floats
     fixed: int
 
 
@@ -132,13 +132,13 @@ def relaxed_savings(chance: Floats, saving: Floats, steps: int) -> list[float]:
 
 def followed(choices: LadderChoices, order: tuple[int, ...]) -> Ladder:
     """What following the choices in this order comes to; the last is waited for."""
-    told: dict[int, Floats] = {}
+    evidence: dict[int, Floats] = {}
     refused, expected, chances = 1.0, 0.0, []
     for item in order:
         group = int(choices.group[item])
-        weight = choices.state_chance[item] * told.get(group, np.ones(3))
+        weight = choices.state_chance[item] * evidence.get(group, np.ones(3))
         chance = float((weight * choices.obtained[item]).sum() / weight.sum())
-        told[group] = told.get(group, np.ones(3)) * (1.0 - choices.obtained[item])
+        evidence[group] = evidence.get(group, np.ones(3)) * (1.0 - choices.obtained[item])
         takes = 1.0 if item == order[-1] else chance
         expected += refused * takes * float(choices.value[item])
         chances.append(chance)
@@ -151,7 +151,7 @@ def _start(choices: LadderChoices) -> _Level:
         order=np.zeros((1, 0), np.int64),
         refused=np.ones(1),
         saving=np.zeros(1),
-        told=np.ones((1, int(choices.group.max()) + 1, 3)),
+        evidence=np.ones((1, int(choices.group.max()) + 1, 3)),
         fixed=0,
     )
 
@@ -162,23 +162,23 @@ def _taken(level: _Level, which: Flags) -> _Level:
         order=level.order[which],
         refused=level.refused[which],
         saving=level.saving[which],
-        told=level.told[which],
+        evidence=level.evidence[which],
     )
 
 
 def _extended(level: _Level, choices: LadderChoices, saving: Floats, row: Ints, item: Ints) -> _Level:
     """The sequences at `row`, each with one more choice."""
-    told, at = level.told[row], np.arange(len(row))
-    weight = choices.state_chance[item] * told[at, choices.group[item]]
+    evidence, at = level.evidence[row], np.arange(len(row))
+    weight = choices.state_chance[item] * evidence[at, choices.group[item]]
     total = weight.sum(axis=1)
     chance = np.divide((weight * choices.obtained[item]).sum(axis=1), total, out=np.zeros(len(row)), where=total > 0)
-    told[at, choices.group[item]] *= 1.0 - choices.obtained[item]
+    evidence[at, choices.group[item]] *= 1.0 - choices.obtained[item]
     return replace(
         level,
         order=np.concatenate((level.order[row], item[:, None]), axis=1),
         refused=level.refused[row] * (1.0 - chance),
         saving=level.saving[row] + level.refused[row] * chance * saving[item],
-        told=told,
+        evidence=evidence,
     )
 
 

@@ -74,18 +74,18 @@ def ladder_set(candidates: Candidates, table_chance: Floats, better: Flags, last
     wanted = _best_cells(cell, table_chance[at] * saving[at])
     again = np.isin(cell, wanted)
     whole, truncated = all_places(candidates, wanted)
-    chance, more = chances_of(candidates, whole), last_value - value_of(candidates, whole)
-    ok = np.flatnonzero(feasible(candidates, whole) & (more > 0))
-    rows = _thinned(candidates, whole, ok, chance * more)
+    chance, saved = chances_of(candidates, whole), last_value - value_of(candidates, whole)
+    ok = np.flatnonzero(feasible(candidates, whole) & (saved > 0))
+    rows = _thinned(candidates, whole, ok, chance * saved)
     rest = np.setdiff1d(ok, rows)
     bounds = at[~again | np.isin(cell, truncated)]
     return LadderSet(
         table=whole,
         rows=rows,
         chance=chance[rows],
-        saving=more[rows],
+        saving=saved[rows],
         left_out_chance=np.concatenate((chance[rest], table_chance[bounds])),
-        left_out_saving=np.concatenate((more[rest], saving[bounds])),
+        left_out_saving=np.concatenate((saved[rest], saving[bounds])),
     )
 
 

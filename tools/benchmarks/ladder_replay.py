@@ -128,13 +128,13 @@ def zone_sets(traces: Sequence[NamedTrace]) -> Iterator[ZoneSet]:
         later = [_part(traces[number], 2, 4).trace.up(key[3], STEP) for number in mine]
         length = min(map(len, later))
         prior = _logit(_prior(constants, traces[mine[0]]))
-        own = np.array([_logit(before[number].chance(key[3], minutes)) for number in mine])
+        of_zone = np.array([_logit(before[number].chance(key[3], minutes)) for number in mine])
         yield ZoneSet(
             name=f"{key[0]} {key[3]} x {key[2]} {key[1]}, {len(mine)} zones",
             up=np.stack([up[:length] for up in later], axis=1),
             regions=tuple(traces[number].region for number in mine),
             prior=1 / (1 + np.exp(-prior)),
-            chances=1 / (1 + np.exp(-(prior + trust * (own - prior)))),
+            chances=1 / (1 + np.exp(-(prior + trust * (of_zone - prior)))),
             shared_share=constants["shared_share"],
         )
 

@@ -21,10 +21,10 @@ def test_a_configuration_is_planned_and_what_was_understood_is_said(
     config: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["plan", "--from", config, "--samples", "10k", "--gpus", "4", "--by", "3d"]) == 0
-    said = capsys.readouterr()
-    assert "Cheapest for llama-3-8b" in said.out
-    assert "read run.yaml (LLaMA-Factory)" in said.err
-    assert "the global batch is held" in said.err
+    printed = capsys.readouterr()
+    assert "Cheapest for llama-3-8b" in printed.out
+    assert "read run.yaml (LLaMA-Factory)" in printed.err
+    assert "the global batch is held" in printed.err
 
 
 def test_the_job_file_of_an_import_is_the_job_that_is_planned(

@@ -15,10 +15,10 @@ from tests.api.imports.config_texts import LLAMA
 
 class _Hub(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        there = self.path == "/me/mine/resolve/main/config.json"
-        self.send_response(200 if there else 401)
+        is_known = self.path == "/me/mine/resolve/main/config.json"
+        self.send_response(200 if is_known else 401)
         self.end_headers()
-        self.wfile.write(json.dumps(LLAMA).encode() if there else b"")
+        self.wfile.write(json.dumps(LLAMA).encode() if is_known else b"")
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Nothing is logged."""
