@@ -170,3 +170,9 @@ def test_machines_of_neoclouds_state_their_network_or_stand_alone() -> None:
             assert row.clusters
             assert row.network_gbps is not None
             assert row.network_gbps <= 20
+
+
+def test_a_stated_pcie_link_gives_consumer_cards_no_copies_between_peers() -> None:
+    boxes = [row for row in embedded_snapshot().instance_types if row.accelerator == "RTX-4090" and row.devices > 1]
+    assert boxes
+    assert {row.intranode_gbs for row in boxes} == {None}
