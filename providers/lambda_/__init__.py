@@ -4,17 +4,14 @@ An empty list of regions is the normal state of a sold-out type. The account's k
 anything. Lambda documents one request per second.
 """
 
-import csv
-import io
 from datetime import datetime
 from decimal import Decimal
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.providers.cloud_endpoints import Sources, rest_account
 from gpuplan.providers.contract import Provider, Quarantined
+from gpuplan.providers.price_lists.accelerator_table import accelerator_names
 from gpuplan.providers.price_lists.field_reading import WrongField, mapping, sequence, text, whole
 from gpuplan.providers.price_lists.list_provider import ListProvider
 from gpuplan.providers.price_lists.listed_machines import ListedMachine, Listing, stock_note
@@ -78,7 +75,7 @@ def _machine(name: str, entry: Any) -> ListedMachine | None:
     cents = whole(kind, "price_cents_per_hour")
     return ListedMachine(
         name=name,
-        accelerator=_gpus().get(described, described),
+        accelerator=accelerator_names(__name__).get(described, described),
         devices=devices,
         usd_per_hour=Decimal(cents) / 100,
         regions_in_stock=tuple(text(row, "name") for row in sequence(entry, "regions_with_capacity_available")),
@@ -86,10 +83,3 @@ def _machine(name: str, entry: Any) -> ListedMachine | None:
         ram_gib=float(whole(specs, "memory_gib")),
         local_disk_gb=round(whole(specs, "storage_gib") * GB_PER_GIB, 6),
     )
-
-
-@cache
-def _gpus() -> dict[str, str]:
-    """gpuplan's name of an accelerator by Lambda's description of it."""
-    text_of_table = (files(__name__) / "gpus.csv").read_text(encoding="utf-8")
-    return {row["gpu_description"]: row["accelerator"] for row in csv.DictReader(io.StringIO(text_of_table))}

@@ -1,5 +1,8 @@
 """Read fields of a provider's JSON: a field of another type than documented is named, never guessed."""
 
+from collections.abc import Mapping
+from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 
@@ -28,6 +31,27 @@ def whole(row: Any, name: str) -> int:
     if isinstance(value, bool):
         raise WrongField(f"{name} is {value!r}, not a whole number")
     return value
+
+
+def yes_no(row: Any, name: str) -> bool:
+    """The flag in a field. Raises `WrongField`."""
+    return _typed(row, name, bool, "true or false")
+
+
+def number(row: Any, name: str) -> Decimal:
+    """The number in a field, exactly as it is written. Raises `WrongField`."""
+    value = row.get(name) if isinstance(row, dict) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise WrongField(f"{name} is {'missing' if value is None else f'{value!r:.40}'}, not a number")
+    return Decimal(repr(value))
+
+
+def word[T](row: Any, name: str, accepted: Mapping[str, T]) -> T:
+    """What one of the documented words in a field means. Raises `WrongField` for any other."""
+    value = text(row, name)
+    if value not in accepted:
+        raise WrongField(f"{name} is {value!r:.40}, not one of {', '.join(accepted)}")
+    return accepted[value]
 
 
 def _typed[T](row: Any, name: str, kind: type[T], wanted: str) -> T:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
 from gpuplan.providers.cloud_endpoints import RestAccount, Sources
 from gpuplan.providers.cloud_registry import made
 from gpuplan.providers.contract import Rows
+from gpuplan.providers.price_lists.accelerator_table import accelerator_names
 from gpuplan.providers.refresh.refresh_run import CurrentRows, Refreshed, refresh
 from tests.clouds.lambda_cloud import KEY, Lambda, entry
 from tests.clouds.server import CloudServer, Reply, answering, html, truncated
@@ -216,7 +216,7 @@ def test_the_prices_of_other_providers_do_not_change(server: CloudServer) -> Non
 
 
 def test_every_card_that_lambda_describes_is_in_the_table() -> None:
-    table = import_module("gpuplan.providers.lambda_")._gpus()
+    table = accelerator_names("gpuplan.providers.lambda_")
     assert {offer.accelerator for offer in embedded_snapshot().instance_types if offer.provider == "lambda"} <= set(
         table.values()
     )
