@@ -19,7 +19,7 @@ COMPILED = $(BIN)/python -m compileall -q src/gpuplan/*.py src/gpuplan/*/
 # Where `make install` puts gpuplan for a service; what deploy/systemd and deploy/cron start stands there.
 PREFIX ?= /opt/gpuplan
 
-.PHONY: help install plan extras test test-fast newest chromium client check lock facts catalogue bench bench-service docs audit readme fit accuracy clean
+.PHONY: help install plan extras test test-fast newest chromium client check lock facts catalogue bench bench-service docs audit readme fit accuracy prices clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
@@ -147,6 +147,9 @@ readme: $(DEV_STAMP)  ## put the real output of its example into the README
 
 fit: $(DEV_STAMP)  ## fit the constants of the time model to the measured runs, and write them down
 	$(BIN)/python -m tools.fitting.fit
+
+prices: $(DEV_STAMP)  ## fit expected spot prices to price pairs, score them on regions left out, and write them down
+	$(BIN)/python -m tools.fitting.spot_drift
 
 accuracy: $(DEV_STAMP)  ## predicted against measured runs and memory, per source, task and accelerator
 	$(BIN)/python -m tools.fitting.accuracy

@@ -1,5 +1,6 @@
 """`gpuplan plan` and `gpuplan show`: make the cheapest plan, or show a saved one."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +23,13 @@ SettingsFile = Annotated[
 ]
 
 
+class Prices(StrEnum):
+    """At which prices a plan is made."""
+
+    EXPECTED = "expected"
+    AS_OBSERVED = "as-observed"
+
+
 def plan(
     job: JobFile,
     *,
@@ -33,13 +41,19 @@ def plan(
     snapshot: Annotated[
         str | None, typer.Option(metavar="ID", help="Use this snapshot. Default: the current one.")
     ] = None,
+    prices: Annotated[
+        Prices | None,
+        typer.Option(
+            help="Spot prices as expected on the day of the start, or as observed. Default: the settings file's, else expected."
+        ),
+    ] = None,
     inventory: InventoryFile = None,
     settings: SettingsFile = None,
 ) -> None:
     """Find the provably cheapest way to run a job by its deadline."""
     document = read_job(job)
     answer = open_gpuplan(inventory=inventory, settings=settings).plans.plan(
-        document, frontier=frontier, snapshot=snapshot
+        document, frontier=frontier, snapshot=snapshot, prices=None if prices is None else prices.value
     )
     _show(answer, as_json=as_json, details=details or frontier)
 

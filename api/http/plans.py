@@ -1,7 +1,7 @@
 """HTTP routes for plans and estimates."""
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
@@ -50,6 +50,7 @@ class PlanQuery(BaseModel):
 
     frontier: bool = False
     snapshot: str | None = None
+    prices: Literal["expected", "as-observed"] | None = None
 
 
 _JUST_THE_PLAN = PlanQuery()
@@ -67,7 +68,7 @@ async def plan(request: Request, query: Annotated[PlanQuery, Query()] = _JUST_TH
     # Not by `Depends`, which on this frequent route costs more than these two calls.
     gpuplan, workers = await the_gpuplan(request), await the_workers(request)
     body, document = await read_body(request)
-    asked: dict[str, Any] = {"frontier": query.frontier, "snapshot": query.snapshot}
+    asked: dict[str, Any] = {"frontier": query.frontier, "snapshot": query.snapshot, "prices": query.prices}
     if IDEMPOTENCY_KEY not in request.headers:
         return Response(await workers.run(gpuplan.plans.plan_text, document, **asked), media_type="application/json")
     key = Idempotency.read(request, body, query.model_dump_json())

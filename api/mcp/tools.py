@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
@@ -69,6 +69,10 @@ class Tools:
         job: Job,
         frontier: Annotated[bool, Field(description="Also return the Pareto frontier of cost and time.")] = False,
         snapshot: Snapshot = None,
+        prices: Annotated[
+            Literal["expected", "as-observed"] | None,
+            Field(description="Spot prices as expected on the day of the start (default), or as observed."),
+        ] = None,
         detail: Detail = "summary",
     ) -> Document:
         """Find the provably cheapest way to run a training job that meets its deadline, over AWS, GCP, Azure and owned
@@ -81,7 +85,7 @@ class Tools:
         `warnings` and `meta.price_age_days`. Nothing is bought or started. `plan.id` names the plan in other tools.
         """
         with _as_tool_errors(_of_job):
-            answer = self._gpuplan.plans.plan(job, frontier=frontier, snapshot=snapshot)
+            answer = self._gpuplan.plans.plan(job, frontier=frontier, snapshot=snapshot, prices=prices)
         return answer if detail == "full" else brief_plan(answer)
 
     def estimate(

@@ -3,7 +3,7 @@
 from gpuplan.api.presentation.text_formatting import located, number, plain, usd_per_hour
 from gpuplan.planner.model.outcome import ordered
 from gpuplan.planner.model.plan import Alternative
-from gpuplan.planner.model.shared import Machines
+from gpuplan.planner.model.shared import Machines, Phase
 
 Rented = Machines | Alternative
 
@@ -31,6 +31,24 @@ def place(what: Rented) -> str:
 def kind(what: Rented) -> str:
     """`on demand`, `spot`, `reserved 1y`."""
     return plain(what.price_kind.replace("_", " "))
+
+
+def price_estimate(phase: Phase) -> str | None:
+    """The observed price of all machines with its date, the expected one and its band; None for a price as observed."""
+    estimate = phase.price_estimate
+    if estimate is None:
+        return None
+    observed, expected, low, high = (
+        usd_per_hour(usd * phase.nodes)
+        for usd in (
+            estimate.observed_usd_per_node_hour,
+            phase.usd_per_node_hour,
+            estimate.low_usd_per_node_hour,
+            estimate.high_usd_per_node_hour,
+        )
+    )
+    about = "about " if phase.price_observed_approximately else ""
+    return f"{observed} on {about}{phase.price_observed_at.date()}, expected {expected}; 80 %: {low} to {high}"
 
 
 def price(what: Rented) -> str:

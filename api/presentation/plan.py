@@ -94,6 +94,9 @@ def _cost(plan: Part) -> list[Block | Heading]:
     cost = plan["cost_usd"]
     rows: list[tuple[object, ...]] = [(name, usd(amount)) for name, amount in cost["breakdown"].items()]
     rows.append(("total expected", usd(cost["expected"])))
+    if "price_low" in cost:
+        rows.append(("at the low end of the prices' 80 % bands", usd(cost["price_low"])))
+        rows.append(("at the high end", usd(cost["price_high"])))
     return [heading("Cost", "cost"), listing(("part", "USD"), rows, right=(1,)), *_worst(plan)]
 
 
@@ -290,6 +293,12 @@ def _prices(plan: Part, meta: Part) -> list[Block | Heading]:
 def _observed(phase: Part) -> str:
     """When the price was observed, and its source."""
     about = "about " if phase.get("price_observed_approximately") else ""
+    read = f"{about}{when(phase.get('price_observed_at'))[:10]}, {phase.get('price_source') or 'source unknown'}"
+    estimate = phase.get("price_estimate")
+    if estimate is None:
+        return f"observed {read}"
+    low, high = usd_per_hour(estimate["low_usd_per_node_hour"]), usd_per_hour(estimate["high_usd_per_node_hour"])
     return (
-        f"observed {about}{when(phase.get('price_observed_at'))[:10]}, {phase.get('price_source') or 'source unknown'}"
+        f"{usd_per_hour(phase['usd_per_node_hour'])} per node-hour expected at the start, 80 % within {low} to {high}; "
+        f"observed {usd_per_hour(estimate['observed_usd_per_node_hour'])} on {read}"
     )

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from gpuplan.api.presentation.optimality_phrases import best
-from gpuplan.api.presentation.phrases import Rented, configuration, kind, machines, place, price
+from gpuplan.api.presentation.phrases import Rented, configuration, kind, machines, place, price, price_estimate
 from gpuplan.api.presentation.sections import Headline, Section, Tone, facts, notes, section, table
 from gpuplan.api.presentation.text_formatting import chance, duration, number, percent, plain, usd, when
 from gpuplan.catalog.model.accelerators import accelerators
@@ -59,7 +59,8 @@ def _rent(phase: Phase, order: int, phases: int) -> list[tuple[str, str]]:
     verb = "then" if order else "use" if owned else "rent"
     share = f", {percent(phase.share)} of the work" if phases > 1 else ""
     paid = "your own" if owned else f"{kind(phase)} at {price(phase)}"
-    return [(verb, machines(phase)), ("in", f"{place(phase)}, {paid}{share}")]
+    rows = [(verb, machines(phase)), ("in", f"{place(phase)}, {paid}{share}")]
+    return rows if (line := price_estimate(phase)) is None else [*rows, ("price", line)]
 
 
 def _deadline(plan: Plan) -> str | None:

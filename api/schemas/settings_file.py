@@ -165,6 +165,7 @@ class SettingsFile(Document):
     credits: tuple[CreditDocument, ...] = Field(default=(), max_length=_MOST_DISCOUNTS)
     cost_basis: Literal["full", "marginal"] = "full"
     learning: Literal["on", "off"] = "on"
+    prices: Literal["expected", "as-observed"] = "expected"
     # From a modem's 56 kbit/s to the fastest links between data centres.
     move_gbs: Annotated[float, Field(ge=7e-6, le=10_000, allow_inf_nan=False, strict=True)] = PlannerSettings().move_gbs
     least_saving_of_a_move_percent: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False, strict=True)] = (

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from gpuplan.api.observability.plan_observers import plan_made
@@ -10,8 +11,11 @@ from gpuplan.api.security.authorization import charge, counting, owner, viewer
 from gpuplan.api.services.audited import Audited
 from gpuplan.api.services.planner_calls import PlannerCalls
 from gpuplan.api.services.service_context import Document, ServiceContext, an_id, body_of, meta
+from gpuplan.catalog.parsing.quantities import shown
+from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.runtime.stage_timing import stage
 from gpuplan.catalog.store.saved_answers import as_json
+from gpuplan.planner.model.settings import PRICES, PlannerSettings
 
 
 class PlanService:
@@ -27,32 +31,41 @@ class PlanService:
         *,
         frontier: bool = False,
         snapshot: str | None = None,
+        prices: str | None = None,
         now: datetime | None = None,
         save: bool = True,
     ) -> Document:
         """The cheapest plan for a job document, or why there is none; saved under its id unless `save` is off.
 
-        The answer is `{"outcome": "planned", "plan": ..., "meta": ...}` or `{"outcome": "infeasible", ...}`.
+        `prices` is expected or as-observed; the settings' own unless given. The answer is `{"outcome": "planned", "plan": ..., "meta": ...}` or `{"outcome": "infeasible", ...}`.
         """
         now = now or datetime.now(UTC)
         if save:
-            return self._plan_and_save(document, frontier=frontier, snapshot=snapshot, now=now)[0]
-        answer = self._planner.call(answer_plan, document, frontier=frontier, snapshot=snapshot, now=now)
+            return self._plan_and_save(document, frontier=frontier, snapshot=snapshot, prices=prices, now=now)[0]
+        answer = self._planner.call(answer_plan, document, frontier=frontier, snapshot=snapshot, prices=prices, now=now)
         plan_made(answer)
         return answer
 
     def plan_text(
-        self, document: Document, *, frontier: bool = False, snapshot: str | None = None, now: datetime | None = None
+        self,
+        document: Document,
+        *,
+        frontier: bool = False,
+        snapshot: str | None = None,
+        prices: str | None = None,
+        now: datetime | None = None,
     ) -> str:
         """The answer of `plan` as JSON text. The same text is saved, so that it is written only once."""
         now = now or datetime.now(UTC)
-        return self._plan_and_save(document, frontier=frontier, snapshot=snapshot, now=now)[1]
+        return self._plan_and_save(document, frontier=frontier, snapshot=snapshot, prices=prices, now=now)[1]
 
     def _plan_and_save(
-        self, document: Document, *, frontier: bool, snapshot: str | None, now: datetime
+        self, document: Document, *, frontier: bool, snapshot: str | None, prices: str | None, now: datetime
     ) -> tuple[Document, str]:
         with self._audited.failures("plan"):
-            answer = self._planner.call(answer_plan, document, frontier=frontier, snapshot=snapshot, now=now)
+            answer = self._planner.call(
+                answer_plan, document, frontier=frontier, snapshot=snapshot, prices=prices, now=now
+            )
         with stage("store"):
             text = as_json(answer)
             self.save(answer, now, text=text)
@@ -92,7 +105,13 @@ class PlanService:
 
 
 def answer_plan(
-    context: ServiceContext, document: Document, *, frontier: bool, snapshot: str | None, now: datetime
+    context: ServiceContext,
+    document: Document,
+    *,
+    frontier: bool,
+    snapshot: str | None,
+    now: datetime,
+    prices: str | None = None,
 ) -> Document:
     """Work out the answer of `PlanService.plan`; write nothing."""
     from gpuplan.api.schemas.job import canonical, parse_job
@@ -108,13 +127,23 @@ def answer_plan(
     from gpuplan.planner.serialization.plan_document import document as as_document
 
     columns, past_runs = context.columns_and_past_runs(snapshot)
-    settings = with_spending(context.settings, columns)
+    settings = with_spending(_at_prices(context.settings, prices), columns)
     outcome = plan(job, columns, owned=context.owned, settings=settings, past_runs=past_runs, frontier=frontier)
     context.last_job = document
     inventory = inventory_id(context.owned)
     answer: Document = as_document(outcome, canonical(job), version=gpuplan_version(), inventory=inventory)
     solver = outcome.proof.certificate.milliseconds if isinstance(outcome, Planned) else None
     return answer | {"meta": meta(answer, columns, now, began) | {"solver_milliseconds": solver}}
+
+
+def _at_prices(settings: PlannerSettings, prices: str | None) -> PlannerSettings:
+    """The settings with the prices that a request names. Raises `UnusableInput` for another word."""
+    if prices is None:
+        return settings
+    if prices not in PRICES:
+        accepted = " or ".join(PRICES)
+        raise UnusableInput.at("prices", message=f"{shown(prices)} is not accepted; accepted: {accepted}")
+    return replace(settings, prices=prices)
 
 
 def saved_plan(context: ServiceContext, plan_id: str) -> Document:

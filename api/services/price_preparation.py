@@ -16,15 +16,16 @@ MOST_PLANNING_SECONDS = 5.0
 
 
 def prepare_markets(columns: Columns, settings: PlannerSettings) -> None:
-    """Fill the planner's caches for a snapshot at the user's own prices."""
+    """Fill the planner's caches for a snapshot at the prices that a plan for today is made at."""
+    from gpuplan.planner.candidates.estimate_cache import prepare_rows
     from gpuplan.planner.candidates.markets import commitment_markets, rented
-    from gpuplan.planner.cost.negotiated_discounts import discounted
+    from gpuplan.planner.cost.planned_prices import planned_prices
 
-    columns = discounted(columns, settings.discounts)
+    columns = planned_prices(columns, settings, datetime.now(UTC))
     commitment_markets(columns, settings.held)
     # A snapshot without any price to plan on is still a catalogue. A request for a plan gets the error.
     with suppress(UnusableInput):
-        rented(columns)
+        prepare_rows(rented(columns).snapshot.shapes)
 
 
 def plan_again(

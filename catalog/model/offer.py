@@ -76,6 +76,16 @@ class InstanceType:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PriceEstimate:
+    """How an expected price came about: the observed price, its age at the start, and the band of 80 % of prices."""
+
+    observed_usd_micros_per_hour: int
+    low_usd_micros_per_hour: int
+    high_usd_micros_per_hour: int
+    age_days: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
     """One price for one instance type in one place.
 
@@ -83,7 +93,8 @@ class Offer:
     `observed_approximately` is True if the source gives a range or no date; `stale_since` is when a refresh first failed to
     confirm it. `interruptions_per_hour` is the expected rate for one node of an interruptible kind. `modelled` names
     figures that no source states. `partial` names the parts of the price that are missing: such an offer is shown but never
-    planned on. `available` is False if availability in that place is not verified.
+    planned on. `available` is False if availability in that place is not verified. `price_estimate` is set where the price
+    is expected and not observed; no snapshot holds such a row.
     """
 
     provider: str
@@ -100,6 +111,7 @@ class Offer:
     partial: tuple[str, ...] = ()
     available: bool = True
     source: str = ""
+    price_estimate: PriceEstimate | None = None
 
     def __post_init__(self) -> None:
         where = f"offer {self.provider}/{self.region}/{self.zone}/{self.instance_type}/{self.price_kind}"

@@ -1,8 +1,8 @@
 """A snapshot as numpy columns, for arithmetic over all offers at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,9 @@ class Columns:
     """A snapshot: tables of instance types, regions and kinds, and one array element per offer.
 
     Arrays of length `len(self)` hold, per offer, indices into `instance_types`, `regions` ((provider, region) pairs) and
-    `kinds`, the price in dollars per node-hour, and the expected interruptions per node-hour (nan if the source has none).
+    `kinds`, the price in dollars per node-hour, and the expected interruptions per node-hour (nan if the source has none);
+    the day on which the price was observed (days since 1970), and the least on-demand price of the same type and region
+    (nan without one), which stays the same when offers are left out.
     `offer(i)` returns the row. Compared and hashed by identity: one snapshot in memory is one object.
     """
 
@@ -37,6 +39,8 @@ class Columns:
     interruptions_per_hour: Floats
     plannable: Flags
     verified: Flags
+    observed_day: Ints
+    on_demand_usd: Floats
 
     def __len__(self) -> int:
         return len(self.usd_per_hour)
@@ -44,6 +48,53 @@ class Columns:
     def offer(self, index: int) -> Offer:
         """The row of element `index`."""
         return self.offers[index]
+
+    def subset(self, at: NDArray[np.int64], offers: Sequence[Offer]) -> "Columns":
+        """The snapshot with the offers at these elements only; `offers` are their rows."""
+        return replace(self, offers=offers, **{name: getattr(self, name)[at] for name in _PER_OFFER})
+
+
+#: The fields of `Columns` with one element per offer.
+_PER_OFFER = (
+    "type_index",
+    "region_index",
+    "kind_index",
+    "usd_per_hour",
+    "interruptions_per_hour",
+    "plannable",
+    "verified",
+    "observed_day",
+    "on_demand_usd",
+)
+
+
+def on_demand_prices(
+    kinds: Sequence[str],
+    *,
+    type_index: Ints,
+    region_index: Ints,
+    kind_index: Ints,
+    usd_per_hour: Floats,
+    plannable: Flags,
+) -> Floats:
+    """Per offer, the least whole on-demand price of its type and region; nan without one."""
+    place = type_index.astype(np.int64) * (int(region_index.max(initial=0)) + 1) + region_index
+    plain = np.array([price_kinds()[name].is_plain for name in kinds], np.bool_)
+    at = np.flatnonzero(plain[kind_index] & plannable) if len(place) else np.zeros(0, np.int64)
+    if not len(at):
+        return np.full(len(place), np.nan)
+    least = np.full(int(place.max()) + 1, np.inf)
+    np.minimum.at(least, place[at], usd_per_hour[at])
+    of_place = least[place]
+    return np.where(np.isfinite(of_place), of_place, np.nan)
+
+
+def day_number(moment: datetime) -> int:
+    """The UTC day of a time as days since 1970."""
+    return moment.astimezone(UTC).date().toordinal() - _EPOCH
+
+
+_EPOCH = date(1970, 1, 1).toordinal()
 
 
 def columns_of(
@@ -65,6 +116,11 @@ def columns_of(
     ]
     if missing:
         raise ValueError(f"{len(missing)} offers name an unknown instance type or price kind, the first {missing[0]}")
+    type_index = np.fromiter((type_at[row.provider, row.instance_type] for row in rows), np.int32, len(rows))
+    region_index = np.fromiter((region_at[row.provider, row.region] for row in rows), np.int32, len(rows))
+    kind_index = np.fromiter((kind_at[row.price_kind] for row in rows), np.int32, len(rows))
+    usd_per_hour = np.fromiter((row.usd_micros_per_hour / 1e6 for row in rows), np.float64, len(rows))
+    plannable = np.fromiter((not row.partial for row in rows), np.bool_, len(rows))
     return Columns(
         snapshot_id=snapshot_id,
         observed_at=observed_at,
@@ -72,15 +128,24 @@ def columns_of(
         regions=regions,
         kinds=kinds,
         offers=rows,
-        type_index=np.fromiter((type_at[row.provider, row.instance_type] for row in rows), np.int32, len(rows)),
-        region_index=np.fromiter((region_at[row.provider, row.region] for row in rows), np.int32, len(rows)),
-        kind_index=np.fromiter((kind_at[row.price_kind] for row in rows), np.int32, len(rows)),
-        usd_per_hour=np.fromiter((row.usd_micros_per_hour / 1e6 for row in rows), np.float64, len(rows)),
+        type_index=type_index,
+        region_index=region_index,
+        kind_index=kind_index,
+        usd_per_hour=usd_per_hour,
         interruptions_per_hour=np.fromiter(
             (np.nan if row.interruptions_per_hour is None else row.interruptions_per_hour for row in rows),
             np.float64,
             len(rows),
         ),
-        plannable=np.fromiter((not row.partial for row in rows), np.bool_, len(rows)),
+        plannable=plannable,
         verified=np.fromiter((row.available for row in rows), np.bool_, len(rows)),
+        observed_day=np.fromiter((day_number(row.observed_at) for row in rows), np.int32, len(rows)),
+        on_demand_usd=on_demand_prices(
+            kinds,
+            type_index=type_index,
+            region_index=region_index,
+            kind_index=kind_index,
+            usd_per_hour=usd_per_hour,
+            plannable=plannable,
+        ),
     )

@@ -12,7 +12,8 @@ from gpuplan.catalog.model.offer import InstanceType, Offer
 ID_DIGITS = 32
 
 _TYPE_FIELDS = tuple(field.name for field in fields(InstanceType))
-_OFFER_FIELDS = tuple(field.name for field in fields(Offer))
+#: Without the estimate of a planned price, which no stored row has.
+_OFFER_FIELDS = tuple(field.name for field in fields(Offer) if field.name != "price_estimate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ import numpy as np
 from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.runtime.errors import StoreFailure
-from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.catalog.snapshots.offer_columns import Columns, day_number, on_demand_prices
 from gpuplan.catalog.store.price_changes import Reading
 from gpuplan.catalog.store.price_points import PriceRow
 
@@ -73,7 +73,13 @@ def stored_columns(
     region_at = {place: i for i, place in enumerate(regions)}
     kind_at = {kind: i for i, kind in enumerate(kinds)}
     whole = {number for number, reading in offers.readings.items() if not reading.partial}
+    days = {number: day_number(reading.observed_at) for number, reading in offers.readings.items()}
     count = len(offers)
+    type_index = np.fromiter(map(type_at.__getitem__, zip(providers, names, strict=True)), np.int32, count)
+    region_index = np.fromiter(map(region_at.__getitem__, zip(providers, places, strict=True)), np.int32, count)
+    kind_index = np.fromiter(map(kind_at.__getitem__, kinds_of), np.int32, count)
+    usd_per_hour = np.fromiter(usd_micros, np.float64, count) / 1e6
+    plannable = np.fromiter(map(whole.__contains__, numbers), np.bool_, count)
     return Columns(
         snapshot_id=snapshot_id,
         observed_at=observed_at,
@@ -81,13 +87,22 @@ def stored_columns(
         regions=regions,
         kinds=kinds,
         offers=offers,
-        type_index=np.fromiter(map(type_at.__getitem__, zip(providers, names, strict=True)), np.int32, count),
-        region_index=np.fromiter(map(region_at.__getitem__, zip(providers, places, strict=True)), np.int32, count),
-        kind_index=np.fromiter(map(kind_at.__getitem__, kinds_of), np.int32, count),
-        usd_per_hour=np.fromiter(usd_micros, np.float64, count) / 1e6,
+        type_index=type_index,
+        region_index=region_index,
+        kind_index=kind_index,
+        usd_per_hour=usd_per_hour,
         interruptions_per_hour=np.array(interruptions, dtype=np.float64),  # None becomes nan
-        plannable=np.fromiter(map(whole.__contains__, numbers), np.bool_, count),
+        plannable=plannable,
         verified=np.fromiter(available, np.bool_, count),
+        observed_day=np.fromiter(map(days.__getitem__, numbers), np.int32, count),
+        on_demand_usd=on_demand_prices(
+            kinds,
+            type_index=type_index,
+            region_index=region_index,
+            kind_index=kind_index,
+            usd_per_hour=usd_per_hour,
+            plannable=plannable,
+        ),
     )
 
 

@@ -22,6 +22,7 @@ from gpuplan.planner.model.job import Training
 from gpuplan.planner.model.learned import LearnedCorrections
 from gpuplan.planner.performance.corrected_estimates import PerStep, estimate_learned, per_step, whole
 from gpuplan.planner.performance.estimator_request import Estimates, arrays_of
+from gpuplan.planner.snapshot_cache import cached_per_snapshot
 from gpuplan.planner.workload.step_work import Work
 
 Ints = NDArray[np.int64]
@@ -29,10 +30,10 @@ Ints = NDArray[np.int64]
 #: Most cached tables, and their most bytes in total: one takes about 1 MiB over the shapes of three clouds.
 MOST_TABLES = 64
 MOST_BYTES = 64 * 1024 * 1024
-#: Least node counts of a table: the limit of a job that states none.
-_LEAST_NODES = 32
 #: Few jobs would use a table on more nodes, and it would displace many others: at 4,096 nodes it takes 100 MiB.
 MOST_CACHED_NODES = 64
+#: The most nodes of a table: the limit of a job that states none, or the most of any table.
+_TABLE_NODES = (32, MOST_CACHED_NODES)
 #: Most rows of a table that is filled at once: those of three clouds on `MOST_CACHED_NODES`, which takes about 15 ms.
 _MOST_ROWS_AT_ONCE = 4096
 #: The reason of a row that is not estimated yet; the estimator never returns it.
@@ -109,7 +110,7 @@ def cached_estimates(
     if max_nodes > MOST_CACHED_NODES:
         rows = machine_candidates(shapes, wanted, max_nodes)
         return rows, estimate_learned(work, training, rows.machines, goodput=goodput, learned=learned), None
-    most = max(_LEAST_NODES, 1 << (max_nodes - 1).bit_length())
+    most = next(nodes for nodes in _TABLE_NODES if nodes >= max_nodes)
     rows, used = _rows_in(shapes, wanted, max_nodes, most)
     # A step does not depend on the length of the job nor on its assumptions.
     step = replace(work, units_total=work.units_per_step, assumptions=())
@@ -149,7 +150,15 @@ def _rows_in(
     )
 
 
+def prepare_rows(shapes: Shapes) -> None:
+    """List the rows of the tables before the first question about these shapes."""
+    for most_nodes in _TABLE_NODES:
+        _all_rows(shapes, most_nodes)
+
+
+@cached_per_snapshot(len(_TABLE_NODES))
 def _all_rows(shapes: Shapes, most_nodes: int) -> MachineCandidates:
+    """The rows of every shape on up to `most_nodes` nodes, which is one of `_TABLE_NODES`."""
     return machine_candidates(shapes, tuple(range(len(shapes))), most_nodes)
 
 

@@ -1,7 +1,7 @@
 """Requirements of a job as bits, and the instance types, regions and price kinds that break them."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
@@ -62,32 +62,35 @@ def broken(
 
 
 def _by_type(columns: Columns, shapes: Shapes, constraints: Constraints, framework: str) -> Bits:
-    bits = np.zeros(len(columns.instance_types), np.uint16)
-    names = [instance_type.name for instance_type in columns.instance_types]
-    devices = [shapes.accelerators[i] for i in shapes.accelerator[shapes.of_type]]
-    wanted = set(constraints.accelerators)
-    vendors = {vendor.lower() for vendor in constraints.vendors}
+    types, device_of_type = columns.instance_types, shapes.accelerator[shapes.of_type]
+    bits = np.zeros(len(types), np.uint16)
     if constraints.providers:
-        _mark(
-            bits,
-            [instance_type.provider in constraints.providers for instance_type in columns.instance_types],
-            "constraints.providers",
-        )
-    sellers = [provider_kind(instance_type.provider, instance_type.name) for instance_type in columns.instance_types]
-    _mark(
-        bits,
-        [seller is None or seller in constraints.provider_kinds for seller in sellers],
-        "constraints.provider_kinds",
-    )
-    if wanted:
-        _mark(bits, [device.name in wanted for device in devices], "constraints.accelerators")
-    if vendors:
-        _mark(bits, [device.vendor.lower() in vendors for device in devices], "constraints.vendors")
+        _mark(bits, [type_.provider in constraints.providers for type_ in types], "constraints.providers")
+    sellers, seller_of_type = _sellers(columns)
+    may_sell = np.array([seller is None or seller in constraints.provider_kinds for seller in sellers])
+    _mark(bits, may_sell[seller_of_type], "constraints.provider_kinds")
+    if constraints.accelerators:
+        wanted = np.array([device.name in constraints.accelerators for device in shapes.accelerators])
+        _mark(bits, wanted[device_of_type], "constraints.accelerators")
+    if constraints.vendors:
+        vendors = {vendor.lower() for vendor in constraints.vendors}
+        wanted = np.array([device.vendor.lower() in vendors for device in shapes.accelerators])
+        _mark(bits, wanted[device_of_type], "constraints.vendors")
     if constraints.instance_types:
-        _mark(bits, [_matches(name, constraints.instance_types) for name in names], "constraints.instance_types")
+        matches = [_matches(type_.name, constraints.instance_types) for type_ in types]
+        _mark(bits, matches, "constraints.instance_types")
     if framework != "any":
-        _mark(bits, [runs_on(framework, device.stack) for device in devices], "training.framework")
+        wanted = np.array([runs_on(framework, device.stack) for device in shapes.accelerators])
+        _mark(bits, wanted[device_of_type], "training.framework")
     return bits
+
+
+@cached_per_snapshot(4)
+def _sellers(columns: Columns) -> tuple[tuple[str | None, ...], NDArray[np.int64]]:
+    """The kinds of providers that occur (None: own machines), and the index of that of each instance type."""
+    kinds = [provider_kind(type_.provider, type_.name) for type_ in columns.instance_types]
+    occurring = tuple(dict.fromkeys(kinds))
+    return occurring, np.array([occurring.index(kind) for kind in kinds], np.int64)
 
 
 def _by_region(columns: Columns, constraints: Constraints) -> Bits:
@@ -103,8 +106,8 @@ def _by_region(columns: Columns, constraints: Constraints) -> Bits:
 
 
 def _by_kind(kinds: tuple[str, ...], constraints: Constraints) -> Bits:
-    bits = np.zeros(len(kinds), np.uint16)
-    _mark(bits, [kind in kinds_asked(constraints) for kind in kinds], "constraints.price_kinds")
+    bits, asked = np.zeros(len(kinds), np.uint16), kinds_asked(constraints)
+    _mark(bits, [kind in asked for kind in kinds], "constraints.price_kinds")
     return bits
 
 
@@ -114,8 +117,8 @@ def kinds_asked(constraints: Constraints) -> frozenset[str]:
     return frozenset(constraints.price_kinds or defaults)
 
 
-def _mark(bits: Bits, meets: Iterable[bool], requirement: str) -> None:
-    bits |= np.where(np.fromiter(meets, np.bool_, len(bits)), np.uint16(0), BIT[requirement])
+def _mark(bits: Bits, meets: Sequence[bool] | NDArray[np.bool_], requirement: str) -> None:
+    bits |= np.where(np.asarray(meets, np.bool_), np.uint16(0), BIT[requirement])
 
 
 def region_matches(provider: str, region: str, globs: tuple[str, ...]) -> bool:
@@ -136,12 +139,13 @@ def _matches(name: str, globs: tuple[str, ...]) -> bool:
 def refuse_what_matches_nothing(markets: tuple[Columns, ...], constraints: Constraints) -> None:
     """Raise `UnusableInput` for unknown geographies and for globs that match nothing in any market, owned ones included."""
     faults = []
-    places = {place for columns in markets for place in columns.regions}
+    places = {place for columns in markets for place in columns.regions} if constraints.regions else set()
     for i, glob in enumerate(constraints.regions):
         if not any(region_matches(provider, region, (glob,)) for provider, region in places):
             near = _nearest(glob.rpartition(":")[2], {region for _, region in places})
             faults.append(Fault(("constraints", "regions", i), f"{glob!r} matches no region of the catalogue; {near}"))
-    names = {instance_type.name for columns in markets for instance_type in columns.instance_types}
+    types = [type_ for columns in markets for type_ in columns.instance_types] if constraints.instance_types else []
+    names = {type_.name for type_ in types}
     for i, glob in enumerate(constraints.instance_types):
         if not any(_matches(name, (glob,)) for name in names):
             message = f"{glob!r} matches no instance type of the catalogue and no own machine; {_nearest(glob, names)}"

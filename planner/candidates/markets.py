@@ -18,7 +18,7 @@ from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
 from gpuplan.planner.candidates.machine_shapes import Arranged, arranged
-from gpuplan.planner.cost.negotiated_discounts import discounted
+from gpuplan.planner.cost.planned_prices import planned_prices
 from gpuplan.planner.model.settings import ExistingCommitment, PlannerSettings
 
 Floats = NDArray[np.float64]
@@ -161,17 +161,7 @@ def _commitment_fault(
 def _paid_market(columns: Columns, at: list[int], nodes: int) -> Market:
     """The offers at these elements at price 0, `nodes` of each."""
     where = np.array(at)
-    chosen = replace(
-        columns,
-        offers=[columns.offer(i) for i in at],
-        type_index=columns.type_index[where],
-        region_index=columns.region_index[where],
-        kind_index=columns.kind_index[where],
-        usd_per_hour=np.zeros(len(at)),
-        interruptions_per_hour=columns.interruptions_per_hour[where],
-        plannable=columns.plannable[where],
-        verified=columns.verified[where],
-    )
+    chosen = replace(columns.subset(where, [columns.offer(i) for i in at]), usd_per_hour=np.zeros(len(at)))
     count = len(columns.instance_types)
     return Market(
         snapshot=arranged(chosen),
@@ -193,11 +183,11 @@ def _key(existing_commitment: ExistingCommitment | Offer) -> Key:
 def markets(
     columns: Columns, owned: tuple[OwnedMachine, ...], settings: PlannerSettings, start: datetime
 ) -> tuple[Market, ...]:
-    """Every market of a job, the snapshot first, at negotiated prices.
+    """Every market of a job, the snapshot first, at the prices that are expected on the day of `start`, less discounts.
 
     The inventory is assumed to be valid on the day of `start`.
     """
-    columns = discounted(columns, settings.discounts)
+    columns = planned_prices(columns, settings, start)
     commitments = commitment_markets(columns, settings.held)
     day = start.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     inventory = owned_market(owned, settings.cost_basis, day) if owned else None

@@ -27,8 +27,10 @@ from gpuplan.planner.model.job import REQUIREMENTS, Constraints, TrainingJob
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
-#: One integer holds the hard reason above the requirement bits, so that one count covers both.
-_HARD_SHIFT = len(REQUIREMENTS)
+#: One integer holds the requirement bits above the hard reason, so that one count covers both. The bits that single
+#: offers usually break are the lowest, so that it stays small.
+_HARD_BITS = 3
+_HARD = (1 << _HARD_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -122,9 +124,9 @@ def _allowed(
     bits = broken(snapshot.columns, snapshot.shapes, constraints, framework, owned=owned, paid=paid)
     code = _codes(constraints, snapshot, bits)
     rejected = {} if keep_breakers else _count(code, snapshot.group_size)
-    allowed = code >> _HARD_SHIFT == 0 if keep_breakers else code == 0
+    allowed = code & _HARD == 0 if keep_breakers else code == 0
     places = snapshot.lead[allowed]
-    mask = (code[allowed] & ((1 << _HARD_SHIFT) - 1)).astype(np.uint16)
+    mask = (code[allowed] >> _HARD_BITS).astype(np.uint16)
     if keep_breakers:
         # Places are already in order of cell and price; a stable sort by mask keeps that order within each mask.
         by_mask = np.argsort(mask, kind="stable")
@@ -178,24 +180,23 @@ def up_already(job: TrainingJob, snapshot: Arranged, *, owned: bool) -> Screened
 
 
 def _codes(constraints: Constraints, snapshot: Arranged, bits: Broken) -> NDArray[np.int32]:
-    """Per group: its hard reason above its requirement bits."""
+    """Per group: its requirement bits above its hard reason."""
     lead = snapshot.lead
-    hard = (reason_table(constraints) << _HARD_SHIFT)[snapshot.eligibility[lead]]
     soft = bits.by_type[snapshot.type_index[lead]] | bits.by_region[snapshot.region_index[lead]]
-    return hard | soft | bits.by_kind[snapshot.kind_index[lead]]
+    soft |= bits.by_kind[snapshot.kind_index[lead]]
+    return reason_table(constraints)[snapshot.eligibility[lead]] | soft.astype(np.int32) << _HARD_BITS
 
 
 def _count(code: NDArray[np.int32], offers: NDArray[np.int64]) -> dict[str, int]:
     """Offers per reason; an offer with several counts under its first requirement, else under its hard reason."""
     counts = np.bincount(code, weights=offers)
     rejected: dict[str, int] = {}
-    for value in np.flatnonzero(counts):
-        soft, hard = int(value) & ((1 << _HARD_SHIFT) - 1), int(value) >> _HARD_SHIFT
-        if not value:
+    for hard, soft in sorted((code & _HARD, code >> _HARD_BITS) for code in np.flatnonzero(counts).tolist()):
+        if not hard and not soft:
             continue
         first = next((name for name in REQUIREMENTS if soft & BIT[name]), None)
         reason = REASONS[hard] if first is None else f"not among {first}"
-        rejected[reason] = rejected.get(reason, 0) + int(counts[value])
+        rejected[reason] = rejected.get(reason, 0) + int(counts[soft << _HARD_BITS | hard])
     return rejected
 
 
@@ -223,6 +224,7 @@ def _decided_by_place(
     return decisive
 
 
+@lru_cache(maxsize=16)
 def host_gib(columns: Columns) -> Floats:
     """Memory of one host in GiB by instance type; inf where unknown, so that no offer is rejected for it."""
     return np.array(

@@ -30,7 +30,8 @@ def region_costs(columns: Columns, data: DataSource, checkpoints_gb: float) -> R
     checkpoints in object storage.
     """
     block, object_storage = _storage(columns)
-    elsewhere = np.array([copied(data, *place) > 0 for place in columns.regions], np.bool_)
+    home = (data.provider, data.region)
+    elsewhere = np.array([place != home for place in columns.regions], np.bool_)
     monthly = block * elsewhere * data.dataset_gb + object_storage * checkpoints_gb
     return RegionCosts(
         egress_usd=_egress(columns, data) * elsewhere,
@@ -43,11 +44,10 @@ def under_way(costs: RegionCosts, columns: Columns, origin: Origin, one_checkpoi
     """The costs for a running job: its checkpoint must be moved too, and its current place already has the data."""
     at_origin = np.array([place == (origin.provider, origin.region) for place in columns.regions], np.bool_)
     rates = _egress_rates(columns, origin.provider, origin.region)
-    usd = {rate: rate.egress_usd(one_checkpoint_gb) for rate in set(rates)}
     return replace(
         costs,
         egress_usd=np.where(at_origin, 0.0, costs.egress_usd),
-        fetch_usd=np.where(at_origin, 0.0, np.array([usd[rate] for rate in rates])),
+        fetch_usd=np.where(at_origin, 0.0, _usd_of(rates, one_checkpoint_gb)),
         delay_hours=origin.write_hours + np.where(at_origin, 0.0, origin.far_hours),
     )
 
@@ -61,12 +61,16 @@ def _storage(columns: Columns) -> tuple[Floats, Floats]:
 
 
 def _egress(columns: Columns, data: DataSource) -> Floats:
-    """USD of egress to bring the data to each region once; regions share few distinct rates."""
+    """USD of egress to bring the data to each region once."""
     if not data.provider or not data.dataset_gb:
         return np.zeros(len(columns.regions))
-    rates = _egress_rates(columns, data.provider, data.region)
-    usd = {rate: rate.egress_usd(data.dataset_gb) for rate in set(rates)}
-    return np.array([usd[rate] for rate in rates])
+    return _usd_of(_egress_rates(columns, data.provider, data.region), data.dataset_gb)
+
+
+def _usd_of(rates: tuple[EgressRate, ...], gigabytes: float) -> Floats:
+    """USD to move this much once at each rate; most of them share their tiers."""
+    usd = {tiers: rate.egress_usd(gigabytes) for tiers, rate in {rate.tiers: rate for rate in rates}.items()}
+    return np.array([usd[rate.tiers] for rate in rates])
 
 
 def _egress_rates(columns: Columns, provider: str, region: str) -> tuple[EgressRate, ...]:

@@ -17,6 +17,7 @@ itself would give a run of seconds a tail of millennia.) Costs at a quantile are
 """
 
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -342,6 +343,7 @@ class BillingTables:
     longest_hours: Floats
 
 
+@lru_cache(maxsize=8)
 def billing_tables(names: tuple[str, ...]) -> BillingTables:
     """The properties of these kinds, in this order."""
     kinds = [price_kinds()[name] for name in names]

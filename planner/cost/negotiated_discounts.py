@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from gpuplan.catalog.model.accelerators import accelerator_family
 from gpuplan.catalog.model.money import usd_text
-from gpuplan.catalog.model.offer import InstanceType, Offer
+from gpuplan.catalog.model.offer import InstanceType, Offer, PriceEstimate
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
@@ -60,7 +60,29 @@ def negotiated(offer: Offer, discount: Discount) -> Offer:
     """The offer at its negotiated price in whole micro-dollars; its source names the discount and the list price."""
     listed = f"list {usd_text(offer.usd_micros_per_hour)} USD per hour: {offer.source}"
     micros = round(max(_LEAST_USD, _price(discount, offer.usd_micros_per_hour / 1e6)) * 1e6)
-    return replace(offer, usd_micros_per_hour=micros, source=f"{in_words(discount)}; {listed}")
+    return replace(
+        offer,
+        usd_micros_per_hour=micros,
+        source=f"{in_words(discount)}; {listed}",
+        price_estimate=None if offer.price_estimate is None else _at_discount(offer.price_estimate, discount),
+    )
+
+
+def _at_discount(estimate: PriceEstimate, discount: Discount) -> PriceEstimate | None:
+    """The band of a price less a percentage; a negotiated price in dollars is fixed and has none."""
+    if discount.percent is None:
+        return None
+    low, high, observed = (
+        round(max(_LEAST_USD, _price(discount, micros / 1e6)) * 1e6)
+        for micros in (
+            estimate.low_usd_micros_per_hour,
+            estimate.high_usd_micros_per_hour,
+            estimate.observed_usd_micros_per_hour,
+        )
+    )
+    return replace(
+        estimate, low_usd_micros_per_hour=low, high_usd_micros_per_hour=high, observed_usd_micros_per_hour=observed
+    )
 
 
 def in_words(discount: Discount) -> str:

@@ -92,6 +92,7 @@ def _groups(candidates: Candidates, table: Configurations) -> list[tuple[str, In
     return groups + [(f"best on {vendors[i]} accelerators", np.flatnonzero(vendor == i)) for i in _occurring(vendor)]
 
 
+@lru_cache(maxsize=8)
 def _names(markets: tuple[Columns, ...]) -> tuple[str, ...]:
     """The providers of all markets, in alphabetical order."""
     return tuple(sorted({provider for columns in markets for provider, _ in columns.regions}))
@@ -157,12 +158,17 @@ def _with_a_term(columns: Columns, type_number: int, region: str) -> tuple[Offer
     place = (columns.instance_types[type_number].provider, region)
     if place not in columns.regions:
         return ()
-    some = _every_with_a_term(columns)
-    matches = (columns.type_index[some] == type_number) & (columns.region_index[some] == columns.regions.index(place))
-    return tuple(columns.offer(i) for i in some[matches].tolist())
+    offers, sold_as = _every_with_a_term(columns)
+    wanted = type_number * len(columns.regions) + columns.regions.index(place)
+    first, last = np.searchsorted(sold_as, [wanted, wanted + 1])
+    return tuple(columns.offer(i) for i in offers[first:last].tolist())
 
 
-def _every_with_a_term(columns: Columns) -> NDArray[np.int64]:
-    """The offers under price kinds with a term."""
+@lru_cache(maxsize=8)
+def _every_with_a_term(columns: Columns) -> tuple[Ints, Ints]:
+    """The offers under price kinds with a term, and instance type x regions + region of each, by which they are sorted."""
     terms = np.array([price_kinds()[name].term_hours for name in columns.kinds])
-    return np.flatnonzero(terms[columns.kind_index] > 0)
+    offers = np.flatnonzero(terms[columns.kind_index] > 0)
+    sold_as = columns.type_index[offers].astype(np.int64) * len(columns.regions) + columns.region_index[offers]
+    order = np.argsort(sold_as, kind="stable")
+    return offers[order], sold_as[order]

@@ -223,17 +223,7 @@ class _Some(Sequence[Offer]):
 def _narrowed(columns: Columns, about: Named, *, only_named: bool) -> Columns:
     """The same snapshot with some of its offers; the last few are cached, since building one takes a while."""
     at = np.flatnonzero(marked(columns, about) == only_named)
-    return replace(
-        columns,
-        offers=_Some(columns.offers, at),
-        type_index=columns.type_index[at],
-        region_index=columns.region_index[at],
-        kind_index=columns.kind_index[at],
-        usd_per_hour=columns.usd_per_hour[at],
-        interruptions_per_hour=columns.interruptions_per_hour[at],
-        plannable=columns.plannable[at],
-        verified=columns.verified[at],
-    )
+    return columns.subset(at, _Some(columns.offers, at))
 
 
 @lru_cache(maxsize=4)

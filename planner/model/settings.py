@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+#: At which prices plans are made: expected on the day of the start, or as observed.
+PRICES = ("expected", "as-observed")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExistingCommitment:
@@ -78,7 +81,8 @@ class PlannerSettings:
     paid for. `cost_basis` is full (amortisation and power) or marginal (power only) for owned machines.
     `checkpoints_kept` are stored while the job runs. `learning` is on or off: whether the user's own past runs shift
     and narrow the estimates. `discounts` are negotiated prices; `credits` lower what is paid and never change which
-    plan is cheapest.
+    plan is cheapest. `prices` is expected or as-observed: whether a price of some age is planned at its expected value on
+    the day of the start (`gpuplan.planner.cost.expected_price`) or as it was observed.
     """
 
     goodput: float | None = None
@@ -96,3 +100,4 @@ class PlannerSettings:
     learning: str = "on"
     discounts: tuple[Discount, ...] = ()
     credits: tuple[Credit, ...] = ()
+    prices: str = "expected"

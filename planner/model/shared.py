@@ -64,6 +64,10 @@ class Cost(ExpectedCost):
 
     median: Usd
     p95: Usd
+    price_low: Usd | None = field(default=None, metadata=MAY_BE_ABSENT)
+    """The mean with every price at the low end of its band, within which 80 % of prices lie; absent if all are as observed."""
+    price_high: Usd | None = field(default=None, metadata=MAY_BE_ABSENT)
+    """The mean with every price at the high end of its band."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +200,16 @@ class Learned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PriceEstimate:
+    """How the price of a phase was expected from an observed one: its age at the start, and the band of 80 % of prices."""
+
+    observed_usd_per_node_hour: Usd
+    low_usd_per_node_hour: Usd
+    high_usd_per_node_hour: Usd
+    age_days: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Phase(Machines):
     """Machines while they run a share of the work: at which price, how fast, and their part of the cost."""
 
@@ -217,6 +231,8 @@ class Phase(Machines):
     price_observed_at: Moment
     price_observed_approximately: bool
     price_source: str
+    price_estimate: PriceEstimate | None = field(default=None, metadata=MAY_BE_ABSENT)
+    """Absent where the price is as it was observed."""
     hours: float
     training_hours: float
     hours_with_goodput: float

@@ -1,6 +1,9 @@
 """Builds `Estimates` from the fastest layout of each row, with a reason for every row that has none."""
 
+from functools import reduce
+
 import numpy as np
+from numpy.typing import NDArray
 
 from gpuplan.planner.performance import prediction_bands
 from gpuplan.planner.performance.accelerator_constants import PRECISIONS
@@ -48,19 +51,22 @@ class Answer:
         )
         states, activations = footprint.states[stage, index], size * footprint.activations[checkpointing, index]
         other = footprint.buffers[stage, index] + self.question.clusters.context_bytes[rows]
-        self.bytes[:, rows] = states + activations + other, states, activations, other
+        for column, size_bytes in zip(
+            self.bytes, (states + activations + other, states, activations, other), strict=True
+        ):
+            column[rows] = size_bytes
         ranks = at.data[split] * at.context[split]
         asked = self.question.request.zero_stage
         stages = np.array(footprint.stages)[stage]
-        self.whole[:5, rows] = [part[split] for part in (at.data, at.tensor, at.pipeline, at.context, at.expert)]
-        self.whole[5, rows] = self.layout_candidates.interleave[split]
-        self.whole[6, rows] = stages if asked is not None else np.where(ranks > 1, stages, 0)
-        self.whole[7:, rows] = size, checkpointing
+        ways = [part[split] for part in (at.data, at.tensor, at.pipeline, at.context, at.expert)]
+        stages = stages if asked is not None else np.where(ranks > 1, stages, 0)
+        interleave = self.layout_candidates.interleave[split]
+        for column, value in zip(self.whole, (*ways, interleave, stages, size, checkpointing), strict=True):
+            column[rows] = value
 
-    def lose(self, won: Ints) -> None:
+    def lose(self, won: NDArray[np.bool_]) -> None:
         """Give every other row its reason and, if that is memory, the least memory that any split needs."""
-        still = self.reason == 0
-        still[won] = False
+        still = (self.reason == 0) & ~won
         if not still.any():
             return
         rows = np.flatnonzero(still)
@@ -93,7 +99,7 @@ class Answer:
     def estimates(self, goodput: float | None) -> Estimates:
         """The finished `Estimates`, with the figures that follow from time, memory and layout."""
         work, at = self.question.work, self.question.clusters
-        step = np.sum(list(self.terms.values()), axis=0)
+        step = reduce(np.add, self.terms.values())
         rate = work.units_per_step / step
         flops = rate / at.gpus * model_flops_per_unit(work)
         hours = work.steps * step / 3600

@@ -1,5 +1,7 @@
 """The fastest layout that fits on every machine row, or the reason why none does."""
 
+from functools import reduce
+
 import numpy as np
 
 from gpuplan.planner.model.job import Training
@@ -48,13 +50,13 @@ def _estimate(
     question = question_of(work, training, machines, request)
     alike = alike_in_memory(question, machines)
     layout_candidates = layout_candidates_of(alike.question, machines.take(alike.row))
-    chosen, row = of_every_row(
-        candidates_of(alike.question, layout_candidates), layout_candidates.splits.row, alike.of_row
-    )
-    terms = seconds(work, training, gather(question, layout_candidates, chosen, row))
-    total = np.sum(list(terms.values()), axis=0)
-    winner, rows = first_least(total, row)
+    chosen = candidates_of(alike.question, layout_candidates)
     answer = Answer(question, machines, layout_candidates, alike.of_row)
-    answer.win(chosen, terms, winner, rows)
-    answer.lose(rows)
+    won = np.zeros(len(machines), np.bool_)
+    for timed, row in of_every_row(chosen, layout_candidates.splits.row, alike.of_row):
+        terms = seconds(work, training, gather(question, layout_candidates, timed, row))
+        winner, rows = first_least(reduce(np.add, terms.values()), row)
+        answer.win(timed, terms, winner, rows)
+        won[rows] = True
+    answer.lose(won)
     return answer.estimates(goodput)

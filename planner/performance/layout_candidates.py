@@ -13,7 +13,7 @@ from gpuplan.planner.performance.batch_distribution import Batch, batches
 from gpuplan.planner.performance.estimator_request import Floats, Ints, Machines
 from gpuplan.planner.performance.layout_question import Question
 from gpuplan.planner.performance.layout_splits import Splits, limits_of, splits_of
-from gpuplan.planner.performance.rowwise_minimum import first_least
+from gpuplan.planner.performance.rowwise_minimum import combined_key, first_least, row_starts
 
 #: Chunks per device of an interleaved pipeline, each of at least one block (Narayanan 2021 uses 2-6; Llama 3's 126 blocks
 #: on 16 stages make 8). Chunks need not be of equal size: the fullest stage sets the pace (`stage_share`).
@@ -70,10 +70,7 @@ def _shapes(question: Question, machines: Machines) -> tuple[tuple[Ints, Ints, I
     """Distinct (devices, nodes, domain, element bytes), and the index of each row's tuple among them."""
     clusters = question.clusters
     columns = (machines.devices, machines.nodes, clusters.domain, clusters.element_bytes.astype(np.int64))
-    key = np.zeros(len(machines), dtype=np.int64)
-    for column in columns:
-        key = key * (int(column.max(initial=0)) + 1) + column
-    _, first, shape_of_row = np.unique(key, return_index=True, return_inverse=True)
+    _, first, shape_of_row = np.unique(combined_key(*columns), return_index=True, return_inverse=True)
     devices, nodes, domain, element_bytes = (column[first] for column in columns)
     return (devices, nodes, domain, element_bytes), shape_of_row
 
@@ -102,7 +99,7 @@ def _fitting(question: Question, layout_candidates: LayoutCandidates, row: Ints,
     fixed = (memory.states + memory.buffers).min(axis=0)
     least = np.where(usable, fixed + size * memory.activations.min(axis=0), np.inf)[split]
     selected = least <= room_bytes(question)[row]
-    starts = np.flatnonzero(np.diff(row, prepend=-1))
+    starts = row_starts(row)
     dead = ~np.logical_or.reduceat(selected, starts)
     if dead.any():
         lost = np.flatnonzero(np.repeat(dead, np.diff(np.append(starts, len(row)))))

@@ -9,6 +9,7 @@ is the widest within the fast link, or the widest possible. Data parallelism use
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpuplan.planner.performance.estimator_request import Floats, Ints, LayoutRequest
 from gpuplan.planner.workload.step_work import Work
@@ -69,61 +70,53 @@ def splits_of(limits: Limits, devices: Ints, nodes: Ints, domain: Ints, request:
 
     Arrays have one element per cluster. Splits of one cluster are in order of tensor, pipeline, context and expert ways.
     """
-    gpus, parts = devices * nodes, []
-    for tensor in [request.tensor] if request.tensor else _powers(MAX_TENSOR):
-        if limits.heads % tensor:
-            continue
-        able = gpus % tensor == 0
-        if not request.tensor:
-            able &= domain >= tensor
-        rows = np.flatnonzero(able)
-        per_tensor, room = gpus[rows] // tensor, domain[rows] // tensor
-        parts += _with_tensor(limits, request, tensor=tensor, rows=rows, per_tensor=per_tensor, room=room)
-    columns = np.concatenate([np.zeros((6, 0), np.int64), *parts], axis=1)
-    row, data, tensors, pipeline, context, expert = columns[:, np.argsort(columns[0], kind="stable")]
-    ways = {"data": data, "tensor": tensors, "pipeline": pipeline, "context": context, "expert": expert}
-    return Splits(row=row, **{name: way.astype(np.float64) for name, way in ways.items()})
-
-
-def _with_tensor(
-    limits: Limits, request: LayoutRequest, *, tensor: int, rows: Ints, per_tensor: Ints, room: Ints
-) -> list[Ints]:
-    """Splits of these clusters at one tensor width, as rows of (cluster, data, tensor, pipeline, context, expert).
-
-    A cluster has `per_tensor` tensor groups, `room` of them on a fast link.
-    """
+    gpus = devices * nodes
+    tensors = np.array([request.tensor] if request.tensor else _powers(MAX_TENSOR), np.int64)
+    tensors = tensors[limits.heads % tensors == 0]
+    able = gpus[:, None] % tensors == 0
+    if not request.tensor:
+        able &= domain[:, None] >= tensors
+    row, which = np.nonzero(able)
+    tensor = tensors[which]
+    # A cluster has `per_tensor` tensor groups, `room` of them on a fast link.
+    per_tensor, room = gpus[row] // tensor, domain[row] // tensor
     longest = min(limits.layers, MAX_PIPELINE)
     stages = np.array([request.pipeline] if request.pipeline else range(1, longest + 1), np.int64)
     stages = stages[stages <= limits.layers]
-    which, stage = np.nonzero(per_tensor[:, None] % stages == 0)
-    pipeline = stages[stage]
-    ranks, parts = per_tensor[which] // pipeline, []
-    contexts = _contexts(limits, request)
-    for context in contexts:
-        able = ranks % context == 0
-        if not request.context and context > 1:
-            widest = np.minimum(room[which], MAX_CONTEXT)
-            able &= (context <= widest) & (4 * context > widest)
-            if not request.pipeline:
-                able &= np.isin(pipeline, PIPELINES_WITH_CONTEXT)
-        if request.data:
-            able &= ranks == request.data * context
-        of = np.flatnonzero(able)
-        for expert, some in _experts(limits, ranks[of], room[which[of]], request.expert):
-            mine = of[some]
-            ways = np.empty((6, len(mine)), np.int64)
-            ways[0], ways[1], ways[2] = rows[which[mine]], ranks[mine] // context, tensor
-            ways[3], ways[4], ways[5] = pipeline[mine], context, expert
-            parts.append((mine, ways))
-    return _in_order(parts)
+    piped, stage = np.nonzero(per_tensor[:, None] % stages == 0)
+    pipeline, room = stages[stage], room[piped]
+    ranks = per_tensor[piped] // pipeline
+    parts = [np.zeros((3, 0), np.int64)]
+    for wide in _contexts(limits, request):
+        of = np.flatnonzero(_divides(limits, request, wide, ranks=ranks, room=room, pipeline=pipeline))
+        for experts, some in _experts(limits, ranks[of], room[of], request.expert):
+            parts.append(np.stack((of[some], np.full(len(some), wide), experts)))
+    columns = np.concatenate(parts, axis=1)
+    split, context, expert = columns[:, np.argsort(columns[0], kind="stable")]
+    of_cluster = piped[split]
+    ways = {
+        "data": ranks[split] // context,
+        "tensor": tensor[of_cluster],
+        "pipeline": pipeline[split],
+        "context": context,
+        "expert": expert,
+    }
+    return Splits(row=row[of_cluster], **{name: way.astype(np.float64) for name, way in ways.items()})
 
 
-def _in_order(parts: list[tuple[Ints, Ints]]) -> list[Ints]:
-    """The parts concatenated and stably sorted by their numbers."""
-    if len(parts) < 2:
-        return [ways for _, ways in parts]
-    order = np.argsort(np.concatenate([number for number, _ in parts]), kind="stable")
-    return [np.concatenate([ways for _, ways in parts], axis=1)[:, order]]
+def _divides(
+    limits: Limits, request: LayoutRequest, context: int, *, ranks: Ints, room: Ints, pipeline: Ints
+) -> NDArray[np.bool_]:
+    """Whether `context` ways are tried for each pipeline, which leaves `ranks` ranks, `room` of them on a fast link."""
+    able: NDArray[np.bool_] = ranks % context == 0
+    if not request.context and context > 1:
+        widest = np.minimum(room, MAX_CONTEXT)
+        able &= (context <= widest) & (4 * context > widest)
+        if not request.pipeline:
+            able &= np.isin(pipeline, PIPELINES_WITH_CONTEXT)
+    if request.data:
+        able &= ranks == request.data * context
+    return able
 
 
 def _powers(limit: int) -> tuple[int, ...]:

@@ -16,7 +16,8 @@ from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.candidates.machine_shapes import arranged
 from gpuplan.planner.candidates.markets import Market, commitment_markets, owned_market, rented
-from gpuplan.planner.cost.negotiated_discounts import discounted, is_of_family
+from gpuplan.planner.cost.negotiated_discounts import is_of_family
+from gpuplan.planner.cost.planned_prices import planned_prices
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.portfolio.portfolio_instance import Floats
 from gpuplan.planner.portfolio.portfolio_request import Portfolio, Quota
@@ -45,8 +46,8 @@ class Pools:
 def pools_of(
     portfolio: Portfolio, columns: Columns, owned: tuple[OwnedMachine, ...], settings: PlannerSettings
 ) -> Pools:
-    """Every market and pool of a portfolio at negotiated prices."""
-    columns = discounted(columns, settings.discounts)
+    """Every market and pool of a portfolio at planned prices."""
+    columns = planned_prices(columns, settings, portfolio.start)
     names = [quota.name for quota in portfolio.quotas]
     units = ["accelerators" if quota.accelerators is not None else "vCPUs" for quota in portfolio.quotas]
     limits = [_limit(quota) for quota in portfolio.quotas]
@@ -165,17 +166,7 @@ def _by_quota(quotas: tuple[Quota, ...], columns: Columns) -> tuple[tuple[Market
 
 
 def _some(columns: Columns, at: np.ndarray) -> Columns:
-    return replace(
-        columns,
-        offers=[columns.offer(int(i)) for i in at],
-        type_index=columns.type_index[at],
-        region_index=columns.region_index[at],
-        kind_index=columns.kind_index[at],
-        usd_per_hour=columns.usd_per_hour[at],
-        interruptions_per_hour=columns.interruptions_per_hour[at],
-        plannable=columns.plannable[at],
-        verified=columns.verified[at],
-    )
+    return columns.subset(at, [columns.offer(int(i)) for i in at])
 
 
 def _units_per_node(quota: Quota, types: tuple[InstanceType, ...]) -> Floats:

@@ -18,7 +18,7 @@ from gpuplan.planner.candidates.configuration_choice import cheapest, in_words
 from gpuplan.planner.candidates.job_requirements import kinds_asked
 from gpuplan.planner.candidates.markets import Market, commitment_markets, owned_market, rented
 from gpuplan.planner.cost.cost_breakdown import CostBreakdown
-from gpuplan.planner.cost.negotiated_discounts import discounted
+from gpuplan.planner.cost.planned_prices import planned_prices
 from gpuplan.planner.cost.spend_commitments import charged
 from gpuplan.planner.model.outcome import Choice
 from gpuplan.planner.model.settings import PlannerSettings
@@ -79,7 +79,7 @@ def served(
     Existing supply is `owned` and the commitments of `settings`. Raises `UnusableInput` for a commitment that is not in
     the snapshot.
     """
-    columns = discounted(columns, settings.discounts)
+    columns = planned_prices(columns, settings, forecast.start)
     commitment_markets(columns, settings.held)
     charged(columns, replace(settings, discounts=()))
     market = rented(columns)

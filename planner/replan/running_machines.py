@@ -13,7 +13,7 @@ from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
 from gpuplan.planner.candidates.machine_shapes import arranged
 from gpuplan.planner.candidates.markets import Market, Up, owned_market
-from gpuplan.planner.cost.negotiated_discounts import discounted
+from gpuplan.planner.cost.planned_prices import planned_prices
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.replan.running_job import On
 
@@ -38,7 +38,7 @@ def running_market(
     mine = [owned_machine for owned_machine in owned if owned_machine.instance_type.name == on.instance_type]
     if mine and on.provider in {"", mine[0].instance_type.provider}:
         return _owned_market(on, mine, settings, now, up), ()
-    columns = discounted(columns, settings.discounts)
+    columns = planned_prices(columns, settings, now)
     offer, notes = _offer(on, columns, owned)
     paid = any(
         (commitment.provider, commitment.region, commitment.instance_type, commitment.price_kind)

@@ -1,11 +1,13 @@
 """A configuration in an answer: alone, as a phase with what it moves, and as a standby."""
 
 import math
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, cast
 
 from gpuplan.catalog.model.money import usd_text
+from gpuplan.catalog.model.offer import Offer
 from gpuplan.planner.model import shared
 from gpuplan.planner.model.learned import NO_CORRECTION, AcceleratorCorrection
 from gpuplan.planner.model.outcome import Choice, CostMicros, Moved, PhaseChoice, StandbyChoice
@@ -72,6 +74,7 @@ def phase_answer(phase: PhaseChoice, start: datetime) -> shared.Phase:
         price_observed_at=to_second(offer.observed_at),
         price_observed_approximately=offer.observed_approximately,
         price_source=offer.source,
+        price_estimate=_price_estimate(offer),
         hours=rounded(choice.hours.expected),
         training_hours=rounded(phase.training_hours),
         hours_with_goodput=rounded(phase.hours_with_goodput),
@@ -87,6 +90,19 @@ def phase_answer(phase: PhaseChoice, start: datetime) -> shared.Phase:
         expected_preemptions=rounded(phase.expected_preemptions),
         modelled=tuple(offer.modelled),
         learned=_corrected(phase),
+    )
+
+
+def _price_estimate(offer: Offer) -> shared.PriceEstimate | None:
+    """The observed price behind an expected one, and its band."""
+    estimate = offer.price_estimate
+    if estimate is None:
+        return None
+    return shared.PriceEstimate(
+        observed_usd_per_node_hour=usd(estimate.observed_usd_micros_per_hour),
+        low_usd_per_node_hour=usd(estimate.low_usd_micros_per_hour),
+        high_usd_per_node_hour=usd(estimate.high_usd_micros_per_hour),
+        age_days=estimate.age_days,
     )
 
 
@@ -130,9 +146,27 @@ def contingency_standby_answer(contingency_standby: StandbyChoice, start: dateti
     )
 
 
-def cost_answer(cost: CostMicros) -> shared.Cost:
-    """Expected cost by part, with its median and 95 % quantile."""
-    return shared.Cost(**_expected(cost), median=usd(cost.median), p95=usd(cost.p95))
+def cost_answer(cost: CostMicros, phases: Sequence[PhaseChoice] = ()) -> shared.Cost:
+    """Expected cost by part, its median and 95 % quantile, and the mean at both ends of the bands of the phases' prices."""
+    low, high = _at_band(cost, phases)
+    return shared.Cost(**_expected(cost), median=usd(cost.median), p95=usd(cost.p95), price_low=low, price_high=high)
+
+
+def _at_band(cost: CostMicros, phases: Sequence[PhaseChoice]) -> tuple[Decimal | None, Decimal | None]:
+    """The expected cost with every price at the low and at the high end of its band; None without expected prices.
+
+    Machines cost nodes x price x billed hours, so their part of the cost follows the price in proportion.
+    """
+    ends = [0, 0]
+    estimated = [(phase.choice, estimate) for phase in phases if (estimate := phase.choice.offer.price_estimate)]
+    if not estimated:
+        return None, None
+    for choice, estimate in estimated:
+        machines_micros = choice.cost.compute + choice.cost.setup
+        price = choice.offer.usd_micros_per_hour
+        for end, micros in enumerate((estimate.low_usd_micros_per_hour, estimate.high_usd_micros_per_hour)):
+            ends[end] += round(machines_micros * (micros - price) / price)
+    return usd(cost.expected + ends[0]), usd(cost.expected + ends[1])
 
 
 def _expected(cost: CostMicros) -> dict[str, Any]:

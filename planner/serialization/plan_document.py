@@ -80,7 +80,7 @@ def _plan(plan: Planned, job: Document, version: str, inventory: str | None) -> 
         learned=_learned(plan.learned),
         start=start,
         currency="USD",
-        cost_usd=cost_answer(plan.cost),
+        cost_usd=cost_answer(plan.cost, plan.phases),
         hours=hours,
         finishes_at=to_second(plan.start + timedelta(hours=plan.hours.expected)),
         deadline_probability=maybe_rounded(plan.deadline_probability),

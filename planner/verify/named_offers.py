@@ -11,7 +11,8 @@ from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.model.job import Constraints
 from gpuplan.planner.model.settings import PlannerSettings
-from gpuplan.planner.verify.eligibility_check import cannot_be_had, negotiated_micros, winning
+from gpuplan.planner.verify.eligibility_check import LEAST_MICROS, cannot_be_had, negotiated_micros, winning
+from gpuplan.planner.verify.expected_prices import less_percent
 from gpuplan.planner.verify.field_coverage import FieldCoverage, Path
 from gpuplan.planner.verify.offer_groups import OfferGroup, OpenOffers
 
@@ -138,7 +139,8 @@ class Counter:
             return replace(offer, usd_micros_per_hour=listed)
         what = "negotiated price" if won.percent is None else f"{won.percent:g} % negotiated discount"
         source = f"{what}; list {usd_text(listed)} USD per hour: {offer.source}"
-        return replace(offer, usd_micros_per_hour=self._micros(offer, listed), source=source)
+        estimate = less_percent(offer.price_estimate, won.percent, least=LEAST_MICROS)
+        return replace(offer, usd_micros_per_hour=self._micros(offer, listed), source=source, price_estimate=estimate)
 
     def _described(self, field_coverage: FieldCoverage, path: Path, named: Named) -> None:
         """Check price, accelerator, accelerators per node and slice hosts."""

@@ -3,11 +3,12 @@
 import math
 from datetime import UTC, datetime, timedelta
 
+from gpuplan.catalog.model.offer import PriceEstimate
 from gpuplan.planner.verify.alternatives_check import allowed
 from gpuplan.planner.verify.cost_parts import cost_parts
 from gpuplan.planner.verify.cost_recomputation import RecomputedCost
 from gpuplan.planner.verify.estimator_port import Row
-from gpuplan.planner.verify.field_coverage import SHOWN, Path, closely
+from gpuplan.planner.verify.field_coverage import SHOWN, FieldCoverage, Path, closely
 from gpuplan.planner.verify.memory_floor import GIB, states_floor
 from gpuplan.planner.verify.named_offers import Named, second_text
 from gpuplan.planner.verify.phase_figures import agrees_with_the_work, fits, repeats_the_estimator, stated_row
@@ -142,12 +143,31 @@ def _priced(context: Context, path: Path, named: Named) -> None:
     field_coverage.is_number(
         "prices", (*path, "interruptions_per_node_hour"), named.offer_group.rate, "not the rate of this offer"
     )
+    _expected(field_coverage, path, None if offer is None else offer.price_estimate)
     modelled = [] if offer is None else list(offer.modelled)
     listed = [field_coverage.text(*path, "modelled", i) for i in range(field_coverage.size(*path, "modelled"))]
     field_coverage.tick("prices", *((*path, "modelled", i) for i in range(len(listed))))
     field_coverage.is_true(
         "prices", (*path, "modelled"), listed == modelled, modelled, "not the modelled figures of this offer"
     )
+
+
+def _expected(field_coverage: FieldCoverage, path: Path, estimate: PriceEstimate | None) -> None:
+    """Check the observed price behind an expected one, its age at the start, and its band."""
+    at, why = (*path, "price_estimate"), "not the estimate of this price at the start"
+    if estimate is None:
+        field_coverage.is_true("prices", at, not field_coverage.has(*at), None, "this price is as it was observed")
+        return
+    if not field_coverage.has(*at):
+        field_coverage.is_true("prices", at, False, "an estimate", "this price is expected from one of some age")
+        return
+    for name, micros in (
+        ("observed_usd_per_node_hour", estimate.observed_usd_micros_per_hour),
+        ("low_usd_per_node_hour", estimate.low_usd_micros_per_hour),
+        ("high_usd_per_node_hour", estimate.high_usd_micros_per_hour),
+    ):
+        field_coverage.is_money("prices", (*at, name), micros, why, relative=0.0)
+    field_coverage.is_same("prices", (*at, "age_days"), estimate.age_days, why)
 
 
 def _figures(context: Context, number: int, ran: Ran, relative: float) -> None:

@@ -81,6 +81,7 @@ def sums(context: Context, outcome: Outcome) -> None:
     field_coverage.is_money(
         "cost", ("cost_usd", "p95"), outcome.p95, "not the cost of the hours at 95 %", relative=relative
     )
+    _at_band(context, field_coverage.size("phases"), relative)
     for name, micros in parts.items():
         at = ("cost_usd", "breakdown", name)
         field_coverage.is_money("cost", at, micros, f"not what {name} comes to", relative=relative)
@@ -108,6 +109,26 @@ def sums(context: Context, outcome: Outcome) -> None:
         "carbon", ("carbon_kg",), outcome.carbon_kg, "not power x hours x PUE x grid", relative=near
     )
     _required(context, outcome)
+
+
+def _at_band(context: Context, phases: int, relative: float) -> None:
+    """Check the cost with every price at either end of its band: machines cost in proportion to their price."""
+    field_coverage, estimated = context.field_coverage, False
+    for name, end in (("price_low", "low_usd_per_node_hour"), ("price_high", "high_usd_per_node_hour")):
+        micros = field_coverage.micros("cost_usd", "expected")
+        for number in range(phases):
+            path = ("phases", number)
+            if not field_coverage.has(*path, "price_estimate"):
+                continue
+            estimated, price = True, field_coverage.micros(*path, "usd_per_node_hour")
+            paid = sum(field_coverage.micros(*path, "cost_usd", "breakdown", part) for part in ("compute", "setup"))
+            micros += round(paid * (field_coverage.micros(*path, "price_estimate", end) - price) / max(price, 1))
+        if estimated:
+            why = "not the cost at this end of the bands of prices"
+            field_coverage.is_money("cost", ("cost_usd", name), micros, why, relative=relative)
+        else:
+            present = field_coverage.has("cost_usd", name)
+            field_coverage.is_true("cost", ("cost_usd", name), not present, None, "every price is as it was observed")
 
 
 def _required(context: Context, outcome: Outcome) -> None:

@@ -9,6 +9,7 @@ from gpuplan.planner.model.job import Training
 from gpuplan.planner.verify.configuration_enumeration import Enumeration
 from gpuplan.planner.verify.cost_recomputation import Rates
 from gpuplan.planner.verify.estimator_port import Estimator, Work, work_of
+from gpuplan.planner.verify.expected_prices import at_expected_prices
 from gpuplan.planner.verify.field_coverage import FieldCoverage
 from gpuplan.planner.verify.memory_floor import offloaded_gib
 from gpuplan.planner.verify.named_offers import Counter
@@ -18,7 +19,7 @@ from gpuplan.planner.verify.submitted_plan import SubmittedPlan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """A submitted plan with its field coverage, work, offer groups, estimator and rates."""
+    """A submitted plan with its field coverage, work, offer groups, estimator and rates; `columns` are as observed."""
 
     submitted_plan: SubmittedPlan
     field_coverage: FieldCoverage
@@ -52,14 +53,15 @@ def context_of(submitted_plan: SubmittedPlan, columns: Columns, owned: tuple[Own
     start: datetime = submitted_plan.start
     estimator = estimator_of(submitted_plan, work, job.training)
     rates = Rates(job, start, work, settings)
-    every = open_offers(columns, owned, settings, job)
+    priced = at_expected_prices(columns, start) if settings.prices == "expected" else columns
+    every = open_offers(priced, owned, settings, job)
     return Context(
         submitted_plan=submitted_plan,
         field_coverage=FieldCoverage(submitted_plan.body, submitted_plan.part),
         columns=columns,
         work=work,
         open_offers=every,
-        counter=Counter(columns, every, settings, job.constraints),
+        counter=Counter(priced, every, settings, job.constraints),
         estimator=estimator,
         rates=rates,
         enumeration=Enumeration(job=job, rates=rates, estimator=estimator, hosts_gib=offloaded_gib(work, job.training)),

@@ -16,6 +16,7 @@ from typing import overload
 
 import numpy as np
 
+from gpuplan.api.services.price_preparation import prepare_markets
 from gpuplan.catalog.model.offer import Offer
 from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
 from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
@@ -55,21 +56,8 @@ def repeated(columns: Columns, count: int) -> Columns:
     """The snapshot repeated to `count` offers, every copy at prices of its own (within 20 %), as more zones would be."""
     at = np.arange(count) % len(columns)
     jitter = np.random.default_rng(count).uniform(0.9, 1.1, count)
-    return Columns(
-        snapshot_id=f"{columns.snapshot_id}-x{count}",
-        observed_at=columns.observed_at,
-        instance_types=columns.instance_types,
-        regions=columns.regions,
-        kinds=columns.kinds,
-        offers=Repeated(columns.offers, count),
-        type_index=columns.type_index[at],
-        region_index=columns.region_index[at],
-        kind_index=columns.kind_index[at],
-        usd_per_hour=columns.usd_per_hour[at] * jitter,
-        interruptions_per_hour=columns.interruptions_per_hour[at],
-        plannable=columns.plannable[at],
-        verified=columns.verified[at],
-    )
+    rows = columns.subset(at, Repeated(columns.offers, count))
+    return replace(rows, snapshot_id=f"{columns.snapshot_id}-x{count}", usd_per_hour=rows.usd_per_hour * jitter)
 
 
 class JobCaches:
@@ -115,6 +103,7 @@ def main() -> None:
             continue
         columns = columns_of_size.setdefault(size, repeated(embedded, size) if size else embedded)
         jobs = [varied_job if not most else _on(varied_job, most) for varied_job in varied_jobs(count, seed=1)]
+        prepare_markets(columns, PlannerSettings())
         caches = JobCaches(columns, *varied_jobs(2, seed=2))
         taken, feasible = [], 0
         gc.collect()

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from gpuplan.planner.candidates.machine_shapes import shapes_of
 from gpuplan.planner.candidates.node_counts import machine_candidates
 from gpuplan.planner.model.job import Preset, Training
 from gpuplan.planner.performance import estimate, fastest_layout
+from gpuplan.planner.performance import memory_equivalent_clusters as clusters_alike
 from gpuplan.planner.performance.estimator_request import REASONS, Estimates, LayoutRequest, Machines, arrays_of
 from gpuplan.planner.workload import work_of
 from gpuplan.planner.workload.step_work import Work
@@ -247,13 +249,18 @@ def test_kepler_and_pascal_refuse_every_precision_of_tensor_cores(name: str, pre
     assert plain.precisions[plain.precision[0]] == "fp32"
 
 
-def test_rows_estimated_in_blocks_are_those_estimated_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("module", "limit"), [(fastest_layout, "ROWS_AT_ONCE"), (clusters_alike, "PAIRS_AT_ONCE")])
+@pytest.mark.parametrize("model", ["llama-3-8b", "mixtral-8x7b", "gpt3-175b"])
+def test_rows_estimated_in_blocks_are_those_estimated_at_once(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, limit: str, model: str
+) -> None:
     shapes = shapes_of(tuple(random_types(random.Random("blocks"), 4)))
     rows = machine_candidates(shapes, tuple(range(len(shapes))), 20).machines
     training = Training()
-    work = work_of(Preset(model="llama-3-8b", tokens=1e9), training)
+    work = work_of(Preset(model=model, tokens=1e9), training)
     whole = fastest_layout.estimate(work, training, rows, goodput=0.9)
-    monkeypatch.setattr(fastest_layout, "ROWS_AT_ONCE", 7)
+    assert len(rows) > 7
+    monkeypatch.setattr(module, limit, 7)
     blocks = fastest_layout.estimate(work, training, rows, goodput=0.9)
     for name in arrays_of(whole):
         assert np.array_equal(getattr(whole, name), getattr(blocks, name), equal_nan=True), name

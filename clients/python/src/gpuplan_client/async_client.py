@@ -66,9 +66,11 @@ class AsyncClient:
                 return call.read(response)
         raise AssertionError("a call ends with an answer or an error")
 
-    async def plan(self, job: Document, *, frontier: bool = False, snapshot: str | None = None) -> answers.PlanAnswer:
+    async def plan(
+        self, job: Document, *, frontier: bool = False, snapshot: str | None = None, prices: calls.Prices | None = None
+    ) -> answers.PlanAnswer:
         """The cheapest plan for a job, or why there is none; stored under its id."""
-        return await self.send(calls.plan(job, frontier=frontier, snapshot=snapshot))
+        return await self.send(calls.plan(job, frontier=frontier, snapshot=snapshot, prices=prices))
 
     async def saved_plan(self, plan_id: str) -> answers.PlanAnswer:
         """A plan made before."""

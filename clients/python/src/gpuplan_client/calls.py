@@ -8,6 +8,7 @@ from gpuplan_client import answers
 from gpuplan_client.call import Call
 
 type Document = Mapping[str, Any]
+type Prices = Literal["expected", "as-observed"]
 type ExportFormat = Literal[
     "skypilot", "dstack", "terraform", "kubernetes", "jobset", "slurm", "aws-cli", "gcloud", "az", "focus", "json"
 ]
@@ -29,9 +30,10 @@ def _delete[Answer](answer: type[Answer], *path: str) -> Call[Answer]:
     return Call(method="DELETE", path=_at(*path))
 
 
-def plan(job: Document, *, frontier: bool, snapshot: str | None) -> Call[answers.PlanAnswer]:
+def plan(job: Document, *, frontier: bool, snapshot: str | None, prices: Prices | None) -> Call[answers.PlanAnswer]:
     """`POST /v1/plans`."""
-    return Call(method="POST", path="/v1/plans", body=job, query={"frontier": frontier or None, "snapshot": snapshot})
+    query = {"frontier": frontier or None, "snapshot": snapshot, "prices": prices}
+    return Call(method="POST", path="/v1/plans", body=job, query=query)
 
 
 def saved_plan(plan_id: str) -> Call[answers.PlanAnswer]:

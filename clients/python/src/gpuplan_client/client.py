@@ -67,9 +67,11 @@ class Client:
                 return call.read(response)
         raise AssertionError("a call ends with an answer or an error")
 
-    def plan(self, job: Document, *, frontier: bool = False, snapshot: str | None = None) -> answers.PlanAnswer:
+    def plan(
+        self, job: Document, *, frontier: bool = False, snapshot: str | None = None, prices: calls.Prices | None = None
+    ) -> answers.PlanAnswer:
         """The cheapest plan for a job, or why there is none; stored under its id."""
-        return self.send(calls.plan(job, frontier=frontier, snapshot=snapshot))
+        return self.send(calls.plan(job, frontier=frontier, snapshot=snapshot, prices=prices))
 
     def saved_plan(self, plan_id: str) -> answers.PlanAnswer:
         """A plan made before."""

@@ -43,6 +43,10 @@ class Cost(ExpectedCost):
 
     median: Usd
     p95: Usd
+    price_low: NotRequired[Usd]
+    """The mean with every price at the low end of its band, within which 80 % of prices lie; absent if all are as observed."""
+    price_high: NotRequired[Usd]
+    """The mean with every price at the high end of its band."""
 
 
 class Hours(TypedDict):
@@ -156,6 +160,15 @@ class Learned(TypedDict):
     corrections: list[Correction]
 
 
+class PriceEstimate(TypedDict):
+    """How the price of a phase was expected from an observed one: its age at the start, and the band of 80 % of prices."""
+
+    observed_usd_per_node_hour: Usd
+    low_usd_per_node_hour: Usd
+    high_usd_per_node_hour: Usd
+    age_days: int
+
+
 class Phase(Machines):
     """Machines while they run a share of the work: at which price, how fast, and their part of the cost."""
 
@@ -177,6 +190,8 @@ class Phase(Machines):
     price_observed_at: Moment
     price_observed_approximately: bool
     price_source: str
+    price_estimate: NotRequired[PriceEstimate]
+    """Absent where the price is as it was observed."""
     hours: float
     training_hours: float
     hours_with_goodput: float
