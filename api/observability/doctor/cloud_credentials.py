@@ -10,7 +10,7 @@ from gpuplan.catalog.model.provider_names import provider_names
 from gpuplan.catalog.model.regions import is_place_unknown
 from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.catalog.runtime.extras import needed_module
-from gpuplan.providers.cloud_endpoints import Sources
+from gpuplan.providers.cloud_endpoints import Sources, rest_account
 from gpuplan.providers.cloud_registry import cloud_names, made
 from gpuplan.providers.proxy_settings import check_proxies
 from gpuplan.providers.refresh.server_clock import MOST_OFF, clocks, server_time
@@ -99,6 +99,8 @@ def online(sources: Sources) -> list[Finding]:
     check_proxies()
     findings = []
     for cloud in cloud_names():
+        if provider_names()[cloud].key_variable and not rest_account(sources, cloud).key:
+            continue
         findings += _reached(cloud, sources)
         findings.append(_asked(cloud, sources))
     return findings
