@@ -10,6 +10,7 @@ from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.runtime.stage_timing import stage
 from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.planner.availability.next_choices import planned_ladder
 from gpuplan.planner.candidates.candidate_set import Candidates, candidates, over, with_late_and_dear
 from gpuplan.planner.candidates.configuration_choice import BEST, carbon_mg, cost_micros, in_words, pareto, whole_hours
 from gpuplan.planner.candidates.configurations import Configurations
@@ -88,7 +89,11 @@ def plan(
     with stage("candidates"):
         candidate_set = candidates(question)
     with stage("solve"):
-        return best_plan(candidate_set, frontier=frontier)
+        outcome = best_plan(candidate_set, frontier=frontier)
+    if isinstance(outcome, NoPlan):
+        return outcome
+    with stage("ladder"):
+        return replace(outcome, ladder=planned_ladder(candidate_set, outcome))
 
 
 def best_plan(candidates: Candidates, *, frontier: bool = False) -> Planned | NoPlan:

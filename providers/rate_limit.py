@@ -18,3 +18,7 @@ class RateLimit:
         """Return when the next call is allowed."""
         if self._limiter is not None:
             self._limiter.try_acquire("call")
+
+    def within(self, seconds: float) -> bool:
+        """Whether the next call is allowed within so many seconds; waits until then at most."""
+        return self._limiter is None or bool(self._limiter.try_acquire("call", timeout=max(0.0, seconds)))

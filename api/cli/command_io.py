@@ -24,6 +24,22 @@ def read_job(path: str) -> dict[str, Any]:
     return read_document(read_file(Path(path), field="job"), name=path)
 
 
+def read_job_or_words(given: list[str]) -> dict[str, Any]:
+    """The job of a file or of words such as `llama-3-8b tokens=300B by=14d`. Raises `UnusableInput`."""
+    from gpuplan.api.schemas.key_value_words import job_of_words
+    from gpuplan.catalog.runtime.errors import UnusableInput
+
+    if not given:
+        raise UnusableInput.at("JOB", message=f"is missing; give a job file, --from FILE_OR_ID, or words: {_WORDS}")
+    if len(given) == 1 and (given[0] == "-" or "=" not in given[0]):
+        return read_job(given[0])
+    return job_of_words(given, example=_WORDS)
+
+
+#: A job in words, as messages show it.
+_WORDS = "gpuplan plan llama-3-8b tokens=300B by=14d"
+
+
 def open_gpuplan(*, inventory: Path | None = None, settings: Path | None = None) -> "Services":
     """gpuplan configured by the environment; command-line options take precedence."""
     from gpuplan.api.schemas.settings_file import Environment

@@ -8,7 +8,7 @@ from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
 from gpuplan.api.cli.plan import AsJson, JobFile, SettingsFile
 from gpuplan.api.services.estimates import EstimateService
 from gpuplan.api.services.service_context import Document
-from gpuplan.catalog.model.accelerators import find_accelerator
+from gpuplan.catalog.model.mig_slices import find_card_or_slice
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.estimate import Estimate
 from gpuplan.planner.model.wire import wire
@@ -20,7 +20,9 @@ def estimate(
     on: Annotated[
         str,
         typer.Option(
-            "--on", metavar="ACCELERATOR", help="The accelerator, e.g. H100, or several to compare: A100,H100,B200."
+            "--on",
+            metavar="ACCELERATOR",
+            help="The accelerator, e.g. H100, or several to compare: A100,H100,B200. A MIG slice: A100-80GB-SXM:3g.40gb.",
         ),
     ],
     gpus: Annotated[str, typer.Option(metavar="COUNT", help="Number of accelerators, or several: 8,16.")],
@@ -68,7 +70,8 @@ def estimate(
 
 def _compared(service: EstimateService, job: Document, on: Document) -> tuple[str, Estimate | str]:
     """The configuration's name, and its estimate or why it cannot run the job. Raises `UnusableInput` for a faulty job."""
-    label = f"{on['gpus']} x {find_accelerator(str(on['accelerator']), path=('on', 'accelerator')).name}"
+    card, mig_slice = find_card_or_slice(str(on["accelerator"]), path=("on", "accelerator"))
+    label = f"{on['gpus']} x {card.name if mig_slice is None else mig_slice.name}"
     try:
         return label, service.estimate({"job": job, "on": on})
     except UnusableInput as refusal:

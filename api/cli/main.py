@@ -21,11 +21,13 @@ from gpuplan.api.cli import (
     api_keys,
     audit,
     calibrate,
+    capacity,
     database,
     doctor,
     estimate,
     export,
     history,
+    imported_jobs,
     mcp,
     offers,
     owned_machines,
@@ -84,6 +86,7 @@ def application() -> typer.Typer:
         estimate.estimate,
         offers.offers,
         offers.accelerators,
+        capacity.capacity,
         presets.presets,
         history.history,
         history.diff,
@@ -101,6 +104,7 @@ def application() -> typer.Typer:
     ):
         app.command()(command)
     app.callback()(whole)
+    app.command("import")(imported_jobs.import_file)
     app.command()(calibrate.calibrate)
     app.add_typer(owned_machines.local_commands(), name="local")
     app.add_typer(watch.watch_commands(), name="watch")

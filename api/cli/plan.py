@@ -6,7 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
+from gpuplan.api.cli import imported_jobs
+from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job_or_words
+from gpuplan.catalog.runtime.errors import UnusableInput
 
 EXIT_INFEASIBLE = 4
 
@@ -23,6 +25,16 @@ SettingsFile = Annotated[
 ]
 
 
+JobOrWords = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[JOB.yaml | MODEL WORD=VALUE ...]",
+        help="The job file (YAML or JSON), - for standard input, or a model and words such as tokens=300B by=14d.",
+        show_default=False,
+    ),
+]
+
+
 class Prices(StrEnum):
     """At which prices a plan is made."""
 
@@ -31,8 +43,23 @@ class Prices(StrEnum):
 
 
 def plan(
-    job: JobFile,
+    job: JobOrWords = None,
     *,
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FILE_OR_ID", help="Another tool's configuration, or a Hugging Face model."),
+    ] = None,
+    tokens: imported_jobs.Tokens = None,
+    samples: imported_jobs.Samples = None,
+    gpus: imported_jobs.Gpus = None,
+    model: imported_jobs.Model = None,
+    length: imported_jobs.Length = None,
+    by: imported_jobs.By = None,
+    budget: imported_jobs.Budget = None,
+    on: imported_jobs.MeasuredOn = None,
+    like: imported_jobs.Like = None,
+    root: imported_jobs.Root = None,
+    online: imported_jobs.Online = False,
     as_json: AsJson = False,
     details: Details = False,
     frontier: Annotated[
@@ -51,11 +78,38 @@ def plan(
     settings: SettingsFile = None,
 ) -> None:
     """Find the provably cheapest way to run a job by its deadline."""
-    document = read_job(job)
+    flags = {
+        "tokens": tokens,
+        "samples": samples,
+        "gpus": gpus,
+        "model": model,
+        "length": length,
+        "by": by,
+        "budget": budget,
+        "on": on,
+        "like": like,
+    }
+    document = _document(job or [], source, flags, root=root, online=online)
     answer = open_gpuplan(inventory=inventory, settings=settings).plans.plan(
         document, frontier=frontier, snapshot=snapshot, prices=None if prices is None else prices.value
     )
     _show(answer, as_json=as_json, details=details or frontier)
+
+
+def _document(
+    job: list[str], source: str | None, flags: dict[str, Any], *, root: Path | None, online: bool
+) -> dict[str, Any]:
+    """The job document of a job file, of words, or of another tool's configuration."""
+    if source is None:
+        given = [f"--{name}" for name, value in flags.items() if value is not None]
+        if given:
+            raise UnusableInput.at(given[0], message="belongs to --from; in a job file or as a word, write it there")
+        return read_job_or_words(job)
+    if job:
+        raise UnusableInput.at("JOB", message="is given beside --from; give one of the two")
+    from gpuplan.api.imports.job_from_facts import Given
+
+    return imported_jobs.plan_document(source, Given(**flags), root=root, online=online)
 
 
 def show(

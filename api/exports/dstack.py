@@ -42,8 +42,7 @@ def dstack(handover: Handover, phase: Phase, wishes: Wishes) -> str:
         "commands": ["\n".join(_commands(phase, wishes)) + "\n"],
         **({"volumes": [f"{folder}:{folder}"]} if is_mounted(handover, wishes) else {}),
         "backends": [phase.provider],
-        "regions": [phase.region],
-        **({"availability_zones": [phase.zone]} if phase.provider == "gcp" and phase.zone else {}),
+        **_places(handover, phase),
         "instance_types": [machine_and_cards(phase)[0].removeprefix("tpu-")],
         "resources": ({"cpu": {"arch": "arm"}} if arm(phase) else {}) | {"gpu": _gpu(phase)},
         "spot_policy": "spot" if phase.kind.interruptible else "on-demand",
@@ -77,6 +76,18 @@ def _environment(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, 
         return environment
     del environment["GPUPLAN_CHECKPOINTS"]
     return [*(f"{name}={value}" for name, value in environment.items()), "GPUPLAN_CHECKPOINTS"]
+
+
+def _places(handover: Handover, phase: Phase) -> dict[str, list[str]]:
+    """Regions and, where zones are names, zones: the phase's own, then those of next choices under the same price kind.
+
+    dstack starts the cheapest offer that it obtains there: https://dstack.ai/docs/reference/dstack.yml/task
+    """
+    more = [place_ for place_ in handover.next_places if phase.number == 1 and place_.kind == phase.kind]
+    regions = list(dict.fromkeys([phase.region, *(place_.region for place_ in more)]))
+    zones = list(dict.fromkeys([phase.zone, *(place_.zone for place_ in more)]))
+    # One place without a zone admits every zone of its region.
+    return {"regions": regions} | ({"availability_zones": zones} if phase.provider == "gcp" and all(zones) else {})
 
 
 def _gpu(phase: Phase) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from decimal import InvalidOperation
 from typing import Any
 
-from gpuplan.api.exports.plan_handover import CLOUDS, Handover, Phase
+from gpuplan.api.exports.plan_handover import CLOUDS, Handover, NextPlace, Phase
 from gpuplan.api.presentation.text_formatting import plain
 from gpuplan.api.schemas.plan_ids import PLANNED
 from gpuplan.catalog.model.accelerators import Accelerator, accelerators
@@ -51,7 +51,7 @@ def read_handover(document: Mapping[str, Any]) -> Handover:
     expected = _number(hours, "expected", (*at, "hours"), low=0.0, high=1e6)
     p95_hours = _number(hours, "p95", (*at, "hours"), low=0.0, high=1e6)
     asked = _mapping(plan.get("job"), (*at, "job"))
-    job = asked.get("name")
+    job, phases = asked.get("name"), _phases(plan, start, at)
     return Handover(
         plan_id=_text(plan, "id", at, PLANNED, "the id of a plan, plan- and 20 hexadecimal digits"),
         job=plain(job if isinstance(job, str) else "", limit=200) or "job",
@@ -62,8 +62,9 @@ def read_handover(document: Mapping[str, Any]) -> Handover:
         p95_hours=p95_hours,
         deadline_hours=_maybe(asked, "deadline", (*at, "job"), high=1e6),
         checkpoints=_checkpoints(asked, (*at, "job")),
-        phases=_phases(plan, start, at),
+        phases=phases,
         document=dict(document),
+        next_places=_next_places(plan, phases[0], at),
     )
 
 
@@ -106,6 +107,30 @@ def _phases(plan: dict[str, Any], start: datetime, at: Where) -> tuple[Phase, ..
         phase = replace(phase, ends_at=max(ends, starts[i]), hands_over_at=ends if follows else None)
         phases.append(replace(phase, **_switch(phase_rows, i, at)))
     return tuple(phases)
+
+
+def _next_places(plan: dict[str, Any], first: Phase, at: Where) -> tuple[NextPlace, ...]:
+    """The next choices with the first phase's own machines; plans of older releases have none."""
+    if plan.get("capacity_ladder") is None:
+        return ()
+    where = (*at, "capacity_ladder")
+    rows = _mapping(plan["capacity_ladder"], where).get("next_choices")
+    if not isinstance(rows, list) or len(rows) > MOST_PHASES:
+        message = f"is not accepted; a ladder has at most {MOST_PHASES} next choices"
+        raise UnusableInput.at(*where, "next_choices", message=message)
+    places = []
+    for i, item in enumerate(rows):
+        inner = (*where, "next_choices", i)
+        row = _mapping(item, inner)
+        if (row.get("provider"), row.get("instance_type"), row.get("nodes")) == (
+            first.provider,
+            first.instance_type,
+            first.nodes,
+        ):
+            zone = _name(row, "zone", inner, first.provider) if row.get("zone") else ""
+            region = _name(row, "region", inner, first.provider)
+            places.append(NextPlace(region=region, zone=zone, kind=_kind(row, inner)))
+    return tuple(places)
 
 
 def _begin(row: dict[str, Any], i: int, start: datetime, at: Where) -> datetime:

@@ -81,11 +81,21 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NextPlace:
+    """Where else the first phase's own machines may be asked for, from the capacity ladder; names are safe for shells."""
+
+    region: str
+    zone: str
+    kind: PriceKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Handover:
     """A plan for other tools; `job` is its name as one cleaned line, hours are those of the whole plan.
 
     `deadline_hours` counts from `start`, None without a deadline; `checkpoints` is the job's location, if any.
-    `document` is the original answer.
+    `next_places` are the next choices of the capacity ladder that need no other layout: the same number of the first
+    phase's machines. `document` is the original answer.
     """
 
     plan_id: str
@@ -99,6 +109,7 @@ class Handover:
     checkpoints: CheckpointLocation | None
     phases: tuple[Phase, ...]
     document: dict[str, object]
+    next_places: tuple[NextPlace, ...] = ()
 
     def p95_hours_of(self, phase: Phase) -> int:
         """Whole hours that suffice for the phase in 95 % of runs, if it is delayed like the plan."""

@@ -1,6 +1,6 @@
 """A task for SkyPilot: https://docs.skypilot.co/en/latest/reference/yaml-spec.html
 
-The machine type is fixed, so SkyPilot has nothing to choose. A TPU slice is an accelerator on one node whose hosts all
+The machine type is fixed; SkyPilot tries the places of the plan's capacity ladder that have the same machines in `ordered`. A TPU slice is an accelerator on one node whose hosts all
 run the command. Other devices than NVIDIA's are passed by Docker options, the fabric by the best network tier. Spot
 runs are managed jobs (`sky jobs launch`), which recover from preemptions. Only Google Cloud gets a zone: Amazon's zone
 ids are not names, and Azure's prices have no zone.
@@ -13,7 +13,7 @@ from gpuplan.api.exports.file_comments import heading, zone_id
 from gpuplan.api.exports.gcloud import fabric
 from gpuplan.api.exports.launch_command import launch
 from gpuplan.api.exports.node_script import SCRIPT, directory, is_mounted, place, variables
-from gpuplan.api.exports.plan_handover import Handover, Phase, Wishes
+from gpuplan.api.exports.plan_handover import Handover, NextPlace, Phase, Wishes
 from gpuplan.api.exports.run_limit import limit_seconds
 from gpuplan.api.exports.shell_script import Expanded, here_document, words
 from gpuplan.api.exports.tool_names import label, labels, run_name
@@ -44,7 +44,7 @@ def skypilot(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     task: dict[str, Any] = {
         "name": name,
         "num_nodes": 1 if phase.is_slice else phase.nodes,
-        "resources": _resources(handover, phase, wishes),
+        "resources": _placed(_resources(handover, phase, wishes), _ordered(handover, phase)),
         "envs": _environment(handover, phase, wishes, resume=start),
         "run": "\n".join(_run(phase, wishes)) + "\n",
     }
@@ -121,6 +121,39 @@ def _resources(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, An
         # Google's N1 machines request cards separately: `n1-standard-16+2xV100`.
         resources["accelerators"] = {cards.name: cards.count}
     return resources
+
+
+def _placed(resources: dict[str, Any], ordered: dict[str, Any]) -> dict[str, Any]:
+    """The resources with several places in place of one, and without the label of one zone."""
+    if not ordered:
+        return resources
+    kept = {name: value for name, value in resources.items() if name not in ("infra", "use_spot")}
+    labels_ = {name: value for name, value in kept["labels"].items() if name != "gpuplan-zone-id"}
+    return kept | {"labels": labels_} | ordered
+
+
+def _ordered(handover: Handover, phase: Phase) -> dict[str, Any]:
+    """The places to try in order; empty where there is only one. Other fields of the resources hold for each.
+
+    Spot comes after on-demand only in managed jobs, which recover from preemptions. Prices with a booking or an end of
+    their own need other fields.
+    """
+    places = [
+        place_
+        for place_ in handover.next_places
+        if place_.kind.max_run_hours is None and (phase.kind.interruptible or not place_.kind.interruptible)
+    ]
+    if phase.number != 1 or not places or phase.kind.max_run_hours is not None:
+        return {}
+    first = NextPlace(region=phase.region, zone=phase.zone, kind=phase.kind)
+    tried = dict.fromkeys((_infra(phase, place_), place_.kind.interruptible) for place_ in (first, *places))
+    return {"ordered": [{"infra": infra, "use_spot": spot} for infra, spot in tried]} if len(tried) > 1 else {}
+
+
+def _infra(phase: Phase, place_: NextPlace) -> str:
+    """Provider, region and, where zones are names, the zone."""
+    zone = f"/{place_.zone}" if place_.zone and phase.provider == "gcp" else ""
+    return f"{phase.provider}/{place_.region}{zone}"
 
 
 def _slice(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from gpuplan.api.presentation.text_tables import aligned
 from gpuplan.api.schemas.catalogue import OfferRow
 from gpuplan.catalog.model.accelerators import Accelerator
 from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.model.unavailable_machines import retired_on
 
 if TYPE_CHECKING:
     from gpuplan.api.services.catalogue import OfferPage
@@ -47,7 +48,7 @@ def offer_notes(row: OfferRow) -> str:
     notes += [f"without {plain(part)}" for part in row.partial]
     notes += [f"not confirmed since {when(row.stale_since)[:10]}"] if row.stale_since else []
     notes += ["electricity apart"] if price_kinds()[row.price_kind].owned else []
-    notes += ["retired"] if row.retired else []
+    notes += [f"retired {retired_on(row.provider, row.instance_type)}".strip()] if row.retired else []
     notes += [row.sale_notice] if row.sale_notice else []
     notes += [] if row.available else ["availability unverified"]
     return ", ".join(notes)

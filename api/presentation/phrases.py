@@ -47,8 +47,7 @@ def price_estimate(phase: Phase) -> str | None:
             estimate.high_usd_per_node_hour,
         )
     )
-    about = "about " if phase.price_observed_approximately else ""
-    return f"{observed} on {about}{phase.price_observed_at.date()}, expected {expected}; 80 %: {low} to {high}"
+    return f"{expected} expected (80 %: {low}-{high}), {observed} on {phase.price_observed_at.date()}"
 
 
 def price(what: Rented) -> str:

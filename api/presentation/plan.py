@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gpuplan.api.presentation.capacity_ladder import render_capacity_ladder
 from gpuplan.api.presentation.frontier import render_frontier
 from gpuplan.api.presentation.infeasibility import render_infeasible
 from gpuplan.api.presentation.machine_phrases import machines, place, price, rented
@@ -52,7 +53,7 @@ def render_plan(plan: Part, meta: Part) -> Sections:
     behind = any(is_standby(phase) for phase in plan["phases"])
     for phase in plan["phases"]:
         parts += render_standby(phase) if is_standby(phase) else _phase(phase, behind=behind)
-    parts += [*render_contingency_standby(plan), *_alternatives(plan)]
+    parts += [*render_contingency_standby(plan), *render_capacity_ladder(plan), *_alternatives(plan)]
     if plan.get("frontier"):
         parts += render_frontier(plan["frontier"])
     parts += [*_sensitivity(plan), *_prices(plan, meta), *sentences(plan)]

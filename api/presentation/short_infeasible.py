@@ -11,6 +11,7 @@ from gpuplan.planner.model.plan import Infeasible, Relaxation
 MOST_WAYS_OUT = 3
 MOST_CONFLICTS = 3
 _VALUE_LENGTH = 60
+_REASON_LENGTH = 300
 
 
 def short_infeasible(answer: Infeasible) -> tuple[Section, ...]:
@@ -29,6 +30,9 @@ def _conflicts(answer: Infeasible) -> Section:
     conflicts = [in_the_way(names, answer.searched_nodes) for names in answer.conflicts[:MOST_CONFLICTS]]
     if left_out := len(answer.conflicts) - len(conflicts):
         conflicts.append(f"and {left_out} more, listed with --details")
+    conflicts += [
+        plain(warning, limit=_REASON_LENGTH) for warning in answer.warnings if warning.startswith("constraints.")
+    ]
     return section("conflicts", "What conflicts", notes(conflicts))
 
 

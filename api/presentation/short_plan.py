@@ -12,12 +12,12 @@ from gpuplan.api.presentation.text_formatting import chance, duration, number, p
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.planner.model.plan import Alternative, Plan
-from gpuplan.planner.model.shared import Phase
+from gpuplan.planner.model.shared import NextChoice, Phase
 from gpuplan.planner.model.wire import wire
 
 #: The software stack of most training code; other stacks may need porting.
 USUAL_STACK = "cuda"
-#: Most alternatives shown.
+#: Most alternatives shown; two next choices, which are alternatives too, take the place of one.
 MOST_ALTERNATIVES = 3
 #: Most actions shown; one line counts the others.
 MOST_ACTIONS = 3
@@ -27,7 +27,7 @@ _SAME_HOURS = 0.05
 
 def short_plan(plan: Plan) -> tuple[Section, ...]:
     """The sections of a short answer, most important first, without empty ones."""
-    sections = (_answer(plan), _behind(plan), _alternatives(plan), _first(plan))
+    sections = (_answer(plan), _next(plan), _behind(plan), _alternatives(plan), _first(plan))
     return tuple(part for part in sections if part.parts)
 
 
@@ -72,6 +72,28 @@ def _deadline(plan: Plan) -> str | None:
     return f"{when(moment.isoformat())}, met with a probability of {chance(plan.deadline_probability)}"
 
 
+def _next(plan: Plan) -> Section:
+    """The chance of obtaining the machines, and what to try next, a line each; empty where they are certain."""
+    ladder = plan.capacity_ladder
+    if ladder is None or not ladder.next_choices:
+        return section("next", "")
+    minutes = f"{ladder.try_minutes:g} min"
+    title = f"If not obtained within {minutes} (chance {_chance(ladder.chance)}, modelled), try in order"
+    return section("next", title, notes([_step(choice) for choice in ladder.next_choices]))
+
+
+def _step(choice: NextChoice) -> str:
+    """`2 x a3-highgpu-8g, us-central1, on demand: $1,203.45, chance 0.93`."""
+    count = choice.nodes // (choice.slice_hosts or 1)
+    where = plain(f"{count:,} x {choice.instance_type}, {choice.region}, {kind(choice)}")
+    return f"{where}: {usd(choice.cost_usd)}, chance {_chance(choice.chance_when_tried)}"
+
+
+def _chance(value: float) -> str:
+    """A modelled chance to two decimals, never rounded to certain or impossible."""
+    return f"{min(max(value, 0.01), 0.99):.2f}"
+
+
 def _behind(plan: Plan) -> Section:
     """What to do if the run falls behind its deadline; empty without a deadline."""
     key, title = "behind", "If it falls behind"
@@ -105,8 +127,8 @@ def _alternatives(plan: Plan) -> Section:
         for label, alternative in different_alternatives(plan)
     ]
     if (other := plan.other_framework) is not None:
-        more = hours_more(other.hours - plan.hours.expected)
-        rows.append((f"for {other.framework} code", usd_more(other.extra_usd), more, configuration(other)))
+        hours = hours_more(other.hours - plan.hours.expected)
+        rows.append((f"for {other.framework} code", usd_more(other.extra_usd), hours, configuration(other)))
     return section(
         "alternatives",
         "Alternatives, with change of cost and time",
@@ -115,20 +137,18 @@ def _alternatives(plan: Plan) -> Section:
 
 
 def different_alternatives(plan: Plan) -> list[tuple[str, Alternative]]:
-    """Up to three configurations of another kind that meet the requirements, with all their labels."""
+    """Up to three configurations of another kind that meet the requirements, with all their labels; fewer beside a ladder."""
+    steps = 0 if plan.capacity_ladder is None else len(plan.capacity_ladder.next_choices)
+    most = MOST_ALTERNATIVES - steps // 2
     planned = {_configuration(phase) for phase in plan.phases} if len(plan.phases) == 1 else set[object]()
     chosen: dict[object, tuple[list[str], Alternative]] = {}
     for label, alternative in _kinds(plan):
         if alternative is not None and (key := _configuration(alternative)) not in planned:
             chosen.setdefault(key, ([], alternative))[0].append(label)
     for label, alternative in _others(plan):
-        if (
-            alternative is not None
-            and (key := _configuration(alternative)) not in planned
-            and len(chosen) < MOST_ALTERNATIVES
-        ):
+        if alternative is not None and (key := _configuration(alternative)) not in planned and len(chosen) < most:
             chosen.setdefault(key, ([label], alternative))
-    return [(", ".join(labels), alternative) for labels, alternative in [*chosen.values()][:MOST_ALTERNATIVES]]
+    return [(", ".join(labels), alternative) for labels, alternative in [*chosen.values()][:most]]
 
 
 def _kinds(plan: Plan) -> Iterator[tuple[str, Alternative | None]]:

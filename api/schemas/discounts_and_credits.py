@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import model_validator
 
 from gpuplan.catalog.model.price_kinds import price_kinds
-from gpuplan.catalog.parsing.accelerator_names import accelerator_text
+from gpuplan.catalog.parsing.accelerator_names import accelerator_family_text
 from gpuplan.catalog.parsing.document_fields import Document, Label, Reads, choice, quantity
 from gpuplan.catalog.parsing.place_names import PROVIDER_ALIASES, PROVIDERS
 from gpuplan.catalog.parsing.quantities import count, moment, shown, usd
@@ -47,7 +47,7 @@ class DiscountDocument(Document):
     provider: _Cloud | None = None
     family: Annotated[str, Label] | None = None
     instance_type: Annotated[str, Label] | None = None
-    accelerator: Annotated[str, Reads(accelerator_text, {"type": "string"})] | None = None
+    accelerator: Annotated[str, Reads(accelerator_family_text, {"type": "string"})] | None = None
     price_kind: Annotated[str, choice(_RENTED)] | None = None
     region: Annotated[str, Label] | None = None
     percent: _Percent | None = None

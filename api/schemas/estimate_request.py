@@ -7,8 +7,8 @@ from pydantic import Field
 
 from gpuplan.api.schemas.job import JobDocument
 from gpuplan.api.schemas.layout import LayoutDocument, parse_layout
-from gpuplan.catalog.model.accelerators import find_accelerator
-from gpuplan.catalog.parsing.accelerator_names import accelerator_text
+from gpuplan.catalog.model.mig_slices import find_card_or_slice
+from gpuplan.catalog.parsing.accelerator_names import card_or_slice_text
 from gpuplan.catalog.parsing.document_fields import Document, Reads, quantity, read_as, whole_number
 from gpuplan.catalog.parsing.quantities import count
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
@@ -20,7 +20,11 @@ __all__ = ["EstimateDocument", "OnDocument", "parse_estimate_request", "parse_la
 MAX_INTERNODE_GBPS = 200_000.0
 
 Accelerator = Annotated[
-    str, Reads(accelerator_text, {"type": "string", "examples": ["H100-80GB-SXM", "A100 80GB", "RTX 3090"]})
+    str,
+    Reads(
+        card_or_slice_text,
+        {"type": "string", "examples": ["H100-80GB-SXM", "A100 80GB", "RTX 3090", "A100-80GB-SXM:3g.40gb"]},
+    ),
 ]
 Gbps = Annotated[
     float, quantity(lambda value: count(value, top=MAX_INTERNODE_GBPS), "Gbit/s per node, over all NICs", 3200)
@@ -52,7 +56,8 @@ class OnDocument(Document):
     def configuration(self) -> dict[str, Any]:
         """The estimator's configuration; `layout` contains the micro-batch from either field."""
         stated = self.model_dump(include={"gpus", "gpus_per_node", "internode_gbps"})
-        stated["accelerator"] = find_accelerator(self.accelerator).name
+        card, mig_slice = find_card_or_slice(self.accelerator)
+        stated["accelerator"] = card.name if mig_slice is None else mig_slice.name
         merged = self.layout.model_copy(update={"micro_batch": self.micro_batch or self.layout.micro_batch})
         return stated | {"layout": merged.request()}
 

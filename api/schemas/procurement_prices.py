@@ -9,7 +9,7 @@ from gpuplan.catalog.model.accelerators import Accelerator, accelerator_family, 
 from gpuplan.catalog.model.offer import MAX_ACCELERATORS_PER_NODE
 from gpuplan.catalog.model.owned_machine import MAX_POWER_WATTS, OwnedMachine
 from gpuplan.catalog.model.purchase_prices import FORMS, PurchasePrice, host_usd, purchase_prices
-from gpuplan.catalog.parsing.accelerator_names import accelerator_text
+from gpuplan.catalog.parsing.accelerator_names import accelerator_family_text, accelerator_text
 from gpuplan.catalog.parsing.document_fields import Document, Label, Reads, choice, nearest, quantity, whole_number
 from gpuplan.catalog.parsing.quantities import count, shown, usd
 from gpuplan.catalog.runtime.errors import Fault
@@ -211,7 +211,7 @@ def _wanted(offered: list[_Quoted], wanted: tuple[str, ...] | None, faults: list
 
 def _family(text: str) -> tuple[str, ...]:
     try:
-        accelerator_text(text)
+        accelerator_family_text(text)
     except ValueError:
         return ()
     return accelerator_family(text)

@@ -16,6 +16,7 @@ from gpuplan.api.services.api_keys import KeyService
 from gpuplan.api.services.audit_log import AuditLogService
 from gpuplan.api.services.audited import Audited
 from gpuplan.api.services.background_runs import RunService
+from gpuplan.api.services.capacity import CapacityService
 from gpuplan.api.services.catalogue import CatalogueService
 from gpuplan.api.services.estimates import EstimateService
 from gpuplan.api.services.explanations import ExplanationService
@@ -60,6 +61,7 @@ class Services:
     procurement: ProcurementService
     spot_policies: SpotPolicyService
     catalogue: CatalogueService
+    capacity: CapacityService
     price_history: PriceHistoryService
     watches: WatchService
     retention: RetentionService
@@ -113,6 +115,7 @@ def open_services(environment: Environment, *, clouds: "Mapping[str, MakeCloud] 
         procurement=ProcurementService(context, planner, audited),
         spot_policies=SpotPolicyService(context, planner, audited),
         catalogue=CatalogueService(context),
+        capacity=CapacityService(context, plans),
         price_history=PriceHistoryService(context),
         watches=watches,
         retention=retention,

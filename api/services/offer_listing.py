@@ -14,6 +14,7 @@ from gpuplan.catalog.model.money import usd_text
 from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.model.regions import GEOGRAPHIES, regions
 from gpuplan.catalog.model.restricted_sales import sale_notice
+from gpuplan.catalog.model.unavailable_machines import why_no_price, why_unavailable
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
 
@@ -60,13 +61,26 @@ def matching(columns: Columns, wanted: OfferFilter) -> NDArray[np.intp]:
     keep_region &= _keep("region", wanted.region, [region for _, region in places], _glob)
     keep_kind = _keep("kind", wanted.kind, columns.kinds, _same)
     keep_type = _keep("instance_type", wanted.instance_type, [instance_type.name for instance_type in types], _glob)
+    if wanted.accelerator is not None:
+        family = accelerator_family(wanted.accelerator)
+        keep_type &= np.fromiter((instance_type.accelerator in family for instance_type in types), np.bool_, len(types))
+    _refuse_unavailable(columns, wanted, keep_type)
     if wanted.geography is not None:
         keep_region &= _in_geography(columns, wanted.geography)
-    if wanted.accelerator is not None:
-        family = set(accelerator_family(wanted.accelerator))
-        keep_type &= np.fromiter((instance_type.accelerator in family for instance_type in types), np.bool_, len(types))
     keep = keep_region[columns.region_index] & keep_kind[columns.kind_index] & keep_type[columns.type_index]
     return np.flatnonzero(keep)
+
+
+def _refuse_unavailable(columns: Columns, wanted: OfferFilter, keep_type: NDArray[np.bool_]) -> None:
+    """Raise `UnusableInput` if what the filters name has no offer anywhere, for a reason that is known."""
+    if keep_type[columns.type_index].any():
+        return
+    if wanted.instance_type is not None and (reason := why_unavailable(wanted.instance_type)):
+        raise UnusableInput.at("instance_type", message=f"{wanted.instance_type[:80]!r} cannot be had: {reason}")
+    if wanted.accelerator is not None and wanted.instance_type is None:
+        reasons = [reason for name in accelerator_family(wanted.accelerator) if (reason := why_no_price(name))]
+        if reasons:
+            raise UnusableInput.at("accelerator", message=f"{wanted.accelerator[:80]!r}: {'; '.join(reasons)}")
 
 
 def geography_named(text: str) -> str:
@@ -107,7 +121,11 @@ def _keep(
     if not keep.any():
         known = list(dict.fromkeys(near if near is not None else values))
         nearest = difflib.get_close_matches(pattern.strip("*"), known, n=5, cutoff=0.4) or known[:8]
-        raise UnusableInput.at(field, message=f"{pattern[:80]!r} matches nothing; accepted, e.g.: {', '.join(nearest)}")
+        reason = why_unavailable(pattern) if field == "instance_type" else None
+        accepted = f"matches nothing; accepted, e.g.: {', '.join(nearest)}"
+        raise UnusableInput.at(
+            field, message=f"{pattern[:80]!r} {accepted if reason is None else f'cannot be had: {reason}'}"
+        )
     return keep
 
 

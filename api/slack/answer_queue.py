@@ -18,9 +18,9 @@ import anyio.to_thread
 
 from gpuplan.api.http.problem_details import Refused
 from gpuplan.api.http.thread_workers import Workers
+from gpuplan.api.schemas.key_value_words import in_words
 from gpuplan.api.security.authorization import acting_as
 from gpuplan.api.slack.block_kit import message, with_link
-from gpuplan.api.slack.key_value_words import in_words
 from gpuplan.api.slack.message_sending import NotDelivered, Teller, To
 from gpuplan.api.slack.other_messages import refusal
 from gpuplan.api.slack.question_kinds import FinishedAnswer, checked_job, finished_answer

@@ -7,8 +7,8 @@ from typing import Any, get_args
 
 from gpuplan.api.presentation.text_formatting import plain
 from gpuplan.api.schemas.job_fields import WrittenField
+from gpuplan.api.schemas.key_value_words import WORDS, document, in_words
 from gpuplan.api.slack.block_kit import LONGEST_LABEL, Block, literal
-from gpuplan.api.slack.key_value_words import WORDS, document, in_words
 from gpuplan.api.slack.slash_commands import Question, checked_plan
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.model.job_field import Group

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from gpuplan.api.presentation.text_formatting import duration, number, usd
 from gpuplan.api.schemas.catalogue import OfferRow
 from gpuplan.api.schemas.job import parse_job
+from gpuplan.api.schemas.key_value_words import in_words
 from gpuplan.api.services.offer_listing import OfferFilter
 from gpuplan.api.services.price_history import HistoryFilter
 from gpuplan.api.services.service_context import body_of, days_between
 from gpuplan.api.slack.block_kit import Message
 from gpuplan.api.slack.channel_watches import unwatch, watch, watches_of
-from gpuplan.api.slack.key_value_words import in_words
 from gpuplan.api.slack.other_messages import history_message, note, price_message, watches_message, why_message
 from gpuplan.api.slack.plan_message import plan_message
 from gpuplan.catalog.runtime.errors import UnusableInput

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gpuplan.api.schemas.job import parse_job
+from gpuplan.api.schemas.key_value_words import EXAMPLE, in_words, job_of_words, region
 from gpuplan.api.schemas.watch import DEFAULT_PERCENT, Percent
 from gpuplan.api.schemas.why import something_named
 from gpuplan.api.security.identity import Scope
 from gpuplan.api.slack.command_text import as_typed, first_word, pasted, split, uploaded
-from gpuplan.api.slack.key_value_words import EXAMPLE, in_words, job_of_words, region
-from gpuplan.catalog.parsing.accelerator_names import accelerator_text
+from gpuplan.catalog.parsing.accelerator_names import accelerator_family_text
 from gpuplan.catalog.parsing.document_fields import Document as Fields
 from gpuplan.catalog.parsing.document_fields import read_as
 from gpuplan.catalog.parsing.quantities import shown
@@ -91,13 +91,13 @@ def _price(rest: str) -> Question:
         *head, last = words
         name = " ".join(head)
         request = {"region": region(last)}
-    request |= {"accelerator": _read(accelerator_text, name, "price")}
+    request |= {"accelerator": _read(accelerator_family_text, name, "price")}
     return Question(kind="price", request=request, scope="read", doing=f"Looking up prices of {name}.")
 
 
 def _is_accelerator(name: str) -> bool:
     try:
-        accelerator_text(name)
+        accelerator_family_text(name)
     except ValueError:
         return False
     return True

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from gpuplan.catalog.model.data_tables import data_table
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 
@@ -107,14 +108,39 @@ def _fold(text: str) -> str:
     return re.sub(r"^(nvidia|amd|google|aws|intel|habana)(tesla|geforce|radeon(?!vii|pro)|instinct)?", "", folded)
 
 
+@cache
+def _ambiguous() -> dict[str, tuple[str, ...]]:
+    """Folded spelling -> the accelerators that it may mean, from `data/ambiguous_accelerators.csv`."""
+    meanings: dict[str, tuple[str, ...]] = {}
+    for row in data_table("ambiguous_accelerators.csv"):
+        folded = _fold(row["name"])
+        meanings[folded] = tuple(dict.fromkeys((*meanings.get(folded, ()), row["accelerator"])))
+    return meanings
+
+
 def find_accelerator(text: str, *, path: tuple[str | int, ...] = ("accelerator",)) -> Accelerator:
     """The accelerator that `text` names, by its name or a common alias.
+
+    Raises `UnusableInput` at `path`, with the nearest names, if there is none, and with all meanings of a name that is sold
+    with different memory or chips, such as RTX 4060 Ti.
+    """
+    meanings = possible_accelerators(text, path=path)
+    if len(meanings) > 1:
+        several = ", ".join(row.name for row in meanings)
+        raise UnusableInput.at(*path, message=f"{text[:80]!r} may mean {several}; write one of them")
+    return meanings[0]
+
+
+def possible_accelerators(text: str, *, path: tuple[str | int, ...] = ("accelerator",)) -> tuple[Accelerator, ...]:
+    """The accelerators that a device with this name may be: one, or several if the name does not tell them apart.
 
     Raises `UnusableInput` at `path`, with the nearest names, if there is none.
     """
     name = _aliases().get(_fold(text))
     if name is not None:
-        return accelerators()[name]
+        return (accelerators()[name],)
+    if several := _ambiguous().get(_fold(text)):
+        return tuple(accelerators()[meaning] for meaning in several)
     near = difflib.get_close_matches(_fold(text), list(_aliases()), n=4, cutoff=0.5)
     names = list(dict.fromkeys(_aliases()[spelling] for spelling in near)) or list(accelerators())[:6]
     raise UnusableInput.at(*path, message=f"unknown accelerator {text[:80]!r}; nearest: {', '.join(names)}")
@@ -128,7 +154,8 @@ def accelerator_family(text: str, *, path: tuple[str | int, ...] = ("accelerator
     """Names of all accelerators that `text` may mean where several are allowed, in table order.
 
     A full name means itself; `H100`, `A100 80GB` or `H100 PCIe` means every variant with all those words; otherwise the
-    aliases of `find_accelerator` apply. Raises `UnusableInput` at `path` like it.
+    aliases of `find_accelerator` apply, and an ambiguous name means all its meanings. Raises `UnusableInput` at `path` if
+    there is none.
     """
     folded = _fold(text)
     exact = next((name for name in accelerators() if _fold(name) == folded), None)
@@ -138,7 +165,7 @@ def accelerator_family(text: str, *, path: tuple[str | int, ...] = ("accelerator
     family = tuple(
         name for name in accelerators() if words and _words(name)[0] == words[0] and set(words) <= set(_words(name))
     )
-    return family or (find_accelerator(text, path=path).name,)
+    return family or tuple(row.name for row in possible_accelerators(text, path=path))
 
 
 def _words(text: str) -> list[str]:

@@ -18,6 +18,7 @@ from gpuplan.catalog.store.saved_answers import KEEP_RESPONSES
 from gpuplan.catalog.store.schema import (
     actuals,
     audit,
+    capacity_answers,
     idempotency_keys,
     instance_types,
     notifications,
@@ -48,8 +49,8 @@ class RetentionPolicy:
     """Retention periods in days; None is unlimited.
 
     Every snapshot stays for `every_snapshot_days` after its prices were read, then the first of each week for
-    `weekly_snapshot_days`; refresh reports as long. Plans stay for `plans_days` after they were made, and notifications of
-    watches and runs with their answers as long. The audit log stays for `audit_days`.
+    `weekly_snapshot_days`; refresh reports and capacity answers as long. Plans stay for `plans_days` after they were made,
+    and notifications of watches and runs with their answers as long. The audit log stays for `audit_days`.
     """
 
     every_snapshot_days: int | None = 400
@@ -87,6 +88,7 @@ def retain(connection: sa.Connection, policy: RetentionPolicy, now: datetime, *,
     keys = _delete_older(connection, idempotency_keys.c.created_at, now - KEEP_RESPONSES)
     runs_gone = _delete_older(connection, runs.c.created_at, _before(now, policy.plans_days))
     audit_gone = _delete_older(connection, audit.c.at, _before(now, policy.audit_days))
+    _delete_older(connection, capacity_answers.c.asked_at, _before(now, policy.weekly_snapshot_days))
     connection.execute(sa.delete(quota_use).where(quota_use.c.day < (now - _QUOTA_RETENTION).date().isoformat()))
     for kind, table in _OWNED:
         forget_owners_of_missing(connection, kind, sa.select(table.c.id))

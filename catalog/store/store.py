@@ -35,6 +35,7 @@ from gpuplan.catalog.store.stored_actuals import read_ids
 from gpuplan.catalog.store.stored_columns import StoredOffers, stored_columns
 
 if TYPE_CHECKING:
+    from gpuplan.catalog.store.capacity_store import CapacityStore
     from gpuplan.catalog.store.diff_cache import DiffCache
     from gpuplan.catalog.store.price_history import PricePoint
     from gpuplan.catalog.store.retention import Forgotten, RetentionPolicy
@@ -91,6 +92,13 @@ class Store(RefreshStore, PlanStore):
         from gpuplan.catalog.store.share_store import ShareStore
 
         return ShareStore(reading=self._reading, writing=self._writing)
+
+    @cached_property
+    def capacity(self) -> "CapacityStore":
+        """What clouds said about getting machines."""
+        from gpuplan.catalog.store.capacity_store import CapacityStore
+
+        return CapacityStore(reading=self._reading, writing=self._writing)
 
     @cached_property
     def _diffs(self) -> "DiffCache":

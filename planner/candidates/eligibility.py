@@ -25,6 +25,8 @@ REASONS = (
     "availability not verified (opt in with constraints.unverified_availability)",
 )
 _PARTIAL, _RETIRED, _NO_TRAINING, _NOT_ON_DEMAND, _PARTITION, _UNVERIFIED = range(1, 7)
+#: The reason of machines that were retired.
+RETIRED = REASONS[_RETIRED]
 #: Reasons that a job lifts by opting in.
 OPT_INS = (REASONS[_PARTITION], REASONS[_UNVERIFIED])
 #: An eligibility is code + 8 x unverified + 16 x index of its partition in PARTITIONS.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.model.provider_names import provider_kind
 from gpuplan.catalog.model.regions import is_place_unknown, regions
+from gpuplan.catalog.model.unavailable_machines import why_no_price, why_unavailable
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.candidates.machine_shapes import Shapes
@@ -148,7 +149,12 @@ def refuse_what_matches_nothing(markets: tuple[Columns, ...], constraints: Const
     names = {type_.name for type_ in types}
     for i, glob in enumerate(constraints.instance_types):
         if not any(_matches(name, (glob,)) for name in names):
-            message = f"{glob!r} matches no instance type of the catalogue and no own machine; {_nearest(glob, names)}"
+            reason = why_unavailable(glob)
+            message = (
+                f"{glob!r} matches no instance type of the catalogue and no own machine; {_nearest(glob, names)}"
+                if reason is None
+                else f"{glob!r} cannot be had: {reason}"
+            )
             faults.append(Fault(("constraints", "instance_types", i), message))
     known = {region.geography for region in regions().values()}
     for i, geography in enumerate(constraints.geography):
@@ -157,6 +163,26 @@ def refuse_what_matches_nothing(markets: tuple[Columns, ...], constraints: Const
             faults.append(Fault(("constraints", "geography", i), message))
     if faults:
         raise UnusableInput(*faults)
+
+
+def unavailable_by_name(markets: tuple[Columns, ...], constraints: Constraints) -> tuple[str, ...]:
+    """Why what the constraints name cannot be had, as sentences that begin with the constraint.
+
+    For each glob that matches only machines that are retired or without an offer, and each accelerator without an offer,
+    if the reason is known.
+    """
+    offered = [
+        instance_type
+        for columns in markets
+        for instance_type in (columns.instance_types[number] for number in np.unique(columns.type_index))
+        if not instance_type.retired
+    ]
+    names = {instance_type.name for instance_type in offered}
+    devices = {instance_type.accelerator for instance_type in offered}
+    globs = [glob for glob in constraints.instance_types if not any(_matches(name, (glob,)) for name in names)]
+    reasons = [("instance_types", glob, why_unavailable(glob)) for glob in globs]
+    reasons += [("accelerators", name, why_no_price(name)) for name in constraints.accelerators if name not in devices]
+    return tuple(f"constraints.{field}: {name}: {reason}" for field, name, reason in reasons if reason is not None)
 
 
 def _nearest(text: str, names: set[str]) -> str:

@@ -79,9 +79,9 @@ def estimated(columns: Columns, day: int) -> Columns:
     at = at[age[at] >= rows.from_days[number[at]]]
     if not len(at):
         return columns
-    own: DriftColumns = rows.take(number[at])
+    drifts: DriftColumns = rows.take(number[at])
     observed = columns.usd_per_hour[at]
-    prices = (*expected_prices(observed, columns.on_demand_usd[at], age[at].astype(np.float64), own), observed)
+    prices = (*expected_prices(observed, columns.on_demand_usd[at], age[at].astype(np.float64), drifts), observed)
     # Rounded as the rows are, so that arrays and rows agree to the micro-dollar.
     micros = np.maximum(np.rint(np.stack(prices, axis=1) * 1e6), 1.0).astype(np.int64)
     usd = columns.usd_per_hour.copy()

@@ -38,7 +38,7 @@ def assumptions(
         *question.learned.sentences(phase.choice.accelerator),
         f"{phase.training_hours / phase.hours_with_goodput:.0%} of wall time trains (goodput: failures, evaluation, checkpoints); set goodput to change it",
         f"{settings.setup_hours:g} h of paid set-up before the first step (boot, image, data)",
-        "machines are available on request: neither quota nor waiting for capacity is modelled",
+        "cost and hours count from when the machines are obtained; quotas are not modelled",
         _input_pipeline(phase.choice),
         f"{settings.checkpoints_kept} checkpoints are stored while the job runs",
         *notes,

@@ -19,7 +19,7 @@ from gpuplan.catalog.parsing.quantities import MAX_HOURS
 from gpuplan.planner.candidates.candidate_set import Candidates, candidates, over, with_late_and_dear
 from gpuplan.planner.candidates.configuration_choice import cheapest, fastest, in_words
 from gpuplan.planner.candidates.eligibility import OPT_INS
-from gpuplan.planner.candidates.job_requirements import BIT, kinds_asked, present
+from gpuplan.planner.candidates.job_requirements import BIT, kinds_asked, present, unavailable_by_name
 from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.explain.assumptions_and_warnings import region_notes
 from gpuplan.planner.explain.objective_notes import unknown_carbon
@@ -62,6 +62,7 @@ def explain(question: Question, candidates: Candidates) -> NoPlan:
         rejected=with_late_and_dear(candidates, over(candidates.table, job.deadline_hours, job.budget_usd)),
         searched_nodes=nodes,
         warnings=(
+            *unavailable_by_name(tuple(market.columns for market in question.markets), job.constraints),
             _searched(nodes) if nearest else _nothing_fits(candidates, marked[0][0], nodes),
             *_unlisted(relaxations),
             *_not_opted_in(candidates),

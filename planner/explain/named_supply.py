@@ -19,6 +19,7 @@ from gpuplan.catalog.model.accelerators import accelerator_family, accelerators
 from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.model.unavailable_machines import why_unavailable
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
@@ -78,7 +79,9 @@ def named(text: str, supply: Supply, *, field: str) -> Named:
         names = _matching(candidate_field, given, known[candidate_field])
         if names:
             return Named(text=text.strip(), field=candidate_field, names=names)
-    raise UnusableInput.at(field, message=f"{shown(text)} is not in the snapshot; {_nearest(given, known)}")
+    reason = why_unavailable(given)
+    message = f"is not in the snapshot; {_nearest(given, known)}" if reason is None else f"cannot be had: {reason}"
+    raise UnusableInput.at(field, message=f"{shown(text)} {message}")
 
 
 def _known(supply: Supply) -> dict[str, tuple[str, ...]]:

@@ -28,14 +28,14 @@ def cheaper_with_another_framework(question: Question, cost_micros: int) -> Fram
         training=replace(job.training, framework="any"),
         constraints=replace(job.constraints, vendors=tuple(sorted(excluded))),
     )
-    found = candidates(replace(question, job=other))
+    other_candidates = candidates(replace(question, job=other))
     rented = [number for number, market in enumerate(question.markets) if not market.owned]
-    table = found.table
+    table = other_candidates.table
     fits = over(table, job.deadline_hours, job.budget_usd) == 0
     index = cheapest(table, fits & np.isin(table.market, rented))
     if index is None:
         return None
-    choice = in_words(found, table, index)
+    choice = in_words(other_candidates, table, index)
     if choice.cost.expected >= cost_micros:
         return None
     framework = framework_of_stack(accelerators()[choice.accelerator].stack)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from gpuplan.catalog.model.provider_names import CLOUD, NEOCLOUD, PROVIDER_KINDS
 from gpuplan.catalog.model.regions import GEOGRAPHIES
-from gpuplan.catalog.parsing.accelerator_names import accelerator_text
+from gpuplan.catalog.parsing.accelerator_names import accelerator_family_text
 from gpuplan.catalog.parsing.checkpoint_location import ACCEPTED, EXAMPLES, checkpoint_location
 from gpuplan.catalog.parsing.document_fields import Label, Reads, YesNo, choice, quantity, whole_number
 from gpuplan.catalog.parsing.place_names import (
@@ -148,7 +148,7 @@ class Constraints:
     accelerators: Annotated[
         tuple[str, ...],
         JobField(
-            Reads(accelerator_text, _NAME),
+            Reads(accelerator_family_text, _NAME),
             "names or usual aliases: `H100`, `RTX 3090`; `gpuplan accelerators` lists them",
             example="H100,A100",
             group="machines",

@@ -128,6 +128,40 @@ class StandbyChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LadderStep:
+    """A next choice of a capacity ladder, tried `after_minutes` if nothing before it was obtained.
+
+    `chance` is that of the choice by itself, with an 80 % band; `chance_when_tried` is given that all before were refused.
+    """
+
+    choice: Choice
+    after_minutes: float
+    chance: float
+    chance_band: tuple[float, float]
+    chance_when_tried: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedLadder:
+    """What to try next if the plan's machines are not obtained, and what following it is expected to come to.
+
+    `chance` is that of the plan's own machines, the first choice. `cost` is in micro-dollars; `value` and `bound` are in the
+    unit of the job's objective, the bound over all ladders with the same first and last choice. `nothing_obtained` is the
+    probability that no choice was obtained in its first try. `considered` choices were solved over.
+    """
+
+    try_minutes: float
+    chance: float
+    chance_band: tuple[float, float]
+    steps: tuple[LadderStep, ...]
+    cost: int
+    value: float
+    bound: float
+    nothing_obtained: float
+    considered: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledChoice:
     """Another configuration under a label (`best on gcp`, `fastest`, ...), compared with the plan."""
 
@@ -209,6 +243,7 @@ class Planned:
     learned: LearnedCorrections = NOTHING
     fallback: StandbyChoice | None = None
     other_framework: FrameworkChoice | None = None
+    ladder: PlannedLadder | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from gpuplan.planner.model.shared import (
     MAY_BE_ABSENT,
     RENAMED,
+    CapacityLadder,
     Configuration,
     ContingencyStandby,
     Cost,
@@ -180,6 +181,8 @@ class Plan:
     """Null where a grid or a power is unknown."""
     phases: tuple[Phase, ...]
     fallback: ContingencyStandby | None = field(default=None, metadata=MAY_BE_ABSENT)
+    capacity_ladder: CapacityLadder | None = field(default=None, metadata=MAY_BE_ABSENT)
+    """What to try if the machines are not obtained; the certificate covers the plan given that they are."""
     certificate: Certificate
     sensitivity: Sensitivity
     alternatives: tuple[Alternative, ...]

@@ -7,7 +7,8 @@ from typing import cast
 
 import numpy as np
 
-from gpuplan.catalog.model.accelerators import Accelerator, find_accelerator
+from gpuplan.catalog.model.accelerators import Accelerator
+from gpuplan.catalog.model.mig_slices import MigSlice, find_card_or_slice
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.model.estimate import Assumed, Band, Estimate, EstimatedOn, EstimatedThroughput, Memory, Terms
 from gpuplan.planner.model.job import Training
@@ -38,7 +39,10 @@ _ENOUGH_MIB = 1e18
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class On:
-    """One configuration. None lets the estimator choose: the accelerator's usual machine and fabric, the best layout."""
+    """One configuration. None lets the estimator choose: the accelerator's usual machine and fabric, the best layout.
+
+    `accelerator` may name a MIG slice, which works alone.
+    """
 
     accelerator: str
     gpus: int
@@ -58,10 +62,10 @@ def estimate_on(
     unknown accelerator or precision, a layout that does not multiply to `gpus` or divide the model, more replicas than
     samples.
     """
-    chip = find_accelerator(on.accelerator, path=("on", "accelerator"))
+    chip, mig_slice = find_card_or_slice(on.accelerator, path=("on", "accelerator"))
     request = _request(on)
     _check(work, on, request)
-    machines = _machines(chip, on)
+    machines = _machines(chip, on, mig_slice)
     ask = partial(estimate_learned, goodput=goodput, learned=learned)
     estimates = ask(work, training, machines, request=request)
     fits = int(estimates.reason[0]) != cluster_rates.DOES_NOT_FIT
@@ -69,7 +73,7 @@ def estimate_on(
         roomy = replace(machines, device_memory_mib=np.array([_ENOUGH_MIB]))
         estimates = ask(work, training, roomy, request=_as_request(estimates))
     if estimates.reason[0]:
-        raise _refusal(REASONS[int(estimates.reason[0])], chip, work, training)
+        raise _refusal(REASONS[int(estimates.reason[0])], chip, on, work, training)
     at = cluster_rates.clusters_of(machines, training)
     capacity = float(at.capacity_bytes[0] / cluster_rates.GIB)
     loading = loading_gib(work, estimates, float(at.element_bytes[0]))
@@ -97,7 +101,7 @@ def estimate_on(
             capacity_gib=capacity,
             loading_gib=loading,
             least_accelerators=least_accelerators(
-                estimate_rows, partial(_of_count, chip, on), _per_node(chip, on), request
+                estimate_rows, partial(_of_count, chip, on, mig_slice), _per_node(chip, on), request
             ),
         ),
         layout=cast(Layout, estimates.layout(0)),
@@ -108,8 +112,13 @@ def estimate_on(
             *_warnings(chip, precision, fits=fits, substituted=bool(estimates.substituted[0])),
             *(_loading_warning(work, loading, capacity) if fits else ()),
         ),
-        on=_echo(on, chip, machines),
-        assumptions=(*work.assumptions, *learned.sentences(chip.name), *assumptions(training)),
+        on=_echo(on, chip.name if mig_slice is None else mig_slice.name, machines),
+        assumptions=(
+            *work.assumptions,
+            *learned.sentences(chip.name),
+            *assumptions(training),
+            *(() if mig_slice is None else (mig_slice.sentence,)),
+        ),
         doubts=doubts_of(work, training, hours, hours_of, measured=bool(at.measured[0])) if fits else (),
         assumed=assumed_of(work, training, precision, goodput, on.gpus),
     )
@@ -225,11 +234,18 @@ def _model_faults(work: Work, request: LayoutRequest) -> list[Fault]:
     return [Fault(("on", "layout", name), f"{getattr(request, name)} {why}") for name, wrong, why in checks if wrong]
 
 
-def _machines(chip: Accelerator, on: On) -> Machines:
+def _machines(chip: Accelerator, on: On, mig_slice: MigSlice | None) -> Machines:
     """The configuration as one machine row."""
     per_node = on.gpus_per_node or _usual_per_node(chip, on.gpus)
     fabric = on.internode_gbps or chip.usual_internode_gbps
-    return one_configuration(chip, devices=per_node, nodes=on.gpus // per_node, internode_gbps=fabric)
+    machines = one_configuration(chip, devices=per_node, nodes=on.gpus // per_node, internode_gbps=fabric)
+    if mig_slice is None:
+        return machines
+    return replace(
+        machines,
+        fraction=np.array([float(mig_slice.share)]),
+        device_memory_mib=np.array([float(mig_slice.memory_mib)]),
+    )
 
 
 def _per_node(chip: Accelerator, on: On) -> int:
@@ -237,9 +253,9 @@ def _per_node(chip: Accelerator, on: On) -> int:
     return on.gpus_per_node or max(1, chip.usual_per_node)
 
 
-def _of_count(chip: Accelerator, on: On, count: int) -> Machines:
+def _of_count(chip: Accelerator, on: On, mig_slice: MigSlice | None, count: int) -> Machines:
     """The machine row of `count` accelerators: part of one machine, or whole machines."""
-    return _machines(chip, replace(on, gpus=count, gpus_per_node=min(count, _per_node(chip, on))))
+    return _machines(chip, replace(on, gpus=count, gpus_per_node=min(count, _per_node(chip, on))), mig_slice)
 
 
 def _usual_per_node(chip: Accelerator, gpus: int) -> int:
@@ -253,7 +269,7 @@ def _as_request(estimates: Estimates) -> LayoutRequest:
     return LayoutRequest(**layout)  # type: ignore[arg-type]
 
 
-def _refusal(reason: str, chip: Accelerator, work: Work, training: Training) -> UnusableInput:
+def _refusal(reason: str, chip: Accelerator, on: On, work: Work, training: Training) -> UnusableInput:
     """Why the configuration cannot run at all, at the field to change."""
     known = [name for name in PRECISIONS if peak_tflops(chip, name)]
     refusals = {
@@ -267,7 +283,7 @@ def _refusal(reason: str, chip: Accelerator, work: Work, training: Training) -> 
             f"{chip.name} ({chip.stack}) has no kernels for qlora or 8-bit optimizers; choose one on CUDA or ROCm",
         ),
         "nodes do not cluster": (("on", "gpus"), f"{chip.name} machines have no known fabric; give on.internode_gbps"),
-        "devices do not talk to each other": (("on", "gpus"), f"{chip.name} devices work alone; give 1"),
+        "devices do not talk to each other": (("on", "gpus"), f"{on.accelerator} devices work alone; give 1"),
         "more accelerators than the batch has samples": (
             ("on", "gpus"),
             f"a step has {work.samples_per_step:g} samples, fewer than such a layout has replicas: use fewer or batch more",
@@ -290,10 +306,10 @@ def _warnings(chip: Accelerator, precision: str, *, fits: bool, substituted: boo
     return warnings
 
 
-def _echo(on: On, chip: Accelerator, machines: Machines) -> EstimatedOn:
+def _echo(on: On, accelerator: str, machines: Machines) -> EstimatedOn:
     """The complete configuration, with defaults marked as assumed."""
     return EstimatedOn(
-        accelerator=chip.name,
+        accelerator=accelerator,
         gpus=on.gpus,
         gpus_per_node=Assumed(value=int(machines.devices[0]), assumed=on.gpus_per_node is None),
         nodes=int(machines.nodes[0]),

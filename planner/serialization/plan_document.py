@@ -27,7 +27,9 @@ from gpuplan.planner.model.outcome import (
 )
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.model.wire import wire
+from gpuplan.planner.serialization.capacity_ladder_document import capacity_ladder_answer
 from gpuplan.planner.serialization.enumeration_document import enumeration_document
+from gpuplan.planner.serialization.objective_units import UNITS
 from gpuplan.planner.serialization.phase_document import (
     configuration,
     contingency_standby_answer,
@@ -87,6 +89,7 @@ def _plan(plan: Planned, job: Document, version: str, inventory: str | None) -> 
         carbon_kg=maybe_rounded(summed([phase.carbon_kg for phase in plan.phases])),
         phases=phases,
         fallback=None if plan.fallback is None else contingency_standby_answer(plan.fallback, plan.start),
+        capacity_ladder=None if plan.ladder is None else capacity_ladder_answer(plan.ladder, plan.job.objective),
         certificate=_certificate(plan),
         sensitivity=_sensitivity(plan.sensitivity),
         alternatives=tuple(map(_alternative, plan.alternatives)),
@@ -136,10 +139,6 @@ def _sensitivity(sensitivity: SensitivityRanges) -> model.Sensitivity:
         next_faster=faster and model.FasterStep(deadline_hours=rounded(faster[0]), costs_usd=usd(faster[1])),
         holds_until_usd_per_node_hour=None if sensitivity.holds_until is None else usd(sensitivity.holds_until),
     )
-
-
-#: In what each objective is counted.
-UNITS = {"cost": "USD", "time": "hours", "carbon": "kg CO2e"}
 
 
 def _objective(proof: SolverCertificate) -> model.Objective:

@@ -178,8 +178,8 @@ def other_framework(context: Context, plan_micros: int) -> None:
     least = min((cheapest(sweep) for sweep in feasible if len(sweep)), key=by_cost, default=None)
     path: Path = ("other_framework",)
     if least is None or least.micros >= plan_micros:
-        there = field_coverage.has(*path)
-        field_coverage.is_true(CHECK, path, not there, None, "no machine for other code is cheaper than the plan")
+        is_stated = field_coverage.has(*path)
+        field_coverage.is_true(CHECK, path, not is_stated, None, "no machine for other code is cheaper than the plan")
         return
     if not field_coverage.has(*path):
         what = least.offer_group.machine.type.name

@@ -9,6 +9,7 @@ from gpuplan.planner.verify.alternatives_check import (
     frontier,
     other_framework,
 )
+from gpuplan.planner.verify.capacity_ladder_check import capacity_ladder
 from gpuplan.planner.verify.certificate_check import certificate
 from gpuplan.planner.verify.configuration_survey import Survey, surveyed
 from gpuplan.planner.verify.contingency_check import fallback
@@ -44,6 +45,7 @@ def check_planned(context: Context) -> dict[str, object]:
         other_framework(context, plan_outcome.micros)
         commitments(context, None if plan_outcome.alone is None else plan_outcome.alone.part.named)
         credit_use(context, plan_outcome.spent, plan_outcome.confident)
+        capacity_ladder(context, plan_outcome)
         fallback(context, None if plan_outcome.alone is None else plan_outcome.alone.part, plan_outcome.micros)
     run_limits(context)
     frontier(context, survey)

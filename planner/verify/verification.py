@@ -13,9 +13,11 @@ from gpuplan.planner.verify.verification_report import Verification
 
 #: Taken on trust in every document: the job, its settings, and prose.
 INPUTS = (("job",), ("settings",), ("version",), ("snapshot_id",), ("id",))
-#: Only some documents have these: learned corrections, own machines, the search for phases, and recommended
-#: actions.
-SOME = (("learned",), ("inventory",), ("certificate", "over"), ("actions",))
+#: What a capacity ladder says of itself.
+LADDER_PROSE = (("capacity_ladder", "covers"), ("capacity_ladder", "modelled"))
+#: Only some documents have these: learned corrections, own machines, the search for phases, recommended actions, and
+#: capacity ladders.
+SOME = (("learned",), ("inventory",), ("certificate", "over"), ("actions",), *LADDER_PROSE)
 PROSE = (("warnings",),)
 PROSE_OF_A_PLAN = (
     ("assumptions",),
@@ -35,6 +37,7 @@ TAKEN = (
         "that no other pair of interruptible machines and standby is cheaper, that a fallback is the best one, and that a "
         "plan without a fallback has none"
     ),
+    "that no other capacity ladder with the same first and last choice is better: chances and expected cost are replayed",
     (
         "figures of a standby or fallback within the interval of the replayed runs and what the planner's model of the rule "
         f"may be off by: {', '.join(f'{name} {room.share:.1%}' for name, room in REPLAYED.items())}; hours more where a run "

@@ -74,6 +74,11 @@ RULES = (
         says="alternatives, frontier, commitments, credits, fallback and sensitivity follow from the same enumeration",
     ),
     Rule(
+        name="ladder",
+        basis=INDEPENDENT,
+        says="chances and expected cost of the capacity ladder follow from the table of chances, in every state of shortage",
+    ),
+    Rule(
         name="infeasibility",
         basis=ESTIMATES,
         says="every configuration breaks a requirement; conflicts and least relaxations follow from these",

@@ -1,5 +1,7 @@
 """An explanation in sentences, the answer to the question first."""
 
+from gpuplan.catalog.model.unavailable_machines import why_no_price, why_retired, why_unavailable
+from gpuplan.planner.candidates.eligibility import RETIRED
 from gpuplan.planner.candidates.job_requirements import BIT
 from gpuplan.planner.explain.break_even import BreakEven, Joining
 from gpuplan.planner.explain.constraint_steps import carbon_of
@@ -36,13 +38,14 @@ def summary(why: Why) -> tuple[str, ...]:
 def _about(about: About, chosen: Planned | NoPlan) -> tuple[str, ...]:
     what = in_short(about)
     if about.verdict == "absent":
-        return (f"{what}: neither the snapshot nor the owned machines include it",)
+        return (f"{what}: neither the snapshot nor the owned machines include it", *_unavailable(about))
     if about.verdict == "chosen":
         return (f"the plan runs on {what}", *_worth(about, chosen))
     best = about.best
     if isinstance(best, NoPlan):
         return (
             f"{what} cannot run the job with its requirements: {_conflicts(best)}",
+            *_unavailable(about),
             *_way(best, chosen),
             *_wins(about, chosen),
         )
@@ -54,6 +57,20 @@ def _about(about: About, chosen: Planned | NoPlan) -> tuple[str, ...]:
         *_wins(about, chosen),
         *_worth(about, chosen),
     )
+
+
+def _unavailable(about: About) -> tuple[str, ...]:
+    """Why the named machines or accelerators cannot be had by anyone, where that is known."""
+    reason_of = {
+        ("absent", "instance_type"): why_unavailable,
+        ("absent", "accelerator"): why_no_price,
+        ("infeasible", "instance_type"): why_retired,
+    }.get((about.verdict, about.named.field))
+    retired = isinstance(about.best, NoPlan) and RETIRED in about.best.rejected
+    if reason_of is None or (about.verdict == "infeasible" and not retired):
+        return ()
+    reasons = dict.fromkeys(reason for name in about.named.names if (reason := reason_of(name)) is not None)
+    return tuple(f"{about.named.text}: {reason}" for reason in list(reasons)[:MOST_NAMES])
 
 
 def _against(other: Run, chosen: Planned) -> str:

@@ -79,6 +79,15 @@ class _Broken(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallLimits:
+    """Time limits and attempts of one request, for callers that would rather do without an answer than wait."""
+
+    connect_seconds: float
+    read_seconds: float
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Answer:
     items: list[Any]
     next_token: str
@@ -87,9 +96,11 @@ class _Answer:
 class Calls:
     """All calls to one account; thread-safe."""
 
-    def __init__(self, session: Any, *, paced: bool) -> None:
+    def __init__(self, session: Any, *, paced: bool, limits: CallLimits | None = None) -> None:
+        """Without `limits`, those of a refresh: it waits for slow answers and repeats failed calls."""
         self._session = session
         self._paced = paced
+        self._limits = limits
         self._lock = threading.Lock()
         self._clients: dict[tuple[str, str], Any] = {}
         self._paces: dict[tuple[str, str, str], RateLimit] = {}
@@ -102,7 +113,7 @@ class Calls:
         label = f"{service} {operation}"
         retrying = Retrying(
             retry=retry_if_exception_type(_Broken),
-            stop=stop_after_attempt(WHOLE_ATTEMPTS),
+            stop=stop_after_attempt(self._limits.attempts if self._limits else WHOLE_ATTEMPTS),
             wait=wait_exponential_jitter(multiplier=0.2, max=5, jitter=0.2),
             reraise=True,
         )
@@ -144,10 +155,13 @@ class Calls:
 
         with self._lock:
             if (service, region) not in self._clients:
+                limits = self._limits or CallLimits(
+                    connect_seconds=CONNECT_TIMEOUT_SECONDS, read_seconds=READ_TIMEOUT_SECONDS, attempts=SDK_ATTEMPTS
+                )
                 config = Config(
-                    connect_timeout=CONNECT_TIMEOUT_SECONDS,
-                    read_timeout=READ_TIMEOUT_SECONDS,
-                    retries={"mode": "standard", "total_max_attempts": SDK_ATTEMPTS},
+                    connect_timeout=limits.connect_seconds,
+                    read_timeout=limits.read_seconds,
+                    retries={"mode": "standard", "total_max_attempts": limits.attempts},
                     max_pool_connections=POOL_CONNECTIONS,
                     user_agent_extra="gpuplan",
                 )

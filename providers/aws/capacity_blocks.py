@@ -45,7 +45,7 @@ def read_capacity_blocks(calls: Calls, place: Place, types: frozenset[str], *, r
     cheapest: dict[tuple[str, str], Offer] = {}
     for name in sorted(types):
         try:
-            rows = _asked(calls, place.region, name, read_at)
+            rows = block_offerings(calls, place.region, name, read_at)
         except CallFailed as failure:
             if failure.code in NOT_SOLD:
                 continue
@@ -59,14 +59,15 @@ def read_capacity_blocks(calls: Calls, place: Place, types: frozenset[str], *, r
     return block_rows
 
 
-def _asked(calls: Calls, region: str, name: str, read_at: datetime) -> list[Any]:
+def block_offerings(calls: Calls, region: str, name: str, read_at: datetime, *, nodes: int = 1) -> list[Any]:
+    """EC2's offers of one-day blocks of `nodes` machines that start in the coming weeks. Raises `CallFailed`."""
     return calls.every(
         "ec2",
         region,
         "describe_capacity_block_offerings",
         "CapacityBlockOfferings",
         InstanceType=name,
-        InstanceCount=1,
+        InstanceCount=nodes,
         CapacityDurationHours=DURATION_HOURS,
         StartDateRange=read_at,
         EndDateRange=read_at + LOOK_AHEAD,

@@ -85,9 +85,7 @@ def read_place(calls: Calls, region: str) -> Place:
     failures: list[str] = []
     zones = offered = offered_in = None
     try:
-        zones = _zones(
-            calls.every("ec2", region, "describe_availability_zones", "AvailabilityZones", AllAvailabilityZones=True)
-        )
+        zones = read_zones(calls, region)
     except CallFailed as failure:
         if failure.is_for_all and failure.code not in ("UnauthorizedOperation", "AccessDenied"):
             return Place(
@@ -111,6 +109,13 @@ def read_place(calls: Calls, region: str) -> Place:
             )
         failures.append(f"{failure}; what is on sale there is not verified")
     return Place(region=region, zones=zones, offered=offered, offered_in=offered_in, failures=tuple(failures))
+
+
+def read_zones(calls: Calls, region: str) -> dict[str, Zone]:
+    """Every zone of an enabled region, by id. Raises `CallFailed`."""
+    return _zones(
+        calls.every("ec2", region, "describe_availability_zones", "AvailabilityZones", AllAvailabilityZones=True)
+    )
 
 
 def _zones(rows: Sequence[Mapping[str, Any]]) -> dict[str, Zone]:

@@ -10,6 +10,8 @@ from gpuplan.providers.cloud_endpoints import Sources
 from gpuplan.providers.error_redaction import redacted_text
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform.read-only"
+#: The advice methods do not accept the read-only scope; permissions still limit what the credentials may do.
+ADVICE_SCOPE = "https://www.googleapis.com/auth/compute"
 HOW_TO = (
     "set GPUPLAN_GCP_PROJECT and Application Default Credentials (gcloud auth application-default login, or"
     " GOOGLE_APPLICATION_CREDENTIALS), or GPUPLAN_GCP_API_KEY for prices alone, or GPUPLAN_ANONYMOUS=1 for a local server"
@@ -34,13 +36,13 @@ class Account:
         return self.project is not None and self.credentials is not None
 
 
-def account(sources: Sources) -> Account:
-    """Anonymous, else Application Default Credentials, else an API key for the price list only.
+def account(sources: Sources, *, scope: str = SCOPE) -> Account:
+    """Anonymous, else Application Default Credentials for `scope`, else an API key for the price list only.
 
     Raises `ProviderFailure` with what to set, or to install, if there is none of them.
     """
     try:
-        credentials, project, why_none = _credentials(sources)
+        credentials, project, why_none = _credentials(sources, scope)
     except ModuleNotFoundError as error:
         credentials, project, why_none = None, None, f"credentials need {needed_module(error)}"
     project = sources.gcp_project or project
@@ -52,7 +54,7 @@ def account(sources: Sources) -> Account:
     return account
 
 
-def _credentials(sources: Sources) -> tuple[Any, str | None, str]:
+def _credentials(sources: Sources, scope: str) -> tuple[Any, str | None, str]:
     """Credentials and the project that they name, or the reason for having none."""
     import google.auth
     from google.auth.credentials import AnonymousCredentials
@@ -61,7 +63,7 @@ def _credentials(sources: Sources) -> tuple[Any, str | None, str]:
     if sources.anonymous:
         return AnonymousCredentials(), None, ""  # type: ignore[no-untyped-call]
     try:
-        credentials, project = google.auth.default(scopes=[SCOPE])
+        credentials, project = google.auth.default(scopes=[scope])
     except DefaultCredentialsError as error:
         return None, None, redacted_text(error)
     except (GoogleAuthError, OSError, ValueError) as error:
@@ -86,9 +88,14 @@ def request_headers(account: Account, url: str) -> dict[str, str]:
 
     Raises `ProviderFailure` if the credentials give no token.
     """
-    headers = {"User-Agent": "gpuplan"}
     if account.api_key:
-        return headers | {"X-Goog-Api-Key": account.api_key}
+        return {"User-Agent": "gpuplan", "X-Goog-Api-Key": account.api_key}
+    return token_headers(account, url)
+
+
+def token_headers(account: Account, url: str) -> dict[str, str]:
+    """Headers that authenticate a request by the account's token. Raises `ProviderFailure` if there is none."""
+    headers = {"User-Agent": "gpuplan"}
     from google.auth.exceptions import GoogleAuthError
     from google.auth.transport.requests import Request
 

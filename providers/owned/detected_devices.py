@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpuplan.catalog.model.accelerators import Accelerator, find_accelerator
+from gpuplan.catalog.model.accelerators import Accelerator, possible_accelerators
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 #: systemd gives every installation an id that programs should not reveal, but may derive ids from (machine-id(5)).
@@ -101,27 +101,38 @@ def _group(devices: tuple[Device, ...]) -> Group:
 def accelerator_of(device: Device) -> Accelerator:
     """The accelerator table's row for a device.
 
-    Raises `UnusableInput` with the nearest names if there is none, or none with that much memory.
+    A name of several variants is decided by the memory. Raises `UnusableInput` with the nearest names if there is none, or
+    none with that much memory.
     """
-    known = _named(device.name)
-    if abs(known.device_memory_mib - device.memory_mib) > MEMORY_TOLERANCE * known.device_memory_mib:
+    named = _named(device.name)
+    fitting = [known for known in named if _has_memory(known, device.memory_mib)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        several = ", ".join(known.name for known in fitting)
+        message = f"{device.name!r} may be {several}, which its driver does not tell apart; write one of them"
+    else:
+        known_sizes = ", ".join(f"{known.name} has {known.device_memory_mib}" for known in named)
         message = (
-            f"{device.name!r} has {device.memory_mib} MiB, but {known.name} has {known.device_memory_mib}: "
+            f"{device.name!r} has {device.memory_mib} MiB, but {known_sizes}: "
             "it is another variant, which the accelerator table does not hold"
         )
-        raise UnusableInput.at("accelerator", message=message)
-    return known
+    raise UnusableInput.at("accelerator", message=message)
 
 
-def _named(name: str) -> Accelerator:
+def _has_memory(known: Accelerator, memory_mib: int) -> bool:
+    return abs(known.device_memory_mib - memory_mib) <= MEMORY_TOLERANCE * known.device_memory_mib
+
+
+def _named(name: str) -> tuple[Accelerator, ...]:
     """Match the whole name, the product in brackets after a chip's code name, or the name without suffixes."""
     inside = re.search(r"\[([^\]]+)\]", name)
     for spelling in (inside[1] if inside else "", _DECORATION.sub("", name)):
         try:
-            return find_accelerator(spelling)
+            return possible_accelerators(spelling)
         except UnusableInput:
             continue
-    return find_accelerator(name)
+    return possible_accelerators(name)
 
 
 def this_host() -> Host:

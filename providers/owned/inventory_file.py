@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from gpuplan.catalog.model.availability_windows import MINUTES_PER_DAY, FreeSpan, FreeWindow, WeeklyWindow
 from gpuplan.catalog.model.offer import MAX_ACCELERATORS_PER_NODE
 from gpuplan.catalog.model.owned_machine import MAX_MACHINES, MAX_POWER_WATTS
-from gpuplan.catalog.parsing.accelerator_names import accelerator_text
+from gpuplan.catalog.parsing.accelerator_names import card_or_slice_text
 from gpuplan.catalog.parsing.document_fields import (
     Document,
     Label,
@@ -145,7 +145,9 @@ class MachineDocument(SiteDocument):
     """Equal machines: hardware, costs, availability."""
 
     name: Annotated[str, Label]
-    accelerator: Annotated[str, Reads(accelerator_text, {"type": "string", "examples": ["RTX 3090"]})]
+    accelerator: Annotated[
+        str, Reads(card_or_slice_text, {"type": "string", "examples": ["RTX 3090", "A100-80GB-SXM:3g.40gb"]})
+    ]
     count: Annotated[int, whole_number(1, MAX_ACCELERATORS_PER_NODE, "accelerators per machine")] = 1
     machines: Annotated[int, whole_number(1, MAX_MACHINES, "how many such machines")] = 1
     host: Annotated[str, Label] | None = None

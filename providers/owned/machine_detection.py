@@ -99,7 +99,10 @@ def _machine(name: str, group: Group, host: Host, costs: Costs) -> list[str]:
     lines += [f"  vcpus: {host.vcpus}"] + ([] if host.ram_gib is None else [f"  ram_gib: {host.ram_gib:.0f}"])
     lines += [f"  {line}" for line in _cost(costs)]
     if device.split:
-        lines.append("  # cut into slices (MIG): gpuplan counts whole cards; switch MIG off to train on them")
+        lines.append(
+            "  # cut into slices (MIG): counted as whole cards here. Switch MIG off, or list its slices instead,"
+        )
+        lines.append(f"  # one machine per profile: accelerator: {accelerator}:PROFILE, machines: the number of slices")
     return lines
 
 

@@ -6,8 +6,9 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from gpuplan.catalog.model.accelerators import Accelerator, find_accelerator
+from gpuplan.catalog.model.accelerators import Accelerator
 from gpuplan.catalog.model.availability_windows import WeeklyWindow, overlap
+from gpuplan.catalog.model.mig_slices import MigSlice, find_card_or_slice
 from gpuplan.catalog.model.money import usd_micros
 from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.model.owned_machine import OwnedMachine
@@ -79,8 +80,10 @@ def _names_twice(machines: Sequence[MachineDocument]) -> list[Fault]:
 
 def _faults(given: MachineDocument, site: SiteDocument) -> list[Fault]:
     """Faults of one machine, beyond its single fields."""
-    device = find_accelerator(given.accelerator)
+    device, mig_slice = find_card_or_slice(given.accelerator)
     faults = _window_faults(given)
+    if mig_slice is not None:
+        faults += _slice_faults(given, mig_slice)
     if given.electricity_usd_per_kwh is None and site.electricity_usd_per_kwh is None:
         message = "is missing, and required (here or once for the inventory): US dollars per kWh, such as 0.32"
         faults.append(Fault(("electricity_usd_per_kwh",), message))
@@ -89,6 +92,17 @@ def _faults(given: MachineDocument, site: SiteDocument) -> list[Fault]:
         faults.append(Fault(("power_watts",), message))
     if given.link == "nvlink" and device.link_gbs is None:
         faults.append(Fault(("link",), f"{device.name} has no link between cards; write pcie or leave it out"))
+    return faults
+
+
+def _slice_faults(given: MachineDocument, mig_slice: MigSlice) -> list[Fault]:
+    """A MIG slice has no link to others and no peers: each is a machine of one device."""
+    faults = []
+    if given.count > 1:
+        message = f"{given.count} is not accepted: slices such as {mig_slice.name} do not work on one job together; "
+        faults.append(Fault(("count",), message + "leave it out, and write the number of slices as machines"))
+    if given.link is not None:
+        faults.append(Fault(("link",), f"{mig_slice.name} is a MIG slice, which has no link to others; leave it out"))
     return faults
 
 
@@ -105,19 +119,21 @@ def _window_faults(given: MachineDocument) -> list[Fault]:
 
 
 def _machine(given: MachineDocument, site: SiteDocument) -> OwnedMachine:
-    device = find_accelerator(given.accelerator)
+    device, mig_slice = find_card_or_slice(given.accelerator)
     note = taken_as(given.accelerator)
     notes = [note] if note is not None else []
     usd_per_hour = _rate(given, notes)
-    watts = _watts(given, device, notes)
+    watts = _watts(given, device, mig_slice, notes)
     pue = given.pue or site.pue
     if pue is None:
         pue = DEFAULT_PUE
         notes.append(f"pue was not given: {DEFAULT_PUE:g}, no power for cooling")
-    if given.machines > 1 and given.network_gbps is None:
+    if given.machines > 1 and mig_slice is not None:
+        notes.append("MIG slices are not joined for one job")
+    elif given.machines > 1 and given.network_gbps is None:
         notes.append("network_gbps was not given: these machines are not joined for one job")
     return OwnedMachine(
-        instance_type=_instance_type(given, device, notes),
+        instance_type=_instance_type(given, device, mig_slice, notes),
         region=given.site or site.site or DEFAULT_SITE,
         machines=given.machines,
         usd_per_hour_full=usd_per_hour,
@@ -146,19 +162,28 @@ def _rate(given: MachineDocument, notes: list[str]) -> float:
     return rate
 
 
-def _watts(given: MachineDocument, device: Accelerator, notes: list[str]) -> float:
-    """Watts of one machine under load: as stated, or the accelerators' TDP plus a share for the host."""
+def _watts(given: MachineDocument, device: Accelerator, mig_slice: MigSlice | None, notes: list[str]) -> float:
+    """Watts of one machine under load: as stated, or the accelerators' TDP plus a share for the host.
+
+    A MIG slice has the larger of its shares of the card's TDP.
+    """
     if given.power_watts is not None:
         return given.power_watts
     watts = (device.tdp_watts or 0.0) * given.count * (1 + HOST_SHARE_OF_TDP)
+    part = f"{given.count} x"
+    if mig_slice is not None:
+        share = float(max(mig_slice.compute_share, mig_slice.memory_share))
+        watts, part = watts * share, f"{share:.1%} of"
     notes.append(
-        f"power_watts was not given: {given.count} x {device.tdp_watts:g} W TDP and {HOST_SHARE_OF_TDP:.0%} "
+        f"power_watts was not given: {part} {device.tdp_watts:g} W TDP and {HOST_SHARE_OF_TDP:.0%} "
         f"for the host, {watts:g} W"
     )
     return watts
 
 
-def _instance_type(given: MachineDocument, device: Accelerator, notes: list[str]) -> InstanceType:
+def _instance_type(
+    given: MachineDocument, device: Accelerator, mig_slice: MigSlice | None, notes: list[str]
+) -> InstanceType:
     linked = _is_linked(given, device)
     if given.count > 1 and given.link is None:
         notes.append(f"link was not given: {device.link if linked else 'pcie'}, usual for {device.form_factor}")
@@ -167,8 +192,8 @@ def _instance_type(given: MachineDocument, device: Accelerator, notes: list[str]
         provider=PROVIDER,
         name=given.name,
         accelerator=device.name,
-        accelerator_count=Fraction(given.count),
-        accelerator_memory_mib=device.device_memory_mib,
+        accelerator_count=Fraction(given.count) if mig_slice is None else mig_slice.share,
+        accelerator_memory_mib=device.device_memory_mib if mig_slice is None else mig_slice.memory_mib,
         vcpus=given.vcpus,
         ram_gib=given.ram_gib,
         local_disk_gb=given.local_disk_gb,
@@ -176,7 +201,7 @@ def _instance_type(given: MachineDocument, device: Accelerator, notes: list[str]
         intranode_gbs=both_ways / 2 if both_ways else device.pcie_gbs,
         scaleup_domain=min(given.count, device.link_domain) if linked else 1,
         network_gbps=given.network_gbps,
-        clusters=given.machines > 1 and given.network_gbps is not None,
+        clusters=given.machines > 1 and given.network_gbps is not None and mig_slice is None,
         source=SOURCE,
     )
 

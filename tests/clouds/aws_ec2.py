@@ -19,6 +19,10 @@ from tests.clouds.server import Reply
 XML = "text/xml;charset=UTF-8"
 #: When the newest spot prices of this server came into force.
 SPOT_SINCE = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
+#: How long after the time asked for a block of one machine starts; one of two machines starts twice as late.
+BLOCK_NOTICE = timedelta(days=3)
+USUAL_SCORE = 7
+TYPES_FOR_A_SCORE = 3
 Form = dict[str, list[str]]
 OffersByRegion = Mapping[str, Mapping[str, list[Offer]]]
 
@@ -42,6 +46,8 @@ class LocalEc2:
         self._not_enabled = not_enabled
         self._ordinary = tuple(f"m7i-{number}.2xlarge" for number in range(ordinary_types))
         self._knows_filters = knows_filters
+        #: Scores by zone id, the usual one where a zone has none; a set of fewer than three types gets 1.
+        self.scores: dict[str, int] = {}
         places = {name: regions().get(("aws", name)) for name in offers}
         self.regions = sorted(
             name for name, at in places.items() if at is None or (at.partition == "commercial" and not at.parent_region)
@@ -53,6 +59,7 @@ class LocalEc2:
             "DescribeInstanceTypeOfferings": self._offerings,
             "DescribeSpotPriceHistory": self._spot_history,
             "DescribeCapacityBlockOfferings": self._blocks,
+            "GetSpotPlacementScores": self._scores,
         }
 
     def answer(self, region: str, form: Form) -> Reply:
@@ -196,6 +203,7 @@ class LocalEc2:
                         "InstanceType": asked,
                         "AvailabilityZone": self._zone_name(region, offer.zone),
                         "InstanceCount": machines,
+                        "StartDate": datetime.fromisoformat(form["StartDateRange"][0]) + BLOCK_NOTICE * machines,
                         "CapacityBlockDurationHours": hours,
                         "UpfrontFee": f"{float(fee):.6f}",
                         "CurrencyCode": "USD",
@@ -203,6 +211,17 @@ class LocalEc2:
                     }
                 )
         return self._page(rows, form, "CapacityBlockOfferings")
+
+    def _scores(self, _: str, form: Form) -> dict[str, Any]:
+        """By zone, or by region with the best score of its zones; Local Zones are left out."""
+        types = {value for key, (value, *_) in form.items() if key.startswith("InstanceType.")}
+        regions_asked = [value for key, (value, *_) in form.items() if key.startswith("RegionName.")]
+        rows = []
+        for region in regions_asked:
+            for zone in (item for item in self._zone_ids(region) if re.fullmatch(r"[a-z]+\d-az\d+", item)):
+                score = self.scores.get(zone, USUAL_SCORE) if len(types) >= TYPES_FOR_A_SCORE else 1
+                rows.append({"Region": region, "AvailabilityZoneId": zone, "Score": score})
+        return self._page(rows, form, "SpotPlacementScores")
 
     def _page(self, rows: list[dict[str, Any]], form: Form, key: str) -> dict[str, Any]:
         start = start_of(form.get("NextToken", [""])[0])

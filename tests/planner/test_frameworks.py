@@ -82,7 +82,7 @@ def test_an_unknown_framework_is_refused_with_the_known_ones() -> None:
 )
 def test_a_plan_and_its_alternatives_are_on_machines_that_run_the_code(framework: str, stacks: set[str]) -> None:
     outcome = planned(read(training={"framework": framework}, deadline="60d"))
-    choices = [phase.choice for phase in outcome.phases] + [each.choice for each in outcome.alternatives]
+    choices = [phase.choice for phase in outcome.phases] + [alternative.choice for alternative in outcome.alternatives]
     assert {accelerators()[choice.accelerator].stack for choice in choices} <= stacks
 
 
@@ -113,11 +113,11 @@ def test_a_job_that_its_framework_makes_impossible_is_told_which_one_makes_it_po
     assert checked(answer, job, COLUMNS, settings=SETTINGS).wrong == ()
 
 
-def test_own_machines_of_another_stack_are_candidates_with_a_notice() -> None:
+def test_owned_machines_of_another_stack_are_candidates_with_a_notice() -> None:
     machine = InstanceType(
         provider="local", name="mi250x", accelerator="MI250X", accelerator_count=Fraction(8), source="inventory"
     )
-    own = OwnedMachine(
+    server = OwnedMachine(
         instance_type=machine,
         region="lab",
         machines=1,
@@ -126,7 +126,7 @@ def test_own_machines_of_another_stack_are_candidates_with_a_notice() -> None:
         pue=1.0,
         usd_per_kwh=0.01,
     )
-    outcome = planned(read(), owned=(own,))
+    outcome = planned(read(), owned=(server,))
     assert outcome.phases[0].choice.instance_type.name == "mi250x"
     assert any("needs code for pytorch-rocm" in warning for warning in outcome.warnings)
 

@@ -14,6 +14,7 @@ from gpuplan.planner.model.job import Constraints, Preset, TrainingJob
 from gpuplan.planner.model.outcome import Planned
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.planning import plan
+from gpuplan.providers.owned.owned_machines import read_inventory
 
 SNAPSHOT = embedded_snapshot()
 COLUMNS = columns_of(SNAPSHOT.id, SNAPSHOT.observed_at, list(SNAPSHOT.instance_types), list(SNAPSHOT.offers))
@@ -45,6 +46,15 @@ def test_a_job_may_ask_for_one_of_the_owned_machines_by_name(glob: str) -> None:
     outcome = plan(asked, COLUMNS, owned=(RIG,), settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
     assert isinstance(outcome, Planned)
     assert outcome.phases[0].choice.instance_type.name == "rig-3090"
+
+
+def test_a_job_runs_on_one_mig_slice_and_the_plan_says_what_it_is() -> None:
+    given = {"name": "slice", "accelerator": "A100 80GB:3g.40gb", "machines": 4, "usd_per_hour": 0.2}
+    owned = read_inventory({"machines": [given], "electricity_usd_per_kwh": 0.3})
+    outcome = plan(job(Constraints(instance_types=("slice",))), COLUMNS, owned=owned, settings=PlannerSettings())
+    assert isinstance(outcome, Planned)
+    assert outcome.phases[0].choice.nodes == 1
+    assert any("A100-80GB-SXM:3g.40gb is planned as 38.9% of the card" in note for note in outcome.assumptions)
 
 
 def test_a_name_that_neither_the_catalogue_nor_the_inventory_has_is_refused() -> None:

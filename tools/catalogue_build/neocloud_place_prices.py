@@ -63,9 +63,9 @@ def neocloud_storage(places: Sequence[Row]) -> list[Row]:
 def _price(provider: str, item: str) -> Row:
     """The provider's price; else its block price for objects; else the dearest that another one publishes, and says so."""
     facts = [row for row in mapping_table("neocloud_place_prices") if row["item"] == item]
-    own = [row for row in facts if row["provider"] == provider]
-    if own:
-        return _stated(own[0], "" if _usd(own[0]) else f"{provider} charges nothing for {item}")
+    stated = [row for row in facts if row["provider"] == provider]
+    if stated:
+        return _stated(stated[0], "" if _usd(stated[0]) else f"{provider} charges nothing for {item}")
     if item == OBJECT and (block := _price(provider, BLOCK))["note"] == "":
         return block | {"note": f"checkpoints at {provider} are taken at the price of its block storage"}
     dearest = max(facts, key=_usd)

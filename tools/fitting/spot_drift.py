@@ -66,7 +66,7 @@ class MachineClass:
     returns: bool
     quiet_zone: float = 0.0
 
-    def holds(self, provider: str, instance_type: str) -> bool:
+    def includes(self, provider: str, instance_type: str) -> bool:
         """Whether the machine belongs to the class; empty `prefixes` hold every type."""
         return provider == self.provider and (not self.prefixes or instance_type.startswith(self.prefixes))
 
@@ -92,13 +92,13 @@ class Share:
 
 def family_of(instance_type: str) -> str:
     """Letters and generation: `p4` of p4de.24xlarge, `g6` of gr6.4xlarge is `gr6`."""
-    found = re.match(r"[a-z]+\d+", instance_type)
-    return found[0] if found else ""
+    match = re.match(r"[a-z]+\d+", instance_type)
+    return match[0] if match else ""
 
 
 def class_of(provider: str, instance_type: str) -> MachineClass:
     """The class of a machine."""
-    return next(one for one in CLASSES if one.holds(provider, instance_type))
+    return next(one for one in CLASSES if one.includes(provider, instance_type))
 
 
 def catalogue_shares() -> tuple[Share, ...]:
@@ -361,16 +361,16 @@ def main() -> None:
     if folder is not None:
         print(f"{import_pairs(folder)} pairs imported")
     pairs, shares = price_pairs(), catalogue_shares()
-    found = score_left_out(pairs, shares)
-    print(f"pairs {found.pairs}, each by constants fitted without its region")
-    print(f"|ln(expected / later)|  median {found.median:.4f}  90 % {found.p90:.4f}")
-    print(f"observed price as it is  median {found.observed_median:.4f}  90 % {found.observed_p90:.4f}")
+    score = score_left_out(pairs, shares)
+    print(f"pairs {score.pairs}, each by constants fitted without its region")
+    print(f"|ln(expected / later)|  median {score.median:.4f}  90 % {score.p90:.4f}")
+    print(f"observed price as it is  median {score.observed_median:.4f}  90 % {score.observed_p90:.4f}")
     print(
-        f"mean ln(later / expected) on the cheapest tenth {found.cheapest_bias:+.3f} ({found.observed_cheapest_bias:+.3f})"
+        f"mean ln(later / expected) on the cheapest tenth {score.cheapest_bias:+.3f} ({score.observed_cheapest_bias:+.3f})"
     )
-    print(f"inside the 80 % band {100 * found.inside:.1f} %")
-    kept = [row for row in price_drifts() if not row.interruptible]
-    PATH.write_text(table_text([*fitted(pairs, shares, "2026-07-21"), *kept]), encoding="utf-8")
+    print(f"inside the 80 % band {100 * score.inside:.1f} %")
+    on_demand = [row for row in price_drifts() if not row.interruptible]
+    PATH.write_text(table_text([*fitted(pairs, shares, "2026-07-21"), *on_demand]), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from gpuplan.api.observability.doctor.capacity_access import capacity_access
 from gpuplan.api.observability.doctor.finding import Finding, broken, ok, warning
 from gpuplan.catalog.model.provider_names import provider_names
 from gpuplan.catalog.model.regions import is_place_unknown
@@ -103,7 +104,7 @@ def online(sources: Sources) -> list[Finding]:
             continue
         findings += _reached(cloud, sources)
         findings.append(_asked(cloud, sources))
-    return findings
+    return findings + capacity_access(sources)
 
 
 def _reached(cloud: str, sources: Sources) -> list[Finding]:

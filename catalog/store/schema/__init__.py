@@ -1,5 +1,6 @@
 """The tables: prices with their validity ranges, plans, and service data."""
 
+from gpuplan.catalog.store.schema.capacity_tables import capacity_answers
 from gpuplan.catalog.store.schema.column_types import Ratio, Texts, UtcMicros, metadata
 from gpuplan.catalog.store.schema.price_tables import OPEN, instance_types, offers, prices, readings, snapshots
 from gpuplan.catalog.store.schema.service_tables import (
@@ -33,6 +34,7 @@ __all__ = [
     "actuals",
     "api_keys",
     "audit",
+    "capacity_answers",
     "compatible_since",
     "idempotency_keys",
     "instance_types",

@@ -73,3 +73,14 @@ def test_a_default_batch_is_among_the_assumed_fields_whichever_way_the_model_is_
         assert main(["estimate", str(path), "--on", "H100", "--gpus", "64", "--json"]) == 0
         assumed = [one["field"] for one in json.loads(capsys.readouterr().out)["assumed"]]
         assert ("workload.global_batch_tokens" in assumed) == (batch == "")
+
+
+def test_a_mig_slice_is_compared_with_its_card(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "cnn.yaml"
+    path.write_text("workload: {kind: preset, model: resnet-50, samples: 1e6}\n")
+    assert main(["estimate", str(path), "--on", "A100 80GB,A100 80GB:3g.40gb", "--gpus", "1", "--json"]) == 0
+    card, part = json.loads(capsys.readouterr().out)["estimates"]
+    assert (card["on"]["accelerator"], part["on"]["accelerator"]) == ("A100-80GB-SXM", "A100-80GB-SXM:3g.40gb")
+    assert part["hours"] > 2 * card["hours"]
+    assert main(["estimate", str(path), "--on", "A100 80GB:9g.40gb", "--gpus", "1"]) == 2
+    assert "accepted: A100-80GB-SXM:1g.10gb" in capsys.readouterr().err

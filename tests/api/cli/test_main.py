@@ -316,10 +316,10 @@ def test_each_answer_leaves_at_once() -> None:
 
 
 def test_interrupting_is_quiet(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(_: str) -> dict[str, Any]:
+    def interrupted(_: list[str]) -> dict[str, Any]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(plan_command, "read_job", interrupted)
+    monkeypatch.setattr(plan_command, "read_job_or_words", interrupted)
     assert run("plan", "job.yaml") == (130, "", "")
 
 
@@ -329,7 +329,7 @@ def test_a_failure_that_spans_lines_is_told_in_one(
     def fail(_: str) -> dict[str, Any]:
         raise StoreFailure("first\nsecond \x1b[31m")
 
-    monkeypatch.setattr(plan_command, "read_job", fail)
+    monkeypatch.setattr(plan_command, "read_job_or_words", fail)
     assert main(["plan", "job.yaml"]) == 3
     assert capsys.readouterr().err == "gpuplan: first\\nsecond \\x1b[31m\n"
 

@@ -39,6 +39,64 @@ def test_every_file_names_its_plan_phase_snapshot_and_place(to: str) -> None:
     assert "GPUPLAN_TENSOR_PARALLEL" in exported
 
 
+def with_ladder(machine: str, kind: str, *rows: dict[str, Any]) -> Any:
+    """The resources of the SkyPilot task of a plan whose ladder has these next choices."""
+    return task_with_ladder("skypilot", machine, kind, *rows)["resources"]
+
+
+def task_with_ladder(to: str, machine: str, kind: str, *rows: dict[str, Any]) -> Any:
+    """The task of a plan whose ladder has these next choices of its machine, with other values."""
+    first = phase(machine, nodes=2, kind=kind)
+    document = answer(first)
+    document["plan"]["capacity_ladder"] = {"next_choices": [first | row for row in rows]}
+    wishes = read_wishes(command="python train.py")
+    return list(yaml.safe_load_all(one_export(document, to=to, wishes=wishes).text))[-1]
+
+
+def test_skypilot_tries_the_next_places_of_the_same_machines_in_order() -> None:
+    """Other machines and other node counts have another layout, so they stay out; two AWS zones are one region."""
+    other_zone, other_region = {"zone": "use1-az1"}, {"region": "us-west-2", "zone": ""}
+    on_demand = {"price_kind": "on_demand", "zone": ""}
+    resources = with_ladder(
+        "aws", "spot", other_zone, other_region, {"nodes": 3}, {"instance_type": "p4d.24xlarge"}, on_demand
+    )
+    assert resources["ordered"] == [
+        {"infra": "aws/us-east-1", "use_spot": True},
+        {"infra": "aws/us-west-2", "use_spot": True},
+        {"infra": "aws/us-east-1", "use_spot": False},
+    ]
+    assert not {"infra", "use_spot"} & set(resources)
+    assert "gpuplan-zone-id" not in resources["labels"]
+    assert resources["instance_type"] == "p5.48xlarge"
+    zoned = with_ladder("gcp", "on_demand", {"region": "us-east4", "zone": "us-east4-b"}, {"price_kind": "spot"})
+    assert [place["infra"] for place in zoned["ordered"]] == [
+        "gcp/us-central1/us-central1-a",
+        "gcp/us-east4/us-east4-b",
+    ]
+
+
+def test_dstack_may_start_the_same_machines_in_the_next_regions_under_the_same_price_kind() -> None:
+    rows = (
+        {"region": "us-east4", "zone": "us-east4-b"},
+        {"region": "us-west1", "zone": "us-west1-a", "price_kind": "spot"},
+    )
+    task = task_with_ladder("dstack", "gcp", "on_demand", *rows)
+    assert task["regions"] == ["us-central1", "us-east4"]
+    assert task["availability_zones"] == ["us-central1-a", "us-east4-b"]
+    whole = task_with_ladder("dstack", "gcp", "on_demand", {"region": "us-east4", "zone": ""})
+    assert whole["regions"] == ["us-central1", "us-east4"]
+    assert "availability_zones" not in whole
+
+
+def test_a_ladder_without_other_places_leaves_the_file_as_it_is() -> None:
+    assert with_ladder("aws", "spot", {"nodes": 3}) == loaded("skypilot", kind="spot")["resources"]
+
+
+def test_a_hostile_next_place_is_refused_with_its_field() -> None:
+    with pytest.raises(UnusableInput, match=r"capacity_ladder.next_choices\[?\.?0\]?.region"):
+        with_ladder("aws", "spot", {"region": "us-east-1; rm -rf /"})
+
+
 def test_spot_is_said_in_the_words_of_each_tool() -> None:
     assert loaded("skypilot", kind="spot")["resources"]["use_spot"] is True
     assert loaded("skypilot")["resources"]["use_spot"] is False

@@ -2,6 +2,7 @@
 
 import io
 import random
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -104,6 +105,8 @@ def says_the_plan(text: str, plan: Plan) -> None:
     for _, alternative in different_alternatives(plan):
         assert usd(alternative.extra_usd) in text
         assert alternative.cost_usd - plan.cost_usd.expected == alternative.extra_usd
+    for choice in () if plan.capacity_ladder is None else plan.capacity_ladder.next_choices:
+        assert f"{choice.region}, {choice.price_kind.replace('_', ' ')}: {usd(choice.cost_usd)}, chance 0." in text
     for action in (plan.actions or ())[:MOST_ACTIONS]:
         assert words(action) in text
     assert text.count("days old") <= 1
@@ -131,7 +134,10 @@ def test_alternatives_differ_in_kind_and_keep_the_requirements(gpuplan: Services
     job["training"]["framework"] = "any"
     answer = read_answer(gpuplan.plans.plan(job, now=NOW, save=False))
     assert isinstance(answer, PlannedAnswer)
-    shown_ones = list(different_alternatives(answer.plan))
+    beside = list(different_alternatives(answer.plan))
+    assert answer.plan.capacity_ladder is not None
+    assert len(beside) == MOST_ALTERNATIVES - len(answer.plan.capacity_ladder.next_choices) // 2
+    shown_ones = list(different_alternatives(replace(answer.plan, capacity_ladder=None)))
     assert len(shown_ones) == MOST_ALTERNATIVES
     alternatives = {kind: alternative for kinds, alternative in shown_ones for kind in kinds.split(", ")}
     assert accelerators()[answer.plan.phases[0].accelerator].stack != "cuda"

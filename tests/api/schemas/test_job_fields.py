@@ -9,9 +9,9 @@ from docs.field_tables import DOCUMENTS, with_tables
 from gpuplan.api.http.http_service import create_service
 from gpuplan.api.schemas.job import parse_job
 from gpuplan.api.schemas.job_fields import PARTS, WrittenField, declared_fields, job_fields
+from gpuplan.api.schemas.key_value_words import WORDS, example_of, job_of_words
 from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.composition import open_services
-from gpuplan.api.slack.key_value_words import WORDS, example_of, job_of_words
 from gpuplan.api.slack.plan_form import form
 from gpuplan.api.web.job_fields import FIELDS
 from gpuplan.planner.model.job import SOFTWARE, Explicit, Preset, Profile, Transformer

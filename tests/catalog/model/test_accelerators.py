@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuplan.catalog.model.accelerators import Accelerator, accelerators, find_accelerator
+from gpuplan.catalog.model.accelerators import Accelerator, accelerators, find_accelerator, possible_accelerators
 from gpuplan.catalog.runtime.errors import UnusableInput
 from tools.catalogue_build.fact_tables import fact_table
 from tools.fitting.import_runs import MEMORY, RUNS
@@ -16,7 +16,7 @@ from tools.fitting.measured_runs import rows
 
 ROWS = list(accelerators().values())
 RATES = ("fp32_tflops", "tf32_tflops", "fp16_tflops", "bf16_tflops", "fp8_tflops", "fp4_tflops")
-BOARDS_SPLIT_TO_DEVICES = {"K80": 2, "M60": 2, "A16": 4, "MI250X": 2}
+BOARDS_SPLIT_TO_DEVICES = {"K80": 2, "M60": 2, "A16": 4, "MI250": 2, "MI250X": 2}
 #: Cells of the given table that its own notes call doubtful, and that a data sheet settled otherwise.
 SETTLED_MEMORY_RATES = {"P40": 346, "TPU-v4": 1228}
 
@@ -177,6 +177,31 @@ def test_case_and_hyphens_do_not_matter(row: Accelerator, spell: object) -> None
 def test_every_alias_leads_to_its_row_and_none_stands_for_two() -> None:
     for row in rows_of("accelerator_aliases.csv"):
         assert find_accelerator(row["alias"]).name == row["name"], row
+
+
+def test_every_meaning_of_an_ambiguous_name_is_an_accelerator_and_no_name_or_alias_is_ambiguous() -> None:
+    for row in rows_of("ambiguous_accelerators.csv"):
+        meanings = {meaning.name for meaning in possible_accelerators(row["name"])}
+        assert row["accelerator"] in meanings, row
+        assert len(meanings) > 1, row
+
+
+def test_new_cards_follow_the_rates_of_their_chip() -> None:
+    """fp32 is 2 FLOP x cores x clock; tensor fp16 of GeForce cards, with fp32 accumulation, is 4 x (Turing) or 2 x that."""
+    cores_and_ghz = {
+        "RTX-2060": (1920, 1.68, 4),
+        "RTX-3050": (2560, 1.777, 2),
+        "RTX-3060Ti": (4864, 1.665, 2),
+        "RTX-4060": (3072, 2.46, 2),
+        "RTX-4060Ti-8GB": (4352, 2.535, 2),
+        "RTX-5060": (3840, 2.497, 2),
+        "RTX-5060Ti-8GB": (4608, 2.572, 2),
+        "RTX-5060Ti-16GB": (4608, 2.572, 2),
+    }
+    for name, (cores, ghz, factor) in cores_and_ghz.items():
+        row, fp32 = accelerators()[name], 2 * cores * ghz / 1000
+        assert row.fp32_tflops == pytest.approx(fp32, rel=2e-3), name
+        assert row.fp16_tflops == pytest.approx(factor * fp32, rel=4e-3), name
 
 
 def test_an_unknown_accelerator_is_refused_with_the_nearest_names() -> None:

@@ -75,17 +75,17 @@ def test_every_collected_price_is_listed_to_the_micro_dollar(
     for row in rows:
         names = row | {"listed_instance_type": row["instance_type"], "listed_price_kind": row["price_kind"]}
         region = row["region"] or UNKNOWN_REGION
-        found = listed[row["provider"], region, row["zone"], machine_name(names), KINDS[row["price_kind"]]]
+        offer = listed[row["provider"], region, row["zone"], machine_name(names), KINDS[row["price_kind"]]]
         usd = (
             Decimal(row["amount"]) * Decimal(euro["usd"]) if row["currency"] == "EUR" else Decimal(row["usd_per_hour"])
         )
-        assert usd_micros(Decimal(str(found["usd_per_hour"]))) == usd_micros(usd)
-        assert str(found["observed_at"]).startswith(row["observed_at"])
-        assert found["accelerator"] == find_accelerator(row["accelerator"]).name
+        assert usd_micros(Decimal(str(offer["usd_per_hour"]))) == usd_micros(usd)
+        assert str(offer["observed_at"]).startswith(row["observed_at"])
+        assert offer["accelerator"] == find_accelerator(row["accelerator"]).name
         boards = 4 if row["accelerator"] == "A16" else 1
-        assert found["accelerator_count"] == Fraction(row["accelerator_count"]) * boards
-        assert found["vcpus"] == (float(row["vcpus"]) if row["vcpus"] else found["vcpus"])
-        assert row["source"] in str(found["source"])
+        assert offer["accelerator_count"] == Fraction(row["accelerator_count"]) * boards
+        assert offer["vcpus"] == (float(row["vcpus"]) if row["vcpus"] else offer["vcpus"])
+        assert row["source"] in str(offer["source"])
 
 
 def test_community_rows_are_on_demand_at_a_marketplace() -> None:

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpuplan.catalog.model.capacity_answers import CapacityAnswer
 from gpuplan.catalog.model.offer import Offer
 from gpuplan.catalog.snapshots.snapshot import Snapshot, snapshot_of
 from gpuplan.catalog.store.retention import RetentionPolicy
@@ -261,3 +262,26 @@ def _watch(store: Store, last_told: dict[str, Any]) -> None:
     )
     with store.engine.begin() as connection:
         write_watch(connection, watch)
+
+
+def test_capacity_answers_stay_as_long_as_reports_of_refreshes(store: Store) -> None:
+    policy = RetentionPolicy(weekly_snapshot_days=10)
+    young, old = (answer_asked_at(NOW - timedelta(days=days)) for days in (9, 11))
+    store.capacity.write([young, old])
+    store.retain(policy, NOW)
+    assert store.capacity.since(NOW - timedelta(days=100)) == (young,)
+
+
+def answer_asked_at(asked_at: datetime) -> CapacityAnswer:
+    return CapacityAnswer(
+        provider="aws",
+        region="us-east-1",
+        zone="use1-az1",
+        instance_type="p5.48xlarge",
+        nodes=2,
+        price_kind="spot",
+        probability=0.65,
+        published="7",
+        asked_at=asked_at,
+        source="test",
+    )

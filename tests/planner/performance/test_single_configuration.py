@@ -69,3 +69,17 @@ def test_a_job_larger_than_any_memory_is_answered_with_what_it_needs() -> None:
 def test_a_micro_batch_beyond_the_batch_is_refused_at_its_own_field() -> None:
     with pytest.raises(UnusableInput, match=r"on\.micro_batch: 100000 is more than the 512 samples of a step"):
         estimate_on(llama_8b(), Training(), On(accelerator="H100", gpus=8, micro_batch=100_000), goodput=1.0)
+
+
+def test_a_mig_slice_is_slower_and_smaller_than_its_card_and_says_how_it_was_planned() -> None:
+    card = wire(estimate_on(resnet(), Training(), On(accelerator="A100-80GB-SXM", gpus=1), goodput=0.8))
+    part = wire(estimate_on(resnet(), Training(), On(accelerator="A100-80GB-SXM:3g.40gb", gpus=1), goodput=0.8))
+    assert part["on"]["accelerator"] == "A100-80GB-SXM:3g.40gb"
+    assert part["memory"]["capacity_gib"] == pytest.approx(card["memory"]["capacity_gib"] / 2, rel=0.03)
+    assert 2 < part["hours"] / card["hours"] <= 18 / 7 * 1.001
+    assert any("planned as 38.9% of the card" in sentence for sentence in part["assumptions"])
+
+
+def test_several_mig_slices_are_refused() -> None:
+    with pytest.raises(UnusableInput, match=r"on\.gpus: A100-80GB-SXM:3g.40gb devices work alone; give 1"):
+        estimate_on(resnet(), Training(), On(accelerator="A100-80GB-SXM:3g.40gb", gpus=2), goodput=0.8)

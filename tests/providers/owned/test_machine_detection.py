@@ -35,6 +35,30 @@ def device(name: str, memory_mib: int) -> Device:
     return Device(vendor="NVIDIA", name=name, uuid="GPU-1", memory_mib=memory_mib, driver="570")
 
 
+@pytest.mark.parametrize(
+    ("name", "memory_mib", "card"),
+    [
+        ("NVIDIA GeForce RTX 4060 Ti", 8188, "RTX-4060Ti-8GB"),
+        ("NVIDIA GeForce RTX 4060 Ti", 16380, "RTX-4060Ti-16GB"),
+        ("NVIDIA GeForce RTX 5060 Ti", 16311, "RTX-5060Ti-16GB"),
+        ("NVIDIA GeForce GTX TITAN X", 12212, "Titan-X-Maxwell"),
+        ("NVIDIA TITAN X (Pascal)", 12196, "Titan-X-Pascal"),
+        ("NVIDIA H20", 97871, "H20-96GB-SXM"),
+    ],
+)
+def test_memory_decides_between_cards_of_one_name(name: str, memory_mib: int, card: str) -> None:
+    assert accelerator_of(device(name, memory_mib)).name == card
+
+
+def test_a_driver_that_does_not_tell_cards_apart_leaves_the_choice_to_the_owner() -> None:
+    with pytest.raises(UnusableInput, match="may be MI250, MI250X, which its driver does not tell apart"):
+        accelerator_of(device("Aldebaran/MI200 [Instinct MI250X/MI250]", 65520))
+    with pytest.raises(
+        UnusableInput, match="RTX-4060Ti-8GB has 8188, RTX-4060Ti-16GB has 16380: it is another variant"
+    ):
+        accelerator_of(device("NVIDIA GeForce RTX 4060 Ti", 12000))
+
+
 def test_equal_cards_are_one_group_and_others_their_own() -> None:
     current = detected(RTX, RTX, {"name": "NVIDIA RTX A6000", "mib": 49140})
     assert [(len(group.devices), group.accelerator and group.accelerator.name) for group in current.groups] == [
@@ -167,7 +191,9 @@ def test_a_bridge_that_the_table_does_not_know_of_is_left_out_rather_than_refuse
 def test_a_card_cut_into_slices_is_said_to_be() -> None:
     current = detected({"name": "NVIDIA A100-SXM4-80GB", "mib": 81920, "mig": 1})
     assert current.groups[0].first.split
-    assert "cut into slices (MIG)" in inventory_text(current, Costs())
+    text = inventory_text(current, Costs())
+    assert "cut into slices (MIG)" in text
+    assert "accelerator: A100-80GB-SXM:PROFILE, machines: the number of slices" in text
 
 
 def test_groups_of_one_machine_have_names_of_their_own() -> None:

@@ -1,4 +1,5 @@
 from datetime import UTC, datetime
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -163,3 +164,25 @@ def test_an_inventory_without_machines_or_with_a_name_twice_is_refused() -> None
 def test_an_inventory_of_a_thousand_kinds_is_read() -> None:
     machine = {"accelerator": "RTX 3090", "usd_per_hour": 0.5, "electricity_usd_per_kwh": 0.3}
     assert len(read_inventory({"machines": [machine | {"name": f"rig-{i}"} for i in range(1000)]})) == 1000
+
+
+def test_a_mig_slice_is_a_machine_of_part_of_a_card() -> None:
+    owned = machine(accelerator="A100 80GB:3g.40gb", count=1, machines=4, power_watts=..., network_gbps=100)
+    assert owned.instance_type.accelerator == "A100-80GB-SXM"
+    assert owned.instance_type.accelerator_count == Fraction(7, 18)
+    assert owned.instance_type.accelerator_memory_mib == 40192
+    assert not owned.instance_type.clusters
+    assert owned.power_watts == 400 / 2 * 1.5
+    assert any("A100-80GB-SXM:3g.40gb is planned as 38.9% of the card" in note for note in owned.assumptions)
+    assert any("not joined for one job" in note for note in owned.assumptions)
+
+
+def test_slices_in_one_machine_are_refused_with_what_to_write() -> None:
+    wrong = faults(RIG | {"accelerator": "A100-80GB-SXM:1g.10gb", "count": 7, "link": "nvlink"})
+    assert "leave it out, and write the number of slices as machines" in wrong["machines[0].count"]
+    assert "has no link to others" in wrong["machines[0].link"]
+
+
+def test_a_profile_that_the_card_lacks_is_refused_with_those_it_has() -> None:
+    wrong = faults(RIG | {"accelerator": "A30:3g.18gb"})
+    assert "accepted: A30:1g.6gb, A30:2g.12gb" in wrong["machines[0].accelerator"]

@@ -7,6 +7,7 @@ Field names and their order are those of the JSON object. `job` and `settings` a
 from typing import Literal, NotRequired, TypedDict
 
 from gpuplan_client.answers.shared import (
+    CapacityLadder,
     Configuration,
     ContingencyStandby,
     Cost,
@@ -165,6 +166,8 @@ class Plan(TypedDict):
     """Null where a grid or a power is unknown."""
     phases: list[Phase]
     fallback: NotRequired[ContingencyStandby]
+    capacity_ladder: NotRequired[CapacityLadder]
+    """What to try if the machines are not obtained; the certificate covers the plan given that they are."""
     certificate: Certificate
     sensitivity: Sensitivity
     alternatives: list[Alternative]

@@ -227,3 +227,37 @@ class ContingencyStandby(Machines):
     probability: float
     deadline_probability: float
     extra_usd: Usd
+
+
+class NextChoice(Configuration):
+    """What to try if nothing before it on the capacity ladder was obtained; cost and hours count from its own start."""
+
+    after_minutes: float
+    """Since the first choice was asked for."""
+    chance: float
+    """Modelled, of obtaining it by itself within a try."""
+    chance_low: float
+    chance_high: float
+    """80 % of places and times lie between."""
+    chance_when_tried: float
+    """Given that everything before it was refused: shortages of a family in a region hit all its machines."""
+
+
+class CapacityLadder(TypedDict):
+    """The chance of obtaining the plan's machines, and the next choices in order if they are refused."""
+
+    modelled: list[str]
+    """Which figures come from a model and not from a cloud's answer."""
+    try_minutes: float
+    """How long each choice is tried; the last is waited for."""
+    chance: float
+    """Of obtaining the plan's own machines at the start."""
+    chance_low: float
+    chance_high: float
+    next_choices: list[NextChoice]
+    expected_cost_usd: Usd
+    """Of following the ladder."""
+    nothing_obtained: float
+    """Probability that every choice is refused in its first try."""
+    covers: str
+    """What is proven of the ladder, and what the plan's certificate covers."""

@@ -42,8 +42,8 @@ _ALSO = {also: word_of(field) for field in _FIELDS for also in (field.name, *fie
 EXAMPLE = "/gpuplan plan llama-3-8b tokens=300B by=7d max=$20000"
 
 
-def job_of_words(words: Sequence[str]) -> Document:
-    """The job document of the words. Raises `UnusableInput` at every unknown word."""
+def job_of_words(words: Sequence[str], *, example: str = EXAMPLE) -> Document:
+    """The job document of the words; `example` is shown without a model. Raises `UnusableInput` at every unknown word."""
     faults: list[Fault] = []
     given: dict[str, str] = {}
     models: list[str] = []
@@ -62,7 +62,7 @@ def job_of_words(words: Sequence[str]) -> Document:
         else:
             given[known] = value
     if not models:
-        faults.append(Fault(("model",), f"is missing; name a model first: {EXAMPLE}"))
+        faults.append(Fault(("model",), f"is missing; name a model first: {example}"))
     faults += [_unknown_word(text) for text in models[1:]]
     if faults:
         raise UnusableInput(*faults)

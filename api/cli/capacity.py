@@ -1,0 +1,44 @@
+"""`gpuplan capacity`: ask the clouds how likely machines are obtained now."""
+
+from typing import Annotated
+
+import typer
+
+from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
+from gpuplan.api.cli.plan import AsJson, InventoryFile, SettingsFile
+from gpuplan.catalog.runtime.errors import UnusableInput
+
+
+def capacity(
+    job: Annotated[
+        str | None, typer.Argument(metavar="[JOB.yaml]", help="Ask about the machines of this job's plan; - for stdin.")
+    ] = None,
+    *,
+    machine: Annotated[str | None, typer.Option(help="Ask about this instance type: p5.48xlarge.")] = None,
+    nodes: Annotated[int, typer.Option(min=1, max=1_000, help="How many machines at once.")] = 1,
+    kind: Annotated[str, typer.Option(help="The price kind: spot or capacity_block.")] = "spot",
+    region: Annotated[list[str] | None, typer.Option(help="A region; may be repeated. Default: all priced.")] = None,
+    limit_seconds: Annotated[
+        float, typer.Option(min=0.1, max=60, metavar="SECONDS", help="Time limit for all clouds together.")
+    ] = 3.0,
+    as_json: AsJson = False,
+    inventory: InventoryFile = None,
+    settings: SettingsFile = None,
+) -> None:
+    """Ask the clouds how likely machines are obtained now, and what was not learned."""
+    if (job is None) == (machine is None):
+        raise UnusableInput.at("machine", message="give a job file or --machine, and not both")
+    service = open_gpuplan(inventory=inventory, settings=settings).capacity
+    if machine is not None:
+        answer = service.of_machine(
+            machine, nodes=nodes, kind=kind, regions=tuple(region or ()), limit_seconds=limit_seconds
+        )
+    else:
+        answer = service.of_job(read_job(str(job)), limit_seconds=limit_seconds)
+    if as_json:
+        print_json(answer)
+        return
+    from gpuplan.api.cli.sections import print_sections
+    from gpuplan.api.presentation.capacity import render_capacity
+
+    print_sections(render_capacity(answer))

@@ -1,0 +1,101 @@
+"""`gpuplan import`, and the flags with which `gpuplan plan --from` completes another tool's configuration."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gpuplan.api.cli.command_io import print_json
+from gpuplan.api.cli.standard_output import answers
+from gpuplan.api.presentation.text_formatting import plain
+
+if TYPE_CHECKING:
+    from gpuplan.api.imports.job_from_facts import Given, ImportedJob
+
+Tokens = Annotated[str | None, typer.Option(metavar="2B", help="With --from: tokens to train on, all epochs together.")]
+Samples = Annotated[str | None, typer.Option(metavar="N", help="With --from: samples of the data set.")]
+Gpus = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="With --from: processes that the file was written for.")
+]
+Model = Annotated[str | None, typer.Option(metavar="NAME", help="With --from: the model, where the file names none.")]
+Length = Annotated[int | None, typer.Option(min=1, metavar="N", help="With --from: tokens of a sequence.")]
+By = Annotated[str | None, typer.Option(metavar="3d", help="With --from: the deadline.")]
+Budget = Annotated[str | None, typer.Option(metavar="USD", help="With --from: the budget.")]
+MeasuredOn = Annotated[
+    str | None, typer.Option(metavar='"8 x A100"', help="With results of a finished run: what it ran on.")
+]
+Like = Annotated[
+    str | None, typer.Option(metavar="MODEL", help="With results of a finished run: the model or its class.")
+]
+Root = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="The folder whose files may be read. Default: the git work tree, or the folder."),
+]
+Online = Annotated[bool, typer.Option("--online", help="Ask the Hugging Face hub for a model's configuration.")]
+
+
+def import_file(
+    source: Annotated[str, typer.Argument(metavar="FILE_OR_ID", help="A configuration, a model folder or a model id.")],
+    *,
+    tokens: Tokens = None,
+    samples: Samples = None,
+    gpus: Gpus = None,
+    model: Model = None,
+    length: Length = None,
+    by: By = None,
+    budget: Budget = None,
+    on: MeasuredOn = None,
+    like: Like = None,
+    root: Root = None,
+    online: Online = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print facts and job as one JSON object.")] = False,
+) -> None:
+    """Print the job file of another tool's configuration, with where each value comes from."""
+    from gpuplan.api.imports.job_from_facts import Given
+    from gpuplan.api.imports.rendering import as_json as json_of
+    from gpuplan.api.imports.rendering import job_file
+
+    given = Given(
+        tokens=tokens, samples=samples, gpus=gpus, model=model, length=length, by=by, budget=budget, on=on, like=like
+    )
+    made = imported(source, given, root=root, online=online)
+    if as_json:
+        print_json(json_of(made))
+    else:
+        answers().write(job_file(made))
+
+
+def imported(source: str, given: "Given", *, root: Path | None, online: bool) -> "ImportedJob":
+    """The job of a file or model id; in a terminal, asks for what is missing. Raises `UnusableInput`."""
+    from gpuplan.api.imports.job_from_facts import job_of
+    from gpuplan.api.imports.model_lookup import is_model_id, model_facts
+    from gpuplan.api.imports.reading import read_file
+
+    path = Path(source)
+    facts = None
+    if not path.exists() and (is_model_id(source) or path.suffix not in {".json", ".yaml", ".yml"}):
+        facts = model_facts(source, online=online)
+    return job_of(facts or read_file(path, root), given)
+
+
+def plan_document(source: str, given: "Given", *, root: Path | None, online: bool) -> dict[str, object]:
+    """The job document of `gpuplan plan --from`; prints to standard error what was understood."""
+    from dataclasses import replace
+
+    from gpuplan.api.imports.job_from_facts import job_of
+    from gpuplan.api.imports.rendering import summary
+
+    made = imported(source, given, root=root, online=online)
+    for line in summary(made):
+        sys.stderr.write(f"{plain(line)}\n")
+    asked = {"tokens": "tokens", "model": "model", "sequence_length": "length", "on": "on", "like": "like"}
+    while made.missing and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():
+        one = made.missing[0]
+        value = typer.prompt(f"{one.field} ({one.why}; as a flag: {one.say})", err=True)
+        answered: dict[str, Any] = {asked[one.field]: value}
+        if one.field == "sequence_length":
+            answered = {"length": int(value) if value.isdigit() else None}
+        given = replace(given, **answered)
+        made = job_of(made.facts, given)
+    return made.complete()

@@ -1,0 +1,143 @@
+"""Reads one file, folder or text of another tool into `TrainingFacts`, and follows the files that it names within the root."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gpuplan.api.imports.command_lines import read_script
+from gpuplan.api.imports.derived_facts import state_global_batch
+from gpuplan.api.imports.facts import Machines, Origin, TrainingFacts
+from gpuplan.api.imports.located_document import Located, decoded, read_documents
+from gpuplan.api.imports.reader import Reader, reader_of, readers
+from gpuplan.api.imports.source_files import SourceFiles, root_of
+from gpuplan.catalog.runtime.errors import UnusableInput
+
+#: Files of a model's folder, the first that is there.
+_OF_FOLDER = ("config.json",)
+
+
+def read_file(path: Path, root: Path | None = None) -> TrainingFacts:
+    """The facts of the file or model folder at `path`; files that it names are read under `root`.
+
+    `root` is the file's git work tree, else its folder, unless given. Raises `UnusableInput`.
+    """
+    if not path.exists():
+        raise UnusableInput.at(
+            "from", message=f"{str(path)!r} is not there, and no known model; give a file or a model id"
+        )
+    base = (root or root_of(path.resolve())).resolve()
+    files = SourceFiles(base)
+    if path.is_dir():
+        path = next((path / name for name in _OF_FOLDER if (path / name).is_file()), path / _OF_FOLDER[0])
+    content = files.read(path)
+    return _Following(files).all_of(decoded(content, files.name(path.resolve())), files.name(path.resolve()), path)
+
+
+def read_text(text: str, name: str) -> TrainingFacts:
+    """The facts of a text that was handed over; no file is read. Raises `UnusableInput`."""
+    return _Following(SourceFiles(None)).all_of(decoded(text.encode(), name), name, None)
+
+
+@dataclass(slots=True)
+class _Following:
+    """Follows the files that configurations name, each at most once."""
+
+    files: SourceFiles
+    beside: Path | None = None
+    seen: set[Path] = field(default_factory=set)
+
+    def all_of(self, text: str, name: str, path: Path | None) -> TrainingFacts:
+        """The facts of the first file and of what it names."""
+        facts = TrainingFacts()
+        self._read(text, name, path, facts)
+        if not facts.format:
+            known = ", ".join(reader.name for reader in readers())
+            raise UnusableInput.at("from", message=f"{name} has no format that is known; known are {known}")
+        facts.missing_files = list(dict.fromkeys(facts.missing_files))
+        facts.not_understood = list(dict.fromkeys(facts.not_understood))
+        return facts
+
+    def file(self, named: str, facts: TrainingFacts) -> bool:
+        """Add the facts of a file that is named; False, and an entry among the missing files, if it is not there."""
+        path = self.files.included(named, self.beside)
+        if path is None or not path.is_file():
+            facts.missing_files.append(named[:200])
+            return False
+        real = path.resolve()
+        if real not in self.seen:
+            self._read(decoded(self.files.read(path), self.files.name(real)), self.files.name(real), path, facts)
+        return True
+
+    def script(self, text: str, name: str, line: int, facts: TrainingFacts, variables: dict[str, str]) -> None:
+        """Add the facts of the commands of a shell script that starts after `line`."""
+        read_script(text, name, facts, self, line=line, known=variables)
+
+    def _read(self, text: str, name: str, path: Path | None, facts: TrainingFacts) -> None:
+        if path is not None:
+            self.seen.add(path.resolve())
+        facts.files.append(name)
+        before, self.beside = self.beside, path
+        if _is_script(text, name):
+            facts.format = facts.format or "shell script"
+            _state_slurm(text, name, facts)
+            self.script(text, name, 0, facts, {})
+            self.beside = before
+            return
+        for document in read_documents(text, name):
+            reader = reader_of(document)
+            if reader is not None:
+                self._state(reader, document, facts)
+        self.beside = before
+
+    def _state(self, reader: Reader, document: Located, facts: TrainingFacts) -> None:
+        first = not facts.format
+        facts.format = facts.format or reader.name
+        reader.read(document, facts, self)
+        if not first and reader.overlay:
+            state_global_batch(facts)
+
+
+def _is_script(text: str, name: str) -> bool:
+    return text.startswith("#!") or name.endswith((".sh", ".bash", ".slurm", ".sbatch", ".job"))
+
+
+#: Options of `sbatch` that say machines and time.
+_SLURM = re.compile(r"^#SBATCH\s+(?:--(nodes|gpus-per-node|gres|time|gpus)[= ]|-(N|t)\s*)(\S+)", re.MULTILINE)
+
+
+def _state_slurm(text: str, name: str, facts: TrainingFacts) -> None:
+    """State the machines of an sbatch script: nodes x accelerators, and its time limit."""
+    stated: dict[str, str] = {}
+    for match in _SLURM.finditer(text):
+        stated.setdefault(match[1] or {"N": "nodes", "t": "time"}[match[2]], match[3])
+    if not stated:
+        return
+    first = _SLURM.search(text)
+    line = text[: first.start()].count("\n") + 1 if first else None
+    gpus = stated.get("gpus-per-node") or stated.get("gres") or ""
+    number = re.fullmatch(r"(?:gpu:)?(?:([A-Za-z][\w-]*):)?(\d{1,3})", gpus)
+    nodes = stated.get("nodes", "1")
+    facts.format = "sbatch script"
+    origin = Origin(file=name, line=line)
+    facts.machines = Machines(
+        origin=origin,
+        accelerator=number[1] if number else None,
+        per_node=int(number[2]) if number else None,
+        nodes=int(nodes) if re.fullmatch(r"\d{1,5}", nodes) else None,
+        hours=_hours(stated.get("time", "")),
+    )
+    if number and facts.machines.nodes and "nodes" in stated:
+        facts.put("stated_world_size", int(number[2]) * facts.machines.nodes, origin)
+
+
+def _hours(text: str) -> float | None:
+    """Hours of a time limit of Slurm: minutes, hours:minutes:seconds, days-hours and so on."""
+    match = re.fullmatch(r"(?:(\d{1,4})-)?(\d{1,5})(?::(\d{1,2}))?(?::(\d{1,2}))?", text)
+    if match is None:
+        return None
+    days, first, second, third = (int(part or 0) for part in match.groups())
+    if match[1] is None and match[3] is None:
+        return first / 60
+    if match[1] is None and match[4] is None:
+        return first / 60 + second / 3600
+    return 24 * days + first + second / 60 + third / 3600

@@ -1,0 +1,47 @@
+"""Sections for the capacity ladder of a plan: the chance of its machines, and what to try next."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpuplan.api.presentation.machine_phrases import place, rented
+from gpuplan.api.presentation.sections import Block, Heading
+from gpuplan.api.presentation.text_formatting import duration, number, percent, usd
+from gpuplan.api.presentation.text_tables import bullets, heading, listing
+
+Part = Mapping[str, Any]
+
+
+def render_capacity_ladder(plan: Part) -> list[Block | Heading]:
+    """The ladder with its proof; empty for plans of releases without ladders, and where the machines are certain."""
+    ladder = plan.get("capacity_ladder")
+    if not ladder or ladder["chance"] >= 1.0:
+        return []
+    sentences = [
+        (
+            f"the plan's machines are obtained within {number(ladder['try_minutes'])} min with a chance of "
+            f"{percent(ladder['chance'])} (80 % of places and times: {_band(ladder)}; modelled)"
+        )
+    ]
+    if ladder["next_choices"]:
+        sentences.append(
+            f"following the ladder costs {usd(ladder['expected_cost_usd'])} on average; with a probability of "
+            f"{percent(ladder['nothing_obtained'], 1)} every choice is refused at first, and the last is waited for"
+        )
+    titles = ("after", "machines and place", "cost", "time", "chance when tried", "by itself")
+    rows = [
+        (
+            f"{number(choice['after_minutes'])} min",
+            f"{rented(choice)}, {place(choice)}",
+            usd(choice["cost_usd"]),
+            duration(choice["hours"]),
+            percent(choice["chance_when_tried"]),
+            f"{percent(choice['chance'])} ({_band(choice)})",
+        )
+        for choice in ladder["next_choices"]
+    ]
+    table = [listing(titles, rows, right=(2, 3, 4, 5))] if rows else []
+    return [heading("If the machines are not obtained", "ladder"), *table, *bullets([*sentences, ladder["covers"]])]
+
+
+def _band(part: Part) -> str:
+    return f"{percent(part['chance_low'])} to {percent(part['chance_high'])}"

@@ -1,0 +1,29 @@
+"""The table of what clouds said about getting machines."""
+
+import sqlalchemy as sa
+
+from gpuplan.catalog.store.schema.column_types import Texts, UtcMicros, metadata, text
+
+#: One row per answer, never changed: recent ones are reused, all are observations. Columns as in `CapacityAnswer`.
+capacity_answers = sa.Table(
+    "capacity_answers",
+    metadata,
+    text("provider", primary_key=True),
+    text("region", primary_key=True),
+    text("zone", primary_key=True),
+    text("instance_type", primary_key=True),
+    sa.Column("nodes", sa.Integer, primary_key=True, autoincrement=False),
+    text("price_kind", primary_key=True),
+    sa.Column("asked_at", UtcMicros, primary_key=True),
+    sa.Column("probability", sa.Double, nullable=False),
+    text("published"),
+    text("source"),
+    sa.Column("scored_types", Texts, nullable=False),
+    sa.Column("interruptions_per_hour", sa.Double),
+    text("interruptions_published"),
+    sa.Column("uptime_hours", sa.Double),
+    sa.Column("quota_available", sa.Boolean),
+    sa.Column("starts_at", UtcMicros),
+    sa.Column("modelled", Texts, nullable=False),
+    sa.Index("ix_capacity_answers_asked_at", "asked_at"),
+)

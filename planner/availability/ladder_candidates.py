@@ -1,0 +1,175 @@
+"""The stated set of choices that a capacity ladder is chosen from, and a bound for all that are left out.
+
+The planner's table leaves out offers that a cheaper one dominates: for a single choice they never matter, for the second
+choice they do. Machines of a cell (shape, price kind, provider) have the same chance, and a dominated offer costs at least
+as much as the best of its cell at the same number of nodes. So the cells whose best offers save most are looked at again
+with all their places, and the best of the others bounds what is left out.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuplan.planner.availability.capacity_ladder import relaxed_savings
+from gpuplan.planner.availability.obtainable import chances, is_certain
+from gpuplan.planner.candidates.candidate_set import Candidates, over
+from gpuplan.planner.candidates.configuration_choice import carbon_mg, cost_micros, whole_hours
+from gpuplan.planner.candidates.configurations import Configurations, joined, of_a_share
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+#: Cells that are looked at again with all their places, and the cheapest places of each.
+MOST_CELLS, MOST_PLACES = 12, 12
+#: Choices that the ladder is solved over, and those of one machine, region and price kind.
+MOST_CHOICES, MOST_ALIKE = 32, 4
+
+
+#: What each objective counts, in millionths of its unit: micro-dollars, microhours, milligrams.
+MEASURE = {"cost": cost_micros, "time": whole_hours, "carbon": carbon_mg}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LadderSet:
+    """Rows of `table` to solve over with chance and saving in millionths; the same of all that is left out, or a bound."""
+
+    table: Configurations
+    rows: Ints
+    chance: Floats
+    saving: Floats
+    left_out_chance: Floats
+    left_out_saving: Floats
+
+
+def feasible(candidates: Candidates, table: Configurations) -> Flags:
+    """The configurations that meet all requirements by themselves, and whose objective is known."""
+    job = candidates.question.job
+    return np.asarray((over(table, job.deadline_hours, job.budget_usd) == 0) & ~np.isnan(value_of(candidates, table)))
+
+
+def value_of(candidates: Candidates, table: Configurations) -> Floats:
+    """What the job's objective counts, in millionths of its unit: [configurations]."""
+    return MEASURE[candidates.question.job.objective](table)
+
+
+def chances_of(candidates: Candidates, table: Configurations) -> Floats:
+    """The modelled chance of each configuration by itself: [configurations]."""
+    year = candidates.question.start.year
+    result = np.ones(len(table))
+    for number, market in enumerate(candidates.question.markets):
+        mine = np.flatnonzero(table.market == number)
+        if len(mine) and not is_certain(market):
+            result[mine] = chances(market, table.place[mine], table.nodes[mine], year)
+    return result
+
+
+def ladder_set(candidates: Candidates, table_chance: Floats, better: Flags, last_value: float) -> LadderSet:
+    """The choices that are better than `last_value`; `better` marks those of the planner's own table."""
+    table = candidates.table
+    saving = last_value - value_of(candidates, table)
+    at = np.flatnonzero(better)
+    cell = _cells(candidates, table, at)
+    wanted = _best_cells(cell, table_chance[at] * saving[at])
+    again = np.isin(cell, wanted)
+    whole, truncated = all_places(candidates, wanted)
+    chance, more = chances_of(candidates, whole), last_value - value_of(candidates, whole)
+    ok = np.flatnonzero(feasible(candidates, whole) & (more > 0))
+    rows = _thinned(candidates, whole, ok, chance * more)
+    rest = np.setdiff1d(ok, rows)
+    bounds = at[~again | np.isin(cell, truncated)]
+    return LadderSet(
+        table=whole,
+        rows=rows,
+        chance=chance[rows],
+        saving=more[rows],
+        left_out_chance=np.concatenate((chance[rest], table_chance[bounds])),
+        left_out_saving=np.concatenate((more[rest], saving[bounds])),
+    )
+
+
+def left_out_bounds(choices: LadderSet, steps: int) -> list[float]:
+    """Upper bounds of what up to 0 ... `steps` steps can save if at least one of them is left out of the set.
+
+    W is that of all choices; O_m = max(max over left out of p s + (1 - p) W_{m-1}, max over the set of p s + (1 - p) O_{m-1}),
+    where the second term needs O_{m-1} > 0.
+    """
+    p, s, saving = choices.left_out_chance, choices.left_out_saving, choices.saving
+    every = relaxed_savings(np.concatenate((choices.chance, p)), np.concatenate((saving, s)), steps)
+    bounds = [0.0]
+    for step in range(steps):
+        best = float((p * s + (1.0 - p) * every[step]).max(initial=0.0))
+        if bounds[-1] > 0.0:
+            best = max(best, float((choices.chance * saving + (1.0 - choices.chance) * bounds[-1]).max(initial=0.0)))
+        bounds.append(max(bounds[-1], best))
+    return bounds
+
+
+def cell_key(market: int, cell: int) -> int:
+    """One number for a cell of a market."""
+    return market << 32 | cell
+
+
+def _cells(candidates: Candidates, table: Configurations, at: Ints) -> Ints:
+    """The cell of each of these rows, with its market."""
+    cell = np.zeros(len(at), np.int64)
+    for number, market in enumerate(candidates.question.markets):
+        mine = table.market[at] == number
+        cell[mine] = cell_key(number, 0) | market.snapshot.cell[table.place[at[mine]]].astype(np.int64)
+    return cell
+
+
+def _best_cells(cell: Ints, worth: Floats) -> Ints:
+    """The cells with the configurations of most worth, ascending."""
+    best: list[int] = []
+    for i in np.argsort(-worth, kind="stable").tolist():
+        if int(cell[i]) not in best:
+            best.append(int(cell[i]))
+        if len(best) == MOST_CELLS:
+            break
+    return np.array(sorted(best), np.int64)
+
+
+def all_places(candidates: Candidates, cells: Ints) -> tuple[Configurations, Ints]:
+    """Every allowed place of these cells at every node count, and the cells of which only the cheapest are there."""
+    parts, truncated = [candidates.table.take(np.zeros(0, np.int64))], []
+    for number in np.unique(cells >> 32).tolist():
+        market, screened = candidates.question.markets[number], candidates.screened[number]
+        snapshot, places = market.snapshot, []
+        for cell in (cells[cells >> 32 == number] & 0xFFFFFFFF).tolist():
+            low, high = np.searchsorted(snapshot.cell, (cell, cell + 1)).tolist()
+            among = np.arange(low, high)[screened.allowed[snapshot.group[low:high]]]
+            if len(among) > MOST_PLACES:
+                truncated.append(cell_key(number, cell))
+            places.append(among[:MOST_PLACES])
+        every = np.concatenate(places)
+        of_cells = replace(screened, places=every, broken=np.zeros(len(every), np.uint16))
+        costs, ready = candidates.costs[number], candidates.estimated[number]
+        part = of_a_share(candidates.question, number, of_cells, ready, costs)
+        parts.append(part.take(part.broken == 0).whole())
+    return joined([part for part in parts if len(part)] or parts[:1]), np.array(truncated, np.int64)
+
+
+def _thinned(candidates: Candidates, table: Configurations, ok: Ints, worth: Floats) -> Ints:
+    """The rows of most worth: one per place, and a few per machine, region and price kind."""
+    rows: list[int] = []
+    seen: set[tuple[int, int]] = set()
+    alike: dict[tuple[int, int, int, int], int] = {}
+    for row in ok[np.argsort(-worth[ok], kind="stable")].tolist():
+        number, place = int(table.market[row]), int(table.place[row])
+        snapshot = candidates.question.markets[number].snapshot
+        kind = (
+            number,
+            int(snapshot.type_index[place]),
+            int(snapshot.region_index[place]),
+            int(snapshot.kind_index[place]),
+        )
+        if (number, place) in seen or alike.get(kind, 0) == MOST_ALIKE:
+            continue
+        seen.add((number, place))
+        alike[kind] = alike.get(kind, 0) + 1
+        rows.append(row)
+        if len(rows) == MOST_CHOICES:
+            break
+    return np.array(sorted(rows), np.int64)

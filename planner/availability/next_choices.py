@@ -1,0 +1,247 @@
+"""The capacity ladder of a plan: what to try next, in which order, if its machines are not obtained."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuplan.catalog.model.capacity_prior import capacity_prior
+from gpuplan.planner.availability.capacity_ladder import MOST_STEPS, LadderChoices, least_ladder
+from gpuplan.planner.availability.ladder_candidates import (
+    LadderSet,
+    all_places,
+    cell_key,
+    chances_of,
+    feasible,
+    ladder_set,
+    left_out_bounds,
+    value_of,
+)
+from gpuplan.planner.availability.obtainable import Obtainability, band, obtainability
+from gpuplan.planner.candidates.candidate_set import Candidates
+from gpuplan.planner.candidates.configuration_choice import first_least, in_words
+from gpuplan.planner.candidates.configurations import Configurations
+from gpuplan.planner.model.outcome import Choice, LadderStep, Planned, PlannedLadder
+
+Floats = NDArray[np.float64]
+#: A choice with at least this chance needs no next one.
+_SURE = 1.0 - 1e-9
+Pool = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Option:
+    """A choice with its objective in millionths, the latest step at which it meets the deadline, and its obtainability."""
+
+    choice: Choice
+    value: float
+    last_position: int
+    place: Obtainability
+
+    @property
+    def pool(self) -> Pool:
+        """The machine in its place under its price kind: one refusal answers for any number of nodes."""
+        offer = self.choice.offer
+        return (offer.provider, offer.region, offer.zone, offer.instance_type, offer.price_kind)
+
+    @property
+    def group(self) -> Pool:
+        """What has its shortages in common; certain choices have none in common with any other."""
+        if self.place.chance >= 1.0:
+            return ("certain", *self.pool)
+        return (self.choice.offer.provider, self.choice.offer.region, self.choice.accelerator)
+
+
+def planned_ladder(candidates: Candidates, plan: Planned) -> PlannedLadder:
+    """The next choices of a plan that keep the expected outcome least, with its own machines as the first choice.
+
+    The last choice is the best one that is certain, or the most certain one there is.
+    """
+    first = _first(candidates, plan)
+    lasts = [] if first.place.chance >= _SURE else _lasts(candidates, plan, first)
+    if not lasts:
+        return _answer(plan, [first], (first.place.chance,), bound=first.value, considered=1)
+    table_chance = chances_of(candidates, candidates.table)
+    ladders = [_solved(candidates, plan, first, last, table_chance) for last in lasts]
+    return min(ladders, key=lambda ladder: ladder.value)
+
+
+def _solved(
+    candidates: Candidates, plan: Planned, first: _Option, last: _Option, table_chance: Floats
+) -> PlannedLadder:
+    """The best ladder between these ends."""
+    better = feasible(candidates, candidates.table) & (value_of(candidates, candidates.table) < last.value)
+    several = ladder_set(candidates, table_chance, better, last.value)
+    middle = [_option(candidates, several.table, row) for row in several.rows.tolist()]
+    options = [first, *(option for option in middle if option.pool not in (first.pool, last.pool)), last]
+    ladder = least_ladder(_arrays(options), len(options) - 1, first=0)
+    bound = _bound(options, several, ladder.expected)
+    tried = [options[i] for i in ladder.order]
+    return _answer(plan, tried, ladder.chance_when_tried, bound=bound, considered=len(options))
+
+
+def _first(candidates: Candidates, plan: Planned) -> _Option:
+    """The plan itself: its machines at the start decide whether they are obtained."""
+    phase = plan.phases[0]
+    value: float = {
+        "cost": float(plan.cost.expected),
+        "time": round(plan.hours.confident * 1e6),
+        "carbon": round(sum(phase.carbon_kg or 0.0 for phase in plan.phases) * 1e6),
+    }[plan.job.objective]
+    market = candidates.question.markets[phase.market]
+    return _Option(
+        choice=phase.choice,
+        value=value,
+        last_position=1,
+        place=obtainability(phase.choice, market, plan.start.year),
+    )
+
+
+def _lasts(candidates: Candidates, plan: Planned, first: _Option) -> list[_Option]:
+    """The best last choices: the cheapest that can come second, the cheapest that can come later than that one, and so on.
+
+    Each is certain, or if none is, as certain as the most certain one. Among offers of the first's own cell the planner's
+    table has only the best, so all its places are looked at where they could be as certain.
+    """
+    tables = [candidates.table]
+    in_table = _last(candidates, tables, first, 2)
+    if in_table is None or _certainty(in_table) <= _most_certain_in_cell(candidates, plan):
+        tables.append(all_places(candidates, _cell_of(candidates, plan))[0])
+    lasts: list[_Option] = []
+    position = 2
+    while position <= MOST_STEPS:
+        option = _last(candidates, tables, first, position)
+        if option is None or (lasts and _certainty(option) < _certainty(lasts[0])):
+            break
+        lasts.append(option)
+        position = option.last_position + 1
+    return lasts
+
+
+def _most_certain_in_cell(candidates: Candidates, plan: Planned) -> float:
+    """The certainty of one node of the plan's first machines: no other number of nodes in their cell has more."""
+    phase = plan.phases[0]
+    market = candidates.question.markets[phase.market]
+    one = obtainability(replace(phase.choice, nodes=1), market, plan.start.year)
+    return min(one.chance, capacity_prior().certain_chance)
+
+
+def _certainty(option: _Option) -> float:
+    return min(option.place.chance, capacity_prior().certain_chance)
+
+
+def _last(candidates: Candidates, tables: list[Configurations], first: _Option, position: int) -> _Option | None:
+    """The best certain choice besides the first that may come at this step; if none is certain, the most certain."""
+    options = []
+    for table in tables:
+        usable = feasible(candidates, table) & _in_time(candidates, table, position)
+        chance = np.minimum(chances_of(candidates, table), capacity_prior().certain_chance)
+        while usable.any():
+            left = np.flatnonzero(usable)
+            row = first_least(left, -chance, value_of(candidates, table), table.cost_breakdown.hours_at_confidence)
+            option = _option(candidates, table, row)
+            if option.pool != first.pool:
+                options.append((-float(chance[row]), option.value, option))
+                break
+            usable &= (table.market != table.market[row]) | (table.place != table.place[row])
+    return min(options, key=lambda one: one[:2])[2] if options else None
+
+
+def _in_time(candidates: Candidates, table: Configurations, position: int) -> NDArray[np.bool_]:
+    """The configurations that meet the deadline at this step."""
+    deadline = candidates.question.job.deadline_hours
+    if deadline is None:
+        return np.ones(len(table), np.bool_)
+    return np.asarray(_positions(deadline - table.cost_breakdown.hours_at_confidence) >= position)
+
+
+def _positions(spare_hours: Floats) -> Floats:
+    """The latest step, from 1, with so many hours to spare."""
+    return np.floor(spare_hours * 60.0 / capacity_prior().try_minutes) + 1.0
+
+
+def _cell_of(candidates: Candidates, plan: Planned) -> NDArray[np.int64]:
+    """The cell of the plan's first machines."""
+    phase = plan.phases[0]
+    snapshot, offer = candidates.question.markets[phase.market].snapshot, phase.choice.offer
+    kind = snapshot.columns.kinds.index(offer.price_kind)
+    region = snapshot.columns.regions.index((offer.provider, offer.region))
+    for place in np.flatnonzero((snapshot.kind_index == kind) & (snapshot.region_index == region)).tolist():
+        if snapshot.columns.instance_types[int(snapshot.type_index[place])].name == offer.instance_type:
+            return np.array([cell_key(phase.market, int(snapshot.cell[place]))])
+    raise LookupError(f"the plan's {offer.instance_type} is not in its own market")
+
+
+def _option(candidates: Candidates, table: Configurations, row: int) -> _Option:
+    choice, job = in_words(candidates, table, row), candidates.question.job
+    position = MOST_STEPS
+    if job.deadline_hours is not None:
+        spare = job.deadline_hours - table.cost_breakdown.hours_at_confidence[row]
+        position = min(MOST_STEPS, int(_positions(spare)))
+    market = candidates.question.markets[int(table.market[row])]
+    return _Option(
+        choice=choice,
+        value=float(value_of(candidates, table)[row]),
+        last_position=position,
+        place=obtainability(choice, market, candidates.question.start.year),
+    )
+
+
+def _arrays(options: list[_Option]) -> LadderChoices:
+    pools, groups = (
+        {key: number for number, key in enumerate(dict.fromkeys(keys))}
+        for keys in ([option.pool for option in options], [option.group for option in options])
+    )
+    return LadderChoices(
+        value=np.array([option.value for option in options]),
+        last_position=np.array([option.last_position for option in options]),
+        pool=np.array([pools[option.pool] for option in options]),
+        group=np.array([groups[option.group] for option in options]),
+        state_chance=np.array([option.place.state_chance for option in options]),
+        obtained=np.array([option.place.obtained for option in options]),
+    )
+
+
+def _bound(options: list[_Option], several: LadderSet, expected: float) -> float:
+    """The least that a ladder with these first and last choices can come to, whatever it tries between them."""
+    first, last = options[0], options[-1]
+    left_out = left_out_bounds(several, min(MOST_STEPS, last.last_position) - 2)[-1]
+    chance = first.place.chance
+    if left_out <= 0.0:
+        return expected
+    return min(expected, chance * first.value + (1.0 - chance) * (last.value - left_out))
+
+
+def _answer(
+    plan: Planned, tried: list[_Option], chances: tuple[float, ...], *, bound: float, considered: int
+) -> PlannedLadder:
+    """The ladder in the words of an answer. The last choice is waited for, so it takes what the others leave."""
+    minutes = capacity_prior().try_minutes
+    reached, cost, value = 1.0, 0.0, 0.0
+    for option, chance in zip(tried, chances, strict=True):
+        takes = reached if option is tried[-1] else reached * chance
+        cost += takes * (plan.cost.expected if option is tried[0] else option.choice.cost.expected)
+        value += takes * option.value
+        reached *= 1.0 - chance
+    first = tried[0].place.chance
+    return PlannedLadder(
+        try_minutes=minutes,
+        chance=first,
+        chance_band=band(first),
+        steps=tuple(
+            LadderStep(
+                choice=option.choice,
+                after_minutes=number * minutes,
+                chance=option.place.chance,
+                chance_band=band(option.place.chance),
+                chance_when_tried=chance,
+            )
+            for number, (option, chance) in enumerate(zip(tried, chances, strict=True))
+            if number
+        ),
+        cost=round(cost),
+        value=value / 1e6,
+        bound=min(bound, value) / 1e6,
+        nothing_obtained=reached,
+        considered=considered,
+    )

@@ -1,0 +1,120 @@
+"""The modelled chance that machines are obtained when they are asked for, and what choices have in common.
+
+Own machines and commitments that are paid for are certain. Everything else has the chance of `data/capacity_prior.csv` by
+the age of its accelerator, its price kind and its size.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuplan.catalog.model.accelerators import accelerators
+from gpuplan.catalog.model.capacity_prior import CapacityPrior, KindPrior, capacity_prior
+from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.planner.candidates.markets import Market
+from gpuplan.planner.model.outcome import Choice
+from gpuplan.planner.snapshot_cache import cached_per_snapshot
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Standard normal quantile of an 80 % band.
+_Z80 = 1.2815515655446004
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obtainability:
+    """The states of a choice's group (fine, short of spot, short of everything), and its chance in each."""
+
+    state_chance: tuple[float, float, float]
+    obtained: tuple[float, float, float]
+
+    @property
+    def chance(self) -> float:
+        """The chance of the choice by itself."""
+        return sum(state * obtained for state, obtained in zip(self.state_chance, self.obtained, strict=True))
+
+
+CERTAIN = Obtainability(state_chance=(1.0, 0.0, 0.0), obtained=(1.0, 1.0, 1.0))
+
+
+def is_certain(market: Market) -> bool:
+    """Whether the machines of a market are there whenever they are asked for."""
+    return bool(market.owned) or market.term_paid or market.up is not None
+
+
+def obtainability(choice: Choice, market: Market, year: int) -> Obtainability:
+    """The obtainability of a choice that starts in `year`."""
+    if is_certain(market):
+        return CERTAIN
+    prior = capacity_prior()
+    age = _age(prior, choice.accelerator, year)
+    is_spot = price_kinds()[choice.offer.price_kind].interruptible
+    short_spot = prior.shared_share * (1.0 - prior.spot[age].chance)
+    short = min(short_spot, prior.shared_share * (1.0 - prior.on_demand[age].chance))
+    kind = prior.spot[age] if is_spot else prior.on_demand[age]
+    chance = _chance(kind, choice.accelerators_per_node, choice.nodes)
+    given = chance / (1.0 - (short_spot if is_spot else short))
+    return Obtainability(
+        state_chance=(1.0 - short_spot, short_spot - short, short), obtained=(given, 0.0 if is_spot else given, 0.0)
+    )
+
+
+def band(chance: float) -> tuple[float, float]:
+    """What 80 % of places and times have where this is the modelled chance, by the spread of the traces' log-odds."""
+    if not 0.0 < chance < 1.0:
+        return chance, chance
+    middle, half = math.log(chance / (1.0 - chance)), _Z80 * capacity_prior().logit_spread
+    return 1.0 / (1.0 + math.exp(half - middle)), 1.0 / (1.0 + math.exp(-half - middle))
+
+
+def _chance(kind: KindPrior, accelerators_per_node: float, nodes: int) -> float:
+    falls = kind.size_exponent * math.log(max(1.0, accelerators_per_node)) + kind.node_exponent * math.log(nodes)
+    return kind.chance * math.exp(-falls)
+
+
+def chances(market: Market, place: Ints, nodes: Ints, year: int) -> Floats:
+    """The chance by itself of `nodes` at each place of a market: [places]."""
+    if is_certain(market):
+        return np.ones(len(place))
+    table = _type_table(market.columns, year)
+    spot = _is_spot(market.columns)[market.snapshot.kind_index[place]].astype(np.int64)
+    type_index = market.snapshot.type_index[place]
+    return np.asarray(
+        table.chance[spot, type_index]
+        * np.exp(-table.node_exponent[spot, type_index] * np.log(nodes.astype(np.float64)))
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _TypeTable:
+    """Chance of one node and its fall with nodes: [not spot or spot, instance types]."""
+
+    chance: Floats
+    node_exponent: Floats
+
+
+@cached_per_snapshot(4)
+def _type_table(columns: Columns, year: int) -> _TypeTable:
+    prior = capacity_prior()
+    ages = [_age(prior, instance_type.accelerator, year) for instance_type in columns.instance_types]
+    sizes = [float(instance_type.accelerator_count) for instance_type in columns.instance_types]
+    kinds = [[priors[age] for age in ages] for priors in (prior.on_demand, prior.spot)]
+    return _TypeTable(
+        chance=np.array(
+            [[_chance(kind, size, 1) for kind, size in zip(row, sizes, strict=True)] for row in kinds]
+        ).reshape(2, -1),
+        node_exponent=np.array([[kind.node_exponent for kind in row] for row in kinds]).reshape(2, -1),
+    )
+
+
+def _age(prior: CapacityPrior, accelerator: str, year: int) -> str:
+    return prior.age_class(introduced=accelerators()[accelerator].year, year=year)
+
+
+@cached_per_snapshot(1)
+def _is_spot(columns: Columns) -> NDArray[np.bool_]:
+    return np.array([price_kinds()[name].interruptible for name in columns.kinds], np.bool_)

@@ -1,0 +1,55 @@
+"""The capacity ladder of a plan in an answer."""
+
+from gpuplan.planner.model import shared
+from gpuplan.planner.model.outcome import LadderStep, PlannedLadder
+from gpuplan.planner.serialization.objective_units import UNITS
+from gpuplan.planner.serialization.phase_document import cost_and_hours, machines, usd
+from gpuplan.planner.serialization.rounded_figures import rounded
+
+#: No cloud was asked for any of these.
+_MODELLED = ("chance", "chance_when_tried", "expected_cost_usd", "nothing_obtained")
+
+
+def capacity_ladder_answer(ladder: PlannedLadder, objective: str) -> shared.CapacityLadder:
+    """The ladder with its next choices in order."""
+    low, high = ladder.chance_band
+    return shared.CapacityLadder(
+        modelled=_MODELLED,
+        try_minutes=rounded(ladder.try_minutes),
+        chance=rounded(ladder.chance),
+        chance_low=rounded(low),
+        chance_high=rounded(high),
+        next_choices=tuple(map(_next_choice, ladder.steps)),
+        expected_cost_usd=usd(ladder.cost),
+        nothing_obtained=rounded(ladder.nothing_obtained),
+        covers=_covers(ladder, objective),
+    )
+
+
+def _covers(ladder: PlannedLadder, objective: str) -> str:
+    """What is proven. The bound is that of the job's objective."""
+    plan = "the certificate covers the plan given that its machines are obtained"
+    if not ladder.steps:
+        return f"{plan}; there is no next choice to try" if ladder.chance < 1.0 else f"{plan}, which is certain"
+    return (
+        f"{plan}, not the ladder; the next choices are the best order of {ladder.considered} choices with this first and this "
+        f"last one, and no such ladder over all offers comes to less than {_amount(ladder.bound, objective)}, where this one "
+        f"comes to {_amount(ladder.value, objective)}"
+    )
+
+
+def _amount(value: float, objective: str) -> str:
+    return f"${value:,.2f}" if objective == "cost" else f"{value:,.4g} {UNITS[objective]}"
+
+
+def _next_choice(step: LadderStep) -> shared.NextChoice:
+    low, high = step.chance_band
+    return shared.NextChoice(
+        **machines(step.choice),
+        **cost_and_hours(step.choice),
+        after_minutes=rounded(step.after_minutes),
+        chance=rounded(step.chance),
+        chance_low=rounded(low),
+        chance_high=rounded(high),
+        chance_when_tried=rounded(step.chance_when_tried),
+    )

@@ -1,0 +1,148 @@
+"""Check of the capacity ladder: its choices, their chances, and its expected cost over every state of shortage.
+
+The chances are read from the catalogue's table. Machines of a family in a region are all to be had, or all but spot, or
+none; the check walks through every combination of these states for the ladder's families and regions. It does not compare
+other ladders.
+"""
+
+import math
+from itertools import product
+from typing import NamedTuple
+
+from gpuplan.catalog.model.accelerators import accelerators
+from gpuplan.catalog.model.capacity_prior import capacity_prior
+from gpuplan.planner.verify.alternatives_check import choice
+from gpuplan.planner.verify.field_coverage import Path
+from gpuplan.planner.verify.named_offers import Named
+from gpuplan.planner.verify.plan_outcome import Outcome
+from gpuplan.planner.verify.verification_context import Context
+
+AT: Path = ("capacity_ladder",)
+CHECK = "ladder"
+MOST_NEXT = 4
+#: Nine digits of sums of doubles.
+NEAR = 1e-8
+#: Quantile of the middle 80 % of a normal distribution.
+_Z80 = 1.2815515655446004
+_STEP_FIGURES = ("after_minutes", "chance", "chance_low", "chance_high", "chance_when_tried")
+
+
+class _Step(NamedTuple):
+    """A choice in the ladder: cost, family and region, and its chance while they are not short; None: always had."""
+
+    micros: int
+    shared: tuple[str, str, str] | None
+    is_spot: bool
+    chance: float
+    short_spot: float
+    short: float
+
+
+def capacity_ladder(context: Context, outcome: Outcome) -> None:
+    """Check every figure of the ladder, from stated costs that are checked one by one; older plans have no ladder."""
+    field_coverage = context.field_coverage
+    if not field_coverage.has(*AT):
+        return
+    prior, minutes = capacity_prior(), (*AT, "try_minutes")
+    field_coverage.is_number(CHECK, minutes, prior.try_minutes, "not the time of a try")
+    steps = [_step(context, outcome.machines[0], field_coverage.micros("cost_usd", "expected"))]
+    _chance(context, AT, steps[0])
+    count = field_coverage.size(*AT, "next_choices")
+    field_coverage.is_true(CHECK, (*AT, "next_choices"), count <= MOST_NEXT, MOST_NEXT, "more than a ladder may have")
+    pools = {_pool(outcome.machines[0])}
+    for number in range(count):
+        path: Path = (*AT, "next_choices", number)
+        tried = choice(context, path)
+        if tried is None:
+            field_coverage.tick(CHECK, *((*path, name) for name in _STEP_FIGURES))
+            field_coverage.tick(CHECK, (*AT, "expected_cost_usd"), (*AT, "nothing_obtained"))
+            return
+        after = (number + 1) * prior.try_minutes
+        field_coverage.is_number(CHECK, (*path, "after_minutes"), after, "not the tries before it")
+        _in_time(context, path, tried.clock.confident + after / 60, tried.micros)
+        pool = _pool(tried.named)
+        field_coverage.is_true(CHECK, (*path, "instance_type"), pool not in pools, None, "it is tried twice")
+        pools.add(pool)
+        steps.append(_step(context, tried.named, field_coverage.micros(*path, "cost_usd")))
+        _chance(context, path, steps[-1])
+    _followed(context, steps)
+
+
+def _in_time(context: Context, path: Path, hours: float, micros: int) -> None:
+    job, field_coverage = context.submitted_plan.job, context.field_coverage
+    late = job.deadline_hours is not None and hours > job.deadline_hours * (1 + 1e-9)
+    field_coverage.is_true(CHECK, (*path, "hours_confident"), not late, None, "after its tries it misses the deadline")
+    dear = job.budget_usd is not None and micros / 1e6 > job.budget_usd
+    field_coverage.is_true(CHECK, (*path, "cost_usd"), not dear, None, "more than the budget")
+
+
+def _pool(named: Named) -> tuple[object, ...]:
+    zone = "" if named.offer is None else named.offer.zone
+    group = named.offer_group
+    return (*group.place, zone, group.machine.type.name, group.kind.name)
+
+
+def _step(context: Context, named: Named, micros: int) -> _Step:
+    """The choice with its modelled chance."""
+    group, prior = named.offer_group, capacity_prior()
+    if group.machine.owned is not None or group.paid:
+        return _Step(micros, None, False, 1.0, 0.0, 0.0)
+    machine, is_spot = group.machine.type, group.kind.interruptible
+    introduced = accelerators()[machine.accelerator].year
+    age = prior.age_class(introduced=introduced, year=context.submitted_plan.start.year)
+    kind = (prior.spot if is_spot else prior.on_demand)[age]
+    size = max(1.0, float(machine.accelerator_count))
+    chance = kind.chance / (size**kind.size_exponent * named.nodes**kind.node_exponent)
+    short_spot = prior.shared_share * (1 - prior.spot[age].chance)
+    short = min(short_spot, prior.shared_share * (1 - prior.on_demand[age].chance))
+    return _Step(micros, (*group.place, machine.accelerator), is_spot, chance, short_spot, short)
+
+
+def _chance(context: Context, path: Path, step: _Step) -> None:
+    """Check the chance of a choice by itself, and its band."""
+    field_coverage, spread = context.field_coverage, _Z80 * capacity_prior().logit_spread
+    odds = math.inf if step.chance >= 1 else step.chance / (1 - step.chance)
+    low, high = (
+        1.0 if math.isinf(odds) else odds * math.exp(shift) / (1 + odds * math.exp(shift))
+        for shift in (-spread, spread)
+    )
+    for name, value in (("chance", step.chance), ("chance_low", low), ("chance_high", high)):
+        field_coverage.is_number(CHECK, (*path, name), value, "not that of the table of chances", relative=NEAR)
+
+
+def _followed(context: Context, steps: list[_Step]) -> None:
+    """Walk through all states of shortage; in each, the choices are refused independently."""
+    shared = sorted({step.shared for step in steps if step.shared is not None})
+    reached, obtained, none, micros = [0.0] * len(steps), [0.0] * len(steps), 0.0, 0.0
+    for states in product(("fine", "short of spot", "short"), repeat=len(shared)):
+        state = dict(zip(shared, states, strict=True))
+        left = 1.0
+        for place, now in state.items():
+            step = next(step for step in steps if step.shared == place)
+            left *= {"fine": 1 - step.short_spot, "short of spot": step.short_spot - step.short, "short": step.short}[
+                now
+            ]
+        for number, step in enumerate(steps):
+            chance = _given(step, None if step.shared is None else state[step.shared])
+            reached[number] += left
+            obtained[number] += left * chance
+            micros += left * (1.0 if number == len(steps) - 1 else chance) * step.micros
+            left *= 1 - chance
+        none += left
+    field_coverage = context.field_coverage
+    for number in range(1, len(steps)):
+        path = (*AT, "next_choices", number - 1, "chance_when_tried")
+        then = obtained[number] / reached[number] if reached[number] else 0.0
+        field_coverage.is_number(CHECK, path, then, "not its chance after the refusals before it", relative=NEAR)
+    why = "not the expected cost of following the ladder"
+    field_coverage.is_money(CHECK, (*AT, "expected_cost_usd"), micros, why)
+    field_coverage.is_number(CHECK, (*AT, "nothing_obtained"), none, "not the chance of no choice", relative=NEAR)
+
+
+def _given(step: _Step, state: str | None) -> float:
+    """The chance of a choice in a state of its family and region."""
+    if state is None:
+        return 1.0
+    if state == "short" or (step.is_spot and state != "fine"):
+        return 0.0
+    return step.chance / (1 - (step.short_spot if step.is_spot else step.short))

@@ -1,0 +1,196 @@
+"""The capacity ladder of whole plans: against a loop over every offer and order that shares no code with it."""
+
+import random
+from dataclasses import replace
+from itertools import permutations
+
+import pytest
+
+from gpuplan.catalog.model.accelerators import accelerators
+from gpuplan.catalog.model.capacity_prior import capacity_prior
+from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.planner.model.job import Constraints, Preset, TrainingJob
+from gpuplan.planner.model.outcome import Planned, PlannedLadder
+from gpuplan.planner.model.settings import ExistingCommitment, PlannerSettings
+from gpuplan.planner.planning import plan
+from tests.planner.availability.test_capacity_ladder import Item, Shortage, expected_over_worlds
+from tests.planner.small_catalogues import START, Priced, allowed, every_configuration, random_columns
+from tests.planner.verify.answers import answer_of, checked, small_columns, tampered
+
+SETTINGS = PlannerSettings()
+
+
+def job_of(draw: random.Random, *, nodes: int = 1) -> TrainingJob:
+    """A job that many offers can run, often with a deadline that leaves time for some tries only."""
+    return TrainingJob(
+        name="ladder",
+        workload=Preset(model="gpt2", tokens=10 ** draw.uniform(8, 9.5)),
+        start=START,
+        deadline_hours=draw.choice((None, 10 ** draw.uniform(0.3, 2.5))),
+        constraints=Constraints(max_nodes=nodes, max_phases=1),
+    )
+
+
+def item_of(
+    priced: Priced, columns: Columns, job: TrainingJob, number: int
+) -> tuple[Item, tuple[str, str, str], Shortage]:
+    """A configuration as a choice: its chance by the rule that the documentation states."""
+    prior, offer = capacity_prior(), priced.offer
+    machine = next(t for t in columns.instance_types if (t.provider, t.name) == (offer.provider, offer.instance_type))
+    age = START.year - accelerators()[machine.accelerator].year
+    name = "newest" if age <= 2 else "old" if age >= 5 else "current"
+    is_spot = price_kinds()[offer.price_kind].interruptible
+    row = (prior.spot if is_spot else prior.on_demand)[name]
+    chance = row.chance * float(machine.accelerator_count) ** -row.size_exponent * priced.nodes**-row.node_exponent
+    short_spot = prior.shared_share * (1 - prior.spot[name].chance)
+    short = prior.shared_share * (1 - prior.on_demand[name].chance)
+    given = chance / (1 - (short_spot if is_spot else short))
+    position = 9
+    if job.deadline_hours is not None:
+        position = int((job.deadline_hours - priced.hours_at_confidence) * 3 + 1e-12) + 1
+    item: Item = (round(priced.usd * 1e6), position, number, 0, is_spot, given)
+    return item, (offer.provider, offer.region, machine.accelerator), (short_spot, short)
+
+
+def ladder_of(
+    job: TrainingJob, columns: Columns, settings: PlannerSettings = SETTINGS
+) -> tuple[Planned, PlannedLadder] | None:
+    """The plan and its ladder; None where there is no plan."""
+    outcome = plan(job, columns, settings=settings)
+    if not isinstance(outcome, Planned):
+        return None
+    assert outcome.ladder is not None
+    return outcome, outcome.ladder
+
+
+def least_by_loops(job: TrainingJob, columns: Columns, first: tuple[object, ...]) -> float | None:
+    """The least expected micro-dollars of ladders that begin at `first`; None where there is no second choice."""
+    feasible = [priced for priced in every_configuration(job, columns, SETTINGS) if allowed(priced, job)]
+    offers = list(dict.fromkeys(priced.offer.key for priced in feasible))
+    parts = [item_of(priced, columns, job, offers.index(priced.offer.key)) for priced in feasible]
+    groups = list(dict.fromkeys(part[1] for part in parts))
+    items: list[Item] = [(*item[:3], groups.index(group), *item[4:]) for item, group, _ in parts]
+    shortages = [next(short for _, group, short in parts if group == of) for of in groups]
+
+    def chance(i: int) -> float:
+        short = shortages[items[i][3]]
+        return items[i][5] * (1 - (short[0] if items[i][4] else short[1]))
+
+    begin = next(i for i, priced in enumerate(feasible) if _pool(priced) == first)
+    best: float | None = None
+    floor = 0.0
+    for position in range(2, 6):
+        able = [i for i, item in enumerate(items) if item[1] >= position and item[2] != items[begin][2]]
+        if not able:
+            break
+        certain = max(min(chance(i), 0.9) for i in able)
+        if position > 2 and certain < floor:
+            break
+        floor = certain if position == 2 else floor
+        last = min((i for i in able if min(chance(i), 0.9) == certain), key=lambda i: items[i][0])
+        middle = [i for i in range(len(items)) if i not in (begin, last) and items[i][0] < items[last][0]]
+        for size in range(min(position, 5) - 1):
+            for between in permutations(middle, size):
+                order = (begin, *between, last)
+                if any(items[i][1] < at for at, i in enumerate(order, 1)):
+                    continue
+                worth = expected_over_worlds(items, shortages, order)
+                best = worth if best is None else min(best, worth)
+    return best
+
+
+def _pool(priced: Priced) -> tuple[object, ...]:
+    offer = priced.offer
+    return (offer.provider, offer.region, offer.zone, offer.instance_type, offer.price_kind)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_ladder_of_a_plan_is_the_best_over_every_offer_and_order(seed: int) -> None:
+    draw = random.Random(seed)
+    columns, job = random_columns(draw, types=1, offers=7), job_of(draw)
+    answer = ladder_of(job, columns)
+    if answer is None:
+        return
+    planned, ladder = answer
+    offer = planned.phases[0].choice.offer
+    least = least_by_loops(
+        job, columns, (offer.provider, offer.region, offer.zone, offer.instance_type, offer.price_kind)
+    )
+    if least is None:
+        assert not ladder.steps
+        return
+    assert ladder.steps
+    assert ladder.value * 1e6 == pytest.approx(least, rel=1e-9, abs=2.0)
+    assert ladder.bound <= ladder.value
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_next_choice_meets_the_requirements_after_the_tries_before_it(seed: int) -> None:
+    draw = random.Random(500 + seed)
+    columns = random_columns(draw, types=2, offers=20)
+    job = replace(job_of(draw, nodes=4), budget_usd=draw.choice((None, 10 ** draw.uniform(0, 3))))
+    answer = ladder_of(job, columns)
+    if answer is None:
+        return
+    planned, ladder = answer
+    pools = [phase.choice.offer for phase in planned.phases[:1]] + [step.choice.offer for step in ladder.steps]
+    assert len({(o.provider, o.region, o.zone, o.instance_type, o.price_kind) for o in pools}) == len(pools) <= 5
+    for number, step in enumerate(ladder.steps, 1):
+        assert step.after_minutes == 20 * number
+        assert 0 < step.chance_when_tried <= step.chance + 1e-12
+        assert step.chance_band[0] <= step.chance <= step.chance_band[1]
+        if job.deadline_hours is not None:
+            assert step.choice.hours.confident + number / 3 <= job.deadline_hours + 1e-9
+        if job.budget_usd is not None:
+            assert step.choice.cost.expected / 1e6 <= job.budget_usd
+    assert ladder.bound <= ladder.value
+
+
+@pytest.mark.parametrize("objective", ["time", "carbon"])
+def test_next_choices_follow_the_objective_of_the_job(objective: str) -> None:
+    """A job for the least time tries fast machines next, not cheap ones."""
+    draw = random.Random(8)
+    columns = random_columns(draw, types=2, offers=24)
+    job = replace(job_of(draw, nodes=3), objective=objective, deadline_hours=None)
+    answer = ladder_of(job, columns)
+    assert answer is not None
+    planned, ladder = answer
+    assert ladder.steps
+    if objective == "time":
+        hours = [planned.hours.confident, *(step.choice.hours.confident for step in ladder.steps)]
+        assert hours == sorted(hours)
+
+
+def test_paid_commitments_are_certain_and_need_no_next_choice() -> None:
+    draw = random.Random(3)
+    columns = random_columns(draw, types=2, offers=24)
+    plain = ladder_of(job_of(draw), columns)
+    assert plain is not None
+    assert plain[1].steps
+    offer = next(o for o in columns.offers if price_kinds()[o.price_kind].term_hours)
+    held = ExistingCommitment(
+        provider=offer.provider,
+        region=offer.region,
+        instance_type=offer.instance_type,
+        price_kind=offer.price_kind,
+        nodes=1,
+    )
+    answer = ladder_of(plain[0].job, columns, replace(SETTINGS, held=(held,)))
+    assert answer is not None
+    assert answer[1].chance == 1.0
+    assert not answer[1].steps
+    assert answer[1].cost == answer[0].cost.expected
+
+
+def test_a_forged_chance_is_found() -> None:
+    """The check reads the table of chances by itself."""
+    draw = random.Random(21)
+    columns = small_columns(draw, types=1, offers=14)
+    job = job_of(draw)
+    answer = answer_of(job, columns)
+    assert answer["plan"]["capacity_ladder"]["next_choices"]
+    assert not checked(answer, job, columns).wrong
+    path = ("capacity_ladder", "next_choices", 0, "chance_when_tried")
+    wrong = checked(tampered(answer, path, 0.5), job, columns).wrong
+    assert any("chance_when_tried" in one.figure for one in wrong)
