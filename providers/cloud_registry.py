@@ -1,9 +1,11 @@
 """The registry of clouds with prices. A cloud's package is imported only when its provider is created."""
 
+import os
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from importlib import import_module
+from keyword import iskeyword
 
 import gpuplan.providers
 from gpuplan.catalog.model.provider_names import provider_names
@@ -24,9 +26,9 @@ def cloud_names() -> tuple[str, ...]:
 
 
 def chosen_clouds(wanted: Sequence[str] | None, known: Sequence[str]) -> tuple[str, ...]:
-    """The clouds of these names, all `known` for None. Raises `UnusableInput` at `provider` for any other name."""
+    """The clouds of these names; for None all `known` but those whose key is missing. Raises `UnusableInput` at `provider` for any other name."""
     if wanted is None:
-        return tuple(known)
+        return tuple(name for name in known if _has_its_key(name))
     names = [name.strip().lower() for name in wanted]
     strange = [name for name in names if name not in known]
     if strange or not names:
@@ -37,9 +39,24 @@ def chosen_clouds(wanted: Sequence[str] | None, known: Sequence[str]) -> tuple[s
 
 def installed_clouds() -> dict[str, MakeCloud]:
     """Factories of all clouds, by name: calling one imports the SDK and reads its settings."""
-    return {name: partial(_made, name) for name in cloud_names()}
+    return {name: partial(made, name) for name in cloud_names()}
 
 
-def _made(name: str, sources: Sources, read_at: datetime) -> Provider:
-    made: Provider = import_module(f"{gpuplan.providers.__name__}.{name}").provider(sources, read_at=read_at)
-    return made
+def made(name: str, sources: Sources, read_at: datetime) -> Provider:
+    """The provider of this name, its package imported only now."""
+    provider: Provider = import_module(f"{gpuplan.providers.__name__}.{_package(name)}").provider(
+        sources, read_at=read_at
+    )
+    return provider
+
+
+def _package(name: str) -> str:
+    """The package of a provider: its name, with an underscore behind a word that Python reserves."""
+    return f"{name}_" if iskeyword(name) else name
+
+
+def _has_its_key(name: str) -> bool:
+    """Whether the key of a provider is set, for providers that show nothing without one."""
+    row = provider_names().get(name)
+    variable = row.key_variable if row is not None else ""
+    return not variable or bool(os.environ.get(variable) or os.environ.get(f"{variable}_FILE"))

@@ -18,11 +18,12 @@ from gpuplan.api.schemas.retention import RetentionDocument
 from gpuplan.api.security.secret_files import secret
 from gpuplan.api.security.web_addresses import is_web_address
 from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.model.provider_names import provider_names
 from gpuplan.catalog.parsing.document_fields import Document, read_as
 from gpuplan.catalog.parsing.structured_text import read_document
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.model.settings import ExistingCommitment, PlannerSettings
-from gpuplan.providers.cloud_endpoints import Sources
+from gpuplan.providers.cloud_endpoints import RestAccount, Sources
 
 #: Twice a document's limit (`gpuplan.catalog.parsing.structured_text`), so that the parser can refuse a larger one.
 MOST_BYTES_READ = 2 * 1024 * 1024
@@ -88,7 +89,21 @@ class Environment(BaseModel):
         if faults:
             raise UnusableInput(*faults)
         key = None if self.gcp_api_key is None else self.gcp_api_key.get_secret_value()
-        return Sources(anonymous=_YES_NO[wish], gcp_api_key=key, **values)  # type: ignore[arg-type]
+        return Sources(anonymous=_YES_NO[wish], gcp_api_key=key, rest=_rest_accounts(), **values)  # type: ignore[arg-type]
+
+
+def _rest_accounts() -> tuple[RestAccount, ...]:
+    """The providers with one REST API: endpoints of `GPUPLAN_NAME_ENDPOINT`, keys of their own variables or files."""
+    return tuple(
+        RestAccount(
+            provider=name,
+            endpoint=os.environ.get(_variable(f"{name}_endpoint"), "").strip() or row.endpoint,
+            key_variable=row.key_variable,
+            key=secret(row.key_variable),
+        )
+        for name, row in provider_names().items()
+        if row.endpoint
+    )
 
 
 #: Accepted values of `GPUPLAN_ANONYMOUS`.

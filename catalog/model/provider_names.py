@@ -25,6 +25,7 @@ class ProviderName:
     """The name of a provider in documents, its label in forms, its full name in exports, and accepted aliases.
 
     `kind` is one of `PROVIDER_KINDS`, or owned; `is_refreshed` says whether its current prices can be read.
+    Providers with one REST API have its `endpoint`, and `key_variable`, the environment variable of the account's key.
     """
 
     name: str
@@ -32,6 +33,8 @@ class ProviderName:
     full_name: str
     kind: str
     is_refreshed: bool
+    endpoint: str
+    key_variable: str
     aliases: tuple[str, ...]
 
     @property
@@ -50,6 +53,8 @@ def provider_names() -> dict[str, ProviderName]:
             full_name=row["full_name"],
             kind=row["kind"],
             is_refreshed=row["refreshed"] == "yes",
+            endpoint=row["endpoint"],
+            key_variable=row["key_variable"],
             aliases=tuple(row["aliases"].split()),
         )
         for row in data_table("providers.csv")

@@ -7,7 +7,7 @@ from gpuplan.catalog.model.interruption_rates import TRACE_WAIT_HOURS
 from gpuplan.catalog.model.offer import PLAIN_NETWORK, Offer
 from gpuplan.catalog.model.opt_in_zones import location_to_opt_into
 from gpuplan.catalog.model.price_kinds import price_kinds
-from gpuplan.catalog.model.provider_names import MARKETPLACE, provider_kind
+from gpuplan.catalog.model.provider_names import MARKETPLACE, provider_kind, provider_names
 from gpuplan.catalog.model.regions import is_place_unknown, is_unheard_of
 from gpuplan.catalog.model.restricted_sales import sale_notice
 from gpuplan.planner.candidates.job_requirements import region_matches
@@ -150,13 +150,23 @@ def actions(phases: tuple[PhaseChoice, ...], start: datetime) -> tuple[str, ...]
 
     A short form of some `warnings`: those that need no action are not among them.
     """
-    days = max(((start - phase.choice.offer.observed_at).days for phase in phases if _is_rented(phase)), default=0)
+    ages = {phase.choice.offer.provider: 0 for phase in phases if _is_rented(phase)}
+    for phase in phases:
+        provider = phase.choice.offer.provider
+        if provider in ages:
+            ages[provider] = max(ages[provider], (start - phase.choice.offer.observed_at).days)
+    days = max((age for provider, age in ages.items() if _is_refreshed(provider)), default=0)
     stale = any(phase.choice.offer.stale_since is not None for phase in phases)
     sentences = []
     if days > STALE_AFTER_DAYS:
         sentences.append(f"prices are up to {days} days old: run gpuplan refresh, then plan again")
     elif stale:
         sentences.append("the last refresh could not confirm every price: run gpuplan refresh, then plan again")
+    sentences += [
+        f"check the price at {provider}, which is {age} days old: gpuplan refresh does not read it"
+        for provider, age in ages.items()
+        if age > STALE_AFTER_DAYS and not _is_refreshed(provider)
+    ]
     return tuple(dict.fromkeys(sentences + [action for phase in phases for action in _to_do(phase.choice, phases)]))
 
 
@@ -177,6 +187,12 @@ def _to_do(choice: Choice, phases: tuple[PhaseChoice, ...]) -> list[str]:
     if choice.hours.expected > 24 * 365:
         sentences.append("give a deadline to buy speed: the run takes more than a year")
     return sentences
+
+
+def _is_refreshed(provider: str) -> bool:
+    """Whether a refresh reads this provider; one that the table lacks is taken to be read."""
+    known = provider_names().get(provider)
+    return known is None or known.is_refreshed
 
 
 def _is_rented(phase: PhaseChoice) -> bool:

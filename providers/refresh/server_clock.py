@@ -21,6 +21,7 @@ def clocks(sources: Sources, names: Iterable[str]) -> tuple[str, ...]:
         "aws": sources.aws_price_files_url,
         "gcp": sources.gcp_billing_endpoint or "https://cloudbilling.googleapis.com",
     }
+    known |= {account.provider: account.endpoint for account in sources.rest}
     asked = set(names)
     return tuple(url for name, url in known.items() if name in asked)
 

@@ -14,13 +14,21 @@ KNOWN = ("aws", "azure", "gcp")
 def test_the_three_clouds_are_found_without_importing_any() -> None:
     code = "import sys; from gpuplan.providers.cloud_registry import cloud_names; print(*cloud_names(), *(m for m in sys.modules if m.startswith('gpuplan.providers.a')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["aws", "azure", "gcp"]
-    assert cloud_names() == KNOWN
+    assert done.stdout.split() == ["aws", "azure", "gcp", "lambda", "runpod"]
+    assert cloud_names() == (*KNOWN, "lambda", "runpod")
 
 
 def test_all_clouds_are_asked_unless_some_are_named() -> None:
     assert chosen_clouds(None, KNOWN) == KNOWN
     assert chosen_clouds(["gcp", " AWS", "gcp"], KNOWN) == ("gcp", "aws")
+
+
+def test_a_provider_that_shows_nothing_without_its_key_is_asked_only_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LAMBDA_API_KEY", raising=False)
+    assert chosen_clouds(None, ("aws", "lambda")) == ("aws",)
+    assert chosen_clouds(["lambda"], ("aws", "lambda")) == ("lambda",)
+    monkeypatch.setenv("LAMBDA_API_KEY", "secret")
+    assert chosen_clouds(None, ("aws", "lambda")) == ("aws", "lambda")
 
 
 @pytest.mark.parametrize("wanted", [["oracle"], [], ["aws", ""]])

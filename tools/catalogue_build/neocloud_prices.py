@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cache
 
-from gpuplan.catalog.model.accelerators import accelerators, find_accelerator
+from gpuplan.catalog.model.accelerators import find_accelerator
 from gpuplan.catalog.model.money import usd_micros
 from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.model.price_kinds import price_kinds
@@ -88,7 +88,7 @@ def _machine(row: Row) -> InstanceType:
         ram_gib=_size(row["ram_gib"]),
         local_disk_gb=_size(row["local_disk_gb"]),
         intranode_link=link,
-        intranode_gbs=accelerators()[device.name].pcie_gbs if link == "pcie" else None,
+        intranode_gbs=device.pcie_gbs if link == "pcie" and 1 < devices <= device.link_domain else None,
         scaleup_domain=int(network["scaleup_domain"] or devices),
         network_gbps=(stated_gbps or _size(network["network_gbps"])) if clusters else None,
         fabric=network["fabric"],

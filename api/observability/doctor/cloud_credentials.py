@@ -7,10 +7,12 @@ from pathlib import Path
 
 from gpuplan.api.observability.doctor.capacity_access import capacity_access
 from gpuplan.api.observability.doctor.finding import Finding, broken, ok, warning
+from gpuplan.catalog.model.provider_names import provider_names
+from gpuplan.catalog.model.regions import is_place_unknown
 from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.catalog.runtime.extras import needed_module
-from gpuplan.providers.cloud_endpoints import Sources
-from gpuplan.providers.cloud_registry import cloud_names
+from gpuplan.providers.cloud_endpoints import Sources, rest_account
+from gpuplan.providers.cloud_registry import cloud_names, made
 from gpuplan.providers.proxy_settings import check_proxies
 from gpuplan.providers.refresh.server_clock import MOST_OFF, clocks, server_time
 
@@ -55,6 +57,8 @@ def credentials(environment: Mapping[str, str] = os.environ, home: Path | None =
 
 def _credentials(cloud: str, environment: Mapping[str, str], home: Path) -> Finding:
     name = f"credentials of {cloud}"
+    if provider_names()[cloud].key_variable:
+        return _key(name, cloud, environment)
     lacking = [
         variable
         for variable in _NAMING_FILES[cloud]
@@ -78,6 +82,16 @@ def _credentials(cloud: str, environment: Mapping[str, str], home: Path) -> Find
     return ok(name, f"found in {', '.join(places)}")
 
 
+def _key(name: str, cloud: str, environment: Mapping[str, str]) -> Finding:
+    """Whether the key of a provider with one REST API is set."""
+    variable = provider_names()[cloud].key_variable
+    if any(environment.get(each) for each in (variable, f"{variable}_FILE")):
+        return ok(name, f"found in {variable}")
+    return warning(
+        name, f"none in {variable}; its prices stay those of this release", f"set {variable} to refresh them"
+    )
+
+
 def online(sources: Sources) -> list[Finding]:
     """Query each cloud for the time and, with credentials, for its regions; causes no cost.
 
@@ -86,6 +100,8 @@ def online(sources: Sources) -> list[Finding]:
     check_proxies()
     findings = []
     for cloud in cloud_names():
+        if provider_names()[cloud].key_variable and not rest_account(sources, cloud).key:
+            continue
         findings += _reached(cloud, sources)
         findings.append(_asked(cloud, sources))
     return findings + capacity_access(sources)
@@ -108,6 +124,8 @@ def _reached(cloud: str, sources: Sources) -> list[Finding]:
 
 def _asked(cloud: str, sources: Sources) -> Finding:
     name = f"account at {cloud}"
+    if provider_names()[cloud].key_variable:
+        return _listed(name, cloud, sources)
     try:
         return ok(name, _ASK[cloud](sources))
     except ModuleNotFoundError as error:
@@ -116,6 +134,17 @@ def _asked(cloud: str, sources: Sources) -> Finding:
     except ProviderFailure as error:
         limitation, advice = _WITHOUT[cloud]
         return warning(name, f"{error}; without it {limitation}", advice)
+
+
+def _listed(name: str, cloud: str, sources: Sources) -> Finding:
+    """Whether a provider with one REST API gives its list to the account's key."""
+    try:
+        places = [
+            region for region in made(cloud, sources, datetime.now(UTC)).regions() if not is_place_unknown(region)
+        ]
+    except ProviderFailure as error:
+        return warning(name, f"{error}; its prices stay those of this release", "check the key and the endpoint")
+    return ok(name, f"the price list answers and names {len(places)} regions")
 
 
 def _aws(sources: Sources) -> str:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 
 from gpuplan.api.observability.doctor.finding import Finding, broken, ok, warning
+from gpuplan.catalog.model.provider_names import provider_names
 from gpuplan.catalog.store.database import connect, database_url, named_failures, shown
 from gpuplan.catalog.store.schema_upgrade import HEAD, revision_of, suits
 from gpuplan.catalog.store.snapshot_list import current_snapshot
@@ -94,7 +95,12 @@ def _prices(connection: sa.Connection, stale_after_hours: float) -> list[Finding
         hours = (now - provider_price.newest_at).total_seconds() / 3600
         summary = f"{provider_price.offers} prices, the newest {_age(hours)} old, {provider_price.stale} not confirmed by the last refresh"
         name = f"prices of {provider_price.provider}"
-        if hours > stale_after_hours:
+        known = provider_names().get(provider_price.provider)
+        if known is not None and not known.is_refreshed:
+            findings.append(
+                ok(name, f"{provider_price.offers} prices, the newest {_age(hours)} old; they come with a release")
+            )
+        elif hours > stale_after_hours:
             findings.append(warning(name, summary, f"gpuplan refresh --provider {provider_price.provider}"))
         else:
             findings.append(ok(name, summary))

@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping
 
 from gpuplan.api.observability.doctor.finding import Finding, ok, warning
+from gpuplan.catalog.model.provider_names import provider_names
 
 _PREFIX = "GPUPLAN_"
 #: Read where they are needed, outside the settings models.
@@ -37,7 +38,8 @@ def known() -> frozenset[str]:
     from gpuplan.api.security.access_settings import Variables
     from gpuplan.api.slack.slack_settings import PREFIX, SlackEnvironment
 
-    ours = {*Environment.model_fields, *Variables.model_fields, *_OTHERS, *(f"{name}_FILE" for name in _SECRETS)}
+    rest = {f"{name}_endpoint" for name, row in provider_names().items() if row.endpoint}
+    ours = {*rest, *Environment.model_fields, *Variables.model_fields, *_OTHERS, *(f"{name}_FILE" for name in _SECRETS)}
     slack = {f"{PREFIX}{name.upper()}" for name in SlackEnvironment.model_fields}
     return frozenset({f"{_PREFIX}{name.upper()}" for name in ours} | slack)
 

@@ -1,6 +1,6 @@
 """The settings file and the environment: every key known, every figure in range."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from gpuplan.api.services.composition import open_services
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.retention import RetentionPolicy
 from gpuplan.planner.model.settings import PlannerSettings
-from gpuplan.providers.cloud_endpoints import Sources
+from gpuplan.providers.cloud_endpoints import Sources, rest_account
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -114,7 +114,20 @@ def test_a_wrong_inventory_is_named_as_the_inventory(tmp_path: Path) -> None:
 def test_the_clouds_are_where_they_are_unless_the_environment_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AZURE_SUBSCRIPTION_ID", "GPUPLAN_ANONYMOUS", "GPUPLAN_GCP_API_KEY", "GPUPLAN_GCP_PROJECT"):
         monkeypatch.delenv(name, raising=False)
-    assert Environment().sources() == Sources()
+    sources = Environment().sources()
+    assert sources == replace(Sources(), rest=sources.rest)
+    assert {account.provider: account.key for account in sources.rest} == {"lambda": None, "runpod": None}
+    assert all(account == rest_account(Sources(), account.provider) for account in sources.rest)
+
+
+def test_a_provider_with_one_rest_api_has_its_key_and_endpoint_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LAMBDA_API_KEY", "secret-key")
+    monkeypatch.setenv("GPUPLAN_LAMBDA_ENDPOINT", "http://127.0.0.1:9/api")
+    account = rest_account(Environment().sources(), "lambda")
+    assert (account.endpoint, account.key) == ("http://127.0.0.1:9/api", "secret-key")
+    assert "secret-key" not in repr(Environment().sources())
 
 
 def test_every_address_and_account_of_the_clouds_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +135,7 @@ def test_every_address_and_account_of_the_clouds_can_be_set(monkeypatch: pytest.
         field.name: f"http://127.0.0.1:9/{field.name}" for field in fields(Sources) if "project" not in field.name
     }
     chosen |= {"gcp_project": "lab", "azure_subscription_id": "0000", "gcp_api_key": "AIza"}
-    for name in ("anonymous", "paced"):
+    for name in ("anonymous", "paced", "rest"):
         del chosen[name]
     for name, value in chosen.items():
         monkeypatch.setenv("AZURE_SUBSCRIPTION_ID" if "subscription" in name else f"GPUPLAN_{name.upper()}", value)

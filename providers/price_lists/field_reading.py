@@ -1,0 +1,61 @@
+"""Read fields of a provider's JSON: a field of another type than documented is named, never guessed."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from math import isfinite
+from typing import Any
+
+
+class WrongField(ValueError):
+    """A field is missing or of another type; the message names it."""
+
+
+def mapping(row: Any, name: str) -> dict[str, Any]:
+    """The object in a field. Raises `WrongField`."""
+    return _typed(row, name, dict, "an object")
+
+
+def sequence(row: Any, name: str) -> list[Any]:
+    """The list in a field. Raises `WrongField`."""
+    return _typed(row, name, list, "a list")
+
+
+def text(row: Any, name: str) -> str:
+    """The text in a field. Raises `WrongField`."""
+    return _typed(row, name, str, "text")
+
+
+def whole(row: Any, name: str) -> int:
+    """The whole number in a field; true and false are none. Raises `WrongField`."""
+    value = _typed(row, name, int, "a whole number")
+    if isinstance(value, bool):
+        raise WrongField(f"{name} is {value!r}, not a whole number")
+    return value
+
+
+def yes_no(row: Any, name: str) -> bool:
+    """The flag in a field. Raises `WrongField`."""
+    return _typed(row, name, bool, "true or false")
+
+
+def number(row: Any, name: str) -> Decimal:
+    """The number in a field, exactly as it is written. Raises `WrongField`."""
+    value = row.get(name) if isinstance(row, dict) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise WrongField(f"{name} is {'missing' if value is None else f'{value!r:.40}'}, not a number")
+    return Decimal(repr(value))
+
+
+def word[T](row: Any, name: str, accepted: Mapping[str, T]) -> T:
+    """What one of the documented words in a field means. Raises `WrongField` for any other."""
+    value = text(row, name)
+    if value not in accepted:
+        raise WrongField(f"{name} is {value!r:.40}, not one of {', '.join(accepted)}")
+    return accepted[value]
+
+
+def _typed[T](row: Any, name: str, kind: type[T], wanted: str) -> T:
+    value = row.get(name) if isinstance(row, dict) else None
+    if not isinstance(value, kind):
+        raise WrongField(f"{name} is {'missing' if value is None else f'{value!r:.40}'}, not {wanted}")
+    return value
