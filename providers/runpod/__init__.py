@@ -30,7 +30,7 @@ NO_GPU = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class PodSize:
     """One call of the list: a cloud and a number of GPUs. `suffix` ends the names of its machines."""
 
     cloud: str
@@ -44,9 +44,9 @@ class Question:
 
 
 #: Sizes of the secure cloud as its console offers them; of community machines only one GPU, because hosts differ.
-QUESTIONS = (
-    *(Question(cloud="secure", count=count) for count in (1, 2, 4, 8)),
-    Question(cloud="community", count=1, suffix=" community"),
+POD_SIZES = (
+    *(PodSize(cloud="secure", count=count) for count in (1, 2, 4, 8)),
+    PodSize(cloud="community", count=1, suffix=" community"),
 )
 
 
@@ -56,31 +56,29 @@ def provider(sources: Sources, *, read_at: datetime) -> Provider:
     client = RestClient(account, calls_per_second=CALLS_PER_SECOND, paced=sources.paced)
     return ListProvider(
         name=NAME,
-        read=lambda: listing(
-            client.get(DATA_CENTERS), {question: client.get(GPUS, **question.params) for question in QUESTIONS}
-        ),
+        read=lambda: listing(client.get(DATA_CENTERS), {size: client.get(GPUS, **size.params) for size in POD_SIZES}),
         read_at=read_at,
         source=f"{account.endpoint.rstrip('/')}{GPUS}",
         network_gbps=None,
     )
 
 
-def listing(data_centers: dict[str, Any], answers: Mapping[Question, dict[str, Any]]) -> Listing:
+def listing(data_centers: dict[str, Any], answers: Mapping[PodSize, dict[str, Any]]) -> Listing:
     """All answers as one list. Raises `ProviderFailure` with the field if a shape has changed."""
     try:
         places = {text(row, "id") for row in sequence(data_centers, "dataCenters")}
-        entries = [(question, row) for question, answer in answers.items() for row in sequence(answer, "gpus")]
+        entries = [(size, row) for size, answer in answers.items() for row in sequence(answer, "gpus")]
     except WrongField as error:
         raise ProviderFailure(f"{NAME}: {GPUS} or {DATA_CENTERS} changed its shape: {error}") from error
     machines: list[ListedMachine] = []
     quarantined: list[Quarantined] = []
-    for question, row in entries:
+    for size, row in entries:
         try:
-            if machine := _machine(question, row):
+            if machine := _machine(size, row):
                 machines.append(machine)
         except WrongField as error:
             what = row.get("id") if isinstance(row, dict) else None
-            quarantined.append(Quarantined(what=f"{what} x{question.count}{question.suffix}", reason=str(error)))
+            quarantined.append(Quarantined(what=f"{what} x{size.count}{size.suffix}", reason=str(error)))
     places |= {region for machine in machines for region in machine.regions_in_stock}
     return Listing(
         regions=tuple(sorted(places)),
@@ -90,15 +88,15 @@ def listing(data_centers: dict[str, Any], answers: Mapping[Question, dict[str, A
     )
 
 
-def _machine(question: Question, row: Any) -> ListedMachine | None:
+def _machine(size: PodSize, row: Any) -> ListedMachine | None:
     """One GPU in one size; None where it is not offered so. Raises `WrongField`."""
-    gpu, cloud, count = text(row, "id"), question.cloud, question.count
+    gpu, cloud, count = text(row, "id"), size.cloud, size.count
     if gpu == NO_GPU or not yes_no(row, cloud) or whole(mapping(row, "maxCount"), cloud) < count:
         return None
     in_stock = word(row, "availability", IN_STOCK)
     centers = sequence(row, "dataCenters") if "dataCenters" in row else []
     return ListedMachine(
-        name=f"{gpu} x{count}{question.suffix}",
+        name=f"{gpu} x{count}{size.suffix}",
         accelerator=accelerator_names(__name__).get(gpu, gpu),
         devices=count,
         usd_per_hour=number(mapping(row, "price"), cloud) * count,

@@ -54,7 +54,7 @@ def reasons(cloud: Lambda, server: CloudServer, name: str, row: Any) -> list[str
     cloud.types = cloud.types | {name: row}
     rows = read(server)
     assert "gpu_1x_a10" in {offer.instance_type for offer in rows["us-west-1"].offers}
-    assert name not in {offer.instance_type for each in rows.values() for offer in each.offers}
+    assert name not in {offer.instance_type for region_rows in rows.values() for offer in region_rows.offers}
     return [aside.reason for aside in rows[UNKNOWN_REGION].quarantined if aside.what == name]
 
 
@@ -71,7 +71,7 @@ def test_every_field_of_a_machine_in_stock_arrives(server: CloudServer) -> None:
 
 def test_a_machine_is_sold_only_where_it_has_capacity_and_never_in_every_region(server: CloudServer) -> None:
     rows = read(server)
-    assert {region for region, each in rows.items() if each.offers} == {"us-west-1", UNKNOWN_REGION}
+    assert {region for region, region_rows in rows.items() if region_rows.offers} == {"us-west-1", UNKNOWN_REGION}
 
 
 def test_a_sold_out_machine_keeps_its_price_and_is_not_available(server: CloudServer) -> None:

@@ -102,8 +102,8 @@ def test_the_price_of_a_market_that_is_not_offered_is_left_out(
 ) -> None:
     cloud.gpus = [gpu(community=price) | {"community": False}]
     rows = read(server)
-    assert not any("community" in offer.instance_type for each in rows.values() for offer in each.offers)
-    assert not any(each.quarantined for each in rows.values())
+    assert not any("community" in offer.instance_type for region_rows in rows.values() for offer in region_rows.offers)
+    assert not any(region_rows.quarantined for region_rows in rows.values())
 
 
 def test_the_type_unknown_is_left_out(cloud: RunPod, server: CloudServer) -> None:
@@ -132,7 +132,9 @@ def test_an_entry_that_cannot_be_true_is_quarantined_and_the_others_are_read(
     cloud.gpus = [gpu(), row]
     rows = read(server)
     assert f"{CARD} x1" in offers(rows, "EU-RO-1")
-    assert not any(f"{row['id']} x1" == offer.instance_type for each in rows.values() for offer in each.offers)
+    assert not any(
+        f"{row['id']} x1" == offer.instance_type for region_rows in rows.values() for offer in region_rows.offers
+    )
     assert any(reason in aside.reason for aside in rows[UNKNOWN_REGION].quarantined)
 
 
