@@ -86,10 +86,11 @@ def _known_accelerators() -> tuple[Accelerator, ...]:
     return tuple(accelerators().values())
 
 
+@lru_cache(maxsize=8)
 def shapes_of(instance_types: tuple[InstanceType, ...], measured: Measured = ()) -> Shapes:
-    """The distinct shapes of these instance types, in order of first appearance.
+    """The distinct shapes of these instance types, in order of first appearance: one object whatever their prices.
 
-    `measured`, if given, has one element per instance type; a measured type gets an accelerator of its own. Raises
+    Snapshots at the prices of different days share their shapes, and so the cached estimates. `measured`, if given, has one element per instance type; a measured type gets an accelerator of its own. Raises
     `UnusableInput` at `snapshot` for an unknown accelerator, which a newer release wrote.
     """
     table = _known_accelerators()

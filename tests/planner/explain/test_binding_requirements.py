@@ -24,6 +24,9 @@ def without(job: TrainingJob, name: str) -> TrainingJob:
         "constraints.price_kinds": replace(
             job, constraints=replace(limits, price_kinds=("on_demand", "spot", "reserved_1y"))
         ),
+        "constraints.provider_kinds": replace(
+            job, constraints=replace(limits, provider_kinds=("cloud", "neocloud", "marketplace"))
+        ),
         "constraints.carbon_budget_kg": replace(job, constraints=replace(limits, carbon_budget_kg=None)),
     }
     return freed[name]
