@@ -121,7 +121,7 @@ keep_while_running() {
   done
 }
 
-# Called by the traps below. torchrun kills its workers 30 s after a signal, so the workers get the signal instead.
+# torchrun kills its workers 30 s after a signal, so the workers get the signal instead.
 # shellcheck disable=SC2329
 ask_to_save() {
   [ -z "$stopping" ] || return
@@ -138,6 +138,14 @@ ask_to_save() {
     kill -KILL -- "-$child"
   ) 2> /dev/null &
   escalation="$!"
+}
+
+# shellcheck disable=SC2329
+heed() {
+  case "$1" in
+    told) ask_to_save "$TOLD_TO_END" "this node was told to end" ;;
+    limit) ask_to_save "$LIMIT_REACHED" "the run limit of $hours is near" ;;
+  esac
 }
 
 # rclone logs in as the machine does: https://rclone.org/docs/#connection-strings, https://rclone.org/s3/,
@@ -197,14 +205,19 @@ exec 3> >(trap '' TERM INT USR1 && exec tee "$log")
 tee="$!"
 # Every job below has its own process group, so that it can be killed as a whole.
 set -m
-trap 'ask_to_save "$TOLD_TO_END" "this node was told to end"' TERM INT
-trap 'ask_to_save "$LIMIT_REACHED" "the run limit of $hours is near"' USR1
+# A signal while the jobs below are being started waits until all of them can be ended.
+early=""
+trap 'early=told' TERM INT
+trap 'early=limit' USR1
 (trap '' USR1 && exec "$@") >&3 2>&1 3>&- &
 child="$!"
 (exec 3>&- && sleep "$left" && kill -USR1 "$$") &
 timer="$!"
 keep_while_running 3>&- &
 keeper="$!"
+trap 'heed told' TERM INT
+trap 'heed limit' USR1
+heed "$early"
 
 # A signal ends `wait` before the run has ended.
 while wait "$child"; kill -0 "$child" 2> /dev/null; do :; done

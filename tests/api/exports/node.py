@@ -126,10 +126,18 @@ class Node:
             (marks / f"{node}-of-{of}").write_text("\n")
 
 
+def _session(leader: int) -> list[int]:
+    """The processes of a session: each job of the script has a group of its own, and a job left holds the pipes open."""
+    stats = [path.read_text() for path in Path("/proc").glob("[0-9]*/stat") if path.exists()]
+    fields = [(int(text.split()[0]), text.rpartition(")")[2].split()) for text in stats]
+    return [number for number, after_the_name in fields if int(after_the_name[3]) == leader]
+
+
 def _ended(process: "subprocess.Popen[str]") -> "subprocess.CompletedProcess[str]":
     try:
         out, err = process.communicate(timeout=60)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+        for member in _session(process.pid):
+            os.kill(member, signal.SIGKILL)
         raise AssertionError(f"does not end: {process.communicate()}") from None
     return subprocess.CompletedProcess("run-on-node.sh", process.returncode, out, err)
