@@ -19,6 +19,8 @@ from gpuplan.planner.model.wire import wire
 USUAL_STACK = "cuda"
 #: Most alternatives shown; two next choices, which are alternatives too, take the place of one.
 MOST_ALTERNATIVES = 3
+#: Most next choices shown; `--details` lists all of them.
+MOST_NEXT = 3
 #: Most actions shown; one line counts the others.
 MOST_ACTIONS = 3
 _NAME_LENGTH = 64
@@ -79,7 +81,13 @@ def _next(plan: Plan) -> Section:
         return section("next", "")
     minutes = f"{ladder.try_minutes:g} min"
     title = f"If not obtained within {minutes} (chance {_chance(ladder.chance)}, modelled), try in order"
-    return section("next", title, notes([_step(choice) for choice in ladder.next_choices]))
+    return section("next", title, notes([_step(choice) for choice in shown_choices(plan)]))
+
+
+def shown_choices(plan: Plan) -> tuple[NextChoice, ...]:
+    """The next choices of a short answer: the first ones, and the last, which is the most certain; none without a ladder."""
+    choices = () if plan.capacity_ladder is None else plan.capacity_ladder.next_choices
+    return choices if len(choices) <= MOST_NEXT else (*choices[: MOST_NEXT - 1], choices[-1])
 
 
 def _step(choice: NextChoice) -> str:

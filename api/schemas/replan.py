@@ -195,10 +195,6 @@ def _job(document: JobDocument | None, asked: ReplanDocument, now: datetime) -> 
         raise UnusableInput.at("job", message="is missing; give either the job or the id of its plan")
     if asked.since is not None:
         document = document.model_copy(update={"start": asked.since})
-    if asked.running.on is not None and document.training.framework is None:
-        # Its code runs where it runs; moves keep to machines of the same software stack.
-        training = document.training.model_copy(update={"framework": "any"})
-        document = document.model_copy(update={"training": training})
     begun = asked.running.done.value > 0 or asked.running.on is not None
     if (
         document.start is None

@@ -12,6 +12,7 @@ count, and nodes that stay are billed while others are set up. The checkpoint is
 
 from dataclasses import dataclass, replace
 
+from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
@@ -25,6 +26,7 @@ from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.cost.checkpoint_size import checkpoint_gb
 from gpuplan.planner.explain.assumptions_and_warnings import warnings
 from gpuplan.planner.model.current_placement import Origin
+from gpuplan.planner.model.frameworks import runs_on
 from gpuplan.planner.model.job import REQUIREMENTS, TrainingJob
 from gpuplan.planner.model.learned import NOTHING, LearnedCorrections
 from gpuplan.planner.model.outcome import Choice, Moved, NoPlan, Planned
@@ -85,9 +87,21 @@ def replan(
     placement = _placement(
         question, work, running, left, on=running.on, columns=columns, owned=owned, past_runs=past_runs
     )
+    rest_of_job = _for_code_that_runs(question.job, placement.machines)
     return _from_placement(
-        replace(question, learned=placement.learned, origin=placement.origin), job, running, left, placement
+        replace(question, job=rest_of_job, learned=placement.learned, origin=placement.origin),
+        job,
+        running,
+        left,
+        placement,
     )
+
+
+def _for_code_that_runs(job: TrainingJob, machines: Choice) -> TrainingJob:
+    """The job for the code that it evidently has; a run moves only between machines of one software stack anyway."""
+    if runs_on(job.training.framework, accelerators()[machines.accelerator].stack):
+        return job
+    return replace(job, training=replace(job.training, framework="any"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

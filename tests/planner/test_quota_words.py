@@ -51,6 +51,6 @@ def test_a_run_that_changes_size_needs_one_quota_for_the_most_nodes_it_has_at_on
     machines = [(phase.choice.instance_type.name, phase.choice.nodes) for phase in outcome.phases]
     assert machines == [("p6-b200.48xlarge", 3), ("p6-b200.48xlarge", 2)]
     quotas = [warning for warning in outcome.warnings if warning.startswith("quota")]
-    assert quotas == ["quota needed in aws us-east-2: 3 x p6-b200.48xlarge (576 vCPUs), 24 x B200-SXM"]
+    assert quotas == ["quota needed in aws us-east-1: 3 x p6-b200.48xlarge (576 vCPUs), 24 x B200-SXM"]
     preempted = [assumption for assumption in outcome.assumptions if "preemptions are independent" in assumption]
     assert [reason.split(",")[0] for reason in preempted] == ["on 3 x p6-b200.48xlarge", "on 2 x p6-b200.48xlarge"]

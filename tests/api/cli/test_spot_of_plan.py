@@ -24,8 +24,11 @@ def planned(folder: Path, job: dict[str, Any], capsys: pytest.CaptureFixture[str
 
 
 @pytest.fixture(autouse=True)
-def nothing_stored(own_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_stored(own_store: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    as_observed = tmp_path / "as-observed.yaml"
+    as_observed.write_text("prices: as-observed\n")
     monkeypatch.setenv("GPUPLAN_DATABASE_URL", own_store)
+    monkeypatch.setenv("GPUPLAN_SETTINGS", str(as_observed))
 
 
 def test_a_plan_on_spot_gives_a_policy_and_its_own_finish(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,7 +52,9 @@ def test_a_plan_on_spot_gives_a_policy_and_its_own_finish(tmp_path: Path, capsys
 def test_a_plan_that_nobody_interrupts_has_nothing_to_decide(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    steady = planned(tmp_path, JOB | {"constraints": {"price_kinds": ["on_demand"]}}, capsys)
+    steady = planned(
+        tmp_path, JOB | {"constraints": {"price_kinds": ["on_demand"], "providers": ["aws", "gcp"]}}, capsys
+    )
     assert main(["run-policy", "--plan", steady["id"]]) == 2
     assert "plan: runs on on_demand machines, which nobody takes away" in capsys.readouterr().err
     endless = planned(tmp_path, {name: value for name, value in JOB.items() if name != "deadline"}, capsys)
@@ -62,7 +67,7 @@ def test_a_plan_with_a_standby_gives_a_policy_between_its_two_machines(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = tmp_path / "settings.yaml"
-    settings.write_text("spot_wait_hours: 3\nleast_saving_of_a_move_percent: 0\n")
+    settings.write_text("spot_wait_hours: 3\nleast_saving_of_a_move_percent: 0\nprices: as-observed\n")
     monkeypatch.setenv("GPUPLAN_SETTINGS", str(settings))
     only = {"providers": ["aws"], "accelerators": ["A100-40GB-SXM"], "max_nodes": 1}
     longer = {"workload": JOB["workload"] | {"tokens": "2.45B"}, "deadline": "42h"}

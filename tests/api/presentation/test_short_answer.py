@@ -15,7 +15,7 @@ from rich.text import Text
 
 from gpuplan.api.cli.sections import SHORT_LINES, SHORT_WIDTH, print_short
 from gpuplan.api.presentation.short import short_answer
-from gpuplan.api.presentation.short_plan import MOST_ACTIONS, MOST_ALTERNATIVES, different_alternatives
+from gpuplan.api.presentation.short_plan import MOST_ACTIONS, MOST_ALTERNATIVES, different_alternatives, shown_choices
 from gpuplan.api.presentation.text_formatting import chance, duration, usd
 from gpuplan.api.schemas.answers import read_answer
 from gpuplan.api.schemas.settings_file import Environment
@@ -105,7 +105,7 @@ def says_the_plan(text: str, plan: Plan) -> None:
     for _, alternative in different_alternatives(plan):
         assert usd(alternative.extra_usd) in text
         assert alternative.cost_usd - plan.cost_usd.expected == alternative.extra_usd
-    for choice in () if plan.capacity_ladder is None else plan.capacity_ladder.next_choices:
+    for choice in shown_choices(plan):
         assert f"{choice.region}, {choice.price_kind.replace('_', ' ')}: {usd(choice.cost_usd)}, chance 0." in text
     for action in (plan.actions or ())[:MOST_ACTIONS]:
         assert words(action) in text

@@ -107,6 +107,7 @@ def test_a_plan_on_prices_that_were_not_confirmed_warns(open_gpuplan: Any) -> No
         "name": "resnet",
         "workload": {"kind": "preset", "model": "resnet-50", "samples": "115M"},
         "deadline": "36h",
+        "constraints": {"providers": ["aws", "gcp", "azure"]},
     }
     plan = gpuplan.plans.plan(job)["plan"]
     assert any("the last refresh could not confirm the price (stale since" in warning for warning in plan["warnings"])
