@@ -85,7 +85,7 @@ def _credentials(cloud: str, environment: Mapping[str, str], home: Path) -> Find
 def _key(name: str, cloud: str, environment: Mapping[str, str]) -> Finding:
     """Whether the key of a provider with one REST API is set."""
     variable = provider_names()[cloud].key_variable
-    if any(environment.get(each) for each in (variable, f"{variable}_FILE")):
+    if any(environment.get(name_) for name_ in (variable, f"{variable}_FILE")):
         return ok(name, f"found in {variable}")
     return warning(
         name, f"none in {variable}; its prices stay those of this release", f"set {variable} to refresh them"
