@@ -307,7 +307,7 @@ def test_owned_machines_stand_among_the_offers(run: Run, job_file: Write) -> Non
     assert [(row["accelerator"], row["accelerator_count"], row["price_kind"]) for row in rows] == [
         ("RTX-3090", 2, "owned")
     ]
-    assert {row["provider"] for row in json.loads(run(*given).out)["offers"]} == {"aws", "azure", "gcp", "local"}
+    assert {row["provider"] for row in json.loads(run(*given).out)["offers"]} > {"aws", "azure", "gcp", "local"}
 
 
 def test_each_answer_leaves_at_once() -> None:

@@ -285,7 +285,7 @@ def test_a_diff_as_csv_has_its_fixed_columns(ask: Run) -> None:
     ("arguments", "message"),
     [
         (["feed"], "FROM: no snapshot 'feed'; nearest: "),
-        (["--provider", "ibm"], "provider: unknown provider 'ibm'; accepted: aws, azure, gcp"),
+        (["--provider", "ibm"], "provider: unknown provider 'ibm'; accepted: aws, azure, coreweave"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_in_one_line(ask: Run, arguments: list[str], message: str) -> None:
