@@ -146,7 +146,8 @@ class JobDocument(DerivedDocument, of=TrainingJob):
 
 def planned_job(document: dict[str, Any]) -> dict[str, Any]:
     """The job of a stored plan; plans made before `training.framework` compared machines of every software stack."""
-    return document | {"training": {"framework": "any"} | (document.get("training") or {})}
+    training = document.get("training", {})
+    return document | {"training": {"framework": "any"} | training} if isinstance(training, dict) else document
 
 
 def parse_job(document: dict[str, Any], *, now: datetime) -> TrainingJob:

@@ -46,7 +46,7 @@ def test_a_plan_at_a_discount_is_the_plan_on_a_snapshot_with_those_prices(
     if provider not in {name for name, _ in columns.regions}:
         return
     discount = Discount(provider=provider, price_kind=kind, percent=percent)
-    one = plan(job, columns, settings=PlannerSettings(discounts=(discount,)))
+    one = plan(job, columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0, discounts=(discount,)))
     other = plan(job, by_hand(columns, discount), settings=PlannerSettings(least_saving_of_a_move_percent=0.0))
     assert isinstance(one, Planned) == isinstance(other, Planned)
     if isinstance(one, Planned) and isinstance(other, Planned):
@@ -152,7 +152,7 @@ def test_credits_never_change_the_choice_and_say_what_is_left_to_pay(seed: int, 
     if not isinstance(plain, Planned):
         return
     granted = tuple(Credit(provider=name, usd=usd) for name in ("aws", "gcp", "azure"))
-    answer = plan(job, columns, settings=PlannerSettings(credits=granted))
+    answer = plan(job, columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0, credits=granted))
     assert isinstance(answer, Planned)
     assert answer.cost == plain.cost
     after = after_credits(answer)
@@ -177,7 +177,7 @@ def test_an_alternative_that_credits_make_cheaper_to_pay_is_named() -> None:
         rivals = [other for other in others if other.meets_budget and other.label.startswith("best on")]
         if rivals:
             credit = Credit(provider=rivals[0].choice.offer.provider, usd=1e7)
-            again = plan(job, columns, settings=PlannerSettings(credits=(credit,)))
+            again = plan(job, columns, settings=PlannerSettings(least_saving_of_a_move_percent=0.0, credits=(credit,)))
             assert isinstance(again, Planned)
             assert again.cost == answer.cost
             least = after_credits(again).least
