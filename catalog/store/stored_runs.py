@@ -169,14 +169,14 @@ def give_up_refreshes(connection: sa.Connection, silent_since: datetime | None, 
     Skips those from a queue, which detects dead workers itself. One with a report ends with the report's outcome.
     """
     reported = sa.select(refreshes.c.id)
-    dead = sa.select(runs.c.id, runs.c.beat_at).where(
-        runs.c.kind == "refresh",
-        runs.c.status.in_(LIVE),
-        runs.c.attempt.is_(None),
-        runs.c.id.not_in(reported),
-    )
+    silent = [runs.c.kind == "refresh", runs.c.status.in_(LIVE), runs.c.attempt.is_(None)]
     if silent_since is not None:
-        dead = dead.where(runs.c.beat_at <= silent_since)
+        silent.append(runs.c.beat_at <= silent_since)
+    # Its process ended between its report and its end.
+    connection.execute(
+        sa.update(runs).where(*silent, runs.c.id.in_(reported)).values(status="done", finished_at=runs.c.beat_at)
+    )
+    dead = sa.select(runs.c.id, runs.c.beat_at).where(*silent, runs.c.id.not_in(reported))
     given_up = connection.execute(dead).all()
     for row in given_up:
         give_up(connection, row.id, row.beat_at, now)
