@@ -9,7 +9,8 @@ from typing import Any
 from gpuplan.api.imports.facts import Origin, TrainingFacts
 from gpuplan.api.imports.key_table import Key, read_keys, size, words, yes_no
 from gpuplan.api.imports.located_document import Located
-from gpuplan.api.imports.model_families import expert_layers, families, parameter_count
+from gpuplan.api.imports.model_families import expert_layers, families
+from gpuplan.api.imports.parameter_count import parameter_count
 from gpuplan.api.imports.reader import Follow, Reader, has
 
 NAME = "Hugging Face model"

@@ -9,7 +9,7 @@ from gpuplan.api.imports.derived_facts import state_totals
 from gpuplan.api.imports.facts import Amount, Origin, TrainingFacts
 from gpuplan.api.imports.key_table import Key, read_keys, readable, real, size, words
 from gpuplan.api.imports.located_document import Located
-from gpuplan.api.imports.model_families import parameter_count
+from gpuplan.api.imports.parameter_count import parameter_count
 from gpuplan.api.imports.reader import Follow, Reader, has
 from gpuplan.api.imports.references import resolved
 
