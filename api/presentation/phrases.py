@@ -19,7 +19,7 @@ def machines(what: Rented) -> str:
 def configuration(what: Rented) -> str:
     """One line for a table: `4 x p5.48xlarge, aws us-east-1, spot`; a slice counts as one machine."""
     return plain(
-        f"{what.nodes // (what.slice_hosts or 1):,} x {what.instance_type}, {what.provider} {what.region}, {kind(what)}"
+        f"{what.nodes // (what.slice_hosts or 1):,} x {what.instance_type}, {what.provider} {located(what.region, None)}, {kind(what)}"
     )
 
 

@@ -91,10 +91,8 @@ def shown_choices(plan: Plan) -> tuple[NextChoice, ...]:
 
 
 def _step(choice: NextChoice) -> str:
-    """`2 x a3-highgpu-8g, us-central1, on demand: $1,203.45, chance 0.93`."""
-    count = choice.nodes // (choice.slice_hosts or 1)
-    where = plain(f"{count:,} x {choice.instance_type}, {choice.region}, {kind(choice)}")
-    return f"{where}: {usd(choice.cost_usd)}, chance {_chance(choice.chance_when_tried)}"
+    """`2 x a3-highgpu-8g, gcp us-central1, on demand: $1,203.45, chance 0.93`."""
+    return f"{configuration(choice)}: {usd(choice.cost_usd)}, chance {_chance(choice.chance_when_tried)}"
 
 
 def _chance(value: float) -> str:

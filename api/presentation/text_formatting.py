@@ -7,6 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from gpuplan.catalog.model.money import usd_micros
+from gpuplan.catalog.model.regions import is_place_unknown
 from gpuplan.planner.serialization.rounded_figures import format_hours, format_price, format_usd
 
 UNKNOWN = "unknown"
@@ -102,6 +103,8 @@ def when(text: object) -> str:
 
 def located(region: str, zone: str | None) -> str:
     """Region and zone; only the zone if its name begins with the region's."""
+    if is_place_unknown(region):
+        return "(place not stated)"
     if not zone:
         return plain(region)
     return plain(zone if zone.startswith(region) else f"{region} {zone}")

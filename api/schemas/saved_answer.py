@@ -24,7 +24,7 @@ PARTS = {"planned": "plan", "infeasible": "infeasible"}
 #: Keys of every answer of this release.
 COMMON = ("id", "job", "snapshot_id", "version", "settings", "start")
 #: What earlier releases did, by the setting that they lack: they planned at prices as they were observed.
-BEFORE = {"prices": "as-observed"}
+EARLIER_SETTINGS = {"prices": "as-observed"}
 #: Most corrections: one per accelerator.
 MOST_CORRECTIONS = 1000
 
@@ -98,7 +98,7 @@ def _mapping(body: dict[str, Any], name: str, part: str) -> dict[str, Any]:
 
 def _settings(given: dict[str, Any], part: str, release: object) -> PlannerSettings:
     """The settings. Every assumption is required: a missing one would get today's default, not what the plan assumed."""
-    given = BEFORE | given
+    given = EARLIER_SETTINGS | given
     for field in fields(PlannerSettings):
         if field.name not in given:
             message = f"is missing{_of(release)}, which lacks this assumption; plan the job again to verify it"
