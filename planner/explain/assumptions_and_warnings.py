@@ -247,14 +247,15 @@ def _most_concurrent(choice: Choice, phases: tuple[PhaseChoice, ...]) -> int:
 
 def _quota(choice: Choice) -> str:
     """Place and size of the quota to request; machines that are only sold together count as one resource."""
-    machine, places = choice.instance_type, f"{choice.offer.provider} {choice.offer.region}"
+    machine, offer = choice.instance_type, choice.offer
+    place = offer.provider if is_place_unknown(offer.region) else f"{offer.provider} {offer.region}"
     sizes = [f"{choice.nodes} hosts"] if (machine.fixed_nodes or 1) > 1 else []
     sizes += [f"{choice.nodes * machine.vcpus:g} vCPUs"] if machine.vcpus else []
     machines = f"{1 if machine.fixed_nodes else choice.nodes} x {machine.name}" + (
         f" ({', '.join(sizes)})" if sizes else ""
     )
     devices = choice.nodes * choice.accelerators_per_node
-    return f"{places}: {machines}, {devices:g} x {choice.accelerator}"
+    return f"{place}: {machines}, {devices:g} x {choice.accelerator}"
 
 
 def region_notes(job: TrainingJob, regions: tuple[tuple[str, str], ...]) -> tuple[str, ...]:

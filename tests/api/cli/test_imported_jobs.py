@@ -60,3 +60,12 @@ def test_what_cannot_be_planned_is_refused_in_one_line(
 def test_words_state_a_job_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "llama-3-8b", "tokens=3B", "by=14d"]) == 0
     assert "Cheapest for llama-3-8b" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("second", ["tokens=3B", "other.yaml"])
+def test_a_job_file_stands_alone(second: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "job.yaml").write_text("workload: {kind: preset, model: llama-3-8b, tokens: 3e9}\n")
+    assert main(["plan", str(tmp_path / "job.yaml"), second]) == 2
+    error = capsys.readouterr().err
+    assert f"takes one job file and no words with it; '{second}' follows" in error
+    assert error.count("\n") == 1
