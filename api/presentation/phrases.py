@@ -16,10 +16,11 @@ def machines(what: Rented) -> str:
     return plain(f"{rented.removesuffix(')')}; {devices})" if is_slice else f"{rented} ({devices})")
 
 
-def configuration(what: Rented) -> str:
+def configuration(what: Rented, *, names_zone: bool = False) -> str:
     """One line for a table: `4 x p5.48xlarge, aws us-east-1, spot`; a slice counts as one machine."""
+    where = located(what.region, what.zone if names_zone else None)
     return plain(
-        f"{what.nodes // (what.slice_hosts or 1):,} x {what.instance_type}, {what.provider} {located(what.region, None)}, {kind(what)}"
+        f"{what.nodes // (what.slice_hosts or 1):,} x {what.instance_type}, {what.provider} {where}, {kind(what)}"
     )
 
 

@@ -1,5 +1,6 @@
 """The short answer for a plan: machines, cost, time, standby, three alternatives, and first steps."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -81,7 +82,9 @@ def _next(plan: Plan) -> Section:
         return section("next", "")
     minutes = f"{ladder.try_minutes:g} min"
     title = f"If not obtained within {minutes} (chance {_chance(ladder.chance)}, modelled), try in order"
-    return section("next", title, notes([_step(choice) for choice in shown_choices(plan)]))
+    choices = shown_choices(plan)
+    names = Counter(configuration(choice) for choice in (*plan.phases, *choices))
+    return section("next", title, notes([_step(choice, names[configuration(choice)] > 1) for choice in choices]))
 
 
 def shown_choices(plan: Plan) -> tuple[NextChoice, ...]:
@@ -90,9 +93,9 @@ def shown_choices(plan: Plan) -> tuple[NextChoice, ...]:
     return choices if len(choices) <= MOST_NEXT else (*choices[: MOST_NEXT - 1], choices[-1])
 
 
-def _step(choice: NextChoice) -> str:
+def _step(choice: NextChoice, names_zone: bool) -> str:
     """`2 x a3-highgpu-8g, gcp us-central1, on demand: $1,203.45, chance 0.93`."""
-    return f"{configuration(choice)}: {usd(choice.cost_usd)}, chance {_chance(choice.chance_when_tried)}"
+    return f"{configuration(choice, names_zone=names_zone)}: {usd(choice.cost_usd)}, chance {_chance(choice.chance_when_tried)}"
 
 
 def _chance(value: float) -> str:
