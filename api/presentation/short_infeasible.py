@@ -5,6 +5,7 @@ from gpuplan.api.presentation.phrases import configuration
 from gpuplan.api.presentation.sections import Headline, Section, Tone, notes, section
 from gpuplan.api.presentation.short_plan import job_name
 from gpuplan.api.presentation.text_formatting import duration, plain, usd
+from gpuplan.planner.model.job import MAX_NODES
 from gpuplan.planner.model.plan import Infeasible, Relaxation
 
 #: Most relaxations shown, cheapest first.
@@ -42,7 +43,15 @@ def _ways_out(answer: Infeasible) -> Section:
         reason = f"{no_way_out(answer.searched_nodes)}."
         return section("ways_out", "Ways out", notes([reason, *map(plain, answer.warnings[:1])]))
     title = "Cheapest relaxation" if len(least) == 1 else "Cheapest relaxations"
-    return section("ways_out", title, notes(map(_way_out, least)))
+    return section("ways_out", title, notes([*map(_way_out, least), *_more_nodes(answer)]))
+
+
+def _more_nodes(answer: Infeasible) -> tuple[str, ...]:
+    """A sentence where time is short and more nodes than were searched may be asked for."""
+    searched = answer.searched_nodes
+    if searched >= MAX_NODES or not any("deadline" in names for names in answer.conflicts):
+        return ()
+    return (f"or set max_nodes to more than {searched:,} (up to {MAX_NODES:,}): more nodes were not searched",)
 
 
 def _way_out(way: Relaxation) -> str:

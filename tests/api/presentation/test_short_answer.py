@@ -138,6 +138,8 @@ def says_the_way_out(text: str, answer: InfeasibleAnswer) -> None:
         least = min(infeasible.relaxations, key=lambda relaxation: relaxation.cost_usd)
         assert usd(least.cost_usd) in text
         assert all(part in text for part in least.to.split("; "))
+        late = any("deadline" in names for names in infeasible.conflicts)
+        assert (f"or set max_nodes to more than {infeasible.searched_nodes:,}" in text) == late
 
 
 def test_a_coloured_answer_has_the_same_lines(gpuplan: Services, job: dict[str, Any]) -> None:
