@@ -174,7 +174,11 @@ class Offers:
     def offered(self) -> Offered:
         """All of these as arrays, in the order of `spots` and `standbys`."""
         k, m, migration_class = self.spots, self.standbys, self.columns.migration_class
-        moving_usd, moving_hours = self._moving(k[:, None], m[None, :])
+        _, first, origin = np.unique(
+            np.stack((self.columns.place[k], migration_class[k])), axis=1, return_index=True, return_inverse=True
+        )
+        origins = k[first]
+        moving_usd, moving_hours = self._moving(origins[:, None], m[None, :])
         return Offered(
             spots=Spots(**self._of_spots(k)),
             standbys=Standbys(
@@ -182,9 +186,10 @@ class Offers:
                 changeover_hours=np.full(len(m), self._changeover_hours),
                 **self._of_standbys(m),
             ),
+            origin=origin.reshape(-1),
             moving_usd=moving_usd,
             moving_hours=moving_hours,
-            allowed=migration_class[k][:, None] == migration_class[m],
+            allowed=migration_class[origins][:, None] == migration_class[m],
         )
 
     def beside_the_only_spot(self) -> Pairs:

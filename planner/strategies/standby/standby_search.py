@@ -6,13 +6,13 @@ Then they are priced exactly (`exact_standby_run`), the cheapest by moments firs
 at any interval. The bound is the proof. Moments are not: they only set the order.
 """
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.catalog.runtime.time_limit import go_on
-from gpuplan.planner.candidates.pareto_filter import group_of, nondominated
 from gpuplan.planner.strategies.standby.exact_standby_run import PricedRun, StandbyRun
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, Spots, StandbyTerms
 from gpuplan.planner.strategies.standby.standby_bound import COARSE, FINE, least, least_at
@@ -25,8 +25,9 @@ Ints = NDArray[np.int64]
 MOST_EXACT = 1_000
 _BATCH = 256
 _CELLS = 100_000
-#: Above this many standbys, so many lower bounds on groups of standbys are tried first.
-_FEW_STANDBYS = 256
+#: Sizes of the blocks of standbys that are bounded as one, each a multiple of the next, where there are enough.
+_BLOCKS = (512, 64, 8)
+_FEWEST_BLOCKS = 8
 #: Figures that make a run dearer without changing its dynamics, and figures that, with the interval, set the dynamics.
 _DEARER = (
     "usd_per_hour",
@@ -71,29 +72,56 @@ class Standbys:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Offered:
-    """Spots and standbys, which pairs are `allowed`, and USD and hours to move the checkpoint: [spots, standbys]."""
+    """Spots and standbys; spots of one `origin` [spots] move alike.
+
+    `moving_usd` and `moving_hours` move the checkpoint and the data, `allowed` says which may be paired:
+    [origins, standbys].
+    """
 
     spots: Spots
     standbys: Standbys
+    origin: Ints
     moving_usd: Floats
     moving_hours: Floats
     allowed: NDArray[np.bool_]
 
+    @property
+    def allowed_pairs(self) -> int:
+        """How many pairs there are."""
+        return int(self.allowed.sum(axis=1)[self.origin].sum())
+
     def pairs(self, spot: Ints, standby: Ints) -> Pairs:
         """The pairs of these spots and standbys, element by element."""
+        origin = self.origin[spot]
         of_spot = {field.name: getattr(self.spots, field.name)[spot] for field in fields(Spots)}
         of_standby = {
             f"standby_{field.name}": getattr(self.standbys, field.name)[standby]
             for field in fields(Standbys)
             if field.name != "changeover_hours"
         }
-        of_standby["standby_fixed_usd"] = of_standby["standby_fixed_usd"] + self.moving_usd[spot, standby]
+        of_standby["standby_fixed_usd"] = of_standby["standby_fixed_usd"] + self.moving_usd[origin, standby]
         return Pairs(
             spot=spot,
             standby=standby,
-            changeover_hours=self.standbys.changeover_hours[standby] + self.moving_hours[spot, standby],
+            changeover_hours=self.standbys.changeover_hours[standby] + self.moving_hours[origin, standby],
             **of_spot,
             **of_standby,
+        )
+
+    def in_blocks(self, order: Ints, begins: Ints) -> "Offered":
+        """A relaxation: in place of each block of standbys in this order, one that is the best of them in every figure."""
+
+        def least_of(figures: Floats) -> Floats:
+            return np.asarray(np.minimum.reduceat(figures[..., order], begins, axis=-1))
+
+        best = {field.name: least_of(getattr(self.standbys, field.name)) for field in fields(Standbys)}
+        return Offered(
+            spots=self.spots,
+            standbys=Standbys(**best),
+            origin=self.origin,
+            moving_usd=least_of(self.moving_usd),
+            moving_hours=least_of(self.moving_hours),
+            allowed=np.logical_or.reduceat(self.allowed[:, order], begins, axis=1),
         )
 
 
@@ -140,7 +168,7 @@ def cheapest_pair(offered: Offered, terms: StandbyTerms, *, below_usd: float = n
     left_open = search.left_open
     return PairSearch(
         best=None if best is None else _as_found(best),
-        pairs=int(offered.allowed.sum()),
+        pairs=offered.allowed_pairs,
         by_moments=search.by_moments,
         exactly=search.exactly,
         left_open=len(left_open),
@@ -207,73 +235,48 @@ def _beaten(figures: Floats, priced: Floats) -> bool:
 
 
 def _bounded(offered: Offered, terms: StandbyTerms, below_usd: float) -> tuple[Ints, Ints, Floats]:
-    """The pairs whose bound is below `below_usd`, and their bounds, ascending."""
-    spots, standbys, bounds = [], [], []
-    rows = max(1, _CELLS // max(1, len(offered.standbys)))
-    some = _worth_pairing(offered, terms, below_usd)
-    for first in range(0, len(some), rows):
-        which = some[first : first + rows]
-        bound = least_usd(offered, which, terms)
-        at = np.nonzero(offered.allowed[which] & (bound < below_usd))
-        spots.append(which[at[0]])
-        standbys.append(at[1])
-        bounds.append(bound[at])
-    if not bounds:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
-    spot, standby = np.concatenate(spots), np.concatenate(standbys)
-    bound = np.concatenate(bounds)
-    order = np.argsort(bound, kind="stable")
-    return spot[order], standby[order], bound[order]
+    """The pairs whose bound is below `below_usd`, and their bounds, ascending.
 
-
-def _worth_pairing(offered: Offered, terms: StandbyTerms, below_usd: float) -> Ints:
-    """The spots whose bound stays below `below_usd` when every standby is in their region, free of egress."""
-    if not len(offered.standbys):
-        return np.zeros(0, np.int64)
-    standbys = offered.standbys
-    best = nondominated(
-        standbys.work_hours,
-        standbys.usd_per_hour + standbys.storage_usd_per_hour,
-        standbys.changeover_hours,
-        group=group_of(standbys.log_sigma),
-    )
-    few = Standbys(**{field.name: getattr(standbys, field.name)[best] for field in fields(Standbys)})
-    few = replace(few, fixed_usd=np.zeros(len(best)))
-    some = np.arange(len(offered.spots))
-    if len(best) > _FEW_STANDBYS:
-        some = some[_least_beside(offered.spots, some, _at_their_best(few), terms) < below_usd]
-    return some[_least_beside(offered.spots, some, few, terms) < below_usd]
-
-
-def _at_their_best(standbys: Standbys) -> Standbys:
-    """About `_FEW_STANDBYS` standbys, each the best in every figure of some neighbours of equal spread: a relaxation.
-
-    `standbys` are in the order of their spread, then of their hours of work.
+    Blocks of like standbys are bounded first; only blocks whose bound is below are taken apart.
     """
-    count = len(standbys)
-    begins = np.arange(0, count, -(-count // _FEW_STANDBYS))
-    begins = np.union1d(begins, np.flatnonzero(np.diff(standbys.log_sigma)) + 1)
-    return Standbys(
-        **{field.name: np.minimum.reduceat(getattr(standbys, field.name), begins) for field in fields(Standbys)}
-    )
+    order, levels = _levels(offered.standbys)
+    spot = np.repeat(np.arange(len(offered.spots)), len(levels[0]))
+    block = np.tile(np.arange(len(levels[0])), len(offered.spots))
+    for begins, finer in pairwise(levels):
+        kept, _ = _below(offered.in_blocks(order, begins), spot, block, terms, below_usd)
+        first = np.searchsorted(finer, begins)
+        parts = np.diff(first, append=len(finer))[block[kept]]
+        within = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
+        spot, block = np.repeat(spot[kept], parts), np.repeat(first[block[kept]], parts) + within
+    standby = order[block]
+    kept, bound = _below(offered, spot, standby, terms, below_usd)
+    ascending = np.argsort(bound, kind="stable")
+    return spot[kept][ascending], standby[kept][ascending], bound[ascending]
 
 
-def _least_beside(spots: Spots, which: Ints, standbys: Standbys, terms: StandbyTerms) -> Floats:
-    """The least bound of each of these spots over all the standbys, with free and instant moves."""
-    nothing = np.zeros((len(spots), len(standbys)))
-    free = Offered(
-        spots=spots,
-        standbys=standbys,
-        moving_usd=nothing,
-        moving_hours=nothing,
-        allowed=np.ones(nothing.shape, np.bool_),
-    )
-    rows = max(1, _CELLS // len(standbys))
-    parts = [which[i : i + rows] for i in range(0, len(which), rows)]
-    return np.concatenate([np.zeros(0), *(least_usd(free, part, terms).min(axis=1) for part in parts)])
+def _levels(standbys: Standbys) -> tuple[Ints, list[Ints]]:
+    """An order of the standbys, and where blocks begin in it: ever finer, at last one of each.
+
+    Neighbours have about the same cost of the work and hours of work. Standbys of one block have the same spread, since
+    a bound need not grow with it.
+    """
+    each = np.arange(len(standbys))
+    sizes = [size for size in _BLOCKS if size * _FEWEST_BLOCKS <= len(each)]
+    if not sizes:
+        return each, [each]
+    usd = (standbys.usd_per_hour + standbys.storage_usd_per_hour) * standbys.work_hours
+    order = np.lexsort((standbys.work_hours, np.round(np.log(np.maximum(usd, 1e-9)), 2), standbys.log_sigma))
+    spreads = np.flatnonzero(np.diff(standbys.log_sigma[order])) + 1
+    return order, [*(np.union1d(each[::size], spreads) for size in sizes), each]
 
 
-def least_usd(offered: Offered, which: Ints, terms: StandbyTerms) -> Floats:
-    """A lower bound on pairs of these spots: [spots, standbys]; infinite where a pair cannot meet the deadline."""
-    every = np.arange(len(offered.standbys))
-    return least(offered.pairs(which[:, None], every[None, :]), terms, COARSE)
+def _below(offered: Offered, spot: Ints, standby: Ints, terms: StandbyTerms, below_usd: float) -> tuple[Ints, Floats]:
+    """Indices of the pairs that are allowed and have a bound below `below_usd`, and these bounds."""
+    kept, bounds = [np.zeros(0, np.int64)], [np.zeros(0)]
+    for first in range(0, len(spot), _CELLS):
+        some = slice(first, first + _CELLS)
+        bound = least(offered.pairs(spot[some], standby[some]), terms, COARSE)
+        at = np.flatnonzero(offered.allowed[offered.origin[spot[some]], standby[some]] & (bound < below_usd))
+        kept.append(first + at)
+        bounds.append(bound[at])
+    return np.concatenate(kept), np.concatenate(bounds)

@@ -13,7 +13,9 @@ from gpuplan.planner.strategies.standby import standby_search
 from gpuplan.planner.strategies.standby.exact_standby_run import standby_run
 from gpuplan.planner.strategies.standby.preemption_losses import chance_within, normal_cdf, segment_losses
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
-from gpuplan.planner.strategies.standby.standby_search import Offered, cheapest_pair, least_usd
+from gpuplan.planner.strategies.standby.standby_bound import COARSE
+from gpuplan.planner.strategies.standby.standby_bound import least as bound_of_pairs
+from gpuplan.planner.strategies.standby.standby_search import Offered, cheapest_pair
 from gpuplan.planner.strategies.standby.standby_switching import Floats, intervals, outcomes
 from tests.planner.strategies.standby.standby_cases import (
     a_pair,
@@ -165,8 +167,26 @@ def test_the_search_finds_what_pricing_every_pair_exactly_finds(seed: int) -> No
     assert search.best.run.usd == pytest.approx(float(least[at[0]]), rel=1e-12)
     assert search.left_open == 0
     # No pair costs less than its bound.
-    bound = least_usd(offered, np.arange(4), asked)[pairs.spot, pairs.standby]
+    bound = bound_of_pairs(pairs, asked, COARSE)
     assert (bound <= least * (1 + 1e-9)).all()
+
+
+@pytest.mark.slow(reason="16 cases")
+@pytest.mark.parametrize("seed", range(16))
+def test_blocks_of_standbys_hide_no_pair(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Standbys of several spreads, whose blocks are taken apart in three steps, beside a search without blocks."""
+    offered, asked = some_offers(seed, 6, 90), terms(deadline=float(20 + 3 * seed), wait=float(seed % 2))
+    spreads = np.array([0.05, 0.15, 0.3])[np.random.default_rng(seed).integers(0, 3, 90)]
+    offered = replace(offered, standbys=replace(offered.standbys, log_sigma=spreads))
+    most_usd = float(np.random.default_rng(seed).uniform(100, 400))
+    found = []
+    for blocks in ((), (32, 8, 2)):
+        monkeypatch.setattr(standby_search, "_BLOCKS", blocks)
+        spot, standby, bound = standby_search._bounded(offered, asked, most_usd)
+        found.append(dict(zip(zip(spot.tolist(), standby.tolist(), strict=True), bound.tolist(), strict=True)))
+    assert 0 < len(found[0]) < offered.allowed.sum()
+    assert found[0] == found[1]
+    assert all(offered.allowed[pair] for pair in found[0])
 
 
 @pytest.mark.slow(reason="one long case")
@@ -195,7 +215,7 @@ def test_the_bound_holds_where_estimates_are_wide_and_preemptions_few(sigma: flo
     spot, standby = np.nonzero(offered.allowed)
     pairs = offered.pairs(spot, standby)
     outcome = outcomes(pairs, asked)
-    bound = least_usd(offered, np.arange(6), asked)[spot, standby]
+    bound = bound_of_pairs(pairs, asked, COARSE)
     for i in np.flatnonzero(np.isfinite(outcome.usd))[::4]:
         assert bound[i] <= standby_run(pairs.take(np.array([i])), asked, float(outcome.interval_hours[i])).usd
 
