@@ -24,6 +24,7 @@ from gpuplan.planner.explain.cheapest_rival import cheapest_rival
 from gpuplan.planner.explain.infeasibility import explain
 from gpuplan.planner.explain.objective_notes import objective_notes, unknown_carbon
 from gpuplan.planner.explain.other_frameworks import cheaper_with_another_framework
+from gpuplan.planner.explain.quota_notes import larger_quota
 from gpuplan.planner.explain.sensitivity import NOT_OF_COST, around, break_even_price, sensitivity
 from gpuplan.planner.model.certificate import SolverCertificate
 from gpuplan.planner.model.job import TrainingJob
@@ -45,7 +46,7 @@ from gpuplan.planner.strategies.strategy_choice import (
 )
 from gpuplan.planner.workload import work_of
 
-Marks = NDArray[np.uint16]
+Marks = NDArray[np.uint32]
 Places = NDArray[np.int64]
 
 #: Relative tolerance between the enumeration and the solver, of the size of HiGHS' tolerances.
@@ -81,7 +82,7 @@ def plan(
     question = Question(
         job=job,
         work=work,
-        markets=markets(columns, owned, settings, start),
+        markets=markets(columns, owned, settings, start, job.constraints.quotas),
         start=start,
         settings=settings,
         learned=learned_from(past_runs, work.task),
@@ -152,7 +153,10 @@ def _planned(candidates: Candidates, broken: Marks, chosen: int | None, best: Be
         warnings=warnings(schedule.phases, question.start, question.job.training.framework)
         + region_notes(question.job, columns.regions)
         + unknown_carbon(candidates),
-        actions=actions(schedule.phases, question.start),
+        actions=(
+            *larger_quota(candidates, schedule.cost.expected),
+            *actions(schedule.phases, question.start, question.markets[0].quotas),
+        ),
     )
 
 

@@ -6,7 +6,7 @@ from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.parsing.document_fields import Document, Label, choice, quantity
 from gpuplan.catalog.parsing.place_names import PROVIDER_ALIASES, PROVIDERS
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.planner.portfolio.portfolio_request import Quota
+from gpuplan.planner.model.quota import ON_DEMAND, SPOT, Quota
 
 MOST_QUOTAS = 64
 
@@ -22,13 +22,18 @@ Count = Annotated[float, quantity(quota_count, "most at once; 0 closes the regio
 
 
 class QuotaDocument(Document):
-    """The most accelerators or vCPUs at once, by provider and optionally region and kind of machine."""
+    """The most accelerators or vCPUs at once, by provider and optionally region, kind of machine and kind of price.
+
+    `price_kind` is spot, or on_demand for all that is not interruptible; `code` is the provider's name of the quota.
+    """
 
     provider: Annotated[str, choice(PROVIDERS, PROVIDER_ALIASES)]
     region: Annotated[str, Label] | None = None
     family: Annotated[str, Label] | None = None
     accelerator: Annotated[str, Label] | None = None
     instance_type: Annotated[str, Label] | None = None
+    price_kind: Annotated[str, choice((SPOT, ON_DEMAND))] | None = None
+    code: Annotated[str, Label] | None = None
     accelerators: Count | None = None
     vcpus: Count | None = None
 
@@ -50,6 +55,8 @@ class QuotaDocument(Document):
             family=self.family or "",
             accelerator=self.accelerator or "",
             instance_type=self.instance_type or "",
+            price_kind=self.price_kind or "",
+            code=self.code or "",
             accelerators=self.accelerators,
             vcpus=self.vcpus,
         )

@@ -24,7 +24,7 @@ PARTS = {"planned": "plan", "infeasible": "infeasible"}
 #: Keys of every answer of this release.
 COMMON = ("id", "job", "snapshot_id", "version", "settings", "start")
 #: What earlier releases did, by the setting that they lack: they planned at prices as they were observed.
-EARLIER_SETTINGS = {"prices": "as-observed"}
+EARLIER_SETTINGS = {"prices": "as-observed", "quotas": []}
 #: Most corrections: one per accelerator.
 MOST_CORRECTIONS = 1000
 

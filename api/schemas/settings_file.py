@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, m
 
 from gpuplan.api.schemas.channel import ChannelDocument
 from gpuplan.api.schemas.discounts_and_credits import CreditDocument, DiscountDocument, SpendCommitmentDocument
-from gpuplan.api.schemas.quota import MOST_QUOTAS, QuotaDocument
+from gpuplan.api.schemas.quota import MOST_QUOTAS, QuotaDocument, quotas_of
 from gpuplan.api.schemas.retention import RetentionDocument
 from gpuplan.api.security.secret_files import secret
 from gpuplan.api.security.web_addresses import is_web_address
@@ -142,7 +142,7 @@ class ExistingNodes(Document):
 
 
 class SettingsFile(Document):
-    """The settings file: assumptions of `PlannerSettings`, `channels` of watches, portfolio `quotas`, and `retention`.
+    """The settings file: assumptions of `PlannerSettings`, `channels` of watches, `quotas`, and `retention`.
 
     A missing key has its default. Existing savings plans are `held_spend`: the plan of a single job uses the whole
     commitment, because other jobs of that hour are unknown; a forecast shares it among its jobs.
@@ -216,6 +216,7 @@ def as_assumed(chosen: SettingsFile) -> PlannerSettings:
         "held_spend": tuple(commitment.held() for commitment in chosen.held_spend),
         "discounts": tuple(discount.discount() for discount in chosen.discounts),
         "credits": tuple(credit.credit() for credit in chosen.credits),
+        "quotas": quotas_of(chosen.quotas),
     }
     return PlannerSettings(**values | converted)
 

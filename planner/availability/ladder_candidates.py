@@ -144,7 +144,7 @@ def all_places(candidates: Candidates, cells: Ints) -> tuple[Configurations, Int
                 truncated.append(cell_key(number, cell))
             places.append(among[:MOST_PLACES])
         every = np.concatenate(places)
-        of_cells = replace(screened, places=every, broken=np.zeros(len(every), np.uint16))
+        of_cells = replace(screened, places=every, broken=np.zeros(len(every), np.uint32))
         costs, ready = candidates.costs[number], candidates.estimated[number]
         part = of_a_share(candidates.question, number, of_cells, ready, costs)
         parts.append(part.take(part.broken == 0).whole())

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from gpuplan.planner.candidates.configurations import Configurations, joined, of_a_share
 from gpuplan.planner.candidates.estimate_cache import Able
 from gpuplan.planner.candidates.estimated_machines import Estimated, estimated, shapes_left
-from gpuplan.planner.candidates.job_requirements import BIT, CARBON, refuse_what_matches_nothing
+from gpuplan.planner.candidates.job_requirements import BIT, CARBON, QUOTA, refuse_what_matches_nothing
 from gpuplan.planner.candidates.machine_shapes import Shapes
 from gpuplan.planner.candidates.markets import Market
 from gpuplan.planner.candidates.node_counts import MachineCandidates
@@ -29,7 +29,8 @@ class Candidates:
     """Configurations that meet all constraints except deadline and budget, and the reasons of rejected offers.
 
     `table` holds those that can do all of the work, `shares` also those that can do only part of it. `screened`, `costs`
-    and `estimated` have one element per market. `rejected` counts offers by reason.
+    and `estimated` have one element per market. `rejected` counts offers by reason. `over_quota` holds the configurations
+    that break nothing but a known quota, None where no quota is known.
     """
 
     question: Question
@@ -40,6 +41,7 @@ class Candidates:
     shares: Configurations
     offers_considered: int
     rejected: dict[str, int]
+    over_quota: Configurations | None = None
 
 
 def candidates(question: Question, *, relaxed_nodes: int | None = None) -> Candidates:
@@ -63,7 +65,14 @@ def candidates(question: Question, *, relaxed_nodes: int | None = None) -> Candi
             screened = up_already(job, market.snapshot, owned=owned)
         else:
             screened = screen(
-                job, market.snapshot, costs, rate, owned=owned, paid=market.term_paid, keep_breakers=relaxed
+                job,
+                market.snapshot,
+                costs,
+                rate,
+                owned=owned,
+                paid=market.term_paid,
+                keep_breakers=relaxed,
+                quotas=market.quotas,
             )
         screens.append(screened)
         places.append(costs)
@@ -83,6 +92,8 @@ def candidates(question: Question, *, relaxed_nodes: int | None = None) -> Candi
             if left:
                 rejected[CANNOT_TAKE_OVER] = rejected.get(CANNOT_TAKE_OVER, 0) + left
     table = joined(parts)
+    limited = any(market.quotas for market in question.markets)
+    over_quota = table.take(table.broken == QUOTA).whole() if limited else None
     if not relaxed:
         table = table.take(table.broken == 0)
     return Candidates(
@@ -94,6 +105,7 @@ def candidates(question: Question, *, relaxed_nodes: int | None = None) -> Candi
         shares=table,
         offers_considered=sum(len(market.columns) for market in question.markets),
         rejected=rejected,
+        over_quota=over_quota,
     )
 
 
@@ -118,6 +130,8 @@ def estimated_up(question: Question) -> tuple[Candidates, Estimated]:
     return candidates, ready
 
 
+#: Reason for offers of which a quota does not even allow the least number of nodes that can run a job.
+OVER_QUOTA = "over constraints.quotas at every node count"
 #: Reason for machines with enough accelerator memory that cannot run a job.
 HOSTS_TOO_SMALL = "host memory too small for what is offloaded to it"
 #: Reason for machines that can run a job but not continue it.
@@ -167,10 +181,14 @@ def _rejections(
             # Neither the length of the job nor constraints exclude a configuration that can run its steps.
             return _rejected_of_any_length(market, screened, ready.rows, ready.able, limits)
         return _rejected(market, screened, ready.rows, ready.estimates.reason, table.place, limits=limits)
-    # Only a carbon budget can reject some node counts and places of a shape and accept others.
-    table = table.take(table.broken & ~CARBON == 0)
+    # Only a quota and a carbon budget can reject some node counts and places of a shape and accept others.
+    table = table.take(table.broken & ~(CARBON | QUOTA) == 0)
     rejected = _rejected(market, screened, ready.rows, ready.estimates.reason, table.place, limits=limits)
-    return rejected | _by_carbon(table, len(market.columns)) if table.broken.any() else rejected
+    within = table.take(table.broken & QUOTA == 0)
+    if len(within) < len(table):
+        count = len(np.setdiff1d(table.place, within.place))
+        rejected |= {OVER_QUOTA: count} if count else {}
+    return rejected | _by_carbon(within, len(market.columns)) if within.broken.any() else rejected
 
 
 @cached_per_snapshot(MOST_KINDS)
@@ -304,26 +322,26 @@ def allowed_in_the_cell(candidates: Candidates, market: int, place: int) -> NDAr
 
 def on_offers(candidates: Candidates, market: int, places: NDArray[np.int64]) -> Configurations:
     """Configurations of the offers at these places of a market at every node count, also for only part of the work."""
-    screened = replace(candidates.screened[market], places=places, broken=np.zeros(len(places), np.uint16))
+    screened = replace(candidates.screened[market], places=places, broken=np.zeros(len(places), np.uint32))
     table = of_a_share(candidates.question, market, screened, candidates.estimated[market], candidates.costs[market])
     return table.take(table.broken == 0)
 
 
-def over(table: Configurations, deadline_hours: float | None, budget_usd: float | None) -> NDArray[np.uint16]:
+def over(table: Configurations, deadline_hours: float | None, budget_usd: float | None) -> NDArray[np.uint32]:
     """Requirement bits of each configuration with deadline and budget added; callers must not write to them.
 
     Costs are compared as shown, in whole micro-dollars, so the cost of a plan is a sufficient budget for it.
     """
     bits = table.broken
     if deadline_hours is not None:
-        bits = bits | np.where(table.cost_breakdown.hours_at_confidence > deadline_hours, BIT["deadline"], np.uint16(0))
+        bits = bits | np.where(table.cost_breakdown.hours_at_confidence > deadline_hours, BIT["deadline"], np.uint32(0))
     if budget_usd is not None:
         dear = np.rint(table.cost_breakdown.cost_usd * 1e6) / 1e6 > budget_usd
-        bits = bits | np.where(dear, BIT["budget_usd"], np.uint16(0))
+        bits = bits | np.where(dear, BIT["budget_usd"], np.uint32(0))
     return bits
 
 
-def with_late_and_dear(candidates: Candidates, broken: NDArray[np.uint16]) -> dict[str, int]:
+def with_late_and_dear(candidates: Candidates, broken: NDArray[np.uint32]) -> dict[str, int]:
     """The rejections, plus the evaluated offers that miss deadline or budget at every node count."""
     table, feasible = candidates.table, broken == 0
     # Configurations of one offer are adjacent, in the order of their markets.

@@ -75,12 +75,12 @@ def _owned_kg_per_hour(market: Market, type_index: int) -> float:
     return float(machine.power_watts / 1000 * machine.pue * grams / 1000)
 
 
-def carbon_bits(job: TrainingJob, kg: Floats) -> NDArray[np.uint16]:
+def carbon_bits(job: TrainingJob, kg: Floats) -> NDArray[np.uint32]:
     """The requirement bits that these amounts break: an exceeded carbon budget, or a carbon objective without a figure.
 
     Unknown amounts break both. Kilograms are compared to nine digits, as answers show them.
     """
-    bits = np.zeros(len(kg), np.uint16)
+    bits = np.zeros(len(kg), np.uint32)
     cap = job.constraints.carbon_budget_kg
     if cap is not None:
         bits[~(kg <= cap * (1 + 1e-9))] |= BIT["constraints.carbon_budget_kg"]

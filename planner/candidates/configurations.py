@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from gpuplan.catalog.model.availability_windows import elapsed_hours_of_all
 from gpuplan.planner.candidates.configuration_carbon import carbon_bits, kg_per_node_hour
 from gpuplan.planner.candidates.estimated_machines import Estimated
-from gpuplan.planner.candidates.job_requirements import BIT
-from gpuplan.planner.candidates.machine_shapes import Arranged
+from gpuplan.planner.candidates.job_requirements import BIT, QUOTA
 from gpuplan.planner.candidates.markets import Market
 from gpuplan.planner.candidates.offer_screening import RegionCosts, Screened
 from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.candidates.priced_configurations import Pairs, Terms, cached_offers_of, for_work, run_on, runnable
+from gpuplan.planner.candidates.quota_limits import quota_nodes
 from gpuplan.planner.cost.availability_waits import equally_likely, mean_wait
 from gpuplan.planner.cost.cost_breakdown import (
     LONGEST_RUN_HOURS,
@@ -45,7 +45,7 @@ class Configurations:
     place: Ints
     row: Ints
     nodes: Ints
-    broken: NDArray[np.uint16]
+    broken: NDArray[np.uint32]
     cluster_rate: Floats
     checkpoint_hours: Floats
     carbon_kg: Floats
@@ -145,7 +145,7 @@ def of_a_share(
         run, kg_rate = run_on(question, market, pairs, ready, costs), kg_per_node_hour(market, pairs.place)
     paid = cost_breakdown(run, question.job.confidence, question.settings)
     kg = pairs.nodes * paid.run_hours * kg_rate
-    size = _size_bits(question.job, market.snapshot, pairs)
+    size = _size_bits(question.job, market, pairs)
     result = Configurations(
         market=np.full(len(pairs.place), number, np.int64),
         place=pairs.place,
@@ -167,11 +167,14 @@ def of_a_share(
     return result.take(result.cost_breakdown.run_hours <= LONGEST_RUN_HOURS)
 
 
-def _size_bits(job: TrainingJob, snapshot: Arranged, pairs: Pairs) -> NDArray[np.uint16]:
+def _size_bits(job: TrainingJob, market: Market, pairs: Pairs) -> NDArray[np.uint32]:
     most, nodes = job.constraints.max_accelerators, pairs.nodes
-    bits = np.zeros(len(nodes), np.uint16)
+    bits = np.zeros(len(nodes), np.uint32)
     bits[nodes > job.constraints.max_nodes] |= BIT["constraints.max_nodes"]
+    if market.quotas:
+        bits[nodes > quota_nodes(market.snapshot, market.quotas)[pairs.place]] |= QUOTA
     if most is not None:
+        snapshot = market.snapshot
         devices = snapshot.shapes.devices[snapshot.shapes.of_type[snapshot.type_index[pairs.place]]]
         bits[nodes * devices > most] |= BIT["constraints.max_accelerators"]
     return bits

@@ -19,12 +19,13 @@ from gpuplan.planner.model.frameworks import runs_on
 from gpuplan.planner.model.job import REQUIREMENTS, Constraints, TrainingJob
 from gpuplan.planner.snapshot_cache import cached_per_snapshot
 
-Bits = NDArray[np.uint16]
+Bits = NDArray[np.uint32]
 
 #: The bit of a requirement is its index in `REQUIREMENTS`.
-BIT = {name: np.uint16(1 << i) for i, name in enumerate(REQUIREMENTS)}
+BIT = {name: np.uint32(1 << i) for i, name in enumerate(REQUIREMENTS)}
 #: The requirements that a configuration's carbon can break.
 CARBON = BIT["constraints.carbon_budget_kg"] | BIT["objective"]
+QUOTA = BIT["constraints.quotas"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,7 +56,7 @@ def broken(
         by_type=_by_type(columns, shapes, constraints, framework),
         by_region=_by_region(columns, constraints),
         by_kind=(
-            np.zeros(len(columns.kinds), np.uint16)
+            np.zeros(len(columns.kinds), np.uint32)
             if paid and not constraints.price_kinds
             else _by_kind(columns.kinds, constraints)
         ),
@@ -64,7 +65,7 @@ def broken(
 
 def _by_type(columns: Columns, shapes: Shapes, constraints: Constraints, framework: str) -> Bits:
     types, device_of_type = columns.instance_types, shapes.accelerator[shapes.of_type]
-    bits = np.zeros(len(types), np.uint16)
+    bits = np.zeros(len(types), np.uint32)
     if constraints.providers:
         _mark(bits, [type_.provider in constraints.providers for type_ in types], "constraints.providers")
     sellers, seller_of_type = _sellers(columns)
@@ -95,7 +96,7 @@ def _sellers(columns: Columns) -> tuple[tuple[str | None, ...], NDArray[np.int64
 
 
 def _by_region(columns: Columns, constraints: Constraints) -> Bits:
-    bits = np.zeros(len(columns.regions), np.uint16)
+    bits = np.zeros(len(columns.regions), np.uint32)
     if constraints.regions:
         matches = [region_matches(provider, region, constraints.regions) for provider, region in columns.regions]
         _mark(bits, matches, "constraints.regions")
@@ -107,7 +108,7 @@ def _by_region(columns: Columns, constraints: Constraints) -> Bits:
 
 
 def _by_kind(kinds: tuple[str, ...], constraints: Constraints) -> Bits:
-    bits, asked = np.zeros(len(kinds), np.uint16), kinds_asked(constraints)
+    bits, asked = np.zeros(len(kinds), np.uint32), kinds_asked(constraints)
     _mark(bits, [kind in asked for kind in kinds], "constraints.price_kinds")
     return bits
 
@@ -119,7 +120,7 @@ def kinds_asked(constraints: Constraints) -> frozenset[str]:
 
 
 def _mark(bits: Bits, meets: Sequence[bool] | NDArray[np.bool_], requirement: str) -> None:
-    bits |= np.where(np.asarray(meets, np.bool_), np.uint16(0), BIT[requirement])
+    bits |= np.where(np.asarray(meets, np.bool_), np.uint32(0), BIT[requirement])
 
 
 def region_matches(provider: str, region: str, globs: tuple[str, ...]) -> bool:
@@ -190,7 +191,7 @@ def _nearest(text: str, names: set[str]) -> str:
     return f"nearest: {', '.join(near)}" if near else "globs match the provider's own names"
 
 
-def present(job: TrainingJob) -> tuple[str, ...]:
+def present(job: TrainingJob, *, limited_by_quotas: bool) -> tuple[str, ...]:
     """The requirements that this job states (max_nodes and the price kinds always apply).
 
     The objective of least carbon is one, because configurations with unknown carbon cannot be compared.
@@ -213,5 +214,6 @@ def present(job: TrainingJob) -> tuple[str, ...]:
         "training.precision": job.training.precision != "auto",
         "deadline": job.deadline_hours is not None,
         "budget_usd": job.budget_usd is not None,
+        "constraints.quotas": limited_by_quotas,
     }
     return tuple(name for name in REQUIREMENTS if stated[name])

@@ -19,6 +19,7 @@ from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
 from gpuplan.planner.candidates.machine_shapes import Arranged, arranged
 from gpuplan.planner.cost.planned_prices import planned_prices
+from gpuplan.planner.model.quota import IGNORE, KNOWN, RESPECT, Quota
 from gpuplan.planner.model.settings import ExistingCommitment, PlannerSettings
 
 Floats = NDArray[np.float64]
@@ -40,6 +41,7 @@ class Market:
 
     `node_limit` and `power_usd_per_node_hour` have one element per instance type. `owned` is empty except in the market of
     owned machines, to which region constraints do not apply. A market that is `up` has one offer, on which the job runs.
+    `quotas` limit the nodes of the snapshot's offers.
     """
 
     snapshot: Arranged
@@ -48,6 +50,7 @@ class Market:
     term_paid: bool = False
     owned: tuple[OwnedMachine, ...] = ()
     up: Up | None = None
+    quotas: tuple[Quota, ...] = ()
 
     @property
     def columns(self) -> Columns:
@@ -56,11 +59,14 @@ class Market:
 
 
 @lru_cache(maxsize=4)
-def rented(columns: Columns) -> Market:
-    """The snapshot's offers: any number of nodes, power included in the price."""
+def rented(columns: Columns, quotas: tuple[Quota, ...] = ()) -> Market:
+    """The snapshot's offers: any number of nodes within the quotas, power included in the price."""
     count = len(columns.instance_types)
     return Market(
-        snapshot=arranged(columns), node_limit=np.full(count, np.inf), power_usd_per_node_hour=np.zeros(count)
+        snapshot=arranged(columns),
+        node_limit=np.full(count, np.inf),
+        power_usd_per_node_hour=np.zeros(count),
+        quotas=quotas,
     )
 
 
@@ -181,9 +187,15 @@ def _key(existing_commitment: ExistingCommitment | Offer) -> Key:
 
 
 def markets(
-    columns: Columns, owned: tuple[OwnedMachine, ...], settings: PlannerSettings, start: datetime
+    columns: Columns,
+    owned: tuple[OwnedMachine, ...],
+    settings: PlannerSettings,
+    start: datetime,
+    quotas: str = KNOWN,
 ) -> tuple[Market, ...]:
     """Every market of a job, the snapshot first, at the prices that are expected on the day of `start`, less discounts.
+
+    `quotas` is the job's `constraints.quotas`. Raises `UnusableInput` if it is to respect quotas and none is known.
 
     The inventory is assumed to be valid on the day of `start`.
     """
@@ -191,4 +203,16 @@ def markets(
     commitments = commitment_markets(columns, settings.held)
     day = start.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     inventory = owned_market(owned, settings.cost_basis, day) if owned else None
-    return (rented(columns), *commitments, *(() if inventory is None else (inventory,)))
+    return (
+        rented(columns, applicable_quotas(quotas, settings)),
+        *commitments,
+        *(() if inventory is None else (inventory,)),
+    )
+
+
+def applicable_quotas(asked: str, settings: PlannerSettings) -> tuple[Quota, ...]:
+    """The quotas that a job keeps to. Raises `UnusableInput` if it is to respect quotas and none is known."""
+    if asked == RESPECT and not settings.quotas:
+        message = "is respect, but no quota is known: state `quotas` in the settings file, or read them: gpuplan quotas"
+        raise UnusableInput.at("constraints", "quotas", message=message)
+    return () if asked == IGNORE else settings.quotas

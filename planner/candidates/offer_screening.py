@@ -21,8 +21,10 @@ from gpuplan.planner.candidates.configuration_carbon import weighs_carbon
 from gpuplan.planner.candidates.eligibility import REASONS, reason_table
 from gpuplan.planner.candidates.job_requirements import BIT, Broken, broken
 from gpuplan.planner.candidates.machine_shapes import Arranged
+from gpuplan.planner.candidates.quota_limits import quota_nodes
 from gpuplan.planner.cost.cost_breakdown import rises_with_preemption
 from gpuplan.planner.model.job import REQUIREMENTS, Constraints, TrainingJob
+from gpuplan.planner.model.quota import KNOWN, Quota
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -56,7 +58,7 @@ class Screened:
     """
 
     places: Places
-    broken: NDArray[np.uint16]
+    broken: NDArray[np.uint32]
     rejected: dict[str, int]
     allowed: NDArray[np.bool_]
     allowed_of_shape: NDArray[np.int64]
@@ -71,6 +73,7 @@ def screen(
     owned: bool = False,
     paid: bool = False,
     keep_breakers: bool = False,
+    quotas: tuple[Quota, ...] = (),
 ) -> Screened:
     """Offers that no other offer of the same machine dominates.
 
@@ -85,7 +88,9 @@ def screen(
     )
     rising = rises_with_preemption(job.confidence)
     hosts = job.training.offload != "none"
-    return screened_(allowed, costs, default_rate, owned=owned, carbon=weighs_carbon(job), rising=rising, hosts=hosts)
+    return screened_(
+        allowed, costs, default_rate, owned=owned, carbon=weighs_carbon(job), rising=rising, hosts=hosts, quotas=quotas
+    )
 
 
 def _binding(constraints: Constraints) -> Constraints:
@@ -94,7 +99,9 @@ def _binding(constraints: Constraints) -> Constraints:
     The order and repetition of names have no meaning. Limits on the cluster or the plan apply to no single offer.
     """
     names: dict[str, Any] = {field.name: tuple(sorted(set(getattr(constraints, field.name)))) for field in _SETS}
-    return replace(constraints, **names, max_nodes=1, max_accelerators=None, max_phases=1, carbon_budget_kg=None)
+    return replace(
+        constraints, **names, max_nodes=1, max_accelerators=None, max_phases=1, carbon_budget_kg=None, quotas=KNOWN
+    )
 
 
 #: The constraints that are sets of names.
@@ -112,7 +119,7 @@ class _Allowed:
     """The offers before dominance: places with the bits they break; the other fields are those of `Screened`."""
 
     places: Places
-    mask: NDArray[np.uint16]
+    mask: NDArray[np.uint32]
     rejected: dict[str, int]
     allowed: NDArray[np.bool_]
     allowed_of_shape: NDArray[np.int64]
@@ -126,7 +133,7 @@ def _allowed(
     rejected = {} if keep_breakers else _count(code, snapshot.group_size)
     allowed = code & _HARD == 0 if keep_breakers else code == 0
     places = snapshot.lead[allowed]
-    mask = (code[allowed] >> _HARD_BITS).astype(np.uint16)
+    mask = (code[allowed] >> _HARD_BITS).astype(np.uint32)
     if keep_breakers:
         # Places are already in order of cell and price; a stable sort by mask keeps that order within each mask.
         by_mask = np.argsort(mask, kind="stable")
@@ -148,6 +155,7 @@ def _screened(
     carbon: bool,
     rising: bool,
     hosts: bool,
+    quotas: tuple[Quota, ...],
 ) -> Screened:
     places, mask = allowed.places, allowed.mask
     if owned:
@@ -156,6 +164,8 @@ def _screened(
         decisive = _decided_by_place(snapshot, places, costs, default_rate, carbon=carbon, rising=rising)
         if hosts:
             decisive.append((-host_gib(snapshot.columns), snapshot.type_index[places]))
+        if quotas:
+            decisive.append((-quota_nodes(snapshot, quotas), places))
         undominated = _undominated(snapshot, places, mask, decisive)
     return Screened(
         places=places[undominated],
@@ -244,7 +254,7 @@ def known_rates(levels: Floats, default: float) -> Floats:
 def _undominated(
     snapshot: Arranged,
     places: Places,
-    mask: NDArray[np.uint16],
+    mask: NDArray[np.uint32],
     decisive: list[tuple[Floats, Places | NDArray[np.int32]]],
 ) -> NDArray[np.bool_]:
     """Marks the places that no cheaper place of the same cell dominates in all criteria.

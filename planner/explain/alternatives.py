@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 
 
 def alternatives(
-    candidates: Candidates, front: Ints, late_or_dear: NDArray[np.uint16], micros: int, *, moves: bool
+    candidates: Candidates, front: Ints, late_or_dear: NDArray[np.uint32], micros: int, *, moves: bool
 ) -> tuple[LabelledChoice, ...]:
     """One configuration per label; if none of a label meets deadline and budget, its fastest, marked as not meeting them.
 

@@ -12,9 +12,11 @@ from gpuplan.catalog.model.regions import is_place_unknown, is_unheard_of
 from gpuplan.catalog.model.restricted_sales import sale_notice
 from gpuplan.planner.candidates.job_requirements import region_matches
 from gpuplan.planner.candidates.planning_problem import Question
+from gpuplan.planner.explain.quota_notes import known_quota, quota_assumption
 from gpuplan.planner.model.frameworks import framework_of_stack, runs_on
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import Choice, PhaseChoice
+from gpuplan.planner.model.quota import Quota
 
 #: A sentence lists at most so many names.
 MOST_NAMES = 5
@@ -38,7 +40,7 @@ def assumptions(
         *question.learned.sentences(phase.choice.accelerator),
         f"{phase.training_hours / phase.hours_with_goodput:.0%} of wall time trains (goodput: failures, evaluation, checkpoints); set goodput to change it",
         f"{settings.setup_hours:g} h of paid set-up before the first step (boot, image, data)",
-        "cost and hours count from when the machines are obtained; quotas are not modelled",
+        quota_assumption(question.markets[0].quotas),
         _input_pipeline(phase.choice),
         f"{settings.checkpoints_kept} checkpoints are stored while the job runs",
         *notes,
@@ -145,7 +147,7 @@ def _about_the_seller(choice: Choice) -> list[str]:
     return sentences
 
 
-def actions(phases: tuple[PhaseChoice, ...], start: datetime) -> tuple[str, ...]:
+def actions(phases: tuple[PhaseChoice, ...], start: datetime, quotas: tuple[Quota, ...] = ()) -> tuple[str, ...]:
     """Actions of the user before a plan can start, or before money is spent on it; each sentence once.
 
     A short form of some `warnings`: those that need no action are not among them.
@@ -167,14 +169,17 @@ def actions(phases: tuple[PhaseChoice, ...], start: datetime) -> tuple[str, ...]
         for provider, age in ages.items()
         if age > STALE_AFTER_DAYS and not _is_refreshed(provider)
     ]
-    return tuple(dict.fromkeys(sentences + [action for phase in phases for action in _to_do(phase.choice, phases)]))
+    return tuple(
+        dict.fromkeys(sentences + [action for phase in phases for action in _to_do(phase.choice, phases, quotas)])
+    )
 
 
-def _to_do(choice: Choice, phases: tuple[PhaseChoice, ...]) -> list[str]:
-    """The actions for the machines of one phase."""
+def _to_do(choice: Choice, phases: tuple[PhaseChoice, ...], quotas: tuple[Quota, ...]) -> list[str]:
+    """The actions for the machines of one phase; a quota that is known is large enough."""
     offer, machine = choice.offer, choice.instance_type.name
     sentences = []
-    if not price_kinds()[offer.price_kind].owned and choice.nodes == _most_concurrent(choice, phases):
+    rents_most = not price_kinds()[offer.price_kind].owned and choice.nodes == _most_concurrent(choice, phases)
+    if rents_most and known_quota(quotas, choice) is None:
         sentences.append(f"ask for quota in {_quota(choice)}")
     if location_to_opt_into(offer.provider, offer.region, offer.zone) is not None:
         sentences.append(f"opt in to the local zone {offer.zone or offer.region}")

@@ -55,7 +55,7 @@ def bindings(question: Question, plan: Planned) -> tuple[Binding, ...]:
     job = question.job
     tables = everything(question)
     result = []
-    for name in present(job):
+    for name in present(job, limited_by_quotas=bool(question.markets[0].quotas)):
         if name == "objective":
             continue
         best = Binding(requirement=name, asked=asked(job, name), gain=0)

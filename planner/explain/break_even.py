@@ -197,7 +197,7 @@ def _repriced(candidates: Candidates, at: tuple[int, int], micros: int) -> Candi
     usd[place] = micros / 1e6
     if place not in screened.places:
         screened = replace(
-            screened, places=np.append(screened.places, place), broken=np.append(screened.broken, np.uint16(0))
+            screened, places=np.append(screened.places, place), broken=np.append(screened.broken, np.uint32(0))
         )
     markets = list(candidates.question.markets)
     markets[number] = replace(market, snapshot=replace(market.snapshot, usd_per_hour=usd))

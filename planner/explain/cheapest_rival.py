@@ -16,7 +16,7 @@ from gpuplan.planner.candidates.candidate_set import Candidates, allowed_in_the_
 from gpuplan.planner.candidates.configuration_carbon import weighs_carbon
 from gpuplan.planner.candidates.configuration_choice import cost_micros
 
-Marks = NDArray[np.uint16]
+Marks = NDArray[np.uint32]
 Ints = NDArray[np.int64]
 
 #: Relative rounding error of two sums that are equal.

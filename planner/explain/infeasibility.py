@@ -26,6 +26,7 @@ from gpuplan.planner.explain.objective_notes import unknown_carbon
 from gpuplan.planner.model.frameworks import framework_of_stack
 from gpuplan.planner.model.job import MAX_NODES, REQUIREMENTS, TrainingJob
 from gpuplan.planner.model.outcome import Choice, LeastChange, NoPlan
+from gpuplan.planner.model.quota import IGNORE
 
 #: The most nodes of a relaxation: four times the allowed number, at most this many.
 MOST_NODES = 1024
@@ -33,7 +34,7 @@ MICROS_PER_CENT = 10_000
 #: At most so many relaxations are listed.
 MOST_RELAXATIONS = 8
 
-Marks = NDArray[np.uint16]
+Marks = NDArray[np.uint32]
 
 
 def explain(question: Question, candidates: Candidates) -> NoPlan:
@@ -41,7 +42,10 @@ def explain(question: Question, candidates: Candidates) -> NoPlan:
     job = question.job
     nodes = searched_nodes(job)
     marked = everything(question)
-    conflicts = minimal_conflicts(np.unique(np.concatenate([marks for _, marks in marked])), present(job))
+    conflicts = minimal_conflicts(
+        np.unique(np.concatenate([marks for _, marks in marked])),
+        present(job, limited_by_quotas=bool(question.markets[0].quotas)),
+    )
     relaxations = _least([relaxation for variant, marks in marked for relaxation in _relaxations(job, variant, marks)])
     nearest = min(
         relaxations,
@@ -104,7 +108,7 @@ def searched_nodes(job: TrainingJob) -> int:
 def everything(question: Question) -> list[tuple[Candidates, Marks]]:
     """Every configuration with constraints relaxed, and the bits each breaks; separately, those at any precision."""
     job, nodes = question.job, searched_nodes(question.job)
-    variants = [(question, np.uint16(0))]
+    variants = [(question, np.uint32(0))]
     if job.training.precision != "auto":
         substituted = replace(job, training=replace(job.training, precision="auto"))
         variants.append((replace(question, job=substituted), BIT["training.precision"]))
@@ -228,6 +232,7 @@ def needed(name: str, choice: Choice, kg: float) -> str:
         "constraints.price_kinds": choice.offer.price_kind,
         "constraints.max_nodes": str(choice.nodes),
         "constraints.max_accelerators": str(choice.nodes * choice.instance_type.devices),
+        "constraints.quotas": IGNORE,
     }
     return words[name]
 

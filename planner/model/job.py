@@ -25,6 +25,7 @@ from gpuplan.catalog.parsing.place_names import (
 )
 from gpuplan.catalog.parsing.quantities import carbon_kg, fraction, gb, hours, looks_like_time, moment, usd
 from gpuplan.planner.model.job_field import JobField
+from gpuplan.planner.model.quota import KNOWN, QUOTA_CHOICES
 from gpuplan.planner.model.training import (
     ADAPTER_PLACES,
     ADAPTERS,
@@ -70,6 +71,7 @@ REQUIREMENTS = (
     "training.precision",
     "deadline",
     "budget_usd",
+    "constraints.quotas",
 )
 
 #: The most that `max_nodes` may be: the largest published training clusters have about 4,000 nodes of 8 accelerators.
@@ -189,6 +191,14 @@ class Constraints:
         ),
     ] = None
     unverified_availability: Annotated[bool, JobField(YesNo, "also offers whose availability nobody verified")] = False
+    quotas: Annotated[
+        str,
+        JobField(
+            choice(QUOTA_CHOICES),
+            "known: keep to the quotas that are known; respect: refuse the job if none is; ignore: as if there were none",
+            example="ignore",
+        ),
+    ] = KNOWN
     partitions: Annotated[
         tuple[str, ...],
         JobField(choice(PARTITIONS), "government and Chinese regions are opt-in", example="commercial,gov"),

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from gpuplan.planner.model.quota import Quota
+
 #: At which prices plans are made: expected on the day of the start, or as observed.
 PRICES = ("expected", "as-observed")
 
@@ -82,7 +84,8 @@ class PlannerSettings:
     `checkpoints_kept` are stored while the job runs. `learning` is on or off: whether the user's own past runs shift
     and narrow the estimates. `discounts` are negotiated prices; `credits` lower what is paid and never change which
     plan is cheapest. `prices` is expected or as-observed: whether a price of some age is planned at its expected value on
-    the day of the start (`gpuplan.planner.cost.expected_price`) or as it was observed.
+    the day of the start (`gpuplan.planner.cost.expected_price`) or as it was observed. `quotas` limit how many nodes of
+    an offer may be rented at once.
     """
 
     goodput: float | None = None
@@ -101,3 +104,4 @@ class PlannerSettings:
     discounts: tuple[Discount, ...] = ()
     credits: tuple[Credit, ...] = ()
     prices: str = "expected"
+    quotas: tuple[Quota, ...] = ()

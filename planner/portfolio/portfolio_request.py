@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gpuplan.planner.model.job import TrainingJob
+from gpuplan.planner.model.quota import Quota
 from gpuplan.planner.performance.past_runs import PastRun
 
 
@@ -18,29 +19,6 @@ class PortfolioJob:
     release_hours: float = 0.0
     priority: int = 0
     value_usd: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quota:
-    """A limit on concurrent accelerators or vCPUs of the matching machines; empty properties match everything.
-
-    `family` is the beginning of an instance type's name up to a separator, or a glob.
-    """
-
-    provider: str
-    region: str = ""
-    family: str = ""
-    accelerator: str = ""
-    instance_type: str = ""
-    accelerators: float | None = None
-    vcpus: float | None = None
-
-    @property
-    def name(self) -> str:
-        """The quota as text."""
-        what = self.family or self.accelerator or self.instance_type or "all machines"
-        unit = "accelerators" if self.accelerators is not None else "vCPUs"
-        return f"{unit} of {what} on {self.provider}{f' in {self.region}' if self.region else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

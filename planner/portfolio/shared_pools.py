@@ -11,16 +11,16 @@ from functools import lru_cache
 
 import numpy as np
 
-from gpuplan.catalog.model.offer import InstanceType
 from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.candidates.machine_shapes import arranged
 from gpuplan.planner.candidates.markets import Market, commitment_markets, owned_market, rented
-from gpuplan.planner.cost.negotiated_discounts import is_of_family
+from gpuplan.planner.candidates.quota_limits import limits_place, names_type, units_per_node
 from gpuplan.planner.cost.planned_prices import planned_prices
+from gpuplan.planner.model.quota import Quota
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.portfolio.portfolio_instance import Floats
-from gpuplan.planner.portfolio.portfolio_request import Portfolio, Quota
+from gpuplan.planner.portfolio.portfolio_request import Portfolio
 
 #: A pool of a market and the units that one node of each instance type takes of it (nan: not countable).
 Draw = tuple[int, Floats]
@@ -49,9 +49,8 @@ def pools_of(
     """Every market and pool of a portfolio at planned prices."""
     columns = planned_prices(columns, settings, portfolio.start)
     names = [quota.name for quota in portfolio.quotas]
-    units = ["accelerators" if quota.accelerators is not None else "vCPUs" for quota in portfolio.quotas]
-    limits = [_limit(quota) for quota in portfolio.quotas]
-    capacity = [np.full(portfolio.slots, limit) for limit in limits]
+    units = [quota.unit for quota in portfolio.quotas]
+    capacity = [np.full(portfolio.slots, quota.limit) for quota in portfolio.quotas]
     draws_by_market: list[tuple[Market, tuple[Draw, ...], tuple[int, ...] | None, tuple[int, ...] | None]] = []
     for market, draws in _by_quota(portfolio.quotas, columns):
         draws_by_market.append((market, draws, None, None))
@@ -94,13 +93,6 @@ def _day(start: datetime) -> datetime:
     return start.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def _limit(quota: Quota) -> float:
-    limit = quota.accelerators if quota.accelerators is not None else quota.vcpus
-    if limit is None:
-        raise ValueError("a quota counts accelerators or vCPUs")
-    return float(limit)
-
-
 def _free(machine: OwnedMachine, portfolio: Portfolio) -> Floats:
     """Machines that are free from the beginning to the end of each slot."""
     if not machine.windows:
@@ -130,13 +122,8 @@ def _by_quota(quotas: tuple[Quota, ...], columns: Columns) -> tuple[tuple[Market
     types, regions = columns.instance_types, columns.regions
     falls = np.zeros((len(columns), len(quotas)), np.bool_)
     for number, quota in enumerate(quotas):
-        of_type = np.array([_names(quota, instance_type) for instance_type in types])
-        of_region = np.array(
-            [
-                provider == quota.provider and (not quota.region or region == quota.region)
-                for provider, region in regions
-            ]
-        )
+        of_type = np.array([names_type(quota, instance_type) for instance_type in types])
+        of_region = np.array([limits_place(quota, place) for place in regions])
         if len(columns):
             falls[:, number] = of_type[columns.type_index] & of_region[columns.region_index]
     kinds, which = np.unique(falls, axis=0, return_inverse=True)
@@ -148,7 +135,7 @@ def _by_quota(quotas: tuple[Quota, ...], columns: Columns) -> tuple[tuple[Market
         most = np.full(len(types), np.inf)
         draws: list[Draw] = []
         for number in np.flatnonzero(signature).tolist():
-            units = _units_per_node(quotas[number], types)
+            units = np.array([units_per_node(quotas[number], instance_type) for instance_type in types])
             # Machines with unknown vCPUs are excluded; machines above the quota stay, to name the change that would
             # admit them.
             most[np.isnan(units)] = 0.0
@@ -167,21 +154,3 @@ def _by_quota(quotas: tuple[Quota, ...], columns: Columns) -> tuple[tuple[Market
 
 def _some(columns: Columns, at: np.ndarray) -> Columns:
     return columns.subset(at, [columns.offer(int(i)) for i in at])
-
-
-def _units_per_node(quota: Quota, types: tuple[InstanceType, ...]) -> Floats:
-    """Units of a quota per node of each type; nan if its vCPUs are unknown."""
-    if quota.accelerators is not None:
-        return np.array([float(instance_type.accelerator_count) for instance_type in types])
-    return np.array([np.nan if instance_type.vcpus is None else instance_type.vcpus for instance_type in types])
-
-
-def _names(quota: Quota, instance_type: InstanceType) -> bool:
-    """Whether the quota applies to this instance type."""
-    if instance_type.provider != quota.provider:
-        return False
-    if quota.instance_type:
-        return instance_type.name == quota.instance_type
-    if quota.accelerator:
-        return instance_type.accelerator == quota.accelerator
-    return not quota.family or is_of_family(instance_type.name, quota.family)

@@ -38,6 +38,6 @@ def every(candidates: Candidates) -> Configurations:
     """Every allowed offer at every node count, dominated offers included."""
     market, screened = candidates.question.markets[0], candidates.screened[0]
     places = market.snapshot.lead[screened.allowed]
-    whole = replace(screened, places=places, broken=np.zeros(len(places), np.uint16))
+    whole = replace(screened, places=places, broken=np.zeros(len(places), np.uint32))
     table = configurations(candidates.question, 0, whole, candidates.estimated[0], candidates.costs[0])
     return table.take(table.broken == 0)

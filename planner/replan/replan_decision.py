@@ -65,7 +65,7 @@ def replan(
     question = Question(
         job=left.job,
         work=rest,
-        markets=markets(columns, owned, settings, running.now),
+        markets=markets(columns, owned, settings, running.now, job.constraints.quotas),
         start=running.now,
         settings=settings,
         learned=learned_from(past_runs, work.task),

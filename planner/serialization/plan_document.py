@@ -242,6 +242,10 @@ def _settings(settings: PlannerSettings) -> Document:
             {name: value for name, value in asdict(discount).items() if value not in ("", None)}
             for discount in settings.discounts
         ],
+        "quotas": [
+            {name: value for name, value in asdict(quota).items() if value not in ("", None)}
+            for quota in settings.quotas
+        ],
         "credits": [
             {"provider": credit.provider, "usd": credit.usd}
             | ({} if credit.expires is None else {"expires": moment(credit.expires)})

@@ -77,9 +77,13 @@ def allowed(context: Context, path: Path, named: Named) -> None:
         "requirements", name, not offer_group.broken, None, f"not among {', '.join(sorted(offer_group.broken))}"
     )
     nodes = (*path, "nodes")
-    most = min(asked.max_nodes, offer_group.machine.limit)
+    most = int(min(asked.max_nodes, offer_group.machine.limit, offer_group.quota_nodes))
     field_coverage.is_true(
-        "requirements", nodes, named.nodes <= most, most, "more nodes than the job allows or the source has"
+        "requirements",
+        nodes,
+        named.nodes <= most,
+        most,
+        "more nodes than the job or a known quota allows, or the source has",
     )
     devices = named.nodes * offer_group.machine.type.devices
     if asked.max_accelerators is not None:

@@ -25,6 +25,7 @@ EXTRA = (
     "constraints.max_accelerators",
     "deadline",
     "budget_usd",
+    "constraints.quotas",
 )
 BIT = {name: 1 << number for number, name in enumerate(EXTRA)}
 Bools = NDArray[np.bool_]
@@ -191,6 +192,7 @@ class Enumeration:
         mark("constraints.max_nodes", nodes > asked.max_nodes)
         if asked.max_accelerators is not None:
             mark("constraints.max_accelerators", nodes * offer_group.machine.type.devices > asked.max_accelerators)
+        mark("constraints.quotas", nodes > offer_group.quota_nodes)
         if job.deadline_hours is not None:
             mark("deadline", confident_hours > job.deadline_hours)
         if job.budget_usd is not None:

@@ -123,12 +123,12 @@ def _applies(discount: Discount, instance_type: InstanceType, place: tuple[str, 
         and (not discount.region or fnmatchcase(region.lower(), discount.region.lower()))
         and discount.price_kind in ("", kind)
         and (not discount.instance_type or discount.instance_type.lower() == instance_type.name.lower())
-        and (not discount.family or _of_family(instance_type.name.lower(), discount.family.lower()))
+        and (not discount.family or is_of_family(instance_type.name.lower(), discount.family.lower()))
         and (not discount.accelerator or instance_type.accelerator in accelerator_family(discount.accelerator))
     )
 
 
-def _of_family(name: str, family: str) -> bool:
+def is_of_family(name: str, family: str) -> bool:
     """Whether the instance type belongs to the family: `p5` matches p5.48xlarge but not p5en.48xlarge; globs are
     accepted.
     """

@@ -139,7 +139,9 @@ def _conflicts(context: Context, marks: set[Mark]) -> None:
         )
         field_coverage.tick(CHECK, *(("conflicts", number, i) for i in range(len(names))))
         stated.append(names)
-    expected = minimal_hitting_sets(marks, _stated(context.submitted_plan.job)) or {("workload",)}
+    submitted = context.submitted_plan
+    limited = bool(submitted.settings.quotas) and submitted.job.constraints.quotas != "ignore"
+    expected = minimal_hitting_sets(marks, _stated(submitted.job, limited_by_quotas=limited)) or {("workload",)}
     for number, names in enumerate(stated):
         why = "not a minimal set such that every configuration breaks one of its requirements"
         field_coverage.is_true(CHECK, ("conflicts", number), names in expected, sorted(expected), why)
@@ -164,7 +166,7 @@ def minimal_hitting_sets(marks: set[Mark], requirements: list[str]) -> set[tuple
     return hitting_sets
 
 
-def _stated(job: TrainingJob) -> list[str]:
+def _stated(job: TrainingJob, *, limited_by_quotas: bool) -> list[str]:
     """The requirements that the job states, and those that always apply."""
     asked_for = job.constraints
     lists = ("providers", "accelerators", "vendors", "instance_types", "regions", "geography")
@@ -179,6 +181,7 @@ def _stated(job: TrainingJob) -> list[str]:
         PRECISION: job.training.precision != "auto",
         "deadline": job.deadline_hours is not None,
         "budget_usd": job.budget_usd is not None,
+        "constraints.quotas": limited_by_quotas,
     }
     return [name for name in REQUIREMENTS if stated[name]]
 

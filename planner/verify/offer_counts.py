@@ -23,6 +23,7 @@ LATE = "misses deadline or budget at every node count"
 TOO_LONG = "longer than its price kind or free windows allow, or than a thousand years"
 CARBON = frozenset(("constraints.carbon_budget_kg", "objective"))
 OVER_CARBON = "over constraints.carbon_budget_kg at every node count"
+OVER_QUOTA = "over constraints.quotas at every node count"
 UNKNOWN_CARBON = "carbon unknown, so that neither a budget nor the objective can count it"
 
 #: The statement about node counts that a plan must make, by `max_nodes`.
@@ -83,6 +84,7 @@ def rejected(context: Context) -> tuple[dict[str, int], int]:
         (DEARER, dearer),
         (OVER_CARBON, tally.over_carbon),
         (UNKNOWN_CARBON, tally.unknown_carbon),
+        (OVER_QUOTA, tally.over_quota),
         (LATE, tally.late),
     ):
         if number:
@@ -103,16 +105,21 @@ class _Tally(NamedTuple):
     late: int
     over_carbon: int
     unknown_carbon: int
+    over_quota: int
 
 
 def _tally(sweeps: Iterable[Sweep]) -> _Tally:
-    ran, offer_groups, considered, late, over, unknown = set[Kind](), 0, 0, 0, 0, 0
+    ran, offer_groups, considered, late, over, unknown, over_quota = set[Kind](), 0, 0, 0, 0, 0, 0
     for sweep in sweeps:
-        whole = sweep.within(SOFT | CARBON)
-        if not len(whole):
+        any_number = sweep.within(SOFT | CARBON | {"constraints.quotas"})
+        if not len(any_number):
             continue
         ran.add(_kind(sweep.offer_group))
         offer_groups += 1
+        whole = any_number.within(SOFT | CARBON)
+        if not len(whole):
+            over_quota += 1
+            continue
         soft = whole.within(SOFT)
         considered += len(soft)
         if not len(soft):
@@ -120,7 +127,7 @@ def _tally(sweeps: Iterable[Sweep]) -> _Tally:
             over, unknown = over + known, unknown + (not known)
         elif not len(soft.within(frozenset())):
             late += 1
-    return _Tally(ran, offer_groups, considered, late, over, unknown)
+    return _Tally(ran, offer_groups, considered, late, over, unknown, over_quota)
 
 
 def _kind(offer_group: OfferGroup) -> Kind:
@@ -153,6 +160,7 @@ def undominated(context: Context, offer_groups: list[OfferGroup]) -> list[OfferG
                 mine.append(-offer_group.rate)
             if job.training.offload != "none":
                 mine.append(-_host_gib(offer_group))
+            mine.append(-offer_group.quota_nodes)
             beaten = any(all(other <= one for one, other in zip(mine, earlier, strict=True)) for earlier in before)
             if offer_group.machine.owned is not None or not beaten:
                 undominated_groups.append(offer_group)

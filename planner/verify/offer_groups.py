@@ -15,8 +15,9 @@ from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.model.price_kinds import PriceKind, price_kinds
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.model.job import TrainingJob
+from gpuplan.planner.model.quota import Quota
 from gpuplan.planner.model.settings import PlannerSettings
-from gpuplan.planner.verify.eligibility_check import breaks, cannot_be_had, negotiated_micros
+from gpuplan.planner.verify.eligibility_check import breaks, cannot_be_had, is_of_family, negotiated_micros
 
 Place = tuple[str, str]
 _NO_LIMIT = 1 << 30
@@ -46,7 +47,7 @@ class OfferGroup:
     `source_number` numbers the source: 0 for the snapshot, then one per node count of the existing commitments, then
     own machines. `first` is the index of the cheapest in the snapshot. `rate` is interruptions per node-hour, 0 for
     price kinds that are not interruptible. `reason` says why it is not eligible, `broken` which requirements it
-    breaks.
+    breaks. `quota_nodes` are the most nodes that the known quotas allow.
     """
 
     source_number: int
@@ -61,6 +62,7 @@ class OfferGroup:
     paid: bool
     reason: str
     broken: frozenset[str]
+    quota_nodes: float = math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,7 @@ def open_offers(
 
 def _of_snapshot(columns: Columns, settings: PlannerSettings, job: TrainingJob) -> Iterator[OfferGroup]:
     """The offer groups of the snapshot, from one pass over its offers."""
+    quotas = () if job.constraints.quotas == "ignore" else settings.quotas
     prices_by_key: dict[tuple[int, int, int, float | None, bool, bool], list[tuple[int, int]]] = {}
     listed = zip(
         columns.type_index.tolist(),
@@ -127,7 +130,28 @@ def _of_snapshot(columns: Columns, settings: PlannerSettings, job: TrainingJob) 
             paid=False,
             reason=cannot_be_had(machine.type, paid_by, place, job.constraints, whole_price=whole, verified=verified),
             broken=breaks(machine.type, paid_by, place, job, is_owned=False),
+            quota_nodes=_quota_nodes(machine.type, paid_by, place, quotas),
         )
+
+
+def _quota_nodes(type_: InstanceType, kind: PriceKind, place: Place, quotas: tuple[Quota, ...]) -> float:
+    """The most nodes of a type, kind and place that every quota on them allows together."""
+    most = math.inf
+    for quota in quotas:
+        about = (
+            (quota.instance_type, type_.name == quota.instance_type),
+            (quota.accelerator, type_.accelerator == quota.accelerator),
+            (quota.family, is_of_family(type_.name.lower(), quota.family.lower())),
+            (quota.region, place[1] == quota.region),
+            (quota.price_kind, kind.interruptible == (quota.price_kind == "spot")),
+        )
+        if place[0] != quota.provider or not all(is_met for stated, is_met in about if stated):
+            continue
+        of_node = type_.accelerator_count if quota.accelerators is not None else type_.vcpus
+        allowed = quota.accelerators if quota.accelerators is not None else quota.vcpus
+        if allowed is not None and of_node != 0:
+            most = min(most, 0 if of_node is None else (allowed + 1e-6) // of_node)
+    return most
 
 
 def _rate(kind: PriceKind, rate: float | None, settings: PlannerSettings) -> float:

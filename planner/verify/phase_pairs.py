@@ -145,7 +145,7 @@ def _groups(context: Context, offer_groups: list[OfferGroup]) -> Iterator[Lines]
         offer_groups, context.submitted_plan.job.constraints.max_nodes
     ):
         stack = accelerators()[offer_group.machine.type.accelerator].stack
-        few = scaling.nodes * offer_group.machine.type.devices <= most
+        few = (scaling.nodes * offer_group.machine.type.devices <= most) & (scaling.nodes <= offer_group.quota_nodes)
         for precision in np.unique(scaling.precision[few]).tolist():
             some = scaling.take(few & (scaling.precision == precision))
             lines = lines_of(

@@ -59,6 +59,7 @@ def needed(name: str, named: Named, micros: int, confident_hours: float, carbon_
         "constraints.price_kinds": named.offer_group.kind.name,
         "constraints.max_nodes": str(named.nodes),
         "constraints.max_accelerators": str(named.nodes * instance_type.devices),
+        "constraints.quotas": "ignore",
     }
     return words[name]
 

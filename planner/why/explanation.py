@@ -133,7 +133,7 @@ def _question(job: TrainingJob, supply: Supply, past_runs: tuple[PastRun, ...]) 
     return Question(
         job=job,
         work=work,
-        markets=markets(supply.columns, supply.owned, supply.settings, job.start),
+        markets=markets(supply.columns, supply.owned, supply.settings, job.start, job.constraints.quotas),
         start=job.start,
         settings=supply.settings,
         learned=learned_from(past_runs, work.task),

@@ -105,7 +105,7 @@ def _every_lead(candidates: Candidates, number: int, cells: NDArray[np.int32]) -
     places = np.concatenate([np.arange(low, high) for low, high in zip(first.tolist(), last.tolist(), strict=True)])
     group = snapshot.group[places]
     places = places[screened.allowed[group] & (snapshot.lead[group] == places)]
-    leads = replace(screened, places=places, broken=np.zeros(len(places), np.uint16))
+    leads = replace(screened, places=places, broken=np.zeros(len(places), np.uint32))
     table = of_a_share(candidates.question, number, leads, candidates.estimated[number], candidates.costs[number])
     return table.take(table.broken == 0)
 

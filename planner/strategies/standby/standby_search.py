@@ -243,15 +243,15 @@ def _bounded(offered: Offered, terms: StandbyTerms, below_usd: float) -> tuple[I
     spot = np.repeat(np.arange(len(offered.spots)), len(levels[0]))
     block = np.tile(np.arange(len(levels[0])), len(offered.spots))
     for begins, finer in pairwise(levels):
-        kept, _ = _below(offered.in_blocks(order, begins), spot, block, terms, below_usd)
+        some, _ = _below(offered.in_blocks(order, begins), spot, block, terms, below_usd)
         first = np.searchsorted(finer, begins)
-        parts = np.diff(first, append=len(finer))[block[kept]]
+        parts = np.diff(first, append=len(finer))[block[some]]
         within = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
-        spot, block = np.repeat(spot[kept], parts), np.repeat(first[block[kept]], parts) + within
+        spot, block = np.repeat(spot[some], parts), np.repeat(first[block[some]], parts) + within
     standby = order[block]
-    kept, bound = _below(offered, spot, standby, terms, below_usd)
+    some, bound = _below(offered, spot, standby, terms, below_usd)
     ascending = np.argsort(bound, kind="stable")
-    return spot[kept][ascending], standby[kept][ascending], bound[ascending]
+    return spot[some][ascending], standby[some][ascending], bound[ascending]
 
 
 def _levels(standbys: Standbys) -> tuple[Ints, list[Ints]]:
@@ -260,23 +260,23 @@ def _levels(standbys: Standbys) -> tuple[Ints, list[Ints]]:
     Neighbours have about the same cost of the work and hours of work. Standbys of one block have the same spread, since
     a bound need not grow with it.
     """
-    each = np.arange(len(standbys))
-    sizes = [size for size in _BLOCKS if size * _FEWEST_BLOCKS <= len(each)]
+    singles = np.arange(len(standbys))
+    sizes = [size for size in _BLOCKS if size * _FEWEST_BLOCKS <= len(singles)]
     if not sizes:
-        return each, [each]
+        return singles, [singles]
     usd = (standbys.usd_per_hour + standbys.storage_usd_per_hour) * standbys.work_hours
     order = np.lexsort((standbys.work_hours, np.round(np.log(np.maximum(usd, 1e-9)), 2), standbys.log_sigma))
     spreads = np.flatnonzero(np.diff(standbys.log_sigma[order])) + 1
-    return order, [*(np.union1d(each[::size], spreads) for size in sizes), each]
+    return order, [*(np.union1d(singles[::size], spreads) for size in sizes), singles]
 
 
 def _below(offered: Offered, spot: Ints, standby: Ints, terms: StandbyTerms, below_usd: float) -> tuple[Ints, Floats]:
     """Indices of the pairs that are allowed and have a bound below `below_usd`, and these bounds."""
-    kept, bounds = [np.zeros(0, np.int64)], [np.zeros(0)]
+    left, bounds = [np.zeros(0, np.int64)], [np.zeros(0)]
     for first in range(0, len(spot), _CELLS):
         some = slice(first, first + _CELLS)
         bound = least(offered.pairs(spot[some], standby[some]), terms, COARSE)
         at = np.flatnonzero(offered.allowed[offered.origin[spot[some]], standby[some]] & (bound < below_usd))
-        kept.append(first + at)
+        left.append(first + at)
         bounds.append(bound[at])
-    return np.concatenate(kept), np.concatenate(bounds)
+    return np.concatenate(left), np.concatenate(bounds)

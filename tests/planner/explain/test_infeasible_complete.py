@@ -146,7 +146,7 @@ def test_of_any_marks_every_minimal_set_that_hits_them_all_is_found(seed: int) -
     draw = random.Random(seed)
     names = draw.sample(REQUIREMENTS, draw.randint(1, 8))
     sets = [set(draw.sample(names, draw.randint(1, len(names)))) for _ in range(draw.randint(1, 12))]
-    marks = np.array([sum(int(BIT[name]) for name in names_of_set) for names_of_set in sets], np.uint16)
+    marks = np.array([sum(int(BIT[name]) for name in names_of_set) for names_of_set in sets], np.uint32)
     conflicts = minimal_conflicts(marks, tuple(names))
     assert {frozenset(conflict) for conflict in conflicts} == minimal_sets(names, sets)
     assert len(conflicts) == len(set(conflicts))
@@ -154,8 +154,8 @@ def test_of_any_marks_every_minimal_set_that_hits_them_all_is_found(seed: int) -
 
 
 def test_a_configuration_that_breaks_nothing_leaves_no_conflict() -> None:
-    assert minimal_conflicts(np.array([0, 3], np.uint16), REQUIREMENTS) == ()
-    assert minimal_conflicts(np.zeros(0, np.uint16), REQUIREMENTS) == ()
+    assert minimal_conflicts(np.array([0, 3], np.uint32), REQUIREMENTS) == ()
+    assert minimal_conflicts(np.zeros(0, np.uint32), REQUIREMENTS) == ()
 
 
 def test_ways_out_that_are_not_listed_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

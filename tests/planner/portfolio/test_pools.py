@@ -18,11 +18,12 @@ from gpuplan.planner.candidates.markets import rented
 from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.model.job import Constraints, Explicit, TrainingJob
 from gpuplan.planner.model.learned import NOTHING
+from gpuplan.planner.model.quota import Quota
 from gpuplan.planner.model.settings import ExistingCommitment, PlannerSettings
 from gpuplan.planner.performance.past_runs import PastRun
 from gpuplan.planner.portfolio.instance_assembly import assemble
 from gpuplan.planner.portfolio.portfolio_plan import Limits, plan_portfolio
-from gpuplan.planner.portfolio.portfolio_request import Portfolio, PortfolioJob, Quota
+from gpuplan.planner.portfolio.portfolio_request import Portfolio, PortfolioJob
 from gpuplan.planner.portfolio.search_progress import Progress, Stage
 from gpuplan.planner.portfolio.shared_pools import pools_of
 from gpuplan.planner.workload import work_of

@@ -10,6 +10,7 @@ SHARED = {
     "gpuplan.planner.model.job",
     "gpuplan.planner.model.job_field",
     "gpuplan.planner.model.learned",
+    "gpuplan.planner.model.quota",
     "gpuplan.planner.model.settings",
     "gpuplan.planner.model.training",
     "gpuplan.planner.model.workloads",

@@ -179,14 +179,14 @@ def test_blocks_of_standbys_hide_no_pair(seed: int, monkeypatch: pytest.MonkeyPa
     spreads = np.array([0.05, 0.15, 0.3])[np.random.default_rng(seed).integers(0, 3, 90)]
     offered = replace(offered, standbys=replace(offered.standbys, log_sigma=spreads))
     most_usd = float(np.random.default_rng(seed).uniform(100, 400))
-    found = []
+    bounds_by_pair = []
     for blocks in ((), (32, 8, 2)):
         monkeypatch.setattr(standby_search, "_BLOCKS", blocks)
         spot, standby, bound = standby_search._bounded(offered, asked, most_usd)
-        found.append(dict(zip(zip(spot.tolist(), standby.tolist(), strict=True), bound.tolist(), strict=True)))
-    assert 0 < len(found[0]) < offered.allowed.sum()
-    assert found[0] == found[1]
-    assert all(offered.allowed[pair] for pair in found[0])
+        bounds_by_pair.append(dict(zip(zip(spot.tolist(), standby.tolist(), strict=True), bound.tolist(), strict=True)))
+    assert 0 < len(bounds_by_pair[0]) < offered.allowed.sum()
+    assert bounds_by_pair[0] == bounds_by_pair[1]
+    assert all(offered.allowed[pair] for pair in bounds_by_pair[0])
 
 
 @pytest.mark.slow(reason="one long case")
