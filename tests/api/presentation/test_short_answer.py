@@ -107,7 +107,7 @@ def says_the_plan(text: str, plan: Plan) -> None:
         assert f"x {phase.instance_type}" in text or phase.instance_type in text
         assert place_of(phase.provider, phase.region) in text
     assert f"{usd(plan.cost_usd.expected)} expected" in text
-    assert f"stay within {usd(plan.cost_usd.p95)}" in text
+    assert f"within {usd(plan.cost_usd.p95)}" in text
     assert f"{duration(plan.hours.expected)} expected, 95 % of runs within {duration(plan.hours.p95)}" in text
     if plan.deadline_probability is not None:
         assert f"met with a probability of {chance(plan.deadline_probability)}" in text
