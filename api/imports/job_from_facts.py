@@ -214,7 +214,7 @@ def _training(made: ImportedJob) -> None:
     elif optimizer:
         made.assumed.append(f"optimizer {optimizer} is planned as adamw")
     checkpointing = facts.text("checkpointing")
-    if checkpointing in {"none", "selective", "full"}:
+    if checkpointing in {"none", "selective", "full", "offloaded"}:
         made.put("training.activation_checkpointing", checkpointing, facts.origin("checkpointing"))
     offload = facts.text("offload")
     moved = "parameters" if "parameters" in offload else "optimizer" if "optimizer" in offload else ""

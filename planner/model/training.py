@@ -50,6 +50,19 @@ _PRECISION_ALIASES = {
     "mxfp4": "fp4",
 }
 CHECKPOINTING = ("auto", "none", "selective", "full")
+#: Full checkpointing with the checkpoints in host memory: a way of training, not one that the estimator chooses.
+OFFLOADED = "offloaded"
+_CHECKPOINTING_ALIASES = {"unsloth": OFFLOADED, "offload": OFFLOADED, "cpu_checkpointing": OFFLOADED}
+#: What stands of the logits at once: all at 32 bit, all at 16 bit (by parts or in one kernel), or none.
+CROSS_ENTROPY = ("auto", "full", "chunked", "linear")
+_CROSS_ENTROPY_ALIASES = {
+    "huggingface": "full",
+    "flash-attn": "chunked",
+    "liger": "linear",
+    "cut": "linear",
+    "unsloth": "linear",
+    "fused_linear": "linear",
+}
 #: Classes of training software, whose constants are fitted.
 SOFTWARE = ("fused", "compiled", "eager", "plain")
 _SOFTWARE_ALIASES = {
@@ -130,6 +143,10 @@ class Training:
     adapters_on: Annotated[
         str, JobField(choice(ADAPTER_PLACES), "which matrices have adapters; `all` unless given", optional=True)
     ] = "all"
+    adapter_dropout: Annotated[
+        bool,
+        JobField(YesNo, "whether adapters drop out a part of their inputs (lora_dropout), which keeps a copy of each"),
+    ] = True
     precision: Annotated[
         str,
         JobField(
@@ -144,9 +161,14 @@ class Training:
         str,
         JobField(choice(tuple(MOMENT_BYTES), _OPTIMIZER_ALIASES), "decides the states per parameter", group="training"),
     ] = "adamw"
-    activation_checkpointing: Annotated[str, JobField(choice(CHECKPOINTING), "`auto` takes the fastest that fits")] = (
-        "auto"
-    )
+    activation_checkpointing: Annotated[
+        str,
+        JobField(
+            choice((*CHECKPOINTING, OFFLOADED), _CHECKPOINTING_ALIASES),
+            "`auto` takes the fastest of the next three that fits; `offloaded` is full, with the inputs of blocks in the "
+            "host's memory (Unsloth, DeepSpeed's cpu_checkpointing)",
+        ),
+    ] = "auto"
     states: Annotated[
         str,
         JobField(
@@ -156,10 +178,16 @@ class Training:
     ] = "mixed"
     chunked_cross_entropy: Annotated[
         bool,
-        JobField(
-            YesNo, "whether the loss is computed a part of the tokens at a time, so that logits never stand whole"
-        ),
+        JobField(YesNo, "the same as `cross_entropy: chunked`"),
     ] = False
+    cross_entropy: Annotated[
+        str,
+        JobField(
+            choice(CROSS_ENTROPY, _CROSS_ENTROPY_ALIASES),
+            "what stands of the logits: `full`, copies in 32 bit (Hugging Face); `chunked`, 16 bit alone (by parts, or in one "
+            "kernel); `linear`, none (Liger, Unsloth); `auto` is one 32-bit copy with `fused` software, else full",
+        ),
+    ] = "auto"
     offload: Annotated[str, JobField(choice(("none", "optimizer", "parameters")), "what is in the host's memory")] = (
         "none"
     )

@@ -192,17 +192,22 @@ def _activations(
     """
     work = question.work
     none, selective, full = work.activation_bytes_per_sample
-    recomputed = min(none / question.layers, full)
+    recomputed = work.working_set_bytes_per_sample or min(none / question.layers, full)
     stored = np.array([none, selective, full - recomputed])[:, None] * first_stage
     logits = work.logits_bytes_per_sample
+    # The backward pass starts with the logits, which are gone when the first block has its gradients.
+    again = max(work.gradient_bytes_per_sample, recomputed - selective / question.layers)
+    blocks = np.array([[work.gradient_bytes_per_sample], [again if work.selective_recomputed_share else 0.0]])
+    first = np.maximum(logits, blocks)
     if splits.pipeline.max(initial=1.0) > 1:
         last = np.where(splits.pipeline > 1, stored / in_flight, stored)
-        last[:2] += logits
+        last[:2] += first
         last[2] += max(recomputed, logits)
+        stored[:2] += blocks
         stored[2] += recomputed
         stored = np.where(splits.pipeline > 1, np.maximum(stored, last), last)
     else:
-        stored[:2] += logits
+        stored[:2] += first
         stored[2] += max(recomputed, logits)
     extra = ADAPTER_ACTIVATIONS if work.shape is None and method_of(question.training).adapters else 1.0
     extra *= FRAGMENTATION.get(question.training.software, 1.0)

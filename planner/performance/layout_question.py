@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpuplan.planner.model.job import Training
+from gpuplan.planner.model.job import OFFLOADED, Training
 from gpuplan.planner.performance.cluster_rates import Clusters, clusters_of
 from gpuplan.planner.performance.estimator_request import LayoutRequest, Machines
 from gpuplan.planner.performance.fitted_constants import places, value
@@ -44,7 +44,7 @@ def rates_of(work: Work, training: Training, machines: Machines) -> Clusters:
 
 def _completed(request: LayoutRequest, training: Training) -> LayoutRequest:
     """The request completed from the training section; offloaded parameters need ZeRO-3."""
-    checkpointing = training.activation_checkpointing
+    checkpointing = "full" if training.activation_checkpointing == OFFLOADED else training.activation_checkpointing
     return replace(
         request,
         checkpointing=request.checkpointing or (None if checkpointing == "auto" else checkpointing),

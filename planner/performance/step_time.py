@@ -46,7 +46,10 @@ def compute(work: Work, training: Training, at: Gathered) -> Compute:
     forward = FORWARD.get(training.method, FORWARD_FROZEN)
     units = at.local * work.units_per_sample / (at.tensor * at.context)
     units_on_stage = units * at.share
-    recomputed = 1.0 + forward * at.full
+    recomputed, scored = 1.0 + forward * at.full, at.some
+    if work.selective_recomputed_share:
+        recomputed = recomputed + forward * work.selective_recomputed_share * (at.some - at.full)
+        scored = at.full
     has_shape = work.shape is not None
     rate = at.linear_rate * (share.matmul * stack.matmul)
     if has_shape:
@@ -56,7 +59,7 @@ def compute(work: Work, training: Training, at: Gathered) -> Compute:
         head_rate = at.wide_rate * (share.matmul * stack.matmul)
         matmul += units * work.head_flops_per_unit / (head_rate * at.pipeline)
     attention_rate = at.attention_rate * stack.attention
-    attention = units_on_stage * (1.0 + at.some / 3.0) * work.attention_flops_per_unit / attention_rate
+    attention = units_on_stage * (1.0 + scored / 3.0) * work.attention_flops_per_unit / attention_rate
     moved = units_on_stage * (1.0 + at.full / 3.0) * (at.element_bytes * (work.vector_bytes_per_unit / 2.0))
     if work.bytes_per_pass:
         moved = moved + at.micro_batches * (1.0 + at.full / 3.0) * (at.element_bytes * (work.bytes_per_pass / 2.0))
@@ -111,6 +114,13 @@ def optimizer_seconds(training: Training, at: Gathered) -> Floats:
     return host
 
 
+def _checkpoint_seconds(work: Work, at: Gathered, busy: Floats) -> Floats:
+    """Exposed seconds of checkpoints to host memory and back, which copy engines move while blocks compute."""
+    samples = at.local * at.share / (at.tensor * at.context)
+    moved = 2.0 * samples * work.offloaded_bytes_per_sample * (at.element_bytes / 2.0)
+    return np.maximum(0.0, moved / at.host_rate - busy)
+
+
 TERMS = ("matmul", "attention", "memory_bound", "communication", "bubble", "optimizer", "data")
 
 
@@ -119,18 +129,19 @@ def seconds(work: Work, training: Training, at: Gathered) -> dict[str, Floats]:
     busy = compute(work, training, at)
     total = busy.matmul + busy.attention + busy.memory_bound
     moved = traffic(work, at, total, busy.attention)
+    checkpoints = _checkpoint_seconds(work, at, total) if work.offloaded_bytes_per_sample else 0.0
     bubble = (at.pipeline - 1.0) / (at.interleave * at.micro_batches) * (total + moved.in_stage)
     optimizer = optimizer_seconds(training, at)
     waits = np.zeros(len(at.local))
     if work.decode_seconds_per_sample:
         # Hosts prepare the next samples meanwhile, so accelerators wait for what takes longer than their own step.
         decoding = at.local * (work.decode_seconds_per_sample / value("host_processors"))
-        waits = np.maximum(0.0, decoding - (total + moved.in_stage + moved.rest + bubble + optimizer))
+        waits = np.maximum(0.0, decoding - (total + moved.in_stage + moved.rest + checkpoints + bubble + optimizer))
     return {
         "matmul": busy.matmul * at.scale,
         "attention": busy.attention * at.scale,
         "memory_bound": busy.memory_bound * at.scale,
-        "communication": (moved.in_stage + moved.rest) * at.scale,
+        "communication": (moved.in_stage + moved.rest + checkpoints) * at.scale,
         "bubble": bubble * at.scale,
         "optimizer": optimizer * at.scale,
         "data": waits * at.scale,

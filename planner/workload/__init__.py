@@ -1,7 +1,7 @@
 """The work of a job: FLOPs, bytes and states of one optimizer step, from any kind of workload."""
 
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.planner.model.job import Explicit, Preset, Profile, Training, Transformer, Workload
+from gpuplan.planner.model.job import OFFLOADED, Explicit, Preset, Profile, Training, Transformer, Workload
 from gpuplan.planner.workload.explicit_counts import MOST_FLOPS, explicit_work
 from gpuplan.planner.workload.preset_work import preset_work
 from gpuplan.planner.workload.presets import PresetRow, find_preset, presets
@@ -42,5 +42,8 @@ def _work_by_kind(workload: Workload, training: Training) -> Work:
             work = explicit_work(workload)
         case Profile():
             work = profiled_work(workload, training)
+    if work.shape is None and training.activation_checkpointing == OFFLOADED:
+        message = f"{OFFLOADED} checkpoints are inputs of transformer blocks, and {work.name} has none; accepted: full"
+        raise UnusableInput.at("training", "activation_checkpointing", message=message)
     # Transformers apply the stage per sample, where it is cached.
     return work if work.shape is not None else staged(work, training)

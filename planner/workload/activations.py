@@ -30,18 +30,29 @@ REST_BYTES = 2.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedActivations:
-    """Bytes of one sub-block for one sample: saved without and with selective checkpointing, and moved."""
+    """Bytes of one sub-block for one sample: saved without and with selective checkpointing, moved, and of gradients.
+
+    `gradients` are those of its widest tensors, which stand together in its backward pass.
+    """
 
     none: float
     selective: float
     moved: float
+    gradients: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransformerBytes:
-    """Bytes per sample: saved under (none, selective, full) checkpointing, saved logits, moved by element-wise layers."""
+    """Bytes per sample: saved under (none, selective, full) checkpointing, saved logits, moved by element-wise layers.
+
+    `offloaded` are those of checkpoints in host memory, `gradients` those of the widest tensors of one block, `working_set`
+    all that a block holds in its backward pass.
+    """
 
     saved: tuple[float, float, float]
+    gradients: float
+    working_set: float
+    offloaded: float
     logits: float
     moved: float
 
@@ -66,14 +77,35 @@ def transformer_bytes(
     none = sum(count * sum(part.none for part in parts) for count, _, parts in blocks)
     selective = sum(count * sum(part.selective for part in parts) for count, _, parts in blocks)
     inputs = sum(count * positions * model.hidden_size * _HALF for count, positions, _ in blocks)
-    working_set = max(sum(part.none for part in parts) for count, _, parts in blocks if count)
+    # While one block runs, the input of the next is fetched from the host.
+    kept = 2 * max(length, target) * model.hidden_size * _HALF if saved_tensor_rules.offloaded else inputs
+    gradients = max(part.gradients for count, _, parts in blocks if count for part in parts)
+    working_set = gradients + max(sum(part.none for part in parts) for count, _, parts in blocks if count)
     logits = model.vocabulary_size * particulars.head_share * (target if model.decoder_layers else length)
     moved = sum(count * sum(part.moved for part in parts) for count, _, parts in blocks)
     return TransformerBytes(
-        saved=(none, selective, min(selective, inputs + working_set)),
+        saved=(none, selective, min(selective, kept + working_set)),
+        gradients=gradients,
+        working_set=working_set,
+        offloaded=inputs if saved_tensor_rules.offloaded else 0.0,
         logits=logits * saved_tensor_rules.logit_bytes,
         moved=moved + logits * LOSS_BYTES[saved_tensor_rules.fused],
     )
+
+
+def selective_recomputed_share(model: Transformer, saved_tensor_rules: SavedTensorRules) -> float:
+    """Share of the matmul FLOPs of blocks that selective checkpointing computes again: where results are saved by operation.
+
+    It computes key, result and up (or the second matmul) again, but not attention.
+    """
+    if not saved_tensor_rules.by_operation:
+        return 0.0
+    heads, shared = model.attention_heads * model.head_size, model.kv_heads * model.head_size
+    width = model.ffn_size
+    if model.experts:
+        width = model.expert_ffn_size * (model.active_experts + model.shared_experts)
+    matmuls = 2 * heads + 2 * shared + (3 if model.gated_mlp else 2) * width
+    return (heads + shared + width) / matmuls
 
 
 def _attention(model: Transformer, queries: int, keys: int, saved_tensor_rules: SavedTensorRules) -> SavedActivations:
@@ -90,13 +122,18 @@ def _attention(model: Transformer, queries: int, keys: int, saved_tensor_rules: 
     scores = 0.0 if saved_tensor_rules.fused else float(model.attention_heads * queries * keys)
     results = queries * heads if saved_tensor_rules.everywhere else 0
     inputs = _adapter_inputs(saved_tensor_rules, queries * model.hidden_size + results)
+    inputs += _undropped_inputs(saved_tensor_rules, queries * model.hidden_size)
     inputs += _quantised_inputs(saved_tensor_rules, queries * model.hidden_size + queries * heads)
     always = tensors + statistics + before_rotation + inputs + _masks(model, queries, saved_tensor_rules)
     passes = saved_tensor_rules.passes
     moved = _HALF * passes * (10 * queries * model.hidden_size + 4 * (queries * heads + keys * shared))
+    selective = _norm_output(model, queries, saved_tensor_rules) + always
+    if saved_tensor_rules.by_operation:
+        # Of query, key, value and result, the first and the third.
+        selective = _HALF * (queries * (model.hidden_size + 2 * heads) + keys * shared) + statistics
     return SavedActivations(
         none=_norm(model, queries, saved_tensor_rules) + always + _SCORE * scores,
-        selective=_norm_output(model, queries, saved_tensor_rules) + always,
+        selective=selective,
         moved=moved + _HALF * 14 * scores,
     )
 
@@ -131,12 +168,25 @@ def _masks(model: Transformer, positions: int, saved_tensor_rules: SavedTensorRu
 
 def _adapter_inputs(saved_tensor_rules: SavedTensorRules, elements: float) -> float:
     """Bytes of the dropped-out copy of its input that each adapter saves."""
-    return _DROPPED * elements if saved_tensor_rules.adapters else 0.0
+    return _DROPPED * elements if saved_tensor_rules.dropped else 0.0
+
+
+def _undropped_inputs(saved_tensor_rules: SavedTensorRules, normed: float, others: float = 0.0) -> float:
+    """Bytes of the inputs that adapters without dropout share with their matmuls, where nothing else saves them.
+
+    Matmuls with 4-bit weights save theirs, and fused norms their output.
+    """
+    if not saved_tensor_rules.adapters or saved_tensor_rules.dropped or saved_tensor_rules.quantised:
+        return 0.0
+    return _HALF * (others + (normed if saved_tensor_rules.eager else 0.0))
 
 
 def _quantised_inputs(saved_tensor_rules: SavedTensorRules, elements: float) -> float:
-    """Bytes of the inputs that matmuls with 4-bit weights save although weights are frozen (bitsandbytes, MatMul4Bit)."""
-    return _HALF * elements if saved_tensor_rules.quantised else 0.0
+    """Bytes of the inputs that matmuls with 4-bit weights save although weights are frozen (bitsandbytes, MatMul4Bit).
+
+    Fused norms save their output anyhow.
+    """
+    return _HALF * elements if saved_tensor_rules.quantised and saved_tensor_rules.eager else 0.0
 
 
 def _feed_forward(model: Transformer, positions: int, saved_tensor_rules: SavedTensorRules) -> SavedActivations:
@@ -155,6 +205,7 @@ def _experts(model: Transformer, saved_tensor_rules: SavedTensorRules) -> SavedA
         none=block.none + 2 * copies + router,
         selective=block.selective + copies + router,
         moved=block.moved + 8 * copies + 3 * router,
+        gradients=block.gradients,
     )
 
 
@@ -175,10 +226,18 @@ def _activated(
     )
     adapted = inputs * hidden + positions * width if saved_tensor_rules.everywhere else 0
     saved_inputs = _adapter_inputs(saved_tensor_rules, adapted) + _quantised_inputs(saved_tensor_rules, hidden)
+    if saved_tensor_rules.everywhere:
+        saved_inputs += _undropped_inputs(saved_tensor_rules, hidden, positions * width)
     always = inputs * tensor + _masks(model, positions, saved_tensor_rules) + saved_inputs
     passes = saved_tensor_rules.passes
+    selective = _norm_output(model, positions, saved_tensor_rules) + always
+    if saved_tensor_rules.by_operation:
+        # Of gate, up and down the first and the last, of two matmuls the first.
+        selective = tensor + (_HALF * hidden if model.gated_mlp else 0.0)
     return SavedActivations(
         none=_norm(model, positions, saved_tensor_rules) + always + (product + parts) * tensor,
-        selective=_norm_output(model, positions, saved_tensor_rules) + always,
+        selective=selective,
         moved=passes * (10 * _HALF * hidden + (8 if model.gated_mlp else 5) * tensor),
+        # That of the activated product goes when the inputs' own are there.
+        gradients=(inputs + 1) * tensor - (product * tensor),
     )

@@ -74,6 +74,11 @@ class Work:
     * `reference_parameter_bytes` are those of whole frozen models besides the trained one. `modelled_sigma` widens the band
       of work of which no run was measured. `decode_seconds_per_sample` is the time of one host processor to read and
       prepare a sample, 0 where the accelerator does it or it takes no time.
+    * `gradient_bytes_per_sample` are those at 16 bit of the widest tensors of one block, `working_set_bytes_per_sample` all that
+      one block holds while it is recomputed and run backward (both 0: unknown).
+    * `selective_recomputed_share` of the linear FLOPs of the forward pass runs again under selective checkpointing, and
+      attention does not (0: attention alone does).
+    * `offloaded_bytes_per_sample` are the bytes at 16 bit of checkpoints that go to host memory and back (0: none do).
     * `batch_is_default` says that the user stated no batch.
     * `assumptions` are sentences for the user.
     """
@@ -106,6 +111,10 @@ class Work:
     bytes_per_pass: float = 0.0
     shape: TransformerShape | None = None
     decode_seconds_per_sample: float = 0.0
+    offloaded_bytes_per_sample: float = 0.0
+    gradient_bytes_per_sample: float = 0.0
+    working_set_bytes_per_sample: float = 0.0
+    selective_recomputed_share: float = 0.0
     modelled_sigma: float = 0.0
     batch_is_default: bool = False
     assumptions: tuple[str, ...] = ()

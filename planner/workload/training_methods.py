@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.planner.model.job import ADAPTER_PLACES, SOFTWARE, Training
+from gpuplan.planner.model.job import ADAPTER_PLACES, CROSS_ENTROPY, OFFLOADED, SOFTWARE, Training
 
 #: Bytes of a frozen parameter, by the job's precision; fp8 and fp4 stacks store frozen weights at 16 bit.
 _FROZEN_BYTES = {"auto": 2.0, "bf16": 2.0, "fp16": 2.0, "fp8": 2.0, "fp4": 2.0, "fp32": 4.0, "tf32": 4.0}
@@ -65,19 +65,26 @@ def software_of(training: Training) -> str:
 PASSES = {"eager": 1.25, "plain": 2.0}
 
 
-#: Bytes at the peak per logit, by software. A fused loss holds 16-bit logits and the 32-bit copy that their gradient
-#: overwrites; without them there are 32-bit logits, log-softmax and gradient besides.
-_LOGIT_BYTES = {"fused": 2.0 + 4.0, "compiled": 2.0 + 4.0, "eager": 2.0 + 4.0}
-_UNFUSED_LOGIT_BYTES = 2.0 + 3 * 4.0
-#: In chunks, the 16-bit logits and their gradient alone stand whole.
-_CHUNKED_LOGIT_BYTES = 2.0 + 2.0
+#: Bytes at the peak per logit. `auto` of fused software holds 16-bit logits and the 32-bit copy that their
+#: gradient overwrites; `full` the 16-bit logits, their 32-bit copy, its log-softmax and its gradient (Hugging Face's losses);
+#: `chunked` the 16-bit logits and their gradient; `linear` computes the loss and its gradient a part of the tokens at a time
+#: from the last hidden state.
+_LOGIT_BYTES = {"auto": 2.0 + 4.0, "full": 2.0 + 3 * 4.0, "chunked": 2.0 + 2.0, "linear": 0.0}
 
 
 def logit_bytes(training: Training) -> float:
-    """Bytes at the peak per logit."""
+    """Bytes at the peak per logit. Raises `UnusableInput` for a cross entropy that is unknown or contradicted."""
+    asked = training.cross_entropy
+    if asked not in CROSS_ENTROPY:
+        raise UnusableInput.at(
+            "training", "cross_entropy", message=f"unknown {asked[:80]!r}; accepted: {', '.join(CROSS_ENTROPY)}"
+        )
     if training.chunked_cross_entropy:
-        return _CHUNKED_LOGIT_BYTES
-    return _LOGIT_BYTES.get(training.software, _UNFUSED_LOGIT_BYTES)
+        if asked not in {"auto", "chunked"}:
+            message = f"{asked} contradicts chunked_cross_entropy: true; give one of them"
+            raise UnusableInput.at("training", "cross_entropy", message=message)
+        asked = "chunked"
+    return _LOGIT_BYTES["full" if asked == "auto" and software_of(training) != "fused" else asked]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +93,10 @@ class SavedTensorRules:
 
     `fused` attention saves no scores. `passes` of element-wise layers through memory are relative to fused kernels. `eager`
     element-wise layers save their own tensors each; stacks with adapters do so too, because they use the framework's base
-    model unchanged. Matmuls save their inputs if weights are `trained` or `quantised`. `adapters` save copies of their own
-    inputs, on every projection if they are `everywhere`.
+    model unchanged, except those that replace its kernels together with the loss (Liger, Unsloth). Matmuls save their inputs
+    if weights are `trained` or `quantised`. `adapters` save copies of their own inputs, on every projection if they are
+    `everywhere`, each with its mask if they are `dropped`. `by_operation`, selective checkpointing saves the input of a block,
+    the result of attention and that of every second matmul (PyTorch's policy per operation, torchtitan's default). `offloaded` checkpoints are in host memory.
     """
 
     fused: bool
@@ -98,6 +107,9 @@ class SavedTensorRules:
     adapters: bool
     everywhere: bool
     quantised: bool
+    dropped: bool
+    by_operation: bool
+    offloaded: bool
 
 
 def saved_tensor_rules_of(training: Training) -> SavedTensorRules:
@@ -107,11 +119,14 @@ def saved_tensor_rules_of(training: Training) -> SavedTensorRules:
         fused=fused,
         passes=PASSES.get(training.software, 1.0),
         logit_bytes=logit_bytes(training),
-        eager=method.adapters or not fused,
+        eager=not fused or (method.adapters and training.cross_entropy != "linear"),
         trained=not method.adapters,
         adapters=method.adapters,
         everywhere=adapts_everywhere(training),
         quantised=method.quantised,
+        dropped=method.adapters and training.adapter_dropout,
+        by_operation=training.software in {"compiled", "eager"} and not method.adapters,
+        offloaded=training.activation_checkpointing == OFFLOADED,
     )
 
 

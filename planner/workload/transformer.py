@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.planner.model.job import Training, Transformer
-from gpuplan.planner.workload.activations import transformer_bytes
+from gpuplan.planner.model.job import OFFLOADED, Training, Transformer
+from gpuplan.planner.workload.activations import selective_recomputed_share, transformer_bytes
 from gpuplan.planner.workload.step_work import TransformerShape, Work
 from gpuplan.planner.workload.training_methods import (
     adapts_everywhere,
@@ -97,7 +97,8 @@ def _of_one_sample(
     adapters = training.rank * counts.adapters if method.adapters else 0.0
     if method.adapters:
         check_rank(training, min(model.hidden_size, model.kv_heads * model.head_size))
-    sizes = transformer_bytes(model, particulars, saved_tensor_rules_of(training))
+    rules = saved_tensor_rules_of(training)
+    sizes = transformer_bytes(model, particulars, rules)
     per_sample = 1 if unit == "samples" else model.sequence_length
     linear = 2 * method.base_passes * counts.multiply_adds
     if method.adapters:
@@ -119,6 +120,10 @@ def _of_one_sample(
         vector_bytes_per_unit=sizes.moved / per_sample,
         activation_bytes_per_sample=sizes.saved,
         logits_bytes_per_sample=sizes.logits,
+        offloaded_bytes_per_sample=sizes.offloaded,
+        gradient_bytes_per_sample=sizes.gradients,
+        selective_recomputed_share=selective_recomputed_share(model, rules),
+        working_set_bytes_per_sample=min(sizes.working_set, sizes.saved[2]),
         frozen_parameter_bytes=frozen_bytes(training, counts.matrices, counts.parameters - counts.matrices)
         if method.adapters
         else 0.0,
@@ -201,6 +206,8 @@ def _assumptions(
         sentences.append(
             "memory counts the element-wise layers under adapters as frameworks write them, and adapter dropout"
         )
+    if training.activation_checkpointing == OFFLOADED:
+        sentences.append("checkpoints lie in host memory, whose room for them is not checked")
     if model.decoder_layers and unit == "tokens":
         target = decoder_length(model, particulars)
         sentences.append(

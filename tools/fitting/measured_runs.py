@@ -11,7 +11,7 @@ import numpy as np
 
 from gpuplan.catalog.model.accelerators import Accelerator, accelerators
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.planner.model.job import Training
+from gpuplan.planner.model.job import OFFLOADED, Training
 from gpuplan.planner.performance import estimate
 from gpuplan.planner.performance.estimate_assembly import model_flops_per_unit
 from gpuplan.planner.performance.estimator_request import Estimates, LayoutRequest, Machines, one_configuration
@@ -114,6 +114,8 @@ def _rate(row: dict[str, str], work: Work, gpus: int) -> float:
     return value / gpus * (work.units_per_sample if per_sample else 1.0)
 
 
+#: LitGPT computes the loss in chunks of 16-bit logits; llm-foundry's default is flash-attn's kernel, which reads them.
+_CROSS_ENTROPY = {"litgpt": "chunked", "llm-foundry": "chunked"}
 _SGD = frozenset(("cnn", "resnet50", "detection", "segmentation", "dlrm", "recsys"))
 
 
@@ -123,13 +125,17 @@ def training_of(row: dict[str, str]) -> Training:
     lora = "lora" if "LoRA" in row["model"] or row.get("method") in {"LoRA", "adapter"} else "full"
     method = "qlora" if row.get("method") == "QLoRA" or "(QLoRA)" in row["model"] else lora
     pure = "MODE PURE" in row["notes"].upper() or row["precision"] == "bf16-pure"
-    optimizer = "sgd" if row.get("task") in _SGD or "SGD" in row.get("optimizer", "") else "adamw"
+    named = row.get("optimizer", "").lower()
+    optimizer = "sgd" if row.get("task") in _SGD or "sgd" in named else named if named == "adamw_8bit" else "adamw"
     return Training(
         method=method,
         precision=precision if precision in PRECISIONS else "auto",
         software=software_of(row),
         states="pure_bf16" if pure else "fp32_gradients" if "radients summed in fp32" in row["notes"] else "mixed",
-        chunked_cross_entropy="cross-entropy in chunks" in row["notes"] or row.get("group") == "litgpt",
+        activation_checkpointing=OFFLOADED if "act offload" in row["notes"] else "auto",
+        cross_entropy=_CROSS_ENTROPY.get(row.get("group", ""), "linear")
+        if row.get("group", "") in _CROSS_ENTROPY or "cross-entropy in chunks" in row["notes"]
+        else "auto",
         optimizer=optimizer,
     )
 

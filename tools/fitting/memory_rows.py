@@ -185,7 +185,11 @@ def _training(row: dict[str, str]) -> Training:
     if training.method == "full":
         return training
     everywhere = row["group"] == "litgpt" and "config_hub" in row["source"] and row["model"] not in _QUERY_AND_VALUE
-    return replace(training, rank=8, adapters_on="all" if everywhere else "query_value")
+    everywhere = everywhere or "on all linear layers" in row["notes"]
+    rank = 32 if "rank 32" in row["notes"] else 8
+    # Unsloth's and PEFT's defaults have no dropout.
+    dropout = row["group"] not in {"unsloth", "peft"}
+    return replace(training, rank=rank, adapters_on="all" if everywhere else "query_value", adapter_dropout=dropout)
 
 
 def work_of_fact(row: dict[str, str], training: Training, gpus: int) -> Work | None:

@@ -53,7 +53,7 @@ def read(document: Located, facts: TrainingFacts, follow: Follow) -> None:
     if isinstance(checkpointing, bool):
         facts.put("checkpointing", "full" if checkpointing else "none", document.at("gradient_checkpointing"))
     elif checkpointing in ("offload", "offload_disk", "unsloth"):
-        facts.put("checkpointing", "full", document.at("gradient_checkpointing"))
+        facts.put("checkpointing", "offloaded", document.at("gradient_checkpointing"))
     facts.put("checkpointing", "none", Origin(default_of=NAME))
     stage = _method(document, facts)
     _dataset(document, facts)

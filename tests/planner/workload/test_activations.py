@@ -48,6 +48,20 @@ def test_adapters_everywhere_keep_a_copy_of_every_projections_input() -> None:
     assert stored_bytes(BLOCK, LORA) - stored_bytes(BLOCK, alone) == 3 * (HIDDEN + 2 * HIDDEN + FFN)
 
 
+def test_adapters_without_dropout_share_the_inputs_of_their_matmuls() -> None:
+    undropped = replace(LORA, adapter_dropout=False)
+    copies, shared = 3 * (2 * HIDDEN + 2 * HIDDEN + FFN), 2 * (HIDDEN + HIDDEN + FFN)
+    assert stored_bytes(BLOCK, LORA) - stored_bytes(BLOCK, undropped) == copies - shared
+    four_bit = replace(LORA, method="qlora")
+    assert stored_bytes(BLOCK, four_bit) - stored_bytes(BLOCK, replace(four_bit, adapter_dropout=False)) == copies
+
+
+def test_kernels_that_replace_the_loss_replace_those_under_adapters_too() -> None:
+    linear = replace(LORA, method="qlora", adapter_dropout=False, cross_entropy="linear")
+    fused = 2 * 2 * HIDDEN + 2 * (2 * HIDDEN + 2 * KV_WIDTH) + 4 * HEADS + 2 * 2 * HIDDEN + 2 * 3 * FFN
+    assert stored_bytes(BLOCK, linear) == fused
+
+
 def test_matmuls_with_four_bit_weights_keep_their_inputs() -> None:
     inputs = 2 * (HIDDEN + HIDDEN + HIDDEN + FFN)
     assert stored_bytes(BLOCK, replace(LORA, method="qlora")) - stored_bytes(BLOCK, LORA) == inputs

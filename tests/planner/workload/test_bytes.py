@@ -53,7 +53,15 @@ def test_a_block_that_is_not_gated_keeps_one_tensor_less() -> None:
 
 def test_full_checkpointing_of_many_blocks_keeps_their_inputs_and_one_working_set() -> None:
     ten_blocks = bytes_per_token(replace(ONE_BLOCK, layers=10))
-    assert ten_blocks[2] == 10 * 2 * HIDDEN + bytes_per_token(ONE_BLOCK)[0]
+    # The gradients of gate and up stand where those of the product have gone.
+    assert ten_blocks[2] == 10 * 2 * HIDDEN + bytes_per_token(ONE_BLOCK)[0] + 2 * 2 * FFN
+
+
+def test_checkpointing_by_operation_keeps_every_second_matmul_and_the_result_of_attention() -> None:
+    compiled = replace(FULL, software="compiled")
+    attention = 2 * (HIDDEN + HIDDEN + HIDDEN + KV_WIDTH) + 4 * HEADS
+    assert bytes_per_token(ONE_BLOCK, compiled)[1] == attention + 2 * (FFN + HIDDEN)
+    assert bytes_per_token(UNGATED, compiled)[1] == attention + 2 * FFN
 
 
 def test_a_block_of_experts_keeps_its_copies_of_every_token_and_the_routing() -> None:

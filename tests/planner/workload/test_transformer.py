@@ -109,7 +109,8 @@ def test_a_gpt_block_keeps_what_korthikanti_counts_less_the_dropout_masks() -> N
     none, _, full = work_of(GPT, FULL).activation_bytes_per_sample
     softmax_statistics = 4 * heads * tokens * layers
     assert none == 32 * tokens * hidden * layers + softmax_statistics
-    assert full == pytest.approx(2 * tokens * hidden * layers + none / layers)
+    # The block that is recomputed also holds the gradient of its widest tensor, 4 h wide at 16 bit.
+    assert full == pytest.approx(2 * tokens * hidden * layers + none / layers + 8 * tokens * hidden)
 
 
 def test_plain_software_also_keeps_masks_32_bit_norms_and_attention_scores() -> None:
