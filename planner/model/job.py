@@ -35,6 +35,7 @@ from gpuplan.planner.model.training import (
     OFFLOADED,
     SOFTWARE,
     STAGES,
+    XLA_FRAMEWORKS,
     Training,
 )
 from gpuplan.planner.model.workloads import Explicit, Preset, Profile, Transformer, Workload
@@ -48,6 +49,7 @@ __all__ = [
     "OFFLOADED",
     "SOFTWARE",
     "STAGES",
+    "XLA_FRAMEWORKS",
     "Explicit",
     "Preset",
     "Profile",

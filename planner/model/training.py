@@ -76,6 +76,8 @@ _SOFTWARE_ALIASES = {
 
 #: Frameworks that code may be written for (`planner.model.frameworks` has the machines of each).
 FRAMEWORKS = ("pytorch-cuda", "pytorch-rocm", "jax", "xla", "neuron", "any")
+#: Those whose steps XLA compiles.
+XLA_FRAMEWORKS = ("jax", "xla", "neuron")
 _FRAMEWORK_ALIASES = {
     "pytorch": "pytorch-cuda",
     "torch": "pytorch-cuda",
@@ -185,7 +187,7 @@ class Training:
         JobField(
             choice(CROSS_ENTROPY, _CROSS_ENTROPY_ALIASES),
             "what stands of the logits: `full`, copies in 32 bit (Hugging Face); `chunked`, 16 bit alone (by parts, or in one "
-            "kernel); `linear`, none (Liger, Unsloth); `auto` is one 32-bit copy with `fused` software, else full",
+            "kernel); `linear`, none (Liger, Unsloth); `auto` is one 32-bit copy with `fused` software and XLA, else full",
         ),
     ] = "auto"
     offload: Annotated[str, JobField(choice(("none", "optimizer", "parameters")), "what is in the host's memory")] = (

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.planner.model.job import ADAPTER_PLACES, CROSS_ENTROPY, OFFLOADED, SOFTWARE, Training
+from gpuplan.planner.model.job import ADAPTER_PLACES, CROSS_ENTROPY, OFFLOADED, SOFTWARE, XLA_FRAMEWORKS, Training
 
 #: Bytes of a frozen parameter, by the job's precision; fp8 and fp4 stacks store frozen weights at 16 bit.
 _FROZEN_BYTES = {"auto": 2.0, "bf16": 2.0, "fp16": 2.0, "fp8": 2.0, "fp4": 2.0, "fp32": 4.0, "tf32": 4.0}
@@ -65,7 +65,7 @@ def software_of(training: Training) -> str:
 PASSES = {"eager": 1.25, "plain": 2.0}
 
 
-#: Bytes at the peak per logit. `auto` of fused software holds 16-bit logits and the 32-bit copy that their
+#: Bytes at the peak per logit. `auto` of fused software, and of XLA's, holds 16-bit logits and the 32-bit copy that their
 #: gradient overwrites; `full` the 16-bit logits, their 32-bit copy, its log-softmax and its gradient (Hugging Face's losses);
 #: `chunked` the 16-bit logits and their gradient; `linear` computes the loss and its gradient a part of the tokens at a time
 #: from the last hidden state.
@@ -84,7 +84,13 @@ def logit_bytes(training: Training) -> float:
             message = f"{asked} contradicts chunked_cross_entropy: true; give one of them"
             raise UnusableInput.at("training", "cross_entropy", message=message)
         asked = "chunked"
-    return _LOGIT_BYTES["full" if asked == "auto" and software_of(training) != "fused" else asked]
+    written_out = software_of(training) != "fused" and not _fuses_by_xla(training)
+    return _LOGIT_BYTES["full" if asked == "auto" and written_out else asked]
+
+
+def _fuses_by_xla(training: Training) -> bool:
+    """Whether XLA compiles the step: it fuses the loss, and its policies save the results of all matmuls or none."""
+    return training.software == "compiled" and training.framework in XLA_FRAMEWORKS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +131,7 @@ def saved_tensor_rules_of(training: Training) -> SavedTensorRules:
         everywhere=adapts_everywhere(training),
         quantised=method.quantised,
         dropped=method.adapters and training.adapter_dropout,
-        by_operation=training.software in {"compiled", "eager"} and not method.adapters,
+        by_operation=training.software in {"compiled", "eager"} and not (method.adapters or _fuses_by_xla(training)),
         offloaded=training.activation_checkpointing == OFFLOADED,
     )
 

@@ -131,6 +131,7 @@ def training_of(row: dict[str, str]) -> Training:
         method=method,
         precision=precision if precision in PRECISIONS else "auto",
         software=software_of(row),
+        framework="xla" if row.get("group", "") in _COMPILED else "any",
         states="pure_bf16" if pure else "fp32_gradients" if "radients summed in fp32" in row["notes"] else "mixed",
         activation_checkpointing=OFFLOADED if "act offload" in row["notes"] else "auto",
         cross_entropy=_CROSS_ENTROPY.get(row.get("group", ""), "linear")
