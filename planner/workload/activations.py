@@ -78,13 +78,13 @@ def transformer_bytes(
     selective = sum(count * sum(part.selective for part in parts) for count, _, parts in blocks)
     inputs = sum(count * positions * model.hidden_size * _HALF for count, positions, _ in blocks)
     # While one block runs, the input of the next is fetched from the host.
-    kept = 2 * max(length, target) * model.hidden_size * _HALF if saved_tensor_rules.offloaded else inputs
+    on_device = 2 * max(length, target) * model.hidden_size * _HALF if saved_tensor_rules.offloaded else inputs
     gradients = max(part.gradients for count, _, parts in blocks if count for part in parts)
     working_set = gradients + max(sum(part.none for part in parts) for count, _, parts in blocks if count)
     logits = model.vocabulary_size * particulars.head_share * (target if model.decoder_layers else length)
     moved = sum(count * sum(part.moved for part in parts) for count, _, parts in blocks)
     return TransformerBytes(
-        saved=(none, selective, min(selective, kept + working_set)),
+        saved=(none, selective, min(selective, on_device + working_set)),
         gradients=gradients,
         working_set=working_set,
         offloaded=inputs if saved_tensor_rules.offloaded else 0.0,

@@ -71,6 +71,9 @@ PASSES = {"eager": 1.25, "plain": 2.0}
 #: from the last hidden state.
 _LOGIT_BYTES = {"auto": 2.0 + 4.0, "full": 2.0 + 3 * 4.0, "chunked": 2.0 + 2.0, "linear": 0.0}
 
+#: In Hugging Face's stack one more copy stands: of the shifted logits, or of the gradient on its way through the casts.
+_EAGER_COPY_BYTES = 4.0
+
 
 def logit_bytes(training: Training) -> float:
     """Bytes at the peak per logit. Raises `UnusableInput` for a cross entropy that is unknown or contradicted."""
@@ -85,7 +88,8 @@ def logit_bytes(training: Training) -> float:
             raise UnusableInput.at("training", "cross_entropy", message=message)
         asked = "chunked"
     written_out = software_of(training) != "fused" and not _fuses_by_xla(training)
-    return _LOGIT_BYTES["full" if asked == "auto" and written_out else asked]
+    asked = "full" if asked == "auto" and written_out else asked
+    return _LOGIT_BYTES[asked] + (_EAGER_COPY_BYTES if asked == "full" and training.software == "eager" else 0.0)
 
 
 def _fuses_by_xla(training: Training) -> bool:
@@ -102,7 +106,8 @@ class SavedTensorRules:
     model unchanged, except those that replace its kernels together with the loss (Liger, Unsloth). Matmuls save their inputs
     if weights are `trained` or `quantised`. `adapters` save copies of their own inputs, on every projection if they are
     `everywhere`, each with its mask if they are `dropped`. `by_operation`, selective checkpointing saves the input of a block,
-    the result of attention and that of every second matmul (PyTorch's policy per operation, torchtitan's default). `offloaded` checkpoints are in host memory.
+    the result of attention and that of every second matmul (PyTorch's policy per operation, torchtitan's default).
+    `offloaded` checkpoints are in host memory.
     """
 
     fused: bool
