@@ -1,4 +1,4 @@
-"""Memory against published tables that no constant was fitted to, and what the job can say of its losses and checkpoints."""
+"""Memory against a published table outside the facts, and what the job can say of its losses and checkpoints."""
 
 from dataclasses import replace
 from typing import Any
