@@ -1,6 +1,7 @@
 """`gpuplan import`, and the flags with which `gpuplan plan --from` completes another tool's configuration."""
 
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,9 +10,11 @@ import typer
 from gpuplan.api.cli.command_io import print_json
 from gpuplan.api.cli.standard_output import answers
 from gpuplan.api.presentation.text_formatting import plain
+from gpuplan.catalog.runtime.errors import UnusableInput
 
 if TYPE_CHECKING:
     from gpuplan.api.imports.job_from_facts import Given, ImportedJob
+    from gpuplan.api.services.service_context import ServiceContext
 
 Tokens = Annotated[str | None, typer.Option(metavar="2B", help="With --from: tokens to train on, all epochs together.")]
 Samples = Annotated[str | None, typer.Option(metavar="N", help="With --from: samples of the data set.")]
@@ -79,8 +82,8 @@ def imported(source: str, given: "Given", *, root: Path | None, online: bool) ->
     return job_of(facts or read_file(path, root), given)
 
 
-def plan_document(source: str, given: "Given", *, root: Path | None, online: bool) -> dict[str, object]:
-    """The job document of `gpuplan plan --from`; prints to standard error what was understood."""
+def understood(source: str, given: "Given", *, root: Path | None, online: bool) -> "ImportedJob":
+    """The job of `gpuplan plan --from`; prints to standard error what was understood. Raises `UnusableInput`."""
     from dataclasses import replace
 
     from gpuplan.api.imports.job_from_facts import job_of
@@ -98,4 +101,22 @@ def plan_document(source: str, given: "Given", *, root: Path | None, online: boo
             answered = {"length": int(value) if value.isdigit() else None}
         given = replace(given, **answered)
         made = job_of(made.facts, given)
-    return made.complete()
+    return made
+
+
+def print_cost_as_asked(made: "ImportedJob", answer: dict[str, Any], context: "ServiceContext") -> None:
+    """Print to standard error what the job costs on the machines that the file asks for, if it names an accelerator."""
+    from gpuplan.api.presentation.machines_as_asked import cost_sentence
+    from gpuplan.api.services.machines_as_asked import Asked, cost_as_asked
+
+    machines, planned = made.facts.machines, answer.get("plan")
+    if machines is None or machines.accelerator is None or machines.per_node is None or planned is None:
+        return
+    asked = Asked(accelerator=machines.accelerator, per_node=machines.per_node, nodes=machines.nodes or 1)
+    try:
+        cost = cost_as_asked(context, made.complete(), asked, now=datetime.now(UTC))
+    except UnusableInput as error:
+        sys.stderr.write(f"the machines of {plain(made.facts.files[0])} are not priced: {plain(str(error))}\n")
+        return
+    sentence = cost_sentence(asked, cost, limit_hours=machines.hours, plan_usd=planned["cost_usd"]["expected"])
+    sys.stderr.write(f"{plain(made.facts.files[0])} {sentence}\n")

@@ -2,13 +2,16 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gpuplan.api.cli import imported_jobs
 from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job_or_words
 from gpuplan.catalog.runtime.errors import UnusableInput
+
+if TYPE_CHECKING:
+    from gpuplan.api.imports.job_from_facts import ImportedJob
 
 EXIT_INFEASIBLE = 4
 
@@ -89,27 +92,32 @@ def plan(
         "on": on,
         "like": like,
     }
-    document = _document(job or [], source, flags, root=root, online=online)
-    answer = open_gpuplan(inventory=inventory, settings=settings).plans.plan(
+    made = None if source is None else _imported(job or [], source, flags, root=root, online=online)
+    document = _document(job or [], flags) if made is None else made.complete()
+    services = open_gpuplan(inventory=inventory, settings=settings)
+    answer = services.plans.plan(
         document, frontier=frontier, snapshot=snapshot, prices=None if prices is None else prices.value
     )
+    if made is not None:
+        imported_jobs.print_cost_as_asked(made, answer, services.context)
     _show(answer, as_json=as_json, details=details or frontier)
 
 
-def _document(
-    job: list[str], source: str | None, flags: dict[str, Any], *, root: Path | None, online: bool
-) -> dict[str, Any]:
-    """The job document of a job file, of words, or of another tool's configuration."""
-    if source is None:
-        given = [f"--{name}" for name, value in flags.items() if value is not None]
-        if given:
-            raise UnusableInput.at(given[0], message="belongs to --from; in a job file or as a word, write it there")
-        return read_job_or_words(job)
+def _document(job: list[str], flags: dict[str, Any]) -> dict[str, Any]:
+    """The job document of a job file or of words."""
+    given = [f"--{name}" for name, value in flags.items() if value is not None]
+    if given:
+        raise UnusableInput.at(given[0], message="belongs to --from; in a job file or as a word, write it there")
+    return read_job_or_words(job)
+
+
+def _imported(job: list[str], source: str, flags: dict[str, Any], *, root: Path | None, online: bool) -> "ImportedJob":
+    """The job of another tool's configuration."""
     if job:
         raise UnusableInput.at("JOB", message="is given beside --from; give one of the two")
     from gpuplan.api.imports.job_from_facts import Given
 
-    return imported_jobs.plan_document(source, Given(**flags), root=root, online=online)
+    return imported_jobs.understood(source, Given(**flags), root=root, online=online)
 
 
 def show(

@@ -1,12 +1,14 @@
 """`gpuplan plan --from`, `gpuplan import`, and a job in words."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from gpuplan.api.cli.main import main
 from gpuplan.catalog.parsing.structured_text import read_document
+from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
 from tests.api.imports.config_texts import LLAMA_FACTORY
 
 
@@ -69,3 +71,51 @@ def test_a_job_file_stands_alone(second: str, tmp_path: Path, capsys: pytest.Cap
     error = capsys.readouterr().err
     assert f"takes one job file and no words with it; '{second}' follows" in error
     assert error.count("\n") == 1
+
+
+SBATCH = """#!/bin/bash
+#SBATCH --nodes=4
+#SBATCH --gres=gpu:a100:8
+#SBATCH --time=2-00:00:00
+srun torchrun --nnodes 4 --nproc_per_node 8 train.py --model_name_or_path meta-llama/Meta-Llama-3-8B \\
+  --per_device_train_batch_size 2 --gradient_accumulation_steps 4 --max_steps 4000 --bf16 True \\
+  --max_seq_length 4096 --packing True
+"""
+
+
+def test_the_machines_of_a_launch_script_are_priced_beside_the_plan(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "job.sbatch").write_text(SBATCH)
+    assert main(["plan", "--from", str(tmp_path / "job.sbatch"), "--json"]) == 0
+    answered = capsys.readouterr()
+    spent = float(json.loads(answered.out)["plan"]["cost_usd"]["expected"])
+    line = answered.err.splitlines()[-1]
+    match = re.fullmatch(
+        r"job.sbatch asks for 4 x 8 a100: (.+) and \$([\d,.]+) on 4 x (\S+), .+, on demand, \$([\d,.]+) at its limit of 2 d; "
+        r"the plan costs (\d+) % less",
+        line,
+    )
+    assert match is not None, line
+    usd, at_limit = (float(match[number].replace(",", "")) for number in (2, 4))
+    assert match[5] == f"{100 * (1 - spent / usd):.0f}"
+    snapshot = embedded_snapshot()
+    accelerators = {type_.name: (type_.accelerator, type_.accelerator_count) for type_ in snapshot.instance_types}
+    assert accelerators[match[3]][0].startswith("A100")
+    assert accelerators[match[3]][1] == 8
+    price = min(
+        offer.usd_micros_per_hour / 1e6
+        for offer in snapshot.offers
+        if offer.instance_type == match[3] and offer.price_kind == "on_demand"
+    )
+    assert at_limit == pytest.approx(price * 4 * 48, abs=0.01)
+
+
+def test_machines_that_nobody_sells_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for stated, message in (
+        ("gpu:a100:7", "which nobody in the catalogue sells in machines of 7"),
+        ("gpu:qqq:8", "are not priced: resources.accelerators: unknown accelerator 'qqq'"),
+    ):
+        (tmp_path / "job.sbatch").write_text(SBATCH.replace("gpu:a100:8", stated))
+        assert main(["plan", "--from", str(tmp_path / "job.sbatch")]) == 0
+        assert message in capsys.readouterr().err
