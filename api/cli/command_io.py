@@ -32,13 +32,27 @@ def read_job_or_words(given: list[str]) -> dict[str, Any]:
 
     if not given:
         raise UnusableInput.at("JOB", message=f"is missing; give a job file, --from FILE_OR_ID, or words: {_WORDS}")
-    if len(given) == 1 and (given[0] == "-" or "=" not in given[0]):
+    if len(given) == 1 and (given[0] == "-" or "=" not in given[0]) and not names_a_model(given[0]):
         return read_job(given[0])
     if given[0] == "-" or Path(given[0]).is_file():
         raise UnusableInput.at(
             "JOB", message=f"takes one job file and no words with it; {shown(given[1])} follows {shown(given[0])}"
         )
     return job_of_words(given, example=_WORDS)
+
+
+def names_a_model(text: str) -> bool:
+    """Whether this is the name of a known model, or a model id, and no file."""
+    from gpuplan.catalog.runtime.errors import UnusableInput
+    from gpuplan.planner.workload.presets import find_preset
+
+    if text == "-" or Path(text).exists():
+        return False
+    try:
+        find_preset(text)
+    except UnusableInput:
+        return False
+    return True
 
 
 #: A job in words, as messages show it.

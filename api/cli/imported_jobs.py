@@ -104,6 +104,25 @@ def understood(source: str, given: "Given", *, root: Path | None, online: bool) 
     return made
 
 
+def is_of_another_tool(path: str) -> bool:
+    """Whether this is a file in a format that `--from` reads, and no job file."""
+    from gpuplan.api.cli.command_io import read_job
+    from gpuplan.api.imports.reading import read_file
+
+    if not Path(path).is_file():
+        return False
+    try:
+        if not read_job(path).keys().isdisjoint({"workload", "training", "constraints"}):
+            return False
+    except UnusableInput:
+        pass
+    try:
+        read_file(Path(path))
+    except UnusableInput:
+        return False
+    return True
+
+
 def print_cost_as_asked(made: "ImportedJob", answer: dict[str, Any], context: "ServiceContext") -> None:
     """Print to standard error what the job costs on the machines that the file asks for, if it names an accelerator."""
     from gpuplan.api.presentation.machines_as_asked import cost_sentence

@@ -92,6 +92,8 @@ def plan(
         "on": on,
         "like": like,
     }
+    if source is None and job and len(job) == 1 and imported_jobs.is_of_another_tool(job[0]):
+        source, job = job[0], None
     made = None if source is None else _imported(job or [], source, flags, root=root, online=online)
     document = _document(job or [], flags) if made is None else made.complete()
     services = open_gpuplan(inventory=inventory, settings=settings)

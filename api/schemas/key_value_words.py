@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuplan.api.schemas.job_fields import WrittenField, job_fields
+from gpuplan.catalog.model.accelerators import accelerator_family, accelerators
 from gpuplan.catalog.model.regions import GEOGRAPHIES
 from gpuplan.catalog.parsing.document_fields import nearest
 from gpuplan.catalog.parsing.place_names import GEOGRAPHY_ALIASES, region_glob
@@ -38,6 +39,8 @@ def example_of(field: WrittenField) -> str:
 
 
 WORDS: Mapping[str, WrittenField] = {word_of(field): field for field in _FIELDS}
+#: Words whose values say by themselves what they set; the first that knows a value takes it.
+_BY_VALUE = ("method", "stage", "framework", "precision", "software", "kinds", "objective", "providers")
 _ALSO = {also: word_of(field) for field in _FIELDS for also in (field.name, *field.about.words)} | {"geography": "in"}
 EXAMPLE = "/gpuplan plan llama-3-8b tokens=300B by=7d max=$20000"
 
@@ -49,6 +52,13 @@ def job_of_words(words: Sequence[str], *, example: str = EXAMPLE) -> Document:
     models: list[str] = []
     for text in words:
         name, sign, value = text.partition("=")
+        if not sign and models and (field := field_of_value(text)) is not None:
+            if not WORDS[field].several and field in given:
+                faults.append(
+                    Fault((field,), f"is given twice, as {shown(given[field])} and {shown(text)}; give it once")
+                )
+            given[field] = f"{given[field]},{text}" if field in given else text
+            continue
         if not sign:
             models.append(text)
             continue
@@ -63,10 +73,25 @@ def job_of_words(words: Sequence[str], *, example: str = EXAMPLE) -> Document:
             given[known] = value
     if not models:
         faults.append(Fault(("model",), f"is missing; name a model first: {example}"))
-    faults += [_unknown_word(text) for text in models[1:]]
+    faults += [_unknown_words(models[1:])] if len(models) > 1 else []
     if faults:
         raise UnusableInput(*faults)
     return document({"model": models[0]} | given)
+
+
+def field_of_value(text: str) -> str | None:
+    """The word whose value `text` can only be, such as method for `lora` or vendors for `nvidia`; None if there is none."""
+    value = text.lower()
+    for name in _BY_VALUE:
+        if value in WORDS[name].choices:
+            return name
+    if value in {accelerator.vendor.lower() for accelerator in accelerators().values()}:
+        return "vendors"
+    try:
+        accelerator_family(text)
+    except UnusableInput:
+        return None
+    return "on"
 
 
 def document(given: Mapping[str, str]) -> Document:
@@ -119,6 +144,7 @@ def _unknown(name: str) -> str:
     return f"unknown word; accepted are {', '.join(WORDS)}"
 
 
-def _unknown_word(text: str) -> Fault:
-    message = f'{shown(text)} follows the model; write word=value ({", ".join(WORDS)}), and "quotes" around blanks'
+def _unknown_words(texts: Sequence[str]) -> Fault:
+    several = ", ".join(map(shown, texts))
+    message = f'{several} {"follows" if len(texts) == 1 else "follow"} the model; write word=value ({", ".join(WORDS)}), and "quotes" around blanks'
     return Fault(("plan",), message)

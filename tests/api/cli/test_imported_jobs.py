@@ -64,6 +64,45 @@ def test_words_state_a_job_on_the_command_line(capsys: pytest.CaptureFixture[str
     assert "Cheapest for llama-3-8b" in capsys.readouterr().out
 
 
+def test_values_that_say_what_they_set_need_no_word(capsys: pytest.CaptureFixture[str]) -> None:
+    bare = ["Qwen/Qwen3-8B", "lora", "tokens=200M", "by=30d", "nvidia", "spot", "gcp", "azure"]
+    full = [
+        "Qwen/Qwen3-8B",
+        "method=lora",
+        "tokens=200M",
+        "by=30d",
+        "vendors=nvidia",
+        "kinds=spot",
+        "providers=gcp,azure",
+    ]
+    jobs = []
+    for words in (bare, full):
+        assert main(["plan", *words, "start=2026-12-01T00:00Z", "--json"]) == 0
+        jobs.append(json.loads(capsys.readouterr().out)["plan"]["job"])
+    assert jobs[0] == jobs[1]
+    assert jobs[0]["training"]["method"] == "lora"
+    assert jobs[0]["constraints"]["vendors"] == ["NVIDIA"]
+    assert main(["plan", "llama-3-8b", "lora", "qlora", "tokens=1B"]) == 2
+    assert "method: is given twice, as 'lora' and 'qlora'" in capsys.readouterr().err
+    assert main(["plan", "Qwen/Qwen3-8B"]) == 2
+    assert "workload.tokens: is missing" in capsys.readouterr().err
+
+
+def test_a_config_of_another_tool_is_planned_as_it_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, text in (("job.sbatch", SBATCH), ("train.yaml", LLAMA_FACTORY)):
+        (tmp_path / name).write_text(text)
+        answers = []
+        for words in ([str(tmp_path / name)], ["--from", str(tmp_path / name)]):
+            code = main(["plan", *words, "--tokens", "1B"])
+            answered = capsys.readouterr()
+            answers.append((code, answered.err, answered.out.splitlines()[:2]))
+        assert answers[0] == answers[1]
+        assert answers[0][0] == 0
+    (tmp_path / "job.yaml").write_text("workload: {kind: preset, modle: llama-3-8b}\n")
+    assert main(["plan", str(tmp_path / "job.yaml")]) == 2
+    assert "workload.modle" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("second", ["tokens=3B", "other.yaml"])
 def test_a_job_file_stands_alone(second: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "job.yaml").write_text("workload: {kind: preset, model: llama-3-8b, tokens: 3e9}\n")
