@@ -12,7 +12,7 @@ import numpy as np
 from gpuplan.planner.performance.estimator_request import Floats
 from gpuplan.planner.performance.fitted_constants import value
 from gpuplan.planner.performance.layout_columns import Gathered
-from gpuplan.planner.workload.step_work import Work
+from gpuplan.planner.workload.step_work import TransformerShape, Work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +41,15 @@ def traffic(work: Work, at: Gathered, busy: Floats, attention: Floats) -> Traffi
     if at.context.max(initial=1.0) > 1:
         in_stage += _context(shape.layers * 2.0 * shape.kv_heads * shape.head_size, at, tokens, attention)
     if at.expert.max(initial=1.0) > 1:
-        in_stage += _experts(shape.moe_layers * shape.active_experts, at, bytes_per_token)
+        in_stage += _experts(shape.moe_layers * shape.active_experts * _routed_share(shape), at, bytes_per_token)
     if at.pipeline.max(initial=1.0) > 1:
         rest += _pipeline(at, at.element_bytes * shape.hidden_size * tokens)
     return Traffic(in_stage=in_stage, rest=rest)
+
+
+def _routed_share(shape: TransformerShape) -> float:
+    """Width of the copies of a token that go to experts, over that of the model."""
+    return shape.routed_size / shape.hidden_size if shape.routed_size else 1.0
 
 
 def _rate(at: Gathered, ranks: Floats) -> Floats:

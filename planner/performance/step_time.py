@@ -88,7 +88,7 @@ def _unpacking_bytes(work: Work, at: Gathered) -> Floats:
 
 def _size_share(work: Work, at: Gathered) -> Floats:
     """Share of the matmul rate at this hidden size, tensor parallelism and number of rows."""
-    hidden = work.shape.hidden_size if work.shape else 1.0
+    hidden = (work.shape.matmul_width or work.shape.hidden_size) if work.shape else 1.0
     rows = at.micro_batch * work.units_per_sample / at.context
     if work.units_per_sample <= 1 and work.shape is not None:
         rows = rows * work.shape.sequence_length

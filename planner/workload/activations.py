@@ -64,7 +64,7 @@ def transformer_bytes(
     length, target = model.sequence_length, decoder_length(model, particulars)
     mixtures = moe_layers(model)
     attention = _attention(model, length, length, saved_tensor_rules)
-    dense, mixture = _feed_forward(model, length, saved_tensor_rules), _experts(model, saved_tensor_rules)
+    dense, mixture = _feed_forward(model, length, saved_tensor_rules), _experts(model, particulars, saved_tensor_rules)
     blocks: list[tuple[int, int, tuple[SavedActivations, ...]]] = [
         (model.layers - mixtures, length, (attention, dense)),
         (mixtures, length, (attention, mixture)),
@@ -194,12 +194,12 @@ def _feed_forward(model: Transformer, positions: int, saved_tensor_rules: SavedT
     return _activated(model, positions, model.ffn_size, saved_tensor_rules)
 
 
-def _experts(model: Transformer, saved_tensor_rules: SavedTensorRules) -> SavedActivations:
+def _experts(model: Transformer, particulars: Particulars, saved_tensor_rules: SavedTensorRules) -> SavedActivations:
     """A feed-forward block of all active experts, plus the gathered and scattered copies of tokens and the router."""
     length = model.sequence_length
     width = model.expert_ffn_size * (model.active_experts + model.shared_experts)
     block = _activated(model, length, width, saved_tensor_rules)
-    copies = _HALF * length * model.hidden_size * model.active_experts
+    copies = _HALF * length * (particulars.routed_size or model.hidden_size) * model.active_experts
     router = _SINGLE * length * model.experts
     return SavedActivations(
         none=block.none + 2 * copies + router,

@@ -27,6 +27,8 @@ class TransformerShape:
 
     `layers` counts encoder and decoder blocks together, `cross_attention_layers` the decoder blocks that attend to the
     encoder, `moe_layers` the blocks with experts. `ffn_size` is that of a dense block (0 if all blocks have experts).
+    `routed_size` is the width of the copies of a token that go to experts, `matmul_width` the mean input width of matmuls
+    (harmonic, by FLOPs); both 0: `hidden_size`.
     """
 
     layers: int
@@ -45,6 +47,8 @@ class TransformerShape:
     active_experts: int = 0
     shared_experts: int = 0
     expert_ffn_size: int = 0
+    routed_size: int = 0
+    matmul_width: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

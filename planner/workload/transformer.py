@@ -128,7 +128,7 @@ def _of_one_sample(
         if method.adapters
         else 0.0,
         expert_adapter_parameters=training.rank * counts.routed_adapters if method.adapters else 0.0,
-        shape=_shape(model),
+        shape=_shape(model, particulars, counts.multiply_adds),
         batch_is_default=model.batch_is_default,
         assumptions=tuple(_assumptions(model, training, particulars, unit, counts.parameters)),
     )
@@ -224,7 +224,16 @@ def _task(model: Transformer) -> str:
     return "mixture-of-experts" if model.experts else "language"
 
 
-def _shape(model: Transformer) -> TransformerShape:
+def _matmul_width(model: Transformer, particulars: Particulars, multiply_adds: float) -> float:
+    """Mean input width of matmuls: routed experts in a latent space have narrower ones than the rest."""
+    if not particulars.routed_size:
+        return 0.0
+    weights = (3 if model.gated_mlp else 2) * model.hidden_size * model.expert_ffn_size
+    routed = moe_layers(model) * model.active_experts * weights * model.sequence_length / multiply_adds
+    return 1.0 / (routed / particulars.routed_size + (1.0 - routed) / model.hidden_size)
+
+
+def _shape(model: Transformer, particulars: Particulars, multiply_adds: float) -> TransformerShape:
     return TransformerShape(
         layers=model.layers + model.decoder_layers,
         hidden_size=model.hidden_size,
@@ -242,4 +251,6 @@ def _shape(model: Transformer) -> TransformerShape:
         active_experts=model.active_experts,
         shared_experts=model.shared_experts,
         expert_ffn_size=model.expert_ffn_size,
+        routed_size=particulars.routed_size,
+        matmul_width=_matmul_width(model, particulars, multiply_adds),
     )

@@ -13,7 +13,8 @@ class Particulars:
     `learned_positions` counts position embeddings. `attention_parameters` are those of one attention block that does not
     consist of four plain projections (latent attention). `head_share` is the share of positions whose logits are computed
     (masked language models, classifiers). `decoder_sequence_length` is the length of the target (0: that of the input).
-    `patch_inputs` counts the numbers in one patch if a projection of patches replaces the input embedding.
+    `patch_inputs` counts the numbers in one patch if a projection of patches replaces the input embedding. `routed_size` is
+    the width of the copies of a token that go to experts in a latent space (0: that of the model).
     """
 
     learned_positions: int = 0
@@ -21,6 +22,7 @@ class Particulars:
     head_share: float = 1.0
     decoder_sequence_length: int = 0
     patch_inputs: int = 0
+    routed_size: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

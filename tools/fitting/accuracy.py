@@ -21,7 +21,7 @@ from gpuplan.planner.performance.prediction_bands import Z80, log_sigma
 from gpuplan.planner.workload import work_of
 from tools.fitting.held_out_residuals import current
 from tools.fitting.least_squares_fit import comparisons, linearised, offset_by_others, scored, solved
-from tools.fitting.measured_runs import Run, machine, rows, runs
+from tools.fitting.measured_runs import Run, machine, rows, runs, why_unanswered
 from tools.fitting.stacked_runs import Sample, sample_of
 
 #: The usual estimate without an estimator: 6 N D at two fifths of peak.
@@ -116,8 +116,9 @@ def _cells(pairs: list[tuple[float, float]]) -> str:
 
 
 def coverage(sample: Sample, answered: Floats) -> None:
-    """How many of the usable runs have a scorable answer, per task as the sources name it."""
-    usable = Counter(row["task"] for row in rows("runs.csv.xz"))
+    """How many of the runs with a throughput have a scorable answer, per task as the sources name it, and why others have none."""
+    reasons = Counter(why_unanswered(row) for row in rows("runs.csv.xz"))
+    usable = Counter(row["task"] for row in rows("runs.csv.xz") if row["throughput"] and row["gpus_total"])
     scored_runs = Counter(
         run.row["task"] for run, left in zip(sample.runs, answered, strict=True) if not math.isnan(left)
     )
@@ -125,6 +126,9 @@ def coverage(sample: Sample, answered: Floats) -> None:
     for task, count in sorted(usable.items()):
         print(f"{task:22}{count:6}{scored_runs[task] / count:8.1%}")
     print(f"{'all':22}{usable.total():6}{scored_runs.total() / usable.total():8.1%}")
+    del reasons[""]
+    for reason, count in reasons.most_common():
+        print(f"  without an answer: {count:3} {reason}")
 
 
 def band_report(sample: Sample, left: Floats) -> None:

@@ -14,7 +14,7 @@ from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.job import OFFLOADED, Training
 from gpuplan.planner.performance import estimate
 from gpuplan.planner.performance.estimate_assembly import model_flops_per_unit
-from gpuplan.planner.performance.estimator_request import Estimates, LayoutRequest, Machines, one_configuration
+from gpuplan.planner.performance.estimator_request import REASONS, Estimates, LayoutRequest, Machines, one_configuration
 from gpuplan.planner.performance.goodput import modelled_goodput
 from gpuplan.planner.workload.step_work import Work
 from tools.fitting.run_work import TEXT_TASKS, work_of_row
@@ -51,6 +51,21 @@ def runs() -> list[Run]:
     """Every run that the estimator can predict: its work is known, and its machine is in the catalogue."""
     parsed = (_run(row) for row in rows("runs.csv.xz"))
     return [run for run in parsed if run is not None]
+
+
+def why_unanswered(row: dict[str, str]) -> str:
+    """Why a row has no estimate; empty where it has one."""
+    if not row["throughput"] or not row["gpus_total"]:
+        return "states no throughput or number of accelerators"
+    run = _run(row)
+    if row["gpu"] not in accelerators():
+        return f"{row['gpu']} is not in the catalogue"
+    if run is None:
+        return f"size of {row['model']} not known"
+    if predict(run) is not None:
+        return ""
+    machines, request = list(requests_of(run))[-1]
+    return REASONS[int(estimate(run.work, run.training, machines, goodput=1.0, request=request).reason[0])]
 
 
 def _run(row: dict[str, str]) -> Run | None:

@@ -1,7 +1,6 @@
 """The work of a measured run: from a preset, from published totals, or from the dimensions of its row."""
 
 import re
-from dataclasses import dataclass
 
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.job import Explicit, Preset, Training, Transformer
@@ -36,6 +35,8 @@ _PRESETS = {
     "vit_large_patch16_224": "vit-l/16",
     "vgg16": "vgg-16",
     "llama4-scout": "llama-4-scout",
+    "nemotron_3_nano": "nemotron-3-nano",
+    "nemotron_3_super": "nemotron-3-super",
     "llama4-maverick": "llama-4-maverick",
     "maskrcnn": "mask-rcnn",
     "efficientdet": "efficientdet-d0",
@@ -53,6 +54,7 @@ _PRESETS = {
     "tft traffic": "temporal-fusion-transformer",
     "gpunet gpunet-0": "gpunet-0",
     "gpunet gpunet-1": "gpunet-0",
+    "gpunet gpunet-2": "gpunet-2",
 }
 
 
@@ -141,8 +143,6 @@ def _is_token_model(name: str) -> bool:
 
 def _from_columns(row: dict[str, str], training: Training, sequence: int | None, batch: float) -> Work | None:
     """A transformer of the row's dimensions; the feed-forward width follows from the parameters."""
-    if row["model"] in _HYBRIDS:
-        return _hybrid(_HYBRIDS[row["model"]], training, sequence or 8192, batch)
     if not row["params"]:
         return None
     if row.get("active_params") and float(row["active_params"]) < 0.9 * float(row["params"]):
@@ -173,57 +173,11 @@ def _from_columns(row: dict[str, str], training: Training, sequence: int | None,
     return work_of(model, training)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Hybrid:
-    """A Mamba-2 mixture as the transformer with as many FLOPs, parameters and routed bytes.
-
-    Attention heads are those of its few attention layers spread over all blocks, and the projections of its
-    Mamba layers stand as shared experts. Dimensions: the models' Hugging Face configurations.
-    """
-
-    layers: int
-    hidden: int
-    heads: int
-    active: int
-    shared: int
-    expert_ffn: int
-
-
-#: 23 Mamba and 6 attention layers of 32 heads, 23 mixtures of 128 experts, 6 active and 2 shared.
-_HYBRIDS = {
-    "Nemotron_3_Nano": _Hybrid(layers=23, hidden=2688, heads=8, active=6, shared=5, expert_ffn=1856),
-}
-
-
-_HYBRID_EXPERTS, _HYBRID_VOCABULARY = 128, 131_072
-
-
-def _hybrid(hybrid: _Hybrid, training: Training, length: int, batch: float) -> Work:
-    model = Transformer(
-        layers=hybrid.layers,
-        hidden_size=hybrid.hidden,
-        ffn_size=hybrid.expert_ffn,
-        attention_heads=hybrid.heads,
-        kv_heads=2,
-        head_size=128,
-        vocabulary_size=_HYBRID_VOCABULARY,
-        sequence_length=length,
-        gated_mlp=False,
-        causal=True,
-        tokens=1e12,
-        global_batch_tokens=batch * length,
-        experts=_HYBRID_EXPERTS,
-        active_experts=hybrid.active,
-        shared_experts=hybrid.shared,
-        expert_ffn_size=hybrid.expert_ffn,
-    )
-    return work_of(model, training)
-
-
 def _dimensions(row: dict[str, str]) -> tuple[int, int, int]:
     """(layers, hidden, heads) of a row; with only a parameter count, the usual proportions h = 128 L, 12 L h^2."""
     if row["layers"] and row["hidden"] and row["heads"]:
         return int(row["layers"]), int(row["hidden"]), int(row["heads"])
     parameters = float(row["params"])
-    hidden = 128 * max(1, round((parameters * 128 / 12) ** (1 / 3) / 128))
+    # Whole heads of 128, and an even number of them, which tensor parallelism divides.
+    hidden = 256 * max(1, round((parameters * 128 / 12) ** (1 / 3) / 256))
     return max(1, round(parameters / (12 * hidden**2))), hidden, hidden // 128

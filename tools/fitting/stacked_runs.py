@@ -112,7 +112,16 @@ def _structure(run: Run) -> Hashable:
         work.head_flops_per_unit > 0,
         work.sequential_steps > 1,
         work.exchanged_bytes_per_unit > 0,
-        shape is not None and (shape.causal, shape.gated_mlp, shape.experts > 0, shape.cross_attention_layers > 0),
+        work.selective_recomputed_share > 0,
+        work.offloaded_bytes_per_sample > 0,
+        shape is not None
+        and (
+            shape.causal,
+            shape.gated_mlp,
+            shape.experts > 0,
+            shape.cross_attention_layers > 0,
+            shape.routed_size > 0,
+        ),
         run.training,
     )
 

@@ -307,10 +307,22 @@ def test_latent_attention_counts_its_parameters_exactly_and_says_what_its_scores
         ("gpt-oss-120b", 5.7e9),
         ("kimi-k2", 32.6e9),
         ("mixtral-8x22b", 39e9),
+        ("nemotron-3-nano", 3.6e9),
+        ("nemotron-3-super", 12.7e9),
+        ("gemma-4-26b-a4b", 3.8e9),
     ],
 )
 def test_mixtures_activate_what_their_cards_say(model: str, active: float) -> None:
     assert work(model).active_parameters == pytest.approx(active, rel=0.03)
+
+
+def test_experts_in_a_latent_space_get_narrow_copies_of_tokens() -> None:
+    latent = work("nemotron-3-super")
+    assert latent.shape is not None
+    assert latent.shape.routed_size == 1024
+    # 22 of 512 experts, 5.5M weights each, of 12.7B in all: 42 % of the multiply-adds outside the head.
+    assert 1 / latent.shape.matmul_width == pytest.approx(0.42 / 1024 + 0.58 / 4096, rel=0.02)
+    assert latent.modelled_sigma > 0
 
 
 def test_masked_language_models_compute_logits_where_a_mask_is() -> None:
