@@ -15,6 +15,7 @@ from gpuplan.api.http import (
     explanations,
     exports,
     health,
+    imports,
     openapi,
     plans,
     portfolios,
@@ -91,6 +92,7 @@ def create_service(
     app.state.watching = None
     for router in (
         plans.router,
+        imports.router,
         exports.router,
         explanations.router,
         portfolios.router,

@@ -13,6 +13,7 @@ from gpuplan.api.schemas.actuals import ActualsDocument
 from gpuplan.api.schemas.api_key import KeyDocument
 from gpuplan.api.schemas.estimate_request import EstimateDocument
 from gpuplan.api.schemas.forecast import ForecastDocument
+from gpuplan.api.schemas.import_request import ImportDocument
 from gpuplan.api.schemas.job import JobDocument
 from gpuplan.api.schemas.portfolio import PortfolioDocument, PortfolioJobDocument
 from gpuplan.api.schemas.refresh import RefreshDocument
@@ -26,6 +27,7 @@ from gpuplan.api.schemas.why import WhyDocument
 BODIES = (
     JobDocument,
     EstimateDocument,
+    ImportDocument,
     ActualsDocument,
     RefreshDocument,
     WatchDocument,

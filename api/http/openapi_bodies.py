@@ -81,6 +81,15 @@ PLAN_OPERATION: Schema = {
     "parameters": [_IDEMPOTENCY_KEY],
 }
 ESTIMATE_OPERATION: Schema = {"requestBody": body_of(ref("EstimateDocument"), on_64_h100=ESTIMATE_EXAMPLE)}
+IMPORT_EXAMPLE: Schema = {
+    "files": {
+        "sft.yaml": "model_name_or_path: Qwen/Qwen3-8B\nstage: sft\nfinetuning_type: lora\ncutoff_len: 2048\n"
+        "per_device_train_batch_size: 4\ngradient_accumulation_steps: 2\nnum_train_epochs: 2\nbf16: true\n"
+    },
+    "samples": "50k",
+    "gpus": 8,
+}
+IMPORT_OPERATION: Schema = {"requestBody": body_of(ref("ImportDocument"), llama_factory=IMPORT_EXAMPLE)}
 ACTUALS_OPERATION: Schema = {
     "requestBody": body_of(ref("ActualsDocument"), finished=FINISHED_EXAMPLE, running=RUNNING_EXAMPLE),
     "parameters": [_IDEMPOTENCY_KEY],

@@ -1,6 +1,7 @@
 """Reads one file, folder or text of another tool into `TrainingFacts`, and follows the files that it names within the root."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from gpuplan.api.imports.derived_facts import state_global_batch
 from gpuplan.api.imports.facts import Machines, Origin, TrainingFacts
 from gpuplan.api.imports.located_document import Located, decoded, read_documents
 from gpuplan.api.imports.reader import Reader, reader_of, readers
-from gpuplan.api.imports.source_files import SourceFiles, root_of
+from gpuplan.api.imports.source_files import HandedTexts, SourceFiles, root_of
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 #: Files of a model's folder, the first that is there.
@@ -35,7 +36,17 @@ def read_file(path: Path, root: Path | None = None) -> TrainingFacts:
 
 def read_text(text: str, name: str) -> TrainingFacts:
     """The facts of a text that was handed over; no file is read. Raises `UnusableInput`."""
-    return _Following(SourceFiles(None)).all_of(decoded(text.encode(), name), name, None)
+    return read_texts({name: text})
+
+
+def read_texts(texts: Mapping[str, str]) -> TrainingFacts:
+    """The facts of the first of these texts by file name, and of those that it names. No file is read.
+
+    Raises `UnusableInput`.
+    """
+    name = next(iter(texts))
+    files = HandedTexts(texts)
+    return _Following(files).all_of(decoded(files.read(Path(name)), name), name, Path(name))
 
 
 @dataclass(slots=True)
@@ -60,10 +71,10 @@ class _Following:
     def file(self, named: str, facts: TrainingFacts) -> bool:
         """Add the facts of a file that is named; False, and an entry among the missing files, if it is not there."""
         path = self.files.included(named, self.beside)
-        if path is None or not path.is_file():
+        if path is None or not self.files.is_there(path):
             facts.missing_files.append(named[:200])
             return False
-        real = path.resolve()
+        real = self.files.identity(path)
         if real not in self.seen:
             self._read(decoded(self.files.read(path), self.files.name(real)), self.files.name(real), path, facts)
         return True
@@ -74,7 +85,7 @@ class _Following:
 
     def _read(self, text: str, name: str, path: Path | None, facts: TrainingFacts) -> None:
         if path is not None:
-            self.seen.add(path.resolve())
+            self.seen.add(self.files.identity(path))
         facts.files.append(name)
         before, self.beside = self.beside, path
         if _is_script(text, name):

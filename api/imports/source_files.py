@@ -1,6 +1,7 @@
 """The files that an import may read: those under one root folder, symbolic links resolved first."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,6 +35,14 @@ class SourceFiles:
         if self.root is not None and path.is_relative_to(self.root):
             return str(path.relative_to(self.root))
         return path.name
+
+    def identity(self, path: Path) -> Path:
+        """The one path of a file that can be named in several ways."""
+        return path.resolve()
+
+    def is_there(self, path: Path) -> bool:
+        """Whether this is a file."""
+        return path.is_file()
 
     def read(self, path: Path, *, most: int = MOST_BYTES) -> bytes:
         """At most `most` + 1 bytes of a file. Raises `UnusableInput` if it is outside the root or cannot be read."""
@@ -87,3 +96,37 @@ class SourceFiles:
                 "from", message=f"{str(path)!r} leads out of {str(self.root)!r}; give --root if it may be read"
             )
         return real
+
+
+class HandedTexts(SourceFiles):
+    """Texts that were handed over by file name; no file is read."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        """These texts, by the paths under which they may be named."""
+        super().__init__(None)
+        self._texts = {Path(os.path.normpath(name)): text for name, text in texts.items()}
+
+    def name(self, path: Path) -> str:
+        """The name under which a text was handed over."""
+        return str(self.identity(path))
+
+    def identity(self, path: Path) -> Path:
+        """The path without detours."""
+        return Path(os.path.normpath(path))
+
+    def is_there(self, path: Path) -> bool:
+        """Whether this text was handed over."""
+        return self.identity(path) in self._texts
+
+    def read(self, path: Path, *, most: int = MOST_BYTES) -> bytes:
+        """At most `most` + 1 bytes of a text."""
+        return self._texts[self.identity(path)].encode()[: most + 1]
+
+    def included(self, named: str, beside: Path | None) -> Path | None:
+        """The text that a configuration names by its path, beside itself, or by its last part alone."""
+        if not named or len(named) > 1000:
+            return None
+        folder = Path() if beside is None else beside.parent
+        return next(
+            (path for path in (folder / named, Path(named), Path(Path(named).name)) if self.is_there(path)), None
+        )

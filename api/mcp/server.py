@@ -35,6 +35,7 @@ _PRESET_KEYS = ("name", "aliases", "architecture", "task", "unit", "published_pa
 #: Titles for people, in the order in which tools are listed.
 _TITLES = {
     "plan": "Cheapest plan for a training job",
+    "import_config": "A training configuration as a job",
     "why": "Why this plan, why not another",
     "estimate": "Time and memory on one configuration",
     "offers": "Machines and their prices",

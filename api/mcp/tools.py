@@ -121,6 +121,38 @@ class Tools:
             estimate: Document = wire(self._gpuplan.estimates.estimate({"job": job, "on": on}))
         return estimate
 
+    def import_config(
+        self,
+        *,
+        files: Annotated[
+            dict[str, str],
+            Field(
+                description="Texts by file name: the configuration or launch script first, then the files that it names."
+            ),
+        ],
+        tokens: Annotated[
+            str | None, Field(description="Tokens to train on, where the files state no steps: 2B.")
+        ] = None,
+        samples: Annotated[str | None, Field(description="Samples of the data set: 50k.")] = None,
+        gpus: Annotated[int | None, Field(description="Processes that the files were written for.", ge=1)] = None,
+        by: Annotated[str | None, Field(description="The deadline: 3d.")] = None,
+    ) -> Document:
+        """Read a training configuration of another tool into a job for `plan`.
+
+        Accepts Hugging Face config.json and trainer arguments, TRL, LLaMA-Factory, axolotl, torchtune, LitGPT, NeMo,
+        Megatron-LM scripts, accelerate, DeepSpeed, SkyPilot, sbatch and Kubernetes, as text; reads no file itself.
+        Returns `job` (plan it once `missing` is empty), `facts` with the file and line of each value, what was `assumed`,
+        and what is `missing` or `not_understood`.
+        """
+        given = {"tokens": tokens, "samples": samples, "gpus": gpus, "by": by}
+        with _as_tool_errors():
+            answer: Document = wire(
+                self._gpuplan.imports.read(
+                    {"files": files} | {name: value for name, value in given.items() if value is not None}
+                )
+            )
+        return answer
+
     def why(
         self,
         *,

@@ -20,6 +20,7 @@ from gpuplan.api.services.capacity import CapacityService
 from gpuplan.api.services.catalogue import CatalogueService
 from gpuplan.api.services.estimates import EstimateService
 from gpuplan.api.services.explanations import ExplanationService
+from gpuplan.api.services.imports import ImportService
 from gpuplan.api.services.planner_calls import PlannerCalls
 from gpuplan.api.services.plans import PlanService
 from gpuplan.api.services.portfolios import PortfolioService
@@ -56,6 +57,7 @@ class Services:
     replanning: ReplanService
     verification: VerificationService
     estimates: EstimateService
+    imports: ImportService
     actuals: ActualsService
     portfolios: PortfolioService
     procurement: ProcurementService
@@ -110,6 +112,7 @@ def open_services(environment: Environment, *, clouds: "Mapping[str, MakeCloud] 
         replanning=ReplanService(planner, audited),
         verification=VerificationService(planner, audited),
         estimates=EstimateService(planner, audited),
+        imports=ImportService(planner, audited),
         actuals=ActualsService(context),
         portfolios=PortfolioService(context, audited),
         procurement=ProcurementService(context, planner, audited),

@@ -17,12 +17,12 @@ from gpuplan.api.web.form_bodies import Sent, read_form
 from gpuplan.api.web.job_fields import PARTS, suggestions
 from gpuplan.api.web.job_form import Shown, document_of, filled, with_faults, with_pasted_faults
 from gpuplan.api.web.page_rendering import EXPECTED, PageRoute, refusal_of, render
+from gpuplan.api.web.pasted_configs import IncompleteConfigError, pasted_job
 from gpuplan.api.web.pasted_documents import sent_text
 from gpuplan.api.web.plan_exports import wishable
 from gpuplan.api.web.plan_view import infeasible_view, planned_view
 from gpuplan.api.web.what_if import any_speed, as_alternative, at_point, by_deadline, by_way_out, from_now
 from gpuplan.catalog.parsing.quantities import MAX_HOURS
-from gpuplan.catalog.parsing.structured_text import read_document
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -77,7 +77,8 @@ async def plan(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Re
         )
     except EXPECTED as error:
         status, faults, headers = refusal_of(error)
-        shown = with_pasted_faults(faults, sent_text(sent)) if pasted else with_faults(faults, sent.texts)
+        text = error.job_file if isinstance(error, IncompleteConfigError) else sent_text(sent)
+        shown = with_pasted_faults(faults, text) if pasted else with_faults(faults, sent.texts)
         return job_page(request, shown, status=status, headers=headers)
     return to_plan(answer)
 
@@ -89,13 +90,11 @@ def plans() -> Response:
 
 
 def _job_file(sent: Sent) -> Document:
-    """The job of the uploaded file, else of the pasted text."""
-    if "file" in sent.files:
-        name, body = sent.files["file"]
-        return read_document(body, name=name[:80])
-    if not sent_text(sent):
-        raise UnusableInput.at(message="paste a job file here, or choose one to upload")
-    return read_document(sent_text(sent), name="the job file")
+    """The job of the uploaded file, else of the pasted text; either may be a configuration of another tool."""
+    text = sent_text(sent)
+    if not text:
+        raise UnusableInput.at(message="paste a job file or a training configuration here, or choose one to upload")
+    return pasted_job(text, sent.files["file"][0][:80] if "file" in sent.files else "the job file")
 
 
 def to_plan(answer: Document) -> Response:

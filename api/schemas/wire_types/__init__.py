@@ -8,6 +8,7 @@ from gpuplan.api.schemas.access import Audit, AuditEntry, Key, Keys, NewKey, New
 from gpuplan.api.schemas.actual_reports import Actual, Actuals, Forgotten
 from gpuplan.api.schemas.catalogue import Accelerators, Offers, Presets, Snapshots
 from gpuplan.api.schemas.catalogue import OfferRow as Offer
+from gpuplan.api.schemas.import_answer import ImportAnswer
 from gpuplan.api.schemas.prices import PriceRow as Price
 from gpuplan.api.schemas.prices import Prices, SnapshotDiff
 from gpuplan.api.schemas.wire_types.problem import Problem
@@ -34,6 +35,7 @@ __all__ = [
     "DecisionAnswer",
     "Estimate",
     "Forgotten",
+    "ImportAnswer",
     "Infeasible",
     "Key",
     "Keys",

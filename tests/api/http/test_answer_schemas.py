@@ -76,7 +76,16 @@ def test_every_example_is_answered_as_its_schema_says(asked: TestClient) -> None
         assert response.status_code in {200, 201}, f"{path}: {response.text}"
         exact(schema, response.json())
         seen.add(path)
-    assert {"/v1/plans", "/v1/estimates", "/v1/why", "/v1/replan", "/v1/portfolios", "/v1/buy", "/v1/watches"} <= seen
+    assert {
+        "/v1/plans",
+        "/v1/estimates",
+        "/v1/import",
+        "/v1/why",
+        "/v1/replan",
+        "/v1/portfolios",
+        "/v1/buy",
+        "/v1/watches",
+    } <= seen
 
 
 @pytest.mark.slow(reason="long cases")

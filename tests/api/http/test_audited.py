@@ -65,6 +65,7 @@ def test_every_question_that_makes_the_planner_work_is_recorded_and_counts(
         ("/v1/plans", {"workload": {"kind": "preset", "model": "no-such-model", "tokens": 1e9}}, "workload.model"),
         ("/v1/estimates", {"job": {}, "on": {}}, "job.workload"),
         ("/v1/why", {"job": {"deadline": "soon"}}, "job.workload"),
+        ("/v1/import", {"files": {"a.yaml": 1}}, "files"),
         ("/v1/verify", {"outcome": "nothing"}, "outcome"),
         ("/v1/buy", {"jobs": 1}, "jobs"),
         ("/v1/portfolios", {"jobs": 1}, "jobs"),

@@ -103,6 +103,10 @@ class AsyncClient:
         """Time and memory on one given configuration, such as `{"accelerator": "H100", "gpus": 64}`."""
         return await self.send(calls.estimate(job, on))
 
+    async def import_config(self, config: Document) -> answers.ImportAnswer:
+        """The job of a configuration of another tool, as text: `{"files": {"sft.yaml": "..."}, "samples": "50k"}`."""
+        return await self.send(calls.import_config(config))
+
     async def why(self, job: Document, *, but: str | None = None, snapshot: str | None = None) -> answers.WhyAnswer:
         """Why this plan, and why `but` (an accelerator, instance type, provider, region or price kind) is not in it."""
         return await self.send(calls.why(job, but=but, snapshot=snapshot))

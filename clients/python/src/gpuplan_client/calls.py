@@ -51,6 +51,11 @@ def estimate(job: Document, on: Document) -> Call[answers.Estimate]:
     return _post(answers.Estimate, "estimates", body={"job": job, "on": on})
 
 
+def import_config(config: Document) -> Call[answers.ImportAnswer]:
+    """`POST /v1/import`."""
+    return _post(answers.ImportAnswer, "import", body=config)
+
+
 def why(job: Document, *, but: str | None, snapshot: str | None) -> Call[answers.WhyAnswer]:
     """`POST /v1/why`."""
     body = {"job": job} if but is None else {"job": job, "not": but}

@@ -104,6 +104,10 @@ class Client:
         """Time and memory on one given configuration, such as `{"accelerator": "H100", "gpus": 64}`."""
         return self.send(calls.estimate(job, on))
 
+    def import_config(self, config: Document) -> answers.ImportAnswer:
+        """The job of a configuration of another tool, as text: `{"files": {"sft.yaml": "..."}, "samples": "50k"}`."""
+        return self.send(calls.import_config(config))
+
     def why(self, job: Document, *, but: str | None = None, snapshot: str | None = None) -> answers.WhyAnswer:
         """Why this plan, and why `but` (an accelerator, instance type, provider, region or price kind) is not in it."""
         return self.send(calls.why(job, but=but, snapshot=snapshot))

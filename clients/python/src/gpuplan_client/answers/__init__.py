@@ -11,6 +11,7 @@ from gpuplan_client.answers.catalogue import Accelerators, Offers, Presets, Snap
 from gpuplan_client.answers.catalogue import OfferRow as Offer
 from gpuplan_client.answers.estimate import Estimate
 from gpuplan_client.answers.explanation import WhyAnswer
+from gpuplan_client.answers.import_answer import ImportAnswer
 from gpuplan_client.answers.plan import Infeasible, Plan, PlanAnswer
 from gpuplan_client.answers.plan import InfeasibleAnswer as Unplanned
 from gpuplan_client.answers.plan import PlannedAnswer as Planned
@@ -35,6 +36,7 @@ __all__ = [
     "DecisionAnswer",
     "Estimate",
     "Forgotten",
+    "ImportAnswer",
     "Infeasible",
     "Key",
     "Keys",

@@ -1,0 +1,25 @@
+"""The HTTP route that reads configurations of other tools."""
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from gpuplan.api.http.openapi_bodies import IMPORT_OPERATION, document_responses
+from gpuplan.api.http.plans import OurGpuplan, OurWorkers
+from gpuplan.api.http.request_bodies import read_body
+from gpuplan.api.http.response_caching import to_json
+from gpuplan.planner.model.wire import wire
+
+router = APIRouter()
+
+
+@router.post(
+    "/v1/import",
+    summary="Read a configuration of another tool into a job",
+    operation_id="import_config",
+    responses=document_responses("ImportAnswer", 400, 413, 415, 503),
+    openapi_extra=IMPORT_OPERATION,
+)
+async def import_config(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
+    """The formats of `gpuplan import`, as text. No file is read, and nothing is executed or looked up."""
+    _, document = await read_body(request)
+    return Response(to_json(wire(await workers.run(gpuplan.imports.read, document))), media_type="application/json")
