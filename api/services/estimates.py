@@ -30,10 +30,22 @@ def answer_estimate(context: ServiceContext, document: Document, *, now: datetim
 
     job, on = parse_estimate_request(document, now=now)
     from gpuplan.planner.performance.learned_corrections import learned_from
-    from gpuplan.planner.performance.single_configuration import On, estimate_on
+    from gpuplan.planner.performance.memory_remedies import remedies_of
+    from gpuplan.planner.performance.single_configuration import On, estimate_on, fits_on
     from gpuplan.planner.workload import work_of
 
     work = work_of(job.workload, job.training)
     work = replace(work, assumptions=(*job.assumptions, *work.assumptions))
     learned = learned_from(context.past_runs(), work.task)
-    return estimate_on(work, job.training, On(**on), goodput=context.settings.goodput, learned=learned)
+    configuration = On(**on)
+    estimate = estimate_on(work, job.training, configuration, goodput=context.settings.goodput, learned=learned)
+    if estimate.memory.fits:
+        return estimate
+    length = work.shape.sequence_length if work.shape and work.unit == "tokens" else 0
+    remedies = remedies_of(
+        job.workload,
+        job.training,
+        length,
+        lambda workload, training: fits_on(work_of(workload, training), training, configuration),
+    )
+    return replace(estimate, warnings=(*estimate.warnings, *remedies))

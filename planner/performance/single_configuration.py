@@ -124,6 +124,17 @@ def estimate_on(
     )
 
 
+def fits_on(work: Work, training: Training, on: On) -> bool:
+    """Whether the job runs on the configuration at all; raises `UnusableInput` like `estimate_on`."""
+    chip, mig_slice = find_card_or_slice(on.accelerator, path=("on", "accelerator"))
+    request = _request(on)
+    _check(work, on, request)
+    estimates = estimate_learned(
+        work, training, _machines(chip, on, mig_slice), goodput=1.0, learned=NOTHING, request=request
+    )
+    return not estimates.reason[0]
+
+
 def _memory(
     work: Work,
     estimates: Estimates,
