@@ -7,6 +7,7 @@ from gpuplan.api.services.audited import Audited
 from gpuplan.api.services.planner_calls import PlannerCalls
 from gpuplan.api.services.service_context import Document, ServiceContext
 from gpuplan.planner.model.estimate import Estimate
+from gpuplan.planner.model.job import Training, Workload
 
 
 class EstimateService:
@@ -30,7 +31,7 @@ def answer_estimate(context: ServiceContext, document: Document, *, now: datetim
 
     job, on = parse_estimate_request(document, now=now)
     from gpuplan.planner.performance.learned_corrections import learned_from
-    from gpuplan.planner.performance.memory_remedies import remedies_of
+    from gpuplan.planner.performance.memory_remedies import eager_does_not_fit, remedies_of
     from gpuplan.planner.performance.single_configuration import On, estimate_on, fits_on
     from gpuplan.planner.workload import work_of
 
@@ -39,13 +40,13 @@ def answer_estimate(context: ServiceContext, document: Document, *, now: datetim
     learned = learned_from(context.past_runs(), work.task)
     configuration = On(**on)
     estimate = estimate_on(work, job.training, configuration, goodput=context.settings.goodput, learned=learned)
+
+    def fits(workload: Workload, training: Training) -> bool:
+        return fits_on(work_of(workload, training), training, configuration)
+
     if estimate.memory.fits:
-        return estimate
-    length = work.shape.sequence_length if work.shape and work.unit == "tokens" else 0
-    remedies = remedies_of(
-        job.workload,
-        job.training,
-        length,
-        lambda workload, training: fits_on(work_of(workload, training), training, configuration),
-    )
-    return replace(estimate, warnings=(*estimate.warnings, *remedies))
+        found = eager_does_not_fit(job.workload, job.training, fits) if work.shape else []
+    else:
+        length = work.shape.sequence_length if work.shape and work.unit == "tokens" else 0
+        found = remedies_of(job.workload, job.training, length, fits)
+    return replace(estimate, warnings=(*estimate.warnings, *found))

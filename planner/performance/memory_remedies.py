@@ -37,6 +37,18 @@ def remedies_of(workload: Workload, training: Training, sequence_length: int, fi
     return [f"it would fit with {', or with '.join(found)}"] if found else []
 
 
+def eager_does_not_fit(workload: Workload, training: Training, fits: Fits) -> list[str]:
+    """A sentence if the job fits with fused software, which is the default, but not as Hugging Face's stack runs it."""
+    if training.software != Training().software:
+        return []
+    try:
+        if fits(workload, replace(training, software="eager")):
+            return []
+    except UnusableInput:
+        return []
+    return ["it fits with training.software: fused, but not with eager software (as Hugging Face's own): state yours"]
+
+
 def _change(workload: Workload, training: Training, fits: Fits) -> Iterator[str]:
     """The first change of training with which the job fits, as fields with values."""
     for change in _CHANGES:

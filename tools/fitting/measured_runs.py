@@ -59,7 +59,7 @@ def why_unanswered(row: dict[str, str]) -> str:
         return "states no throughput or number of accelerators"
     run = _run(row)
     if row["gpu"] not in accelerators():
-        return f"{row['gpu']} is not in the catalogue"
+        return f"{row['gpu']} is not in the catalogue, or has no published rate"
     if run is None:
         return f"size of {row['model']} not known"
     if predict(run) is not None:

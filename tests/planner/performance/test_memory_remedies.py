@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from gpuplan.planner.model.job import Preset, Training, Workload
-from gpuplan.planner.performance.memory_remedies import remedies_of
+from gpuplan.planner.performance.memory_remedies import eager_does_not_fit, remedies_of
 from gpuplan.planner.performance.single_configuration import On, fits_on
 from gpuplan.planner.workload import work_of
 
@@ -42,7 +42,7 @@ def test_what_is_proposed_fits(model: str, method: str, accelerator: str) -> Non
         length = re.search(r"workload\.sequence_length: (\d+)", proposal)
         assert changes or length
         shorter = replace(workload, sequence_length=int(length[1])) if length else workload
-        assert fits(shorter, replace(training, **changes), on)  # type: ignore[arg-type]
+        assert fits(shorter, replace(training, **changes), on)
         if length:
             assert not fits(replace(workload, sequence_length=2 * int(length[1])), training, on)
 
@@ -60,3 +60,17 @@ def test_what_the_user_settled_is_left_alone() -> None:
     settled = replace(LORA, cross_entropy="linear", activation_checkpointing="none", optimizer="sgd")
     sentences = proposed("llama-3-8b", settled, On(accelerator="RTX-4090", gpus=1), 32_768)
     assert not any(word in " ".join(sentences) for word in ("cross_entropy", "checkpointing", "optimizer:"))
+
+
+def test_a_job_that_fits_by_its_software_alone_says_so() -> None:
+    on, workload = On(accelerator="RTX-4090", gpus=1), Preset(model="llama-3-8b", tokens=1e9, sequence_length=8192)
+    qlora = Training(method="qlora", precision="bf16")
+
+    def fits_here(changed: Workload, training: Training) -> bool:
+        return fits(changed, training, on)
+
+    assert fits_here(workload, qlora)
+    (sentence,) = eager_does_not_fit(workload, qlora, fits_here)
+    assert "not with eager software" in sentence
+    assert eager_does_not_fit(replace(workload, sequence_length=2048), qlora, fits_here) == []
+    assert eager_does_not_fit(workload, replace(qlora, software="compiled"), fits_here) == []
