@@ -45,8 +45,8 @@ def answer_estimate(context: ServiceContext, document: Document, *, now: datetim
         return fits_on(work_of(workload, training), training, configuration)
 
     if estimate.memory.fits:
-        found = eager_does_not_fit(job.workload, job.training, fits) if work.shape else []
+        advice = eager_does_not_fit(job.workload, job.training, fits) if work.shape else []
     else:
         length = work.shape.sequence_length if work.shape and work.unit == "tokens" else 0
-        found = remedies_of(job.workload, job.training, length, fits)
-    return replace(estimate, warnings=(*estimate.warnings, *found))
+        advice = remedies_of(job.workload, job.training, length, fits)
+    return replace(estimate, warnings=(*estimate.warnings, *advice))

@@ -33,8 +33,8 @@ _CHANGES: tuple[dict[str, str], ...] = (
 
 def remedies_of(workload: Workload, training: Training, sequence_length: int, fits: Fits) -> list[str]:
     """One sentence if some change makes the job fit, else none; `sequence_length` is 0 where it cannot be shortened."""
-    found = [*_change(workload, training, fits), *_shorter(workload, training, sequence_length, fits)]
-    return [f"it would fit with {', or with '.join(found)}"] if found else []
+    proposals = [*_change(workload, training, fits), *_shorter(workload, training, sequence_length, fits)]
+    return [f"it would fit with {', or with '.join(proposals)}"] if proposals else []
 
 
 def eager_does_not_fit(workload: Workload, training: Training, fits: Fits) -> list[str]:
