@@ -76,6 +76,20 @@ def get_json(client: httpx.Client, url: str, *, params: dict[str, str] | None = 
     return patiently(attempt, url)
 
 
+def post_json(client: httpx.Client, url: str, document: dict[str, Any]) -> Any:
+    """The JSON answer of `url` to a JSON document. Raises `ProviderFailure` like `get_json`."""
+
+    def attempt() -> Any:
+        response = client.post(url, json=document)
+        _check(response)
+        try:
+            return response.json()
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise Again(f"the answer is not whole JSON ({error})") from error
+
+    return patiently(attempt, url)
+
+
 @contextmanager
 def open_stream(client: httpx.Client, url: str) -> Iterator[httpx.Response]:
     """The answer of `url` as an open stream, for large files; retries opening, not reading."""

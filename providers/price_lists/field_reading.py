@@ -1,7 +1,7 @@
 """Read fields of a provider's JSON: a field of another type than documented is named, never guessed."""
 
 from collections.abc import Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from math import isfinite
 from typing import Any
 
@@ -44,6 +44,20 @@ def number(row: Any, name: str) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
         raise WrongField(f"{name} is {'missing' if value is None else f'{value!r:.40}'}, not a number")
     return Decimal(repr(value))
+
+
+def amount(row: Any, name: str) -> Decimal:
+    """The number in a field that may write it as text, exactly as it is written. Raises `WrongField`."""
+    value = row.get(name) if isinstance(row, dict) else None
+    if not isinstance(value, str):
+        return number(row, name)
+    try:
+        read = Decimal(value)
+    except InvalidOperation:
+        raise WrongField(f"{name} is {value!r:.40}, not a number") from None
+    if not read.is_finite():
+        raise WrongField(f"{name} is {value!r:.40}, not a number")
+    return read
 
 
 def word[T](row: Any, name: str, accepted: Mapping[str, T]) -> T:

@@ -7,7 +7,7 @@ import httpx
 
 from gpuplan.catalog.runtime.errors import ProviderFailure, UnusableInput
 from gpuplan.providers.cloud_endpoints import RestAccount
-from gpuplan.providers.feed_client import get_json, web_client
+from gpuplan.providers.feed_client import get_json, post_json, web_client
 from gpuplan.providers.rate_limit import RateLimit
 
 #: HTTP statuses of a key that is wrong, expired or of another provider, as `feed_client` words them.
@@ -15,10 +15,20 @@ _REFUSED_KEY = ("HTTP 401", "HTTP 403")
 
 
 class RestClient:
-    """Calls below `account.endpoint` with a bearer key; thread-safe."""
+    """Calls below `account.endpoint` with the account's key; thread-safe."""
 
-    def __init__(self, account: RestAccount, *, calls_per_second: int, paced: bool = True) -> None:
-        """Raise `UnusableInput` at the endpoint's variable if it is not a web address."""
+    def __init__(
+        self,
+        account: RestAccount,
+        *,
+        calls_per_second: int,
+        paced: bool = True,
+        key_header: str | None = "Authorization",
+    ) -> None:
+        """Send the key in `key_header`; None for an interface that is public, or that is logged in to.
+
+        Raises `UnusableInput` at the endpoint's variable if it is not a web address.
+        """
         address = _address(account.endpoint)
         if address is None:
             message = "is not an http or https address such as https://api.example.com/v1"
@@ -27,24 +37,56 @@ class RestClient:
         self._pace = RateLimit(calls_per_second if paced else None)
         self._client = web_client()
         weakref.finalize(self, self._client.close)
-        if account.key:
-            self._client.headers["Authorization"] = f"Bearer {account.key}"
+        self._needs_key = key_header is not None
+        if account.key and key_header is not None:
+            self._client.headers[key_header] = f"Bearer {account.key}" if key_header == "Authorization" else account.key
+
+    def log_in(self, path: str, client_id: str) -> None:
+        """Exchange the key for a token by OAuth2 client credentials (RFC 6749, 4.4), and send that from now on."""
+        asked = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": self.account.key}
+        url = self._url(path)
+        self._pace.wait()
+        try:
+            document = post_json(self._client, url, asked)
+        except ProviderFailure as failure:
+            raise self._with_variable(failure) from failure
+        token = document.get("access_token") if isinstance(document, dict) else None
+        if not isinstance(token, str):
+            raise ProviderFailure(f"{url}: answered without access_token; check the endpoint")
+        self._client.headers["Authorization"] = f"Bearer {token}"
 
     def get(self, path: str, **params: str) -> dict[str, Any]:
         """The JSON object at a path. Raises `ProviderFailure` with the reason, for another kind of JSON too."""
-        if not self.account.key:
+        document = self._get(path, params)
+        if not isinstance(document, dict):
+            raise ProviderFailure(f"{self._url(path)}: answered with JSON that is no object; check the endpoint")
+        return document
+
+    def get_list(self, path: str, **params: str) -> list[Any]:
+        """The JSON list at a path. Raises `ProviderFailure` with the reason, for another kind of JSON too."""
+        document = self._get(path, params)
+        if not isinstance(document, list):
+            raise ProviderFailure(f"{self._url(path)}: answered with JSON that is no list; check the endpoint")
+        return document
+
+    def _get(self, path: str, params: dict[str, str]) -> Any:
+        if self._needs_key and not self.account.key:
             raise ProviderFailure(f"{self.account.provider}: no key given; set {self.account.key_variable}")
         self._pace.wait()
-        url = f"{self.account.endpoint.rstrip('/')}{path}"
         try:
-            document, _ = get_json(self._client, url, params=params or None)
+            document, _ = get_json(self._client, self._url(path), params=params or None)
         except ProviderFailure as failure:
-            if any(status in str(failure) for status in _REFUSED_KEY):
-                raise ProviderFailure(f"{failure}; check {self.account.key_variable}") from failure
-            raise
-        if not isinstance(document, dict):
-            raise ProviderFailure(f"{url}: answered with JSON that is no object; check the endpoint")
+            raise self._with_variable(failure) from failure
         return document
+
+    def _url(self, path: str) -> str:
+        return f"{self.account.endpoint.rstrip('/')}{path}"
+
+    def _with_variable(self, failure: ProviderFailure) -> ProviderFailure:
+        """The failure, with the variable that holds the key if that was refused."""
+        if any(status in str(failure) for status in _REFUSED_KEY):
+            return ProviderFailure(f"{failure}; check {self.account.key_variable}")
+        return failure
 
 
 def _address(url: str) -> httpx.URL | None:

@@ -14,8 +14,8 @@ KNOWN = ("aws", "azure", "gcp")
 def test_the_three_clouds_are_found_without_importing_any() -> None:
     code = "import sys; from gpuplan.providers.cloud_registry import cloud_names; print(*cloud_names(), *(m for m in sys.modules if m.startswith('gpuplan.providers.a')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["aws", "azure", "gcp", "lambda", "runpod"]
-    assert cloud_names() == (*KNOWN, "lambda", "runpod")
+    assert done.stdout.split() == ["aws", "azure", "gcp", "hyperstack", "lambda", "runpod", "verda"]
+    assert cloud_names() == (*KNOWN, "hyperstack", "lambda", "runpod", "verda")
 
 
 def test_all_clouds_are_asked_unless_some_are_named() -> None:

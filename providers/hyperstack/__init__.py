@@ -1,0 +1,143 @@
+"""Hyperstack: flavors per region, prices per GPU and hour in a price book, and stock per size.
+
+The price book names GPU models; a flavor costs its number of GPUs times that price. A flavor is in stock in a region where
+`stock_available` says so and `/core/stocks` has a configuration of its size. Spot and reserved prices are not in the price
+book as far as documented, and are not read.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from gpuplan.catalog.runtime.errors import ProviderFailure
+from gpuplan.providers.cloud_endpoints import Sources, rest_account
+from gpuplan.providers.contract import Provider, Quarantined
+from gpuplan.providers.price_lists.accelerator_table import accelerator_names
+from gpuplan.providers.price_lists.field_reading import (
+    WrongField,
+    amount,
+    mapping,
+    number,
+    sequence,
+    text,
+    whole,
+    yes_no,
+)
+from gpuplan.providers.price_lists.list_provider import ListProvider
+from gpuplan.providers.price_lists.listed_machines import ListedMachine, Listing, stock_note
+from gpuplan.providers.price_lists.rest_client import RestClient
+
+NAME = "hyperstack"
+FLAVORS, PRICES, STOCKS = "/core/flavors", "/pricebook", "/core/stocks"
+#: 500 a minute for an address are documented.
+CALLS_PER_SECOND = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flavor:
+    """A flavor of one region: a machine of `devices` GPUs of a model."""
+
+    name: str
+    gpu: str
+    region: str
+    devices: int
+    in_stock: bool
+    vcpus: float
+    ram_gb: float
+
+
+def provider(sources: Sources, *, read_at: datetime) -> Provider:
+    """Hyperstack through `sources`, every offer observed at `read_at`."""
+    account = rest_account(sources, NAME)
+    client = RestClient(account, calls_per_second=CALLS_PER_SECOND, paced=sources.paced, key_header="api_key")
+    return ListProvider(
+        name=NAME,
+        read=lambda: listing(client.get(FLAVORS), client.get_list(PRICES), client.get(STOCKS)),
+        read_at=read_at,
+        source=f"{account.endpoint.rstrip('/')}{PRICES}",
+        network_gbps=None,
+    )
+
+
+def listing(flavors: Mapping[str, Any], prices: Sequence[Any], stocks: Mapping[str, Any]) -> Listing:
+    """The answers as one list. Raises `ProviderFailure` with the field if a shape has changed."""
+    quarantined: list[Quarantined] = []
+    try:
+        free = _free(stocks)
+        rows = [
+            (text(group, "region_name"), row)
+            for group in sequence(flavors, "data")
+            for row in sequence(group, "flavors")
+        ]
+        usd_per_gpu = {text(row, "name"): row for row in prices}
+    except WrongField as error:
+        raise ProviderFailure(f"{NAME}: {FLAVORS}, {PRICES} or {STOCKS} changed its shape: {error}") from error
+    by_name: dict[str, list[Flavor]] = {}
+    for region, row in rows:
+        try:
+            if flavor := _flavor(row, region, free):
+                by_name.setdefault(flavor.name, []).append(flavor)
+        except WrongField as error:
+            name = row.get("name") if isinstance(row, dict) else None
+            quarantined.append(Quarantined(what=f"{name} in {region}", reason=str(error)))
+    machines: list[ListedMachine] = []
+    for name, alike in sorted(by_name.items()):
+        try:
+            machines.append(_machine(name, alike, usd_per_gpu))
+        except WrongField as error:
+            quarantined.append(Quarantined(what=name, reason=str(error)))
+    return Listing(
+        regions=tuple(sorted({region for region, _ in rows})),
+        machines=tuple(machines),
+        quarantined=tuple(quarantined),
+        notes=stock_note(machines),
+    )
+
+
+def _free(stocks: Mapping[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
+    """The configurations that can be started, such as `{"8x": 5}`, by region and model of GPU."""
+    return {
+        (text(place, "region"), text(model, "model")): mapping(model, "configurations")
+        for place in sequence(stocks, "stocks")
+        for model in sequence(place, "models")
+    }
+
+
+def _flavor(row: Any, region: str, free: Mapping[tuple[str, str], dict[str, Any]]) -> Flavor | None:
+    """One flavor in a region; None for one without GPUs. Raises `WrongField`."""
+    devices = whole(row, "gpu_count")
+    if devices == 0:
+        return None
+    gpu, size = text(row, "gpu"), f"{devices}x"
+    configurations = free.get((region, gpu), {})
+    enough = size not in configurations or number(configurations, size) > 0
+    return Flavor(
+        name=text(row, "name"),
+        gpu=gpu,
+        region=region,
+        devices=devices,
+        in_stock=yes_no(row, "stock_available") and enough,
+        vcpus=float(number(row, "cpu")),
+        ram_gb=float(number(row, "ram")),
+    )
+
+
+def _machine(name: str, alike: Sequence[Flavor], usd_per_gpu: Mapping[str, Any]) -> ListedMachine:
+    """One flavor of all its regions. Raises `WrongField` if its model has no price, or its regions contradict."""
+    first = alike[0]
+    if any((flavor.gpu, flavor.devices) != (first.gpu, first.devices) for flavor in alike):
+        raise WrongField("gpu and gpu_count differ between regions")
+    if first.gpu not in usd_per_gpu:
+        raise WrongField(f"gpu is {first.gpu!r:.40}, which {PRICES} does not price")
+    price: Decimal = amount(usd_per_gpu[first.gpu], "value")
+    return ListedMachine(
+        name=name,
+        accelerator=accelerator_names(__name__).get(first.gpu, first.gpu),
+        devices=first.devices,
+        usd_per_hour=price * first.devices,
+        regions_in_stock=tuple(dict.fromkeys(flavor.region for flavor in alike if flavor.in_stock)),
+        vcpus=first.vcpus,
+        ram_gib=first.ram_gb,
+    )
