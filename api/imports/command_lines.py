@@ -8,6 +8,7 @@ from gpuplan.api.imports.facts import Origin, TrainingFacts
 from gpuplan.api.imports.located_document import Located, scalar
 from gpuplan.api.imports.reader import Follow, reader_of
 from gpuplan.api.imports.shell_script import Command, ShellScript
+from gpuplan.api.imports.software_stack import state_stack
 
 _LAUNCHERS = re.compile(
     r"(^|/)(torchrun|accelerate|deepspeed|python[\d.]*|srun|mpirun|llamafactory-cli|tune|litgpt|axolotl|bash|swift)$"
@@ -54,6 +55,7 @@ def _training(command: Command, name: str, facts: TrainingFacts, follow: Follow,
         if reader is not None:
             facts.format = facts.format or reader.name
             reader.read(document, facts, follow)
+            state_stack(reader.name, document, facts)
     for file in launch.files:
         follow.file(file, facts)
 

@@ -140,7 +140,7 @@ class TrainingFacts:
 
     `missing_files` are files that it names and that are not there, `not_understood` what a reader refuses to guess,
     `layers_differ` why a plain transformer does not describe the model, `beside` parameters that `parameters_total`
-    leaves out (vision towers, multi-token layers).
+    leaves out (vision towers, multi-token layers). `stack` are fields of a job's training that say which kernels run.
     """
 
     format: str = ""
@@ -155,6 +155,7 @@ class TrainingFacts:
     latent_attention: bool = False
     causal: bool | None = None
     completion_tokens: int | None = None
+    stack: dict[str, Fact] = field(default_factory=dict)
     adapters_on: str = ""
     dataset_files: list[str] = field(default_factory=list)
     framework: str = "pytorch-cuda"

@@ -216,6 +216,10 @@ def _training(made: ImportedJob) -> None:
     checkpointing = facts.text("checkpointing")
     if checkpointing in {"none", "selective", "full", "offloaded"}:
         made.put("training.activation_checkpointing", checkpointing, facts.origin("checkpointing"))
+    adapters = made.document["training"]["method"] != "full"
+    for name, fact in facts.stack.items():
+        if name != "adapter_dropout" or adapters:
+            made.put(f"training.{name}", fact.value, fact.origin)
     offload = facts.text("offload")
     moved = "parameters" if "parameters" in offload else "optimizer" if "optimizer" in offload else ""
     if moved:

@@ -10,6 +10,7 @@ from gpuplan.api.imports.derived_facts import state_global_batch
 from gpuplan.api.imports.facts import Machines, Origin, TrainingFacts
 from gpuplan.api.imports.located_document import Located, decoded, read_documents
 from gpuplan.api.imports.reader import Reader, reader_of, readers
+from gpuplan.api.imports.software_stack import state_stack
 from gpuplan.api.imports.source_files import HandedTexts, SourceFiles, root_of
 from gpuplan.catalog.runtime.errors import UnusableInput
 
@@ -104,6 +105,7 @@ class _Following:
         first = not facts.format
         facts.format = facts.format or reader.name
         reader.read(document, facts, self)
+        state_stack(reader.name, document, facts)
         if not first and reader.overlay:
             state_global_batch(facts)
 

@@ -122,3 +122,34 @@ def test_a_stage_that_only_a_file_name_tells_is_not_believed(tmp_path: Path) -> 
     facts = read_file(tmp_path / "run.yaml")
     assert facts.text("sharding") == "deepspeed, from included file"
     assert facts.missing_files == ["ds_z3.json"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "expected"),
+    [
+        (TRAINER, "args.json", {"software": "eager"}),
+        (TRAINER.replace('"fp16": true', '"torch_compile": true'), "args.json", {"software": "compiled"}),
+        (
+            LLAMA_FACTORY + "enable_liger_kernel: true\nlora_dropout: 0\n",
+            "run.yaml",
+            {"software": "eager", "cross_entropy": "linear", "adapter_dropout": False},
+        ),
+        (LLAMA_FACTORY + "use_unsloth: true\n", "run.yaml", {"software": "fused", "cross_entropy": "linear"}),
+        (
+            AXOLOTL + "gradient_checkpointing: unsloth\nlora_dropout: 0.05\n",
+            "axolotl.yml",
+            {"software": "eager", "activation_checkpointing": "offloaded"},
+        ),
+        (
+            TORCHTUNE + "loss:\n  _component_: torchtune.modules.loss.CEWithChunkedOutputLoss\n",
+            "tune.yaml",
+            {"software": "eager", "cross_entropy": "chunked"},
+        ),
+    ],
+)
+def test_kernels_are_those_of_the_tool_or_of_its_switches(text: str, name: str, expected: dict[str, object]) -> None:
+    made = job_of(read_text(text, name), Given(samples="1000", gpus=4, length=1024))
+    training = made.document["training"]
+    named = {"software", "cross_entropy", "adapter_dropout", "activation_checkpointing"} & set(training)
+    assert {field: training[field] for field in named if field in expected} == expected
+    assert ("adapter_dropout" in named) == ("adapter_dropout" in expected)
