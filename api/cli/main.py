@@ -29,6 +29,7 @@ from gpuplan.api.cli import (
     history,
     imported_jobs,
     mcp,
+    methods,
     offers,
     owned_machines,
     plan,
@@ -77,6 +78,7 @@ def application() -> typer.Typer:
     )
     for command in (
         plan.plan,
+        methods.methods,
         why.why,
         replan.replan,
         portfolio.portfolio,

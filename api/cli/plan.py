@@ -38,6 +38,12 @@ JobOrWords = Annotated[
 ]
 
 
+Source = Annotated[
+    str | None,
+    typer.Option("--from", metavar="FILE_OR_ID", help="Another tool's configuration, or a Hugging Face model."),
+]
+
+
 class Prices(StrEnum):
     """At which prices a plan is made."""
 
@@ -48,10 +54,7 @@ class Prices(StrEnum):
 def plan(
     job: JobOrWords = None,
     *,
-    source: Annotated[
-        str | None,
-        typer.Option("--from", metavar="FILE_OR_ID", help="Another tool's configuration, or a Hugging Face model."),
-    ] = None,
+    source: Source = None,
     tokens: imported_jobs.Tokens = None,
     samples: imported_jobs.Samples = None,
     gpus: imported_jobs.Gpus = None,
@@ -92,10 +95,7 @@ def plan(
         "on": on,
         "like": like,
     }
-    if source is None and job and len(job) == 1 and imported_jobs.is_of_another_tool(job[0]):
-        source, job = job[0], None
-    made = None if source is None else _imported(job or [], source, flags, root=root, online=online)
-    document = _document(job or [], flags) if made is None else made.complete()
+    document, made = job_document(job or [], source, flags, root=root, online=online)
     services = open_gpuplan(inventory=inventory, settings=settings)
     answer = services.plans.plan(
         document, frontier=frontier, snapshot=snapshot, prices=None if prices is None else prices.value
@@ -103,6 +103,18 @@ def plan(
     if made is not None:
         imported_jobs.print_cost_as_asked(made, answer, services.context)
     _show(answer, as_json=as_json, details=details or frontier)
+
+
+def job_document(
+    job: list[str], source: str | None, flags: dict[str, Any], *, root: Path | None, online: bool
+) -> "tuple[dict[str, Any], ImportedJob | None]":
+    """The job document of a job file, of words or of another tool's configuration, and what that stated."""
+    if source is None and len(job) == 1 and imported_jobs.is_of_another_tool(job[0]):
+        source, job = job[0], []
+    if source is None:
+        return _document(job, flags), None
+    made = _imported(job, source, flags, root=root, online=online)
+    return made.complete(), made
 
 
 def _document(job: list[str], flags: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,65 @@
+"""`gpuplan methods`: full training, LoRA and QLoRA of one job, side by side."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from gpuplan.api.cli import imported_jobs
+from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.plan import AsJson, InventoryFile, JobOrWords, SettingsFile, Source, job_document
+from gpuplan.catalog.runtime.errors import UnusableInput
+
+#: The ways of training that are compared, from the dearest memory to the least.
+METHODS = ("full", "lora", "qlora")
+
+
+def methods(
+    job: JobOrWords = None,
+    *,
+    source: Source = None,
+    tokens: imported_jobs.Tokens = None,
+    samples: imported_jobs.Samples = None,
+    gpus: imported_jobs.Gpus = None,
+    model: imported_jobs.Model = None,
+    length: imported_jobs.Length = None,
+    by: imported_jobs.By = None,
+    budget: imported_jobs.Budget = None,
+    root: imported_jobs.Root = None,
+    online: imported_jobs.Online = False,
+    as_json: AsJson = False,
+    inventory: InventoryFile = None,
+    settings: SettingsFile = None,
+) -> None:
+    """Compare full training, LoRA and QLoRA of a job: where each fits, and the least that it costs."""
+    flags = {
+        "tokens": tokens,
+        "samples": samples,
+        "gpus": gpus,
+        "model": model,
+        "length": length,
+        "by": by,
+        "budget": budget,
+    }
+    document, _ = job_document(job or [], source, flags, root=root, online=online)
+    plans = open_gpuplan(inventory=inventory, settings=settings).plans
+    # One moment for all: plans of different days would differ by their prices.
+    now = datetime.now(UTC)
+    answers = {method: plans.plan(with_method(document, method), now=now) for method in METHODS}
+    if as_json:
+        print_json({"methods": answers})
+        return
+    from gpuplan.api.cli.sections import print_sections
+    from gpuplan.api.presentation.methods import method_sections
+    from gpuplan.api.schemas.answers import read_answer
+
+    print_sections(method_sections({method: read_answer(answer) for method, answer in answers.items()}))
+
+
+def with_method(document: dict[str, Any], method: str) -> dict[str, Any]:
+    """The job trained by another method. Raises `UnusableInput` for a part of the job that is no mapping."""
+    training = document.get("training") or {}
+    if not isinstance(training, dict):
+        raise UnusableInput.at("training", message="is no mapping of keys to values")
+    # What only adapters have, a full training refuses.
+    of_adapters = {"rank", "adapters_on", "adapter_dropout"}
+    stated = {name: value for name, value in training.items() if method != "full" or name not in of_adapters}
+    return document | {"training": stated | {"method": method}}

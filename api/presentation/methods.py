@@ -1,0 +1,39 @@
+"""Sections that compare the ways of training a model: all parameters, LoRA and QLoRA."""
+
+from collections.abc import Mapping, Sequence
+
+from gpuplan.api.presentation.infeasibility import in_the_way
+from gpuplan.api.presentation.phrases import configuration, price_estimate
+from gpuplan.api.presentation.sections import Headline, Section, Tone, notes, section, table
+from gpuplan.api.presentation.short_plan import job_name
+from gpuplan.api.presentation.text_formatting import chance, duration, usd
+from gpuplan.planner.model.plan import InfeasibleAnswer, PlannedAnswer
+
+_LONGEST_REASON = 80
+
+
+def method_sections(answers: Mapping[str, PlannedAnswer | InfeasibleAnswer]) -> Sequence[Section]:
+    """A row per method, and what the comparison leaves out."""
+    first = next(iter(answers.values()))
+    job = first.plan.job if isinstance(first, PlannedAnswer) else first.infeasible.job
+    rows = [_row(method, answer) for method, answer in answers.items()]
+    planned = [answer.plan for answer in answers.values() if isinstance(answer, PlannedAnswer)]
+    estimated = any(price_estimate(phase) for plan in planned for phase in plan.phases)
+    sentences = ["Quality is not compared: adapters train a small part of the parameters."]
+    sentences += ["Costs are at the prices that are expected on the day of the start."] if estimated else []
+    return (
+        section("methods", "", Headline(text=f"Ways to train {job_name(job)}, each at its cheapest", tone=Tone.GOOD)),
+        section("rows", "", table(("method", "cost", "time", "in time", "where"), rows, figures=(1, 2, 3))),
+        section("notes", "", notes(sentences)),
+    )
+
+
+def _row(method: str, answer: PlannedAnswer | InfeasibleAnswer) -> tuple[str, str, str, str, str]:
+    if isinstance(answer, InfeasibleAnswer):
+        conflicts = answer.infeasible.conflicts
+        reason = in_the_way(conflicts[0], answer.infeasible.searched_nodes) if conflicts else "no machine can run it"
+        return method, "-", "-", "-", f"no plan: {reason}"
+    plan = answer.plan
+    in_time = "-" if plan.deadline_probability is None else chance(plan.deadline_probability)
+    where = ", then ".join(configuration(phase) for phase in plan.phases if not phase.is_standby)
+    return method, usd(plan.cost_usd.expected), duration(plan.hours.expected), in_time, where
