@@ -35,6 +35,7 @@ _PRESETS = {
     "vit_large_patch16_224": "vit-l/16",
     "vgg16": "vgg-16",
     "llama4-scout": "llama-4-scout",
+    "deepseekv4 flash": "deepseek-v4-flash",
     "nemotron_3_nano": "nemotron-3-nano",
     "nemotron_3_super": "nemotron-3-super",
     "llama4-maverick": "llama-4-maverick",

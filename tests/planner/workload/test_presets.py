@@ -310,6 +310,7 @@ def test_latent_attention_counts_its_parameters_exactly_and_says_what_its_scores
         ("nemotron-3-nano", 3.6e9),
         ("nemotron-3-super", 12.7e9),
         ("gemma-4-26b-a4b", 3.8e9),
+        ("deepseek-v4-flash", 13.3e9),
     ],
 )
 def test_mixtures_activate_what_their_cards_say(model: str, active: float) -> None:
