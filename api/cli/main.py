@@ -22,6 +22,7 @@ from gpuplan.api.cli import (
     audit,
     calibrate,
     capacity,
+    check,
     database,
     doctor,
     estimate,
@@ -79,6 +80,7 @@ def application() -> typer.Typer:
     for command in (
         plan.plan,
         methods.methods,
+        check.check,
         why.why,
         replan.replan,
         portfolio.portfolio,

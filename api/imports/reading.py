@@ -10,6 +10,7 @@ from gpuplan.api.imports.derived_facts import state_global_batch
 from gpuplan.api.imports.facts import Machines, Origin, TrainingFacts
 from gpuplan.api.imports.located_document import Located, decoded, read_documents
 from gpuplan.api.imports.reader import Reader, reader_of, readers
+from gpuplan.api.imports.revision_files import RevisionFiles
 from gpuplan.api.imports.software_stack import state_stack
 from gpuplan.api.imports.source_files import HandedTexts, SourceFiles, root_of
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -33,6 +34,18 @@ def read_file(path: Path, root: Path | None = None) -> TrainingFacts:
         path = next((path / name for name in _OF_FOLDER if (path / name).is_file()), path / _OF_FOLDER[0])
     content = files.read(path)
     return _Following(files).all_of(decoded(content, files.name(path.resolve())), files.name(path.resolve()), path)
+
+
+def read_at_revision(path: Path, revision: str) -> TrainingFacts | None:
+    """The facts of a file of a git work tree as it is in a revision; None if the revision lacks it.
+
+    Raises `UnusableInput`.
+    """
+    files = RevisionFiles(root_of(path.resolve()).resolve(), revision)
+    real = path.resolve()
+    if not files.is_there(real):
+        return None
+    return _Following(files).all_of(decoded(files.read(real), files.name(real)), files.name(real), real)
 
 
 def read_text(text: str, name: str) -> TrainingFacts:
