@@ -203,9 +203,13 @@ def _assumptions(
         kinds = "attention, feed-forward and expert" if model.experts else "attention and feed-forward"
         where = f"every {kinds} projection" if adapts_everywhere(training) else "query and value projections"
         sentences.append(f"adapters of rank {training.rank} on {where}; embeddings and head frozen")
-        sentences.append(
-            "memory counts the element-wise layers under adapters as frameworks write them, and adapter dropout"
-        )
+        rules = saved_tensor_rules_of(training)
+        counted = [
+            *(["the element-wise layers under adapters as frameworks write them"] if rules.eager else []),
+            *(["adapter dropout"] if rules.dropped else []),
+        ]
+        if counted:
+            sentences.append(f"memory counts {', and '.join(counted)}")
     if training.activation_checkpointing == OFFLOADED:
         sentences.append("checkpoints lie in host memory, whose room for them is not checked")
     if model.decoder_layers and unit == "tokens":

@@ -125,6 +125,13 @@ _TRAININGS: dict[str, Document] = {
     "compiled": {"software": "compiled"},
     "fp32-gradients": {"precision": "bf16", "states": "fp32_gradients"},
     "chunked-cross-entropy": {"chunked_cross_entropy": True},
+    "unsloth": {
+        "method": "qlora",
+        "activation_checkpointing": "offloaded",
+        "cross_entropy": "linear",
+        "adapter_dropout": False,
+        "optimizer": "adamw_8bit",
+    },
     "dpo": {"stage": "dpo"},
     "grpo": {"stage": "grpo", "completion_tokens": 512},
 }
