@@ -204,12 +204,12 @@ def _assumptions(
         where = f"every {kinds} projection" if adapts_everywhere(training) else "query and value projections"
         sentences.append(f"adapters of rank {training.rank} on {where}; embeddings and head frozen")
         rules = saved_tensor_rules_of(training)
-        counted = [
+        causes = [
             *(["the element-wise layers under adapters as frameworks write them"] if rules.eager else []),
             *(["adapter dropout"] if rules.dropped else []),
         ]
-        if counted:
-            sentences.append(f"memory counts {', and '.join(counted)}")
+        if causes:
+            sentences.append(f"memory counts {', and '.join(causes)}")
     if training.activation_checkpointing == OFFLOADED:
         sentences.append("checkpoints lie in host memory, whose room for them is not checked")
     if model.decoder_layers and unit == "tokens":
