@@ -123,6 +123,13 @@ def is_of_another_tool(path: str) -> bool:
     return True
 
 
+def source_of(made: "ImportedJob") -> str:
+    """`conf/sft.yaml (LLaMA-Factory), sha256 9f86d08...`: the file that a job was read from, for its plan."""
+    facts = made.facts
+    digest = f", sha256 {facts.sha256}" if facts.sha256 else ""
+    return plain(f"{facts.files[0]} ({facts.format}){digest}", limit=300)
+
+
 def print_cost_as_asked(made: "ImportedJob", answer: dict[str, Any], context: "ServiceContext") -> None:
     """Print to standard error what the job costs on the machines that the file asks for, if it names an accelerator."""
     from gpuplan.api.presentation.machines_as_asked import cost_sentence

@@ -98,7 +98,11 @@ def plan(
     document, made = job_document(job or [], source, flags, root=root, online=online)
     services = open_gpuplan(inventory=inventory, settings=settings)
     answer = services.plans.plan(
-        document, frontier=frontier, snapshot=snapshot, prices=None if prices is None else prices.value
+        document,
+        frontier=frontier,
+        snapshot=snapshot,
+        prices=None if prices is None else prices.value,
+        source=None if made is None else imported_jobs.source_of(made),
     )
     if made is not None:
         imported_jobs.print_cost_as_asked(made, answer, services.context)

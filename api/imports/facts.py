@@ -138,13 +138,14 @@ class Machines:
 class TrainingFacts:
     """What is known of one training job; a fact that is absent is not stated.
 
-    `missing_files` are files that it names and that are not there, `not_understood` what a reader refuses to guess,
+    `sha256` is the digest of the first of `files`. `missing_files` are files that it names and that are not there, `not_understood` what a reader refuses to guess,
     `layers_differ` why a plain transformer does not describe the model, `beside` parameters that `parameters_total`
     leaves out (vision towers, multi-token layers). `stack` are fields of a job's training that say which kernels run.
     """
 
     format: str = ""
     files: list[str] = field(default_factory=list)
+    sha256: str = ""
     facts: dict[str, Fact] = field(default_factory=dict)
     machines: Machines | None = None
     missing_files: list[str] = field(default_factory=list)

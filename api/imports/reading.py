@@ -1,5 +1,6 @@
 """Reads one file, folder or text of another tool into `TrainingFacts`, and follows the files that it names within the root."""
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -73,7 +74,7 @@ class _Following:
 
     def all_of(self, text: str, name: str, path: Path | None) -> TrainingFacts:
         """The facts of the first file and of what it names."""
-        facts = TrainingFacts()
+        facts = TrainingFacts(sha256=hashlib.sha256(text.encode()).hexdigest())
         self._read(text, name, path, facts)
         if not facts.format:
             known = ", ".join(reader.name for reader in readers())

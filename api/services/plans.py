@@ -34,15 +34,20 @@ class PlanService:
         prices: str | None = None,
         now: datetime | None = None,
         save: bool = True,
+        source: str | None = None,
     ) -> Document:
         """The cheapest plan for a job document, or why there is none; saved under its id unless `save` is off.
 
-        `prices` is expected or as-observed; the settings' own unless given. The answer is `{"outcome": "planned", "plan": ..., "meta": ...}` or `{"outcome": "infeasible", ...}`.
+        `prices` is expected or as-observed; the settings' own unless given. `source` is what the job was read from. The answer is `{"outcome": "planned", "plan": ..., "meta": ...}` or `{"outcome": "infeasible", ...}`.
         """
         now = now or datetime.now(UTC)
         if save:
-            return self._plan_and_save(document, frontier=frontier, snapshot=snapshot, prices=prices, now=now)[0]
-        answer = self._planner.call(answer_plan, document, frontier=frontier, snapshot=snapshot, prices=prices, now=now)
+            return self._plan_and_save(
+                document, frontier=frontier, snapshot=snapshot, prices=prices, now=now, source=source
+            )[0]
+        answer = self._planner.call(
+            answer_plan, document, frontier=frontier, snapshot=snapshot, prices=prices, now=now, source=source
+        )
         plan_made(answer)
         return answer
 
@@ -60,11 +65,18 @@ class PlanService:
         return self._plan_and_save(document, frontier=frontier, snapshot=snapshot, prices=prices, now=now)[1]
 
     def _plan_and_save(
-        self, document: Document, *, frontier: bool, snapshot: str | None, prices: str | None, now: datetime
+        self,
+        document: Document,
+        *,
+        frontier: bool,
+        snapshot: str | None,
+        prices: str | None,
+        now: datetime,
+        source: str | None = None,
     ) -> tuple[Document, str]:
         with self._audited.failures("plan"):
             answer = self._planner.call(
-                answer_plan, document, frontier=frontier, snapshot=snapshot, prices=prices, now=now
+                answer_plan, document, frontier=frontier, snapshot=snapshot, prices=prices, now=now, source=source
             )
         with stage("store"):
             text = as_json(answer)
@@ -112,6 +124,7 @@ def answer_plan(
     snapshot: str | None,
     now: datetime,
     prices: str | None = None,
+    source: str | None = None,
 ) -> Document:
     """Work out the answer of `PlanService.plan`; write nothing."""
     from gpuplan.api.schemas.job import canonical, parse_job
@@ -133,7 +146,8 @@ def answer_plan(
     inventory = inventory_id(context.owned)
     answer: Document = as_document(outcome, canonical(job), version=gpuplan_version(), inventory=inventory)
     solver = outcome.proof.certificate.milliseconds if isinstance(outcome, Planned) else None
-    return answer | {"meta": meta(answer, columns, now, began) | {"solver_milliseconds": solver}}
+    about = {"solver_milliseconds": solver} | ({} if source is None else {"source": source})
+    return answer | {"meta": meta(answer, columns, now, began) | about}
 
 
 def _at_prices(settings: PlannerSettings, prices: str | None) -> PlannerSettings:

@@ -252,6 +252,8 @@ class PlanMeta(Meta):
     """What changes by the clock, of a plan."""
 
     solver_milliseconds: float | None
+    source: str | None = field(default=None, metadata=MAY_BE_ABSENT)
+    """The configuration of another tool that the job was read from, with its SHA-256."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

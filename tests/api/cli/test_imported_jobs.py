@@ -1,5 +1,6 @@
 """`gpuplan plan --from`, `gpuplan import`, and a job in words."""
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -128,7 +129,12 @@ def test_the_machines_of_a_launch_script_are_priced_beside_the_plan(
     (tmp_path / "job.sbatch").write_text(SBATCH)
     assert main(["plan", "--from", str(tmp_path / "job.sbatch"), "--json"]) == 0
     answered = capsys.readouterr()
-    spent = float(json.loads(answered.out)["plan"]["cost_usd"]["expected"])
+    answer = json.loads(answered.out)
+    spent = float(answer["plan"]["cost_usd"]["expected"])
+    digest = hashlib.sha256(SBATCH.encode()).hexdigest()
+    assert answer["meta"]["source"] == f"job.sbatch (sbatch script), sha256 {digest}"
+    assert main(["show", answer["plan"]["id"], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["meta"]["source"] == answer["meta"]["source"]
     line = answered.err.splitlines()[-1]
     match = re.fullmatch(
         r"job.sbatch asks for 4 x 8 a100: (.+) and \$([\d,.]+) on 4 x (\S+), .+, on demand, \$([\d,.]+) at its limit of 2 d; "

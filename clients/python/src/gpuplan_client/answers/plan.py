@@ -224,6 +224,8 @@ class PlanMeta(Meta):
     """What changes by the clock, of a plan."""
 
     solver_milliseconds: float | None
+    source: NotRequired[str]
+    """The configuration of another tool that the job was read from, with its SHA-256."""
 
 
 class PlannedAnswer(TypedDict):
