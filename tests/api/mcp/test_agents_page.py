@@ -5,6 +5,10 @@ import re
 import tomllib
 from pathlib import Path
 
+from typer.main import get_command
+
+from gpuplan.api.cli.main import application
+from gpuplan.api.mcp.server import _TITLES
 from gpuplan.api.mcp.tools import Tools
 from gpuplan.api.services.composition import Services
 
@@ -37,3 +41,27 @@ def test_the_question_on_the_page_has_an_answer(gpuplan: Services) -> None:
 def test_every_tool_is_on_the_page() -> None:
     for name in ("plan", "import_config", "why", "estimate", "offers", "history", "replan"):
         assert f"| `{name}` |" in TEXT
+
+
+def test_the_skill_names_tools_commands_and_keys_that_there_are(gpuplan: Services) -> None:
+    skill = (Path(__file__).parents[3] / "deploy/agent-skill/gpuplan/SKILL.md").read_text(encoding="utf-8")
+    front, body = re.fullmatch(r"---\n(.+?)\n---\n(.+)", skill, re.DOTALL).groups()  # type: ignore[union-attr]
+    assert {line.partition(":")[0] for line in front.splitlines()} == {"name", "description"}
+    assert all(f"`{name}`" in body for name in _TITLES)
+    known: set[str] = get_command(application()).commands.keys()  # type: ignore[attr-defined]
+    assert set(re.findall(r"`gpuplan ([a-z-]+)", body)) <= known
+    job = json.loads(" ".join(re.findall(r'`(\{"workload".+?\}\})`', body, re.DOTALL)[0].split()))
+    plan = Tools(gpuplan).plan(job=job | {"deadline": "30d"}, detail="full")["plan"]
+    for path in (
+        "cost_usd.expected",
+        "cost_usd.p95",
+        "hours.expected",
+        "deadline_probability",
+        "certificate.gap",
+        "actions",
+    ):
+        value = plan
+        for key in path.split("."):
+            value = value[key]
+    assert "chance" in plan["capacity_ladder"]
+    assert set(re.findall(r"`constraints\.(\w+)`", body)) <= plan["job"]["constraints"].keys()
