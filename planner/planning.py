@@ -26,6 +26,7 @@ from gpuplan.planner.explain.objective_notes import objective_notes, unknown_car
 from gpuplan.planner.explain.other_frameworks import cheaper_with_another_framework
 from gpuplan.planner.explain.quota_notes import larger_quota
 from gpuplan.planner.explain.sensitivity import NOT_OF_COST, around, break_even_price, sensitivity
+from gpuplan.planner.explain.software_warnings import software_warnings
 from gpuplan.planner.model.certificate import SolverCertificate
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import CommitmentOffer, NoPlan, PhaseChoice, Planned, Proof, SensitivityRanges
@@ -151,6 +152,7 @@ def _planned(candidates: Candidates, broken: Marks, chosen: int | None, best: Be
         if chosen is None or len(schedule.phases) > 1
         else fallback(candidates, chosen, schedule.cost.expected),
         warnings=warnings(schedule.phases, question.start, question.job.training.framework)
+        + software_warnings(question, schedule.phases)
         + region_notes(question.job, columns.regions)
         + unknown_carbon(candidates),
         actions=(

@@ -1,0 +1,67 @@
+"""Warnings of what a plan's assumed software and its hosts decide: whether the job fits, and whether photos come in time."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from gpuplan.catalog.model.accelerators import accelerators
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.candidates.planning_problem import Question
+from gpuplan.planner.model.job import Training
+from gpuplan.planner.model.outcome import PhaseChoice
+from gpuplan.planner.performance import estimate
+from gpuplan.planner.performance.cluster_rates import DOES_NOT_FIT
+from gpuplan.planner.performance.estimator_request import Machines, one_configuration
+from gpuplan.planner.workload import work_of
+
+
+def software_warnings(question: Question, phases: tuple[PhaseChoice, ...]) -> tuple[str, ...]:
+    """The warnings of all phases, without duplicates."""
+    return tuple(dict.fromkeys((*_eager_does_not_fit(question, phases), *_too_few_processors(question, phases))))
+
+
+def _eager_does_not_fit(question: Question, phases: tuple[PhaseChoice, ...]) -> Iterator[str]:
+    """Machines that the job fits with fused software, which is the default, but not as Hugging Face's stack runs it."""
+    job = question.job
+    if question.work.shape is None or job.training.software != Training().software:
+        return
+    training = replace(job.training, software="eager")
+    try:
+        work = work_of(job.workload, training)
+    except UnusableInput:
+        return
+    for phase in phases:
+        machines = _machines(phase)
+        if machines is not None and estimate(work, training, machines, goodput=1.0).reason[0] == DOES_NOT_FIT:
+            yield (
+                f"{phase.choice.instance_type.name} holds the job with training.software: fused, the default, but not "
+                "with eager software (as Hugging Face's own): state yours"
+            )
+
+
+def _machines(phase: PhaseChoice) -> Machines | None:
+    """The machines of a phase as the estimator's input; None for parts of cards."""
+    choice, type_ = phase.choice, phase.choice.instance_type
+    if choice.accelerators_per_node < 1:
+        return None
+    machines = one_configuration(accelerators()[choice.accelerator], devices=type_.devices, nodes=choice.nodes)
+    if type_.accelerator_memory_mib is None:
+        return machines
+    return replace(machines, device_memory_mib=np.array([float(type_.accelerator_memory_mib)]))
+
+
+def _too_few_processors(question: Question, phases: tuple[PhaseChoice, ...]) -> Iterator[str]:
+    """Hosts that cannot decode photos as fast as the phase is planned to train on them."""
+    seconds = question.work.decode_seconds_per_sample
+    for phase in phases:
+        type_, nodes = phase.choice.instance_type, phase.choice.nodes
+        if not seconds or not type_.vcpus:
+            continue
+        needed = phase.throughput * seconds / nodes
+        if needed > type_.vcpus:
+            yield (
+                f"decoding the photos takes {needed:.0f} vCPUs a node at the planned speed, and {type_.name} has "
+                f"{type_.vcpus:g}: up to {needed / type_.vcpus:.1f} times the hours, unless they are decoded beforehand or "
+                "on the accelerators"
+            )
