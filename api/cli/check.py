@@ -44,6 +44,7 @@ def check(
     form: Annotated[Format, typer.Option("--format", help="Markdown for a comment, or JSON.")] = Format.MARKDOWN,
     tokens: imported_jobs.Tokens = None,
     samples: imported_jobs.Samples = None,
+    data: imported_jobs.Data = None,
     gpus: imported_jobs.Gpus = None,
     model: imported_jobs.Model = None,
     length: imported_jobs.Length = None,
@@ -53,14 +54,14 @@ def check(
     settings: SettingsFile = None,
 ) -> None:
     """Compare the cost of jobs with that before a change: both planned on the same prices and day."""
-    from gpuplan.api.imports.job_from_facts import Given
     from gpuplan.api.presentation.cost_check import compared, is_too_dear, markdown
 
     paths = [*(source or []), *(files or [])]
     if not paths:
         raise UnusableInput.at("FILE", message="is missing; name job files or configurations, such as conf/*.yaml")
     most = _percent(max_increase)
-    given = Given(tokens=tokens, samples=samples, gpus=gpus, model=model, length=length, by=by, budget=budget)
+    flags = {"tokens": tokens, "samples": samples, "data": data, "gpus": gpus, "model": model, "length": length}
+    given = imported_jobs.given_by(flags | {"by": by, "budget": budget})
     plans, now = open_gpuplan(inventory=inventory, settings=settings).plans, datetime.now(UTC)
     rows = [compared(str(path), *_sides(path, against, given, plans, now)) for path in paths]
     if form is Format.JSON:

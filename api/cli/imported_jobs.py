@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 Tokens = Annotated[str | None, typer.Option(metavar="2B", help="With --from: tokens to train on, all epochs together.")]
 Samples = Annotated[str | None, typer.Option(metavar="N", help="With --from: samples of the data set.")]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH", help="With --from: the data set, counted: JSON lines, JSON, CSV, text, parquet, arrow."
+    ),
+]
 Gpus = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="With --from: processes that the file was written for.")
 ]
@@ -43,6 +49,7 @@ def import_file(
     *,
     tokens: Tokens = None,
     samples: Samples = None,
+    data: Data = None,
     gpus: Gpus = None,
     model: Model = None,
     length: Length = None,
@@ -55,18 +62,37 @@ def import_file(
     as_json: Annotated[bool, typer.Option("--json", help="Print facts and job as one JSON object.")] = False,
 ) -> None:
     """Print the job file of another tool's configuration, with where each value comes from."""
-    from gpuplan.api.imports.job_from_facts import Given
     from gpuplan.api.imports.rendering import as_json as json_of
     from gpuplan.api.imports.rendering import job_file
 
-    given = Given(
-        tokens=tokens, samples=samples, gpus=gpus, model=model, length=length, by=by, budget=budget, on=on, like=like
+    given = given_by(
+        {
+            "tokens": tokens,
+            "samples": samples,
+            "data": data,
+            "gpus": gpus,
+            "model": model,
+            "length": length,
+            "by": by,
+            "budget": budget,
+            "on": on,
+            "like": like,
+        }
     )
     made = imported(source, given, root=root, online=online)
     if as_json:
         print_json(json_of(made))
     else:
         answers().write(job_file(made))
+
+
+def given_by(flags: dict[str, Any]) -> "Given":
+    """What the flags add to a file; a data set is counted. Raises `UnusableInput`."""
+    from gpuplan.api.imports.dataset_count import count_dataset
+    from gpuplan.api.imports.job_from_facts import Given
+
+    path = flags.get("data")
+    return Given(**flags | {"data": None if path is None else count_dataset(path)})
 
 
 def imported(source: str, given: "Given", *, root: Path | None, online: bool) -> "ImportedJob":

@@ -18,6 +18,7 @@ def methods(
     source: Source = None,
     tokens: imported_jobs.Tokens = None,
     samples: imported_jobs.Samples = None,
+    data: imported_jobs.Data = None,
     gpus: imported_jobs.Gpus = None,
     model: imported_jobs.Model = None,
     length: imported_jobs.Length = None,
@@ -33,6 +34,7 @@ def methods(
     flags = {
         "tokens": tokens,
         "samples": samples,
+        "data": data,
         "gpus": gpus,
         "model": model,
         "length": length,

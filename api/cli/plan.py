@@ -57,6 +57,7 @@ def plan(
     source: Source = None,
     tokens: imported_jobs.Tokens = None,
     samples: imported_jobs.Samples = None,
+    data: imported_jobs.Data = None,
     gpus: imported_jobs.Gpus = None,
     model: imported_jobs.Model = None,
     length: imported_jobs.Length = None,
@@ -87,6 +88,7 @@ def plan(
     flags = {
         "tokens": tokens,
         "samples": samples,
+        "data": data,
         "gpus": gpus,
         "model": model,
         "length": length,
@@ -133,9 +135,7 @@ def _imported(job: list[str], source: str, flags: dict[str, Any], *, root: Path 
     """The job of another tool's configuration."""
     if job:
         raise UnusableInput.at("JOB", message="is given beside --from; give one of the two")
-    from gpuplan.api.imports.job_from_facts import Given
-
-    return imported_jobs.understood(source, Given(**flags), root=root, online=online)
+    return imported_jobs.understood(source, imported_jobs.given_by(flags), root=root, online=online)
 
 
 def show(

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpuplan.api.imports.dataset_count import DatasetSize
 from gpuplan.api.imports.derived_facts import model_parallel
 from gpuplan.api.imports.facts import Amount, Origin, PerWorld, TrainingFacts
 from gpuplan.catalog.parsing.quantities import count
@@ -20,6 +21,7 @@ class Given:
 
     tokens: str | None = None
     samples: str | None = None
+    data: DatasetSize | None = None
     gpus: int | None = None
     model: str | None = None
     length: int | None = None
@@ -262,7 +264,7 @@ def _amount(made: ImportedJob, given: Given, preset: PresetRow | None) -> None:
         batch = None if batch is None else 2 * batch
     tokens, why = _tokens(made, given, length, batch)
     if tokens is None:
-        made.missing.append(Missing(field="tokens", say="--tokens 2B or --samples N", why=why))
+        made.missing.append(Missing(field="tokens", say="--tokens 2B, --samples N or --data PATH", why=why))
         return
     made.put("workload.tokens", max(tokens, float(length)), why)
     if batch:
@@ -296,9 +298,11 @@ def _tokens(made: ImportedJob, given: Given, length: int, batch: float | None) -
     stated, steps = facts.number("tokens"), facts.number("steps")
     if stated:
         return stated, str(facts.origin("tokens"))
-    if steps and batch and not given.samples:
+    if steps and batch and not given.samples and not given.data:
         return steps * batch * length, f"{facts.origin('steps')}: steps x global batch x length"
     epochs = facts.number("epochs") or 1
+    if given.data is not None:
+        return _tokens_of_data(made, given.data, length) * epochs, f"--data x {epochs:g} epochs"
     rows = _quantity(given.samples, "samples") if given.samples else None
     if rows is not None:
         if not facts.value("packing"):
@@ -308,6 +312,15 @@ def _tokens(made: ImportedJob, given: Given, length: int, batch: float | None) -
     if steps:
         return None, f"{steps:g} steps are stated, but not the processes of a step (--gpus N would say it)"
     return None, "the size of the data set is not stated"
+
+
+def _tokens_of_data(made: ImportedJob, data: DatasetSize, length: int) -> float:
+    """Tokens of a data set, once through: all of them where samples are packed, else at most `length` of a sample."""
+    made.assumed.append(f"{data.name} has {data.about}: four bytes of text are one token, no tokenizer was run")
+    if made.facts.value("packing"):
+        return data.tokens
+    most = length * (2 if made.document.get("training", {}).get("stage") in _PAIRS else 1)
+    return data.samples * min(data.tokens / data.samples, most)
 
 
 def _quantity(text: str, name: str) -> float:

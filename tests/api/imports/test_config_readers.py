@@ -87,7 +87,7 @@ def test_a_job_file_with_its_comments_can_be_planned() -> None:
 
 def test_what_is_missing_is_refused_with_the_flag_to_give() -> None:
     made = job_of(read_text(LLAMA_FACTORY, "run.yaml"), Given())
-    with pytest.raises(UnusableInput, match="--tokens 2B or --samples N"):
+    with pytest.raises(UnusableInput, match="--tokens 2B, --samples N or --data PATH"):
         made.complete()
 
 
