@@ -133,7 +133,6 @@ def understood(source: str, given: "Given", *, root: Path | None, online: bool) 
 def is_of_another_tool(path: str) -> bool:
     """Whether this is a file in a format that `--from` reads, and no job file."""
     from gpuplan.api.cli.command_io import read_job
-    from gpuplan.api.imports.reading import read_file
 
     if not Path(path).is_file():
         return False
@@ -142,6 +141,8 @@ def is_of_another_tool(path: str) -> bool:
             return False
     except UnusableInput:
         pass
+    from gpuplan.api.imports.reading import read_file
+
     try:
         read_file(Path(path))
     except UnusableInput:
