@@ -126,7 +126,14 @@ def _world(launch: Launch, origin: Origin, facts: TrainingFacts) -> None:
     total = launch.launcher.get("num_processes")
     per_node = launch.launcher.get("nproc_per_node", launch.launcher.get("num_gpus"))
     nodes = launch.launcher.get("nnodes", launch.launcher.get("num_nodes", 1))
-    if isinstance(total, int) and 0 < total < 10**6:
-        facts.put("stated_world_size", total, origin)
-    elif isinstance(per_node, int) and isinstance(nodes, int) and 0 < per_node * nodes < 10**6:
-        facts.put("stated_world_size", per_node * nodes, origin)
+    if isinstance(per_node, int) and isinstance(nodes, int):
+        per_node = per_node * nodes
+    started = total if isinstance(total, int) else per_node if isinstance(nodes, int) else None
+    if not isinstance(started, int) or isinstance(started, bool) or not 0 < started < 10**6:
+        return
+    known = facts.whole("stated_world_size")
+    if known is not None and known != started:
+        facts.notes.append(
+            f"{origin}: the launcher starts {started} processes, not the {known} stated before, which count"
+        )
+    facts.put("stated_world_size", started, origin)

@@ -309,6 +309,8 @@ def _tokens(made: ImportedJob, given: Given, length: int, batch: float | None) -
             made.assumed.append(f"every sample has {length} tokens, the most that one may have")
         rows *= 2 if made.document.get("training", {}).get("stage") in _PAIRS else 1
         return rows * epochs * length, f"--samples x {epochs:g} epochs x length"
+    if steps and facts.value("global_batch") is None:
+        return None, f"{steps:g} steps are stated, but not the batch of a step"
     if steps:
         return None, f"{steps:g} steps are stated, but not the processes of a step (--gpus N would say it)"
     return None, "the size of the data set is not stated"

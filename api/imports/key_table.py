@@ -91,8 +91,9 @@ class Key:
 
 
 def read_keys(table: Sequence[Key], document: Located, facts: TrainingFacts, framework: str) -> None:
-    """State every fact of the table; a value that does not fit is listed among what was not understood."""
+    """State every fact of the table; a value that does not fit is listed among what was not understood, with no default."""
     for row in table:
+        refused = len(facts.not_understood)
         for path in row.keys:
             place = document.find(path)
             if place is not None:
@@ -100,7 +101,7 @@ def read_keys(table: Sequence[Key], document: Located, facts: TrainingFacts, fra
                 if value is not None:
                     facts.put(row.fact, value, document.at(path))
                     break
-        if row.default is not None:
+        if row.default is not None and len(facts.not_understood) == refused:
             facts.put(row.fact, row.default, Origin(default_of=framework))
 
 

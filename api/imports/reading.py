@@ -1,17 +1,17 @@
 """Reads one file, folder or text of another tool into `TrainingFacts`, and follows the files that it names within the root."""
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuplan.api.imports.command_lines import read_script
 from gpuplan.api.imports.derived_facts import state_global_batch
-from gpuplan.api.imports.facts import Machines, Origin, TrainingFacts
+from gpuplan.api.imports.facts import TrainingFacts
 from gpuplan.api.imports.located_document import Located, decoded, read_documents
 from gpuplan.api.imports.reader import Reader, reader_of, readers
 from gpuplan.api.imports.revision_files import RevisionFiles
+from gpuplan.api.imports.slurm import state_slurm
 from gpuplan.api.imports.software_stack import state_stack
 from gpuplan.api.imports.source_files import HandedTexts, SourceFiles, root_of
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -104,9 +104,9 @@ class _Following:
         facts.files.append(name)
         before, self.beside = self.beside, path
         if _is_script(text, name):
+            known = state_slurm(text, name, facts)
             facts.format = facts.format or "shell script"
-            _state_slurm(text, name, facts)
-            self.script(text, name, 0, facts, {})
+            self.script(text, name, 0, facts, known)
             self.beside = before
             return
         for document in read_documents(text, name):
@@ -126,45 +126,3 @@ class _Following:
 
 def _is_script(text: str, name: str) -> bool:
     return text.startswith("#!") or name.endswith((".sh", ".bash", ".slurm", ".sbatch", ".job"))
-
-
-#: Options of `sbatch` that say machines and time.
-_SLURM = re.compile(r"^#SBATCH\s+(?:--(nodes|gpus-per-node|gres|time|gpus)[= ]|-(N|t)\s*)(\S+)", re.MULTILINE)
-
-
-def _state_slurm(text: str, name: str, facts: TrainingFacts) -> None:
-    """State the machines of an sbatch script: nodes x accelerators, and its time limit."""
-    stated: dict[str, str] = {}
-    for match in _SLURM.finditer(text):
-        stated.setdefault(match[1] or {"N": "nodes", "t": "time"}[match[2]], match[3])
-    if not stated:
-        return
-    first = _SLURM.search(text)
-    line = text[: first.start()].count("\n") + 1 if first else None
-    gpus = stated.get("gpus-per-node") or stated.get("gres") or ""
-    number = re.fullmatch(r"(?:gpu:)?(?:([A-Za-z][\w-]*):)?(\d{1,3})", gpus)
-    nodes = stated.get("nodes", "1")
-    facts.format = "sbatch script"
-    origin = Origin(file=name, line=line)
-    facts.machines = Machines(
-        origin=origin,
-        accelerator=number[1] if number else None,
-        per_node=int(number[2]) if number else None,
-        nodes=int(nodes) if re.fullmatch(r"\d{1,5}", nodes) else None,
-        hours=_hours(stated.get("time", "")),
-    )
-    if number and facts.machines.nodes and "nodes" in stated:
-        facts.put("stated_world_size", int(number[2]) * facts.machines.nodes, origin)
-
-
-def _hours(text: str) -> float | None:
-    """Hours of a time limit of Slurm: minutes, hours:minutes:seconds, days-hours and so on."""
-    match = re.fullmatch(r"(?:(\d{1,4})-)?(\d{1,5})(?::(\d{1,2}))?(?::(\d{1,2}))?", text)
-    if match is None:
-        return None
-    days, first, second, third = (int(part or 0) for part in match.groups())
-    if match[1] is None and match[3] is None:
-        return first / 60
-    if match[1] is None and match[4] is None:
-        return first / 60 + second / 3600
-    return 24 * days + first + second / 60 + third / 3600

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from gpuplan.api.imports.reading import read_file, read_text
 from gpuplan.api.imports.shell_script import ShellScript
 from tests.api.imports.config_texts import AXOLOTL, MEGATRON, SKYPILOT
@@ -53,3 +55,115 @@ def test_a_value_that_a_command_computes_is_named_and_not_made_up() -> None:
     facts = read_text(MEGATRON.replace("--micro-batch-size 1", "--micro-batch-size $UNKNOWN"), "train.sh")
     assert facts.value("micro_batch") is None
     assert any("$UNKNOWN" in line for line in facts.not_understood)
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("-N 4\n#SBATCH --gpus-per-node=a100:8 -t 48:00:00", ("a100", 8, 4, 48.0, 32)),
+        ("--nodes=2 --ntasks-per-node=4\n#SBATCH --gpus-per-task=h100:1", ("h100", 4, 2, None, 8)),
+        ("--gpus=16 --nodes 2  # two\n#SBATCH -C a100-80gb&ib --time 1-0", ("a100-80gb", 8, 2, 24.0, 16)),
+        ("-N1-4 --gres=nvme:1,gpu:h100:4 --time=90", ("h100", 4, 4, 1.5, None)),
+        ("--nodes=2 --gres=gpu:8 -p gpu-v100", ("v100", 8, 2, None, 16)),
+        ("--nodes=2 --gres=gpu:8 -p long2", (None, 8, 2, None, 16)),
+    ],
+)
+def test_machines_are_those_that_slurm_is_asked_for(lines: str, expected: tuple[object, ...]) -> None:
+    text = f"#!/bin/bash\n#SBATCH {lines}\n##SBATCH --nodes=99\npython train.py --output_dir o --learning_rate 1\n"
+    facts = read_text(text, "job.sbatch")
+    asked = facts.machines
+    assert asked is not None
+    assert (asked.accelerator, asked.per_node, asked.nodes, asked.hours, facts.whole("stated_world_size")) == expected
+
+
+def test_variables_that_slurm_sets_are_known_from_its_options() -> None:
+    text = "#!/bin/bash\n#SBATCH -N 2 --gres=gpu:8\nW=$((SLURM_NNODES*SLURM_GPUS_ON_NODE))\n"
+    text += "torchrun train.py --output_dir o --per_device_train_batch_size $((64/W)) --learning_rate 1\n"
+    assert read_text(text, "job.sbatch").whole("micro_batch") == 4
+
+
+def test_a_launcher_that_contradicts_its_wrapper_is_named() -> None:
+    text = "#!/bin/bash\n#SBATCH -N 2 --gres=gpu:8\ntorchrun --nnodes 2 --nproc_per_node 4 train.py\n"
+    facts = read_text(text, "job.sbatch")
+    assert facts.notes == ["job.sbatch:3: the launcher starts 8 processes, not the 16 stated before, which count"]
+
+
+_POD = """
+        spec:
+          {place}
+          containers:
+            - name: train
+              env: [{{name: BATCH, value: "2"}}]
+              command: [bash, -c]
+              args:
+                - |
+                  set -e
+                  torchrun --nnodes $PET_NNODES --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen3-8B \\
+                    --per_device_train_batch_size $BATCH --output_dir o --max_steps 9
+              resources: {{limits: {{nvidia.com/gpu: "8"}}}}
+"""
+_SELECTOR = "nodeSelector: {nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB}"
+_AFFINITY = (
+    "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: "
+    "[{key: cloud.google.com/gke-accelerator, operator: In, values: [nvidia-h100-80gb]}]}]}}}"
+)
+PYTORCHJOB = f"""apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+spec:
+  runPolicy: {{activeDeadlineSeconds: 7200}}
+  pytorchReplicaSpecs:
+    Master:
+      replicas: 1
+      template:{_POD.format(place=_SELECTOR)}
+    Worker:
+      replicas: 3
+      template:{_POD.format(place=_SELECTOR)}"""
+JOBSET = f"""apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+spec:
+  replicatedJobs:
+  - replicas: 1
+    template:
+     spec:
+      parallelism: 4
+      activeDeadlineSeconds: 7200
+      template:{_POD.format(place=_AFFINITY)}"""
+
+
+@pytest.mark.parametrize(("text", "accelerator"), [(PYTORCHJOB, "NVIDIA-A100-SXM4-80GB"), (JOBSET, "nvidia-h100-80gb")])
+def test_pods_of_a_kubernetes_job_are_added_up_and_their_command_is_read(text: str, accelerator: str) -> None:
+    facts = read_text(text, "job.yaml")
+    assert facts.machines is not None
+    assert (facts.machines.accelerator, facts.machines.per_node, facts.machines.nodes) == (accelerator, 8, 4)
+    assert facts.machines.hours == 2
+    assert str(facts.value("global_batch")) == "64 samples"
+    line = text.splitlines().index(
+        "                  torchrun --nnodes $PET_NNODES --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen3-8B \\"
+    )
+    assert str(facts.facts["micro_batch"].origin) == f"job.yaml:{line + 1}"
+
+
+def test_the_trainer_of_a_trainjob_is_its_container() -> None:
+    text = """apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+spec:
+  trainer:
+    numNodes: 2
+    command: [torchrun, train.py]
+    args: [--model_name_or_path, Qwen/Qwen3-8B, --per_device_train_batch_size=2, --max_steps, "5", --output_dir, o]
+    resourcesPerNode: {requests: {nvidia.com/gpu: 4}}
+"""
+    facts = read_text(text, "job.yaml")
+    assert facts.machines is not None
+    assert (facts.machines.per_node, facts.machines.nodes) == (4, 2)
+    assert str(facts.value("global_batch")) == "16 samples"
+
+
+def test_accelerators_that_differ_in_number_leave_the_processes_open() -> None:
+    either = SKYPILOT.replace(
+        "accelerators: A100-80GB:8", "any_of: [{accelerators: 'A100:8'}, {accelerators: 'H100:4'}]"
+    )
+    facts = read_text(either, "task.yaml")
+    assert facts.machines is None
+    assert facts.notes == ["any of A100:8, H100:4 may run it"]
+    assert "accelerators differ in number" in facts.not_understood[0]
