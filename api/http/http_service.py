@@ -10,6 +10,7 @@ from fastapi import Depends, FastAPI, Request
 from gpuplan.api.http import (
     actuals,
     api_keys,
+    capacity,
     catalogue,
     docs_page,
     explanations,
@@ -93,6 +94,7 @@ def create_service(
     for router in (
         plans.router,
         imports.router,
+        capacity.router,
         exports.router,
         explanations.router,
         portfolios.router,

@@ -11,6 +11,7 @@ from gpuplan.api.http.openapi_examples import describe_examples
 from gpuplan.api.http.openapi_links import describe_links
 from gpuplan.api.schemas.actuals import ActualsDocument
 from gpuplan.api.schemas.api_key import KeyDocument
+from gpuplan.api.schemas.capacity_request import CapacityDocument
 from gpuplan.api.schemas.estimate_request import EstimateDocument
 from gpuplan.api.schemas.forecast import ForecastDocument
 from gpuplan.api.schemas.import_request import ImportDocument
@@ -28,6 +29,7 @@ BODIES = (
     JobDocument,
     EstimateDocument,
     ImportDocument,
+    CapacityDocument,
     ActualsDocument,
     RefreshDocument,
     WatchDocument,

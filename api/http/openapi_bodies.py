@@ -90,6 +90,8 @@ IMPORT_EXAMPLE: Schema = {
     "gpus": 8,
 }
 IMPORT_OPERATION: Schema = {"requestBody": body_of(ref("ImportDocument"), llama_factory=IMPORT_EXAMPLE)}
+CAPACITY_EXAMPLE: Schema = {"machine": "p5.48xlarge", "nodes": 2, "region": ["us-east-1", "us-west-2"]}
+CAPACITY_OPERATION: Schema = {"requestBody": body_of(ref("CapacityDocument"), two_machines=CAPACITY_EXAMPLE)}
 ACTUALS_OPERATION: Schema = {
     "requestBody": body_of(ref("ActualsDocument"), finished=FINISHED_EXAMPLE, running=RUNNING_EXAMPLE),
     "parameters": [_IDEMPOTENCY_KEY],

@@ -32,6 +32,9 @@ INSTRUCTIONS = (
 #: The columns that distinguish models; their layers matter only to the planner.
 _PRESET_KEYS = ("name", "aliases", "architecture", "task", "unit", "published_parameters")
 
+#: Tools that ask the clouds.
+_ASKS_CLOUDS = frozenset({"capacity"})
+
 #: Titles for people, in the order in which tools are listed.
 _TITLES = {
     "plan": "Cheapest plan for a training job",
@@ -40,6 +43,7 @@ _TITLES = {
     "estimate": "Time and memory on one configuration",
     "offers": "Machines and their prices",
     "history": "Prices over time",
+    "capacity": "How likely machines are obtained now",
     "replan": "Advice for a running job",
 }
 
@@ -129,7 +133,11 @@ def over_http(server: MCPServer[Any]) -> Starlette:
 def _tool(function: Callable[..., Document], title: str) -> Tool:
     # A stored plan changes nothing visible except its own id; hosts ask people before tools that write.
     hints = ToolAnnotations(
-        title=title, read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+        title=title,
+        read_only_hint=True,
+        destructive_hint=False,
+        idempotent_hint=True,
+        open_world_hint=function.__name__ in _ASKS_CLOUDS,
     )
     tool = Tool.from_function(function, title=title, annotations=hints)
     # The library's default would drop unknown arguments, so a misspelt option would be ignored.

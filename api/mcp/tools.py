@@ -230,6 +230,25 @@ class Tools:
         document: Document = {"snapshot_id": page.snapshot_id, "total": page.total, "offers": wire(rows)}
         return document | {"next_start": end if end < page.total else None}
 
+    def capacity(
+        self,
+        *,
+        machine: Annotated[str | None, Field(description="An instance type: p5.48xlarge. Or give `job`.")] = None,
+        nodes: Annotated[int | None, Field(description="Machines at once.", ge=1, le=1_000)] = None,
+        kind: _Kind = None,
+        region: Annotated[list[str] | None, Field(description="Regions; default: all with a price.")] = None,
+        job: JobAgain | None = None,
+    ) -> Document:
+        """Ask the clouds how likely machines are obtained now: those of a job's plan, or one instance type.
+
+        Returns `answers`, the most likely first (`probability` is gpuplan's reading of the cloud's `published` score; say
+        that it is modelled), and `not_learned` with the reason for every missing answer, such as absent credentials or
+        permissions. Takes up to three seconds. Nothing is bought or started.
+        """
+        given = {"machine": machine, "nodes": nodes, "kind": kind, "region": region, "job": job}
+        with _as_tool_errors():
+            return self._gpuplan.capacity.read({name: value for name, value in given.items() if value is not None})
+
     def history(
         self,
         *,

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from gpuplan.api.schemas.capacity_request import parse_capacity
+from gpuplan.api.services.audited import Audited
 from gpuplan.api.services.plans import PlanService
 from gpuplan.api.services.service_context import Document, ServiceContext
 from gpuplan.catalog.model.capacity_answers import CapacityAnswer
@@ -37,11 +39,25 @@ class Candidate:
 class CapacityService:
     """Answers and stores queries about capacity."""
 
-    def __init__(self, context: ServiceContext, plans: PlanService) -> None:
+    def __init__(self, context: ServiceContext, plans: PlanService, audited: Audited) -> None:
         """Ask the clouds of `context`'s environment; `plans` says which machines a job would use."""
-        self._context, self._plans = context, plans
+        self._context, self._plans, self._audited = context, plans, audited
         self._making = threading.Lock()
         self._made: CapacitySources | None = None
+
+    def read(self, document: Document, *, now: datetime | None = None) -> Document:
+        """The answer to `{"job": {...}}` or `{"machine": ..., "nodes": ..., "kind": ..., "region": [...]}`.
+
+        `limit_seconds` in it limits the time of all clouds. Raises `UnusableInput`.
+        """
+        with self._audited.question("capacity") as entry:
+            asked = parse_capacity(document)
+            if asked.machine is None:
+                candidates = self._planned(document["job"], now)
+            else:
+                entry.subject = asked.machine
+                candidates = self._priced(asked.machine, asked.nodes or 1, asked.kind or "spot", asked.region)
+            return self.of(candidates, now=now, limit_seconds=asked.limit_seconds)
 
     def of_machine(
         self,
@@ -62,8 +78,9 @@ class CapacityService:
 
     def of_job(self, job: Document, *, now: datetime | None = None, limit_seconds: float | None = None) -> Document:
         """`answers` and `not_learned` for the machines of the job's plan, its capacity ladder and its alternatives."""
-        answer = self._plans.plan(job, now=now, save=False)
-        return self.of(planned_candidates(answer), now=now, limit_seconds=limit_seconds)
+        return self.of(
+            planned_candidates(self._plans.plan(job, now=now, save=False)), now=now, limit_seconds=limit_seconds
+        )
 
     def of(
         self, candidates: Sequence[Candidate], *, now: datetime | None = None, limit_seconds: float | None = None
@@ -90,6 +107,14 @@ class CapacityService:
             "not_learned": wire(learned.not_learned),
             "meta": {"asked_at": wire(now), "reused": len(recent), "asked": len(learned.answers)},
         }
+
+    def _planned(self, job: Document, now: datetime | None) -> list[Candidate]:
+        """The machines of the plan of a request's job."""
+        try:
+            answer = self._plans.plan(job, now=now, save=False)
+        except UnusableInput as error:
+            raise error.under("job") from None
+        return planned_candidates(answer)
 
     def _sources(self) -> "CapacitySources":
         """One for the life of the service, so that its rate limits hold over all queries."""

@@ -118,7 +118,7 @@ def open_services(environment: Environment, *, clouds: "Mapping[str, MakeCloud] 
         procurement=ProcurementService(context, planner, audited),
         spot_policies=SpotPolicyService(context, planner, audited),
         catalogue=CatalogueService(context),
-        capacity=CapacityService(context, plans),
+        capacity=CapacityService(context, plans, audited),
         price_history=PriceHistoryService(context),
         watches=watches,
         retention=retention,

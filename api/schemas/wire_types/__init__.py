@@ -6,6 +6,7 @@ releases; the present ones stay.
 
 from gpuplan.api.schemas.access import Audit, AuditEntry, Key, Keys, NewKey, NewShare, Share, SharedObject, Shares
 from gpuplan.api.schemas.actual_reports import Actual, Actuals, Forgotten
+from gpuplan.api.schemas.capacity_answer import Capacity, CapacityAnswers
 from gpuplan.api.schemas.catalogue import Accelerators, Offers, Presets, Snapshots
 from gpuplan.api.schemas.catalogue import OfferRow as Offer
 from gpuplan.api.schemas.import_answer import ImportAnswer
@@ -32,6 +33,8 @@ __all__ = [
     "Actuals",
     "Audit",
     "AuditEntry",
+    "Capacity",
+    "CapacityAnswers",
     "DecisionAnswer",
     "Estimate",
     "Forgotten",

@@ -50,7 +50,8 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     environment = Environment(
         database_url=f"sqlite:///{folder / 'gpuplan.sqlite3'}", settings=settings, inventory=EXAMPLES / "inventory.yaml"
     )
-    with TestClient(create_service(open_services(environment))) as client:
+    with pytest.MonkeyPatch.context() as nobody_asked, TestClient(create_service(open_services(environment))) as client:
+        nobody_asked.setenv("AWS_EC2_METADATA_DISABLED", "true")
         yield client
 
 
@@ -80,6 +81,7 @@ def test_every_example_is_answered_as_its_schema_says(asked: TestClient) -> None
         "/v1/plans",
         "/v1/estimates",
         "/v1/import",
+        "/v1/capacity",
         "/v1/why",
         "/v1/replan",
         "/v1/portfolios",

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 
+from gpuplan.api.http.http_service import create_service
 from gpuplan.api.presentation.capacity import render_capacity
 from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.capacity import REUSED_FOR, Candidate, planned_candidates
@@ -15,6 +17,7 @@ from gpuplan.api.services.composition import Services, open_services
 from gpuplan.catalog.model.capacity_answers import CapacityAnswer
 from gpuplan.catalog.runtime.errors import UnusableInput
 from tests.api.conftest import Ended
+from tests.api.http.test_answer_schemas import exact
 from tests.clouds.azure import SUBSCRIPTION
 from tests.clouds.azure_capacity import DENIED, AzureCapacityCloud
 from tests.clouds.server import answering
@@ -158,3 +161,51 @@ def test_a_job_is_asked_about_by_its_plan(
     rows = [*plan["phases"], *plan["capacity_ladder"]["next_choices"]]
     assert {(row["instance_type"], row["region"], row["nodes"]) for row in rows} <= by_place
     assert len(by_place) > 1
+
+
+def test_a_request_for_one_machine_is_answered_as_the_schema_says(gpuplan: Services, cloud: AzureCapacityCloud) -> None:
+    asked = {"machine": SIZE, "nodes": "2", "kind": "Spot", "region": ["eastus", "westus2"], "limit_seconds": 10}
+    with TestClient(create_service(gpuplan)) as client:
+        response = client.post("/v1/capacity", json=asked)
+    assert response.status_code == 200, response.text
+    answer = exact("CapacityAnswers", response.json())
+    assert [(row["region"], row["published"], row["nodes"]) for row in answer["answers"]] == [
+        ("eastus", "High", 2),
+        ("westus2", "Low", 2),
+    ]
+    assert (answer["meta"]["asked"], len(gpuplan.store.capacity.since(NOW - timedelta(days=400)))) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({}, "machine"),
+        ({"machine": SIZE, "job": {"workload": {"kind": "preset", "model": "gpt2", "tokens": 1e9}}}, "machine"),
+        ({"machine": SIZE, "nodes": 0}, "nodes"),
+        ({"machine": SIZE, "kind": "spots"}, "kind"),
+        ({"machine": SIZE, "region": "us-east-1"}, "region"),
+        ({"machine": SIZE, "limit_seconds": 11}, "limit_seconds"),
+        ({"machine": SIZE, "limit_seconds": True}, "limit_seconds"),
+        ({"machine": SIZE, "zone": "1"}, "zone"),
+        ({"job": {"workload": {"kind": "preset", "model": "gpt2", "tokens": 1e9}}, "nodes": 2}, "nodes"),
+        ({"job": {"workload": {"kind": "preset", "model": "gpt9", "tokens": 1e9}}}, "job.workload.model"),
+    ],
+)
+def test_a_request_that_cannot_be_asked_is_refused_by_field(
+    gpuplan: Services, cloud: AzureCapacityCloud, asked: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(UnusableInput) as refused:
+        gpuplan.capacity.read(asked)
+    assert [fault.field for fault in refused.value.faults] == [field]
+    assert not cloud.requests
+
+
+def test_a_request_for_a_job_asks_about_the_machines_of_its_plan(gpuplan: Services, cloud: AzureCapacityCloud) -> None:
+    job = {
+        "workload": {"kind": "preset", "model": "resnet-50", "samples": "1M"},
+        "constraints": {"providers": ["azure"], "price_kinds": ["spot"], "max_nodes": 1},
+    }
+    plan = gpuplan.plans.plan(job, now=NOW, save=False)["plan"]
+    answer = gpuplan.capacity.read({"job": job, "limit_seconds": 10}, now=NOW)
+    places = {(row["instance_type"], row["region"], row["nodes"]) for row in answer["answers"]}
+    assert {(row["instance_type"], row["region"], row["nodes"]) for row in plan["phases"]} <= places

@@ -107,6 +107,10 @@ class AsyncClient:
         """The job of a configuration of another tool, as text: `{"files": {"sft.yaml": "..."}, "samples": "50k"}`."""
         return await self.send(calls.import_config(config))
 
+    async def capacity(self, asked: Document) -> answers.CapacityAnswers:
+        """How likely clouds give machines now: `{"machine": "p5.48xlarge", "nodes": 2}`, or `{"job": {...}}`."""
+        return await self.send(calls.capacity(asked))
+
     async def why(self, job: Document, *, but: str | None = None, snapshot: str | None = None) -> answers.WhyAnswer:
         """Why this plan, and why `but` (an accelerator, instance type, provider, region or price kind) is not in it."""
         return await self.send(calls.why(job, but=but, snapshot=snapshot))

@@ -56,6 +56,11 @@ def import_config(config: Document) -> Call[answers.ImportAnswer]:
     return _post(answers.ImportAnswer, "import", body=config)
 
 
+def capacity(asked: Document) -> Call[answers.CapacityAnswers]:
+    """`POST /v1/capacity`."""
+    return _post(answers.CapacityAnswers, "capacity", body=asked)
+
+
 def why(job: Document, *, but: str | None, snapshot: str | None) -> Call[answers.WhyAnswer]:
     """`POST /v1/why`."""
     body = {"job": job} if but is None else {"job": job, "not": but}

@@ -108,6 +108,10 @@ class Client:
         """The job of a configuration of another tool, as text: `{"files": {"sft.yaml": "..."}, "samples": "50k"}`."""
         return self.send(calls.import_config(config))
 
+    def capacity(self, asked: Document) -> answers.CapacityAnswers:
+        """How likely clouds give machines now: `{"machine": "p5.48xlarge", "nodes": 2}`, or `{"job": {...}}`."""
+        return self.send(calls.capacity(asked))
+
     def why(self, job: Document, *, but: str | None = None, snapshot: str | None = None) -> answers.WhyAnswer:
         """Why this plan, and why `but` (an accelerator, instance type, provider, region or price kind) is not in it."""
         return self.send(calls.why(job, but=but, snapshot=snapshot))

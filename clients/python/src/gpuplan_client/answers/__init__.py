@@ -7,6 +7,7 @@ releases; the present ones stay.
 
 from gpuplan_client.answers.access import Audit, AuditEntry, Key, Keys, NewKey, NewShare, Share, SharedObject, Shares
 from gpuplan_client.answers.actual_reports import Actual, Actuals, Forgotten
+from gpuplan_client.answers.capacity_answer import Capacity, CapacityAnswers
 from gpuplan_client.answers.catalogue import Accelerators, Offers, Presets, Snapshots
 from gpuplan_client.answers.catalogue import OfferRow as Offer
 from gpuplan_client.answers.estimate import Estimate
@@ -33,6 +34,8 @@ __all__ = [
     "Actuals",
     "Audit",
     "AuditEntry",
+    "Capacity",
+    "CapacityAnswers",
     "DecisionAnswer",
     "Estimate",
     "Forgotten",

@@ -1,0 +1,26 @@
+"""The HTTP route that asks the clouds how likely machines are obtained."""
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from gpuplan.api.http.openapi_bodies import CAPACITY_OPERATION, document_responses
+from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers
+from gpuplan.api.http.request_bodies import read_body
+from gpuplan.api.http.response_caching import to_json
+
+router = APIRouter()
+
+
+@router.post(
+    "/v1/capacity",
+    summary="Ask the clouds how likely machines are obtained now",
+    operation_id="capacity",
+    responses=document_responses("CapacityAnswers", 400, 413, 415, 503),
+    openapi_extra=CAPACITY_OPERATION,
+)
+async def capacity(request: Request, gpuplan: OurGpuplan, workers: OurLongWorkers) -> Response:
+    """All clouds at once, within `limit_seconds`; answers of the last ten minutes are reused. A cloud that gives no answer
+    is listed with its reason in `not_learned`.
+    """
+    _, document = await read_body(request)
+    return Response(to_json(await workers.run(gpuplan.capacity.read, document)), media_type="application/json")
