@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, cast
+from typing import TypedDict, cast
 
 from gpuplan.catalog.model.money import usd_text
 from gpuplan.catalog.model.offer import Offer
@@ -14,12 +14,43 @@ from gpuplan.planner.model.outcome import Choice, CostMicros, Moved, PhaseChoice
 from gpuplan.planner.model.wire import wire
 from gpuplan.planner.serialization.rounded_figures import count, maybe_rounded, rounded, to_second
 
-Document = dict[str, Any]
+
+class MachineFields(TypedDict):
+    """The fields of `shared.Machines`."""
+
+    provider: str
+    region: str
+    zone: str
+    instance_type: str
+    accelerator: str
+    accelerators_per_node: int | float
+    nodes: int
+    slice_hosts: int | None
+    price_kind: str
+    usd_per_node_hour: Decimal
 
 
-def choice_document(choice: Choice) -> Document:
+class CostAndHours(TypedDict):
+    """The fields that `shared.Configuration` has besides its machines."""
+
+    cost_usd: Decimal
+    cost_p95_usd: Decimal
+    hours: float
+    hours_confident: float
+
+
+class _StandbyFields(TypedDict, total=False):
+    """The fields of `shared.Phase` that only a standby has."""
+
+    probability: float
+    switch_by: datetime
+    switch_by_hours: float
+    switch_share: float | None
+
+
+def choice_document(choice: Choice) -> shared.JsonObject:
     """One configuration with its cost and time, as alternatives and frontier points show it."""
-    document: Document = wire(configuration(choice))
+    document: shared.JsonObject = wire(configuration(choice))
     return document
 
 
@@ -28,8 +59,8 @@ def configuration(choice: Choice) -> shared.Configuration:
     return shared.Configuration(**machines(choice), **cost_and_hours(choice))
 
 
-def machines(choice: Choice) -> dict[str, Any]:
-    """The fields of `shared.Machines`."""
+def machines(choice: Choice) -> MachineFields:
+    """What is rented, where, and at which price."""
     offer = choice.offer
     return {
         "provider": offer.provider,
@@ -45,8 +76,8 @@ def machines(choice: Choice) -> dict[str, Any]:
     }
 
 
-def cost_and_hours(choice: Choice) -> dict[str, Any]:
-    """The fields that `shared.Configuration` has besides its machines."""
+def cost_and_hours(choice: Choice) -> CostAndHours:
+    """The mean and the quantiles of cost and hours."""
     return {
         "cost_usd": usd(choice.cost.expected),
         "cost_p95_usd": usd(choice.cost.p95),
@@ -68,7 +99,7 @@ def phase_answer(phase: PhaseChoice, start: datetime) -> shared.Phase:
         role=phase.role,
         starts_at=to_second(start + timedelta(hours=phase.begins_hours)),
         share=rounded(phase.share),
-        cost_usd=shared.ExpectedCost(**_expected(choice.cost)),
+        cost_usd=shared.ExpectedCost(expected=usd(choice.cost.expected), breakdown=breakdown(choice.cost)),
         moved=None if phase.moved is None else _moved(phase.moved),
         **_standby(phase, start),
         price_observed_at=to_second(offer.observed_at),
@@ -119,7 +150,7 @@ def _moved(moved: Moved) -> shared.Move:
     )
 
 
-def _standby(phase: PhaseChoice, start: datetime) -> dict[str, Any]:
+def _standby(phase: PhaseChoice, start: datetime) -> _StandbyFields:
     """Probability and latest call of a standby; empty for phases that always run."""
     if phase.probability is None or phase.switch_by_hours is None:
         return {}
@@ -149,7 +180,14 @@ def contingency_standby_answer(contingency_standby: StandbyChoice, start: dateti
 def cost_answer(cost: CostMicros, phases: Sequence[PhaseChoice] = ()) -> shared.Cost:
     """Expected cost by part, its median and 95 % quantile, and the mean at both ends of the bands of the phases' prices."""
     low, high = _at_band(cost, phases)
-    return shared.Cost(**_expected(cost), median=usd(cost.median), p95=usd(cost.p95), price_low=low, price_high=high)
+    return shared.Cost(
+        expected=usd(cost.expected),
+        breakdown=breakdown(cost),
+        median=usd(cost.median),
+        p95=usd(cost.p95),
+        price_low=low,
+        price_high=high,
+    )
 
 
 def _at_band(cost: CostMicros, phases: Sequence[PhaseChoice]) -> tuple[Decimal | None, Decimal | None]:
@@ -167,10 +205,6 @@ def _at_band(cost: CostMicros, phases: Sequence[PhaseChoice]) -> tuple[Decimal |
         for end, micros in enumerate((estimate.low_usd_micros_per_hour, estimate.high_usd_micros_per_hour)):
             ends[end] += round(machines_micros * (micros - price) / price)
     return usd(cost.expected + ends[0]), usd(cost.expected + ends[1])
-
-
-def _expected(cost: CostMicros) -> dict[str, Any]:
-    return {"expected": usd(cost.expected), "breakdown": breakdown(cost)}
 
 
 def breakdown(cost: CostMicros, *, less: CostMicros | None = None) -> shared.Breakdown:
