@@ -26,6 +26,7 @@ from gpuplan.api.services.plans import PlanService
 from gpuplan.api.services.portfolios import PortfolioService
 from gpuplan.api.services.price_lookups import PriceHistoryService
 from gpuplan.api.services.procurement import ProcurementService
+from gpuplan.api.services.quotas import QuotaService
 from gpuplan.api.services.refreshes import RefreshService
 from gpuplan.api.services.replanning import ReplanService
 from gpuplan.api.services.retention import RetentionService
@@ -64,6 +65,7 @@ class Services:
     spot_policies: SpotPolicyService
     catalogue: CatalogueService
     capacity: CapacityService
+    quotas: QuotaService
     price_history: PriceHistoryService
     watches: WatchService
     retention: RetentionService
@@ -119,6 +121,7 @@ def open_services(environment: Environment, *, clouds: "Mapping[str, MakeCloud] 
         spot_policies=SpotPolicyService(context, planner, audited),
         catalogue=CatalogueService(context),
         capacity=CapacityService(context, plans, audited),
+        quotas=QuotaService(context),
         price_history=PriceHistoryService(context),
         watches=watches,
         retention=retention,

@@ -69,7 +69,7 @@ class CapacityAnswer:
 class NotLearned:
     """A question without an answer, and why; an empty `region` or `instance_type` means all that were asked.
 
-    `what` is capacity, or interruptions if only these are missing.
+    `what` is capacity, interruptions if only these are missing, or quota.
     """
 
     provider: str

@@ -32,8 +32,9 @@ PRICING_REGION = "us-east-1"
 #: Calls per second and burst by service. EC2 refills 20 a second into a bucket of 100 per region and action, the Price List
 #: API 5 into 10: https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html
 #: https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/using-pelong.html Savings Plans publishes no limit and uses
-#: the lower one.
-PACES = {"ec2": (15, 50), "pricing": (5, 10), "savingsplans": (5, 10)}
+#: the lower one. Service Quotas allows 10 with a burst of 10 more:
+#: https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html
+PACES = {"ec2": (15, 50), "pricing": (5, 10), "savingsplans": (5, 10), "service-quotas": (8, 10)}
 
 EXPIRED_PAGE = frozenset(
     {"ExpiredNextToken", "ExpiredNextTokenException", "InvalidNextToken", "InvalidNextTokenException"}

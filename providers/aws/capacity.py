@@ -44,6 +44,12 @@ LIMITS = CallLimits(connect_seconds=LIMIT_SECONDS, read_seconds=LIMIT_SECONDS, a
 
 def capacity_source(sources: Sources) -> "AwsCapacity":
     """AWS through boto3 with the credentials of its own chain. Raises `ProviderFailure` if there are none."""
+    calls, seed = signed_in(sources, LIMITS)
+    return AwsCapacity(calls, seed=seed)
+
+
+def signed_in(sources: Sources, limits: CallLimits) -> tuple[Calls, str]:
+    """Calls with the credentials of boto3's chain, and its region. Raises `ProviderFailure` if there are none."""
     try:
         import boto3  # type: ignore[import-untyped]
         from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
@@ -56,8 +62,7 @@ def capacity_source(sources: Sources) -> "AwsCapacity":
         raise ProviderFailure(f"the AWS credentials cannot be read: {redacted_text(error)}") from error
     if not has_credentials:
         raise ProviderFailure("no AWS credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile")
-    calls = Calls(session, paced=sources.paced, limits=LIMITS)
-    return AwsCapacity(calls, seed=session.region_name or DEFAULT_REGION)
+    return Calls(session, paced=sources.paced, limits=limits), session.region_name or DEFAULT_REGION
 
 
 class AwsCapacity:

@@ -1,0 +1,24 @@
+"""`gpuplan quotas`: read the account's quotas as a settings file."""
+
+from typing import Annotated
+
+import typer
+
+from gpuplan.api.cli.command_io import open_gpuplan, print_json
+from gpuplan.api.cli.plan import AsJson
+from gpuplan.api.cli.standard_output import answers
+
+
+def quotas(
+    *,
+    region: Annotated[list[str] | None, typer.Option(help="A region of AWS; may be repeated.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read your AWS quotas as lines of a settings file, which plans keep to."""
+    answer = open_gpuplan().quotas.read(tuple(region or ()))
+    if as_json:
+        print_json(answer)
+        return
+    from gpuplan.api.presentation.quotas import quota_lines
+
+    answers().write(quota_lines(answer))
