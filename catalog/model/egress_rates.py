@@ -70,6 +70,7 @@ def _inter_region(provider: str) -> EgressRate:
     return replace(rate, assumptions=(*rate.assumptions, assumption))
 
 
+@lru_cache(maxsize=16_384)
 def _internet(provider: str, region: str, destination: str) -> EgressRate:
     nearest = _nearest_with_a_rate(provider, region)
     rate = _rates().get((provider, nearest, destination)) or _rates()[provider, nearest, WORLDWIDE]
@@ -81,6 +82,7 @@ def _internet(provider: str, region: str, destination: str) -> EgressRate:
     return replace(rate, assumptions=tuple(notes))
 
 
+@lru_cache(maxsize=16_384)
 def _to_an_unknown_place(provider: str, region: str, destination_provider: str) -> EgressRate:
     """The origin's dearest internet rate outside mainland China, where no provider without stated places sells."""
     zones = {f"internet:{name}" for name in GEOGRAPHIES} - {f"internet:{CHINA}"}
@@ -90,6 +92,7 @@ def _to_an_unknown_place(provider: str, region: str, destination_provider: str) 
     return replace(dearest, assumptions=(*dearest.assumptions, note))
 
 
+@lru_cache(maxsize=4096)
 def _nearest_with_a_rate(provider: str, region: str) -> str:
     """The provider's nearest region with a published rate; a fixed region if the location is unknown."""
     available = frozenset(name for owner, name, _ in _rates() if owner == provider)

@@ -1,11 +1,14 @@
 """The capacity ladder of a plan: what to try next, in which order, if its machines are not obtained."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.catalog.model.capacity_prior import capacity_prior
+from gpuplan.catalog.model.offer import Offer
 from gpuplan.planner.availability.capacity_ladder import MOST_STEPS, LadderChoices, least_ladder
 from gpuplan.planner.availability.ladder_candidates import (
     LadderSet,
@@ -19,8 +22,9 @@ from gpuplan.planner.availability.ladder_candidates import (
 )
 from gpuplan.planner.availability.obtainable import Obtainability, band, obtainability
 from gpuplan.planner.candidates.candidate_set import Candidates
-from gpuplan.planner.candidates.configuration_choice import first_least, in_words
+from gpuplan.planner.candidates.configuration_choice import first_least, in_words, offer_of
 from gpuplan.planner.candidates.configurations import Configurations
+from gpuplan.planner.candidates.markets import Market
 from gpuplan.planner.model.outcome import Choice, LadderStep, Planned, PlannedLadder
 
 Floats = NDArray[np.float64]
@@ -31,17 +35,22 @@ Pool = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Option:
-    """A choice with its objective in millionths, the latest step at which it meets the deadline, and its obtainability."""
+    """A choice with its objective in millionths, the latest step at which it meets the deadline, and its obtainability.
 
-    choice: Choice
+    `in_words` makes the `Choice`: most options are only compared.
+    """
+
+    offer: Offer
+    accelerator: str
     value: float
     last_position: int
     place: Obtainability
+    in_words: Callable[[], Choice]
 
     @property
     def pool(self) -> Pool:
         """The machine in its place under its price kind: one refusal answers for any number of nodes."""
-        offer = self.choice.offer
+        offer = self.offer
         return (offer.provider, offer.region, offer.zone, offer.instance_type, offer.price_kind)
 
     @property
@@ -49,7 +58,7 @@ class _Option:
         """What has its shortages in common; certain choices have none in common with any other."""
         if self.place.chance >= 1.0:
             return ("certain", *self.pool)
-        return (self.choice.offer.provider, self.choice.offer.region, self.choice.accelerator)
+        return (self.offer.provider, self.offer.region, self.accelerator)
 
 
 def planned_ladder(candidates: Candidates, plan: Planned) -> PlannedLadder:
@@ -90,10 +99,19 @@ def _first(candidates: Candidates, plan: Planned) -> _Option:
     }[plan.job.objective]
     market = candidates.question.markets[phase.market]
     return _Option(
-        choice=phase.choice,
+        offer=phase.choice.offer,
+        accelerator=phase.choice.accelerator,
         value=value,
         last_position=1,
-        place=obtainability(phase.choice, market, plan.start.year),
+        place=_place(phase.choice, phase.choice.nodes, market, plan.start.year),
+        in_words=lambda: phase.choice,
+    )
+
+
+def _place(choice: Choice, nodes: int, market: Market, year: int) -> Obtainability:
+    """The obtainability of so many nodes of a choice."""
+    return obtainability(
+        choice.accelerator, choice.offer.price_kind, choice.accelerators_per_node, nodes, market=market, year=year
     )
 
 
@@ -122,7 +140,7 @@ def _most_certain_in_cell(candidates: Candidates, plan: Planned) -> float:
     """The certainty of one node of the plan's first machines: no other number of nodes in their cell has more."""
     phase = plan.phases[0]
     market = candidates.question.markets[phase.market]
-    one = obtainability(replace(phase.choice, nodes=1), market, plan.start.year)
+    one = _place(phase.choice, 1, market, plan.start.year)
     return min(one.chance, capacity_prior().certain_chance)
 
 
@@ -173,17 +191,27 @@ def _cell_of(candidates: Candidates, plan: Planned) -> NDArray[np.int64]:
 
 
 def _option(candidates: Candidates, table: Configurations, row: int) -> _Option:
-    choice, job = in_words(candidates, table, row), candidates.question.job
+    job = candidates.question.job
     position = MOST_STEPS
     if job.deadline_hours is not None:
         spare = job.deadline_hours - table.cost_breakdown.hours_at_confidence[row]
         position = min(MOST_STEPS, int(_positions(spare)))
     market = candidates.question.markets[int(table.market[row])]
+    offer, instance_type = offer_of(market, int(table.place[row]))
     return _Option(
-        choice=choice,
+        offer=offer,
+        accelerator=instance_type.accelerator,
         value=float(value_of(candidates, table)[row]),
         last_position=position,
-        place=obtainability(choice, market, candidates.question.start.year),
+        place=obtainability(
+            instance_type.accelerator,
+            offer.price_kind,
+            float(instance_type.accelerator_count),
+            int(table.nodes[row]),
+            market=market,
+            year=candidates.question.start.year,
+        ),
+        in_words=partial(in_words, candidates, table, row),
     )
 
 
@@ -220,7 +248,7 @@ def _answer(
     reached, cost, value = 1.0, 0.0, 0.0
     for option, chance in zip(tried, chances, strict=True):
         takes = reached if option is tried[-1] else reached * chance
-        cost += takes * (plan.cost.expected if option is tried[0] else option.choice.cost.expected)
+        cost += takes * (plan.cost.expected if option is tried[0] else option.in_words().cost.expected)
         value += takes * option.value
         reached *= 1.0 - chance
     first = tried[0].place.chance
@@ -230,7 +258,7 @@ def _answer(
         chance_band=band(first),
         steps=tuple(
             LadderStep(
-                choice=option.choice,
+                choice=option.in_words(),
                 after_minutes=number * minutes,
                 chance=option.place.chance,
                 chance_band=band(option.place.chance),

@@ -15,7 +15,6 @@ from gpuplan.catalog.model.capacity_prior import CapacityPrior, KindPrior, capac
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.candidates.markets import Market
-from gpuplan.planner.model.outcome import Choice
 from gpuplan.planner.snapshot_cache import cached_per_snapshot
 
 Floats = NDArray[np.float64]
@@ -46,17 +45,19 @@ def is_certain(market: Market) -> bool:
     return bool(market.owned) or market.term_paid or market.up is not None
 
 
-def obtainability(choice: Choice, market: Market, year: int) -> Obtainability:
-    """The obtainability of a choice that starts in `year`."""
+def obtainability(
+    accelerator: str, price_kind: str, accelerators_per_node: float, nodes: int, *, market: Market, year: int
+) -> Obtainability:
+    """The obtainability of so many nodes of a market for a job that starts in `year`."""
     if is_certain(market):
         return CERTAIN
     prior = capacity_prior()
-    age = _age(prior, choice.accelerator, year)
-    is_spot = price_kinds()[choice.offer.price_kind].interruptible
+    age = _age(prior, accelerator, year)
+    is_spot = price_kinds()[price_kind].interruptible
     short_spot = prior.shared_share * (1.0 - prior.spot[age].chance)
     short = min(short_spot, prior.shared_share * (1.0 - prior.on_demand[age].chance))
     kind = prior.spot[age] if is_spot else prior.on_demand[age]
-    chance = _chance(kind, choice.accelerators_per_node, choice.nodes)
+    chance = _chance(kind, accelerators_per_node, nodes)
     given = chance / (1.0 - (short_spot if is_spot else short))
     return Obtainability(
         state_chance=(1.0 - short_spot, short_spot - short, short), obtained=(given, 0.0 if is_spot else given, 0.0)

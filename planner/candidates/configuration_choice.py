@@ -5,10 +5,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuplan.catalog.model.offer import Offer
+from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.candidates.candidate_set import Candidates
 from gpuplan.planner.candidates.configurations import Configurations
+from gpuplan.planner.candidates.markets import Market
 from gpuplan.planner.cost.cost_breakdown import CostBreakdown
 from gpuplan.planner.model.outcome import Choice, CostMicros
 from gpuplan.planner.model.shared import Hours
@@ -116,13 +117,20 @@ def _offer(columns: Columns, index: int) -> Offer:
     return columns.offer(index)
 
 
+def offer_of(market: Market, place: int) -> tuple[Offer, InstanceType]:
+    """The offer at a place of a market, and its instance type."""
+    snapshot = market.snapshot
+    offer = _offer(market.columns, int(snapshot.original[place]))
+    return offer, market.columns.instance_types[int(snapshot.type_index[place])]
+
+
 def in_words(candidates: Candidates, table: Configurations, index: int) -> Choice:
     """Configuration `index` of a table of these candidates as a `Choice`."""
     market = candidates.question.markets[int(table.market[index])]
-    snapshot, place, cost_breakdown = market.snapshot, int(table.place[index]), table.cost_breakdown
-    instance_type = market.columns.instance_types[int(snapshot.type_index[place])]
+    cost_breakdown = table.cost_breakdown
+    offer, instance_type = offer_of(market, int(table.place[index]))
     return Choice(
-        offer=_offer(market.columns, int(snapshot.original[place])),
+        offer=offer,
         instance_type=instance_type,
         accelerator=instance_type.accelerator,
         accelerators_per_node=float(instance_type.accelerator_count),
