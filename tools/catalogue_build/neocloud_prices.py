@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import cache
 
 from gpuplan.catalog.model.accelerators import find_accelerator
+from gpuplan.catalog.model.exchange_rates import USD, stated_rates
 from gpuplan.catalog.model.money import usd_micros
 from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.model.price_kinds import price_kinds
@@ -36,7 +37,6 @@ SOLD, STOCK_UNKNOWN, NO_EVIDENCE = "sold", "stock_unknown", "none"
 OBTAINABILITY = "obtainability"
 #: The missing part of a price whose contract length is not stated.
 TERM = "term"
-USD = "USD"
 
 
 def neocloud_prices(rows: Iterable[Row]) -> Harvest:
@@ -123,11 +123,11 @@ def _usd(row: Row) -> tuple[Decimal, str]:
     """US dollars per hour, and how another currency was converted: by the one stated rate of that currency."""
     if row["currency"] == USD:
         return Decimal(row["usd_per_hour"]), ""
-    for rate in mapping_table("exchange_rates"):
-        if rate["currency"] == row["currency"]:
-            text = f"; {row['amount']} {rate['currency']} at {rate['usd']} USD ({rate['as_of']}, {rate['source']})"
-            return Decimal(row["amount"]) * Decimal(rate["usd"]), text
-    raise ValueError(f"currency {row['currency']!r} is not in exchange_rates.csv")
+    rate = stated_rates().get(row["currency"])
+    if rate is None:
+        raise ValueError(f"currency {row['currency']!r} is not in exchange_rates.csv")
+    text = f"; {row['amount']} {rate.currency} at {rate.usd} USD ({rate.as_of}, {rate.source})"
+    return Decimal(row["amount"]) * rate.usd, text
 
 
 def _evidence(row: Row) -> str:

@@ -10,13 +10,14 @@ import pytest
 
 import gpuplan
 from gpuplan.catalog.model.accelerators import accelerators, find_accelerator
+from gpuplan.catalog.model.exchange_rates import stated_rates
 from gpuplan.catalog.model.money import usd_micros
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.model.provider_names import provider_kind, provider_names
 from gpuplan.catalog.model.regions import UNKNOWN_REGION
 from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
 from gpuplan.catalog.snapshots.offer_columns import columns_of
-from tools.catalogue_build.fact_tables import Row, fact_table, mapping_table
+from tools.catalogue_build.fact_tables import Row, fact_table
 from tools.catalogue_build.neocloud_prices import machine_name, neocloud_prices
 
 PROVIDERS = [
@@ -71,13 +72,14 @@ def test_every_collected_price_is_listed_to_the_micro_dollar(
     with (shared_data / "neoclouds" / "prices.csv").open(encoding="utf-8", newline="") as file:
         rows = list(_newest(list(csv.DictReader(file))))
     assert len(rows) == 443
-    euro = next(row for row in mapping_table("exchange_rates") if row["currency"] == "EUR")
     for row in rows:
         names = row | {"listed_instance_type": row["instance_type"], "listed_price_kind": row["price_kind"]}
         region = row["region"] or UNKNOWN_REGION
         offer = listed[row["provider"], region, row["zone"], machine_name(names), KINDS[row["price_kind"]]]
         usd = (
-            Decimal(row["amount"]) * Decimal(euro["usd"]) if row["currency"] == "EUR" else Decimal(row["usd_per_hour"])
+            Decimal(row["amount"]) * stated_rates()["EUR"].usd
+            if row["currency"] == "EUR"
+            else Decimal(row["usd_per_hour"])
         )
         assert usd_micros(Decimal(str(offer["usd_per_hour"]))) == usd_micros(usd)
         assert str(offer["observed_at"]).startswith(row["observed_at"])
