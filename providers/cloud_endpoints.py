@@ -33,6 +33,8 @@ class Sources:
     azure_retail_endpoint: str = "https://prices.azure.com"
     azure_arm_endpoint: str | None = None
     azure_subscription_id: str | None = None
+    ecb_rates_url: str = "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml"
+    oci_shapes_url: str = "https://www.oracle.com/a/ocom/docs/cloudestimator2/data/shapes.json"
     rest: tuple[RestAccount, ...] = ()
     anonymous: bool = False
     paced: bool = True

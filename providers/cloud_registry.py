@@ -26,9 +26,9 @@ def cloud_names() -> tuple[str, ...]:
 
 
 def chosen_clouds(wanted: Sequence[str] | None, known: Sequence[str]) -> tuple[str, ...]:
-    """The clouds of these names; for None all `known` but those whose key is missing. Raises `UnusableInput` at `provider` for any other name."""
+    """The clouds of these names; for None all `known` that are set up. Raises `UnusableInput` at `provider` for any other name."""
     if wanted is None:
-        return tuple(name for name in known if _has_its_key(name))
+        return tuple(name for name in known if is_set_up(name))
     names = [name.strip().lower() for name in wanted]
     strange = [name for name in names if name not in known]
     if strange or not names:
@@ -55,8 +55,15 @@ def _package(name: str) -> str:
     return f"{name}_" if iskeyword(name) else name
 
 
-def _has_its_key(name: str) -> bool:
-    """Whether the key of a provider is set, for providers that show nothing without one."""
+def is_set_up(name: str) -> bool:
+    """Whether a provider is asked unless others are named: the large clouds always, one with an endpoint with its key.
+
+    One that shows its prices to anyone is also set up by its endpoint's variable.
+    """
     row = provider_names().get(name)
-    variable = row.key_variable if row is not None else ""
-    return not variable or bool(os.environ.get(variable) or os.environ.get(f"{variable}_FILE"))
+    if row is None or not row.endpoint:
+        return True
+    variables = [f"GPUPLAN_{name.upper()}_ENDPOINT"] if not row.needs_key else []
+    if row.key_variable:
+        variables += [row.key_variable, f"{row.key_variable}_FILE"]
+    return any(os.environ.get(variable) for variable in variables)

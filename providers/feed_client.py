@@ -63,11 +63,7 @@ def get_json(client: httpx.Client, url: str, *, params: dict[str, str] | None = 
 
     def attempt() -> tuple[Any, httpx.Headers]:
         response = client.get(url, params=params)
-        _check(response)
-        if response.headers.get("content-type", "").startswith("text/html"):
-            raise ProviderFailure(
-                f"{shown_url(url)}: answered with an HTML page, not JSON; check the endpoint and any proxy"
-            )
+        _check_json(response, url)
         try:
             return response.json(), response.headers
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -76,12 +72,23 @@ def get_json(client: httpx.Client, url: str, *, params: dict[str, str] | None = 
     return patiently(attempt, url)
 
 
+def get_text(client: httpx.Client, url: str, *, attempts: int = ATTEMPTS) -> str:
+    """The text at `url`. Raises `ProviderFailure` like `get_json`, after fewer attempts if so wished."""
+
+    def attempt() -> str:
+        response = client.get(url)
+        _check(response)
+        return response.text
+
+    return patiently(attempt, url, stop=stop_after_attempt(attempts))
+
+
 def post_json(client: httpx.Client, url: str, document: dict[str, Any]) -> Any:
     """The JSON answer of `url` to a JSON document. Raises `ProviderFailure` like `get_json`."""
 
     def attempt() -> Any:
         response = client.post(url, json=document)
-        _check(response)
+        _check_json(response, url)
         try:
             return response.json()
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -145,6 +152,15 @@ def _wait(state: RetryCallState) -> float:
     error = state.outcome.exception() if state.outcome else None
     asked = error.wait_seconds if isinstance(error, Again) else None
     return _backing_off(state) if asked is None else min(asked, LONGEST_WAIT_SECONDS)
+
+
+def _check_json(response: httpx.Response, url: str) -> None:
+    """Raises `ProviderFailure` for a page of a proxy or a login in place of JSON too."""
+    _check(response)
+    if response.headers.get("content-type", "").startswith("text/html"):
+        raise ProviderFailure(
+            f"{shown_url(url)}: answered with an HTML page, not JSON; check the endpoint and any proxy"
+        )
 
 
 def _check(response: httpx.Response) -> None:

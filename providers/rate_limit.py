@@ -6,11 +6,11 @@ from pyrate_limiter import Duration, Limiter, Rate, SingleBucketFactory, StateBu
 class RateLimit:
     """Allows `burst` calls at once and `per_second` after that; without a rate, unlimited."""
 
-    def __init__(self, per_second: int | None, *, burst: int | None = None) -> None:
-        """None for `per_second` never waits; `burst` is `per_second` unless given."""
+    def __init__(self, per_second: int | None, *, burst: int | None = None, seconds: int = 1) -> None:
+        """None for `per_second` never waits; `burst` is `per_second` unless given. The rate may be per several `seconds`."""
         self._limiter = None
         if per_second is not None:
-            rate = Rate(per_second, Duration.SECOND, burst=burst or per_second)
+            rate = Rate(per_second, Duration.SECOND * seconds, burst=burst or per_second)
             # A token bucket needs no leaking, for which the library would start a thread per limiter.
             self._limiter = Limiter(SingleBucketFactory(StateBucket([rate], TokenBucket()), schedule_leak=False))
 

@@ -63,6 +63,8 @@ class Environment(BaseModel):
     azure_retail_endpoint: str | None = None
     azure_arm_endpoint: str | None = None
     azure_subscription_id: str | None = Field(default=None, validation_alias="AZURE_SUBSCRIPTION_ID")
+    ecb_rates_url: str | None = None
+    oci_shapes_url: str | None = None
     anonymous: str | None = None
     refresh_cron: str | None = None
 
@@ -99,7 +101,7 @@ def _rest_accounts() -> tuple[RestAccount, ...]:
             provider=name,
             endpoint=os.environ.get(_variable(f"{name}_endpoint"), "").strip() or row.endpoint,
             key_variable=row.key_variable,
-            key=secret(row.key_variable),
+            key=secret(row.key_variable) if row.key_variable else None,
         )
         for name, row in provider_names().items()
         if row.endpoint

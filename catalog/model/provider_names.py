@@ -25,7 +25,8 @@ class ProviderName:
     """The name of a provider in documents, its label in forms, its full name in exports, and accepted aliases.
 
     `kind` is one of `PROVIDER_KINDS`, or owned; `is_refreshed` says whether its current prices can be read.
-    Providers with one REST API have its `endpoint`, and `key_variable`, the environment variable of the account's key.
+    Providers with one REST API have its `endpoint`, and `key_variable`, the environment variable of the account's key, if
+    there is one. Those that show their prices to anyone have `needs_key` False.
     """
 
     name: str
@@ -35,6 +36,7 @@ class ProviderName:
     is_refreshed: bool
     endpoint: str
     key_variable: str
+    needs_key: bool
     aliases: tuple[str, ...]
 
     @property
@@ -55,6 +57,7 @@ def provider_names() -> dict[str, ProviderName]:
             is_refreshed=row["refreshed"] == "yes",
             endpoint=row["endpoint"],
             key_variable=row["key_variable"],
+            needs_key=row["key_needed"] == "yes",
             aliases=tuple(row["aliases"].split()),
         )
         for row in data_table("providers.csv")

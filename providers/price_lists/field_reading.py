@@ -46,6 +46,11 @@ def number(row: Any, name: str) -> Decimal:
     return Decimal(repr(value))
 
 
+def number_if_stated(row: Any, name: str) -> Decimal | None:
+    """The number in a field that may be missing or null; None for zero too, which means unknown. Raises `WrongField`."""
+    return None if not isinstance(row, dict) or row.get(name) is None else number(row, name) or None
+
+
 def amount(row: Any, name: str) -> Decimal:
     """The number in a field that may write it as text, exactly as it is written. Raises `WrongField`."""
     value = row.get(name) if isinstance(row, dict) else None

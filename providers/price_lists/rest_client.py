@@ -10,9 +10,6 @@ from gpuplan.providers.cloud_endpoints import RestAccount
 from gpuplan.providers.feed_client import get_json, post_json, web_client
 from gpuplan.providers.rate_limit import RateLimit
 
-#: HTTP statuses of a key that is wrong, expired or of another provider, as `feed_client` words them.
-_REFUSED_KEY = ("HTTP 401", "HTTP 403")
-
 
 class RestClient:
     """Calls below `account.endpoint` with the account's key; thread-safe."""
@@ -21,11 +18,17 @@ class RestClient:
         self,
         account: RestAccount,
         *,
-        calls_per_second: int,
+        calls_per_second: int | None = None,
+        calls_per_minute: int | None = None,
         paced: bool = True,
         key_header: str | None = "Authorization",
+        needs_key: bool = True,
+        refused_key: tuple[str, ...] = ("HTTP 401", "HTTP 403"),
     ) -> None:
-        """Send the key in `key_header`; None for an interface that is public, or that is logged in to.
+        """Send the key in `key_header`; None for an interface that is logged in to. `needs_key` is False for a public one.
+
+        `refused_key` are the statuses of a key that is wrong, expired or of another provider, as `feed_client` words them.
+
 
         Raises `UnusableInput` at the endpoint's variable if it is not a web address.
         """
@@ -34,10 +37,13 @@ class RestClient:
             message = "is not an http or https address such as https://api.example.com/v1"
             raise UnusableInput.at(f"GPUPLAN_{account.provider.upper()}_ENDPOINT", message=message)
         self.account = account
-        self._pace = RateLimit(calls_per_second if paced else None)
+        self._pace = RateLimit(
+            (calls_per_minute or calls_per_second) if paced else None, seconds=60 if calls_per_minute else 1
+        )
         self._client = web_client()
         weakref.finalize(self, self._client.close)
-        self._needs_key = key_header is not None
+        self._refused_key = refused_key
+        self._needs_key = needs_key and key_header is not None
         if account.key and key_header is not None:
             self._client.headers[key_header] = f"Bearer {account.key}" if key_header == "Authorization" else account.key
 
@@ -57,34 +63,48 @@ class RestClient:
 
     def get(self, path: str, **params: str) -> dict[str, Any]:
         """The JSON object at a path. Raises `ProviderFailure` with the reason, for another kind of JSON too."""
-        document = self._get(path, params)
-        if not isinstance(document, dict):
-            raise ProviderFailure(f"{self._url(path)}: answered with JSON that is no object; check the endpoint")
-        return document
+        return self.get_page(path, **params)[0]
+
+    def get_page(self, path: str, **params: str) -> tuple[dict[str, Any], httpx.Headers]:
+        """The JSON object at a path, and the headers, which may say how many pages there are. Raises `ProviderFailure`."""
+        document, headers = self._get(path, params)
+        return self._object(path, document), headers
+
+    def post(self, path: str, asked: dict[str, Any]) -> dict[str, Any]:
+        """The JSON object that a path answers to a JSON object. Raises `ProviderFailure`."""
+        self._pace.wait()
+        try:
+            return self._object(path, post_json(self._client, self._url(path), asked))
+        except ProviderFailure as failure:
+            raise self._with_variable(failure) from failure
 
     def get_list(self, path: str, **params: str) -> list[Any]:
         """The JSON list at a path. Raises `ProviderFailure` with the reason, for another kind of JSON too."""
-        document = self._get(path, params)
+        document, _ = self._get(path, params)
         if not isinstance(document, list):
             raise ProviderFailure(f"{self._url(path)}: answered with JSON that is no list; check the endpoint")
         return document
 
-    def _get(self, path: str, params: dict[str, str]) -> Any:
+    def _object(self, path: str, document: Any) -> dict[str, Any]:
+        if not isinstance(document, dict):
+            raise ProviderFailure(f"{self._url(path)}: answered with JSON that is no object; check the endpoint")
+        return document
+
+    def _get(self, path: str, params: dict[str, str]) -> tuple[Any, httpx.Headers]:
         if self._needs_key and not self.account.key:
             raise ProviderFailure(f"{self.account.provider}: no key given; set {self.account.key_variable}")
         self._pace.wait()
         try:
-            document, _ = get_json(self._client, self._url(path), params=params or None)
+            return get_json(self._client, self._url(path), params=params or None)
         except ProviderFailure as failure:
             raise self._with_variable(failure) from failure
-        return document
 
     def _url(self, path: str) -> str:
         return f"{self.account.endpoint.rstrip('/')}{path}"
 
     def _with_variable(self, failure: ProviderFailure) -> ProviderFailure:
         """The failure, with the variable that holds the key if that was refused."""
-        if any(status in str(failure) for status in _REFUSED_KEY):
+        if self.account.key and any(status in str(failure) for status in self._refused_key):
             return ProviderFailure(f"{failure}; check {self.account.key_variable}")
         return failure
 

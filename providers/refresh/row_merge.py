@@ -145,11 +145,11 @@ def _places(keys: Iterable[Key]) -> set[tuple[str, str, str]]:
 
 
 def _reported_answer_of(sifted: ValidatedRows) -> dict[str, set[str]]:
-    """By region, the words of quarantined rows: an instance type among them was answered, but its row is unreadable."""
+    """By region, the quarantined rows and their words: an instance type among them was answered, but its row is unreadable."""
     words: dict[str, set[str]] = {}
     for row in sifted.aside:
         if row.key is None:
-            words.setdefault(row.region, set()).update(_WORDS.findall(row.what))
+            words.setdefault(row.region, set()).update((row.what, *_WORDS.findall(row.what)))
     return words
 
 

@@ -103,5 +103,5 @@ def _machine(size: PodSize, row: Any) -> ListedMachine | None:
         regions_in_stock=tuple(
             dict.fromkeys(text(center, "id") for center in centers if word(center, "availability", IN_STOCK))
         ),
-        in_stock_somewhere=in_stock,
+        in_stock=in_stock,
     )

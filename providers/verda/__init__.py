@@ -79,7 +79,11 @@ def listing(types: Sequence[Any], stock: Stock | None, locations: Sequence[Any])
             quarantined.append(Quarantined(what=str(name), reason=str(error)))
     notes = stock_note(machines) if stock is not None else (f"stock is not known: set {CLIENT_ID} and its secret",)
     return Listing(
-        regions=tuple(sorted(regions)), machines=tuple(machines), quarantined=tuple(quarantined), notes=notes
+        regions=tuple(sorted(regions)),
+        machines=tuple(machines),
+        quarantined=tuple(quarantined),
+        notes=notes,
+        stock_known=stock is not None,
     )
 
 
@@ -104,7 +108,7 @@ def _machines(row: Any, places: Mapping[tuple[str, str], Sequence[str]], *, stoc
             usd_per_hour=price,
             price_kind=kind,
             regions_in_stock=tuple(dict.fromkeys(places.get((kind, name), ()))),
-            in_stock_somewhere=not stock_known,
+            in_stock=not stock_known,
             vcpus=float(whole(mapping(row, "cpu"), "number_of_cores")),
         )
         for kind, price in prices.items()

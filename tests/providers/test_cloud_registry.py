@@ -14,8 +14,9 @@ KNOWN = ("aws", "azure", "gcp")
 def test_the_three_clouds_are_found_without_importing_any() -> None:
     code = "import sys; from gpuplan.providers.cloud_registry import cloud_names; print(*cloud_names(), *(m for m in sys.modules if m.startswith('gpuplan.providers.a')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["aws", "azure", "gcp", "hyperstack", "lambda", "runpod", "verda"]
-    assert cloud_names() == (*KNOWN, "hyperstack", "lambda", "runpod", "verda")
+    listed = ["hyperstack", "lambda", "oci", "runpod", "scaleway", "vast", "verda"]
+    assert done.stdout.split() == [*KNOWN, *listed]
+    assert cloud_names() == (*KNOWN, *listed)
 
 
 def test_all_clouds_are_asked_unless_some_are_named() -> None:
@@ -29,6 +30,13 @@ def test_a_provider_that_shows_nothing_without_its_key_is_asked_only_with_it(mon
     assert chosen_clouds(["lambda"], ("aws", "lambda")) == ("lambda",)
     monkeypatch.setenv("LAMBDA_API_KEY", "secret")
     assert chosen_clouds(None, ("aws", "lambda")) == ("aws", "lambda")
+
+
+def test_a_provider_with_public_prices_is_asked_if_its_endpoint_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chosen_clouds(None, ("aws", "oci", "lambda")) == ("aws",)
+    monkeypatch.setenv("GPUPLAN_OCI_ENDPOINT", "https://prices.example.com")
+    monkeypatch.setenv("GPUPLAN_LAMBDA_ENDPOINT", "https://lambda.example.com")
+    assert chosen_clouds(None, ("aws", "oci", "lambda")) == ("aws", "oci")
 
 
 @pytest.mark.parametrize("wanted", [["oracle"], [], ["aws", ""]])

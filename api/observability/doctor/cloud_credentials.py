@@ -11,8 +11,8 @@ from gpuplan.catalog.model.provider_names import provider_names
 from gpuplan.catalog.model.regions import is_place_unknown
 from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.catalog.runtime.extras import needed_module
-from gpuplan.providers.cloud_endpoints import Sources, rest_account
-from gpuplan.providers.cloud_registry import cloud_names, made
+from gpuplan.providers.cloud_endpoints import Sources
+from gpuplan.providers.cloud_registry import chosen_clouds, cloud_names, made
 from gpuplan.providers.proxy_settings import check_proxies
 from gpuplan.providers.refresh.server_clock import MOST_OFF, clocks, server_time
 
@@ -57,7 +57,7 @@ def credentials(environment: Mapping[str, str] = os.environ, home: Path | None =
 
 def _credentials(cloud: str, environment: Mapping[str, str], home: Path) -> Finding:
     name = f"credentials of {cloud}"
-    if provider_names()[cloud].key_variable:
+    if provider_names()[cloud].endpoint:
         return _key(name, cloud, environment)
     lacking = [
         variable
@@ -84,7 +84,9 @@ def _credentials(cloud: str, environment: Mapping[str, str], home: Path) -> Find
 
 def _key(name: str, cloud: str, environment: Mapping[str, str]) -> Finding:
     """Whether the key of a provider with one REST API is set."""
-    variable = provider_names()[cloud].key_variable
+    variable, needed = provider_names()[cloud].key_variable, provider_names()[cloud].needs_key
+    if not needed and not any(environment.get(name_) for name_ in (variable, f"{variable}_FILE")):
+        return ok(name, f"none needed: gpuplan refresh --provider {cloud} reads its public prices")
     if any(environment.get(name_) for name_ in (variable, f"{variable}_FILE")):
         return ok(name, f"found in {variable}")
     return warning(
@@ -99,9 +101,7 @@ def online(sources: Sources) -> list[Finding]:
     """
     check_proxies()
     findings = []
-    for cloud in cloud_names():
-        if provider_names()[cloud].key_variable and not rest_account(sources, cloud).key:
-            continue
+    for cloud in chosen_clouds(None, cloud_names()):
         findings += _reached(cloud, sources)
         findings.append(_asked(cloud, sources))
     return findings + capacity_access(sources)
@@ -124,7 +124,7 @@ def _reached(cloud: str, sources: Sources) -> list[Finding]:
 
 def _asked(cloud: str, sources: Sources) -> Finding:
     name = f"account at {cloud}"
-    if provider_names()[cloud].key_variable:
+    if provider_names()[cloud].endpoint:
         return _listed(name, cloud, sources)
     try:
         return ok(name, _ASK[cloud](sources))

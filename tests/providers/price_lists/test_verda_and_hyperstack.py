@@ -1,60 +1,20 @@
-"""Verda and Hyperstack over real sockets: fields, stock, and every failure of their interfaces."""
+"""Verda and Hyperstack over real sockets: their fields, kinds and stock."""
 
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from gpuplan.catalog.model.regions import UNKNOWN_REGION
 from gpuplan.catalog.runtime.errors import ProviderFailure
-from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
-from gpuplan.providers.cloud_endpoints import RestAccount, Sources
-from gpuplan.providers.cloud_registry import made
-from gpuplan.providers.contract import Rows
-from gpuplan.providers.price_lists.accelerator_table import accelerator_names
-from gpuplan.providers.refresh.refresh_run import CurrentRows, Refreshed, refresh
 from tests.clouds import hyperstack, verda
 from tests.clouds.hyperstack import Hyperstack
-from tests.clouds.server import CloudServer, Reply, answering, html, truncated
 from tests.clouds.verda import Verda
-
-READ_AT = datetime(2026, 11, 27, 3, tzinfo=UTC)
-KEYS = {"verda": ("VERDA_CLIENT_SECRET", verda.SECRET), "hyperstack": ("HYPERSTACK_API_KEY", hyperstack.KEY)}
-CLOUDS: dict[str, Callable[[], Verda | Hyperstack]] = {"verda": Verda, "hyperstack": Hyperstack}
+from tests.providers.price_lists.reading import prices, read
 
 
 @pytest.fixture(autouse=True)
 def _client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VERDA_CLIENT_ID", verda.CLIENT_ID)
-
-
-@pytest.fixture(params=sorted(CLOUDS))
-def name(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def server(name: str) -> Iterator[CloudServer]:
-    with CLOUDS[name]().server().running() as running:
-        yield running
-
-
-def sources(name: str, server: CloudServer, key: str | None = "") -> Sources:
-    variable, usual = KEYS[name]
-    account = RestAccount(provider=name, endpoint=server.url, key_variable=variable, key=usual if key == "" else key)
-    return Sources(rest=(account,), paced=False)
-
-
-def read(name: str, server: CloudServer, key: str | None = "") -> dict[str, Rows]:
-    provider = made(name, sources(name, server, key), READ_AT)
-    return {region: provider.fetch(region) for region in provider.regions()}
-
-
-def prices(rows: Rows) -> dict[tuple[str, str], tuple[int, bool]]:
-    return {
-        (offer.instance_type, offer.price_kind): (offer.usd_micros_per_hour, offer.available) for offer in rows.offers
-    }
 
 
 def test_verda_sells_each_kind_where_it_is_listed() -> None:
@@ -154,66 +114,3 @@ def test_a_flavor_of_hyperstack_that_cannot_be_true_is_quarantined(row: Any, pri
         rows = read("hyperstack", server)
     assert ("n3-L40x4", "on_demand") in prices(rows["CANADA-1"])
     assert [aside.reason for aside in rows[UNKNOWN_REGION].quarantined if reason in aside.reason]
-
-
-def test_a_wrong_key_names_its_variable_and_never_the_key(name: str, server: CloudServer) -> None:
-    with pytest.raises(ProviderFailure, match=KEYS[name][0]) as caught:
-        read(name, server, "a-key-of-another-provider")
-    assert "another-provider" not in str(caught.value)
-
-
-def test_hyperstack_without_a_key_names_its_variable() -> None:
-    with Hyperstack().server().running() as server, pytest.raises(ProviderFailure, match="set HYPERSTACK_API_KEY"):
-        read("hyperstack", server, None)
-
-
-@pytest.mark.parametrize("reply", [answering(429, b"slow down", Retry_After="0"), truncated])
-def test_throttling_and_broken_answers_are_asked_for_again(name: str, server: CloudServer, reply: Any) -> None:
-    server.break_with(reply, times=2)
-    assert any(rows.offers for rows in read(name, server).values())
-
-
-@pytest.mark.parametrize(
-    ("reply", "message"),
-    [
-        (answering(403, b"{}"), "HTTP 403"),
-        (answering(429, b"slow", Retry_After="3600"), "asks to wait 3600 s"),
-        (html, "an HTML page, not JSON"),
-        (answering(200, b"7"), "JSON that is no"),
-    ],
-)
-def test_a_failure_that_persists_is_one_line(name: str, server: CloudServer, reply: Any, message: str) -> None:
-    server.break_with(reply, when=lambda request: request.path != "/oauth2/token")
-    with pytest.raises(ProviderFailure, match=message) as caught:
-        read(name, server)
-    assert "\n" not in str(caught.value)
-
-
-def test_an_empty_list_fails_and_an_unknown_shape_is_named() -> None:
-    for cloud, what, message in (
-        (Verda(types=[]), "verda", "no machine with accelerators"),
-        (Verda(locations=[{"name": "x"}]), "verda", "code is missing"),
-        (Hyperstack(flavors={}), "hyperstack", "no machine with accelerators"),
-        (Hyperstack(prices=[{"id": 3}]), "hyperstack", "name is missing"),
-    ):
-        with cloud.server().running() as server, pytest.raises(ProviderFailure, match=message):
-            read(what, server)
-
-
-def test_a_failed_refresh_keeps_the_last_prices(name: str, server: CloudServer) -> None:
-    server.break_with(lambda _: Reply(status=500, body=b""))
-    current = CurrentRows(snapshot=embedded_snapshot(), embedded=embedded_snapshot(), read_at=frozenset())
-    after: Refreshed = refresh({name: lambda: made(name, sources(name, server), READ_AT)}, current, at=READ_AT)
-    assert after.outcome == "failed"
-    before = [offer for offer in embedded_snapshot().offers if offer.provider == name]
-    assert sum(offer.provider == name for offer in after.snapshot.offers) == len(before)
-
-
-def test_every_card_of_the_embedded_machines_is_in_the_table() -> None:
-    for what in CLOUDS:
-        known = {
-            machine.accelerator
-            for machine in embedded_snapshot().instance_types
-            if machine.provider == what and "rate card" not in machine.name
-        }
-        assert known <= set(accelerator_names(f"gpuplan.providers.{what}").values())
