@@ -10,6 +10,7 @@ MODULES_OF = {
     "azure": ("azure",),
     "gcp": ("google", "requests"),
     "mcp": ("mcp", "mcp_types"),
+    "nebius": ("grpc",),
     "service": (
         "croniter",
         "fastapi",

@@ -77,7 +77,6 @@ def listing(products: Mapping[str, Any], shapes: Mapping[str, Any]) -> Listing:
         regions=(),
         machines=tuple(machines),
         quarantined=tuple(quarantined),
-        stock_known=False,
         notes=("neither regions nor stock are public: offers have an unknown place",),
     )
 
@@ -114,6 +113,7 @@ def _machines(row: Any, parts: Mapping[str, list[Any]]) -> Iterator[ListedMachin
             price_kind=kind,
             conversion="half of the price on demand (preemptible)" if kind == SPOT else "",
             in_stock=True,
+            stock_known=False,
             ram_gib=float(number(row, "bundleMemoryQty")),
             gib_per_device=float(gb) / devices if gb and devices else None,
         )

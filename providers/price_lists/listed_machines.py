@@ -42,10 +42,11 @@ class ListedMachine:
     """One machine of the list. `accelerator` is a name or alias of gpuplan's table; unknown sizes are None.
 
     `in_stock` is set for stock whose place the provider does not state. A price that holds in one place alone has its
-    `region`, and perhaps its `zone`, and is in stock there if `in_stock`. `levels` are the words and numbers of machines
-    in which the provider grades its stock, by place. `conversion` says how the price was converted to US dollars.
-    `gib_per_device` is the memory that the list states for one accelerator; `joins` says whether nodes can be joined by a
-    private fabric, None if the list does not say.
+    `region`, and perhaps its `zone`, and is in stock there if `in_stock`. Without `stock_known` it is taken to be sold, and
+    how likely it is obtained is modelled. `levels` are the words and numbers of machines in which the provider grades its
+    stock, by place. `conversion` says how the price was converted to US dollars. `gib_per_device` is the memory that
+    the list states for one accelerator; `joins` says whether nodes can be joined by a private fabric, None if the list
+    does not say.
     """
 
     name: str
@@ -57,6 +58,7 @@ class ListedMachine:
     in_stock: bool = False
     region: str = ""
     zone: str = ""
+    stock_known: bool = True
     levels: tuple[StockLevel, ...] = ()
     conversion: str = ""
     vcpus: float | None = None
@@ -71,14 +73,12 @@ class ListedMachine:
 class Listing:
     """A provider's whole list, its regions, and the entries that could not be read.
 
-    `kinds_by_place` are the price kinds of a list that states a price for each place. Without `stock_known`, what is
-    listed is taken to be sold, and how likely it is obtained is modelled.
+    `kinds_by_place` are the price kinds of a list that states a price for each place.
     """
 
     regions: tuple[str, ...]
     machines: tuple[ListedMachine, ...]
     kinds_by_place: frozenset[str] = frozenset()
-    stock_known: bool = True
     quarantined: tuple[Quarantined, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -123,7 +123,7 @@ def rows_of(listing: Listing, region: str, origin: ListOrigin) -> Rows:
                 price_kind=listed.price_kind,
                 usd_micros_per_hour=usd_micros(listed.usd_per_hour),
                 observed_at=origin.read_at,
-                modelled=() if listing.stock_known else (OBTAINABILITY,),
+                modelled=() if listed.stock_known else (OBTAINABILITY,),
                 available=somewhere if placeless or by_place else True,
                 source="; ".join(filter(None, (origin.source, listed.conversion))),
             )

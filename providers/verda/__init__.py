@@ -83,7 +83,6 @@ def listing(types: Sequence[Any], stock: Stock | None, locations: Sequence[Any])
         machines=tuple(machines),
         quarantined=tuple(quarantined),
         notes=notes,
-        stock_known=stock is not None,
     )
 
 
@@ -109,6 +108,7 @@ def _machines(row: Any, places: Mapping[tuple[str, str], Sequence[str]], *, stoc
             price_kind=kind,
             regions_in_stock=tuple(dict.fromkeys(places.get((kind, name), ()))),
             in_stock=not stock_known,
+            stock_known=stock_known,
             vcpus=float(whole(mapping(row, "cpu"), "number_of_cores")),
         )
         for kind, price in prices.items()

@@ -14,7 +14,7 @@ KNOWN = ("aws", "azure", "gcp")
 def test_the_three_clouds_are_found_without_importing_any() -> None:
     code = "import sys; from gpuplan.providers.cloud_registry import cloud_names; print(*cloud_names(), *(m for m in sys.modules if m.startswith('gpuplan.providers.a')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    listed = ["hyperstack", "lambda", "oci", "runpod", "scaleway", "vast", "verda"]
+    listed = ["hyperstack", "lambda", "nebius", "oci", "runpod", "scaleway", "vast", "verda"]
     assert done.stdout.split() == [*KNOWN, *listed]
     assert cloud_names() == (*KNOWN, *listed)
 

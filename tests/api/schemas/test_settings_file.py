@@ -117,7 +117,7 @@ def test_the_clouds_are_where_they_are_unless_the_environment_says_otherwise(mon
     sources = Environment().sources()
     assert sources == replace(Sources(), rest=sources.rest)
     assert {account.provider: account.key for account in sources.rest} == dict.fromkeys(
-        ("hyperstack", "lambda", "oci", "runpod", "scaleway", "vast", "verda")
+        ("hyperstack", "lambda", "nebius", "oci", "runpod", "scaleway", "vast", "verda")
     )
     assert all(account == rest_account(Sources(), account.provider) for account in sources.rest)
 
