@@ -1,5 +1,6 @@
 """The answer of an import: the job that configurations of other tools describe, and what it rests on."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ from gpuplan.planner.model.shared import RENAMED
 class ImportedFact:
     """A value that was understood, and the file and line or the framework's default that it comes from."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = RENAMED
+    __pydantic_config__: ClassVar[Mapping[str, object]] = RENAMED
 
     value: bool | int | float | str
     from_: str

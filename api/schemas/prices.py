@@ -3,6 +3,7 @@
 Field names and their order are those of the JSON object; `from_` is the key `from`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -14,7 +15,7 @@ from gpuplan.planner.model.shared import RENAMED
 class ObservedSpan:
     """Observations of one price without a gap: a refresh that does not confirm the price ends the span."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = RENAMED
+    __pydantic_config__: ClassVar[Mapping[str, object]] = RENAMED
 
     from_: Moment
     to: Moment
@@ -25,7 +26,7 @@ class ObservedSpan:
 class PriceRow:
     """One price of one offer."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = RENAMED
+    __pydantic_config__: ClassVar[Mapping[str, object]] = RENAMED
 
     provider: str
     region: str

@@ -1,7 +1,8 @@
 """The answer of `why`: why this plan, why not something named, and what each requirement costs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from gpuplan.planner.model.shared import (
     RENAMED,
@@ -50,7 +51,7 @@ class Extra:
 class WayOut:
     """The least change of requirements that allows a plan, and by how much each misses it."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = RENAMED
+    __pydantic_config__: ClassVar[Mapping[str, object]] = RENAMED
 
     requirement: str
     from_: str

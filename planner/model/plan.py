@@ -3,8 +3,9 @@
 Field names and their order are those of the JSON object. `job` and `settings` are echoed as they were read.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from gpuplan.planner.model.shared import (
     MAY_BE_ABSENT,
@@ -208,7 +209,7 @@ class Relaxation:
     Requirements that must be relaxed together are joined by ` + `, their values by `; `.
     """
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = RENAMED
+    __pydantic_config__: ClassVar[Mapping[str, object]] = RENAMED
 
     requirement: str
     from_: str

@@ -3,8 +3,9 @@
 Cost, hours and probabilities are those from `now` on, and shares are of the remaining work.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from gpuplan.planner.model.plan import Alternative, Certificate, Credits, NearestPlan, PlanLimit, Relaxation
 from gpuplan.planner.model.shared import (
@@ -139,7 +140,7 @@ class NoneLeft:
 class Replan:
     """A job under way, planned anew."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = RENAMED
+    __pydantic_config__: ClassVar[Mapping[str, object]] = RENAMED
 
     id: str
     job: JsonObject

@@ -1,5 +1,6 @@
 """Types that several answers share: a configuration with its price, cost and hours."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -23,7 +24,7 @@ def wire_name(name: str) -> str:
 
 
 #: Pydantic configuration of a class with a field whose key Python reserves.
-RENAMED: dict[str, Any] = {"alias_generator": wire_name, "use_attribute_docstrings": True}
+RENAMED: Mapping[str, object] = {"alias_generator": wire_name, "use_attribute_docstrings": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +125,7 @@ class Place:
 class Move:
     """The data that a phase transfers from the place of the one before, and the cost of that."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = RENAMED
+    __pydantic_config__: ClassVar[Mapping[str, object]] = RENAMED
 
     from_: Place
     checkpoint_gb: float

@@ -10,16 +10,14 @@ the same information with less noise, so measured hours are used only without it
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from gpuplan.catalog.store.stored_actuals import Actual
 from gpuplan.planner.model.actuals import ComparedFigure, FigureBand
+from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.performance.learned_corrections import SIGMA_MEMORY
 from gpuplan.planner.performance.past_runs import PastRun
 from gpuplan.planner.performance.prediction_bands import Z80
 from gpuplan.planner.workload.step_work import Work
-
-Document = dict[str, Any]
 
 #: 95th percentile of the standard normal, that of the plan's p95.
 Z95 = 1.6449
@@ -60,7 +58,7 @@ class Expected:
         return self.setup_hours + share * (self.hours - self.setup_hours)
 
 
-def expected_of(plan: Document, work: Work) -> Expected:
+def expected_of(plan: JsonObject, work: Work) -> Expected:
     """The figures of a single-phase plan document."""
     phase, setup = plan["phases"][0], float(plan["settings"]["setup_hours"])
     # Plans of older releases have no median and named it expected.
@@ -87,7 +85,7 @@ def expected_of(plan: Document, work: Work) -> Expected:
     )
 
 
-def as_document(expected: Expected) -> Document:
+def as_document(expected: Expected) -> JsonObject:
     """The document stored with a report."""
     return asdict(expected)
 

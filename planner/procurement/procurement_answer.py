@@ -3,9 +3,10 @@
 import hashlib
 import json
 import math
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Literal, TypedDict, cast
 
 from gpuplan.catalog.model.money import usd_micros
 from gpuplan.planner.model.procurement import (
@@ -63,46 +64,27 @@ from gpuplan.planner.serialization.rounded_figures import to_second
 Swept = Literal["times_the_runs", "times_the_price"]
 
 
+class _ForecastFields(TypedDict):
+    """The fields that a decision and its absence share: the forecast as it was read, and what it was decided on."""
+
+    name: str
+    start: datetime
+    currency: Literal["USD"]
+    horizon_years: float
+    discount_rate: float
+    electricity_usd_per_kwh: float | None
+    scenarios: tuple[Scenario, ...]
+    turned_down: tuple[UnconsideredMachine, ...]
+    snapshot_id: str
+    version: str
+
+
 def typed_answer(
     outcome: Decided | Impossible, settings: PlannerSettings, *, version: str
 ) -> ProcurementPlan | UnservedForecast:
     """The decision under its id, a hash of its content, or why there is none."""
-    common = _common(outcome, version)
     forecast = outcome.forecast
-    if isinstance(outcome, Impossible):
-        jobs = tuple(UnservedJob(job=j, name=forecast.jobs[j].job.name) for j in outcome.jobs)
-        return UnservedForecast(**common, jobs=jobs, reason=outcome.reason)
-    content = common | {
-        "use": tuple(_use(use, forecast) for use in outcome.use),
-        "buy": tuple(_purchase(purchase, forecast) for purchase in outcome.buy),
-        "commit": tuple(_commit(commit, forecast) for commit in outcome.commit),
-        "commit_spend": tuple(_spend(spending, forecast) for spending in outcome.spend),
-        "rent": tuple(_rent(j, rent, forecast) for j, rent in enumerate(outcome.rent)),
-        "cost_usd": _cost(outcome.costs),
-        "risk": None if outcome.risk is None else _risk(outcome.risk),
-        "binding": tuple(_binding(limit) for limit in outcome.binding),
-        "not_bought": tuple(_unbought(alternative) for alternative in outcome.instead),
-        "upfront_usd": _usd(outcome.upfront_usd),
-        "room": Room(slots=outcome.slots, watts=_round(outcome.watts), limits=_limits(forecast)),
-        "sensitivity": ProcurementSensitivity(
-            utilisation=_sweep(outcome.sensitivity.utilisation, "times_the_runs", precision=PRECISION),
-            electricity=None
-            if outcome.sensitivity.electricity is None
-            else _sweep(outcome.sensitivity.electricity, "times_the_price", precision=0.0),
-        ),
-        "certificate": _certificate(outcome.proof),
-        "cost_basis": settings.cost_basis,
-        "assumptions": outcome.assumptions,
-        "warnings": outcome.warnings,
-    }
-    digest = hashlib.sha256(json.dumps(wire(content), sort_keys=True).encode()).hexdigest()
-    return ProcurementPlan(id=f"buy-{digest[:20]}", **content)
-
-
-def _common(outcome: Decided | Impossible, version: str) -> dict[str, Any]:
-    """The fields that a decision and its absence share: the forecast as it was read, and what it was decided on."""
-    forecast = outcome.forecast
-    return {
+    read: _ForecastFields = {
         "name": forecast.name,
         "start": to_second(forecast.start),
         "currency": "USD",
@@ -114,6 +96,43 @@ def _common(outcome: Decided | Impossible, version: str) -> dict[str, Any]:
         "snapshot_id": outcome.snapshot_id,
         "version": version,
     }
+    if isinstance(outcome, Impossible):
+        jobs = tuple(UnservedJob(job=j, name=forecast.jobs[j].job.name) for j in outcome.jobs)
+        return UnservedForecast(**read, jobs=jobs, reason=outcome.reason)
+    plan = _plan(outcome, settings, read)
+    content = {name: value for name, value in wire(plan).items() if name != "id"}
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return replace(plan, id=f"buy-{digest[:20]}")
+
+
+def _plan(outcome: Decided, settings: PlannerSettings, read: _ForecastFields) -> ProcurementPlan:
+    """The decision, as yet without an id."""
+    forecast, sensitivity = outcome.forecast, outcome.sensitivity
+    return ProcurementPlan(
+        id="",
+        **read,
+        use=tuple(_use(use, forecast) for use in outcome.use),
+        buy=tuple(_purchase(purchase, forecast) for purchase in outcome.buy),
+        commit=tuple(_commit(commit, forecast) for commit in outcome.commit),
+        commit_spend=tuple(_spend(spending, forecast) for spending in outcome.spend),
+        rent=tuple(_rent(j, rent, forecast) for j, rent in enumerate(outcome.rent)),
+        cost_usd=_cost(outcome.costs),
+        risk=None if outcome.risk is None else _risk(outcome.risk),
+        binding=tuple(_binding(limit) for limit in outcome.binding),
+        not_bought=tuple(_unbought(alternative) for alternative in outcome.instead),
+        upfront_usd=_usd(outcome.upfront_usd),
+        room=Room(slots=outcome.slots, watts=_round(outcome.watts), limits=_limits(forecast)),
+        sensitivity=ProcurementSensitivity(
+            utilisation=_sweep(sensitivity.utilisation, "times_the_runs", precision=PRECISION),
+            electricity=None
+            if sensitivity.electricity is None
+            else _sweep(sensitivity.electricity, "times_the_price", precision=0.0),
+        ),
+        certificate=_certificate(outcome.proof),
+        cost_basis=cast(Literal["full", "marginal"], settings.cost_basis),
+        assumptions=outcome.assumptions,
+        warnings=outcome.warnings,
+    )
 
 
 def _cost(costs: Costs) -> ProcurementCost:

@@ -11,7 +11,6 @@ from gpuplan.catalog.model.offer import Offer
 from gpuplan.planner.model import shared
 from gpuplan.planner.model.learned import NO_CORRECTION, AcceleratorCorrection
 from gpuplan.planner.model.outcome import Choice, CostMicros, Moved, PhaseChoice, StandbyChoice
-from gpuplan.planner.model.wire import wire
 from gpuplan.planner.serialization.rounded_figures import count, maybe_rounded, rounded, to_second
 
 
@@ -46,12 +45,6 @@ class _StandbyFields(TypedDict, total=False):
     switch_by: datetime
     switch_by_hours: float
     switch_share: float | None
-
-
-def choice_document(choice: Choice) -> shared.JsonObject:
-    """One configuration with its cost and time, as alternatives and frontier points show it."""
-    document: shared.JsonObject = wire(configuration(choice))
-    return document
 
 
 def configuration(choice: Choice) -> shared.Configuration:

@@ -8,7 +8,7 @@ import hashlib
 import json
 from dataclasses import asdict, fields
 from datetime import timedelta
-from typing import Any, cast
+from typing import cast
 
 from gpuplan.planner.cost.credits import Credited, after_credits
 from gpuplan.planner.cost.run_limit import with_run_limits
@@ -26,6 +26,7 @@ from gpuplan.planner.model.outcome import (
     SensitivityRanges,
 )
 from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.model.wire import wire
 from gpuplan.planner.serialization.capacity_ladder_document import capacity_ladder_answer
 from gpuplan.planner.serialization.enumeration_document import enumeration_document
@@ -42,18 +43,16 @@ from gpuplan.planner.serialization.phase_document import (
 )
 from gpuplan.planner.serialization.rounded_figures import maybe_rounded, moment, rounded, summed, to_second
 
-Document = dict[str, Any]
 
-
-def document(outcome: Planned | NoPlan, job: Document, *, version: str, inventory: str = "") -> Document:
+def document(outcome: Planned | NoPlan, job: JsonObject, *, version: str, inventory: str = "") -> JsonObject:
     """`{"outcome": "planned", "plan": ...}` or `{"outcome": "infeasible", "infeasible": ...}`, as `gpuplan.planner.model` types it.
 
     `job` is the job's document as it is echoed, `version` that of gpuplan, `inventory` the id of the user's own
     machines, if there are any: whoever verifies the answer needs the same ones.
     """
     if isinstance(outcome, Planned):
-        return {"outcome": "planned", "plan": _identified(_plan(outcome, job, version, inventory or None), "plan")}
-    none = _infeasible(outcome, job, version, inventory or None)
+        return {"outcome": "planned", "plan": _identified(plan_answer(outcome, job, version, inventory), "plan")}
+    none = infeasible_answer(outcome, job, version, inventory)
     return {"outcome": "infeasible", "infeasible": _identified(none, "none")}
 
 
@@ -61,14 +60,15 @@ def document(outcome: Planned | NoPlan, job: Document, *, version: str, inventor
 _ORDERED = json.JSONEncoder(sort_keys=True)
 
 
-def _identified(body: model.Plan | model.Infeasible, prefix: str) -> Document:
+def _identified(body: model.Plan | model.Infeasible, prefix: str) -> JsonObject:
     """The JSON object of a body, with its id: the hash of everything else in it."""
     rest = {name: value for name, value in wire(body).items() if name != "id"}
     digest = hashlib.sha256(_ORDERED.encode(rest).encode()).hexdigest()
     return {"id": f"{prefix}-{digest[:20]}"} | rest
 
 
-def _plan(plan: Planned, job: Document, version: str, inventory: str | None) -> model.Plan:
+def plan_answer(plan: Planned, job: JsonObject, version: str, inventory: str = "") -> model.Plan:
+    """The plan, as yet without an id."""
     credited = after_credits(plan) if plan.settings.credits else None
     start, hours = to_second(plan.start), _hours(plan.hours)
     phases = tuple(phase_answer(phase, plan.start) for phase in plan.phases)
@@ -101,7 +101,7 @@ def _plan(plan: Planned, job: Document, version: str, inventory: str | None) -> 
         warnings=plan.warnings,
         actions=plan.actions,
         run_limit=run_limit,
-        inventory=inventory,
+        inventory=inventory or None,
     )
 
 
@@ -169,7 +169,8 @@ def _about_money(settings: PlannerSettings, credited: Credited | None) -> list[s
     return sentences if credited is None else [*sentences, credited.sentence]
 
 
-def _infeasible(infeasible: NoPlan, job: Document, version: str, inventory: str | None) -> model.Infeasible:
+def infeasible_answer(infeasible: NoPlan, job: JsonObject, version: str, inventory: str = "") -> model.Infeasible:
+    """Why there is no plan, as yet without an id."""
     nearest = infeasible.nearest
     return model.Infeasible(
         id="",
@@ -188,7 +189,7 @@ def _infeasible(infeasible: NoPlan, job: Document, version: str, inventory: str 
         offers_considered=infeasible.offers_considered,
         rejected=dict(sorted(infeasible.rejected.items())),
         warnings=infeasible.warnings,
-        inventory=inventory,
+        inventory=inventory or None,
     )
 
 
@@ -234,7 +235,7 @@ def _relaxation(relaxation: LeastChange) -> model.Relaxation:
     )
 
 
-def _settings(settings: PlannerSettings) -> Document:
+def _settings(settings: PlannerSettings) -> JsonObject:
     return {field.name: getattr(settings, field.name) for field in fields(PlannerSettings)} | {
         "held": [asdict(commitment) for commitment in settings.held],
         "held_spend": [asdict(commitment) for commitment in settings.held_spend],

@@ -8,6 +8,7 @@ from typing import Any
 from gpuplan.catalog.model.money import usd_micros, usd_text
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
+from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.verify.verification_report import RULES, Check, Wrong
 
 Path = tuple[str | int, ...]
@@ -36,7 +37,7 @@ class FieldCoverage:
     Every method that reads a figure raises `UnusableInput` at its path if it is missing or of another type.
     """
 
-    def __init__(self, body: dict[str, Any], part: str) -> None:
+    def __init__(self, body: JsonObject, part: str) -> None:
         """Coverage of the document at `part` of an answer."""
         self._body = body
         self._part = part

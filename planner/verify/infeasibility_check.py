@@ -12,6 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from gpuplan.planner.model.job import REQUIREMENTS, TrainingJob
+from gpuplan.planner.model.verification import InfeasibleComparison
 from gpuplan.planner.verify.alternatives_check import Choice, choice
 from gpuplan.planner.verify.configuration_enumeration import Priced, Sweep, names_of
 from gpuplan.planner.verify.configuration_survey import Survey, by_carbon, by_cost, by_time, cheapest, fastest, greenest
@@ -32,7 +33,7 @@ MOST_LISTED = 8
 Mark = frozenset[str]
 
 
-def check_infeasible(context: Context) -> dict[str, object]:
+def check_infeasible(context: Context) -> InfeasibleComparison:
     """Check everything that the answer states; returns a summary of the comparison."""
     field_coverage, job = context.field_coverage, context.submitted_plan.job
     field_coverage.is_same("finish", ("start",), second_text(context.submitted_plan.start), "not the start of the job")
@@ -64,18 +65,18 @@ def check_infeasible(context: Context) -> dict[str, object]:
     relaxations = _relaxations(variants, ways, least)
     _nearest(variants, relaxations)
     counts(context, Survey())
-    return {
-        "offers": context.open_offers.offers,
-        "offers_that_can_be_had": sum(
+    return InfeasibleComparison(
+        offers=context.open_offers.offers,
+        offers_that_can_be_had=sum(
             offer_group.size for offer_group in context.open_offers.offer_groups if not offer_group.reason
         ),
-        "configurations": sum(marks.values()),
-        "nodes_up_to": nodes,
-        "pairs_in_phases_priced_exactly": 0 if phased is None else phased.priced,
-        "marks": {
+        configurations=sum(marks.values()),
+        nodes_up_to=nodes,
+        pairs_in_phases_priced_exactly=0 if phased is None else phased.priced,
+        marks={
             " + ".join(_ordered(mark)): number for mark, number in sorted(marks.items(), key=lambda one: -one[1])[:8]
         },
-    }
+    )
 
 
 def _budget_micros(job: TrainingJob) -> float:

@@ -1,7 +1,7 @@
 """Consistency of the figures of one phase with each other, the work and the estimator."""
 
 import math
-from typing import Any
+from collections.abc import Mapping
 
 from gpuplan.catalog.model.accelerators import Accelerator, accelerators
 from gpuplan.planner.model.job import Training
@@ -181,7 +181,7 @@ def fits(
     )
 
 
-def least_states_gib(layout: dict[str, Any], precision: str, work: Work, training: Training) -> float:
+def least_states_gib(layout: Mapping[str, int | str], precision: str, work: Work, training: Training) -> float:
     """Lower bound in GiB on the states per device under a layout (Rajbhandari 2020, sections 3 and 5).
 
     It leaves out what expert parallelism and uneven pipelines may add.

@@ -1,7 +1,10 @@
 """Check of a plan: cost, hours, finish, carbon, and that no other plan is better."""
 
+from dataclasses import asdict
 from datetime import timedelta
+from decimal import Decimal
 
+from gpuplan.planner.model.verification import PhasedComparison, PlanComparison, SingleComparison
 from gpuplan.planner.verify.alternatives_check import (
     alternatives,
     commitments,
@@ -29,7 +32,7 @@ from gpuplan.planner.verify.verification_context import Context
 ROUNDED_CHANCE = 1e-7
 
 
-def check_planned(context: Context) -> dict[str, object]:
+def check_planned(context: Context) -> SingleComparison | PhasedComparison:
     """Check everything that a plan states; returns a summary of the choices that its bound was compared with."""
     job = context.submitted_plan.job
     sweeps = context.enumeration.sweeps(context.open_offer_groups, job.constraints.max_nodes)
@@ -155,7 +158,9 @@ def _required(context: Context, outcome: Outcome) -> None:
         )
 
 
-def covers(context: Context, survey: Survey, phased: InPhases | None, cost_usd: float | None) -> dict[str, object]:
+def covers(
+    context: Context, survey: Survey, phased: InPhases | None, cost_usd: float | None
+) -> SingleComparison | PhasedComparison:
     """A summary of the choices that the bound was compared with."""
     offer_groups, open_groups = context.open_offers.offer_groups, context.open_offer_groups
     job, goodput = context.submitted_plan.job, context.submitted_plan.settings.goodput
@@ -164,25 +169,24 @@ def covers(context: Context, survey: Survey, phased: InPhases | None, cost_usd: 
         for offer_group in open_groups
         if cost_usd is not None and least_usd(offer_group, context.work, job.training, goodput) > cost_usd * (1 + SHOWN)
     ]
-    comparison: dict[str, object] = {
-        "offers": context.open_offers.offers,
-        "offers_that_requirements_or_standing_refuse": sum(
+    comparison = PlanComparison(
+        offers=context.open_offers.offers,
+        offers_that_requirements_or_standing_refuse=sum(
             offer_group.size for offer_group in offer_groups if offer_group.reason or offer_group.broken
         ),
-        "offers_compared": sum(offer_group.size for offer_group in open_groups),
-        "of_these_dearer_than_the_plan_even_at_dense_peak": sum(offer_group.size for offer_group in dear),
-        "configurations_compared_by_estimate": survey.configurations,
-        "best_trades_of_cost_against_time": len(survey.frontier()),
-        "node_counts": f"every whole one to {job.constraints.max_nodes}, each evaluated; slices at every size sold",
-    }
+        offers_compared=sum(offer_group.size for offer_group in open_groups),
+        of_these_dearer_than_the_plan_even_at_dense_peak=sum(offer_group.size for offer_group in dear),
+        configurations_compared_by_estimate=survey.configurations,
+        best_trades_of_cost_against_time=len(survey.frontier()),
+        node_counts=f"every whole one to {job.constraints.max_nodes}, each evaluated; slices at every size sold",
+    )
     if phased is None or cost_usd is None:
-        return comparison | {"plans_in_phases": "none: the job stays on one configuration"}
+        return SingleComparison(**asdict(comparison), plans_in_phases="none: the job stays on one configuration")
     least = None if phased.least_usd is None else min(phased.least_usd, cost_usd)
-    return comparison | {
-        "pairs_in_phases_priced_exactly": phased.priced,
-        "pairs_in_phases_left_to_the_bound_alone": "those that it leaves least room" if phased.left else "none",
-        "no_plan_in_any_number_of_phases_costs_less_than_usd": None if least is None else f"{least:.6f}",
-        "which_is_below_the_plan_by_percent": None
-        if least is None
-        else round(100 * (1 - least / max(cost_usd, 1e-9)), 4),
-    }
+    return PhasedComparison(
+        **asdict(comparison),
+        pairs_in_phases_priced_exactly=phased.priced,
+        pairs_in_phases_left_to_the_bound_alone="those that it leaves least room" if phased.left else "none",
+        no_plan_in_any_number_of_phases_costs_less_than_usd=None if least is None else Decimal(f"{least:.6f}"),
+        which_is_below_the_plan_by_percent=None if least is None else round(100 * (1 - least / max(cost_usd, 1e-9)), 4),
+    )

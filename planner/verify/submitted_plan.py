@@ -2,13 +2,11 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.verify.estimator_port import NOTHING_LEARNED, LearnedCorrections
-
-Document = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +14,7 @@ class SubmittedPlan:
     """`body` is the part (`plan` or `infeasible`) of the answer that job, settings and corrections are read from."""
 
     part: str
-    body: Document
+    body: JsonObject
     job: TrainingJob
     start: datetime
     settings: PlannerSettings

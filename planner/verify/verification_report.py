@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from gpuplan.planner.model.verification import InfeasibleComparison, PhasedComparison, SingleComparison
+
 #: Whether a check is independent of the estimator.
 INDEPENDENT = "independent"
 ESTIMATES = "estimates"
@@ -117,7 +119,7 @@ class Verification:
     version: str
     checks: tuple[Check, ...]
     wrong: tuple[Wrong, ...]
-    covers: dict[str, Any]
+    covers: SingleComparison | PhasedComparison | InfeasibleComparison
     taken: tuple[str, ...]
 
     @property

@@ -3,7 +3,7 @@
 
 from typing import Any, Literal, TypedDict
 
-from gpuplan_client.answers.shared import JsonObject, Moment
+from gpuplan_client.answers.shared import Moment, Usd
 
 
 class WrongFigure(TypedDict):
@@ -28,6 +28,45 @@ class Check(TypedDict):
     wrong: int
 
 
+class PlanComparison(TypedDict):
+    """How many choices the plan and its bound were compared with."""
+
+    offers: int
+    offers_that_requirements_or_standing_refuse: int
+    offers_compared: int
+    of_these_dearer_than_the_plan_even_at_dense_peak: int
+    configurations_compared_by_estimate: int
+    best_trades_of_cost_against_time: int
+    node_counts: str
+
+
+class SingleComparison(PlanComparison):
+    """The choices where the job stays on one configuration."""
+
+    plans_in_phases: str
+
+
+class PhasedComparison(PlanComparison):
+    """The choices where the job may move, and how far below the plan any plan in phases could be."""
+
+    pairs_in_phases_priced_exactly: int
+    pairs_in_phases_left_to_the_bound_alone: str
+    no_plan_in_any_number_of_phases_costs_less_than_usd: Usd | None
+    which_is_below_the_plan_by_percent: float | None
+
+
+class InfeasibleComparison(TypedDict):
+    """How many choices break a requirement, and which requirements they break together."""
+
+    offers: int
+    offers_that_can_be_had: int
+    configurations: int
+    nodes_up_to: int
+    pairs_in_phases_priced_exactly: int
+    marks: dict[str, int]
+    """Configurations by the requirements that they break, joined by ` + `; the eight most frequent."""
+
+
 class Verification(TypedDict):
     """What was checked, on what basis, and what is wrong."""
 
@@ -40,7 +79,7 @@ class Verification(TypedDict):
     wrong_count: int
     checks: list[Check]
     bases: dict[str, str]
-    covers: JsonObject
+    covers: SingleComparison | PhasedComparison | InfeasibleComparison
     """What the bound was compared with, and how far the plan is from it."""
     taken_on_trust: list[str]
 
