@@ -37,6 +37,19 @@ def state_global_batch(facts: TrainingFacts, unit: str = "samples") -> None:
         facts.put("global_batch", Amount(per_world if world is None else micro * accumulation * world, unit), origin)
 
 
+def hold_processes(facts: TrainingFacts) -> None:
+    """State a batch that is a formula of the processes as a number, where a later file says how many there are."""
+    batch, world = facts.value("global_batch"), data_parallel_world(facts)
+    if (
+        world is not None
+        and isinstance(batch, Amount)
+        and isinstance(batch.value, PerWorld)
+        and not batch.value.inverse
+    ):
+        samples = batch.value.factor * world
+        facts.replace("global_batch", Amount(samples, batch.unit), facts.origin("global_batch"))
+
+
 def state_accumulation(facts: TrainingFacts, batch: float) -> None:
     """State the accumulation that a global batch in samples leaves: batch / micro-batch / processes."""
     micro = facts.number("micro_batch")

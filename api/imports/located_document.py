@@ -34,17 +34,39 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Located:
-    """A document: plain values, and the line of each key and item by its path."""
+    """A document: plain values, and the line of each key and item by its path.
+
+    `changed` are the dotted paths that a command line states over the file, which it does at `command`.
+    """
 
     name: str
     value: Any
     lines: Mapping[Path, int]
     text: str = ""
+    changed: frozenset[str] = frozenset()
+    command: Origin | None = None
 
     def at(self, *dotted: str, because: str = "") -> Origin:
         """The origin of the first of these paths that is there."""
+        for path in dotted:
+            if path in self.changed and self.command is not None:
+                return Origin(file=self.command.file, line=self.command.line, because=because)
         line = next((line for path in dotted if (line := self.line(path)) is not None), None)
         return Origin(file=self.name, line=line, because=because)
+
+    def overridden(self, values: Mapping[str, Any], command: Origin) -> "Located":
+        """The same document with values by dotted path over its own."""
+        made = self.value
+        for dotted, value in values.items():
+            made = _with(made, dotted.split("."), value)
+        return Located(
+            name=self.name,
+            value=made,
+            lines=self.lines,
+            text=self.text,
+            changed=self.changed | frozenset(values),
+            command=command,
+        )
 
     def first(self, *dotted: str) -> Any:
         """The value of the first of these paths that is there."""
@@ -80,6 +102,16 @@ class Located:
         lines = {where[len(path) :]: line for where, line in self.lines.items() if where[: len(path)] == path}
         inner = value if isinstance(value, dict) else {}
         return Located(name=self.name, value=inner, lines=lines, text=self.text)
+
+
+def _with(level: Any, keys: list[str], value: Any) -> Any:
+    if not keys:
+        return value
+    if isinstance(level, list) and keys[0].isdigit() and int(keys[0]) < len(level):
+        place = int(keys[0])
+        return [*level[:place], _with(level[place], keys[1:], value), *level[place + 1 :]]
+    inner = level if isinstance(level, dict) else {}
+    return inner | {keys[0]: _with(inner.get(keys[0]), keys[1:], value)}
 
 
 def decoded(content: bytes, name: str, *, most: int = MOST_BYTES) -> str:

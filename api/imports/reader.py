@@ -5,17 +5,42 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Protocol
+from typing import Any, Protocol
 
-from gpuplan.api.imports.facts import TrainingFacts
+from gpuplan.api.imports.facts import Origin, TrainingFacts
 from gpuplan.api.imports.located_document import Located
 
 
-class Follow(Protocol):
-    """Reads the files that a configuration names, and the commands inside a wrapper."""
+@dataclass(slots=True, kw_only=True)
+class Overrides:
+    """Values of a command line by dotted path, at their origin; `used` once a configuration has taken them."""
 
-    def file(self, named: str, facts: TrainingFacts) -> bool:
-        """Add the facts of a file that is named; False, and an entry among the missing files, if it is not there."""
+    values: dict[str, Any]
+    origin: Origin
+    used: bool = False
+
+    def put_over(self, document: Located) -> Located:
+        """The document with these values over its own."""
+        self.used = True
+        return document.overridden(self.values, self.origin)
+
+
+class Follow(Protocol):
+    """Reads the files that a configuration names, and the commands inside a wrapper.
+
+    `written` are the texts that a script writes to files, by name; they come before files that are there.
+    """
+
+    written: dict[str, str]
+
+    def file(self, named: str, facts: TrainingFacts, over: Overrides | None = None) -> bool:
+        """Add the facts of a file that is named, with values of a command line over its own.
+
+        False, and an entry among the missing files, if it is not there.
+        """
+
+    def included_text(self, named: str) -> str | None:
+        """The text of a script that another one includes; None, and no other trace, if it is not there."""
 
     def script(self, text: str, name: str, line: int, facts: TrainingFacts, variables: dict[str, str]) -> None:
         """Add the facts of the commands of a shell script that starts after `line`."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuplan.api.imports.command_lines import read_script
-from gpuplan.api.imports.derived_facts import state_global_batch
+from gpuplan.api.imports.derived_facts import hold_processes, state_global_batch
 from gpuplan.api.imports.facts import TrainingFacts
 from gpuplan.api.imports.located_document import Located, decoded, read_documents
-from gpuplan.api.imports.reader import Reader, reader_of, readers
+from gpuplan.api.imports.reader import Overrides, Reader, reader_of, readers
 from gpuplan.api.imports.revision_files import RevisionFiles
 from gpuplan.api.imports.slurm import state_slurm
 from gpuplan.api.imports.software_stack import state_stack
@@ -71,38 +71,58 @@ class _Following:
     files: SourceFiles
     beside: Path | None = None
     seen: set[Path] = field(default_factory=set)
+    written: dict[str, str] = field(default_factory=dict)
 
     def all_of(self, text: str, name: str, path: Path | None) -> TrainingFacts:
         """The facts of the first file and of what it names."""
         facts = TrainingFacts(sha256=hashlib.sha256(text.encode()).hexdigest())
         self._read(text, name, path, facts)
+        hold_processes(facts)
         if not facts.format:
             known = ", ".join(reader.name for reader in readers())
             raise UnusableInput.at("from", message=f"{name} has no format that is known; known are {known}")
         facts.missing_files = list(dict.fromkeys(facts.missing_files))
         facts.not_understood = list(dict.fromkeys(facts.not_understood))
+        facts.notes = list(dict.fromkeys(facts.notes))
         return facts
 
-    def file(self, named: str, facts: TrainingFacts) -> bool:
-        """Add the facts of a file that is named; False, and an entry among the missing files, if it is not there."""
+    def file(self, named: str, facts: TrainingFacts, over: Overrides | None = None) -> bool:
+        """Add the facts of a file that is named, with values of a command line over its own.
+
+        False, and an entry among the missing files, if it is not there.
+        """
+        if named in self.written:
+            text, self.written[named] = self.written[named], ""
+            if text.strip():
+                self._read(text, f"{named} (written by the script)", None, facts, over)
+            return True
         path = self.files.included(named, self.beside)
         if path is None or not self.files.is_there(path):
             facts.missing_files.append(named[:200])
             return False
         real = self.files.identity(path)
         if real not in self.seen:
-            self._read(decoded(self.files.read(path), self.files.name(real)), self.files.name(real), path, facts)
+            self._read(decoded(self.files.read(path), self.files.name(real)), self.files.name(real), path, facts, over)
         return True
+
+    def included_text(self, named: str) -> str | None:
+        """The text of a script that another one includes; None, and no other trace, if it is not there."""
+        path = self.files.included(named, self.beside)
+        if path is None or not self.files.is_there(path):
+            return None
+        return decoded(self.files.read(path), self.files.name(self.files.identity(path)))
 
     def script(self, text: str, name: str, line: int, facts: TrainingFacts, variables: dict[str, str]) -> None:
         """Add the facts of the commands of a shell script that starts after `line`."""
         read_script(text, name, facts, self, line=line, known=variables)
 
-    def _read(self, text: str, name: str, path: Path | None, facts: TrainingFacts) -> None:
+    def _read(
+        self, text: str, name: str, path: Path | None, facts: TrainingFacts, over: Overrides | None = None
+    ) -> None:
         if path is not None:
             self.seen.add(self.files.identity(path))
         facts.files.append(name)
-        before, self.beside = self.beside, path
+        before, self.beside = self.beside, path or self.beside
         if _is_script(text, name):
             known = state_slurm(text, name, facts)
             facts.format = facts.format or "shell script"
@@ -111,8 +131,10 @@ class _Following:
             return
         for document in read_documents(text, name):
             reader = reader_of(document)
-            if reader is not None:
-                self._state(reader, document, facts)
+            if reader is None:
+                continue
+            takes = over is not None and not reader.overlay and not over.used
+            self._state(reader, over.put_over(document) if over is not None and takes else document, facts)
         self.beside = before
 
     def _state(self, reader: Reader, document: Located, facts: TrainingFacts) -> None:

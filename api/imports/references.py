@@ -5,6 +5,7 @@ evaluated; `${oc.env:NAME}` takes its stated default, because the environment is
 """
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from gpuplan.api.imports.facts import TrainingFacts
@@ -19,8 +20,7 @@ _LONGEST = 2000
 
 def resolved(document: Located, facts: TrainingFacts) -> Located:
     """The same document with references replaced."""
-    value = _walk(document.value, document.value, ())
-    return Located(name=document.name, value=value, lines=document.lines, text=document.text)
+    return replace(document, value=_walk(document.value, document.value, ()))
 
 
 def _walk(value: Any, root: Any, path: tuple[str, ...]) -> Any:

@@ -1,207 +1,299 @@
 """The commands of a bash script, with variables, arrays and arithmetic filled in; nothing is ever executed.
 
-Quotes and words are those of `shlex`. Conditions on known values choose their branch; loops, functions and what a command
-would print are not evaluated, and stay as they are written, so that a reader can say which value nothing here states.
+Conditions on known values choose their branch, variables that nothing sets count as unset, and functions run where they are
+called. Where a condition cannot be evaluated, the commands of its first branch are read, and every variable that one of the
+branches sets is unknown behind it. Of a loop over known values the commands of the first round are read; a loop that cannot
+be evaluated runs no command, and what it sets is unknown.
 """
 
-import ast
-import operator
+import fnmatch
 import re
-import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-_ASSIGNMENT = re.compile(
-    r"^(?:export\s+|local\s+|readonly\s+|declare\s+(?:-\w+\s+)*)?([A-Za-z_]\w*)(\+?)=(.*)$", re.DOTALL
+from gpuplan.api.imports.shell_blocks import (
+    BLOCKS,
+    block_end,
+    block_parts,
+    body_of,
+    first_word,
+    keyword,
+    keyword_at,
+    without_keyword,
+    without_subshell,
 )
-_ARITHMETIC = re.compile(r"\$\(\(([^()]*(?:\([^()]*\)[^()]*)*)\)\)")
-_VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(\[[@*]\])?(?:(:?[-=])([^${}]*))?\}|\$([A-Za-z_]\w*)")
-_TEST = re.compile(r"^\s*(?:el)?if\s+(?:\[\[?|test)\s+(.*?)\s*\]?\]?\s*;?\s*(?:then)?\s*$", re.DOTALL)
-#: Most lines, and the longest text that one value may become.
-_MOST_LINES = 20_000
-_LONGEST = 100_000
-#: Rounds of replacement, for values that hold variables themselves.
-_ROUNDS = 6
-_BLOCKS = {"while": "done", "for": "done", "until": "done", "case": "esac"}
-_NUMBERS: dict[type, Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.floordiv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
+from gpuplan.api.imports.shell_conditions import condition, is_test, truth_of, unset
+from gpuplan.api.imports.shell_statements import Statement, raw_words, statements
+from gpuplan.api.imports.shell_words import Variables, arithmetic, expanded, is_open, unquoted, words
+
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(?:\[([^\]]{0,40})\])?(\+?)=(.*)", re.DOTALL)
+_DECLARATION = re.compile(r"(?:export|local|readonly|declare|typeset)\s+(?:-\w+\s+)*")
+_FUNCTION = re.compile(r"(?:function\s+([\w.-]+)\s*(?:\(\s*\))?|([\w.-]+)\s*\(\s*\))\s*(\{)?\s*(.*)", re.DOTALL)
+#: Commands that set the variables that they name from what they read.
+_READING = frozenset({"read", "mapfile", "readarray"})
+#: Most rounds of a loop, statements of a script, and calls inside calls.
+_MOST_ROUNDS = 64
+_MOST_STEPS = 10_000
+_DEEPEST = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One simple command: its words, and the line that it starts at."""
+    """One simple command: its words, the line that it starts at, and what is written to it."""
 
     words: tuple[str, ...]
     line: int
+    document: str | None = None
 
 
 @dataclass(slots=True)
 class ShellScript:
-    """Reads a script line by line; `variables` holds what is known of them."""
+    """Interprets a script; `variables` holds what is known, `notes` what was not evaluated, `written` files by name.
 
-    variables: dict[str, str] = field(default_factory=dict)
-    arrays: dict[str, list[str]] = field(default_factory=dict)
+    `source` gives the text of a script that is included, or None. `depth` counts the shells around this one.
+    """
+
+    variables: Variables = field(default_factory=Variables)
+    source: Callable[[str], str | None] = lambda name: None
+    notes: list[str] = field(default_factory=list)
+    written: dict[str, str] = field(default_factory=dict)
+    depth: int = 0
+    _functions: dict[str, list[Statement]] = field(default_factory=dict)
+    _steps: int = 0
+    _depth: int = 0
+    _muted: bool = False
 
     def commands(self, text: str) -> Iterator[Command]:
         """The commands of `text` in order."""
-        skip_until, depth = "", 0
-        taken: list[bool | None] = []  # per open `if`: whether this branch runs, None after one has run
-        for line, logical in _logical_lines(text):
-            word = logical.split(maxsplit=1)[0].rstrip(";") if logical.split() else ""
-            if skip_until:
-                depth += word in _BLOCKS and _BLOCKS[word] == skip_until
-                if word == skip_until or logical.rstrip().endswith(f"; {skip_until}"):
-                    depth -= 1
-                skip_until = skip_until if depth else ""
-            elif word in _BLOCKS:
-                if not re.search(rf"\b{_BLOCKS[word]}\b\s*$", logical):
-                    skip_until, depth = _BLOCKS[word], 1
-            elif re.match(r"^(function\s+)?\w+\s*\(\)\s*\{?\s*$", logical):
-                skip_until, depth = "}", 1
-            elif word in ("if", "elif", "else", "fi"):
-                self._branch(word, logical, taken)
-            elif word != "then" and all(one is True for one in taken):
-                yield from self._statement(logical, line)
+        yield from self._run([without_subshell(one) for one in statements(text)])
+        if self._steps >= _MOST_STEPS:
+            self.notes.append(f"only the first {_MOST_STEPS:,} steps of the script were followed")
 
-    def _branch(self, word: str, logical: str, taken: list[bool | None]) -> None:
-        if word == "if":
-            if not re.search(r"\bfi\s*$", logical):
-                taken.append(self._test(logical))
-        elif not taken:
+    def _run(self, listed: list[Statement]) -> Iterator[Command]:
+        at, passed = 0, True
+        outcome: bool | None = True
+        while at < len(listed) and self._steps < _MOST_STEPS:
+            self._steps += 1
+            one = listed[at]
+            word = keyword(one)
+            passed = outcome is not (one.before == "||") if one.before in ("&&", "||") else True
+            if one.before in ("&&", "||") and outcome is None:
+                passed = True
+            if word in BLOCKS:
+                end = block_end(listed, at)
+                self._steps += (end - at) // 50
+                if passed:
+                    yield from self._block(word, listed[at : end + 1])
+                at, outcome = end + 1, True
+                continue
+            function = _FUNCTION.fullmatch(one.text) if not one.pattern else None
+            if function and (function[3] or keyword_at(listed, at + 1) == "{" or one.text.startswith("function")):
+                at = self._define(function, listed, at)
+                continue
+            if passed:
+                if one.before == "&&" and outcome is None and _sets(one.text):
+                    self._forget([one])
+                elif is_test(one.text):
+                    outcome = truth_of(one.text, self.variables)
+                else:
+                    yield from self._statement(one)
+                    outcome = True
+            at += 1
+
+    def _block(self, word: str, listed: list[Statement]) -> Iterator[Command]:
+        """A block from its first keyword to its last."""
+        if self._depth > _DEEPEST:
             return
-        elif word == "fi":
-            taken.pop()
+        self._depth += 1
+        if word == "if":
+            yield from self._if(listed)
+        elif word == "case":
+            yield from self._case(listed)
         else:
-            ran = taken[-1] is not False
-            taken[-1] = None if ran else (True if word == "else" else self._test(logical))
+            yield from self._loop(word, listed)
+        self._depth -= 1
 
-    def _test(self, logical: str) -> bool | None:
-        """Whether a condition holds; None if it cannot be told, and then no branch runs."""
-        match = _TEST.match(logical)
+    def _if(self, listed: list[Statement]) -> Iterator[Command]:
+        parts = block_parts(listed[:-1], ("elif", "else"))
+        unsure = False
+        for index, part in enumerate(parts):
+            then = next((i for i, one in enumerate(part) if first_word(one.text) == "then"), None)
+            is_else = index > 0 and first_word(part[0].text) == "else"
+            if then is None and not is_else:
+                continue
+            chosen = True if is_else else condition(part[:then], self.variables)
+            body = body_of(part if is_else else part[then:])
+            if chosen is None and not unsure:
+                unsure = True
+                self._note(part[0], "a condition")
+                yield from self._run(body)
+            elif chosen:
+                if not unsure:
+                    yield from self._run(body)
+                break
+        if unsure:
+            self._forget(listed)
+
+    def _case(self, listed: list[Statement]) -> Iterator[Command]:
+        match = re.fullmatch(r"case\s+(.*?)\s+in", without_keyword(listed[0]).text, re.DOTALL)
+        subject = expanded(unquoted(match[1]), unset(self.variables)) if match else "$"
+        branches: list[list[Statement]] = []
+        for one in listed[1:-1]:
+            if one.pattern:
+                branches.append([])
+            if branches:
+                branches[-1].append(one)
+        if is_open(subject):
+            self._note(listed[0], "a case")
+            if branches:
+                yield from self._run(branches[0][1:])
+            self._forget(listed)
+            return
+        for branch in branches:
+            choices = [unquoted(choice.strip()) for choice in branch[0].text.split("|")]
+            if any(len(subject) < 1000 and fnmatch.fnmatchcase(subject, choice) for choice in choices):
+                yield from self._run(branch[1:])
+                return
+
+    def _loop(self, word: str, listed: list[Statement]) -> Iterator[Command]:
+        do = next((i for i, one in enumerate(listed) if first_word(one.text) == "do"), None)
+        if do is None:
+            return
+        body = body_of(listed[do:-1])
+        if word in ("while", "until"):
+            if condition(listed[:do], self.variables) is not (word == "until") and listed[0].text.split()[1:2] != [
+                "getopts"
+            ]:
+                self._forget(body)
+                self._note(listed[0], "a loop")
+            return
+        match = re.fullmatch(r"for\s+([A-Za-z_]\w*)(?:\s+in\b(.*))?", listed[0].text, re.DOTALL)
+        values = words("$@" if match[2] is None else match[2], self.variables) if match else ["$"]
+        if match is None or any(is_open(one) or "*" in one for one in values) or len(values) > _MOST_ROUNDS:
+            self._forget(body)
+            self._note(listed[0], "a loop")
+            return
+        muted = self._muted
+        for value in values:
+            self.variables.set(match[1], value)
+            yield from self._run(body)
+            if not self._muted and len(values) > 1:
+                self._muted = True
+        self._muted = muted
+        if len(values) > 1:
+            self._note(listed[0], f"of a loop of {len(values)} rounds", "only the first is read")
+
+    def _note(self, one: Statement, what: str, why: str = "is not evaluated") -> None:
+        if not self._muted:
+            self.notes.append(f"line {one.line}: {what} {why} ({' '.join(one.text.split())[:60]})")
+
+    def _define(self, function: "re.Match[str]", listed: list[Statement], at: int) -> int:
+        """Keep the body of a function; return where the script goes on."""
+        body = [Statement(text=function[4], line=listed[at].line)] if function[4] else []
+        depth, place = (1 if function[3] else 0), at + 1
+        while place < len(listed):
+            first = keyword_at(listed, place)
+            depth += first == "{"
+            depth -= first == "}"
+            if depth == 0:
+                break
+            body.append(without_keyword(listed[place]) if first == "{" else listed[place])
+            place += 1
+        self._functions[function[1] or function[2]] = [without_subshell(one) for one in body]
+        return place + 1
+
+    def _statement(self, one: Statement) -> Iterator[Command]:
+        text = one.text
+        declared = _DECLARATION.match(text)
+        rest = text[declared.end() :] if declared else text
+        if self._assign(rest, declared=declared is not None):
+            return
+        listed = words(text, self.variables)
+        if not listed:
+            return
+        if listed[0] in _READING:
+            self._forget([one])
+        elif listed[0] in ("source", ".") and len(listed) > 1:
+            yield from self._sourced(listed[1], one)
+        elif listed[0] in self._functions and self._depth < _DEEPEST:
+            before = self.variables.positional
+            self.variables.positional = tuple(listed[1:])
+            self._depth += 1
+            yield from self._run(self._functions[listed[0]])
+            self._depth -= 1
+            self.variables.positional = before
+        elif not self._muted:
+            document = one.document
+            if document is not None:
+                document = document if one.literal else expanded(document, self.variables)
+                target = re.search(r"(?:^|[^<>\d&])>\s*([^\s<>|&;]+)", text)
+                if target:
+                    self.written[expanded(unquoted(target[1]), self.variables)] = document
+            yield Command(tuple(listed), one.line, document)
+
+    def _sourced(self, name: str, one: Statement) -> Iterator[Command]:
+        text = None if is_open(name) or self._depth > _DEEPEST else self.source(name)
+        if text is None:
+            self.notes.append(f"line {one.line}: what {name[:60]} sets is not known, since it is not here")
+            return
+        self._depth += 1
+        yield from self._run([without_subshell(inner) for inner in statements(text)])
+        self._depth -= 1
+
+    def _assign(self, text: str, *, declared: bool) -> bool:
+        """Set the variables of a statement that is nothing but assignments; False for every other statement."""
+        if text.startswith("((") and text.endswith("))"):
+            match = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*=([^=].*)", text[2:-2], re.DOTALL)
+            if match:
+                self._set_number(match[1], match[2])
+            return True
+        pieces = _assignments(text)
+        if pieces is None and not declared:
+            return False
+        for match in pieces or []:
+            name, index, add, value = match[1], match[2], bool(match[3]), match[4]
+            if value.startswith("(") and index is None:
+                inner = value[1:].rstrip().removesuffix(")")
+                self.variables.set_array(name, words(inner, self.variables), add=add)
+            elif index is not None:
+                self.variables.forget(name)
+            else:
+                # The value of an assignment is not split into words.
+                self.variables.set(name, _one_word(value, self.variables), add=add)
+        return True
+
+    def _set_number(self, name: str, text: str) -> None:
+        number = arithmetic(text, self.variables)
+        if number is None:
+            self.variables.forget(name)
+        else:
+            self.variables.set(name, str(number))
+
+    def _forget(self, listed: list[Statement]) -> None:
+        for one in listed:
+            for name in _sets(one.text):
+                self.variables.forget(name)
+
+
+def _assignments(text: str) -> "list[re.Match[str]] | None":
+    """The assignments that a statement consists of; None if something else is in it."""
+    made: list[re.Match[str]] = []
+    for piece in raw_words(text):
+        match = _ASSIGNMENT.fullmatch(piece)
         if match is None:
             return None
-        alternatives = re.split(r"\]\]?\s*\|\|\s*\[\[?", match[1])
-        results = [self._one_test(one.strip()) for one in alternatives]
-        return True if True in results else None if None in results else False
-
-    def _one_test(self, text: str) -> bool | None:
-        words = _words(self.expanded(text))
-        if words is None or any("$" in word or "`" in word for word in words):
-            return None
-        if len(words) == 2 and words[0] in ("-z", "-n"):
-            return (words[1] == "") == (words[0] == "-z")
-        if len(words) == 3 and words[1] in ("=", "==", "!="):
-            return (words[0] == words[2]) != (words[1] == "!=")
-        compare = {"-gt": operator.gt, "-lt": operator.lt, "-ge": operator.ge, "-le": operator.le, "-eq": operator.eq}
-        if (
-            len(words) == 3
-            and words[1] in compare
-            and all(re.fullmatch(r"-?\d{1,18}", w) for w in (words[0], words[2]))
-        ):
-            return bool(compare[words[1]](int(words[0]), int(words[2])))
-        return None
-
-    def _statement(self, logical: str, line: int) -> Iterator[Command]:
-        match = _ASSIGNMENT.match(logical)
-        if match and (match[3].startswith("(") or len(_words(match[3]) or []) <= 1):
-            self._assign(match[1], match[3], add=bool(match[2]))
-            return
-        for part in (
-            re.split(r"\s*(?:&&|\|\||;)\s+", logical) if '"' not in logical and "'" not in logical else [logical]
-        ):
-            part_words = _words(self.expanded(part))
-            if part_words:
-                yield Command(tuple(part_words[:2000]), line)
-
-    def _assign(self, name: str, value: str, *, add: bool) -> None:
-        if value.startswith("("):
-            inner = value[1:].rstrip().removesuffix(")")
-            items = _words(self.expanded(inner)) or []
-            self.arrays[name] = [*(self.arrays.get(name, []) if add else []), *items][:5000]
-            return
-        words = _words(self.expanded(value))
-        text = words[0] if words else ""
-        self.variables[name] = ((self.variables.get(name, "") if add else "") + text)[:_LONGEST]
-
-    def expanded(self, text: str) -> str:
-        """The text with variables and arithmetic replaced by what is known."""
-        for _ in range(_ROUNDS):
-            after = _ARITHMETIC.sub(self._arithmetic, _VARIABLE.sub(self._variable, text))
-            if after == text or len(after) > _LONGEST:
-                break
-            text = after
-        return text
-
-    def _variable(self, match: re.Match[str]) -> str:
-        name = match[1] or match[5]
-        if name in self.arrays:
-            return " ".join(self.arrays[name])
-        if self.variables.get(name) or (name in self.variables and not match[3]):
-            return self.variables[name]
-        return match[4].strip("\"'") if match[3] else match[0]
-
-    def _arithmetic(self, match: re.Match[str]) -> str:
-        text = re.sub(r"\$?\b([A-Za-z_]\w*)\b", lambda m: self.variables.get(m[1], m[0]), match[1])
-        value = _evaluated(text.strip())
-        return match[0] if value is None else str(value)
+        made.append(match)
+    return made or None
 
 
-def _evaluated(text: str) -> int | None:
-    """The value of an expression of whole numbers; None for anything else."""
-    if len(text) > 200:
-        return None
-    try:
-        return _value(ast.parse(text, mode="eval").body)
-    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
-        return None
+def _sets(text: str) -> list[str]:
+    """The variables that a statement sets."""
+    bare = without_keyword(Statement(text=text, line=0)).text
+    declared = _DECLARATION.match(bare)
+    pieces = _assignments(bare[declared.end() :] if declared else bare) or []
+    read = re.findall(r"[A-Za-z_]\w*", bare)[1:] if bare.split()[:1] and bare.split()[0] in _READING else []
+    return [match[1] for match in pieces] + read
 
 
-def _value(node: ast.expr) -> int:
-    if isinstance(node, ast.Constant) and isinstance(node.value, int) and not isinstance(node.value, bool):
-        return node.value
-    if isinstance(node, ast.BinOp) and type(node.op) in _NUMBERS:
-        value = _NUMBERS[type(node.op)](_value(node.left), _value(node.right))
-        if abs(value) < 10**30:
-            return value
-    raise ValueError("is no sum or product of whole numbers")
-
-
-def _words(text: str) -> list[str] | None:
-    """Words by the rules of the shell; None where quotes are not closed."""
-    try:
-        return shlex.split(text, comments=True)
-    except ValueError:
-        return None
-
-
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines with continuations, open quotes and open arrays joined."""
-    held, start = "", 0
-    for number, line in enumerate(text.split("\n")[:_MOST_LINES], 1):
-        if not held:
-            if not line.strip() or line.lstrip().startswith("#"):
-                continue
-            start = number
-        elif line.lstrip().startswith("#") and not held.endswith("\\"):
-            continue
-        joined = f"{held}\n{line}" if held and not held.endswith("\\") else held.removesuffix("\\") + " " + line
-        joined = joined if held else line
-        if joined.rstrip().endswith("\\"):
-            held = joined.rstrip()
-        elif len(joined) < _LONGEST and (_words(joined) is None or _open_array(joined)):
-            held = joined
-        else:
-            yield start, joined.strip()
-            held = ""
-    if held:
-        yield start, held.strip().removesuffix("\\")
-
-
-def _open_array(text: str) -> bool:
-    return re.match(r"^\s*\w+\+?=\(", text) is not None and not re.search(r"\)\s*(#[^\n]*)?$", text)
+def _one_word(text: str, variables: Variables) -> str:
+    return " ".join(words(f'"{text}"' if not re.search(r"[\"'\\]", text) else text, variables))

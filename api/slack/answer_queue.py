@@ -23,11 +23,11 @@ from gpuplan.api.security.authorization import acting_as
 from gpuplan.api.slack.block_kit import message, with_link
 from gpuplan.api.slack.message_sending import NotDelivered, Teller, To
 from gpuplan.api.slack.other_messages import refusal
+from gpuplan.api.slack.pasted_jobs import job_of_text
 from gpuplan.api.slack.question_kinds import FinishedAnswer, checked_job, finished_answer
 from gpuplan.api.slack.slack_settings import SlackSettings
 from gpuplan.api.slack.watch_notifications import tell_watches
 from gpuplan.api.slack.workspaces import requester_of, token_of
-from gpuplan.catalog.parsing.structured_text import read_document
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
 from gpuplan.catalog.store.quota_use import QuotaExceeded
 from gpuplan.catalog.store.slack_answers import SlackAnswer
@@ -212,8 +212,8 @@ class Answers:
             if not error.final:
                 raise
             raise UnusableInput.at("plan", message=f"the file cannot be read: {error}") from None
-        job = read_document(text, name="job")
         try:
+            job = await anyio.to_thread.run_sync(job_of_text, text, [])
             await anyio.to_thread.run_sync(checked_job, job)
         except UnusableInput as error:
             raise in_words(error) from None

@@ -60,6 +60,12 @@ def pasted(text: str) -> str | None:
     return None
 
 
+def before_block(text: str) -> str:
+    """What stands before a code block; empty without one."""
+    fenced = _FENCE.search(text)
+    return "" if fenced is None else text[: fenced.start()].strip()
+
+
 def uploaded(text: str) -> str | None:
     """The id of the uploaded file that the text links to, or None."""
     match = _FILE.fullmatch(text.strip().strip("<>"))

@@ -11,12 +11,12 @@ from gpuplan.api.schemas.key_value_words import EXAMPLE, in_words, job_of_words,
 from gpuplan.api.schemas.watch import DEFAULT_PERCENT, Percent
 from gpuplan.api.schemas.why import something_named
 from gpuplan.api.security.identity import Scope
-from gpuplan.api.slack.command_text import as_typed, first_word, pasted, split, uploaded
+from gpuplan.api.slack.command_text import as_typed, before_block, first_word, pasted, split, uploaded
+from gpuplan.api.slack.pasted_jobs import job_of_text
 from gpuplan.catalog.parsing.accelerator_names import accelerator_family_text
 from gpuplan.catalog.parsing.document_fields import Document as Fields
 from gpuplan.catalog.parsing.document_fields import read_as
 from gpuplan.catalog.parsing.quantities import shown
-from gpuplan.catalog.parsing.structured_text import read_document
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 
 Document = dict[str, Any]
@@ -76,7 +76,7 @@ def _plan(rest: str) -> Question:
         )
     text = pasted(rest)
     if text is not None:
-        return checked_plan(read_document(text, name="job"))
+        return checked_plan(job_of_text(text, split(before_block(rest))))
     try:
         return checked_plan(job_of_words(split(rest)))
     except UnusableInput as error:
@@ -151,7 +151,7 @@ COMMANDS: Mapping[str, Command] = {
     "plan": Command(
         read=_plan,
         example=EXAMPLE,
-        what="the cheapest way to run a job; without arguments it opens a form; accepts a pasted job file or a link to one",
+        what="the cheapest way to run a job; without arguments it opens a form; accepts a pasted job file, or a pasted configuration of another tool",
     ),
     "price": Command(
         read=_price, example="/gpuplan price H100 us-*", what="current prices of an accelerator, cheapest first"

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gpuplan.api.http.authentication import needs
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
+from gpuplan.api.imports.pasted_text import IncompleteConfigError, pasted_job
 from gpuplan.api.services.composition import Services
 from gpuplan.api.services.service_context import Document, body_of
 from gpuplan.api.web.examples import EXAMPLES
@@ -17,7 +18,6 @@ from gpuplan.api.web.form_bodies import Sent, read_form
 from gpuplan.api.web.job_fields import PARTS, suggestions
 from gpuplan.api.web.job_form import Shown, document_of, filled, with_faults, with_pasted_faults
 from gpuplan.api.web.page_rendering import EXPECTED, PageRoute, refusal_of, render
-from gpuplan.api.web.pasted_configs import IncompleteConfigError, pasted_job
 from gpuplan.api.web.pasted_documents import sent_text
 from gpuplan.api.web.plan_exports import wishable
 from gpuplan.api.web.plan_view import infeasible_view, planned_view

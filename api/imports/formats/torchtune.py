@@ -31,14 +31,18 @@ def signs(document: Located) -> int:
     """Components, which torchtune names by module."""
     parts = ("model", "tokenizer", "dataset", "checkpointer", "optimizer")
     sign_count = sum(isinstance(document.get(f"{part}._component_"), str) for part in parts)
-    return 10 + sign_count if sign_count else 0
+    return 10 + sign_count if sign_count or document.get("tune_config") else 0
 
 
 def read(document: Located, facts: TrainingFacts, follow: Follow) -> None:
     """State the keys, then what the components' names say."""
     document = resolved(document, facts)
     read_keys(TABLE, document, facts, NAME)
-    if "gradient_accumulation_steps" not in document.value and not has(document, "grpo_samples"):
+    if (
+        document.get("model")
+        and "gradient_accumulation_steps" not in document.value
+        and not has(document, "grpo_samples")
+    ):
         facts.put("gradient_accumulation", 1, Origin(default_of=NAME))
     precision = document.get("dtype")
     if isinstance(precision, str) and precision in ("bf16", "fp16", "fp32"):
@@ -49,9 +53,14 @@ def read(document: Located, facts: TrainingFacts, follow: Follow) -> None:
     epochs = readable(real, document.get("epochs"), "epochs", document, facts)
     if isinstance(epochs, int | float) and epochs > 0:
         facts.put("epochs", epochs, document.at("epochs"))
+        most = readable(count, document.get("max_steps_per_epoch"), "max_steps_per_epoch", document, facts)
+        if isinstance(most, int):
+            facts.put(
+                "steps", int(most * epochs), document.at("max_steps_per_epoch", because="steps of an epoch x epochs")
+            )
     _checkpointing(document, facts)
     _dataset(document, facts)
-    stage = _model(document, facts)
+    stage = _model(document, facts) if document.get("model") else _by_name(document, facts)
     _batch(document, facts, stage)
 
 
@@ -112,6 +121,21 @@ def _model(document: Located, facts: TrainingFacts) -> str:
     return stage
 
 
+def _by_name(document: Located, facts: TrainingFacts) -> str:
+    """State model and method of a configuration that comes with torchtune, `llama3_1/8B_lora`; return the stage."""
+    config = str(document.get("tune_config") or "")
+    match = re.fullmatch(r"([\w.]+)/([\d.]+[BM])_(full|lora|qlora|dora|qdora)(_dpo)?(?:_\w+)?", config)
+    facts.missing_files.append(f"{config[:100]} (of torchtune)")
+    if match is None:
+        return ""
+    origin = document.at("tune_config")
+    method = {"dora": "lora", "qdora": "qlora"}.get(match[3], match[3])
+    size_text = match[2].lower().replace(".", "_")
+    facts.put("model_name", f"{match[1]}_{size_text}", origin)
+    facts.put("method", f"dpo ({method})" if match[4] else method, origin)
+    return "dpo" if match[4] else ""
+
+
 def _batch(document: Located, facts: TrainingFacts, stage: str) -> None:
     if stage == "grpo":
         samples = document.get("grpo_samples")
@@ -123,6 +147,8 @@ def _batch(document: Located, facts: TrainingFacts, stage: str) -> None:
             facts.put("global_batch", Amount(PerWorld(micro * samples), "completions"), document.at("grpo_samples"))
         return
     micro, accumulation = facts.number("micro_batch"), facts.number("gradient_accumulation")
+    if "single_device" in str(document.get("tune_recipe")):
+        facts.put("stated_world_size", 1, document.at("tune_recipe"))
     single = re.search(r"tune run\s+(?:--?\S+\s+)*\S*single_device", document.text)
     if single and micro and accumulation and "global_batch" not in facts.facts:
         line = document.text[: single.start()].count("\n") + 1

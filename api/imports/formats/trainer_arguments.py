@@ -77,8 +77,10 @@ def read(document: Located, facts: TrainingFacts, follow: Follow) -> None:
     on = has(document, "gradient_checkpointing") > 0
     if on:
         value = readable(yes_no, document.get("gradient_checkpointing"), "gradient_checkpointing", document, facts)
-        facts.put("checkpointing", "full" if value else "none", document.at("gradient_checkpointing"))
-    facts.put("checkpointing", "full" if trl else "none", Origin(default_of=framework))
+        if value is not None:
+            facts.put("checkpointing", "full" if value else "none", document.at("gradient_checkpointing"))
+    else:
+        facts.put("checkpointing", "full" if trl else "none", Origin(default_of=framework))
     _method(document, facts, framework, stage, trl)
     state_dataset(document, facts)
     follow_sharding(document, facts, follow)

@@ -43,6 +43,87 @@ def test_a_wrapper_is_followed_to_the_configuration_that_it_names(tmp_path: Path
     assert (facts.machines.accelerator, facts.machines.nodes) == ("A100-80GB", 2)
 
 
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("X=${Y:-${Z:-8}}", "8"),
+        ("export X=2 Y=3", "2"),
+        ("A=(a 'b c' $(date)); X=${#A[@]}", "3"),
+        ("A=(1 2); A+=(3)  # three\nX=${A[2]}", "3"),
+        ("X=$(( (2 + 3) * 4 % 7 ))", "6"),
+        ("X=`expr 6 \\* 2`", "12"),
+        ("M=70B; case $M in 7B|8B) X=1 ;; 70*) X=2;; *) X=3; esac", "2"),
+        ('if [[ -z "$N" && 2 -lt 3 ]]; then X=1; else X=2; fi', "1"),
+        ("if [ -n $N ]; then X=1; elif test a = b; then X=2; else X=3; fi", "3"),
+        ("[ 1 -eq 2 ] && X=1 || X=2", "2"),
+        ("X=4\nfor i in 1 2; do X=$((X * 2)); done", "16"),
+        ("X=4\nwhile [[ $# -gt 0 ]]; do case $1 in --x) X=$2; shift;; esac; done", "4"),
+        ("set_it() { local y=$1; X=$((y * 2)); }\nset_it 4", "8"),
+        ("Y=model-8b.yaml; X=${Y%.yaml}", "model-8b"),
+        # What cannot be told stays open.
+        ("X=1\nfor f in *.txt; do X=2; done", "$X"),
+        ("X=1\nif [ -f there ]; then X=2; fi", "$X"),
+        ("X=1\nX=$(nproc)", "$(nproc)"),
+        ("X=1\nread X", "$X"),
+    ],
+)
+def test_a_variable_has_the_value_that_bash_gives_it(setting: str, expected: str) -> None:
+    last = list(ShellScript().commands(f"{setting}\ntorchrun $X\n"))[-1]
+    assert " ".join(last.words[1:]) == expected
+
+
+def test_a_script_is_followed_into_functions_shells_and_files_that_it_writes_and_includes(tmp_path: Path) -> None:
+    (tmp_path / "common.sh").write_text("BATCH=16\n")
+    text = """#!/bin/bash
+. ./common.sh
+cat > ds.json <<EOT
+{"zero_optimization": {"stage": $((1 + 1))}, "it's": 1}
+EOT
+main() {
+  CMD="torchrun --nproc_per_node $1 train.py --output_dir o --max_steps 9 --deepspeed ds.json"
+  nohup srun --label bash -c "$CMD --per_device_train_batch_size \\$BATCH --bf16 $EXTRA_ARGS" > log.txt 2>&1 &
+}
+main 4
+"""
+    (tmp_path / "run.sh").write_text(text)
+    facts = read_file(tmp_path / "run.sh")
+    stated = {name: str(facts.value(name)) for name in ("sharding", "global_batch", "precision")}
+    assert stated == {"sharding": "zero 2", "global_batch": "64 samples", "precision": "bf16"}
+    assert facts.not_understood == ["run.sh:8: $EXTRA_ARGS may hold arguments, and nothing here states it"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "accelerate launch --num_processes 8 -m axolotl.cli.train a.yml --micro_batch_size 8 --num-epochs=3",
+        "CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7 uv run axolotl train a.yml --micro-batch-size=8 num_epochs=3",
+        "axolotl train a.yml micro_batch_size=8 --num_epochs 3 -- --nproc_per_node 8",
+    ],
+)
+def test_what_a_command_states_is_put_over_the_file_that_it_names(command: str, tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_text(AXOLOTL)
+    (tmp_path / "run.sh").write_text(f"{command}\n")
+    facts = read_file(tmp_path / "run.sh")
+    assert (str(facts.value("global_batch")), facts.number("epochs")) == (f"{8 * 4 * 8} samples", 3)
+    assert str(facts.facts["micro_batch"].origin) == "run.sh:1"
+    assert str(facts.facts["sequence_length"].origin) == "a.yml:5"
+
+
+def test_a_configuration_that_comes_with_torchtune_is_known_by_its_name() -> None:
+    text = "tune run --nproc_per_node 4 lora_finetune_distributed --config llama3_1/8B_lora batch_size=4"
+    facts = read_text(f"{text} gradient_accumulation_steps=2\n", "run.sh")
+    assert (facts.text("model_name"), facts.text("method")) == ("llama3_1_8b", "lora")
+    assert str(facts.value("global_batch")) == "32 samples"
+    assert facts.missing_files == ["llama3_1/8B_lora (of torchtune)"]
+
+
+@pytest.mark.parametrize(
+    "text", ["[[ " * 50_000, '"$(' * 50_000, "for i in 1 2 3 4; do\n" * 50, "f() {\nf;f\n}\nf\n", "A=(\n #"]
+)
+def test_a_script_that_is_built_to_take_long_ends(text: str) -> None:
+    assert list(ShellScript().commands(text)) is not None
+
+
 def test_nothing_in_a_script_is_executed(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     text = f"#!/bin/bash\nX=$(touch {mark})\ntouch {mark}\n`touch {mark}`\ntorchrun train.py --x $X\n"
@@ -77,8 +158,8 @@ def test_machines_are_those_that_slurm_is_asked_for(lines: str, expected: tuple[
 
 
 def test_variables_that_slurm_sets_are_known_from_its_options() -> None:
-    text = "#!/bin/bash\n#SBATCH -N 2 --gres=gpu:8\nW=$((SLURM_NNODES*SLURM_GPUS_ON_NODE))\n"
-    text += "torchrun train.py --output_dir o --per_device_train_batch_size $((64/W)) --learning_rate 1\n"
+    text = "#!/bin/bash\n#SBATCH -N 2 --gres=gpu:8\nW=$((SLURM_NNODES * SLURM_GPUS_ON_NODE))\n"
+    text += "torchrun train.py --output_dir o --per_device_train_batch_size $((64 / W)) --learning_rate 1\n"
     assert read_text(text, "job.sbatch").whole("micro_batch") == 4
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from gpuplan.api.imports.pasted_text import IncompleteConfigError, pasted_job
 from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.composition import Services, open_services
-from gpuplan.api.web.pasted_configs import IncompleteConfigError, pasted_job
 from gpuplan.catalog.runtime.errors import UnusableInput
 from tests.api.imports.config_texts import LLAMA_FACTORY
 

@@ -12,6 +12,7 @@ from gpuplan.api.slack.workspaces import allow
 from gpuplan.catalog.model.provider_names import provider_names
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.snapshot_list import NotStored
+from tests.api.imports.config_texts import LLAMA_FACTORY
 from tests.api.slack.conftest import PAGE, PLAN, Acme
 from tests.clouds.slack import TEAM, USER, Seen, texts
 
@@ -63,6 +64,14 @@ def test_a_pasted_job_file_is_planned(acme: Acme) -> None:
     document = "workload: {kind: preset, model: llama-3-8b, tokens: 200M}\ntraining: {method: lora}\ndeadline: 36h"
     assert "Cheapest for llama-3-8b" in acme.asks(f"plan ```{document}```").text
     assert "deadlin: unknown key; did you mean deadline?" in text_of(acme.types("plan ```deadlin: 3d```"))
+
+
+def test_a_pasted_configuration_of_another_tool_is_planned_with_the_words_before_it(acme: Acme) -> None:
+    assert "Cheapest for llama-3-8b" in acme.asks(f"plan samples=50k gpus=8 by=3d ```{LLAMA_FACTORY}```").text
+    lacks = text_of(acme.types(f"plan ```{LLAMA_FACTORY}```"))
+    assert "write tokens=2B or samples=50k before the code block" in lacks
+    assert "did you mean samples=?" in text_of(acme.types(f"plan sample=50k ```{LLAMA_FACTORY}```"))
+    assert "write a whole number above zero" in text_of(acme.types(f"plan gpus=8x ```{LLAMA_FACTORY}```"))
 
 
 def test_a_link_to_an_uploaded_snippet_is_planned(acme: Acme) -> None:
