@@ -64,11 +64,18 @@ def _member(part: ast.stmt) -> ast.stmt | None:
     if not isinstance(part, ast.AnnAssign) or ast.unparse(part.annotation).startswith("ClassVar"):
         return None
     annotation = _json_type(part.annotation)
-    if part.value is not None:
+    if _has_default(part.value):
         if not isinstance(annotation, ast.BinOp):
             raise ValueError(f"{ast.unparse(part)} has a default, but is not null where it is absent")
         annotation = ast.Subscript(ast.Name("NotRequired"), annotation.left)
     return ast.AnnAssign(part.target, annotation, None, 1)
+
+
+def _has_default(value: ast.expr | None) -> bool:
+    """Whether a field may be left out; `field(metadata=...)` alone gives it no default."""
+    if isinstance(value, ast.Call) and ast.unparse(value.func) == "field":
+        return any(keyword.arg == "default" for keyword in value.keywords)
+    return value is not None
 
 
 def _json_type(annotation: ast.expr) -> ast.expr:

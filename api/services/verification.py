@@ -49,8 +49,8 @@ def answer_verify(context: ServiceContext, document: Document, *, now: datetime 
     began = time.perf_counter()
     submitted_plan = parse_answer(document)
     columns = _columns(context, submitted_plan)
+    from gpuplan.planner.serialization.verification_document import document as as_document
     from gpuplan.planner.verify.verification import verified
-    from gpuplan.planner.verify.verification_document import document as as_document
 
     answer: dict[str, Any] = as_document(verified(submitted_plan, columns, owned=context.owned))
     taken = round((time.perf_counter() - began) * 1e3, 3)

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 from gpuplan.planner.model.shared import (
     MAY_BE_ABSENT,
+    PROSE,
     RENAMED,
     CapacityLadder,
     Configuration,
@@ -38,8 +39,8 @@ class Enumeration:
     """The evaluated and the excluded choices, with the proof of each exclusion, as sentences."""
 
     node_counts: str
-    layouts: str
-    left_out: str
+    layouts: str = field(metadata=PROSE)
+    left_out: str = field(metadata=PROSE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +59,8 @@ class Certificate:
     """How many offers fell out, by reason."""
     enumeration: Enumeration
     """What was evaluated, and what was left out by which proof."""
-    solver: str
-    over: tuple[str, ...] | None = field(default=None, metadata=MAY_BE_ABSENT)
+    solver: str = field(metadata=PROSE)
+    over: tuple[str, ...] | None = field(default=None, metadata=MAY_BE_ABSENT | PROSE)
     """What the proof ranges over."""
 
 
@@ -193,9 +194,9 @@ class Plan:
     frontier: tuple[Configuration, ...] | None = field(default=None, metadata=MAY_BE_ABSENT)
     """Where asked for: every choice of cost against time that no other beats in both."""
     credits: Credits | None = field(default=None, metadata=MAY_BE_ABSENT)
-    assumptions: tuple[str, ...]
-    warnings: tuple[str, ...]
-    actions: tuple[str, ...] | None = field(default=None, metadata=MAY_BE_ABSENT)
+    assumptions: tuple[str, ...] = field(metadata=PROSE)
+    warnings: tuple[str, ...] = field(metadata=PROSE)
+    actions: tuple[str, ...] | None = field(default=None, metadata=MAY_BE_ABSENT | PROSE)
     """What has to be done before the start."""
     run_limit: PlanLimit | None = field(default=None, metadata=MAY_BE_ABSENT)
     inventory: str | None = field(default=None, metadata=MAY_BE_ABSENT)
@@ -244,7 +245,7 @@ class Infeasible:
     nearest_plan: NearestPlan | None
     offers_considered: int
     rejected: dict[str, int]
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = field(metadata=PROSE)
     inventory: str | None = field(default=None, metadata=MAY_BE_ABSENT)
 
 

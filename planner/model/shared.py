@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Literal, TypedDict
 
 #: Metadata of a field that is omitted on the wire if it is None.
 MAY_BE_ABSENT = {"absent": True}
+#: Metadata of a field of a plan with prose, which verification takes on trust. It recomputes every other field.
+PROSE = {"prose": True}
 #: An amount of dollars exactly as on the wire: a decimal string of at least two and at most six decimals.
 type Usd = Decimal
 #: A time with its zone, on the wire ISO 8601 in UTC.
@@ -296,7 +298,7 @@ class NextChoice(Configuration):
 class CapacityLadder:
     """The chance of obtaining the plan's machines, and the next choices in order if they are refused."""
 
-    modelled: tuple[str, ...]
+    modelled: tuple[str, ...] = field(metadata=PROSE)
     """Which figures come from a model and not from a cloud's answer."""
     try_minutes: float
     """How long each choice is tried; the last is waited for."""
@@ -309,5 +311,5 @@ class CapacityLadder:
     """Of following the ladder."""
     nothing_obtained: float
     """Probability that every choice is refused in its first try."""
-    covers: str
+    covers: str = field(metadata=PROSE)
     """What is proven of the ladder, and what the plan's certificate covers."""

@@ -3,28 +3,20 @@
 from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.catalog.snapshots.snapshot import snapshot_id_of
+from gpuplan.planner.model.plan import Infeasible, Plan
 from gpuplan.planner.verify.document_identity import identity, machines_of
 from gpuplan.planner.verify.infeasibility_check import check_infeasible
 from gpuplan.planner.verify.plan_check import check_planned
+from gpuplan.planner.verify.prose import prose
 from gpuplan.planner.verify.standby_check import REPLAYED
 from gpuplan.planner.verify.submitted_plan import SubmittedPlan
 from gpuplan.planner.verify.verification_context import Context, context_of
 from gpuplan.planner.verify.verification_report import Verification
 
-#: Taken on trust in every document: the job, its settings, and prose.
+#: Taken on trust besides prose: the job, its settings and what identifies the answer.
 INPUTS = (("job",), ("settings",), ("version",), ("snapshot_id",), ("id",))
-#: What a capacity ladder says of itself.
-LADDER_PROSE = (("capacity_ladder", "covers"), ("capacity_ladder", "modelled"))
-#: Only some documents have these: learned corrections, own machines, the search for phases, recommended actions, and
-#: capacity ladders.
-SOME = (("learned",), ("inventory",), ("certificate", "over"), ("actions",), *LADDER_PROSE)
-PROSE = (("warnings",),)
-PROSE_OF_A_PLAN = (
-    ("assumptions",),
-    ("certificate", "solver"),
-    ("certificate", "enumeration", "layouts"),
-    ("certificate", "enumeration", "left_out"),
-)
+#: Only some documents have these: learned corrections, and own machines.
+OPTIONAL_INPUTS = (("learned",), ("inventory",))
 TAKEN = (
     "the job, the settings and the corrections from past runs, as the document states them: they are the question",
     (
@@ -62,9 +54,8 @@ def verified(submitted_plan: SubmittedPlan, columns: Columns, *, owned: tuple[Ow
     field_coverage = context.field_coverage
     field_coverage.trust(
         *INPUTS,
-        *PROSE,
-        *(PROSE_OF_A_PLAN if submitted_plan.planned else ()),
-        *(at for at in SOME if field_coverage.has(*at)),
+        *(at for at in OPTIONAL_INPUTS if field_coverage.has(*at)),
+        *prose(Plan if submitted_plan.planned else Infeasible, submitted_plan.body),
     )
     identity(context)
     _snapshot(context)

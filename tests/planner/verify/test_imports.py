@@ -1,5 +1,9 @@
 """The verification must not repeat a fault of the planner: what both import is listed here in full."""
 
+import ast
+import importlib
+import inspect
+
 import grimp
 import pytest
 
@@ -14,6 +18,12 @@ SHARED = {
     "gpuplan.planner.model.settings",
     "gpuplan.planner.model.training",
     "gpuplan.planner.model.workloads",
+}
+#: Declarations of answers. They say which fields are prose, and have no code that could be at fault.
+DECLARATIONS = {
+    "gpuplan.planner.model.plan",
+    "gpuplan.planner.model.shared",
+    "gpuplan.planner.model.verification",
 }
 #: The estimator and the work that it counts, which verification takes on trust.
 ESTIMATOR = ("gpuplan.planner.performance", "gpuplan.planner.workload")
@@ -35,7 +45,14 @@ def is_estimator(module: str) -> bool:
 def test_verification_shares_the_job_the_settings_and_the_estimator_with_the_planner(graph: grimp.ImportGraph) -> None:
     modules = graph.find_descendants(VERIFY)
     upstream = {upstream for module in modules for upstream in graph.find_upstream_modules(module)}
-    assert {module for module in upstream if is_planner(module) and not is_estimator(module)} == SHARED
+    assert {module for module in upstream if is_planner(module) and not is_estimator(module)} == SHARED | DECLARATIONS
+
+
+@pytest.mark.parametrize("module", sorted(DECLARATIONS))
+def test_declarations_of_answers_have_no_code(module: str) -> None:
+    tree = ast.parse(inspect.getsource(importlib.import_module(module)))
+    functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    assert functions <= {"wire_name", "is_standby"}
 
 
 def test_one_module_of_the_verification_imports_the_estimator(graph: grimp.ImportGraph) -> None:
