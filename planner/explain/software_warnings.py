@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.model.job import Training
 from gpuplan.planner.model.outcome import PhaseChoice
-from gpuplan.planner.performance import estimate
+from gpuplan.planner.performance import reasons
 from gpuplan.planner.performance.cluster_rates import DOES_NOT_FIT
 from gpuplan.planner.performance.estimator_request import Machines, one_configuration
 from gpuplan.planner.workload import work_of
@@ -32,20 +31,24 @@ def _eager_does_not_fit(question: Question, phases: tuple[PhaseChoice, ...]) -> 
     except UnusableInput:
         return
     for phase in phases:
-        machines = _machines(phase)
-        if machines is not None and estimate(work, training, machines, goodput=1.0).reason[0] == DOES_NOT_FIT:
+        machines = _machines(question, phase)
+        if machines is not None and reasons(work, training, machines)[0] == DOES_NOT_FIT:
             yield (
                 f"{phase.choice.instance_type.name} holds the job with training.software: fused, the default, but not "
                 "with eager software (as Hugging Face's own): state yours"
             )
 
 
-def _machines(phase: PhaseChoice) -> Machines | None:
+def _machines(question: Question, phase: PhaseChoice) -> Machines | None:
     """The machines of a phase as the estimator's input; None for parts of cards."""
     choice, type_ = phase.choice, phase.choice.instance_type
     if choice.accelerators_per_node < 1:
         return None
-    machines = one_configuration(accelerators()[choice.accelerator], devices=type_.devices, nodes=choice.nodes)
+    # The constants of this table are known already, those of a table of one accelerator would be computed anew.
+    table = question.markets[phase.market].snapshot.shapes.accelerators
+    at = next(i for i, accelerator in enumerate(table) if accelerator.name == choice.accelerator)
+    machines = one_configuration(table[at], devices=type_.devices, nodes=choice.nodes)
+    machines = replace(machines, accelerators=table, accelerator=np.array([at]))
     if type_.accelerator_memory_mib is None:
         return machines
     return replace(machines, device_memory_mib=np.array([float(type_.accelerator_memory_mib)]))

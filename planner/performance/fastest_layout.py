@@ -6,7 +6,7 @@ import numpy as np
 
 from gpuplan.planner.model.job import Training
 from gpuplan.planner.performance.estimate_assembly import Answer
-from gpuplan.planner.performance.estimator_request import Estimates, LayoutRequest, Machines, assembled
+from gpuplan.planner.performance.estimator_request import Estimates, Ints, LayoutRequest, Machines, assembled
 from gpuplan.planner.performance.layout_candidates import layout_candidates_of
 from gpuplan.planner.performance.layout_columns import gather
 from gpuplan.planner.performance.layout_question import question_of
@@ -60,3 +60,14 @@ def _estimate(
         won[rows] = True
     answer.lose(won)
     return answer.estimates(goodput)
+
+
+def reasons(work: Work, training: Training, machines: Machines) -> Ints:
+    """The `reason` of every row as `estimate` states it, from memory alone: no layout is timed."""
+    question = question_of(work, training, machines, FREE)
+    alike = alike_in_memory(question, machines)
+    layout_candidates = layout_candidates_of(alike.question, machines.take(alike.row))
+    fitting = layout_candidates.splits.row[candidates_of(alike.question, layout_candidates).split]
+    answer = Answer(question, machines, layout_candidates, alike.of_row)
+    answer.lose(np.isin(alike.of_row, fitting))
+    return answer.reason
