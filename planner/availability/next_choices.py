@@ -61,27 +61,46 @@ class _Option:
         return (self.offer.provider, self.offer.region, self.accelerator)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Judged:
+    """A table with what a ladder asks of each of its configurations."""
+
+    table: Configurations
+    feasible: NDArray[np.bool_]
+    value: Floats
+    chance: Floats
+
+    @staticmethod
+    def of(candidates: Candidates, table: Configurations) -> "_Judged":
+        return _Judged(
+            table=table,
+            feasible=feasible(candidates, table),
+            value=value_of(candidates, table),
+            chance=chances_of(candidates, table),
+        )
+
+
 def planned_ladder(candidates: Candidates, plan: Planned) -> PlannedLadder:
     """The next choices of a plan that keep the expected outcome least, with its own machines as the first choice.
 
     The last choice is the best one that is certain, or the most certain one there is.
     """
     first = _first(candidates, plan)
-    lasts = [] if first.place.chance >= _SURE else _lasts(candidates, plan, first)
+    if first.place.chance >= _SURE:
+        return _answer(plan, [first], (first.place.chance,), bound=first.value, considered=1)
+    judged = _Judged.of(candidates, candidates.table)
+    lasts = _lasts(candidates, plan, first, judged)
     if not lasts:
         return _answer(plan, [first], (first.place.chance,), bound=first.value, considered=1)
-    table_chance = chances_of(candidates, candidates.table)
-    ladders = [_solved(candidates, plan, first, last, table_chance) for last in lasts]
+    ladders = [_solved(candidates, plan, first, last, judged) for last in lasts]
     return min(ladders, key=lambda ladder: ladder.value)
 
 
-def _solved(
-    candidates: Candidates, plan: Planned, first: _Option, last: _Option, table_chance: Floats
-) -> PlannedLadder:
+def _solved(candidates: Candidates, plan: Planned, first: _Option, last: _Option, judged: _Judged) -> PlannedLadder:
     """The best ladder between these ends."""
-    better = feasible(candidates, candidates.table) & (value_of(candidates, candidates.table) < last.value)
-    several = ladder_set(candidates, table_chance, better, last.value)
-    middle = [_option(candidates, several.table, row) for row in several.rows.tolist()]
+    better = judged.feasible & (judged.value < last.value)
+    several = ladder_set(candidates, judged.chance, better, last.value)
+    middle = _options(candidates, several.table, several.rows)
     options = [first, *(option for option in middle if option.pool not in (first.pool, last.pool)), last]
     ladder = least_ladder(_arrays(options), len(options) - 1, first=0)
     bound = _bound(options, several, ladder.expected)
@@ -115,20 +134,22 @@ def _place(choice: Choice, nodes: int, market: Market, year: int) -> Obtainabili
     )
 
 
-def _lasts(candidates: Candidates, plan: Planned, first: _Option) -> list[_Option]:
+def _lasts(candidates: Candidates, plan: Planned, first: _Option, judged: _Judged) -> list[_Option]:
     """The best last choices: the cheapest that can come second, the cheapest that can come later than that one, and so on.
 
     Each is certain, or if none is, as certain as the most certain one. Among offers of the first's own cell the planner's
     table has only the best, so all its places are looked at where they could be as certain.
     """
-    tables = [candidates.table]
-    in_table = _last(candidates, tables, first, 2)
-    if in_table is None or _certainty(in_table) <= _most_certain_in_cell(candidates, plan):
-        tables.append(all_places(candidates, _cell_of(candidates, plan))[0])
+    tables = [judged]
+    option = _last(candidates, tables, first, 2)
+    if option is None or _certainty(option) <= _most_certain_in_cell(candidates, plan):
+        tables.append(_Judged.of(candidates, all_places(candidates, _cell_of(candidates, plan))[0]))
+        option = _last(candidates, tables, first, 2)
     lasts: list[_Option] = []
     position = 2
     while position <= MOST_STEPS:
-        option = _last(candidates, tables, first, position)
+        if lasts:
+            option = _last(candidates, tables, first, position)
         if option is None or (lasts and _certainty(option) < _certainty(lasts[0])):
             break
         lasts.append(option)
@@ -148,16 +169,17 @@ def _certainty(option: _Option) -> float:
     return min(option.place.chance, capacity_prior().certain_chance)
 
 
-def _last(candidates: Candidates, tables: list[Configurations], first: _Option, position: int) -> _Option | None:
+def _last(candidates: Candidates, tables: list[_Judged], first: _Option, position: int) -> _Option | None:
     """The best certain choice besides the first that may come at this step; if none is certain, the most certain."""
     options = []
-    for table in tables:
-        usable = feasible(candidates, table) & _in_time(candidates, table, position)
-        chance = np.minimum(chances_of(candidates, table), capacity_prior().certain_chance)
+    for judged in tables:
+        table = judged.table
+        usable = judged.feasible & _in_time(candidates, table, position)
+        chance = np.minimum(judged.chance, capacity_prior().certain_chance)
         while usable.any():
             left = np.flatnonzero(usable)
-            row = first_least(left, -chance, value_of(candidates, table), table.cost_breakdown.hours_at_confidence)
-            option = _option(candidates, table, row)
+            row = first_least(left, -chance, judged.value, table.cost_breakdown.hours_at_confidence)
+            (option,) = _options(candidates, table, np.array([row]))
             if option.pool != first.pool:
                 options.append((-float(chance[row]), option.value, option))
                 break
@@ -190,29 +212,38 @@ def _cell_of(candidates: Candidates, plan: Planned) -> NDArray[np.int64]:
     raise LookupError(f"the plan's {offer.instance_type} is not in its own market")
 
 
-def _option(candidates: Candidates, table: Configurations, row: int) -> _Option:
-    job = candidates.question.job
-    position = MOST_STEPS
+def _options(candidates: Candidates, table: Configurations, rows: NDArray[np.int64]) -> list[_Option]:
+    """The configurations at these rows of a table."""
+    job, year = candidates.question.job, candidates.question.start.year
+    position = np.full(len(rows), MOST_STEPS)
     if job.deadline_hours is not None:
-        spare = job.deadline_hours - table.cost_breakdown.hours_at_confidence[row]
-        position = min(MOST_STEPS, int(_positions(spare)))
-    market = candidates.question.markets[int(table.market[row])]
-    offer, instance_type = offer_of(market, int(table.place[row]))
-    return _Option(
-        offer=offer,
-        accelerator=instance_type.accelerator,
-        value=float(value_of(candidates, table)[row]),
-        last_position=position,
-        place=obtainability(
-            instance_type.accelerator,
-            offer.price_kind,
-            float(instance_type.accelerator_count),
-            int(table.nodes[row]),
-            market=market,
-            year=candidates.question.start.year,
-        ),
-        in_words=partial(in_words, candidates, table, row),
-    )
+        spare = job.deadline_hours - table.cost_breakdown.hours_at_confidence[rows]
+        position = np.minimum(position, _positions(spare))
+    value, columns = value_of(candidates, table)[rows], (table.market[rows], table.place[rows], table.nodes[rows])
+    options = []
+    for i, (row, number, place, nodes) in enumerate(
+        zip(rows.tolist(), *(column.tolist() for column in columns), strict=True)
+    ):
+        market = candidates.question.markets[number]
+        offer, instance_type = offer_of(market, place)
+        options.append(
+            _Option(
+                offer=offer,
+                accelerator=instance_type.accelerator,
+                value=float(value[i]),
+                last_position=int(position[i]),
+                place=obtainability(
+                    instance_type.accelerator,
+                    offer.price_kind,
+                    float(instance_type.accelerator_count),
+                    nodes,
+                    market=market,
+                    year=year,
+                ),
+                in_words=partial(in_words, candidates, table, row),
+            )
+        )
+    return options
 
 
 def _arrays(options: list[_Option]) -> LadderChoices:

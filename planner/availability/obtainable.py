@@ -82,12 +82,10 @@ def chances(market: Market, place: Ints, nodes: Ints, year: int) -> Floats:
     if is_certain(market):
         return np.ones(len(place))
     table = _type_table(market.columns, year)
-    spot = _is_spot(market.columns)[market.snapshot.kind_index[place]].astype(np.int64)
-    type_index = market.snapshot.type_index[place]
-    return np.asarray(
-        table.chance[spot, type_index]
-        * np.exp(-table.node_exponent[spot, type_index] * np.log(nodes.astype(np.float64)))
-    )
+    spot = _is_spot(market.columns).take(market.snapshot.kind_index.take(place))
+    kind_of_type = np.where(spot, table.chance.shape[1], 0) + market.snapshot.type_index.take(place)
+    falls = -table.node_exponent.take(kind_of_type)
+    return np.asarray(table.chance.take(kind_of_type) * np.exp(falls * np.log(nodes.astype(np.float64))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -63,10 +63,12 @@ class Configurations:
 
     def take(self, which: NDArray[np.int64] | NDArray[np.bool_]) -> "Configurations":
         """The configurations at these elements."""
-        if which.dtype == np.bool_ and which.all():
-            return self
-        breakdown = CostBreakdown(**{name: getattr(self.cost_breakdown, name)[which] for name in _COST_ARRAYS})
-        arrays = {name: getattr(self, name)[which] for name in _CONFIGURATION_ARRAYS}
+        if which.dtype == np.bool_:
+            if which.all():
+                return self
+            which = np.flatnonzero(which)
+        breakdown = CostBreakdown(**{name: getattr(self.cost_breakdown, name).take(which) for name in _COST_ARRAYS})
+        arrays = {name: getattr(self, name).take(which) for name in _CONFIGURATION_ARRAYS}
         return Configurations(cost_breakdown=breakdown, priced_configurations=self.priced_configurations, **arrays)
 
     def run(self) -> Run:

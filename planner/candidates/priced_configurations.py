@@ -44,8 +44,8 @@ def runnable(market: Market, screened: Screened, rows: MachineCandidates, reason
     """
     snapshot = market.snapshot
     offer, pair = _expanded(snapshot.shapes.of_type[snapshot.type_index[screened.places]], rows, reason)
-    place, nodes = screened.places[offer], rows.nodes[pair]
-    pairs = Pairs(offer=offer, place=place, nodes=nodes, row=rows.row[pair])
+    place, nodes = screened.places.take(offer), rows.nodes.take(pair)
+    pairs = Pairs(offer=offer, place=place, nodes=nodes, row=rows.row.take(pair))
     if market.node_limit.min(initial=np.inf) == np.inf and not market.up and not hosts_gib:
         return pairs
     runs = nodes <= market.node_limit[snapshot.type_index[place]]
@@ -121,14 +121,14 @@ def _offered(
 
 def _expanded(shape: NDArray[np.int32], rows: MachineCandidates, reason: Ints) -> tuple[Ints, Ints]:
     """(offer, pair): the index of each offer repeated per node count that can run, and the pair of shape and node count."""
-    able = np.flatnonzero(reason[rows.row] == 0)
+    able = np.flatnonzero(reason.take(rows.row) == 0)
     of_shape = np.bincount(rows.shape[able], minlength=len(rows.first) - 1)
     before = np.cumsum(of_shape) - of_shape
     count = of_shape[shape]
     which = np.repeat(np.arange(len(shape)), count)
     # The pairs of a shape are consecutive, so per offer one constant converts the output index into the pair index.
     apart = before[shape] - (np.cumsum(count) - count)
-    return which, able[np.arange(len(which)) + np.repeat(apart, count)]
+    return which, able.take(np.arange(len(which)) + np.repeat(apart, count))
 
 
 def run_on(question: Question, market: Market, pairs: Pairs, ready: Estimated, costs: RegionCosts) -> Run:
@@ -140,7 +140,7 @@ def run_on(question: Question, market: Market, pairs: Pairs, ready: Estimated, c
 
 def for_work(run: Run, pairs: Pairs, ready: Estimated) -> Run:
     """The inputs with the estimated hours of the work and their spread."""
-    hours, sigma = ready.estimates.hours_with_goodput[pairs.row], ready.estimates.log_sigma[pairs.row]
+    hours, sigma = ready.estimates.hours_with_goodput.take(pairs.row), ready.estimates.log_sigma.take(pairs.row)
     return replace(run, work_hours=hours, log_sigma=sigma)
 
 
@@ -148,9 +148,13 @@ def _purchased(market: Market, pairs: Pairs, costs: RegionCosts, terms: Terms) -
     """The inputs that do not depend on the work; its hours and their spread are zeros."""
     snapshot, place, nodes = market.snapshot, pairs.place, pairs.nodes
     kinds = billing_tables(market.columns.kinds)
-    kind, region, type_ = snapshot.kind_index[place], snapshot.region_index[place], snapshot.type_index[place]
+    # Converted once: an index array of another type is converted at each use.
+    kind, region, type_ = (
+        column.take(place).astype(np.intp)
+        for column in (snapshot.kind_index, snapshot.region_index, snapshot.type_index)
+    )
     levels = known_rates(snapshot.rate_levels, terms.default_interruptions_per_hour)
-    rate = np.where(kinds.interruptible[kind], levels[snapshot.rate_level[place]], 0.0)
+    rate = np.where(kinds.interruptible.take(kind), levels.take(snapshot.rate_level.take(place)), 0.0)
     zeros = np.zeros(len(place))
     return Run(
         nodes=nodes.astype(np.float64),
@@ -159,14 +163,14 @@ def _purchased(market: Market, pairs: Pairs, costs: RegionCosts, terms: Terms) -
         log_sigma=zeros,
         cluster_rate=rate * nodes,
         checkpoint_hours=terms.checkpoint_hours / nodes.astype(np.float64),
-        usd_per_node_hour=snapshot.usd_per_hour[place],
-        power_usd_per_node_hour=market.power_usd_per_node_hour[type_],
-        egress_usd=zeros if market.up else costs.egress_usd[region],
-        storage_usd_per_hour=costs.storage_usd_per_hour[region],
-        billing_step_hours=kinds.step_hours[kind],
-        billing_minimum_hours=kinds.minimum_hours[kind],
-        term_hours=zeros if market.term_paid else kinds.term_hours[kind],
-        longest_hours=kinds.longest_hours[kind],
+        usd_per_node_hour=snapshot.usd_per_hour.take(place),
+        power_usd_per_node_hour=market.power_usd_per_node_hour.take(type_),
+        egress_usd=zeros if market.up else costs.egress_usd.take(region),
+        storage_usd_per_hour=costs.storage_usd_per_hour.take(region),
+        billing_step_hours=kinds.step_hours.take(kind),
+        billing_minimum_hours=kinds.minimum_hours.take(kind),
+        term_hours=zeros if market.term_paid else kinds.term_hours.take(kind),
+        longest_hours=kinds.longest_hours.take(kind),
     )
 
 

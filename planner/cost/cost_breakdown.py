@@ -101,7 +101,7 @@ class Run:
 
     def take(self, which: NDArray[np.int64]) -> "Run":
         """The configurations at these indices."""
-        arrays = {name: getattr(self, name)[which] for name in RUN_ARRAYS}
+        arrays = {name: getattr(self, name).take(which) for name in RUN_ARRAYS}
         return Run(**arrays, takeover=None if self.takeover is None else self.takeover.only(which))
 
     def setup_hours(self, settings: PlannerSettings) -> Floats:
@@ -162,7 +162,7 @@ def part(
     All arguments have one element per element of `which`. `share` is in (0, 1]; `first` marks first phases. The other
     properties are those of the whole run.
     """
-    taken = {name: getattr(run, name)[which] for name in RUN_ARRAYS}
+    taken = {name: getattr(run, name).take(which) for name in RUN_ARRAYS}
     taken["work_hours"] = taken["work_hours"] * share
     takeover = None if run.takeover is None else run.takeover.take(which, first)
     return Run(**taken | {"beside_hours": beside_hours, "egress_usd": egress_usd}, takeover=takeover)

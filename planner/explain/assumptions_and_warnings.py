@@ -1,6 +1,7 @@
 """The sentences under a plan: its assumptions, and warnings to read before spending money."""
 
 from datetime import datetime
+from functools import lru_cache
 
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.interruption_rates import TRACE_WAIT_HOURS
@@ -285,10 +286,16 @@ def _regions_without_a_geography(job: TrainingJob, regions: tuple[tuple[str, str
     """Sentences on regions newer than this release: their geography is unknown."""
     if not job.constraints.geography:
         return ()
-    names = [f"{provider}:{region}" for provider, region in regions if is_unheard_of(provider, region)]
+    names = _unheard_of(regions)
     if not names:
         return ()
     others = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     named = ", ".join(names[:MOST_NAMES])
     left_out = f"constraints.geography leaves out {named}{others}: gpuplan does not know where they lie"
     return (f"{left_out}; name regions instead to use them",)
+
+
+@lru_cache(maxsize=8)
+def _unheard_of(regions: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """The regions of a snapshot that the table lacks."""
+    return tuple(f"{provider}:{region}" for provider, region in regions if is_unheard_of(provider, region))

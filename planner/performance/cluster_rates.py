@@ -49,7 +49,10 @@ class Clusters:
 
     def take(self, rows: Ints) -> "Clusters":
         """The rows at these indices."""
-        return Clusters(**{field.name: getattr(self, field.name)[rows] for field in fields(Clusters)})
+        return Clusters(**{name: getattr(self, name).take(rows) for name in _COLUMNS})
+
+
+_COLUMNS = tuple(field.name for field in fields(Clusters))
 
 
 def clusters_of(machines: Machines, training: Training) -> Clusters:

@@ -38,16 +38,16 @@ class Answer:
     def win(self, chosen: Candidates, terms: dict[str, Floats], winner: Ints, rows: Ints) -> None:
         """Write the fastest candidates into their rows."""
         for name, values in terms.items():
-            self.terms[name][rows] = values[winner]
-        checkpointing, size = chosen.checkpointing[winner], chosen.micro_batch[winner]
-        self._describe(rows, chosen.split[winner], chosen.stage[winner], checkpointing, size)
+            self.terms[name][rows] = values.take(winner)
+        best = chosen.take(winner)
+        self._describe(rows, best.split, best.stage, best.checkpointing, best.micro_batch)
 
     def _describe(self, rows: Ints, split: Ints, stage: Ints, checkpointing: Ints, size: Floats) -> None:
         """Write layout and memory of one candidate per row."""
         at, footprint, index = (
             self.layout_candidates.splits,
             self.layout_candidates.footprint,
-            self.layout_candidates.footprint_index[split],
+            self.layout_candidates.footprint_index.take(split),
         )
         states, activations = footprint.states[stage, index], size * footprint.activations[checkpointing, index]
         other = footprint.buffers[stage, index] + self.question.clusters.context_bytes[rows]
@@ -55,12 +55,12 @@ class Answer:
             self.bytes, (states + activations + other, states, activations, other), strict=True
         ):
             column[rows] = size_bytes
-        ranks = at.data[split] * at.context[split]
+        ways = [part.take(split) for part in (at.data, at.tensor, at.pipeline, at.context, at.expert)]
+        ranks = ways[0] * ways[3]
         asked = self.question.request.zero_stage
-        stages = np.array(footprint.stages)[stage]
-        ways = [part[split] for part in (at.data, at.tensor, at.pipeline, at.context, at.expert)]
+        stages = np.array(footprint.stages).take(stage)
         stages = stages if asked is not None else np.where(ranks > 1, stages, 0)
-        interleave = self.layout_candidates.interleave[split]
+        interleave = self.layout_candidates.interleave.take(split)
         for column, value in zip(self.whole, (*ways, interleave, stages, size, checkpointing), strict=True):
             column[rows] = value
 

@@ -43,8 +43,11 @@ class Machines:
 
     def take(self, rows: Ints) -> "Machines":
         """The rows at these indices."""
-        columns = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name != "accelerators"}
-        return Machines(accelerators=self.accelerators, **columns)
+        return Machines(accelerators=self.accelerators, **{name: getattr(self, name).take(rows) for name in _COLUMNS})
+
+
+#: The columns of `Machines`.
+_COLUMNS = tuple(field.name for field in fields(Machines) if field.name != "accelerators")
 
 
 def one_configuration(

@@ -30,7 +30,10 @@ class Candidates:
 
     def take(self, which: Ints) -> "Candidates":
         """The combinations at these indices."""
-        return Candidates(**{field.name: getattr(self, field.name).take(which) for field in fields(Candidates)})
+        return Candidates(**{name: getattr(self, name).take(which) for name in _COLUMNS})
+
+
+_COLUMNS = tuple(field.name for field in fields(Candidates))
 
 
 def candidates_of(question: Question, layout_candidates: LayoutCandidates) -> Candidates:
