@@ -1,16 +1,19 @@
 """The two charts of a plan: the cost-time frontier and the schedule."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from gpuplan.api.presentation.charts.drawing import Axis, Figure
+from gpuplan.api.presentation.charts.drawing import Axis, Figure, LegendEntry
 from gpuplan.api.presentation.charts.lines import Point, Series, chart
 from gpuplan.api.presentation.charts.spans import Row, Span, timeline
 from gpuplan.api.presentation.frontier import thinned
 from gpuplan.api.presentation.machine_phrases import place, rented
 from gpuplan.api.presentation.standby import is_standby
 from gpuplan.api.presentation.text_formatting import chance, duration, usd, when
+from gpuplan.catalog.model.accelerators import accelerators
+from gpuplan.catalog.model.price_kinds import price_kinds
 
 Document = dict[str, Any]
 
@@ -21,6 +24,24 @@ HOURS = tuple(
         (1, 5, 20, 1, 3, 6, 12, 24, 48, 96, 168, 336, 720, 1440, 2880, 5760, 8760, 17520, 43800)
     )
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _KindShape:
+    """How marks of a group of price kinds are drawn, and what a legend calls them."""
+
+    shape: str
+    name: str
+    tag: str
+
+
+#: Colours of marks by vendor of the accelerator.
+_VENDOR_STYLES = {"NVIDIA": "s3", "AMD": "s2", "Google": "s1", "AWS": "s5", "Intel": "s4"}
+_OTHER_VENDOR = "s6"
+_SPOT = _KindShape(shape="circle", name="spot", tag="kind-spot")
+_ON_DEMAND = _KindShape(shape="square", name="on demand", tag="kind-on-demand")
+_BOOKED = _KindShape(shape="diamond", name="reserved or booked", tag="kind-booked")
+_OWNED = _KindShape(shape="triangle", name="your own", tag="kind-owned")
 #: Above this ratio of the highest to the lowest cost the axis is logarithmic, to keep low costs distinguishable.
 _WIDE = 6.0
 
@@ -28,8 +49,9 @@ _WIDE = 6.0
 def frontier_figure(plan: Document, links: str | None) -> Figure | None:
     """The Pareto frontier of cost and time; a point links to a plan with its deadline. None without a frontier.
 
-    `links` is the prefix of a point's number; None for points without links. The plan is a separate point, because it may
-    migrate between machines.
+    `links` is the prefix of a point's number; None for points without links. Colours stand for vendors, shapes for price
+    kinds, the band for costs up to that of 95 % of runs. The plan is a separate point, because it may migrate between
+    machines.
     """
     points = plan.get("frontier") or []
     if not points:
@@ -39,19 +61,24 @@ def frontier_figure(plan: Document, links: str | None) -> Figure | None:
     trades = Series(
         name="frontier of single configurations",
         kind="step",
+        style="line",
         points=tuple(
-            Point(
-                x=point["hours_confident"],
-                y=float(point["cost_usd"]),
-                title=_point_title(point),
-                href=None if links is None else f"{links}{number}",
-            )
+            _frontier_point(point, None if links is None else f"{links}{number}")
             for point, number in zip(shown, numbers, strict=True)
         ),
+        upper=tuple(float(point["cost_p95_usd"]) for point in shown if "cost_p95_usd" in point),
     )
     hours, cost = plan["hours"]["confident"], plan["cost_usd"]["expected"]
-    point = Point(x=hours, y=float(cost), title=f"this plan: {usd(cost)} in {duration(hours)}", current=True)
-    mine = Series(name="this plan", kind="points", style="s2", points=(point,))
+    first = plan["phases"][0]
+    point = Point(
+        x=hours,
+        y=float(cost),
+        title=f"this plan: {usd(cost)} in {duration(hours)}",
+        current=True,
+        style=_style(first["accelerator"]),
+        shape=_shape(first["price_kind"]).shape,
+    )
+    mine = Series(name="this plan", kind="points", points=(point,))
     costs = [float(point["cost_usd"]) for point in shown] + [float(cost)]
     wide = min(costs) > 0 and max(costs) / min(costs) >= _WIDE
     deadline = (plan.get("job") or {}).get("deadline")
@@ -72,14 +99,66 @@ def frontier_figure(plan: Document, links: str | None) -> Figure | None:
         )
         for point in shown
     )
-    legend = (("frontier of single configurations", "s1"), ("this plan", "s2"))
     note = f"; dashed: the deadline, {duration(deadline)}" if deadline else ""
+    note += "; shaded: up to 95 % of runs" if trades.upper else ""
     return Figure(
         title=f"Expected cost against time at requested confidence{note}",
         drawing=drawing,
         columns=columns,
         rows=rows,
-        legend=legend,
+        legend=_legend(shown, first),
+    )
+
+
+def _frontier_point(point: Mapping[str, Any], href: str | None) -> Point:
+    shape = _shape(point["price_kind"])
+    return Point(
+        x=point["hours_confident"],
+        y=float(point["cost_usd"]),
+        title=_point_title(point),
+        href=href,
+        style=_style(point["accelerator"]),
+        shape=shape.shape,
+        tags=(_vendor_tag(_vendor(point["accelerator"])), shape.tag),
+    )
+
+
+def _style(accelerator: str) -> str:
+    return _VENDOR_STYLES.get(_vendor(accelerator), _OTHER_VENDOR)
+
+
+def _vendor(accelerator: str) -> str:
+    """The vendor; `other` for an accelerator of a saved plan that the table no longer has."""
+    chip = accelerators().get(accelerator)
+    return "other" if chip is None else chip.vendor
+
+
+def _vendor_tag(vendor: str) -> str:
+    return f"vendor-{vendor.lower()}"
+
+
+def _shape(price_kind: str) -> "_KindShape":
+    kind = price_kinds()[price_kind]
+    if kind.owned:
+        return _OWNED
+    if kind.interruptible:
+        return _SPOT
+    return _ON_DEMAND if kind.is_plain else _BOOKED
+
+
+def _legend(shown: Sequence[Mapping[str, Any]], first: Mapping[str, Any]) -> tuple[LegendEntry, ...]:
+    """Vendors by colour and price kinds by shape, as far as they occur, each a filter; and the ring of the plan."""
+    vendors = dict.fromkeys(_vendor(point["accelerator"]) for point in shown)
+    shapes = dict.fromkeys(_shape(point["price_kind"]) for point in shown)
+    return (
+        *(
+            LegendEntry(name=vendor, style=_VENDOR_STYLES.get(vendor, _OTHER_VENDOR), filters=_vendor_tag(vendor))
+            for vendor in vendors
+        ),
+        *(LegendEntry(name=one.name, style="line", shape=one.shape, filters=one.tag) for one in shapes),
+        LegendEntry(
+            name="this plan (ringed)", style=_style(first["accelerator"]), shape=_shape(first["price_kind"]).shape
+        ),
     )
 
 

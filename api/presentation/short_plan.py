@@ -147,10 +147,13 @@ def _alternatives(plan: Plan) -> Section:
     )
 
 
-def different_alternatives(plan: Plan) -> list[tuple[str, Alternative]]:
-    """Up to three configurations of another kind that meet the requirements, with all their labels; fewer beside a ladder."""
+def different_alternatives(plan: Plan, most: int | None = None) -> list[tuple[str, Alternative]]:
+    """Configurations of another kind that meet the requirements, with all their labels.
+
+    At most `most`, by default three, and fewer beside a ladder.
+    """
     steps = 0 if plan.capacity_ladder is None else len(plan.capacity_ladder.next_choices)
-    most = MOST_ALTERNATIVES - steps // 2
+    most = MOST_ALTERNATIVES - steps // 2 if most is None else most
     planned = {_configuration(phase) for phase in plan.phases} if len(plan.phases) == 1 else set[object]()
     chosen: dict[object, tuple[list[str], Alternative]] = {}
     for label, alternative in _kinds(plan):

@@ -99,7 +99,7 @@ def _bars(part: Chart) -> Markup:
 
 
 def _figure(figure: Figure) -> Markup:
-    legend = _EMPTY.join(Markup('<li class="{}">{}</li>').format(style, name) for name, style in figure.legend)
+    legend = _EMPTY.join(Markup('<li class="{}">{}</li>').format(entry.style, entry.name) for entry in figure.legend)
     return Markup('<figure><figcaption>{}</figcaption><ul class="legend">{}</ul>{}</figure>').format(
         figure.title, legend, figure.drawing
     )

@@ -13,6 +13,7 @@ from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.imports.pasted_text import IncompleteConfigError, pasted_job
 from gpuplan.api.services.composition import Services
 from gpuplan.api.services.service_context import Document, body_of
+from gpuplan.api.web.csv_download import csv_file
 from gpuplan.api.web.examples import EXAMPLES
 from gpuplan.api.web.form_bodies import Sent, read_form
 from gpuplan.api.web.job_fields import PARTS, suggestions
@@ -20,8 +21,16 @@ from gpuplan.api.web.job_form import Shown, document_of, filled, with_faults, wi
 from gpuplan.api.web.page_rendering import EXPECTED, PageRoute, refusal_of, render
 from gpuplan.api.web.pasted_documents import sent_text
 from gpuplan.api.web.plan_exports import wishable
-from gpuplan.api.web.plan_view import infeasible_view, planned_view
-from gpuplan.api.web.what_if import any_speed, as_alternative, at_point, by_deadline, by_way_out, from_now
+from gpuplan.api.web.plan_view import infeasible_view, live_view, planned_view
+from gpuplan.api.web.what_if import (
+    any_speed,
+    as_alternative,
+    at_point,
+    by_deadline,
+    by_way_out,
+    for_other_framework,
+    from_now,
+)
 from gpuplan.catalog.parsing.quantities import MAX_HOURS
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 
@@ -30,6 +39,13 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 #: Empty inputs of a download: format, phase, and inputs beside the plan.
 NO_WISHES: Mapping[str, str] = dict.fromkeys(("to", "command", "image", "reservation", "run_limit", "checkpoints"), "")
+
+
+#: Columns of the file of the frontier: keys of its points under `/v1`.
+FRONTIER_COLUMNS = (
+    *("hours_confident", "hours", "cost_usd", "cost_p95_usd", "provider", "region", "zone", "instance_type", "nodes"),
+    *("accelerator", "accelerators_per_node", "price_kind", "usd_per_node_hour"),
+)
 
 
 class HomeQuery(BaseModel):
@@ -159,6 +175,7 @@ class IfQuery(BaseModel):
     alternative: int | None = None
     way_out: int | None = None
     any_speed: bool = False
+    framework: bool = False
     frontier: bool = False
     now: bool = False
 
@@ -196,5 +213,37 @@ def changed(answer: Document, query: IfQuery) -> Document:
         return by_way_out(answer, query.way_out)
     if query.any_speed:
         return any_speed(answer)
+    if query.framework:
+        return for_other_framework(answer)
     job: Document = body_of(answer)["job"]
     return from_now(answer) if query.now else job
+
+
+class LiveQuery(BaseModel):
+    """The deadline to try, in hours from the job's start."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    deadline_hours: Annotated[float, Field(gt=0, le=MAX_HOURS, allow_inf_nan=False)]
+
+
+@router.get("/plans/{plan_id}/live", dependencies=[Depends(needs("plan"))])
+async def live(
+    request: Request, plan_id: str, query: Annotated[LiveQuery, Query()], gpuplan: OurGpuplan, workers: OurWorkers
+) -> Response:
+    """The card of the plan with another deadline, on the same prices; nothing is saved."""
+
+    def answered() -> Document:
+        saved = gpuplan.plans.saved(plan_id)
+        job = by_deadline(saved, query.deadline_hours)
+        return gpuplan.plans.plan(job, snapshot=body_of(saved)["snapshot_id"], save=False)
+
+    answer = await workers.run(answered)
+    return render(request, "live.html", live_view(answer, f"/plans/{plan_id}"))
+
+
+@router.get("/plans/{plan_id}/frontier.csv")
+def frontier_csv(plan_id: str, gpuplan: OurGpuplan) -> Response:
+    """The points of the chart of cost against time, with amounts and hours in full."""
+    points = body_of(gpuplan.plans.saved(plan_id)).get("frontier") or ()
+    return csv_file(FRONTIER_COLUMNS, points, f"{plan_id}-frontier.csv")

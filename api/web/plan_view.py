@@ -9,11 +9,11 @@ from gpuplan.api.presentation.infeasibility import in_the_way, no_way_out, rende
 from gpuplan.api.presentation.machine_phrases import machines, place, rented
 from gpuplan.api.presentation.optimality_phrases import aim, best
 from gpuplan.api.presentation.plan import render_plan
-from gpuplan.api.presentation.plan_charts import deadline_at, frontier_figure, phases_figure, sorted_rows
-from gpuplan.api.presentation.standby import is_standby
-from gpuplan.api.presentation.text_formatting import chance, duration, number, usd, when
+from gpuplan.api.presentation.plan_charts import frontier_figure, phases_figure, sorted_rows
+from gpuplan.api.presentation.text_formatting import duration, number, usd
 from gpuplan.api.services.catalogue import PricesSince
 from gpuplan.api.services.service_context import days_between
+from gpuplan.api.web.answer_card import answer_card, glance
 from gpuplan.api.web.form_words import in_form_words, label_of, sections_in_form_words
 from gpuplan.api.web.plan_exports import handovers
 from gpuplan.api.web.text_sections import keyed, sections
@@ -24,7 +24,21 @@ Document = dict[str, Any]
 #: Sortable columns of the alternatives.
 SORTS = ("label", "cost", "extra", "time")
 #: Sections by position on the page.
-_PLACES = ("cost", "sure", "moved", "prices", "schedule", "proof", "runs", "fallback", "commitments", "assumptions")
+_PLACES = (
+    *(
+        "cost",
+        "sure",
+        "moved",
+        "prices",
+        "schedule",
+        "proof",
+        "runs",
+        "fallback",
+        "ladder",
+        "commitments",
+        "assumptions",
+    ),
+)
 #: Sections that the page renders itself.
 _RENDERED_BY_PAGE = ("alternatives", "frontier", "warnings", "conflicts", "ways_out")
 
@@ -43,24 +57,47 @@ def planned_view(answer: Document, *, sort: str | None, now: datetime, prices_si
     plan, meta = answer["plan"], answer.get("meta") or {}
     all_sections = sections_in_form_words(sections(render_plan(plan, meta)))
     base = f"/plans/{plan['id']}"
+    return (
+        {
+            "placed": {key: keyed(all_sections, key) for key in _PLACES},
+            "others": [
+                section
+                for section in all_sections
+                if section.title and section.key not in (*_PLACES, *_RENDERED_BY_PAGE)
+            ],
+            "frontier": frontier_figure(plan, f"{base}/if?point="),
+            "timeline": phases_figure(plan),
+            "deadline": (plan.get("job") or {}).get("deadline"),
+            "what_if": what_if_links(plan, base),
+            "alternatives": alternatives(plan, base, sort),
+            "sort": sort,
+            "handovers": handovers(answer),
+            "proof": proof_sentence(plan),
+        }
+        | card_view(answer, base)
+        | common(plan, base, now, prices_since)
+    )
+
+
+def live_view(answer: Document, base: str) -> Document:
+    """The data of the card while a deadline is dragged; for an infeasible job its first sentences."""
+    if answer["outcome"] != "planned":
+        lead = sections_in_form_words(sections(render_infeasible(answer["infeasible"])))[0]
+        return {"lead": [row[0] for block in lead.blocks for row in block.rows], "live": True}
+    return {"lead": None, "live": True} | card_view(answer, base)
+
+
+def card_view(answer: Document, base: str) -> Document:
+    """The data of the card of an answer."""
+    plan = answer["plan"]
     return {
         "plan": plan,
         "name": (plan.get("job") or {}).get("name") or "this job",
         "best": best(plan["certificate"]),
-        "rent": rent_rows(plan),
+        "card": answer_card(answer, base),
+        "rent": [f"{machines(phase)} in {place(phase)}" for phase in plan["phases"]],
         "glance": glance(plan),
-        "placed": {key: keyed(all_sections, key) for key in _PLACES},
-        "others": [
-            section for section in all_sections if section.title and section.key not in (*_PLACES, *_RENDERED_BY_PAGE)
-        ],
-        "frontier": frontier_figure(plan, f"{base}/if?point="),
-        "timeline": phases_figure(plan),
-        "what_if": what_if_links(plan, base),
-        "alternatives": alternatives(plan, base, sort),
-        "sort": sort,
-        "handovers": handovers(answer),
-        "proof": proof_sentence(plan),
-    } | common(plan, base, now, prices_since)
+    }
 
 
 def infeasible_view(answer: Document, *, now: datetime, prices_since: PricesSince) -> Document:
@@ -90,32 +127,6 @@ def common(body: Document, base: str, now: datetime, prices_since: PricesSince) 
         "age_days": None if oldest is None else int(days_between(now, datetime.fromisoformat(oldest))),
         "prices_since": prices_since,
     }
-
-
-def glance(plan: Document) -> list[tuple[str, str, str]]:
-    """Key figures of the answer: label, figure and note."""
-    cost, hours = plan["cost_usd"], plan["hours"]
-    probability = plan.get("deadline_probability")
-    rows = [
-        ("Expected cost", usd(cost["expected"]), f"95 % of runs: {usd(cost['p95'])} at most"),
-        ("Expected time", duration(hours["expected"]), f"95 % of runs: {duration(hours['p95'])} at most"),
-        ("Done", when(plan.get("finishes_at"))[:10], when(plan.get("finishes_at"))[11:]),
-    ]
-    if probability is not None:
-        due = deadline_at(plan)
-        within = f"by {when(due.isoformat())}" if due else ""
-        rows.append(("Meets the deadline", chance(probability), within))
-    if plan.get("carbon_kg") is not None:
-        rows.append(("Carbon", f"{number(plan['carbon_kg'])} kg", "CO2e"))
-    return rows
-
-
-def rent_rows(plan: Document) -> list[tuple[str, str, str]]:
-    """Machines, place and duration, one row per phase."""
-    return [
-        (machines(phase), place(phase), "standby" if is_standby(phase) else duration(phase["hours"]))
-        for phase in plan["phases"]
-    ]
 
 
 def what_if_links(plan: Document, base: str) -> list[Link]:

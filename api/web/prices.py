@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response, StreamingResponse
 
 from gpuplan.api.http.plans import OurGpuplan
-from gpuplan.api.presentation.charts.drawing import Axis, Figure
+from gpuplan.api.presentation.charts.drawing import Axis, Figure, LegendEntry
 from gpuplan.api.presentation.charts.steps import LETTERS, MOST_LINES, PriceObservation, StepLine, steps_chart
 from gpuplan.api.presentation.text_formatting import percent, plain, usd_per_hour, when
 from gpuplan.api.services.composition import Services
@@ -183,7 +183,7 @@ def figure(name: str, all_series: list[PriceSeries], wanted: HistoryFilter) -> F
         ),
         rows=tuple(rows),
         legend=tuple(
-            (f"{LETTERS[number]}: {series.place}, {series.kind}", f"s{number + 1}")
+            LegendEntry(name=f"{LETTERS[number]}: {series.place}, {series.kind}", style=f"s{number + 1}")
             for number, series in enumerate(drawn)
         ),
     )

@@ -31,6 +31,15 @@ def any_speed(answer: Document) -> Document:
     return {name: value for name, value in _job(answer).items() if name not in {"deadline", "budget_usd"}}
 
 
+def for_other_framework(answer: Document) -> Document:
+    """The job for code of the framework on which it would cost least."""
+    other = body_of(answer).get("other_framework")
+    if other is None:
+        raise UnusableInput.at("framework", message="the plan names no other framework")
+    job = _job(answer)
+    return job | {"training": (job.get("training") or {}) | {"framework": other["framework"]}}
+
+
 def from_now(answer: Document) -> Document:
     """The job to plan now, without a start in the past."""
     return {name: value for name, value in _job(answer).items() if name != "start"}

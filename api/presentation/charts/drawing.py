@@ -48,6 +48,29 @@ class Axis:
     marks: tuple[float, ...] = ()
 
 
+#: Outlines of marks around the origin, each about as large as a circle of radius 5; a circle is drawn as one.
+OUTLINES = {
+    "square": "M-4.5-4.5H4.5V4.5H-4.5Z",
+    "diamond": "M0-6.3L6.3 0L0 6.3L-6.3 0Z",
+    "triangle": "M0-6.2L6 4.4H-6Z",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LegendEntry:
+    """A colour (`style` s1 to s6) or shape with its meaning. `filters` is the tag of the marks that it hides and shows."""
+
+    name: str
+    style: str
+    shape: str = "circle"
+    filters: str = ""
+
+    @property
+    def outline(self) -> str:
+        """The path of its shape; empty for a circle."""
+        return OUTLINES.get(self.shape, "")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
     """A chart with its figures as a table: columns are (name, right-aligned); rows are text."""
@@ -56,7 +79,7 @@ class Figure:
     drawing: Markup
     columns: tuple[tuple[str, bool], ...]
     rows: tuple[tuple[str, ...], ...]
-    legend: tuple[tuple[str, str], ...] = ()
+    legend: tuple[LegendEntry, ...] = ()
 
 
 def canvas(size: Size, title: str) -> ET.Element:
@@ -125,3 +148,11 @@ def reachable(parent: ET.Element, title: str, *, href: str | None, kind: str = "
         )
     ET.SubElement(element, "title").text = title
     return element
+
+
+def mark(parent: ET.Element, shape: str, x: float, y: float) -> None:
+    """The mark of a point: a circle or one of the `OUTLINES`."""
+    if shape == "circle":
+        ET.SubElement(parent, "circle", {"class": "mark", "r": "5", "cx": f"{x:g}", "cy": f"{y:g}"})
+    else:
+        ET.SubElement(parent, "path", {"class": "mark", "d": OUTLINES[shape], "transform": f"translate({x:g} {y:g})"})

@@ -6,26 +6,34 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-from gpuplan.api.presentation.charts.drawing import TARGET_RADIUS, Axis, Size, axes, both, canvas, line, reachable
+from gpuplan.api.presentation.charts.drawing import TARGET_RADIUS, Axis, Size, axes, both, canvas, line, mark, reachable
 from gpuplan.api.presentation.charts.scale import Scale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A mark: position, text, link, and whether it is the page's subject."""
+    """A mark: position, text, link, and whether it is the page's subject.
+
+    `style` is the series' own unless given; `shape` is circle or one of the `OUTLINES`. `tags` are the meanings of both,
+    by which a legend filters.
+    """
 
     x: float
     y: float
     title: str
     href: str | None = None
     current: bool = False
+    style: str = ""
+    shape: str = "circle"
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
     """Points in order of x. `kind` is `line`, `step` (a value lasts until the next) or `points`; `style` is s1 to s6.
 
-    Without `marks` only the line is drawn, without reachable points, for dense series.
+    Without `marks` only the line is drawn, without reachable points, for dense series. `upper` are the values of y up to
+    which each point's band reaches, drawn as steps; empty without a band.
     """
 
     name: str
@@ -33,6 +41,7 @@ class Series:
     kind: str = "line"
     style: str = "s1"
     marks: bool = True
+    upper: tuple[float, ...] = ()
 
 
 def chart(
@@ -45,23 +54,27 @@ def chart(
 ) -> Markup:
     """All series over two axes, drawn for wide pages and phones; `rules` are x values of dashed lines.
 
+    The drawing states its horizontal scale as `data-x`: log or linear, lowest and highest value, and their pixels.
     Raises `ValueError` if no series has a point.
     """
 
     def draw(size: Size) -> ET.Element:
         xs = [point.x for one_series in series for point in one_series.points] + list(rules)
         ys = [point.y for one_series in series for point in one_series.points]
+        ys += [value for one_series in series for value in one_series.upper]
         x = Scale.over(xs, start=size.left, end=size.width - size.right, log=across.log, zero=across.zero)
         y = Scale.over(ys, start=size.height - size.bottom, end=size.top, log=up.log, zero=up.zero)
         svg = canvas(size, title)
+        svg.set("data-x", f"{'log' if x.log else 'linear'} {x.low!r} {x.high!r} {x.start:g} {x.end:g}")
         axes(svg, size, x=x, y=y, across=across, up=up)
         for at in rules:
             line(svg, (x.at(at), x.at(at)), (size.top, size.height - size.bottom), "rule")
-        for seriese in series:
-            _path(svg, seriese, x, y)
-        for seriese in series:
-            if seriese.marks:
-                _marks(svg, seriese, x, y)
+        for drawn in series:
+            _band(svg, drawn, x, y)
+            _path(svg, drawn, x, y)
+        for drawn in series:
+            if drawn.marks:
+                _marks(svg, drawn, x, y)
         return svg
 
     return both(draw)
@@ -78,11 +91,27 @@ def _path(svg: ET.Element, series: Series, x: Scale, y: Scale) -> None:
     ET.SubElement(svg, "path", {"class": f"path {series.style}", "d": drawn})
 
 
+def _band(svg: ET.Element, series: Series, x: Scale, y: Scale) -> None:
+    """The area between a series' steps and its upper values."""
+    if len(series.upper) < 2:
+        return
+    above = f"M{x.at(series.points[0].x):g} {y.at(series.upper[0]):g}"
+    for point, value in zip(series.points[1:], series.upper[1:], strict=True):
+        above += f"H{x.at(point.x):g}V{y.at(value):g}"
+    below = f"V{y.at(series.points[-1].y):g}"
+    for before in series.points[-2::-1]:
+        below += f"V{y.at(before.y):g}H{x.at(before.x):g}"
+    ET.SubElement(svg, "path", {"class": f"band {series.style}", "d": f"{above}{below}Z"})
+
+
 def _marks(svg: ET.Element, series: Series, x: Scale, y: Scale) -> None:
     for point in series.points:
-        group = reachable(svg, point.title, href=point.href, kind=series.style, current=point.current)
+        style = point.style or series.style
+        group = reachable(svg, point.title, href=point.href, kind=style, current=point.current)
+        if point.tags:
+            group.set("data-tags", " ".join(point.tags))
         centre = {"cx": f"{x.at(point.x):g}", "cy": f"{y.at(point.y):g}"}
         ET.SubElement(group, "circle", {"class": "target", "r": f"{TARGET_RADIUS:g}"} | centre)
         if point.current:
             ET.SubElement(group, "circle", {"class": "ring", "r": "9"} | centre)
-        ET.SubElement(group, "circle", {"class": "mark", "r": "5"} | centre)
+        mark(group, point.shape, x.at(point.x), y.at(point.y))

@@ -88,7 +88,7 @@
 
   // A chart is one Tab stop; arrow keys move between points, as in the ARIA toolbar pattern.
   const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
-  const points = (chart) => [...chart.querySelectorAll("a, [tabindex]")];
+  const points = (chart) => [...chart.querySelectorAll(":is(a, [tabindex]):not(.off)")];
   const stopAt = (chart, point) => points(chart).forEach((each) => each.setAttribute("tabindex", each === point ? 0 : -1));
 
   const rove = () => {
@@ -117,5 +117,6 @@
     if (chart) stopAt(chart, event.target);
   });
   document.addEventListener("htmx:after:swap", rove);
+  document.addEventListener("page:replaced", rove);
   rove();
 })();

@@ -19,7 +19,7 @@ def test_what_comes_from_others_is_as_it_was_published() -> None:
     assert {path.name for path in STATIC.glob("*.min.js")} == set(listed)
 
 
-@pytest.mark.parametrize("name", ["gpuplan.css", "page.js", "htmx.min.js", "icon.svg"])
+@pytest.mark.parametrize("name", ["gpuplan.css", "page.js", "tabs.js", "chart.js", "htmx.min.js", "icon.svg"])
 def test_an_asset_is_kept_for_good_under_the_hash_of_its_bytes(client: httpx.Client, name: str) -> None:
     url = assets()[name].url
     assert hashlib.sha256((STATIC / name).read_bytes()).hexdigest().startswith(url.split("/")[2])

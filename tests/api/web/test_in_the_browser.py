@@ -30,7 +30,7 @@ def test_a_job_is_planned_by_keyboard_alone(visit: Visits) -> None:
     keys.press("Enter")
     reader.page.wait_for_url("**/plans/plan-*")
     # It came in place, its address is its own, and the reader goes on at its heading.
-    assert reader.focused() == "h1"
+    assert reader.focused() == "answer-title"
     assert "Plan for llama-3-8b" in reader.page.title()
     assert reader.page.evaluate("window.stillThere") is True
     # Whoever goes back finds what they typed.

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gpuplan.api.web.answer_card import glance
 from gpuplan.api.web.job_fields import FIELDS
-from gpuplan.api.web.plan_view import glance, proof_sentence
+from gpuplan.api.web.plan_view import proof_sentence
 
 PROOF: dict[str, Any] = {
     "offers_considered": 9488,

@@ -1,0 +1,144 @@
+"""The card at the top of a plan's page: what to rent, the next choices, and cards of alternatives that differ in kind."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from gpuplan.api.presentation.phrases import configuration, kind, machines, place, price, price_estimate
+from gpuplan.api.presentation.plan_charts import deadline_at
+from gpuplan.api.presentation.sections import Notes
+from gpuplan.api.presentation.short_plan import (
+    MOST_ALTERNATIVES,
+    different_alternatives,
+    hours_more,
+    job_name,
+    short_plan,
+    usd_more,
+)
+from gpuplan.api.presentation.text_formatting import chance, duration, number, percent, usd, when
+from gpuplan.api.schemas.answers import read_answer
+from gpuplan.api.web.form_words import in_form_words
+from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.plan import Plan, PlannedAnswer
+from gpuplan.planner.model.shared import Phase
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """An alternative: its kind, machines and place, the differences to the plan, and the link that plans on it."""
+
+    label: str
+    what: str
+    extra: str
+    hours: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """A heading with sentences; without sentences it is not shown."""
+
+    title: str
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerCard:
+    """The parts of the card. `rent` has machines, place with price, and the estimate of the price; one row per phase."""
+
+    name: str
+    offers: str
+    rent: tuple[tuple[str, str, str], ...]
+    after: tuple[Notice, ...]
+    before: Notice
+    cards: tuple[Card, ...]
+
+
+def answer_card(answer: Document, base: str) -> AnswerCard | None:
+    """The card of a planned answer; None for a plan of another release, whose parts this one cannot read."""
+    try:
+        typed = read_answer(answer)
+    except UnusableInput:
+        return None
+    if not isinstance(typed, PlannedAnswer):
+        return None
+    plan = typed.plan
+    notices = {
+        section.key: Notice(
+            title=section.title,
+            sentences=tuple(
+                in_form_words(sentence)
+                for part in section.parts
+                if isinstance(part, Notes)
+                for sentence in part.sentences
+            ),
+        )
+        for section in short_plan(plan)
+    }
+    nothing = Notice(title="", sentences=())
+    return AnswerCard(
+        name=job_name(plan.job),
+        offers=number(plan.certificate.offers_considered),
+        rent=tuple(_rent(phase, len(plan.phases)) for phase in plan.phases),
+        after=tuple(notices[key] for key in ("next", "behind") if key in notices),
+        before=notices.get("first", nothing),
+        cards=_cards(plan, base),
+    )
+
+
+def _rent(phase: Phase, phases: int) -> tuple[str, str, str]:
+    owned = price_kinds()[phase.price_kind].owned
+    paid = "your own" if owned else f"{kind(phase)} at {price(phase)}"
+    if phase.is_standby:
+        paid += f", standby for {chance(phase.probability)} of runs"
+    elif phases > 1:
+        paid += f", {percent(phase.share)} of the work in {duration(phase.hours)}"
+    return machines(phase), f"{place(phase)}, {paid}", price_estimate(phase) or ""
+
+
+def _cards(plan: Plan, base: str) -> tuple[Card, ...]:
+    """Three alternatives within the requirements, or two and the cheapest for code of another framework."""
+    other = plan.other_framework
+    most = MOST_ALTERNATIVES if other is None else MOST_ALTERNATIVES - 1
+    cards = [
+        Card(
+            label=label,
+            what=configuration(alternative),
+            extra=usd_more(alternative.extra_usd),
+            hours=hours_more(alternative.hours - plan.hours.expected),
+            href=f"{base}/if?alternative={plan.alternatives.index(alternative)}",
+        )
+        for label, alternative in different_alternatives(plan, most)
+    ]
+    if other is not None:
+        cards.append(
+            Card(
+                label=f"for {other.framework} code",
+                what=configuration(other),
+                extra=usd_more(other.extra_usd),
+                hours=hours_more(other.hours - plan.hours.expected),
+                href=f"{base}/if?framework=true",
+            )
+        )
+    return tuple(cards)
+
+
+def glance(plan: Document) -> list[tuple[str, str, str]]:
+    """Key figures of the answer: label, figure and note."""
+    cost, hours = plan["cost_usd"], plan["hours"]
+    probability, ladder = plan.get("deadline_probability"), plan.get("capacity_ladder")
+    rows = [
+        ("Expected cost", usd(cost["expected"]), f"95 % of runs: {usd(cost['p95'])} at most"),
+        ("Expected time", duration(hours["expected"]), f"95 % of runs: {duration(hours['p95'])} at most"),
+        ("Done", when(plan.get("finishes_at"))[:10], when(plan.get("finishes_at"))[11:]),
+    ]
+    if probability is not None:
+        due = deadline_at(plan)
+        rows.append(("Meets the deadline", chance(probability), f"by {when(due.isoformat())}" if due else ""))
+    if ladder and ladder["chance"] < 1.0:
+        rows.append(("Obtained at once", percent(ladder["chance"]), "modelled, not asked of the provider"))
+    if plan.get("carbon_kg") is not None:
+        rows.append(("Carbon", f"{number(plan['carbon_kg'])} kg", "CO2e"))
+    return rows
