@@ -18,10 +18,10 @@ from standardwebhooks.webhooks import Webhook
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
 from gpuplan.api.notifications.channels import Receiver
-from gpuplan.api.notifications.public_connection import PRIVATE, NotPublic, Reaching
 from gpuplan.api.notifications.slack_webhook import slack_message
 from gpuplan.api.observability.version import gpuplan_version
 from gpuplan.api.presentation.text_formatting import plain
+from gpuplan.api.security.public_connection import PRIVATE, NotPublic, Reaching
 from gpuplan.providers.error_redaction import redacted_text
 
 #: Enough of a response to show why a message was refused.

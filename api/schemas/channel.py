@@ -41,7 +41,7 @@ def checked_url(text: str, *, query: bool, private: bool) -> str:
     if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
         raise ValueError(f"is plain http, which is not encrypted; {accepted}")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("contains a user or password; remove it, messages are signed with secret_from")
+        raise ValueError("contains a user or password; remove it: secrets are in environment variables")
     if parts.fragment:
         raise ValueError(f"has a fragment (#), which is never sent to a server; {accepted}")
     if parts.query and not query:
@@ -55,7 +55,8 @@ def checked_url(text: str, *, query: bool, private: bool) -> str:
     return text
 
 
-def _variable(name: str) -> str:
+def variable_name(name: str) -> str:
+    """The name of an environment variable. Raises `ValueError` for a secret, or for any other text."""
     if name.startswith(WHSEC):
         raise ValueError("is a secret; put it into an environment variable and write the name of the variable here")
     if not _VARIABLE.fullmatch(name):
@@ -90,7 +91,7 @@ class ChannelDocument(Document):
     @field_validator("url_from", "secret_from")
     @classmethod
     def _a_variable(cls, name: str | None) -> str | None:
-        return None if name is None else _variable(name)
+        return None if name is None else variable_name(name)
 
     @model_validator(mode="after")
     def _whole(self) -> "ChannelDocument":

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.parsing.document_fields import Document, Label, choice, quantity
-from gpuplan.catalog.parsing.place_names import PROVIDER_ALIASES, PROVIDERS
+from gpuplan.catalog.parsing.place_names import ProviderField
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.quota import ON_DEMAND, SPOT, Quota
 
@@ -27,7 +27,7 @@ class QuotaDocument(Document):
     `price_kind` is spot, or on_demand for all that is not interruptible; `code` is the provider's name of the quota.
     """
 
-    provider: Annotated[str, choice(PROVIDERS, PROVIDER_ALIASES)]
+    provider: Annotated[str, ProviderField]
     region: Annotated[str, Label] | None = None
     family: Annotated[str, Label] | None = None
     accelerator: Annotated[str, Label] | None = None

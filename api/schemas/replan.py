@@ -20,7 +20,7 @@ from gpuplan.catalog.parsing.document_fields import (
     read_as,
     whole_number,
 )
-from gpuplan.catalog.parsing.place_names import PROVIDER_ALIASES, PROVIDERS
+from gpuplan.catalog.parsing.place_names import ProviderField
 from gpuplan.catalog.parsing.quantities import count, hours, shown, usd
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.model.job import TrainingJob
@@ -101,7 +101,7 @@ class MachinesDocument(Document):
 
     instance_type: Annotated[str, Label]
     nodes: Annotated[int, whole_number(1, _MOST_NODES, "number of nodes")]
-    provider: Annotated[str, choice(PROVIDERS, PROVIDER_ALIASES)] | None = None
+    provider: Annotated[str, ProviderField] | None = None
     region: Annotated[str, Label] | None = None
     zone: Annotated[str, Label] | None = None
     price_kind: Annotated[str, choice(tuple(price_kinds()))] = "on_demand"

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, m
 
 from gpuplan.api.schemas.channel import ChannelDocument
 from gpuplan.api.schemas.discounts_and_credits import CreditDocument, DiscountDocument, SpendCommitmentDocument
+from gpuplan.api.schemas.own_rates import MOST_LISTS, RatesDocument
 from gpuplan.api.schemas.quota import MOST_QUOTAS, QuotaDocument, quotas_of
 from gpuplan.api.schemas.retention import RetentionDocument
 from gpuplan.api.security.secret_files import secret
@@ -144,7 +145,8 @@ class ExistingNodes(Document):
 
 
 class SettingsFile(Document):
-    """The settings file: assumptions of `PlannerSettings`, `channels` of watches, `quotas`, and `retention`.
+    """The settings file: assumptions of `PlannerSettings`, `channels` of watches, `quotas`, own `rates`, and
+    `retention`.
 
     A missing key has its default. Existing savings plans are `held_spend`: the plan of a single job uses the whole
     commitment, because other jobs of that hour are unknown; a forecast shares it among its jobs.
@@ -176,16 +178,17 @@ class SettingsFile(Document):
     checkpoints_kept: Annotated[int, Field(ge=1, le=10_000)] = PlannerSettings().checkpoints_kept
     channels: tuple[ChannelDocument, ...] = ()
     quotas: Annotated[tuple[QuotaDocument, ...], Field(max_length=MOST_QUOTAS)] = ()
+    rates: Annotated[tuple[RatesDocument, ...], Field(max_length=MOST_LISTS)] = ()
     retention: RetentionDocument = RetentionDocument()
 
-    @field_validator("channels")
+    @field_validator("channels", "rates")
     @classmethod
-    def _refuse_duplicates(cls, channels: tuple[ChannelDocument, ...]) -> tuple[ChannelDocument, ...]:
-        names = [channel.name for channel in channels]
+    def _refuse_duplicates[D: (ChannelDocument, RatesDocument)](cls, named: tuple[D, ...]) -> tuple[D, ...]:
+        names = [entry.name for entry in named]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"{', '.join(twice)}: used more than once; give every channel a unique name")
-        return channels
+            raise ValueError(f"{', '.join(twice)}: used more than once; give every entry a unique name")
+        return named
 
 
 def read_file(path: Path, *, field: str) -> bytes:

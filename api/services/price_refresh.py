@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from gpuplan.api.schemas.refresh import RefreshDocument
 from gpuplan.api.security.authorization import record
 from gpuplan.api.services.refresh_report import report, running, stored
+from gpuplan.catalog.model.provider_names import is_own_rates
 from gpuplan.catalog.runtime.errors import StoreFailure
 from gpuplan.catalog.snapshots.snapshot import Snapshot
 from gpuplan.catalog.store.audit_log import write_audit
@@ -67,7 +68,7 @@ def run_refresh(
     with store.refreshing() as check_lock:
         began = time.monotonic()
         store.runs.give_up_refreshes(datetime.now(UTC), alone=True)
-        current = current_rows_of(store)
+        current = current_rows_of(store, None if wanted.provider else clouds)
         clock = watching.clock()
         begun = running(new_id(clock), clock, names)
         watching.began(begun)
@@ -105,8 +106,9 @@ def written(
     then: Callable[[sa.Connection], None] = lambda connection: None,
 ) -> Document:
     """What came of a refresh whose rows are dated `at`, written in one transaction, with what `then` writes there."""
+    ended = [f"{name} is not in the settings any more: its rows are gone" for name in sorted(current_rows.ended)]
     document = report(
-        begun, refreshed, current_rows.snapshot.id, at=at, seconds=took.total_seconds(), warnings=warnings
+        begun, refreshed, current_rows.snapshot.id, at=at, seconds=took.total_seconds(), warnings=[*warnings, *ended]
     )
     fresh = None if refreshed.snapshot.id == current_rows.snapshot.id else refreshed.snapshot
     audit_record = record("refresh", document["id"], datetime.now(UTC), outcome=document["outcome"])
@@ -120,13 +122,20 @@ def written(
     return document
 
 
-def current_rows_of(store: Store) -> CurrentRows:
-    """What stands in the store before a refresh."""
+def current_rows_of(store: Store, clouds: Collection[str] | None = None) -> CurrentRows:
+    """What stands in the store before a refresh.
+
+    A refresh of all `clouds` ends the lists of own rates that are none of them any more.
+    """
     current = store.snapshot(store.current_snapshot_id())
     shipped = [snapshot for snapshot in store.snapshots() if snapshot.source == "embedded"]
     last = max(shipped, key=lambda snapshot: snapshot.observed_at, default=None)
     embedded = None if last is None else current if last.id == current.id else store.snapshot(last.id)
-    return CurrentRows(snapshot=current, embedded=embedded, read_at=store.refresh_times())
+    listed = (
+        {offer.provider for offer in current.offers if is_own_rates(offer.provider)} if clouds is not None else set()
+    )
+    ended = frozenset(listed.difference(clouds or ()))
+    return CurrentRows(snapshot=current, embedded=embedded, read_at=store.refresh_times(), ended=ended)
 
 
 def newest(current_rows: CurrentRows) -> datetime:

@@ -51,10 +51,13 @@ class ServiceContext:
 
     @property
     def clouds(self) -> "Mapping[str, MakeCloud]":
-        """The clouds that a refresh reads, by name."""
+        """What a refresh reads, by name: the clouds, and the lists of own rates of the settings file."""
+        if self._clouds is not None:
+            return self._clouds
+        from gpuplan.api.services.own_rates import own_rates
         from gpuplan.providers.cloud_registry import installed_clouds
 
-        return installed_clouds() if self._clouds is None else self._clouds
+        return installed_clouds() | own_rates(self._environment)
 
     @property
     def store(self) -> Store:

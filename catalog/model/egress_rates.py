@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from gpuplan.catalog.model.data_tables import data_table
+from gpuplan.catalog.model.provider_names import NEOCLOUD, is_own_rates, provider_names
 from gpuplan.catalog.model.regions import CHINA, GEOGRAPHIES, is_place_unknown, nearest_with, regions
 
 WORLDWIDE = "internet:worldwide"
@@ -46,18 +47,31 @@ def egress_tiers(
     """The rate for data at the origin that is needed at the destination.
 
     Free within a known region and from an origin without charges (owned machines, or data available everywhere); the inter-region
-    rate within a provider; otherwise the origin's internet egress.
+    rate within a provider; otherwise the origin's internet egress. A list of own rates states none: the dearest rate of a
+    neocloud is taken.
     """
     same_place = (origin_provider, origin_region) == (destination_provider, destination_region)
     if same_place and not is_place_unknown(origin_region):
         return FREE
     if origin_provider not in _providers():
-        return FREE
+        return _dearest_neocloud(origin_provider) if is_own_rates(origin_provider) else FREE
     if origin_provider == destination_provider:
         return _inter_region(origin_provider)
     if is_place_unknown(destination_region):
         return _to_an_unknown_place(origin_provider, origin_region, destination_provider)
     return _internet(origin_provider, origin_region, _destination(destination_provider, destination_region))
+
+
+@cache
+def _dearest_neocloud(provider: str) -> EgressRate:
+    rates = {
+        key[0]: rate
+        for key, rate in _rates().items()
+        if key[2] == WORLDWIDE and provider_names()[key[0]].kind == NEOCLOUD and not rate.assumptions
+    }
+    dearest = max(rates, key=lambda name: rates[name].tiers[0][1])
+    note = f"no price of egress from {provider} is known: that of {dearest} is taken, the dearest of a neocloud"
+    return replace(rates[dearest], assumptions=(note,))
 
 
 def _inter_region(provider: str) -> EgressRate:

@@ -16,8 +16,12 @@ from gpuplan.catalog.model.provider_names import CLOUD, MARKETPLACE, provider_ki
 LEAST_USD_PER_ACCELERATOR_HOUR = 0.01
 MOST_USD_PER_ACCELERATOR_HOUR = 150.0
 
+HOURS_PER_MONTH = 730
+
 #: The bounds of prices on demand at sellers without bounds of their own.
 PLAIN = "plain"
+#: Those of the user's own rates, which are of no kind of seller.
+OWN_RATES_GROUP = "own"
 
 Types = Mapping[tuple[str, str], InstanceType]
 
@@ -44,7 +48,14 @@ def why_implausible(offer: Offer, kind: InstanceType, usual: Mapping[str, float]
     )
     if low <= usd <= high:
         return None
-    return f"{usd:.4f} USD per accelerator-hour is outside {low:.4f}..{high:.4f}"
+    return f"{usd:.4f} USD per accelerator-hour is outside {low:.4f}..{high:.4f}{_likely_unit(usd, kind, low, high)}"
+
+
+def _likely_unit(usd: float, kind: InstanceType, low: float, high: float) -> str:
+    """The mistake that would explain the price, as a question; empty if none would."""
+    if low <= usd / HOURS_PER_MONTH <= high:
+        return "; is it a price per month?"
+    return "; is it the price of one accelerator?" if low <= usd * kind.devices <= high else ""
 
 
 def usd_per_accelerator(offer: Offer, kind: InstanceType) -> float:
@@ -71,7 +82,8 @@ def _group(kind: PriceKind, seller: str | None = CLOUD) -> str:
         return "booked"
     if kind.term_hours:
         return "term"
-    return seller if seller is not None and seller in _ratios() else PLAIN
+    name = OWN_RATES_GROUP if seller is None else seller
+    return name if name in _ratios() else PLAIN
 
 
 @cache

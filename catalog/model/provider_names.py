@@ -4,6 +4,7 @@ A row registers a provider for job files, forms, Slack, tools for agents and exp
 refreshed come from the package `providers/NAME`; those of the others are embedded.
 """
 
+import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -18,6 +19,8 @@ PROVIDER_KINDS = {
     MARKETPLACE: "marketplaces of third parties' machines",
 }
 _OWNED = "owned"
+#: The names of lists of the user's own rates (`rates` of the settings file), each a provider that the table lacks.
+OWN_RATES = "own-[a-z0-9][a-z0-9-]{0,29}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +67,11 @@ def provider_names() -> dict[str, ProviderName]:
     }
 
 
+def is_own_rates(provider: str) -> bool:
+    """Whether this is a list of the user's own rates."""
+    return re.fullmatch(OWN_RATES, provider) is not None
+
+
 def rented_full_names() -> dict[str, str]:
     """The full name of every provider that rents machines, by name."""
     return {name: row.full_name for name, row in provider_names().items() if row.is_rented}
@@ -73,7 +81,7 @@ def rented_full_names() -> dict[str, str]:
 def provider_kind(provider: str, instance_type: str) -> str | None:
     """The kind of seller behind a machine: that of `data/markets.csv` where a provider has several, else the provider's.
 
-    None for owned machines and for providers of the user's own, which no rule about sellers concerns.
+    None for owned machines and for the user's own rates, which no rule about sellers concerns.
     """
     for row in data_table("markets.csv"):
         if row["provider"] == provider and fnmatchcase(instance_type, row["instance_type"]):

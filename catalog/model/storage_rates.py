@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from gpuplan.catalog.model.data_tables import data_table
+from gpuplan.catalog.model.provider_names import NEOCLOUD, is_own_rates, provider_names
 from gpuplan.catalog.model.regions import nearest_with
 
 
@@ -46,10 +47,11 @@ def storage_usd_per_gb_month(provider: str, region: str) -> StorageRate:
     """The storage prices of a region.
 
     A region without a price takes that of the nearest region, or the provider's first, and `assumptions` say so. A provider
-    without any storage price is assumed to be owned machines.
+    without any storage price is assumed to be owned machines. A list of own rates states none: the dearest prices of
+    neoclouds are taken.
     """
     if provider not in {name for name, _, _ in _prices()}:
-        return OWN_DISKS
+        return _dearest_neocloud(provider) if is_own_rates(provider) else OWN_DISKS
     block, block_note = _price(provider, region, "block")
     object_price, object_note = _price(provider, region, "object")
     return StorageRate(
@@ -58,6 +60,28 @@ def storage_usd_per_gb_month(provider: str, region: str) -> StorageRate:
         source=f"{block.sku}: {block.source}; {object_price.sku}: {object_price.source}",
         as_of=min(block.as_of, object_price.as_of),
         assumptions=tuple(note for note in (block_note, object_note) if note),
+    )
+
+
+@cache
+def _dearest_neocloud(provider: str) -> StorageRate:
+    dearest = {
+        kind: max(
+            (price.usd_per_gb_month, owner, price)
+            for (owner, _, what), price in _prices().items()
+            if what == kind and provider_names()[owner].kind == NEOCLOUD and not price.note
+        )
+        for kind in ("block", "object")
+    }
+    (block, block_owner, block_price), (objects, object_owner, object_price) = dearest["block"], dearest["object"]
+    owners = " and ".join(dict.fromkeys((block_owner, object_owner)))
+    note = f"no price of storage at {provider} is known: those of {owners} are taken, the dearest of neoclouds"
+    return StorageRate(
+        block_usd_per_gb_month=block,
+        object_usd_per_gb_month=objects,
+        source=f"{block_price.sku}: {block_price.source}; {object_price.sku}: {object_price.source}",
+        as_of=min(block_price.as_of, object_price.as_of),
+        assumptions=(note,),
     )
 
 

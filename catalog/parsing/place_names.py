@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.price_kinds import price_kinds
-from gpuplan.catalog.model.provider_names import PROVIDER_KINDS, provider_names
+from gpuplan.catalog.model.provider_names import OWN_RATES, PROVIDER_KINDS, is_own_rates, provider_names
 from gpuplan.catalog.model.regions import GEOGRAPHIES, is_place_unknown, regions
-from gpuplan.catalog.parsing.document_fields import choose, nearest
+from gpuplan.catalog.parsing.document_fields import Reads, choose, nearest
 from gpuplan.catalog.parsing.quantities import shown
 
 #: How forms name each provider.
@@ -21,6 +21,19 @@ GEOGRAPHY_ALIASES = {"usa": "us", "european_union": "eu", "gb": "uk"}
 _GLOB = re.compile(r"[A-Za-z0-9_.*?\[\]!-]+")
 
 
+def provider_name(value: object) -> str:
+    """A provider of the table, or a list of the user's own rates, whatever the settings call it."""
+    if isinstance(value, str) and is_own_rates(name := value.strip().lower()):
+        return name
+    return choose(value, PROVIDERS, PROVIDER_ALIASES)
+
+
+#: The annotation of a field that names a provider.
+ProviderField = Reads(
+    provider_name, {"type": "string", "anyOf": [{"enum": list(PROVIDERS)}, {"pattern": f"^{OWN_RATES}$"}]}
+)
+
+
 def region_glob(value: object) -> str:
     """A glob over provider region names, optionally with the provider: `us-*`, `azure:east*`."""
     accepted = "write a region or glob such as us-east-1, europe-*, or azure:east* for one provider"
@@ -29,7 +42,7 @@ def region_glob(value: object) -> str:
     provider, colon, glob = value.strip().rpartition(":")
     if len(glob) > 100 or not _GLOB.fullmatch(glob):
         raise ValueError(f"{shown(value)} is not a region glob; {accepted}")
-    return f"{choose(provider, PROVIDERS, PROVIDER_ALIASES)}:{glob}" if colon else glob
+    return f"{provider_name(provider)}:{glob}" if colon else glob
 
 
 def type_glob(value: object) -> str:
@@ -49,7 +62,7 @@ def data_location(value: object) -> str:
         raise ValueError(f"{shown(value)} needs both a provider and a region; {accepted}")
     if colon and not re.fullmatch(r"[A-Za-z0-9_.-]+", region):
         raise ValueError(f"{shown(region)} is not a region; {accepted}")
-    provider = choose(provider, PROVIDERS, PROVIDER_ALIASES)
+    provider = provider_name(provider)
     known = {name.lower(): name for owner, name in regions() if owner == provider and not is_place_unknown(name)}
     if known and region.lower() not in known:
         near = ", ".join(nearest(region, list(known.values()), most=3)) or next(iter(known.values()))

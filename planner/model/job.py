@@ -11,10 +11,9 @@ from gpuplan.catalog.parsing.checkpoint_location import ACCEPTED, EXAMPLES, chec
 from gpuplan.catalog.parsing.document_fields import Label, Reads, YesNo, choice, quantity, whole_number
 from gpuplan.catalog.parsing.place_names import (
     PARTITIONS,
-    PROVIDER_ALIASES,
     PROVIDER_KIND_ALIASES,
     PROVIDER_LABELS,
-    PROVIDERS,
+    ProviderField,
     data_location,
     geography_name,
     price_kind_labels,
@@ -99,8 +98,8 @@ class Constraints:
     providers: Annotated[
         tuple[str, ...],
         JobField(
-            choice(PROVIDERS, PROVIDER_ALIASES),
-            "all unless given",
+            ProviderField,
+            "all unless given; `own-NAME` is a list of your own rates",
             example="aws,gcp",
             group="machines",
             in_modal=True,

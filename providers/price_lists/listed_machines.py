@@ -149,7 +149,7 @@ def _machine(listed: ListedMachine, origin: ListOrigin) -> InstanceType:
     """gpuplan's own row with the sizes of the list, else a new one. Raises `ValueError` if the two contradict."""
     accelerator = find_accelerator(listed.accelerator)
     device, stated_gib = accelerator.name, listed.gib_per_device
-    if stated_gib is not None and not _is_about(stated_gib, accelerator.device_memory_mib / 1024):
+    if stated_gib is not None and not is_about(stated_gib, accelerator.device_memory_mib / 1024):
         has = f"{device} has {accelerator.device_memory_mib / 1024:.0f}"
         raise ValueError(f"states {stated_gib:g} GiB per accelerator, but {has}")
     known, as_of = origin.known.get(listed.name), f"{origin.read_at:%Y-%m-%d}"
@@ -193,7 +193,7 @@ def _named_twice(machines: Iterable[ListedMachine]) -> set[tuple[str, str, str, 
     return {key for key, count in counts.items() if count > 1}
 
 
-def _is_about(stated_gib: float, gib: float) -> bool:
+def is_about(stated_gib: float, gib: float) -> bool:
     """Whether a memory is that of the data sheet, whether the list counts GB or GiB or leaves out what is reserved."""
     return gib / MEMORY_TOLERANCE < stated_gib < gib * MEMORY_TOLERANCE
 

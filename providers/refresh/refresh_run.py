@@ -75,12 +75,13 @@ class CurrentRows:
     """The previous snapshot, the newest shipped one, and the times at which refreshes read prices.
 
     A row is live if a refresh read it, which its time shows: all rows of a refresh have the same time. Others came with a
-    release, this one or one whose snapshot has been dropped since.
+    release, this one or one whose snapshot has been dropped since. `ended` are providers that exist no more, whose rows go.
     """
 
     snapshot: Snapshot
     embedded: Snapshot | None
     read_at: Set[datetime]
+    ended: Set[str] = frozenset()
 
     def before(self, provider: str) -> Before:
         """The rows of one provider."""
@@ -128,9 +129,9 @@ def combined(
         _read(fetched, sifted[name], before[name], types, usual, at=at, accepted=accepted)
         for name, fetched in sorted(gathered.items())
     )
-    old = current_rows.snapshot
-    rows = [offer for offer in old.offers if offer.provider not in gathered]
-    kinds = [instance_type for instance_type in old.instance_types if instance_type.provider not in gathered]
+    old, replaced = current_rows.snapshot, gathered.keys() | current_rows.ended
+    rows = [offer for offer in old.offers if offer.provider not in replaced]
+    kinds = [instance_type for instance_type in old.instance_types if instance_type.provider not in replaced]
     for cloud in read:
         rows += cloud.merged.offers
         kinds += cloud.merged.types

@@ -21,6 +21,7 @@ from gpuplan.api.schemas.settings_file import SettingsFile
 from gpuplan.api.schemas.spot_run import parse_spot_run
 from gpuplan.catalog.parsing.document_fields import read_as
 from gpuplan.catalog.parsing.structured_text import read_document
+from gpuplan.providers.own_rates.document_rows import document_rows
 from gpuplan.providers.owned.inventory_file import InventoryDocument
 from tests.docs.pages import SHELLS, Block, blocks, commands, name_of, pages
 from tests.docs.shell import Shell, options_of
@@ -69,6 +70,8 @@ def test_documents_on_a_page_are_read_by_what_reads_them(page: Path) -> None:
             json.loads(block.text)
         elif block.language == "toml":
             tomllib.loads(block.text)
+        elif block.language == "csv":
+            assert document_rows(block.text, where)
         else:
             assert block.language in SHELLS | {"python", "text"}, f"{where} is in a language that nothing here reads"
 

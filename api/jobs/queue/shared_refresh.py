@@ -178,9 +178,9 @@ class SharedRefreshes:
             self._queue.defer_deduplicated(tx, self._last(run_id))
 
     def _written(self, run: Run) -> Document:
-        current_rows = current_rows_of(self._store)
         request = run.request
         wanted = RefreshDocument(**request["wanted"])
+        current_rows = current_rows_of(self._store, None if wanted.provider else self._clouds)
         at = datetime.fromisoformat(request.get("at") or request["begun_at"])
         with named_failures(self._store.url), self._store.engine.connect() as connection:
             stored_parts, now = parts(connection, run.id), database_time(connection)

@@ -1,13 +1,20 @@
 """Settings from environment and files: settings file, owned machines, access, Slack."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 from gpuplan.api.observability.doctor.database_state import any_key
 from gpuplan.api.observability.doctor.finding import Finding, broken, ok, warning
 from gpuplan.api.schemas.settings_file import Environment, planner_settings, settings_file
 from gpuplan.api.security.web_addresses import is_loopback
+from gpuplan.api.services.own_rates import rates_source
 from gpuplan.api.services.owned_machines import owned_machines
-from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.catalog.model.exchange_rates import stated_rates
+from gpuplan.catalog.runtime.errors import ProviderFailure, UnusableInput
+from gpuplan.providers.own_rates import RatesSource, rows_by_region
+from gpuplan.providers.own_rates.document_rows import document_rows
+from gpuplan.providers.own_rates.rate_rows import RatesOrigin
+from gpuplan.providers.price_lists.currencies import Rates
 
 
 def files(environment: Environment) -> list[Finding]:
@@ -31,15 +38,40 @@ def files(environment: Environment) -> list[Finding]:
     return findings
 
 
-def named_by_channels(environment: Environment) -> frozenset[str]:
-    """The variables, and their file variants, from which channels read addresses and secrets. Errors in the file are a
-    finding of their own.
+def rates(environment: Environment, *, online: bool) -> list[Finding]:
+    """The lists of own rates, read as by a refresh with stated exchange rates; those of an address only `online`."""
+    lists = settings_file(environment.settings).rates
+    return [_rates(rates_source(listed, environment), read=online or listed.url is None) for listed in lists]
+
+
+def _rates(source: RatesSource, *, read: bool) -> Finding:
+    name = f"rates {source.name}"
+    if not read:
+        return ok(name, f"{source.where} is read by gpuplan doctor --online")
+    origin = RatesOrigin(provider=source.name, where=source.where, read_at=datetime.now(UTC))
+    try:
+        rows = document_rows(source.read(), source.where)
+        regions = rows_by_region(rows, origin, Rates(by_currency=stated_rates()))
+    except ProviderFailure as failure:
+        return broken(name, str(failure), "docs/own-rates.md has the columns")
+    summary = f"{sum(len(place.offers) for place in regions.values())} prices in {len(regions)} places"
+    aside = [row for place in regions.values() for row in place.quarantined]
+    if not aside:
+        return ok(name, summary)
+    first = f"{len(aside)} rows cannot be used, such as {aside[0].what}: {aside[0].reason}"
+    return warning(name, f"{summary}; {first}", "correct these rows")
+
+
+def named_by_settings(environment: Environment) -> frozenset[str]:
+    """The variables, and their file variants, from which channels and lists of rates read addresses and secrets. Errors in
+    the file are a finding of their own.
     """
     try:
-        channels = settings_file(environment.settings).channels
+        chosen = settings_file(environment.settings)
     except UnusableInput:
         return frozenset()
-    names = {name for channel in channels for name in (channel.url_from, channel.secret_from) if name is not None}
+    named = {name for channel in chosen.channels for name in (channel.url_from, channel.secret_from)}
+    names = {name for name in named | {listed.token_from for listed in chosen.rates} if name is not None}
     return frozenset(names | {f"{name}_FILE" for name in names})
 
 

@@ -20,7 +20,7 @@ def written(tmp_path: Path, text: str) -> Path:
 
 
 def test_every_assumption_of_the_planner_can_be_set_and_no_other() -> None:
-    beside = {"channels", "retention"}
+    beside = {"channels", "rates", "retention"}
     assert set(SettingsFile.model_fields) - beside == {field.name for field in fields(PlannerSettings)}
 
 

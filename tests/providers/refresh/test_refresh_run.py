@@ -207,7 +207,8 @@ def test_a_price_that_cannot_be_is_set_aside_with_its_figures_and_the_old_one_st
     before = current_rows(*last_night("r1", "r2", "r3"))
     done = refreshed(before, r1=rows(price("r1")), r2=rows(price("r2", usd_micros=12_000_000)), r3=rows(price("r3")))
     assert offers(done)[1] == stale(last_night("r2")[0])
-    assert one(done).sifted.aside[0].reason == "1.5000 USD per accelerator-hour is outside 3.6000..96.0000"
+    reason = "1.5000 USD per accelerator-hour is outside 3.6000..96.0000; is it the price of one accelerator?"
+    assert one(done).sifted.aside[0].reason == reason
     assert done.outcome == "partial"
 
 
