@@ -92,19 +92,37 @@ def run_policy(
 
 def simulate(
     run: Annotated[
-        str | None, typer.Argument(metavar="[RUN.yaml]", help="The run (YAML or JSON), - for standard input.")
+        str | None,
+        typer.Argument(
+            metavar="[RUN.yaml]", help="The run, or with --ladder the job (YAML or JSON), - for standard input."
+        ),
     ] = None,
     *,
     traces: Annotated[
-        list[str], typer.Option("--traces", metavar="[PLACE=]FILE", help="Availability trace to replay; repeatable.")
+        list[str],
+        typer.Option("--traces", metavar="[PLACE=]FILE", help="Availability trace, or a folder of them; repeatable."),
     ],
     plan: PlanId = None,
     fit: FitFiles = None,
     starts: Annotated[int, typer.Option(min=1, max=5000, help="Random starts per trace.")] = 100,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts.")] = 1,
+    ladder: Annotated[
+        bool, typer.Option("--ladder", help="Replay a plan's capacity ladder; starts are spread evenly.")
+    ] = False,
+    refused: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, metavar="SHARE", help="With --ladder: share of on-demand requests refused."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Backtest a run's policy on availability traces: cost and lateness over many random starts."""
+    """Backtest a run's policy, or a plan's capacity ladder, on availability traces: cost and lateness over many starts."""
+    if ladder:
+        _simulate_ladder(run, plan, traces, fit, starts=starts, refused=refused or 0.0, as_json=as_json)
+        return
+    from gpuplan.catalog.runtime.errors import UnusableInput
+
+    if refused is not None:
+        raise UnusableInput.at("refused", message="applies to a capacity ladder; add --ladder, or leave it out")
     from gpuplan.api.services.spot_policy_solving import Replays, simulate, traces_of
 
     asked = Replays(
@@ -118,6 +136,37 @@ def simulate(
     from gpuplan.api.presentation.spot_policy import render_simulation
 
     print_sections(render_simulation(answer))
+
+
+def _simulate_ladder(
+    job: str | None,
+    plan: str | None,
+    traces: list[str],
+    fit: list[str] | None,
+    *,
+    starts: int,
+    refused: float,
+    as_json: bool,
+) -> None:
+    """Replay the ladder of a saved plan, or of the plan of a job."""
+    from gpuplan.api.cli.sections import print_sections
+    from gpuplan.api.presentation.ladder_replay import render_ladder_replay
+    from gpuplan.api.services.ladder_replay import LadderReplays, replay_ladder
+    from gpuplan.api.services.spot_policy_solving import traces_of
+    from gpuplan.catalog.runtime.errors import UnusableInput
+
+    if (job is None) == (plan is None):
+        raise UnusableInput.at("job", message="give either a job file or --plan ID")
+    if fit:
+        raise UnusableInput.at("fit", message="a ladder learns from no traces; leave --fit out")
+    asked = LadderReplays(traces=traces_of(traces, field="traces"), starts=starts, refused=refused)
+    gpuplan = open_gpuplan()
+    answer = gpuplan.plans.saved(plan) if plan is not None else gpuplan.plans.plan(read_job(str(job)), save=False)
+    replayed = replay_ladder(answer, gpuplan.context.columns((answer.get("plan") or {}).get("snapshot_id")), asked)
+    if as_json:
+        print_json(replayed)
+    else:
+        print_sections(render_ladder_replay(replayed))
 
 
 def _document(run: str | None, plan: str | None) -> dict[str, Any]:

@@ -5,9 +5,13 @@
 `data` holds one value per probe: availability (0/1, false/true) or the number of available machines. A gpuplan file
 may also name the zone: `"name": "us-east-1a"`; the default is the file's name. Several zones may share a file as
 `{"metadata": {...}, "zones": {"us-east-1a": [...], "us-east-1b": [...]}}`.
+
+The public traces have their zone in the file's name, `KIND__N-node__aws-DAY__ZONE_CARD_COUNT`; files that differ in their
+zone alone were recorded together.
 """
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,7 +29,27 @@ _GAPS = (1, 86_400)
 _MOST_NODES = 100_000
 #: Bytes of three million probes as text, with spaces.
 _MOST_BYTES = 32 * 1024 * 1024
+_PUBLIC_NAME = re.compile(r"^(?P<before>.+__\d+-node__aws-[\d-]+__)(?P<zone>[a-z0-9-]+\d[a-z])(?P<after>_.+_\d+)$")
 _FORMAT = 'write {"metadata": {"gap_seconds": 300}, "data": [0, 1, 1, ...]}'
+
+
+def trace_files(path: Path, *, field: str) -> tuple[Path, ...]:
+    """The file itself, or the `.json` files of a folder in the order of their names. Raises `UnusableInput`."""
+    if not path.is_dir():
+        return (path,)
+    files = tuple(sorted(path.glob("*.json")))
+    if not files:
+        raise UnusableInput.at(field, message=f"{str(path)!r} holds no .json file; {_FORMAT}")
+    return files
+
+
+def zone_and_set(name: str) -> tuple[str, str]:
+    """The zone of a trace and the name of the set that was recorded with it: of public traces by their file name.
+
+    Other traces are named by their zone, and were all recorded together.
+    """
+    public = _PUBLIC_NAME.match(name)
+    return (name, "traces") if public is None else (public["zone"], f"{public['before']}*{public['after']}")
 
 
 def read_traces(path: Path, *, field: str) -> tuple[Trace, ...]:

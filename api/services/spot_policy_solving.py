@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplan.api.schemas.availability_trace_files import distinct, read_traces
+from gpuplan.api.schemas.availability_trace_files import distinct, read_traces, trace_files
 from gpuplan.api.schemas.spot_run import SpotRequest, parse_spot_run
 from gpuplan.api.services.spot_policy_file import StoredPolicy
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -75,12 +75,13 @@ def decision(stored_policy: StoredPolicy, now: Situation) -> Document:
 
 
 def traces_of(given: Sequence[str], *, field: str) -> tuple[Trace, ...]:
-    """The traces of files given as FILE or PLACE=FILE, no two of one name. Raises `UnusableInput`."""
+    """The traces of files and folders given as FILE, FOLDER or PLACE=FILE, no two of one name. Raises `UnusableInput`."""
     gathered: list[Trace] = []
     for text in given:
         name, equals, path = text.partition("=")
         if not equals or Path(text).exists():
-            gathered += read_traces(Path(text), field=field)
+            for file in trace_files(Path(text), field=field):
+                gathered += read_traces(file, field=field)
             continue
         traces = read_traces(Path(path), field=field)
         if len(traces) != 1:

@@ -41,7 +41,7 @@ def run_of_plan(answer: Mapping[str, Any], columns: Columns) -> Document:
         raise _refused(
             f"uses {phase['instance_type']}, which {phase['region']} does not offer on demand to fall back on"
         )
-    write = _write_hours(phase)
+    write = write_hours(phase)
     return {
         "name": job.get("name") or plan["id"],
         "work": phase["hours_with_goodput"],
@@ -139,7 +139,7 @@ def finish_of_plan(answer: Mapping[str, Any], run: Mapping[str, Any]) -> Documen
     }
 
 
-def _write_hours(phase: Mapping[str, Any]) -> float:
+def write_hours(phase: Mapping[str, Any]) -> float:
     """What writing a checkpoint takes, out of the plan's best interval: d = lambda tau^2 / 2 (Young 1974)."""
     interval, rate = phase.get("checkpoint_interval_hours"), phase.get("interruptions_per_node_hour")
     if not interval or not rate:
@@ -147,7 +147,7 @@ def _write_hours(phase: Mapping[str, Any]) -> float:
     return float(rate) * int(phase["nodes"]) * float(interval) ** 2 / 2
 
 
-def _rows(columns: Columns, phase: Mapping[str, Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def offer_rows(columns: Columns, phase: Mapping[str, Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """The rows of the phase's machine in its region."""
     types = [
         i
@@ -162,14 +162,14 @@ def _rows(columns: Columns, phase: Mapping[str, Any]) -> np.ndarray[Any, np.dtyp
 
 def _cheapest_on_demand(columns: Columns, phase: Mapping[str, Any]) -> float | None:
     plain = [i for i, name in enumerate(columns.kinds) if price_kinds()[name].is_plain]
-    prices = columns.usd_per_hour[_rows(columns, phase) & np.isin(columns.kind_index, plain)]
+    prices = columns.usd_per_hour[offer_rows(columns, phase) & np.isin(columns.kind_index, plain)]
     return float(prices.min()) if len(prices) else None
 
 
 def _zones(columns: Columns, phase: Mapping[str, Any]) -> list[tuple[str, float]]:
     """Zones that sell the phase's kind, cheapest first."""
     kind = list(columns.kinds).index(phase["price_kind"])
-    rows = np.flatnonzero(_rows(columns, phase) & (columns.kind_index == kind))
+    rows = np.flatnonzero(offer_rows(columns, phase) & (columns.kind_index == kind))
     named = {columns.offer(int(row)).zone: float(columns.usd_per_hour[row]) for row in rows}
     return sorted(named.items(), key=lambda item: (item[1], item[0]))
 

@@ -57,7 +57,7 @@ def must_rescue(terms: SpotTerms, seen: "RunState", target: Ints) -> Flags:
     return np.asarray((target != demand) & late & ~ends)
 
 
-class _Guarded(ABC):
+class Guarded(ABC):
     """A rule that always keeps enough time for on-demand."""
 
     def __init__(self, terms: SpotTerms) -> None:
@@ -87,21 +87,21 @@ class _Guarded(ABC):
         return np.where((seen.place >= 0) & (seen.place < self.demand), seen.place, best)
 
 
-class OnDemand(_Guarded):
+class OnDemand(Guarded):
     """On-demand from start to end."""
 
     def _prefer(self, seen: "RunState") -> Ints:
         return np.full(len(seen.place), self.demand)
 
 
-class Greedy(_Guarded):
+class Greedy(Guarded):
     """Spot whenever it is up, else wait."""
 
     def _prefer(self, seen: "RunState") -> Ints:
         return self._spot(seen)
 
 
-class UniformProgress(_Guarded):
+class UniformProgress(Guarded):
     """Spot whenever it is up, else follow the straight line from start to deadline."""
 
     def __init__(self, terms: SpotTerms, *, waits: bool = False) -> None:

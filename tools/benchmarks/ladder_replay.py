@@ -12,7 +12,7 @@ alone and for on-demand; and the calibration of the chance of each try, with int
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from gpuplan.catalog.model.capacity_prior import capacity_prior
 from gpuplan.planner.availability.capacity_ladder import LadderChoices, followed, least_ladder
 from gpuplan.planner.spot_policy.availability_traces import DEFAULT_STEP_HOURS
+from gpuplan.planner.spot_policy.ladder_rules import LADDER_RULES, FirstOnly, LadderTerms
 from gpuplan.planner.spot_policy.run_parameters import Place, SpotTerms
-from gpuplan.planner.spot_policy.simple_rules import OnDemand, _Guarded
-from gpuplan.planner.spot_policy.trace_replay import WAITING, Replay, RunState, replay
+from gpuplan.planner.spot_policy.trace_replay import Replay, replay
 from tools.fitting.capacity_prior import NamedTrace, fitted, named_traces
 
 Floats = NDArray[np.float64]
@@ -52,68 +52,6 @@ class ZoneSet:
     prior: float
     chances: Floats
     shared_share: float
-
-
-class LadderRule(_Guarded):
-    """Follows a ladder of zones with on-demand last, at the start and after every preemption."""
-
-    def __init__(self, terms: SpotTerms, order: Sequence[int], refused: float) -> None:
-        """`order` are zones; `refused` is the rate of refused requests for on-demand."""
-        super().__init__(terms)
-        self.ladder, self.tries = np.array([*order, self.demand]), round(capacity_prior().try_minutes / 60 / STEP)
-        self.draw, self.refused = np.random.default_rng(7), refused
-        self.stage: Ints | None = None
-        self.tried = np.zeros(0, np.int64)
-
-    def decide(self, seen: RunState) -> Ints:
-        """As the ladder says, unless time is short; a request for on-demand may be refused."""
-        target = super().decide(seen)
-        asks = (target == self.demand) & (seen.place != self.demand)
-        return np.where(asks & (self.draw.random(len(target)) < self.refused), WAITING, target)
-
-    def _prefer(self, seen: RunState) -> Ints:
-        if self.stage is None:
-            self.stage, self.tried = np.zeros(len(seen.place), np.int64), np.zeros(len(seen.place), np.int64)
-        idle = seen.place == WAITING
-        wanted = self.ladder[self.stage]
-        ups = np.hstack((seen.up, np.ones((len(wanted), 1), np.bool_)))
-        gets = idle & ups[np.arange(len(wanted)), wanted]
-        self.tried = np.where(gets, 0, self.tried + (idle & ~gets))
-        moves_on = self.tried >= self.tries
-        self.stage = np.where(gets & (wanted != self.demand), 0, self._next_stage(self.stage + moves_on))
-        self.tried = np.where(moves_on, 0, self.tried)
-        return np.where(gets, wanted, seen.place)
-
-    def _next_stage(self, stage: Ints) -> Ints:
-        return np.minimum(stage, len(self.ladder) - 1)
-
-
-class LadderAgain(LadderRule):
-    """Tries the zones of the ladder again from the top; on-demand only when time is short."""
-
-    def __init__(self, terms: SpotTerms, order: Sequence[int], refused: float) -> None:
-        """As a ladder without its last choice."""
-        super().__init__(terms, order, refused)
-        self.ladder = self.ladder[:-1]
-
-    def _next_stage(self, stage: Ints) -> Ints:
-        return np.asarray(stage % len(self.ladder))
-
-
-class FirstOnly(LadderRule):
-    """Waits for the first choice alone; on-demand only when time is short."""
-
-    def __init__(self, terms: SpotTerms, order: Sequence[int], refused: float) -> None:
-        """As a ladder of one try without end."""
-        super().__init__(terms, order[:1], refused)
-        self.tries = sys.maxsize
-
-
-class OnDemandOnly(LadderRule):
-    """On-demand from the start."""
-
-    def _prefer(self, seen: RunState) -> Ints:
-        return np.full(len(seen.place), self.demand)
 
 
 def zone_sets(traces: Sequence[NamedTrace]) -> Iterator[ZoneSet]:
@@ -190,16 +128,23 @@ def choices_of(zones: ZoneSet, chances: Floats) -> LadderChoices:
     )
 
 
-def terms_of(zones: ZoneSet, work: float, slack: float) -> SpotTerms:
-    """A run over the zones of a set."""
-    return SpotTerms(
+def terms_of(zones: ZoneSet, order: Sequence[int], work: float, slack: float) -> LadderTerms:
+    """A run with a ladder over the zones of a set."""
+    count = len(zones.regions)
+    run = SpotTerms(
         work_hours=work,
         deadline_hours=work * slack,
         step_hours=STEP,
         changeover_hours=CHANGEOVER_HOURS,
         on_demand_usd_per_hour=1.0,
-        places=tuple(Place(name=f"zone {i}", usd_per_hour=SPOT_PRICE) for i in range(len(zones.regions))),
+        places=tuple(Place(name=f"zone {i}", usd_per_hour=SPOT_PRICE) for i in range(count)),
         checkpoint_every_hours=CHECKPOINT_HOURS,
+    )
+    return LadderTerms(
+        run=run,
+        order=tuple(order),
+        permanent=(False,) * count + (True,),
+        try_hours=capacity_prior().try_minutes / 60,
     )
 
 
@@ -214,27 +159,19 @@ def starts(zones: ZoneSet, hours: float) -> Flags:
     )
 
 
-RULES: dict[str, Callable[[SpotTerms, Sequence[int], float], LadderRule]] = {
-    "ladder": LadderRule,
-    "ladder, followed again": LadderAgain,
-    "first choice only": FirstOnly,
-    "on demand": OnDemandOnly,
-}
-
-
-def replays(zones: ZoneSet, terms: SpotTerms, up: Flags, order: Sequence[int]) -> dict[str, Replay]:
+def replays(terms: LadderTerms, up: Flags) -> dict[str, Replay]:
     """What each rule comes to, with on-demand always there, and refused."""
     return {
-        f"{name}{' refused' if refused else ''}": replay(terms, up, rule(terms, order, refused))
-        for name, rule in RULES.items()
+        f"{name}{' refused' if refused else ''}": replay(terms.run, up, rule(replace(terms, refused=refused)))
+        for name, rule in LADDER_RULES.items()
         for refused in (0.0, REFUSED)
     }
 
 
-def hindsight(terms: SpotTerms, up: Flags, order: Sequence[int]) -> Floats:
+def hindsight(terms: LadderTerms, up: Flags) -> Floats:
     """The cost of the best choice of the ladder alone, run by run: [starts]."""
-    alone = [replay(terms, up, FirstOnly(terms, [zone], 0.0)).usd for zone in order]
-    return np.min([*alone, replay(terms, up, OnDemand(terms)).usd], axis=0)
+    alone = [replay(terms.run, up, FirstOnly(replace(terms, order=(place,)))).usd for place in terms.order]
+    return np.min(alone, axis=0)
 
 
 def main(folder: str) -> None:
@@ -244,14 +181,14 @@ def main(folder: str) -> None:
     tries: dict[str, list[tuple[float, Ints]]] = {"the prior alone": [], "the prior and the zone's own days": []}
     for zones in sets:
         choices = choices_of(zones, zones.chances)
-        order = least_ladder(choices, len(choices) - 1).order[:-1]
+        order = least_ladder(choices, len(choices) - 1).order
         for work in WORK_HOURS:
             for slack in SLACKS:
-                terms, up = terms_of(zones, work, slack), starts(zones, work * slack)
+                terms, up = terms_of(zones, order, work, slack), starts(zones, work * slack)
                 if not len(up):
                     continue
-                best = hindsight(terms, up, order)
-                for name, done in replays(zones, terms, up, order).items():
+                best = hindsight(terms, up)
+                for name, done in replays(terms, up).items():
                     totals.setdefault(name, []).append((done.late_hours <= 1e-9, done.usd / best))
                     totals.setdefault(f"{name} | {zones.name}", []).append(totals[name][-1])
         flat = choices_of(zones, np.full(len(zones.regions), zones.prior))
