@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuplan.catalog.model.capacity_answers import CapacityAnswers
 from gpuplan.catalog.model.money import usd_display
 from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -14,6 +15,7 @@ from gpuplan.planner.availability.next_choices import planned_ladder
 from gpuplan.planner.candidates.candidate_set import Candidates, candidates, over, with_late_and_dear
 from gpuplan.planner.candidates.configuration_choice import BEST, carbon_mg, cost_micros, in_words, pareto, whole_hours
 from gpuplan.planner.candidates.configurations import Configurations
+from gpuplan.planner.candidates.live_chances import live_chances
 from gpuplan.planner.candidates.markets import Market, markets
 from gpuplan.planner.candidates.pareto_filter import nondominated
 from gpuplan.planner.candidates.place_costs import place_notes
@@ -67,12 +69,14 @@ def plan(
     settings: PlannerSettings,
     past_runs: tuple[PastRun, ...] = (),
     frontier: bool = False,
+    capacity: CapacityAnswers | None = None,
 ) -> Planned | NoPlan:
     """The provably cheapest plan that meets the job's requirements: one configuration, two phases, or spot with a standby.
 
     If the job's objective is time or carbon, the plan minimises that, and cost decides between equal plans.
     `owned` machines compete at the cost basis of `settings`. `past_runs` of the user shift and
-    narrow the estimates. With `frontier`, the plan includes the whole cost-time frontier. Raises `UnusableInput`
+    narrow the estimates. With `frontier`, the plan includes the whole cost-time frontier. `capacity` are
+    the answers of clouds that were asked about machines: they set the chances of its ladder. Raises `UnusableInput`
     for jobs that contradict themselves or the catalogue (unknown regions, dimensions that do not match) and
     `NotProvenError` if the solver and the enumeration disagree, which is a defect.
     """
@@ -87,6 +91,7 @@ def plan(
         start=start,
         settings=settings,
         learned=learned_from(past_runs, work.task),
+        live=live_chances(capacity, columns, start),
     )
     with stage("candidates"):
         candidate_set = candidates(question)
@@ -95,7 +100,7 @@ def plan(
     if isinstance(outcome, NoPlan):
         return outcome
     with stage("ladder"):
-        return replace(outcome, ladder=planned_ladder(candidate_set, outcome))
+        return replace(outcome, ladder=planned_ladder(candidate_set, outcome), capacity=capacity)
 
 
 def best_plan(candidates: Candidates, *, frontier: bool = False) -> Planned | NoPlan:

@@ -79,6 +79,14 @@ class NotLearned:
     what: str = "capacity"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityAnswers:
+    """All that was learned, and all that was not, in the order of provider, region and instance type."""
+
+    answers: tuple[CapacityAnswer, ...] = ()
+    not_learned: tuple[NotLearned, ...] = ()
+
+
 def probability_of(provider: str, price_kind: str, published: str) -> float:
     """The probability that `published` of this provider stands for. Raises `Implausible` for any other value."""
     known = _probabilities().get((provider, price_kind), {})

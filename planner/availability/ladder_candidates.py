@@ -3,7 +3,8 @@
 The planner's table leaves out offers that a cheaper one dominates: for a single choice they never matter, for the second
 choice they do. Machines of a cell (shape, price kind, provider) have the same chance, and a dominated offer costs at least
 as much as the best of its cell at the same number of nodes. So the cells whose best offers save most are looked at again
-with all their places, and the best of the others bounds what is left out.
+with all their places, and the best of the others bounds what is left out. Places that a cloud answered about differ from
+the rest of their cell: their cells are always looked at again, with every such place.
 """
 
 from dataclasses import dataclass, replace
@@ -12,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.planner.availability.capacity_ladder import relaxed_savings
-from gpuplan.planner.availability.obtainable import chances, is_certain
+from gpuplan.planner.availability.obtainable import is_certain, modelled_chances, places_of
 from gpuplan.planner.candidates.candidate_set import Candidates, over
-from gpuplan.planner.candidates.configuration_choice import carbon_mg, cost_micros, whole_hours
+from gpuplan.planner.candidates.configuration_choice import carbon_mg, cost_micros, offer_of, whole_hours
 from gpuplan.planner.candidates.configurations import Configurations, joined, of_a_share
 
 Floats = NDArray[np.float64]
@@ -54,15 +55,48 @@ def value_of(candidates: Candidates, table: Configurations) -> Floats:
     return MEASURE[candidates.question.job.objective](table)
 
 
-def chances_of(candidates: Candidates, table: Configurations) -> Floats:
-    """The modelled chance of each configuration by itself: [configurations]."""
+def modelled_chances_of(candidates: Candidates, table: Configurations) -> Floats:
+    """The modelled chance of each configuration by itself, whatever a cloud answered: [configurations]."""
     year = candidates.question.start.year
     result = np.ones(len(table))
     for number, market in enumerate(candidates.question.markets):
         mine = np.flatnonzero(table.market == number)
         if len(mine) and not is_certain(market):
-            result[mine] = chances(market, table.place[mine], table.nodes[mine], year)
+            result[mine] = modelled_chances(market, table.place[mine], table.nodes[mine], year)
     return result
+
+
+def chances_of(candidates: Candidates, table: Configurations) -> Floats:
+    """The chance of each configuration by itself, by the cloud's answer where there is one: [configurations]."""
+    result, live = modelled_chances_of(candidates, table), candidates.question.live
+    for number, market in enumerate(candidates.question.markets):
+        if is_certain(market):
+            continue
+        for shape in live.zones:
+            asked = (table.market == number) & (table.nodes == shape[-1])
+            for row in np.flatnonzero(asked & np.isin(table.place, places_of(market, shape))).tolist():
+                answered = live.of(offer_of(market, int(table.place[row]))[0], shape[-1])
+                result[row] = result[row] if answered is None else answered.chance
+    return result
+
+
+def answered_places(candidates: Candidates) -> dict[int, Ints]:
+    """By market, the places that a cloud answered about; for any number of nodes."""
+    return {
+        number: np.unique(np.concatenate([places_of(market, shape) for shape in candidates.question.live.zones]))
+        for number, market in enumerate(candidates.question.markets)
+        if candidates.question.live.zones and not is_certain(market)
+    }
+
+
+def answered_cells(candidates: Candidates) -> Ints:
+    """The cells of these places, ascending."""
+    cells = [
+        cell_key(number, int(cell))
+        for number, places in answered_places(candidates).items()
+        for cell in np.unique(candidates.question.markets[number].snapshot.cell[places])
+    ]
+    return np.array(sorted(cells), np.int64)
 
 
 def ladder_set(candidates: Candidates, table_chance: Floats, better: Flags, last_value: float) -> LadderSet:
@@ -71,20 +105,22 @@ def ladder_set(candidates: Candidates, table_chance: Floats, better: Flags, last
     saving = last_value - value_of(candidates, table)
     at = np.flatnonzero(better)
     cell = _cells(candidates, table, at)
-    wanted = _best_cells(cell, table_chance[at] * saving[at])
+    wanted = np.union1d(_best_cells(cell, table_chance[at] * saving[at]), answered_cells(candidates))
     again = np.isin(cell, wanted)
     whole, truncated = all_places(candidates, wanted)
     chance, saved = chances_of(candidates, whole), last_value - value_of(candidates, whole)
-    ok = np.flatnonzero(feasible(candidates, whole) & (saved > 0))
+    ok = np.flatnonzero(feasible(candidates, whole) & (saved > 0) & (chance > 0))
     rows = _thinned(candidates, whole, ok, chance * saved)
     rest = np.setdiff1d(ok, rows)
+    # No cloud answered about places that are left out of a cell.
     bounds = at[~again | np.isin(cell, truncated)]
+    modelled = modelled_chances_of(candidates, table.take(bounds))
     return LadderSet(
         table=whole,
         rows=rows,
         chance=chance[rows],
         saving=saved[rows],
-        left_out_chance=np.concatenate((chance[rest], table_chance[bounds])),
+        left_out_chance=np.concatenate((chance[rest], modelled)),
         left_out_saving=np.concatenate((saved[rest], saving[bounds])),
     )
 
@@ -132,17 +168,23 @@ def _best_cells(cell: Ints, worth: Floats) -> Ints:
 
 
 def all_places(candidates: Candidates, cells: Ints) -> tuple[Configurations, Ints]:
-    """Every allowed place of these cells at every node count, and the cells of which only the cheapest are there."""
+    """Every allowed place of these cells at every node count, and the cells of which only the cheapest are there.
+
+    Places that a cloud answered about are there in any case, and do not count among the cheapest.
+    """
     parts, truncated = [candidates.table.take(np.zeros(0, np.int64))], []
+    answered = answered_places(candidates)
     for number in np.unique(cells >> 32).tolist():
         market, screened = candidates.question.markets[number], candidates.screened[number]
         snapshot, places = market.snapshot, []
         for cell in (cells[cells >> 32 == number] & 0xFFFFFFFF).tolist():
             low, high = np.searchsorted(snapshot.cell, (cell, cell + 1)).tolist()
             among = np.arange(low, high)[screened.allowed[snapshot.group[low:high]]]
-            if len(among) > MOST_PLACES:
+            is_answered = np.isin(among, answered.get(number, ()))
+            others = among[~is_answered]
+            if len(others) > MOST_PLACES:
                 truncated.append(cell_key(number, cell))
-            places.append(among[:MOST_PLACES])
+            places.append(np.sort(np.concatenate((among[is_answered], others[:MOST_PLACES]))))
         every = np.concatenate(places)
         of_cells = replace(screened, places=every, broken=np.zeros(len(every), np.uint32))
         costs, ready = candidates.costs[number], candidates.estimated[number]

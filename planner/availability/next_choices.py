@@ -7,12 +7,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuplan.catalog.model.capacity_answers import CapacityAnswer
 from gpuplan.catalog.model.capacity_prior import capacity_prior
 from gpuplan.catalog.model.offer import Offer
 from gpuplan.planner.availability.capacity_ladder import MOST_STEPS, LadderChoices, least_ladder
 from gpuplan.planner.availability.ladder_candidates import (
     LadderSet,
     all_places,
+    answered_cells,
     cell_key,
     chances_of,
     feasible,
@@ -20,7 +22,7 @@ from gpuplan.planner.availability.ladder_candidates import (
     left_out_bounds,
     value_of,
 )
-from gpuplan.planner.availability.obtainable import Obtainability, band, obtainability
+from gpuplan.planner.availability.obtainable import Obtainability, band, is_certain, obtainability
 from gpuplan.planner.candidates.candidate_set import Candidates
 from gpuplan.planner.candidates.configuration_choice import first_least, in_words, offer_of
 from gpuplan.planner.candidates.configurations import Configurations
@@ -37,7 +39,7 @@ Pool = tuple[str, ...]
 class _Option:
     """A choice with its objective in millionths, the latest step at which it meets the deadline, and its obtainability.
 
-    `in_words` makes the `Choice`: most options are only compared.
+    `answer` is the cloud's, if the chance comes from one. `in_words` makes the `Choice`: most options are only compared.
     """
 
     offer: Offer
@@ -45,6 +47,7 @@ class _Option:
     value: float
     last_position: int
     place: Obtainability
+    answer: CapacityAnswer | None
     in_words: Callable[[], Choice]
 
     @property
@@ -122,28 +125,40 @@ def _first(candidates: Candidates, plan: Planned) -> _Option:
         accelerator=phase.choice.accelerator,
         value=value,
         last_position=1,
-        place=_place(phase.choice, phase.choice.nodes, market, plan.start.year),
+        place=_place(candidates, phase.choice, phase.choice.nodes, market),
+        answer=_answered(candidates, market, phase.choice.offer, phase.choice.nodes),
         in_words=lambda: phase.choice,
     )
 
 
-def _place(choice: Choice, nodes: int, market: Market, year: int) -> Obtainability:
+def _place(candidates: Candidates, choice: Choice, nodes: int, market: Market) -> Obtainability:
     """The obtainability of so many nodes of a choice."""
+    question = candidates.question
     return obtainability(
-        choice.accelerator, choice.offer.price_kind, choice.accelerators_per_node, nodes, market=market, year=year
+        choice.offer, choice.instance_type, nodes, market=market, year=question.start.year, live=question.live
     )
+
+
+def _answered(candidates: Candidates, market: Market, offer: Offer, nodes: int) -> CapacityAnswer | None:
+    """The cloud's answer that the chance of so many nodes comes from."""
+    live = None if is_certain(market) else candidates.question.live.of(offer, nodes)
+    return None if live is None else live.answer
 
 
 def _lasts(candidates: Candidates, plan: Planned, first: _Option, judged: _Judged) -> list[_Option]:
     """The best last choices: the cheapest that can come second, the cheapest that can come later than that one, and so on.
 
     Each is certain, or if none is, as certain as the most certain one. Among offers of the first's own cell the planner's
-    table has only the best, so all its places are looked at where they could be as certain.
+    table has only the best, so all its places are looked at where they could be as certain, and all places of cells that
+    a cloud answered about.
     """
     tables = [judged]
+    cells = answered_cells(candidates)
     option = _last(candidates, tables, first, 2)
     if option is None or _certainty(option) <= _most_certain_in_cell(candidates, plan):
-        tables.append(_Judged.of(candidates, all_places(candidates, _cell_of(candidates, plan))[0]))
+        cells = np.union1d(cells, _cell_of(candidates, plan))
+    if len(cells):
+        tables.append(_Judged.of(candidates, all_places(candidates, cells)[0]))
         option = _last(candidates, tables, first, 2)
     lasts: list[_Option] = []
     position = 2
@@ -161,7 +176,7 @@ def _most_certain_in_cell(candidates: Candidates, plan: Planned) -> float:
     """The certainty of one node of the plan's first machines: no other number of nodes in their cell has more."""
     phase = plan.phases[0]
     market = candidates.question.markets[phase.market]
-    one = _place(phase.choice, 1, market, plan.start.year)
+    one = _place(candidates, phase.choice, 1, market)
     return min(one.chance, capacity_prior().certain_chance)
 
 
@@ -174,7 +189,7 @@ def _last(candidates: Candidates, tables: list[_Judged], first: _Option, positio
     options = []
     for judged in tables:
         table = judged.table
-        usable = judged.feasible & _in_time(candidates, table, position)
+        usable = judged.feasible & _in_time(candidates, table, position) & (judged.chance > 0)
         chance = np.minimum(judged.chance, capacity_prior().certain_chance)
         while usable.any():
             left = np.flatnonzero(usable)
@@ -214,7 +229,7 @@ def _cell_of(candidates: Candidates, plan: Planned) -> NDArray[np.int64]:
 
 def _options(candidates: Candidates, table: Configurations, rows: NDArray[np.int64]) -> list[_Option]:
     """The configurations at these rows of a table."""
-    job, year = candidates.question.job, candidates.question.start.year
+    job, year, live = candidates.question.job, candidates.question.start.year, candidates.question.live
     position = np.full(len(rows), MOST_STEPS)
     if job.deadline_hours is not None:
         spare = job.deadline_hours - table.cost_breakdown.hours_at_confidence[rows]
@@ -232,14 +247,8 @@ def _options(candidates: Candidates, table: Configurations, rows: NDArray[np.int
                 accelerator=instance_type.accelerator,
                 value=float(value[i]),
                 last_position=int(position[i]),
-                place=obtainability(
-                    instance_type.accelerator,
-                    offer.price_kind,
-                    float(instance_type.accelerator_count),
-                    nodes,
-                    market=market,
-                    year=year,
-                ),
+                place=obtainability(offer, instance_type, nodes, market=market, year=year, live=live),
+                answer=_answered(candidates, market, offer, nodes),
                 in_words=partial(in_words, candidates, table, row),
             )
         )
@@ -287,6 +296,7 @@ def _answer(
         try_minutes=minutes,
         chance=first,
         chance_band=band(first),
+        answer=tried[0].answer,
         steps=tuple(
             LadderStep(
                 choice=option.in_words(),
@@ -294,6 +304,7 @@ def _answer(
                 chance=option.place.chance,
                 chance_band=band(option.place.chance),
                 chance_when_tried=chance,
+                answer=option.answer,
             )
             for number, (option, chance) in enumerate(zip(tried, chances, strict=True))
             if number

@@ -1,7 +1,7 @@
-"""The modelled chance that machines are obtained when they are asked for, and what choices have in common.
+"""The chance that machines are obtained when they are asked for, and what choices have in common.
 
-Own machines and commitments that are paid for are certain. Everything else has the chance of `data/capacity_prior.csv` by
-the age of its accelerator, its price kind and its size.
+Own machines and commitments that are paid for are certain. Machines that a cloud answered about have the chance of its
+answer, everything else that of `data/capacity_prior.csv` by the age of its accelerator, its price kind and its size.
 """
 
 import math
@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.capacity_prior import CapacityPrior, KindPrior, capacity_prior
+from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.planner.candidates.live_chances import LiveChances, Shape
 from gpuplan.planner.candidates.markets import Market
 from gpuplan.planner.snapshot_cache import cached_per_snapshot
 
@@ -46,18 +48,35 @@ def is_certain(market: Market) -> bool:
 
 
 def obtainability(
-    accelerator: str, price_kind: str, accelerators_per_node: float, nodes: int, *, market: Market, year: int
+    offer: Offer,
+    instance_type: InstanceType,
+    nodes: int,
+    *,
+    market: Market,
+    year: int,
+    live: LiveChances,
 ) -> Obtainability:
-    """The obtainability of so many nodes of a market for a job that starts in `year`."""
+    """The obtainability of so many nodes of an offer for a job that starts in `year`.
+
+    A family is short with the share of refusals that hits all its machines, of the refusals of its most obtainable one:
+    one node with one accelerator by the table, or the best that a cloud answered about.
+    """
     if is_certain(market):
         return CERTAIN
     prior = capacity_prior()
-    age = _age(prior, accelerator, year)
-    is_spot = price_kinds()[price_kind].interruptible
-    short_spot = prior.shared_share * (1.0 - prior.spot[age].chance)
-    short = min(short_spot, prior.shared_share * (1.0 - prior.on_demand[age].chance))
-    kind = prior.spot[age] if is_spot else prior.on_demand[age]
-    chance = _chance(kind, accelerators_per_node, nodes)
+    age = _age(prior, instance_type.accelerator, year)
+    is_spot = price_kinds()[offer.price_kind].interruptible
+    family = (offer.provider, offer.region, instance_type.accelerator)
+    best_spot = max(prior.spot[age].chance, live.best_spot.get(family, 0.0))
+    best_other = max(prior.on_demand[age].chance, live.best_other.get(family, 0.0))
+    short_spot = prior.shared_share * (1.0 - best_spot)
+    short = min(short_spot, prior.shared_share * (1.0 - best_other))
+    answered = live.of(offer, nodes)
+    if answered is not None:
+        chance = answered.chance
+    else:
+        kind = prior.spot[age] if is_spot else prior.on_demand[age]
+        chance = _chance(kind, float(instance_type.accelerator_count), nodes)
     given = chance / (1.0 - (short_spot if is_spot else short))
     return Obtainability(
         state_chance=(1.0 - short_spot, short_spot - short, short), obtained=(given, 0.0 if is_spot else given, 0.0)
@@ -77,8 +96,8 @@ def _chance(kind: KindPrior, accelerators_per_node: float, nodes: int) -> float:
     return kind.chance * math.exp(-falls)
 
 
-def chances(market: Market, place: Ints, nodes: Ints, year: int) -> Floats:
-    """The chance by itself of `nodes` at each place of a market: [places]."""
+def modelled_chances(market: Market, place: Ints, nodes: Ints, year: int) -> Floats:
+    """The chance by itself of `nodes` at each place of a market by the table: [places]."""
     if is_certain(market):
         return np.ones(len(place))
     table = _type_table(market.columns, year)
@@ -86,6 +105,20 @@ def chances(market: Market, place: Ints, nodes: Ints, year: int) -> Floats:
     kind_of_type = np.where(spot, table.chance.shape[1], 0) + market.snapshot.type_index.take(place)
     falls = -table.node_exponent.take(kind_of_type)
     return np.asarray(table.chance.take(kind_of_type) * np.exp(falls * np.log(nodes.astype(np.float64))))
+
+
+def places_of(market: Market, shape: Shape) -> Ints:
+    """The places of a market with this machine in this region at this price kind, under whatever zone."""
+    columns, snapshot = market.columns, market.snapshot
+    provider, region, instance_type, kind, _ = shape
+    if (provider, region) not in columns.regions:
+        return np.zeros(0, np.int64)
+    types = [i for i, row in enumerate(columns.instance_types) if (row.provider, row.name) == (provider, instance_type)]
+    return np.flatnonzero(
+        (snapshot.region_index == columns.regions.index((provider, region)))
+        & (snapshot.kind_index == columns.kinds.index(kind))
+        & np.isin(snapshot.type_index, types)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

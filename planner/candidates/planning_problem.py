@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from gpuplan.planner.candidates.live_chances import NOT_ASKED, LiveChances
 from gpuplan.planner.candidates.markets import Market
 from gpuplan.planner.model.current_placement import Origin
 from gpuplan.planner.model.job import TrainingJob
@@ -15,7 +16,8 @@ from gpuplan.planner.workload.step_work import Work
 class Question:
     """A job, its work, the markets it may use, its start, the settings, and the corrections from past runs.
 
-    `origin` is the current placement of a running job; None for a job that has not started.
+    `origin` is the current placement of a running job; None for a job that has not started. `live` are the clouds' answers
+    about capacity.
     """
 
     job: TrainingJob
@@ -25,3 +27,4 @@ class Question:
     settings: PlannerSettings
     learned: LearnedCorrections = NOTHING
     origin: Origin | None = None
+    live: LiveChances = NOT_ASKED

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from gpuplan.catalog.model.capacity_answers import CapacityAnswer, CapacityAnswers
 from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.planner.model.certificate import SolverCertificate
 from gpuplan.planner.model.job import TrainingJob
@@ -132,6 +133,7 @@ class LadderStep:
     """A next choice of a capacity ladder, tried `after_minutes` if nothing before it was obtained.
 
     `chance` is that of the choice by itself, with an 80 % band; `chance_when_tried` is given that all before were refused.
+    `answer` is the cloud's, if the chance comes from one.
     """
 
     choice: Choice
@@ -139,13 +141,14 @@ class LadderStep:
     chance: float
     chance_band: tuple[float, float]
     chance_when_tried: float
+    answer: CapacityAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedLadder:
     """What to try next if the plan's machines are not obtained, and what following it is expected to come to.
 
-    `chance` is that of the plan's own machines, the first choice. `cost` is in micro-dollars; `value` and `bound` are in the
+    `chance` is that of the plan's own machines, the first choice, by the cloud's `answer` if there is one. `cost` is in micro-dollars; `value` and `bound` are in the
     unit of the job's objective, the bound over all ladders with the same first and last choice. `nothing_obtained` is the
     probability that no choice was obtained in its first try. `considered` choices were solved over.
     """
@@ -159,6 +162,7 @@ class PlannedLadder:
     bound: float
     nothing_obtained: float
     considered: int
+    answer: CapacityAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,7 +226,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """The cheapest way to run a job, proven over one snapshot."""
+    """The cheapest way to run a job, proven over one snapshot; `capacity` are the clouds' answers, None if not asked."""
 
     job: TrainingJob
     snapshot_id: str
@@ -244,6 +248,7 @@ class Planned:
     fallback: StandbyChoice | None = None
     other_framework: FrameworkChoice | None = None
     ladder: PlannedLadder | None = None
+    capacity: CapacityAnswers | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

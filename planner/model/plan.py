@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from gpuplan.planner.model.live_capacity import LiveCapacity
 from gpuplan.planner.model.shared import (
     MAY_BE_ABSENT,
     PROSE,
@@ -185,6 +186,8 @@ class Plan:
     fallback: ContingencyStandby | None = field(default=None, metadata=MAY_BE_ABSENT)
     capacity_ladder: CapacityLadder | None = field(default=None, metadata=MAY_BE_ABSENT)
     """What to try if the machines are not obtained; the certificate covers the plan given that they are."""
+    live_capacity: LiveCapacity | None = field(default=None, metadata=MAY_BE_ABSENT)
+    """What the clouds answered about machines; absent where none was asked."""
     certificate: Certificate
     sensitivity: Sensitivity
     alternatives: tuple[Alternative, ...]

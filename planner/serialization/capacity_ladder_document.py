@@ -2,19 +2,21 @@
 
 from gpuplan.planner.model import shared
 from gpuplan.planner.model.outcome import LadderStep, PlannedLadder
+from gpuplan.planner.serialization.live_capacity_document import chance_source
 from gpuplan.planner.serialization.objective_units import UNITS
 from gpuplan.planner.serialization.phase_document import cost_and_hours, machines, usd
 from gpuplan.planner.serialization.rounded_figures import rounded
 
-#: No cloud was asked for any of these.
-_MODELLED = ("chance", "chance_when_tried", "expected_cost_usd", "nothing_obtained")
+#: How refusals hang together is modelled, whatever a cloud answered.
+_MODELLED = ("chance_when_tried", "expected_cost_usd", "nothing_obtained")
 
 
 def capacity_ladder_answer(ladder: PlannedLadder, objective: str) -> shared.CapacityLadder:
     """The ladder with its next choices in order."""
     low, high = ladder.chance_band
+    all_answered = ladder.answer is not None and all(step.answer is not None for step in ladder.steps)
     return shared.CapacityLadder(
-        modelled=_MODELLED,
+        modelled=_MODELLED if all_answered else ("chance", *_MODELLED),
         try_minutes=rounded(ladder.try_minutes),
         chance=rounded(ladder.chance),
         chance_low=rounded(low),
@@ -23,6 +25,7 @@ def capacity_ladder_answer(ladder: PlannedLadder, objective: str) -> shared.Capa
         expected_cost_usd=usd(ladder.cost),
         nothing_obtained=rounded(ladder.nothing_obtained),
         covers=_covers(ladder, objective),
+        chance_source=chance_source(ladder.answer),
     )
 
 
@@ -52,4 +55,5 @@ def _next_choice(step: LadderStep) -> shared.NextChoice:
         chance_low=rounded(low),
         chance_high=rounded(high),
         chance_when_tried=rounded(step.chance_when_tried),
+        chance_source=chance_source(step.answer),
     )

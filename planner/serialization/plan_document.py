@@ -30,6 +30,7 @@ from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.model.wire import wire
 from gpuplan.planner.serialization.capacity_ladder_document import capacity_ladder_answer
 from gpuplan.planner.serialization.enumeration_document import enumeration_document
+from gpuplan.planner.serialization.live_capacity_document import live_capacity
 from gpuplan.planner.serialization.objective_units import UNITS
 from gpuplan.planner.serialization.phase_document import (
     configuration,
@@ -90,6 +91,7 @@ def plan_answer(plan: Planned, job: JsonObject, version: str, inventory: str = "
         phases=phases,
         fallback=None if plan.fallback is None else contingency_standby_answer(plan.fallback, plan.start),
         capacity_ladder=None if plan.ladder is None else capacity_ladder_answer(plan.ladder, plan.job.objective),
+        live_capacity=None if plan.capacity is None else live_capacity(plan.capacity),
         certificate=_certificate(plan),
         sensitivity=_sensitivity(plan.sensitivity),
         alternatives=tuple(map(_alternative, plan.alternatives)),

@@ -1,6 +1,6 @@
 """Check of the capacity ladder: its choices, their chances, and its expected cost over every state of shortage.
 
-The chances are read from the catalogue's table. Machines of a family in a region are all to be had, or all but spot, or
+The chances are those of the clouds' answers in the document, else read from the catalogue's table. Machines of a family in a region are all to be had, or all but spot, or
 none; the check walks through every combination of these states for the ladder's families and regions. It does not compare
 other ladders.
 """
@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.capacity_prior import capacity_prior
+from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.planner.verify.alternatives_check import choice
 from gpuplan.planner.verify.field_coverage import Path
 from gpuplan.planner.verify.named_offers import Named
 from gpuplan.planner.verify.plan_outcome import Outcome
+from gpuplan.planner.verify.stated_answers import Answer, answer_for, answers_of
 from gpuplan.planner.verify.verification_context import Context
 
 AT: Path = ("capacity_ladder",)
@@ -28,7 +30,10 @@ _STEP_FIGURES = ("after_minutes", "chance", "chance_low", "chance_high", "chance
 
 
 class _Step(NamedTuple):
-    """A choice in the ladder: cost, family and region, and its chance while they are not short; None: always had."""
+    """A choice in the ladder: cost, family and region, and its chance by itself; None: always had.
+
+    `answer` is the cloud's, if the chance comes from one.
+    """
 
     micros: int
     shared: tuple[str, str, str] | None
@@ -36,6 +41,7 @@ class _Step(NamedTuple):
     chance: float
     short_spot: float
     short: float
+    answer: Answer | None = None
 
 
 def capacity_ladder(context: Context, outcome: Outcome) -> None:
@@ -44,8 +50,9 @@ def capacity_ladder(context: Context, outcome: Outcome) -> None:
     if not field_coverage.has(*AT):
         return
     prior, minutes = capacity_prior(), (*AT, "try_minutes")
+    answers = answers_of(context)
     field_coverage.is_number(CHECK, minutes, prior.try_minutes, "not the time of a try")
-    steps = [_step(context, outcome.machines[0], field_coverage.micros("cost_usd", "expected"))]
+    steps = [_step(context, outcome.machines[0], field_coverage.micros("cost_usd", "expected"), answers)]
     _chance(context, AT, steps[0])
     count = field_coverage.size(*AT, "next_choices")
     field_coverage.is_true(CHECK, (*AT, "next_choices"), count <= MOST_NEXT, MOST_NEXT, "more than a ladder may have")
@@ -63,7 +70,7 @@ def capacity_ladder(context: Context, outcome: Outcome) -> None:
         pool = _pool(tried.named)
         field_coverage.is_true(CHECK, (*path, "instance_type"), pool not in pools, None, "it is tried twice")
         pools.add(pool)
-        steps.append(_step(context, tried.named, field_coverage.micros(*path, "cost_usd")))
+        steps.append(_step(context, tried.named, field_coverage.micros(*path, "cost_usd"), answers))
         _chance(context, path, steps[-1])
     _followed(context, steps)
 
@@ -77,13 +84,12 @@ def _in_time(context: Context, path: Path, hours: float, micros: int) -> None:
 
 
 def _pool(named: Named) -> tuple[object, ...]:
-    zone = "" if named.offer is None else named.offer.zone
     group = named.offer_group
-    return (*group.place, zone, group.machine.type.name, group.kind.name)
+    return (*group.place, _zone(named), group.machine.type.name, group.kind.name)
 
 
-def _step(context: Context, named: Named, micros: int) -> _Step:
-    """The choice with its modelled chance."""
+def _step(context: Context, named: Named, micros: int, answers: list[Answer]) -> _Step:
+    """The choice with its chance: the cloud's answer about it, else that of the table."""
     group, prior = named.offer_group, capacity_prior()
     if group.machine.owned is not None or group.paid:
         return _Step(micros, None, False, 1.0, 0.0, 0.0)
@@ -92,10 +98,28 @@ def _step(context: Context, named: Named, micros: int) -> _Step:
     age = prior.age_class(introduced=introduced, year=context.submitted_plan.start.year)
     kind = (prior.spot if is_spot else prior.on_demand)[age]
     size = max(1.0, float(machine.accelerator_count))
+    answer = answer_for(answers, (*group.place, machine.name, group.kind.name), _zone(named), named.nodes)
     chance = kind.chance / (size**kind.size_exponent * named.nodes**kind.node_exponent)
-    short_spot = prior.shared_share * (1 - prior.spot[age].chance)
-    short = min(short_spot, prior.shared_share * (1 - prior.on_demand[age].chance))
-    return _Step(micros, (*group.place, machine.accelerator), is_spot, chance, short_spot, short)
+    alike = [
+        row
+        for row in answers
+        if row.place == group.place and _accelerator(context, row.place[0], row.instance_type) == machine.accelerator
+    ]
+    spot = [row.chance for row in alike if price_kinds()[row.price_kind].interruptible]
+    other = [row.chance for row in alike if not price_kinds()[row.price_kind].interruptible]
+    short_spot = prior.shared_share * (1 - max([*spot, prior.spot[age].chance]))
+    short = min(short_spot, prior.shared_share * (1 - max([*other, prior.on_demand[age].chance])))
+    shared = (*group.place, machine.accelerator)
+    return _Step(micros, shared, is_spot, chance if answer is None else answer.chance, short_spot, short, answer)
+
+
+def _accelerator(context: Context, provider: str, name: str) -> str:
+    types = context.columns.instance_types
+    return next((row.accelerator for row in types if (row.provider, row.name) == (provider, name)), "")
+
+
+def _zone(named: Named) -> str:
+    return "" if named.offer is None else named.offer.zone
 
 
 def _chance(context: Context, path: Path, step: _Step) -> None:
@@ -107,7 +131,12 @@ def _chance(context: Context, path: Path, step: _Step) -> None:
         for shift in (-spread, spread)
     )
     for name, value in (("chance", step.chance), ("chance_low", low), ("chance_high", high)):
-        field_coverage.is_number(CHECK, (*path, name), value, "not that of the table of chances", relative=NEAR)
+        field_coverage.is_number(CHECK, (*path, name), value, "not its chance by table or answer", relative=NEAR)
+    source = None if step.answer is None else step.answer.source
+    if source is not None or field_coverage.has(*path, "chance_source"):
+        stated = field_coverage.value(*path, "chance_source") if field_coverage.has(*path, "chance_source") else None
+        field_coverage.is_true(CHECK, (*path, "chance_source"), stated == source, source, "not the answer that counts")
+        field_coverage.tick(CHECK, *((*path, "chance_source", name) for name in source or ()))
 
 
 def _followed(context: Context, steps: list[_Step]) -> None:

@@ -15,8 +15,8 @@ from gpuplan.planner.verify.verification_report import Verification
 
 #: Taken on trust besides prose: the job, its settings and what identifies the answer.
 INPUTS = (("job",), ("settings",), ("version",), ("snapshot_id",), ("id",))
-#: Only some documents have these: learned corrections, and own machines.
-OPTIONAL_INPUTS = (("learned",), ("inventory",))
+#: Only some documents have these: learned corrections, own machines, and what clouds said about capacity.
+OPTIONAL_INPUTS = (("learned",), ("inventory",), ("live_capacity", "answers"), ("live_capacity", "not_learned"))
 TAKEN = (
     "the job, the settings and the corrections from past runs, as the document states them: they are the question",
     (
@@ -41,6 +41,8 @@ TAKEN = (
     ),
     "the sentences under the plan, those on layouts, left-out offers and how the search for phases went, and the name of the solver",
 )
+#: Taken on trust besides, in a plan with live answers.
+TAKEN_LIVE = "what the clouds answered about capacity, as the document states it: the chances that follow are replayed"
 
 
 def verified(submitted_plan: SubmittedPlan, columns: Columns, *, owned: tuple[OwnedMachine, ...] = ()) -> Verification:
@@ -69,7 +71,7 @@ def verified(submitted_plan: SubmittedPlan, columns: Columns, *, owned: tuple[Ow
         checks=field_coverage.checks(),
         wrong=field_coverage.wrong,
         covers=covers,
-        taken=TAKEN,
+        taken=(*TAKEN, TAKEN_LIVE) if field_coverage.has("live_capacity") else TAKEN,
     )
 
 

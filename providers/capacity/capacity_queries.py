@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from queue import Empty, SimpleQueue
 
-from gpuplan.catalog.model.capacity_answers import CapacityAnswer, NotLearned
+from gpuplan.catalog.model.capacity_answers import CapacityAnswer, CapacityAnswers, NotLearned
 from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.catalog.runtime.extras import needed_module
 from gpuplan.providers.capacity.contract import CapacityCall, CapacityResult, CapacitySource
@@ -34,14 +34,6 @@ class CapacityQuery:
     nodes: int
     kind: str
     places: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CapacityAnswers:
-    """All that was learned, and all that was not, in the order of provider, region and instance type."""
-
-    answers: tuple[CapacityAnswer, ...]
-    not_learned: tuple[NotLearned, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,9 @@ from itertools import permutations
 import pytest
 
 from gpuplan.catalog.model.accelerators import accelerators
+from gpuplan.catalog.model.capacity_answers import CapacityAnswers
 from gpuplan.catalog.model.capacity_prior import capacity_prior
+from gpuplan.catalog.model.offer import Offer
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.model.job import Constraints, Preset, TrainingJob
@@ -19,6 +21,7 @@ from tests.planner.small_catalogues import START, Priced, allowed, every_configu
 from tests.planner.verify.answers import answer_of, checked, small_columns, tampered
 
 SETTINGS = PlannerSettings()
+NOTHING_ASKED = CapacityAnswers()
 
 
 def job_of(draw: random.Random, *, nodes: int = 1) -> TrainingJob:
@@ -33,7 +36,7 @@ def job_of(draw: random.Random, *, nodes: int = 1) -> TrainingJob:
 
 
 def item_of(
-    priced: Priced, columns: Columns, job: TrainingJob, number: int
+    priced: Priced, columns: Columns, job: TrainingJob, number: int, live: CapacityAnswers = NOTHING_ASKED
 ) -> tuple[Item, tuple[str, str, str], Shortage]:
     """A configuration as a choice: its chance by the rule that the documentation states."""
     prior, offer = capacity_prior(), priced.offer
@@ -43,8 +46,19 @@ def item_of(
     is_spot = price_kinds()[offer.price_kind].interruptible
     row = (prior.spot if is_spot else prior.on_demand)[name]
     chance = row.chance * float(machine.accelerator_count) ** -row.size_exponent * priced.nodes**-row.node_exponent
-    short_spot = prior.shared_share * (1 - prior.spot[name].chance)
-    short = prior.shared_share * (1 - prior.on_demand[name].chance)
+    best_spot, best_other = prior.spot[name].chance, prior.on_demand[name].chance
+    accelerator = {(t.provider, t.name): t.accelerator for t in columns.instance_types}
+    for said in live.answers:
+        if (said.provider, said.region) == (offer.provider, offer.region) and (
+            accelerator[said.provider, said.instance_type] == machine.accelerator
+        ):
+            if price_kinds()[said.price_kind].interruptible:
+                best_spot = max(best_spot, said.probability)
+            else:
+                best_other = max(best_other, said.probability)
+    chance = _answered(live, offer, priced.nodes, chance)
+    short_spot = prior.shared_share * (1 - best_spot)
+    short = min(short_spot, prior.shared_share * (1 - best_other))
     given = chance / (1 - (short_spot if is_spot else short))
     position = 9
     if job.deadline_hours is not None:
@@ -53,22 +67,39 @@ def item_of(
     return item, (offer.provider, offer.region, machine.accelerator), (short_spot, short)
 
 
+def _answered(live: CapacityAnswers, offer: Offer, nodes: int, otherwise: float) -> float:
+    """The chance by the answer about just these machines; the best of the zones for a whole region."""
+    alike = [
+        row
+        for row in live.answers
+        if (row.provider, row.region, row.instance_type, row.price_kind, row.nodes)
+        == (offer.provider, offer.region, offer.instance_type, offer.price_kind, nodes)
+    ]
+    for zone in (offer.zone, ""):
+        for row in alike:
+            if row.zone == zone:
+                return row.probability
+    return otherwise if offer.zone else max((row.probability for row in alike), default=otherwise)
+
+
 def ladder_of(
-    job: TrainingJob, columns: Columns, settings: PlannerSettings = SETTINGS
+    job: TrainingJob, columns: Columns, settings: PlannerSettings = SETTINGS, *, capacity: CapacityAnswers | None = None
 ) -> tuple[Planned, PlannedLadder] | None:
     """The plan and its ladder; None where there is no plan."""
-    outcome = plan(job, columns, settings=settings)
+    outcome = plan(job, columns, settings=settings, capacity=capacity)
     if not isinstance(outcome, Planned):
         return None
     assert outcome.ladder is not None
     return outcome, outcome.ladder
 
 
-def least_by_loops(job: TrainingJob, columns: Columns, first: tuple[object, ...]) -> float | None:
+def least_by_loops(
+    job: TrainingJob, columns: Columns, first: tuple[object, ...], live: CapacityAnswers = NOTHING_ASKED
+) -> float | None:
     """The least expected micro-dollars of ladders that begin at `first`; None where there is no second choice."""
     feasible = [priced for priced in every_configuration(job, columns, SETTINGS) if allowed(priced, job)]
     offers = list(dict.fromkeys(priced.offer.key for priced in feasible))
-    parts = [item_of(priced, columns, job, offers.index(priced.offer.key)) for priced in feasible]
+    parts = [item_of(priced, columns, job, offers.index(priced.offer.key), live) for priced in feasible]
     groups = list(dict.fromkeys(part[1] for part in parts))
     items: list[Item] = [(*item[:3], groups.index(group), *item[4:]) for item, group, _ in parts]
     shortages = [next(short for _, group, short in parts if group == of) for of in groups]
@@ -81,7 +112,9 @@ def least_by_loops(job: TrainingJob, columns: Columns, first: tuple[object, ...]
     best: float | None = None
     floor = 0.0
     for position in range(2, 6):
-        able = [i for i, item in enumerate(items) if item[1] >= position and item[2] != items[begin][2]]
+        able = [
+            i for i, item in enumerate(items) if item[1] >= position and item[2] != items[begin][2] and chance(i) > 0
+        ]
         if not able:
             break
         certain = max(min(chance(i), 0.9) for i in able)

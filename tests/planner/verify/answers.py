@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpuplan.api.schemas.canonical_job import canonical
+from gpuplan.catalog.model.capacity_answers import CapacityAnswers
 from gpuplan.catalog.model.offer import InstanceType, Offer
 from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.runtime.errors import Fault
@@ -49,9 +50,10 @@ def answer_of(
     settings: PlannerSettings = SETTINGS,
     owned: tuple[OwnedMachine, ...] = (),
     past_runs: tuple[PastRun, ...] = (),
+    capacity: CapacityAnswers | None = None,
 ) -> Document:
     """The answer as JSON gives it back."""
-    outcome = plan(job, columns, settings=settings, owned=owned, past_runs=past_runs, frontier=True)
+    outcome = plan(job, columns, settings=settings, owned=owned, past_runs=past_runs, frontier=True, capacity=capacity)
     shown = document(outcome, canonical(job), version="0.1.0", inventory=inventory_id(owned))
     printed: Document = json.loads(json.dumps(shown, allow_nan=False))
     return printed

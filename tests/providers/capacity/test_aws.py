@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gpuplan.catalog.model.capacity_answers import CapacityAnswer
+from gpuplan.catalog.model.capacity_answers import CapacityAnswer, CapacityAnswers
 from gpuplan.providers.aws.capacity import similar_types
-from gpuplan.providers.capacity.capacity_queries import CapacityAnswers, CapacityQuery, ask_capacity
+from gpuplan.providers.capacity.capacity_queries import CapacityQuery, ask_capacity
 from gpuplan.providers.capacity.capacity_sources import CapacitySources
 from gpuplan.providers.cloud_endpoints import Sources
 from tests.clouds.aws import AwsCloud, asks

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gpuplan.providers.capacity.capacity_queries import CapacityAnswers, CapacityQuery, ask_capacity
+from gpuplan.catalog.model.capacity_answers import CapacityAnswers
+from gpuplan.providers.capacity.capacity_queries import CapacityQuery, ask_capacity
 from gpuplan.providers.capacity.capacity_sources import CapacitySources
 from gpuplan.providers.cloud_endpoints import Sources
 from tests.clouds.gcp_advice import DENIED, DISABLED, GcpAdvice

@@ -1,0 +1,188 @@
+"""Ladders with the clouds' own answers: against a loop over every offer and order, the law of tightening, and bad answers."""
+
+import random
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from gpuplan.catalog.model.capacity_answers import CapacityAnswer, CapacityAnswers, NotLearned
+from gpuplan.catalog.model.offer import Offer
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.planner.candidates.live_chances import live_chances
+from gpuplan.planner.model.job import TrainingJob
+from gpuplan.planner.model.outcome import Planned
+from gpuplan.planner.planning import plan
+from tests.planner.availability.test_next_choices import SETTINGS, job_of, ladder_of, least_by_loops
+from tests.planner.small_catalogues import START, random_columns
+from tests.planner.verify.answers import answer_of, checked, names, small_columns, tampered
+
+
+def answer(offer: Offer, nodes: int, probability: float, /, **changes: Any) -> CapacityAnswer:
+    """A cloud's answer for an offer."""
+    about = {name: getattr(offer, name) for name in ("provider", "region", "zone", "instance_type", "price_kind")}
+    rest = {"probability": probability, "published": f"{probability:g}", "asked_at": START, "source": "drawn"}
+    return CapacityAnswer(**(about | {"nodes": nodes} | rest | changes))
+
+
+def random_answers(draw: random.Random, columns: Columns, *, nodes: int = 1) -> CapacityAnswers:
+    """Answers for some offers, each with its own chance, impossible and certain ones among them."""
+    asked = [offer for offer in columns.offers if draw.random() < 0.6]
+    return CapacityAnswers(
+        answers=tuple(
+            answer(offer, draw.randint(1, nodes), draw.choice((0.0, draw.random(), 0.97, 1.0))) for offer in asked
+        )
+    )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_ladder_with_answers_is_the_best_over_every_offer_and_order(seed: int) -> None:
+    draw = random.Random(900 + seed)
+    columns, job = random_columns(draw, types=1, offers=7), job_of(draw)
+    live = random_answers(draw, columns)
+    answered = ladder_of(job, columns, capacity=live)
+    if answered is None:
+        return
+    planned, ladder = answered
+    offer = planned.phases[0].choice.offer
+    pool = (offer.provider, offer.region, offer.zone, offer.instance_type, offer.price_kind)
+    least = None if ladder.chance >= 1.0 else least_by_loops(job, columns, pool, live)
+    if least is None:
+        assert not ladder.steps
+        return
+    assert ladder.steps
+    assert ladder.value * 1e6 == pytest.approx(least, rel=1e-9, abs=2.0)
+    assert ladder.bound <= ladder.value
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_verification_replays_the_chances_from_the_answers(seed: int) -> None:
+    draw = random.Random(700 + seed)
+    columns, job = small_columns(draw, types=2, offers=14), job_of(draw, nodes=2)
+    live = random_answers(draw, columns, nodes=2)
+    answered = answer_of(job, columns, capacity=live)
+    if answered["outcome"] != "planned":
+        return
+    assert answered == answer_of(job, columns, capacity=live)
+    assert names(checked(answered, job, columns)) == set()
+    assert answered["plan"]["live_capacity"]["id"].startswith("capacity-")
+
+
+def plain(seed: int = 21) -> tuple[TrainingJob, Columns, Planned]:
+    """A job, its catalogue, and its plan without answers."""
+    draw = random.Random(seed)
+    columns = small_columns(draw, types=1, offers=14)
+    job = job_of(draw)
+    planned = ladder_of(job, columns)
+    assert planned is not None
+    return job, columns, planned[0]
+
+
+def test_the_chance_of_the_plan_is_the_one_that_its_cloud_gave() -> None:
+    job, columns, planned = plain()
+    choice = planned.phases[0].choice
+    live = CapacityAnswers(answers=(answer(choice.offer, choice.nodes, 0.12),))
+    shown = answer_of(job, columns, capacity=live)["plan"]
+    without = answer_of(job, columns)["plan"]
+    assert shown["capacity_ladder"]["chance"] == 0.12
+    assert shown["capacity_ladder"]["chance_source"]["asked_at"] == "2026-11-21T00:00:00Z"
+    assert shown["id"] != without["id"]
+    assert "live_capacity" not in without
+    assert "chance_source" not in without["capacity_ladder"]
+    assert shown["phases"] == without["phases"]
+
+
+@pytest.mark.parametrize("changes", [{"nodes": 7}, {"price_kind": "capacity_block"}])
+def test_an_answer_about_other_machines_does_not_count(changes: dict[str, Any]) -> None:
+    job, columns, planned = plain()
+    choice = planned.phases[0].choice
+    live = CapacityAnswers(answers=(answer(choice.offer, choice.nodes, 0.01, **changes),))
+    shown = answer_of(job, columns, capacity=live)["plan"]
+    assert shown["capacity_ladder"] == answer_of(job, columns)["plan"]["capacity_ladder"]
+
+
+def test_an_answer_for_a_zone_counts_there_and_for_offers_of_the_whole_region() -> None:
+    _, columns, planned = plain()
+    offer = planned.phases[0].choice.offer
+    zones = [replace(offer, zone=zone) for zone in ("z1", "z2")]
+    given = CapacityAnswers(answers=(answer(zones[0], 2, 0.2), answer(zones[1], 2, 0.7)))
+    live = live_chances(given, columns, START)
+    found = {zone: live.of(replace(offer, zone=zone), 2) for zone in ("", "z1", "z2", "z3")}
+    assert {zone: row and row.chance for zone, row in found.items()} == {"": 0.7, "z1": 0.2, "z2": 0.7, "z3": None}
+    whole = live_chances(CapacityAnswers(answers=(answer(replace(offer, zone=""), 2, 0.4),)), columns, START)
+    row = whole.of(zones[0], 2)
+    assert row is not None and row.chance == 0.4
+    assert whole.of(zones[0], 3) is None
+
+
+@pytest.mark.parametrize("changes", [{"quota_available": False}, {"starts_at": START + timedelta(hours=30)}])
+def test_machines_without_quota_or_of_a_later_day_have_no_chance(changes: dict[str, Any]) -> None:
+    job, columns, planned = plain()
+    choice = planned.phases[0].choice
+    live = CapacityAnswers(answers=(answer(choice.offer, choice.nodes, 0.95, **changes),))
+    shown = answer_of(job, columns, capacity=live)
+    assert shown["plan"]["capacity_ladder"]["chance"] == 0.0
+    assert not checked(shown, job, columns).wrong
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"instance_type": "p9.huge"}, "capacity_answers[0].instance_type"),
+        ({"region": "mars-1"}, "capacity_answers[0].instance_type"),
+        ({"price_kind": "lottery"}, "capacity_answers[0].instance_type"),
+        ({"asked_at": START - timedelta(hours=7)}, "capacity_answers[0].asked_at"),
+        ({"twice": True}, "capacity_answers[1].zone"),
+    ],
+)
+def test_answers_that_cannot_count_are_refused_by_field(changes: dict[str, Any], field: str) -> None:
+    job, columns, planned = plain()
+    choice = planned.phases[0].choice
+    twice = bool(changes.pop("twice", False))
+    row = answer(choice.offer, choice.nodes, 0.5, **changes)
+    with pytest.raises(UnusableInput) as refused:
+        plan(job, columns, settings=SETTINGS, capacity=CapacityAnswers(answers=(row,) * (1 + twice)))
+    assert [fault.field for fault in refused.value.faults] == [field]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_looser_job_never_costs_more_with_the_same_answers(seed: int) -> None:
+    draw = random.Random(300 + seed)
+    columns = random_columns(draw, types=2, offers=20)
+    job = replace(job_of(draw, nodes=2), deadline_hours=10 ** draw.uniform(0.5, 2.0))
+    live = random_answers(draw, columns, nodes=2)
+    tight, loose = (
+        ladder_of(replace(job, deadline_hours=hours), columns, capacity=live) for hours in (job.deadline_hours, None)
+    )
+    assert loose is not None or tight is None
+    if tight is not None and loose is not None:
+        assert loose[0].cost.expected <= tight[0].cost.expected
+
+
+def test_what_was_not_learned_is_in_the_plan_and_in_its_identity() -> None:
+    job, columns, _ = plain()
+    silent = CapacityAnswers(not_learned=(NotLearned(provider="aws", reason="no answer within 3 s"),))
+    shown = answer_of(job, columns, capacity=silent)
+    nothing = answer_of(job, columns, capacity=CapacityAnswers())
+    assert shown["plan"]["live_capacity"]["not_learned"][0]["reason"] == "no answer within 3 s"
+    assert shown["plan"]["live_capacity"]["id"] != nothing["plan"]["live_capacity"]["id"]
+    assert shown["plan"]["capacity_ladder"] == nothing["plan"]["capacity_ladder"]
+    assert not checked(shown, job, columns).wrong
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "figure"),
+    [
+        (("live_capacity", "answers", 0, "probability"), 0.9, "live_capacity.id"),
+        (("capacity_ladder", "chance"), 0.9, "capacity_ladder.chance"),
+        (("capacity_ladder", "chance_source", "published"), "10", "capacity_ladder.chance_source"),
+    ],
+)
+def test_a_forged_answer_is_found(path: tuple[str | int, ...], value: object, figure: str) -> None:
+    job, columns, planned = plain()
+    choice = planned.phases[0].choice
+    live = CapacityAnswers(answers=(answer(choice.offer, choice.nodes, 0.12),))
+    shown = answer_of(job, columns, capacity=live)
+    assert figure in names(checked(tampered(shown, path, value), job, columns))
