@@ -81,6 +81,14 @@ def plan(
             help="Spot prices as expected on the day of the start, or as observed. Default: the settings file's, else expected."
         ),
     ] = None,
+    live: Annotated[
+        bool | None,
+        typer.Option(
+            "--live/--no-live",
+            help="Ask the clouds how likely the machines are obtained now, within 3 s. Default: GPUPLAN_LIVE, else no.",
+            show_default=False,
+        ),
+    ] = None,
     inventory: InventoryFile = None,
     settings: SettingsFile = None,
 ) -> None:
@@ -104,6 +112,7 @@ def plan(
         frontier=frontier,
         snapshot=snapshot,
         prices=None if prices is None else prices.value,
+        live=live,
         source=None if made is None else imported_jobs.source_of(made),
     )
     if made is not None:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from gpuplan.api.http.idempotency import IDEMPOTENCY_KEY, Idempotency
 from gpuplan.api.http.openapi_bodies import ESTIMATE_OPERATION, PLAN_OPERATION, document_responses
@@ -51,6 +51,10 @@ class PlanQuery(BaseModel):
     frontier: bool = False
     snapshot: str | None = None
     prices: Literal["expected", "as-observed"] | None = None
+    live: bool | None = Field(
+        default=None,
+        description="Ask the clouds how likely the machines are obtained now. Default: as the service is set up.",
+    )
 
 
 _JUST_THE_PLAN = PlanQuery()
@@ -69,6 +73,9 @@ async def plan(request: Request, query: Annotated[PlanQuery, Query()] = _JUST_TH
     gpuplan, workers = await the_gpuplan(request), await the_workers(request)
     body, document = await read_body(request)
     asked: dict[str, Any] = {"frontier": query.frontier, "snapshot": query.snapshot, "prices": query.prices}
+    asked["live"] = gpuplan.context.environment.asks_live() if query.live is None else query.live
+    if asked["live"]:  # clouds may take seconds to answer
+        workers = await the_long_workers(request)
     if IDEMPOTENCY_KEY not in request.headers:
         return Response(await workers.run(gpuplan.plans.plan_text, document, **asked), media_type="application/json")
     key = Idempotency.read(request, body, query.model_dump_json())

@@ -32,6 +32,8 @@ def brief_plan(answer: Document) -> Document:
         plan["phases"] = [_without(phase, _PHASE, "plan.phases", left) for phase in plan["phases"]]
         plan["alternatives"] = _first(plan["alternatives"], "plan.alternatives", left)
         plan["certificate"] = _without(plan["certificate"], ("rejected", "columns"), "plan.certificate", left)
+        if "live_capacity" in plan:
+            plan["live_capacity"] = _without(plan["live_capacity"], ("answers",), "plan.live_capacity", left)
         short["plan"] = plan
     if "infeasible" in answer:
         short["infeasible"] = _without(answer["infeasible"], _INFEASIBLE, "infeasible", left)

@@ -73,6 +73,12 @@ class Tools:
             Literal["expected", "as-observed"] | None,
             Field(description="Spot prices as expected on the day of the start (default), or as observed."),
         ] = None,
+        live: Annotated[
+            bool | None,
+            Field(
+                description="Ask the clouds how likely the machines are obtained now; takes up to three seconds more."
+            ),
+        ] = None,
         detail: Detail = "summary",
     ) -> Document:
         """Find the provably cheapest way to run a training job that meets its deadline, over AWS, GCP, Azure and owned
@@ -85,7 +91,7 @@ class Tools:
         `warnings` and `meta.price_age_days`. Nothing is bought or started. `plan.id` names the plan in other tools.
         """
         with _as_tool_errors(_of_job):
-            answer = self._gpuplan.plans.plan(job, frontier=frontier, snapshot=snapshot, prices=prices)
+            answer = self._gpuplan.plans.plan(job, frontier=frontier, snapshot=snapshot, prices=prices, live=live)
         return answer if detail == "full" else brief_plan(answer)
 
     def estimate(

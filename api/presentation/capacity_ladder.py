@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from gpuplan.api.presentation.live_capacity import not_learned, source_of
 from gpuplan.api.presentation.machine_phrases import place, rented
 from gpuplan.api.presentation.sections import Block, Heading
 from gpuplan.api.presentation.text_formatting import duration, number, percent, usd
@@ -14,12 +15,13 @@ Part = Mapping[str, Any]
 def render_capacity_ladder(plan: Part) -> list[Block | Heading]:
     """The ladder with its proof; empty for plans of releases without ladders, and where the machines are certain."""
     ladder = plan.get("capacity_ladder")
-    if not ladder or ladder["chance"] >= 1.0:
+    missing = [f"not learned, so modelled: {line}" for line in not_learned(plan)]
+    if not ladder or (ladder["chance"] >= 1.0 and not plan.get("live_capacity")):
         return []
     sentences = [
         (
             f"the plan's machines are obtained within {number(ladder['try_minutes'])} min with a chance of "
-            f"{percent(ladder['chance'])} (80 % of places and times: {_band(ladder)}; modelled)"
+            f"{percent(ladder['chance'])} (80 % of places and times: {_band(ladder)}; {source_of(ladder)})"
         )
     ]
     if ladder["next_choices"]:
@@ -27,7 +29,8 @@ def render_capacity_ladder(plan: Part) -> list[Block | Heading]:
             f"following the ladder costs {usd(ladder['expected_cost_usd'])} on average; with a probability of "
             f"{percent(ladder['nothing_obtained'], 1)} every choice is refused at first, and the last is waited for"
         )
-    titles = ("after", "machines and place", "cost", "time", "chance when tried", "by itself")
+    titles = ["after", "machines and place", "cost", "time", "chance when tried", "by itself"]
+    titles += ["read from"] if plan.get("live_capacity") else []
     rows = [
         (
             f"{number(choice['after_minutes'])} min",
@@ -36,11 +39,16 @@ def render_capacity_ladder(plan: Part) -> list[Block | Heading]:
             duration(choice["hours"]),
             percent(choice["chance_when_tried"]),
             f"{percent(choice['chance'])} ({_band(choice)})",
+            *((source_of(choice),) if plan.get("live_capacity") else ()),
         )
         for choice in ladder["next_choices"]
     ]
     table = [listing(titles, rows, right=(2, 3, 4, 5))] if rows else []
-    return [heading("If the machines are not obtained", "ladder"), *table, *bullets([*sentences, ladder["covers"]])]
+    return [
+        heading("If the machines are not obtained", "ladder"),
+        *table,
+        *bullets([*sentences, ladder["covers"], *missing]),
+    ]
 
 
 def _band(part: Part) -> str:

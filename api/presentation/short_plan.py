@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from gpuplan.api.presentation.live_capacity import not_learned
 from gpuplan.api.presentation.optimality_phrases import best
 from gpuplan.api.presentation.phrases import Rented, configuration, kind, machines, place, price, price_estimate
 from gpuplan.api.presentation.sections import Headline, Section, Tone, facts, notes, section, table
@@ -13,7 +14,7 @@ from gpuplan.api.presentation.text_formatting import chance, duration, number, p
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.planner.model.plan import Alternative, Plan
-from gpuplan.planner.model.shared import NextChoice, Phase
+from gpuplan.planner.model.shared import CapacityLadder, NextChoice, Phase
 from gpuplan.planner.model.wire import wire
 
 #: The software stack of most training code; other stacks may need porting.
@@ -80,13 +81,21 @@ def _deadline(plan: Plan) -> str | None:
 def _next(plan: Plan) -> Section:
     """The chance of obtaining the machines, and what to try next, a line each; empty where they are certain."""
     ladder = plan.capacity_ladder
-    if ladder is None or not ladder.next_choices:
+    if ladder is None or not (ladder.next_choices or plan.live_capacity):
         return section("next", "")
-    minutes = f"{ladder.try_minutes:g} min"
-    title = f"If not obtained within {minutes} (chance {_chance(ladder.chance)}, modelled), try in order"
+    minutes, chance_now = f"{ladder.try_minutes:g} min", f"chance {_chance(ladder)}"
+    title = (
+        f"If not obtained within {minutes} ({chance_now}), try in order"
+        if ladder.next_choices
+        else f"Obtained within {minutes} with a {chance_now}"
+    )
     choices = shown_choices(plan)
     names = Counter(configuration(choice) for choice in (*plan.phases, *choices))
-    return section("next", title, notes([_step(choice, names[configuration(choice)] > 1) for choice in choices]))
+    lines = [_step(choice, names[configuration(choice)] > 1) for choice in choices]
+    if missing := not_learned({"live_capacity": wire(plan.live_capacity)}):
+        more = f"; {len(missing) - 1} more with --details" if len(missing) > 1 else ""
+        lines.append(f"not learned, so modelled: {missing[0]}{more}")
+    return section("next", title, notes(lines))
 
 
 def shown_choices(plan: Plan) -> tuple[NextChoice, ...]:
@@ -96,13 +105,22 @@ def shown_choices(plan: Plan) -> tuple[NextChoice, ...]:
 
 
 def _step(choice: NextChoice, names_zone: bool) -> str:
-    """`2 x a3-highgpu-8g, gcp us-central1, on demand: $1,203.45, chance 0.93`."""
-    return f"{configuration(choice, names_zone=names_zone)}: {usd(choice.cost_usd)}, chance {_chance(choice.chance_when_tried)}"
+    """`2 x a3-highgpu-8g, gcp us-central1, on demand: $1,203.45, chance 0.93`; `, live` for a cloud's own answer."""
+    live = "" if choice.chance_source is None else ", live"
+    chance_then = _two_decimals(choice.chance_when_tried, is_live=bool(live))
+    return f"{configuration(choice, names_zone=names_zone)}: {usd(choice.cost_usd)}, chance {chance_then}{live}"
 
 
-def _chance(value: float) -> str:
-    """A modelled chance to two decimals, never rounded to certain or impossible."""
-    return f"{min(max(value, 0.01), 0.99):.2f}"
+def _chance(ladder: CapacityLadder) -> str:
+    """`0.42, modelled`, or `0.42, live 2026-11-27 12:00 UTC`."""
+    source = ladder.chance_source
+    by = "modelled" if source is None else f"live {when(source.asked_at.isoformat())}"
+    return f"{_two_decimals(ladder.chance, is_live=source is not None)}, {by}"
+
+
+def _two_decimals(value: float, *, is_live: bool) -> str:
+    """A modelled chance is never rounded to certain or impossible; a cloud may say so."""
+    return f"{value if is_live else min(max(value, 0.01), 0.99):.2f}"
 
 
 def _behind(plan: Plan) -> Section:

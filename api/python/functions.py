@@ -21,6 +21,7 @@ def plan(
     frontier: bool = True,
     snapshot: str | None = None,
     prices: str | None = None,
+    live: bool | None = None,
     save: bool = True,
     inventory: AnyPath | None = None,
     settings: AnyPath | None = None,
@@ -28,13 +29,16 @@ def plan(
     """The provably cheapest way to run a job by its deadline, or why there is none.
 
     `frontier` adds the best trades of cost against time, which the chart of the card shows. `snapshot` is the id of older
-    prices. `prices` is expected (on the day of the start; the default) or as-observed. With `save` the answer is stored under its id, as `gpuplan plan` does. `inventory` and `settings` are files that
-    replace GPUPLAN_INVENTORY and GPUPLAN_SETTINGS.
+    prices. `prices` is expected (on the day of the start; the default) or as-observed. With `live` the clouds are asked how
+    likely the machines are obtained now (default: GPUPLAN_LIVE, else no). With `save` the answer is stored under its id,
+    as `gpuplan plan` does. `inventory` and `settings` are files that replace GPUPLAN_INVENTORY and GPUPLAN_SETTINGS.
 
     Raises `UnusableInput` that names each field, and `StoreFailure` where the database cannot be read or written.
     """
     asked = service(inventory=inventory, settings=settings)
-    answer = asked.plans.plan(job_document(job), frontier=frontier, snapshot=snapshot, prices=prices, save=save)
+    answer = asked.plans.plan(
+        job_document(job), frontier=frontier, snapshot=snapshot, prices=prices, live=live, save=save
+    )
     return plan_answer(answer)
 
 

@@ -67,6 +67,7 @@ class Environment(BaseModel):
     ecb_rates_url: str | None = None
     oci_shapes_url: str | None = None
     anonymous: str | None = None
+    live: str | None = None
     refresh_cron: str | None = None
 
     @model_validator(mode="before")
@@ -88,11 +89,22 @@ class Environment(BaseModel):
         faults = [_no_address(name) for name, text in values.items() if _is_address(name) and not is_web_address(text)]
         wish = values.pop("anonymous", "no").lower()
         if wish not in _YES_NO:
-            faults.append(Fault((_variable("anonymous"),), f"is neither yes nor no; accepted: {', '.join(_YES_NO)}"))
+            faults.append(_neither("anonymous"))
         if faults:
             raise UnusableInput(*faults)
         key = None if self.gcp_api_key is None else self.gcp_api_key.get_secret_value()
         return Sources(anonymous=_YES_NO[wish], gcp_api_key=key, rest=_rest_accounts(), **values)  # type: ignore[arg-type]
+
+    def asks_live(self) -> bool:
+        """Whether plans ask the clouds about capacity unless told not to. Raises `UnusableInput`."""
+        wish = (self.live or "no").strip().lower()
+        if wish not in _YES_NO:
+            raise UnusableInput(_neither("live"))
+        return _YES_NO[wish]
+
+
+def _neither(name: str) -> Fault:
+    return Fault((_variable(name),), f"is neither yes nor no; accepted: {', '.join(_YES_NO)}")
 
 
 def _rest_accounts() -> tuple[RestAccount, ...]:
@@ -109,7 +121,7 @@ def _rest_accounts() -> tuple[RestAccount, ...]:
     )
 
 
-#: Accepted values of `GPUPLAN_ANONYMOUS`.
+#: Accepted values of `GPUPLAN_ANONYMOUS` and `GPUPLAN_LIVE`.
 _YES_NO = {"1": True, "yes": True, "true": True, "0": False, "no": False, "false": False}
 
 

@@ -1,49 +1,29 @@
-"""How likely machines are obtained: asked of the clouds within seconds, reused for minutes, and stored as observations."""
+"""How likely machines are obtained now: those of a job's plan, or one instance type."""
 
-import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
 
 from gpuplan.api.schemas.capacity_request import parse_capacity
 from gpuplan.api.services.audited import Audited
+from gpuplan.api.services.capacity_questions import Candidate, CapacityQuestions
 from gpuplan.api.services.plans import PlanService
 from gpuplan.api.services.service_context import Document, ServiceContext
-from gpuplan.catalog.model.capacity_answers import CapacityAnswer
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.wire import wire
 
-if TYPE_CHECKING:
-    from gpuplan.providers.capacity.capacity_queries import CapacityQuery
-    from gpuplan.providers.capacity.capacity_sources import CapacitySources
-
-#: How long an answer is reused. The clouds name no validity; scores change within the hour.
-REUSED_FOR = timedelta(minutes=10)
 #: Regions that are asked about when none is named: those with a price, at most so many per machine.
 MOST_REGIONS = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """One machine in one region, as many nodes at one price kind."""
-
-    provider: str
-    instance_type: str
-    region: str
-    nodes: int
-    kind: str
 
 
 class CapacityService:
     """Answers and stores queries about capacity."""
 
-    def __init__(self, context: ServiceContext, plans: PlanService, audited: Audited) -> None:
-        """Ask the clouds of `context`'s environment; `plans` says which machines a job would use."""
-        self._context, self._plans, self._audited = context, plans, audited
-        self._making = threading.Lock()
-        self._made: CapacitySources | None = None
+    def __init__(
+        self, context: ServiceContext, plans: PlanService, audited: Audited, questions: CapacityQuestions
+    ) -> None:
+        """Ask the clouds by `questions`; `plans` says which machines a job would use."""
+        self._context, self._plans, self._audited, self._questions = context, plans, audited, questions
 
     def read(self, document: Document, *, now: datetime | None = None) -> Document:
         """The answer to `{"job": {...}}` or `{"machine": ..., "nodes": ..., "kind": ..., "region": [...]}`.
@@ -89,23 +69,14 @@ class CapacityService:
 
         Answers of the last minutes are reused, others are asked for and stored.
         """
-        from gpuplan.providers.capacity.capacity_queries import LIMIT_SECONDS, ask_capacity
-
         now = now or datetime.now(UTC)
-        recent = self._recent(candidates, now)
-        known = {_of(answer) for answer in recent}
-        queries = _queries([candidate for candidate in candidates if candidate not in known])
-        learned = ask_capacity(self._sources(), queries, asked_at=now, limit_seconds=limit_seconds or LIMIT_SECONDS)
-        if learned.answers:
-            self._context.store.capacity.write(learned.answers)
-        answers = sorted(
-            (*recent, *learned.answers), key=lambda row: (-row.probability, row.provider, row.region, row.zone)
-        )
+        asked = self._questions.ask(candidates, now=now, limit_seconds=limit_seconds)
+        answers = sorted(asked.learned.answers, key=lambda row: (-row.probability, row.provider, row.region, row.zone))
         return {
             "outcome": "asked",
             "answers": [wire(answer) | {"wait_hours": answer.wait_hours} for answer in answers],
-            "not_learned": wire(learned.not_learned),
-            "meta": {"asked_at": wire(now), "reused": len(recent), "asked": len(learned.answers)},
+            "not_learned": wire(asked.learned.not_learned),
+            "meta": {"asked_at": wire(now), "reused": asked.reused, "asked": asked.asked},
         }
 
     def _planned(self, job: Document, now: datetime | None) -> list[Candidate]:
@@ -115,28 +86,6 @@ class CapacityService:
         except UnusableInput as error:
             raise error.under("job") from None
         return planned_candidates(answer)
-
-    def _sources(self) -> "CapacitySources":
-        """One for the life of the service, so that its rate limits hold over all queries."""
-        from gpuplan.providers.capacity.capacity_sources import CapacitySources
-
-        with self._making:
-            if self._made is None:
-                self._made = CapacitySources(self._context.environment.sources())
-            return self._made
-
-    def _recent(self, candidates: Sequence[Candidate], now: datetime) -> list[CapacityAnswer]:
-        """The newest stored answers for these candidates that are young enough to reuse."""
-        wanted = set(candidates)
-        newest: dict[Candidate, datetime] = {}
-        stored = [
-            answer
-            for answer in self._context.store.capacity.since(now - REUSED_FOR)
-            if _of(answer) in wanted and answer.asked_at <= now
-        ]
-        for answer in stored:
-            newest[_of(answer)] = answer.asked_at  # the oldest come first
-        return [answer for answer in stored if answer.asked_at == newest[_of(answer)]]
 
     def _priced(self, machine: str, nodes: int, kind: str, regions: Sequence[str]) -> list[Candidate]:
         """Where the machine has a price of this kind, the cheapest regions first."""
@@ -193,27 +142,3 @@ def planned_candidates(answer: Document) -> list[Candidate]:
             if not price_kinds()[row["price_kind"]].owned
         )
     )
-
-
-def _of(answer: CapacityAnswer) -> Candidate:
-    return Candidate(
-        provider=answer.provider,
-        instance_type=answer.instance_type,
-        region=answer.region,
-        nodes=answer.nodes,
-        kind=answer.price_kind,
-    )
-
-
-def _queries(candidates: Sequence[Candidate]) -> "list[CapacityQuery]":
-    """One query for all regions of the same machine, nodes and price kind."""
-    from gpuplan.providers.capacity.capacity_queries import CapacityQuery
-
-    places: dict[tuple[str, str, int, str], list[str]] = {}
-    for candidate in candidates:
-        key = candidate.provider, candidate.instance_type, candidate.nodes, candidate.kind
-        places.setdefault(key, []).append(candidate.region)
-    return [
-        CapacityQuery(provider=provider, machines=(machine,), nodes=nodes, kind=kind, places=tuple(regions))
-        for (provider, machine, nodes, kind), regions in places.items()
-    ]

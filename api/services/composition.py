@@ -17,6 +17,7 @@ from gpuplan.api.services.audit_log import AuditLogService
 from gpuplan.api.services.audited import Audited
 from gpuplan.api.services.background_runs import RunService
 from gpuplan.api.services.capacity import CapacityService
+from gpuplan.api.services.capacity_questions import CapacityQuestions
 from gpuplan.api.services.catalogue import CatalogueService
 from gpuplan.api.services.estimates import EstimateService
 from gpuplan.api.services.explanations import ExplanationService
@@ -102,8 +103,8 @@ class Services:
 def open_services(environment: Environment, *, clouds: "Mapping[str, MakeCloud] | None" = None) -> Services:
     """Compose the services that `environment` describes. Reads nothing yet; `clouds` replaces the installed clouds."""
     context = ServiceContext(environment, clouds=clouds)
-    planner, audited = PlannerCalls(context), Audited(context)
-    plans, retention = PlanService(context, planner, audited), RetentionService(context)
+    planner, audited, questions = PlannerCalls(context), Audited(context), CapacityQuestions(context)
+    plans, retention = PlanService(context, planner, audited, questions), RetentionService(context)
     watches = WatchService(context, plans)
     return Services(
         context=context,
@@ -120,7 +121,7 @@ def open_services(environment: Environment, *, clouds: "Mapping[str, MakeCloud] 
         procurement=ProcurementService(context, planner, audited),
         spot_policies=SpotPolicyService(context, planner, audited),
         catalogue=CatalogueService(context),
-        capacity=CapacityService(context, plans, audited),
+        capacity=CapacityService(context, plans, audited, questions),
         quotas=QuotaService(context),
         price_history=PriceHistoryService(context),
         watches=watches,

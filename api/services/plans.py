@@ -2,28 +2,38 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from gpuplan.api.observability.plan_observers import plan_made
 from gpuplan.api.observability.version import gpuplan_version
 from gpuplan.api.security.authorization import charge, counting, owner, viewer
 from gpuplan.api.services.audited import Audited
+from gpuplan.api.services.capacity_questions import Candidate, CapacityQuestions
 from gpuplan.api.services.planner_calls import PlannerCalls
 from gpuplan.api.services.service_context import Document, ServiceContext, an_id, body_of, meta
+from gpuplan.catalog.model.capacity_answers import CapacityAnswers
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.runtime.stage_timing import stage
 from gpuplan.catalog.store.saved_answers import as_json
 from gpuplan.planner.model.settings import PRICES, PlannerSettings
 
+if TYPE_CHECKING:
+    from gpuplan.catalog.snapshots.offer_columns import Columns
+    from gpuplan.planner.model.job import TrainingJob
+    from gpuplan.planner.model.outcome import NoPlan, Planned
+
 
 class PlanService:
     """Plans jobs, saves the plans, and reads saved plans."""
 
-    def __init__(self, context: ServiceContext, planner: PlannerCalls, audited: Audited) -> None:
-        """Work out plans by `planner`, and save them in the store of `context`."""
-        self._context, self._planner, self._audited = context, planner, audited
+    def __init__(
+        self, context: ServiceContext, planner: PlannerCalls, audited: Audited, questions: CapacityQuestions
+    ) -> None:
+        """Work out plans by `planner`, save them in the store of `context`, and ask the clouds by `questions`."""
+        self._context, self._planner, self._audited, self._questions = context, planner, audited, questions
 
     def plan(
         self,
@@ -32,22 +42,22 @@ class PlanService:
         frontier: bool = False,
         snapshot: str | None = None,
         prices: str | None = None,
+        live: bool | None = False,
         now: datetime | None = None,
         save: bool = True,
         source: str | None = None,
     ) -> Document:
         """The cheapest plan for a job document, or why there is none; saved under its id unless `save` is off.
 
-        `prices` is expected or as-observed; the settings' own unless given. `source` is what the job was read from. The answer is `{"outcome": "planned", "plan": ..., "meta": ...}` or `{"outcome": "infeasible", ...}`.
+        `prices` is expected or as-observed; the settings' own unless given. With `live` the clouds are asked how likely the
+        machines are obtained; None means what the environment says. `source` is what the job was read from. The answer
+        is `{"outcome": "planned", "plan": ..., "meta": ...}` or `{"outcome": "infeasible", ...}`.
         """
+        asked = _Asked(document=document, frontier=frontier, snapshot=snapshot, prices=prices, live=live, source=source)
         now = now or datetime.now(UTC)
         if save:
-            return self._plan_and_save(
-                document, frontier=frontier, snapshot=snapshot, prices=prices, now=now, source=source
-            )[0]
-        answer = self._planner.call(
-            answer_plan, document, frontier=frontier, snapshot=snapshot, prices=prices, now=now, source=source
-        )
+            return self._plan_and_save(asked, now)[0]
+        answer = self._answer(asked, now)
         plan_made(answer)
         return answer
 
@@ -58,31 +68,41 @@ class PlanService:
         frontier: bool = False,
         snapshot: str | None = None,
         prices: str | None = None,
+        live: bool | None = False,
         now: datetime | None = None,
     ) -> str:
         """The answer of `plan` as JSON text. The same text is saved, so that it is written only once."""
-        now = now or datetime.now(UTC)
-        return self._plan_and_save(document, frontier=frontier, snapshot=snapshot, prices=prices, now=now)[1]
+        asked = _Asked(document=document, frontier=frontier, snapshot=snapshot, prices=prices, live=live)
+        return self._plan_and_save(asked, now or datetime.now(UTC))[1]
 
-    def _plan_and_save(
-        self,
-        document: Document,
-        *,
-        frontier: bool,
-        snapshot: str | None,
-        prices: str | None,
-        now: datetime,
-        source: str | None = None,
-    ) -> tuple[Document, str]:
+    def _plan_and_save(self, asked: "_Asked", now: datetime) -> tuple[Document, str]:
         with self._audited.failures("plan"):
-            answer = self._planner.call(
-                answer_plan, document, frontier=frontier, snapshot=snapshot, prices=prices, now=now, source=source
-            )
+            answer = self._answer(asked, now)
         with stage("store"):
             text = as_json(answer)
             self.save(answer, now, text=text)
         plan_made(answer)
         return answer, text
+
+    def _answer(self, asked: "_Asked", now: datetime) -> Document:
+        """The answer; the clouds are asked about the machines of the plan that is made without them."""
+        capacity = None
+        if self._context.environment.asks_live() if asked.live is None else asked.live:
+            subject = self._planner.call(
+                machines_to_ask_about, asked.document, snapshot=asked.snapshot, prices=asked.prices, now=now
+            )
+            with stage("clouds"):
+                capacity = None if subject is None else self._questions.ask_for_start(*subject, now=now)
+        return self._planner.call(
+            answer_plan,
+            asked.document,
+            frontier=asked.frontier,
+            snapshot=asked.snapshot,
+            prices=asked.prices,
+            now=now,
+            source=asked.source,
+            capacity=capacity,
+        )
 
     def save(
         self,
@@ -116,6 +136,37 @@ class PlanService:
         return saved_plan(self._context, plan_id)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A question for a plan, as `PlanService.plan` describes it."""
+
+    document: Document
+    frontier: bool
+    snapshot: str | None
+    prices: str | None
+    live: bool | None
+    source: str | None = None
+
+
+def machines_to_ask_about(
+    context: ServiceContext, document: Document, *, snapshot: str | None, now: datetime, prices: str | None
+) -> "tuple[list[Candidate], datetime] | None":
+    """The best few dozen machines for a job, and its start; None if it has no plan."""
+    from gpuplan.api.schemas.job import parse_job
+
+    job = parse_job(document, now=now)
+    from gpuplan.planner.availability.worth_asking import worth_asking
+    from gpuplan.planner.model.outcome import Planned
+
+    outcome, _ = _outcome(context, job, snapshot=snapshot, prices=prices)
+    if not isinstance(outcome, Planned):
+        return None
+    return [
+        Candidate(provider=provider, region=region, instance_type=machine, kind=kind, nodes=nodes)
+        for provider, region, machine, kind, nodes in worth_asking(outcome)
+    ], outcome.start
+
+
 def answer_plan(
     context: ServiceContext,
     document: Document,
@@ -125,29 +176,53 @@ def answer_plan(
     now: datetime,
     prices: str | None = None,
     source: str | None = None,
+    capacity: CapacityAnswers | None = None,
 ) -> Document:
-    """Work out the answer of `PlanService.plan`; write nothing."""
+    """Work out the answer of `PlanService.plan`, with these answers of the clouds; write nothing."""
     from gpuplan.api.schemas.job import canonical, parse_job
 
     began = time.perf_counter()
     with stage("parse"):
         job = parse_job(document, now=now)
     # Imported only now, so that a job with faults is refused without waiting for the planner's libraries.
-    from gpuplan.planner.cost.spend_commitments import with_spending
     from gpuplan.planner.model.outcome import Planned
-    from gpuplan.planner.planning import plan
     from gpuplan.planner.serialization.inventory_id import inventory_id
     from gpuplan.planner.serialization.plan_document import document as as_document
 
-    columns, past_runs = context.columns_and_past_runs(snapshot)
-    settings = with_spending(_at_prices(context.settings, prices), columns)
-    outcome = plan(job, columns, owned=context.owned, settings=settings, past_runs=past_runs, frontier=frontier)
+    outcome, columns = _outcome(context, job, snapshot=snapshot, prices=prices, frontier=frontier, capacity=capacity)
     context.last_job = document
     inventory = inventory_id(context.owned)
     answer: Document = as_document(outcome, canonical(job), version=gpuplan_version(), inventory=inventory)
     solver = outcome.proof.certificate.milliseconds if isinstance(outcome, Planned) else None
     about = {"solver_milliseconds": solver} | ({} if source is None else {"source": source})
     return answer | {"meta": meta(answer, columns, now, began) | about}
+
+
+def _outcome(
+    context: ServiceContext,
+    job: "TrainingJob",
+    *,
+    snapshot: str | None,
+    prices: str | None,
+    frontier: bool = False,
+    capacity: CapacityAnswers | None = None,
+) -> "tuple[Planned | NoPlan, Columns]":
+    """The outcome of planning the job, and the columns of its snapshot."""
+    from gpuplan.planner.cost.spend_commitments import with_spending
+    from gpuplan.planner.planning import plan
+
+    columns, past_runs = context.columns_and_past_runs(snapshot)
+    settings = with_spending(_at_prices(context.settings, prices), columns)
+    outcome = plan(
+        job,
+        columns,
+        owned=context.owned,
+        settings=settings,
+        past_runs=past_runs,
+        frontier=frontier,
+        capacity=capacity,
+    )
+    return outcome, columns
 
 
 def _at_prices(settings: PlannerSettings, prices: str | None) -> PlannerSettings:

@@ -58,7 +58,7 @@ def _plan(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
 
 def _planned(gpuplan: "Services", job: Document, *notes: str) -> FinishedAnswer:
     try:
-        answer = gpuplan.plans.plan(job)
+        answer = gpuplan.plans.plan(job, live=None)
     except UnusableInput as error:
         raise in_words(error) from None
     return FinishedAnswer(message=plan_message(answer, notes=notes), plan_id=body_of(answer)["id"], job=job)

@@ -26,6 +26,7 @@ from gpuplan.planner.availability.obtainable import Obtainability, band, is_cert
 from gpuplan.planner.candidates.candidate_set import Candidates
 from gpuplan.planner.candidates.configuration_choice import first_least, in_words, offer_of
 from gpuplan.planner.candidates.configurations import Configurations
+from gpuplan.planner.candidates.live_chances import Shape
 from gpuplan.planner.candidates.markets import Market
 from gpuplan.planner.model.outcome import Choice, LadderStep, Planned, PlannedLadder
 
@@ -47,6 +48,7 @@ class _Option:
     value: float
     last_position: int
     place: Obtainability
+    nodes: int
     answer: CapacityAnswer | None
     in_words: Callable[[], Choice]
 
@@ -55,6 +57,12 @@ class _Option:
         """The machine in its place under its price kind: one refusal answers for any number of nodes."""
         offer = self.offer
         return (offer.provider, offer.region, offer.zone, offer.instance_type, offer.price_kind)
+
+    @property
+    def shape(self) -> Shape:
+        """What a cloud is asked about it."""
+        offer = self.offer
+        return (offer.provider, offer.region, offer.instance_type, offer.price_kind, self.nodes)
 
     @property
     def group(self) -> Pool:
@@ -90,11 +98,11 @@ def planned_ladder(candidates: Candidates, plan: Planned) -> PlannedLadder:
     """
     first = _first(candidates, plan)
     if first.place.chance >= _SURE:
-        return _answer(plan, [first], (first.place.chance,), bound=first.value, considered=1)
+        return _answer(plan, [first], (first.place.chance,), bound=first.value, options=[first])
     judged = _Judged.of(candidates, candidates.table)
     lasts = _lasts(candidates, plan, first, judged)
     if not lasts:
-        return _answer(plan, [first], (first.place.chance,), bound=first.value, considered=1)
+        return _answer(plan, [first], (first.place.chance,), bound=first.value, options=[first])
     ladders = [_solved(candidates, plan, first, last, judged) for last in lasts]
     return min(ladders, key=lambda ladder: ladder.value)
 
@@ -108,7 +116,7 @@ def _solved(candidates: Candidates, plan: Planned, first: _Option, last: _Option
     ladder = least_ladder(_arrays(options), len(options) - 1, first=0)
     bound = _bound(options, several, ladder.expected)
     tried = [options[i] for i in ladder.order]
-    return _answer(plan, tried, ladder.chance_when_tried, bound=bound, considered=len(options))
+    return _answer(plan, tried, ladder.chance_when_tried, bound=bound, options=options)
 
 
 def _first(candidates: Candidates, plan: Planned) -> _Option:
@@ -126,6 +134,7 @@ def _first(candidates: Candidates, plan: Planned) -> _Option:
         value=value,
         last_position=1,
         place=_place(candidates, phase.choice, phase.choice.nodes, market),
+        nodes=phase.choice.nodes,
         answer=_answered(candidates, market, phase.choice.offer, phase.choice.nodes),
         in_words=lambda: phase.choice,
     )
@@ -248,6 +257,7 @@ def _options(candidates: Candidates, table: Configurations, rows: NDArray[np.int
                 value=float(value[i]),
                 last_position=int(position[i]),
                 place=obtainability(offer, instance_type, nodes, market=market, year=year, live=live),
+                nodes=nodes,
                 answer=_answered(candidates, market, offer, nodes),
                 in_words=partial(in_words, candidates, table, row),
             )
@@ -281,7 +291,7 @@ def _bound(options: list[_Option], several: LadderSet, expected: float) -> float
 
 
 def _answer(
-    plan: Planned, tried: list[_Option], chances: tuple[float, ...], *, bound: float, considered: int
+    plan: Planned, tried: list[_Option], chances: tuple[float, ...], *, bound: float, options: list[_Option]
 ) -> PlannedLadder:
     """The ladder in the words of an answer. The last choice is waited for, so it takes what the others leave."""
     minutes = capacity_prior().try_minutes
@@ -313,5 +323,6 @@ def _answer(
         value=value / 1e6,
         bound=min(bound, value) / 1e6,
         nothing_obtained=reached,
-        considered=considered,
+        considered=len(options),
+        shapes=tuple(dict.fromkeys(option.shape for option in options if option.place.chance < 1.0)),
     )

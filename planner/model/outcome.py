@@ -150,7 +150,8 @@ class PlannedLadder:
 
     `chance` is that of the plan's own machines, the first choice, by the cloud's `answer` if there is one. `cost` is in micro-dollars; `value` and `bound` are in the
     unit of the job's objective, the bound over all ladders with the same first and last choice. `nothing_obtained` is the
-    probability that no choice was obtained in its first try. `considered` choices were solved over.
+    probability that no choice was obtained in its first try. `considered` choices were solved over; `shapes` are the
+    provider, region, instance type, price kind and nodes of those that are not certain.
     """
 
     try_minutes: float
@@ -163,6 +164,7 @@ class PlannedLadder:
     nothing_obtained: float
     considered: int
     answer: CapacityAnswer | None = None
+    shapes: tuple[tuple[str, str, str, str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

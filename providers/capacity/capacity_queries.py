@@ -73,7 +73,7 @@ def ask_capacity(
         results += message.results
         open_parts += message.begun - message.ended
     late = f"no answer within {limit_seconds:g} s"
-    return _sorted([*(result for _, result in results), *_uncovered(queries, results, late)])
+    return in_order([*(result for _, result in results), *_uncovered(queries, results, late)])
 
 
 class _Cloud:
@@ -189,7 +189,8 @@ def _uncovered(
                     yield NotLearned(provider=query.provider, region=place, instance_type=machine, reason=reason)
 
 
-def _sorted(results: Sequence[CapacityResult]) -> CapacityAnswers:
+def in_order(results: Sequence[CapacityResult]) -> CapacityAnswers:
+    """Results in the order of provider, region and instance type, without repetitions of what was not learned."""
     answers = [result for result in results if isinstance(result, CapacityAnswer)]
     missing = {result for result in results if isinstance(result, NotLearned)}
     return CapacityAnswers(

@@ -113,7 +113,8 @@ def test_an_answer_for_a_zone_counts_there_and_for_offers_of_the_whole_region() 
     assert {zone: row and row.chance for zone, row in found.items()} == {"": 0.7, "z1": 0.2, "z2": 0.7, "z3": None}
     whole = live_chances(CapacityAnswers(answers=(answer(replace(offer, zone=""), 2, 0.4),)), columns, START)
     row = whole.of(zones[0], 2)
-    assert row is not None and row.chance == 0.4
+    assert row is not None
+    assert row.chance == 0.4
     assert whole.of(zones[0], 3) is None
 
 

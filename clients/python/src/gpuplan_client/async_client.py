@@ -67,10 +67,16 @@ class AsyncClient:
         raise AssertionError("a call ends with an answer or an error")
 
     async def plan(
-        self, job: Document, *, frontier: bool = False, snapshot: str | None = None, prices: calls.Prices | None = None
+        self,
+        job: Document,
+        *,
+        frontier: bool = False,
+        snapshot: str | None = None,
+        prices: calls.Prices | None = None,
+        live: bool | None = None,
     ) -> answers.PlanAnswer:
         """The cheapest plan for a job, or why there is none; stored under its id."""
-        return await self.send(calls.plan(job, frontier=frontier, snapshot=snapshot, prices=prices))
+        return await self.send(calls.plan(job, frontier=frontier, snapshot=snapshot, prices=prices, live=live))
 
     async def saved_plan(self, plan_id: str) -> answers.PlanAnswer:
         """A plan made before."""

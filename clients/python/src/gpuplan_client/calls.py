@@ -30,9 +30,11 @@ def _delete[Answer](answer: type[Answer], *path: str) -> Call[Answer]:
     return Call(method="DELETE", path=_at(*path))
 
 
-def plan(job: Document, *, frontier: bool, snapshot: str | None, prices: Prices | None) -> Call[answers.PlanAnswer]:
+def plan(
+    job: Document, *, frontier: bool, snapshot: str | None, prices: Prices | None, live: bool | None
+) -> Call[answers.PlanAnswer]:
     """`POST /v1/plans`."""
-    query = {"frontier": frontier or None, "snapshot": snapshot, "prices": prices}
+    query = {"frontier": frontier or None, "snapshot": snapshot, "prices": prices, "live": live}
     return Call(method="POST", path="/v1/plans", body=job, query=query)
 
 

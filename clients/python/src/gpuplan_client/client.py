@@ -68,10 +68,16 @@ class Client:
         raise AssertionError("a call ends with an answer or an error")
 
     def plan(
-        self, job: Document, *, frontier: bool = False, snapshot: str | None = None, prices: calls.Prices | None = None
+        self,
+        job: Document,
+        *,
+        frontier: bool = False,
+        snapshot: str | None = None,
+        prices: calls.Prices | None = None,
+        live: bool | None = None,
     ) -> answers.PlanAnswer:
         """The cheapest plan for a job, or why there is none; stored under its id."""
-        return self.send(calls.plan(job, frontier=frontier, snapshot=snapshot, prices=prices))
+        return self.send(calls.plan(job, frontier=frontier, snapshot=snapshot, prices=prices, live=live))
 
     def saved_plan(self, plan_id: str) -> answers.PlanAnswer:
         """A plan made before."""

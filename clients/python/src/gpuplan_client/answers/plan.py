@@ -6,6 +6,7 @@ Field names and their order are those of the JSON object. `job` and `settings` a
 
 from typing import Literal, NotRequired, TypedDict
 
+from gpuplan_client.answers.live_capacity import LiveCapacity
 from gpuplan_client.answers.shared import (
     CapacityLadder,
     Configuration,
@@ -168,6 +169,8 @@ class Plan(TypedDict):
     fallback: NotRequired[ContingencyStandby]
     capacity_ladder: NotRequired[CapacityLadder]
     """What to try if the machines are not obtained; the certificate covers the plan given that they are."""
+    live_capacity: NotRequired[LiveCapacity]
+    """What the clouds answered about machines; absent where none was asked."""
     certificate: Certificate
     sensitivity: Sensitivity
     alternatives: list[Alternative]

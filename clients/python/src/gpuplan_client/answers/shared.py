@@ -229,18 +229,27 @@ class ContingencyStandby(Machines):
     extra_usd: Usd
 
 
+class ChanceSource(TypedDict):
+    """The cloud's own answer that a chance is read from, and when the cloud was asked."""
+
+    published: str
+    source: str
+    asked_at: Moment
+
+
 class NextChoice(Configuration):
     """What to try if nothing before it on the capacity ladder was obtained; cost and hours count from its own start."""
 
     after_minutes: float
     """Since the first choice was asked for."""
     chance: float
-    """Modelled, of obtaining it by itself within a try."""
+    """Of obtaining it by itself within a try; modelled unless `chance_source` names a cloud's answer."""
     chance_low: float
     chance_high: float
     """80 % of places and times lie between."""
     chance_when_tried: float
     """Given that everything before it was refused: shortages of a family in a region hit all its machines."""
+    chance_source: NotRequired[ChanceSource]
 
 
 class CapacityLadder(TypedDict):
@@ -261,3 +270,5 @@ class CapacityLadder(TypedDict):
     """Probability that every choice is refused in its first try."""
     covers: str
     """What is proven of the ladder, and what the plan's certificate covers."""
+    chance_source: NotRequired[ChanceSource]
+    """The cloud's answer about the plan's own machines."""
