@@ -114,13 +114,15 @@ def ladder_set(candidates: Candidates, table_chance: Floats, better: Flags, last
     rest = np.setdiff1d(ok, rows)
     # No cloud answered about places that are left out of a cell.
     bounds = at[~again | np.isin(cell, truncated)]
-    modelled = modelled_chances_of(candidates, table.take(bounds))
+    of_bounds = table_chance[bounds]
+    if candidates.question.live.zones:
+        of_bounds = modelled_chances_of(candidates, table.take(bounds))
     return LadderSet(
         table=whole,
         rows=rows,
         chance=chance[rows],
         saving=saved[rows],
-        left_out_chance=np.concatenate((chance[rest], modelled)),
+        left_out_chance=np.concatenate((chance[rest], of_bounds)),
         left_out_saving=np.concatenate((saved[rest], saving[bounds])),
     )
 
