@@ -23,8 +23,8 @@ def source_of(part: Part) -> str:
 def not_learned(plan: Part) -> list[str]:
     """A line per cloud and reason, with the number of questions that it concerns; empty where nothing was asked."""
     rows: Sequence[Part] = (plan.get("live_capacity") or {}).get("not_learned", ())
-    counted = Counter((row["provider"], row["reason"]) for row in rows)
+    of_reason = Counter((row["provider"], row["reason"]) for row in rows)
     return [
         f"{provider}: {plain(reason, limit=160)}{f' ({count} questions)' if count > 1 else ''}"
-        for (provider, reason), count in counted.items()
+        for (provider, reason), count in of_reason.items()
     ]

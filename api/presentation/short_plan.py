@@ -93,8 +93,8 @@ def _next(plan: Plan) -> Section:
     names = Counter(configuration(choice) for choice in (*plan.phases, *choices))
     lines = [_step(choice, names[configuration(choice)] > 1) for choice in choices]
     if missing := not_learned({"live_capacity": wire(plan.live_capacity)}):
-        more = f"; {len(missing) - 1} more with --details" if len(missing) > 1 else ""
-        lines.append(f"not learned, so modelled: {missing[0]}{more}")
+        others = f"; {len(missing) - 1} more with --details" if len(missing) > 1 else ""
+        lines.append(f"not learned, so modelled: {missing[0]}{others}")
     return section("next", title, notes(lines))
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from gpuplan.api.schemas.capacity_request import parse_capacity
 from gpuplan.api.services.audited import Audited
-from gpuplan.api.services.capacity_questions import Candidate, CapacityQuestions
+from gpuplan.api.services.live_queries import Candidate, LiveQueries
 from gpuplan.api.services.plans import PlanService
 from gpuplan.api.services.service_context import Document, ServiceContext
 from gpuplan.catalog.model.price_kinds import price_kinds
@@ -20,10 +20,10 @@ class CapacityService:
     """Answers and stores queries about capacity."""
 
     def __init__(
-        self, context: ServiceContext, plans: PlanService, audited: Audited, questions: CapacityQuestions
+        self, context: ServiceContext, plans: PlanService, audited: Audited, live_queries: LiveQueries
     ) -> None:
-        """Ask the clouds by `questions`; `plans` says which machines a job would use."""
-        self._context, self._plans, self._audited, self._questions = context, plans, audited, questions
+        """Ask the clouds by `live_queries`; `plans` says which machines a job would use."""
+        self._context, self._plans, self._audited, self._live_queries = context, plans, audited, live_queries
 
     def read(self, document: Document, *, now: datetime | None = None) -> Document:
         """The answer to `{"job": {...}}` or `{"machine": ..., "nodes": ..., "kind": ..., "region": [...]}`.
@@ -70,7 +70,7 @@ class CapacityService:
         Answers of the last minutes are reused, others are asked for and stored.
         """
         now = now or datetime.now(UTC)
-        asked = self._questions.ask(candidates, now=now, limit_seconds=limit_seconds)
+        asked = self._live_queries.ask(candidates, now=now, limit_seconds=limit_seconds)
         answers = sorted(asked.learned.answers, key=lambda row: (-row.probability, row.provider, row.region, row.zone))
         return {
             "outcome": "asked",

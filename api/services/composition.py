@@ -17,11 +17,11 @@ from gpuplan.api.services.audit_log import AuditLogService
 from gpuplan.api.services.audited import Audited
 from gpuplan.api.services.background_runs import RunService
 from gpuplan.api.services.capacity import CapacityService
-from gpuplan.api.services.capacity_questions import CapacityQuestions
 from gpuplan.api.services.catalogue import CatalogueService
 from gpuplan.api.services.estimates import EstimateService
 from gpuplan.api.services.explanations import ExplanationService
 from gpuplan.api.services.imports import ImportService
+from gpuplan.api.services.live_queries import LiveQueries
 from gpuplan.api.services.planner_calls import PlannerCalls
 from gpuplan.api.services.plans import PlanService
 from gpuplan.api.services.portfolios import PortfolioService
@@ -103,8 +103,8 @@ class Services:
 def open_services(environment: Environment, *, clouds: "Mapping[str, MakeCloud] | None" = None) -> Services:
     """Compose the services that `environment` describes. Reads nothing yet; `clouds` replaces the installed clouds."""
     context = ServiceContext(environment, clouds=clouds)
-    planner, audited, questions = PlannerCalls(context), Audited(context), CapacityQuestions(context)
-    plans, retention = PlanService(context, planner, audited, questions), RetentionService(context)
+    planner, audited, live_queries = PlannerCalls(context), Audited(context), LiveQueries(context)
+    plans, retention = PlanService(context, planner, audited, live_queries), RetentionService(context)
     watches = WatchService(context, plans)
     return Services(
         context=context,
@@ -121,7 +121,7 @@ def open_services(environment: Environment, *, clouds: "Mapping[str, MakeCloud] 
         procurement=ProcurementService(context, planner, audited),
         spot_policies=SpotPolicyService(context, planner, audited),
         catalogue=CatalogueService(context),
-        capacity=CapacityService(context, plans, audited, questions),
+        capacity=CapacityService(context, plans, audited, live_queries),
         quotas=QuotaService(context),
         price_history=PriceHistoryService(context),
         watches=watches,

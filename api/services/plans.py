@@ -10,7 +10,7 @@ from gpuplan.api.observability.plan_observers import plan_made
 from gpuplan.api.observability.version import gpuplan_version
 from gpuplan.api.security.authorization import charge, counting, owner, viewer
 from gpuplan.api.services.audited import Audited
-from gpuplan.api.services.capacity_questions import Candidate, CapacityQuestions
+from gpuplan.api.services.live_queries import Candidate, LiveQueries
 from gpuplan.api.services.planner_calls import PlannerCalls
 from gpuplan.api.services.service_context import Document, ServiceContext, an_id, body_of, meta
 from gpuplan.catalog.model.capacity_answers import CapacityAnswers
@@ -30,10 +30,10 @@ class PlanService:
     """Plans jobs, saves the plans, and reads saved plans."""
 
     def __init__(
-        self, context: ServiceContext, planner: PlannerCalls, audited: Audited, questions: CapacityQuestions
+        self, context: ServiceContext, planner: PlannerCalls, audited: Audited, live_queries: LiveQueries
     ) -> None:
-        """Work out plans by `planner`, save them in the store of `context`, and ask the clouds by `questions`."""
-        self._context, self._planner, self._audited, self._questions = context, planner, audited, questions
+        """Work out plans by `planner`, save them in the store of `context`, and ask the clouds by `live_queries`."""
+        self._context, self._planner, self._audited, self._live_queries = context, planner, audited, live_queries
 
     def plan(
         self,
@@ -92,7 +92,7 @@ class PlanService:
                 machines_to_ask_about, asked.document, snapshot=asked.snapshot, prices=asked.prices, now=now
             )
             with stage("clouds"):
-                capacity = None if subject is None else self._questions.ask_for_start(*subject, now=now)
+                capacity = None if subject is None else self._live_queries.ask_for_start(*subject, now=now)
         return self._planner.call(
             answer_plan,
             asked.document,
@@ -155,7 +155,7 @@ def machines_to_ask_about(
     from gpuplan.api.schemas.job import parse_job
 
     job = parse_job(document, now=now)
-    from gpuplan.planner.availability.worth_asking import worth_asking
+    from gpuplan.planner.availability.query_shapes import query_shapes
     from gpuplan.planner.model.outcome import Planned
 
     outcome, _ = _outcome(context, job, snapshot=snapshot, prices=prices)
@@ -163,7 +163,7 @@ def machines_to_ask_about(
         return None
     return [
         Candidate(provider=provider, region=region, instance_type=machine, kind=kind, nodes=nodes)
-        for provider, region, machine, kind, nodes in worth_asking(outcome)
+        for provider, region, machine, kind, nodes in query_shapes(outcome)
     ], outcome.start
 
 

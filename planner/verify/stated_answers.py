@@ -40,8 +40,8 @@ def answers_of(context: Context) -> list[Answer]:
     stated = field_coverage.value(AT)
     rows = [_answer(field_coverage, (AT, "answers", i), start) for i in range(field_coverage.size(AT, "answers"))]
     field_coverage.size(AT, "not_learned")
-    said = json.dumps([stated["answers"], stated["not_learned"]], sort_keys=True).encode()
-    expected = f"capacity-{hashlib.sha256(said).hexdigest()[:20]}"
+    serialized = json.dumps([stated["answers"], stated["not_learned"]], sort_keys=True).encode()
+    expected = f"capacity-{hashlib.sha256(serialized).hexdigest()[:20]}"
     field_coverage.is_same("identity", (AT, "id"), expected, "not the hash of the answers")
     keys = [(row.place, row.instance_type, row.price_kind, row.zone, row.nodes) for row in rows]
     field_coverage.is_true(CHECK, (AT, "answers"), len(set(keys)) == len(keys), None, "the same is answered twice")

@@ -109,8 +109,8 @@ def test_an_answer_for_a_zone_counts_there_and_for_offers_of_the_whole_region() 
     zones = [replace(offer, zone=zone) for zone in ("z1", "z2")]
     given = CapacityAnswers(answers=(answer(zones[0], 2, 0.2), answer(zones[1], 2, 0.7)))
     live = live_chances(given, columns, START)
-    found = {zone: live.of(replace(offer, zone=zone), 2) for zone in ("", "z1", "z2", "z3")}
-    assert {zone: row and row.chance for zone, row in found.items()} == {"": 0.7, "z1": 0.2, "z2": 0.7, "z3": None}
+    chosen = {zone: live.of(replace(offer, zone=zone), 2) for zone in ("", "z1", "z2", "z3")}
+    assert {zone: row and row.chance for zone, row in chosen.items()} == {"": 0.7, "z1": 0.2, "z2": 0.7, "z3": None}
     whole = live_chances(CapacityAnswers(answers=(answer(replace(offer, zone=""), 2, 0.4),)), columns, START)
     row = whole.of(zones[0], 2)
     assert row is not None

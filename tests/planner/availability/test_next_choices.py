@@ -48,14 +48,14 @@ def item_of(
     chance = row.chance * float(machine.accelerator_count) ** -row.size_exponent * priced.nodes**-row.node_exponent
     best_spot, best_other = prior.spot[name].chance, prior.on_demand[name].chance
     accelerator = {(t.provider, t.name): t.accelerator for t in columns.instance_types}
-    for said in live.answers:
-        if (said.provider, said.region) == (offer.provider, offer.region) and (
-            accelerator[said.provider, said.instance_type] == machine.accelerator
+    for answer in live.answers:
+        if (answer.provider, answer.region) == (offer.provider, offer.region) and (
+            accelerator[answer.provider, answer.instance_type] == machine.accelerator
         ):
-            if price_kinds()[said.price_kind].interruptible:
-                best_spot = max(best_spot, said.probability)
+            if price_kinds()[answer.price_kind].interruptible:
+                best_spot = max(best_spot, answer.probability)
             else:
-                best_other = max(best_other, said.probability)
+                best_other = max(best_other, answer.probability)
     chance = _answered(live, offer, priced.nodes, chance)
     short_spot = prior.shared_share * (1 - best_spot)
     short = min(short_spot, prior.shared_share * (1 - best_other))

@@ -8,7 +8,7 @@ from gpuplan.planner.model.outcome import Choice, Planned
 MOST_SHAPES = 40
 
 
-def worth_asking(plan: Planned) -> tuple[Shape, ...]:
+def query_shapes(plan: Planned) -> tuple[Shape, ...]:
     """The shapes of rented choices, those of the plan first, then its ladder, its alternatives and the ladder's other choices."""
     ladder = plan.ladder
     choices = [phase.choice for phase in plan.phases[:1]]

@@ -37,7 +37,7 @@ class Asked:
     asked: int
 
 
-class CapacityQuestions:
+class LiveQueries:
     """Questions on behalf of all services, so that the clouds' rate limits hold over all of them."""
 
     def __init__(self, context: ServiceContext) -> None:
