@@ -71,7 +71,9 @@ def listing(flavors: Mapping[str, Any], prices: Sequence[Any], stocks: Mapping[s
             for group in sequence(flavors, "data")
             for row in sequence(group, "flavors")
         ]
-        usd_per_gpu = {text(row, "name"): row for row in prices}
+        price_rows: dict[str, list[Any]] = {}
+        for row in prices:
+            price_rows.setdefault(text(row, "name"), []).append(row)
     except WrongField as error:
         raise ProviderFailure(f"{NAME}: {FLAVORS}, {PRICES} or {STOCKS} changed its shape: {error}") from error
     by_name: dict[str, list[Flavor]] = {}
@@ -85,7 +87,7 @@ def listing(flavors: Mapping[str, Any], prices: Sequence[Any], stocks: Mapping[s
     machines: list[ListedMachine] = []
     for name, alike in sorted(by_name.items()):
         try:
-            machines.append(_machine(name, alike, usd_per_gpu))
+            machines.append(_machine(name, alike, price_rows))
         except WrongField as error:
             quarantined.append(Quarantined(what=name, reason=str(error)))
     return Listing(
@@ -124,14 +126,17 @@ def _flavor(row: Any, region: str, free: Mapping[tuple[str, str], dict[str, Any]
     )
 
 
-def _machine(name: str, alike: Sequence[Flavor], usd_per_gpu: Mapping[str, Any]) -> ListedMachine:
+def _machine(name: str, alike: Sequence[Flavor], price_rows: Mapping[str, Sequence[Any]]) -> ListedMachine:
     """One flavor of all its regions. Raises `WrongField` if its model has no price, or its regions contradict."""
     first = alike[0]
     if any((flavor.gpu, flavor.devices) != (first.gpu, first.devices) for flavor in alike):
         raise WrongField("gpu and gpu_count differ between regions")
-    if first.gpu not in usd_per_gpu:
+    if first.gpu not in price_rows:
         raise WrongField(f"gpu is {first.gpu!r:.40}, which {PRICES} does not price")
-    price: Decimal = amount(usd_per_gpu[first.gpu], "value")
+    usd_prices: set[Decimal] = {amount(row, "value") for row in price_rows[first.gpu]}
+    if len(usd_prices) > 1:
+        raise WrongField(f"gpu is {first.gpu!r:.40}, which {PRICES} lists twice at different prices")
+    (price,) = usd_prices
     return ListedMachine(
         name=name,
         accelerator=accelerator_names(__name__).get(first.gpu, first.gpu),

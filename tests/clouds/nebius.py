@@ -1,5 +1,6 @@
 """Nebius' gRPC services on one local port, with protobuf's own library: projects, platforms, estimates and advice."""
 
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -141,6 +142,7 @@ class Nebius:
     advice: list[Any] = field(default_factory=list)
     page: int = 1
     failures: dict[str, Any] = field(default_factory=dict)
+    latency_seconds: float = 0.0
     calls: list[str] = field(default_factory=list)
 
     def answer(self, method: str, asked: Any) -> dict[str, Any]:
@@ -190,6 +192,7 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]
 
         def handle(request: bytes, context: Any) -> bytes:
             self.cloud.calls.append(method)
+            time.sleep(self.cloud.latency_seconds)
             if ("authorization", f"Bearer {TOKEN}") not in [tuple(pair) for pair in context.invocation_metadata()]:
                 context.abort(grpc.StatusCode.UNAUTHENTICATED, "the token is invalid")
             failure = next((code for part, code in self.cloud.failures.items() if part in method), None)

@@ -1,9 +1,9 @@
-"""How long a full refresh of all three clouds takes, and what memory, at realistic sizes and distance.
+"""How long a full refresh of all providers takes, and what memory, at realistic sizes and distance.
 
 Run from the repository root: python -m tools.benchmarks.refresh_speed [REPEATS]. The clouds are the local
 servers of the tests, in a process of their own, answering after 50 ms: 30 AWS regions, 31,500 GCP
-SKUs in 7 pages, 60 Azure regions, 60,000 prices; one pass with AWS credentials and one without them
-(the bulk price files). Each pass is one `gpuplan refresh` on a store of its own. Prints a table,
+SKUs in 7 pages, 60 Azure regions, 60,000 prices; one pass with AWS credentials, one without them
+(the bulk price files), and one with every neocloud too. Each pass is one `gpuplan refresh` on a store of its own. Prints a table,
 asserts nothing.
 """
 
@@ -50,8 +50,14 @@ def main() -> int:
         addresses = json.loads(servers.stdout.readline())
         print(f"served: {addresses['prices']:,} prices; {LATENCY_SECONDS * 1e3:.0f} ms before each answer")
         print(f"{'pass':<28} {'seconds':>8} {'cpu s':>7} {'peak MiB':>9} {'rows':>8}  exit")
-        for name, keys in (("all, with credentials", True), ("all, AWS by price files", False)):
-            runs = [_refresh(addresses["environment"], with_aws_keys=keys) for _ in range(repeats)]
+        clouds, all_providers = addresses["environment"], addresses["environment"] | addresses["neoclouds"]
+        passes = (
+            ("clouds, with credentials", clouds, True),
+            ("clouds, AWS by price files", clouds, False),
+            ("all providers", all_providers, True),
+        )
+        for name, environment, keys in passes:
+            runs = [_refresh(environment, with_aws_keys=keys) for _ in range(repeats)]
             wall, cpu, peak = (statistics.median(run[field] for run in runs) for field in ("wall", "cpu", "peak_mib"))
             print(f"{name:<28} {wall:>8.1f} {cpu:>7.1f} {peak:>9.0f} {runs[-1]['rows']:>8,}  {runs[-1]['exit']}")
             print(f"    {runs[-1]['line']}")
@@ -116,6 +122,7 @@ def _serve() -> int:
     from tests.clouds.aws import AwsCloud
     from tests.clouds.azure import SUBSCRIPTION, azure_cloud
     from tests.clouds.gcp import GcpServer, gcp_catalogue
+    from tools.benchmarks.neocloud_servers import neocloud_servers
 
     aws, azure, gcp = grown_aws(), list(grown_azure()), gcp_catalogue(sku_count=GCP_SKUS)
     with ExitStack() as stack:
@@ -138,7 +145,8 @@ def _serve() -> int:
             "GPUPLAN_ANONYMOUS": "1",
         }
         prices = len(aws.offers) + len(azure) + len(gcp.offers)
-        print(json.dumps({"environment": environment, "prices": prices}), flush=True)
+        neoclouds = neocloud_servers(stack, LATENCY_SECONDS)
+        print(json.dumps({"environment": environment, "neoclouds": neoclouds, "prices": prices}), flush=True)
         sys.stdin.read()
     return 0
 

@@ -223,6 +223,7 @@ def test_a_list_that_the_settings_dropped_goes_with_the_next_refresh_of_all(firs
     assert rates_of(combined({}, ended, at=AT, accepted=Accepted()).snapshot) == {}
 
 
+@pytest.mark.shared_data
 @pytest.mark.parametrize("name", ["lambda", "nebius", "verda", "scaleway", "oci", "crusoe"])
 def test_the_list_prices_of_neoclouds_are_such_lists(name: str, shared_data: Path) -> None:
     text = (shared_data / "neoclouds" / "prices.csv").read_text(encoding="utf-8")

@@ -1,5 +1,6 @@
 """Every provider with one list over a real socket: keys, throttling, broken and empty answers, and a failed refresh."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.clouds.oci import Oracle
 from tests.clouds.scaleway import Scaleway, entry
 from tests.clouds.server import CloudServer, Reply, Request, answering, html, truncated
 from tests.clouds.vast import Vast
-from tests.providers.price_lists.reading import LISTED, READ_AT, Cloud, read, sources
+from tests.providers.price_lists.reading import LISTED, READ_AT, Cloud, read, reasons, sources
 
 WITH_KEYS = sorted(name for name, listed in LISTED.items() if listed.key)
 
@@ -99,6 +100,27 @@ def test_a_failure_that_persists_is_one_line(name: str, server: CloudServer, rep
 def test_an_empty_list_fails_and_an_unknown_shape_is_named(name: str, cloud: Cloud, message: str) -> None:
     with cloud.server().running() as running, pytest.raises(ProviderFailure, match=message):
         read(name, running)
+
+
+@pytest.mark.parametrize(
+    ("name", "cloud", "machine"),
+    [
+        ("verda", verda.Verda(types=[verda.entry("x", "2", "1"), verda.entry("x", "3", "2"), verda.entry("y")]), "x"),
+        (
+            "hyperstack",
+            hyperstack.Hyperstack(
+                flavors={"CANADA-1": [hyperstack.flavor("x", 4, "L40"), hyperstack.flavor("y")]},
+                prices=[hyperstack.price("L40", "1"), hyperstack.price("L40", "2"), hyperstack.price("H100-80G-PCIe")],
+            ),
+            "x",
+        ),
+    ],
+)
+def test_what_is_listed_twice_with_different_contents_is_quarantined(name: str, cloud: Cloud, machine: str) -> None:
+    with cloud.server().running() as running:
+        rows = read(name, running)
+    assert {offer.instance_type for region in rows.values() for offer in region.offers} == {"y"}
+    assert any(why.startswith(machine) and re.search("list(ed|s) twice", why) for why in reasons(rows))
 
 
 def test_a_failed_refresh_keeps_the_last_prices(name: str, server: CloudServer) -> None:

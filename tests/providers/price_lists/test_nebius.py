@@ -106,6 +106,16 @@ def test_a_platform_that_cannot_be_true_is_quarantined(new: Any, reason: str) ->
     assert any(reason in why for why in reasons(rows))
 
 
+def test_a_preset_that_is_listed_twice_with_two_prices_is_quarantined() -> None:
+    costs = iter(range(2, 99))
+    twice = platform(presets=[preset("8gpu-128vcpu-1600gb", 8, joins=True)] * 2, preemptible=False)
+    cloud = Nebius(platforms={"p-eu": [platform("gpu-h100-sxm", 80), twice], "p-us": [platform()]})
+    cloud.cost = lambda name, _, __: str(next(costs)) if name == "gpu-h200-sxm" else "4.5"
+    rows = read(cloud)
+    assert (EIGHT, "on_demand") not in prices(rows["eu-north1"])
+    assert any(why.startswith(EIGHT) and "listed twice" in why for why in reasons(rows))
+
+
 def test_a_wrong_token_names_its_variable_and_none_does_too() -> None:
     with pytest.raises(ProviderFailure, match=r"UNAUTHENTICATED.*check NEBIUS_IAM_TOKEN") as caught:
         read(Nebius(), "a-token-of-another-provider")
