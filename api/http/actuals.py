@@ -4,9 +4,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from gpuplan.api.http.idempotency import Idempotency
-from gpuplan.api.http.openapi_bodies import ACTUALS_OPERATION, document_responses
+from gpuplan.api.http.openapi_bodies import IDEMPOTENCY_HEADER, document_responses, takes
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers, to_json
 from gpuplan.api.http.request_bodies import read_body
+from gpuplan.api.schemas.actuals import ActualsDocument
 from gpuplan.api.services.service_context import Document
 from gpuplan.planner.model.wire import wire
 
@@ -18,7 +19,7 @@ router = APIRouter()
     summary="Report what a run of a plan measured",
     operation_id="report_actuals",
     responses=document_responses("Actual", 400, 404, 413, 415, 503),
-    openapi_extra=ACTUALS_OPERATION,
+    openapi_extra=takes(ActualsDocument, IDEMPOTENCY_HEADER),
 )
 async def report_actuals(request: Request, plan_id: str, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """Stores the report under the plan. Later estimates of similar work learn from it. The same report sent twice is

@@ -10,19 +10,17 @@ from pydantic import BaseModel, Field
 
 from gpuplan.api.http.authentication import Access
 from gpuplan.api.http.cursor_pages import next_cursor, next_link, read_cursor
-from gpuplan.api.http.openapi_bodies import Schema, body_of, document_responses, ref
+from gpuplan.api.http.openapi_bodies import document_responses, takes
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers, to_json
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.schemas.access import Audit
+from gpuplan.api.schemas.api_key import KeyDocument
 from gpuplan.api.services.price_history import read_since
 from gpuplan.planner.model.wire import wire
 
 router = APIRouter()
 
 NO_STORE = {"Cache-Control": "no-store"}
-_KEY_OPERATION: Schema = {
-    "requestBody": body_of(ref("KeyDocument"), ninety_days={"name": "ci", "scope": "plan", "expires": "90d"})
-}
 _MADE = document_responses("NewKey", 400, 413, 415, 503)
 _MADE[201] = _MADE.pop(200) | {"description": "The key; it is shown only once"}
 #: Cursors name a snapshot. The audit log has none, and its pages go backwards from a record number.
@@ -35,7 +33,7 @@ _NO_SNAPSHOT = _AUDIT = "audit"
     summary="Create a key",
     operation_id="make_key",
     responses=_MADE,
-    openapi_extra=_KEY_OPERATION,
+    openapi_extra=takes(KeyDocument),
 )
 async def make_key(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """Only this response contains the key; the service stores only the hash of its secret."""

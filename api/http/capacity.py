@@ -3,10 +3,11 @@
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from gpuplan.api.http.openapi_bodies import CAPACITY_OPERATION, document_responses
+from gpuplan.api.http.openapi_bodies import document_responses, takes
 from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.http.response_caching import to_json
+from gpuplan.api.schemas.capacity_request import CapacityDocument
 
 router = APIRouter()
 
@@ -16,7 +17,7 @@ router = APIRouter()
     summary="Ask the clouds how likely machines are obtained now",
     operation_id="capacity",
     responses=document_responses("CapacityAnswers", 400, 413, 415, 503),
-    openapi_extra=CAPACITY_OPERATION,
+    openapi_extra=takes(CapacityDocument),
 )
 async def capacity(request: Request, gpuplan: OurGpuplan, workers: OurLongWorkers) -> Response:
     """All clouds at once, within `limit_seconds`; answers of the last ten minutes are reused. A cloud that gives no answer

@@ -6,11 +6,13 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel
 
-from gpuplan.api.http.openapi_bodies import document_responses
-from gpuplan.api.http.openapi_explanations import REPLAN_OPERATION, VERIFY_OPERATION, WHY_OPERATION
+from gpuplan.api.http.openapi_bodies import document_responses, takes
 from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.http.response_caching import to_json
+from gpuplan.api.schemas.replan import ReplanDocument
+from gpuplan.api.schemas.saved_answer import AnswerDocument
+from gpuplan.api.schemas.why import WhyDocument
 
 router = APIRouter()
 
@@ -26,7 +28,7 @@ class WhyQuery(BaseModel):
     summary="Explain a plan, and why it does not use something else",
     operation_id="why",
     responses=document_responses("WhyAnswer", 400, 404, 413, 415, 503),
-    openapi_extra=WHY_OPERATION,
+    openapi_extra=takes(WhyDocument),
 )
 async def why(
     request: Request, query: Annotated[WhyQuery, Query()], gpuplan: OurGpuplan, workers: OurWorkers
@@ -46,7 +48,7 @@ async def why(
     summary="Replan a running job",
     operation_id="replan",
     responses=document_responses("ReplanAnswer", 400, 404, 413, 415, 503),
-    openapi_extra=REPLAN_OPERATION,
+    openapi_extra=takes(ReplanDocument),
 )
 async def replan(
     request: Request, query: Annotated[WhyQuery, Query()], gpuplan: OurGpuplan, workers: OurWorkers
@@ -64,7 +66,7 @@ async def replan(
     summary="Verify a plan",
     operation_id="verify",
     responses=document_responses("VerificationAnswer", 400, 413, 415, 503),
-    openapi_extra=VERIFY_OPERATION,
+    openapi_extra=takes(AnswerDocument),
 )
 async def verify(request: Request, gpuplan: OurGpuplan, quick: OurWorkers, workers: OurLongWorkers) -> Response:
     """Independent code recomputes an answer of `/v1/plans` from its snapshot and names each wrong figure."""

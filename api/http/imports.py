@@ -3,10 +3,11 @@
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from gpuplan.api.http.openapi_bodies import IMPORT_OPERATION, document_responses
+from gpuplan.api.http.openapi_bodies import document_responses, takes
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.http.response_caching import to_json
+from gpuplan.api.schemas.import_request import ImportDocument
 from gpuplan.planner.model.wire import wire
 
 router = APIRouter()
@@ -17,7 +18,7 @@ router = APIRouter()
     summary="Read a configuration of another tool into a job",
     operation_id="import_config",
     responses=document_responses("ImportAnswer", 400, 413, 415, 503),
-    openapi_extra=IMPORT_OPERATION,
+    openapi_extra=takes(ImportDocument),
 )
 async def import_config(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """The formats of `gpuplan import`, as text. No file is read, and nothing is executed or looked up."""

@@ -4,47 +4,18 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
 
 from gpuplan.api.http.answer_schemas import answer_schemas
 from gpuplan.api.http.openapi_access import describe_access
+from gpuplan.api.http.openapi_bodies import BODIES
 from gpuplan.api.http.openapi_examples import describe_examples
 from gpuplan.api.http.openapi_links import describe_links
-from gpuplan.api.schemas.actuals import ActualsDocument
-from gpuplan.api.schemas.api_key import KeyDocument
-from gpuplan.api.schemas.capacity_request import CapacityDocument
-from gpuplan.api.schemas.estimate_request import EstimateDocument
-from gpuplan.api.schemas.forecast import ForecastDocument
-from gpuplan.api.schemas.import_request import ImportDocument
-from gpuplan.api.schemas.job import JobDocument
-from gpuplan.api.schemas.portfolio import PortfolioDocument, PortfolioJobDocument
-from gpuplan.api.schemas.refresh import RefreshDocument
-from gpuplan.api.schemas.replan import ReplanDocument
-from gpuplan.api.schemas.share_link import ShareDocument, ShareLinkDocument
-from gpuplan.api.schemas.spot_policy_requests import PolicyQuestion, SimulationQuestion
+from gpuplan.api.schemas.portfolio import PortfolioJobDocument
 from gpuplan.api.schemas.spot_run import SpotRunDocument
-from gpuplan.api.schemas.watch import WatchDocument
-from gpuplan.api.schemas.why import WhyDocument
 
-BODIES = (
-    JobDocument,
-    EstimateDocument,
-    ImportDocument,
-    CapacityDocument,
-    ActualsDocument,
-    RefreshDocument,
-    WatchDocument,
-    PortfolioDocument,
-    PortfolioJobDocument,
-    ForecastDocument,
-    PolicyQuestion,
-    SimulationQuestion,
-    SpotRunDocument,
-    WhyDocument,
-    ReplanDocument,
-    KeyDocument,
-    ShareDocument,
-    ShareLinkDocument,
-)
+#: Parts of bodies that the service reads by themselves, so that the schema of the body has them as any JSON.
+PARTS: dict[str, type[BaseModel]] = {part.__name__: part for part in (PortfolioJobDocument, SpotRunDocument)}
 
 
 def attach(app: FastAPI) -> None:
@@ -63,10 +34,10 @@ def _document(app: FastAPI) -> dict[str, Any]:
     document["servers"] = [{"url": "/", "description": "the server of this document"}]
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     _add(schemas, answer_schemas())
-    for model in BODIES:
+    for name, model in (BODIES | PARTS).items():
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         _add(schemas, schema.pop("$defs", {}))
-        _add(schemas, {model.__name__: schema})
+        _add(schemas, {name: schema})
     for operations in document["paths"].values():
         for operation in operations.values():
             _drop_undocumented_validation(operation)

@@ -8,10 +8,12 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from gpuplan.api.http.idempotency import IDEMPOTENCY_KEY, Idempotency
-from gpuplan.api.http.openapi_bodies import ESTIMATE_OPERATION, PLAN_OPERATION, document_responses
+from gpuplan.api.http.openapi_bodies import IDEMPOTENCY_HEADER, document_responses, takes
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.http.response_caching import json_with_etag, to_json
 from gpuplan.api.http.thread_workers import Workers
+from gpuplan.api.schemas.estimate_request import EstimateDocument
+from gpuplan.api.schemas.job import JobDocument
 from gpuplan.api.services.composition import Services
 from gpuplan.planner.model.wire import wire
 
@@ -65,7 +67,7 @@ _JUST_THE_PLAN = PlanQuery()
     summary="Find the cheapest plan for a job",
     operation_id="plan",
     responses=document_responses("PlanAnswer", 400, 404, 413, 415, 503),
-    openapi_extra=PLAN_OPERATION,
+    openapi_extra=takes(JobDocument, IDEMPOTENCY_HEADER),
 )
 async def plan(request: Request, query: Annotated[PlanQuery, Query()] = _JUST_THE_PLAN) -> Response:
     """Also `200` when no plan is possible: that is an answer, with the conflicts and the least relaxations."""
@@ -99,7 +101,7 @@ def saved_plan(request: Request, plan_id: str, gpuplan: OurGpuplan) -> Response:
     summary="Estimate time and memory of one configuration",
     operation_id="estimate",
     responses=document_responses("Estimate", 400, 413, 415, 503),
-    openapi_extra=ESTIMATE_OPERATION,
+    openapi_extra=takes(EstimateDocument),
 )
 async def estimate(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """Uses no prices. Values missing in `on` are chosen or assumed, and the answer lists them."""

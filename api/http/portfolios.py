@@ -9,8 +9,13 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from gpuplan.api.http.idempotency import Idempotency
-from gpuplan.api.http.openapi_bodies import document_responses
-from gpuplan.api.http.openapi_runs import PORTFOLIO_OPERATION, started_or_answered
+from gpuplan.api.http.openapi_bodies import (
+    IDEMPOTENCY_HEADER,
+    PREFER_HEADER,
+    document_responses,
+    started_or_answered,
+    takes,
+)
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers, to_json
 from gpuplan.api.http.prefer_header import Prefer
 from gpuplan.api.http.problem_details import Refused
@@ -21,6 +26,7 @@ from gpuplan.api.jobs.run_document import shown
 from gpuplan.api.jobs.run_failures import faults_of
 from gpuplan.api.jobs.thread_pool import Busy, RunPool
 from gpuplan.api.observability.readiness import Health
+from gpuplan.api.schemas.portfolio import PortfolioDocument
 from gpuplan.api.security.authorization import owner
 from gpuplan.api.services.composition import Services
 from gpuplan.api.services.service_context import Document
@@ -56,7 +62,7 @@ class PortfolioQuery(BaseModel):
     summary="Plan many jobs together at the lowest cost",
     operation_id="portfolio",
     responses=started_or_answered("PortfolioAnswer", 400, 404, 413, 415, 503),
-    openapi_extra=PORTFOLIO_OPERATION,
+    openapi_extra=takes(PortfolioDocument, IDEMPOTENCY_HEADER, PREFER_HEADER),
 )
 async def portfolio(
     request: Request,

@@ -7,11 +7,11 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 
 from gpuplan.api.http.idempotency import Idempotency
-from gpuplan.api.http.openapi_bodies import document_responses
-from gpuplan.api.http.openapi_runs import BUY_OPERATION
+from gpuplan.api.http.openapi_bodies import IDEMPOTENCY_HEADER, document_responses, takes
 from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers, to_json
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.http.response_caching import json_with_etag
+from gpuplan.api.schemas.forecast import ForecastDocument
 from gpuplan.api.services.service_context import Document
 from gpuplan.planner.model.wire import wire
 
@@ -29,7 +29,7 @@ class BuyQuery(BaseModel):
     summary="Decide what to buy, commit to and rent for a forecast of jobs",
     operation_id="buy",
     responses=document_responses("DecisionAnswer", 400, 404, 413, 415, 503),
-    openapi_extra=BUY_OPERATION,
+    openapi_extra=takes(ForecastDocument, IDEMPOTENCY_HEADER),
 )
 async def buy(
     request: Request,

@@ -9,11 +9,12 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from gpuplan.api.http.idempotency import Idempotency
-from gpuplan.api.http.openapi_bodies import REFRESH_OPERATION, document_responses
+from gpuplan.api.http.openapi_bodies import IDEMPOTENCY_HEADER, document_responses, takes
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers, to_json
 from gpuplan.api.http.problem_details import RETRY_AFTER_SECONDS, Refused
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.jobs.thread_pool import Busy
+from gpuplan.api.schemas.refresh import RefreshDocument
 from gpuplan.api.security.authorization import Requester, asked_by, record, uncounted
 from gpuplan.api.services.composition import Services
 from gpuplan.api.services.service_context import Document
@@ -81,7 +82,7 @@ _STARTED[202] = _STARTED.pop(200) | {"description": "The refresh has started; Lo
     summary="Refresh prices from the clouds",
     operation_id="start_refresh",
     responses=_STARTED,
-    openapi_extra=REFRESH_OPERATION,
+    openapi_extra=takes(RefreshDocument, IDEMPOTENCY_HEADER, required=False),
 )
 async def start_refresh(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """Starts immediately and continues in the background; `409` while another refresh runs on this store."""

@@ -4,19 +4,15 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from gpuplan.api.http.api_keys import NO_STORE
-from gpuplan.api.http.openapi_bodies import Schema, body_of, document_responses, ref
+from gpuplan.api.http.openapi_bodies import document_responses, takes
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers, to_json
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.schemas.access import SharedObject
-from gpuplan.api.schemas.share_link import parse_link
+from gpuplan.api.schemas.share_link import ShareDocument, ShareLinkDocument, parse_link
 from gpuplan.planner.model.wire import wire
 
 router = APIRouter()
 
-_SHARE_OPERATION: Schema = {"requestBody": body_of(ref("ShareDocument"), a_plan={"plan": "plan-751d7a5c37e52c2c94da"})}
-_OPEN_OPERATION: Schema = {
-    "requestBody": body_of(ref("ShareLinkDocument"), as_it_was_sent={"link": f"/shared/gpl_0a1b2c3d4e5f_{'x' * 43}"})
-}
 _MADE = document_responses("NewShare", 400, 403, 404, 413, 415, 503)
 _MADE[201] = _MADE.pop(200) | {"description": "The link; it is shown only once"}
 
@@ -27,7 +23,7 @@ _MADE[201] = _MADE.pop(200) | {"description": "The link; it is shown only once"}
     summary="Create a link to a plan, run or watch",
     operation_id="share",
     responses=_MADE,
-    openapi_extra=_SHARE_OPERATION,
+    openapi_extra=takes(ShareDocument),
 )
 async def share(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """Whoever has the link and a key of this service may read what it leads to, until it is revoked; nobody may change it."""
@@ -47,7 +43,7 @@ def shares(gpuplan: OurGpuplan) -> Response:
     summary="Open a link",
     operation_id="open_share",
     responses=document_responses("SharedObject", 400, 404, 413, 415, 503),
-    openapi_extra=_OPEN_OPERATION,
+    openapi_extra=takes(ShareLinkDocument),
 )
 async def open_share(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """What the link leads to may be read by this key from now on, until the link is revoked."""

@@ -6,11 +6,11 @@ An unreadable document is refused immediately, not after the requests that wait 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from gpuplan.api.http.openapi_bodies import document_responses
-from gpuplan.api.http.openapi_runs import POLICY_OPERATION, SIMULATION_OPERATION
+from gpuplan.api.http.openapi_bodies import document_responses, takes
 from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.http.response_caching import to_json
+from gpuplan.api.schemas.spot_policy_requests import PolicyQuestion, SimulationQuestion
 
 router = APIRouter()
 
@@ -20,7 +20,7 @@ router = APIRouter()
     summary="Decide what to do now in a run on spot machines",
     operation_id="run_policy",
     responses=document_responses("RunPolicy", 400, 404, 413, 415, 503),
-    openapi_extra=POLICY_OPERATION,
+    openapi_extra=takes(PolicyQuestion),
 )
 async def run_policy(request: Request, gpuplan: OurGpuplan, quick: OurWorkers, workers: OurLongWorkers) -> Response:
     """With `now`: stay, checkpoint, move, wait or switch to on-demand, with the reason. Without: the expected cost and
@@ -38,7 +38,7 @@ async def run_policy(request: Request, gpuplan: OurGpuplan, quick: OurWorkers, w
     summary="Simulate the cost of a run on spot machines",
     operation_id="simulation",
     responses=document_responses("Simulation", 400, 404, 413, 415, 503),
-    openapi_extra=SIMULATION_OPERATION,
+    openapi_extra=takes(SimulationQuestion),
 )
 async def simulation(request: Request, gpuplan: OurGpuplan, quick: OurWorkers, workers: OurLongWorkers) -> Response:
     """Replays many starts in the traces of the body, compared with simple rules and the omniscient optimum."""

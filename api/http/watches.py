@@ -4,9 +4,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from gpuplan.api.http.idempotency import Idempotency
-from gpuplan.api.http.openapi_bodies import WATCH_OPERATION, document_responses
+from gpuplan.api.http.openapi_bodies import IDEMPOTENCY_HEADER, document_responses, takes
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers, to_json
 from gpuplan.api.http.request_bodies import read_body
+from gpuplan.api.schemas.watch import WatchDocument
 from gpuplan.api.services.service_context import Document
 
 router = APIRouter()
@@ -17,7 +18,7 @@ router = APIRouter()
     summary="Watch a job",
     operation_id="add_watch",
     responses=document_responses("Watch", 400, 413, 415, 503),
-    openapi_extra=WATCH_OPERATION,
+    openapi_extra=takes(WatchDocument, IDEMPOTENCY_HEADER),
 )
 async def add_watch(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
     """Plans the job now and after each refresh, and notifies the channels of changes. The same watch sent twice is

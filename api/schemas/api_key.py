@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from gpuplan.api.security.api_key_secrets import MOST_DAYS, MOST_NAME
 from gpuplan.api.security.identity import MEANING, SCOPES
@@ -29,6 +29,8 @@ def _expires(value: object) -> float | datetime | None:
 
 class KeyDocument(Document):
     """What `POST /v1/keys` and `gpuplan keys create` take. A scope includes those before it: read, plan, refresh, admin."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "ci", "scope": "plan", "expires": "90d"}]})
 
     name: Annotated[
         str,

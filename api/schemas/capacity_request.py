@@ -43,7 +43,9 @@ Seconds = Annotated[
 class CapacityDocument(Document):
     """`{"job": {...}}`: the machines of its plan; or `{"machine": "p5.48xlarge", "nodes": 2}`."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"machine": "p5.48xlarge", "nodes": 2}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"machine": "p5.48xlarge", "nodes": 2, "region": ["us-east-1", "us-west-2"]}]}
+    )
 
     job: JobDocument | None = None
     machine: Annotated[str, Label] | None = None

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from gpuplan.api.schemas.job import JobDocument
 from gpuplan.api.schemas.layout import LayoutDocument, parse_layout
@@ -64,6 +64,20 @@ class OnDocument(Document):
 
 class EstimateDocument(Document):
     """`{"job": {...}, "on": {...}}`; the job needs no deadline."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "job": {
+                        "name": "llama-3-8b",
+                        "workload": {"kind": "preset", "model": "llama-3-8b", "tokens": "15B"},
+                    },
+                    "on": {"accelerator": "H100-80GB-SXM", "gpus": 64, "gpus_per_node": 8, "internode_gbps": 3200},
+                }
+            ]
+        }
+    )
 
     job: JobDocument
     on: OnDocument

@@ -5,10 +5,10 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Annotated, Any
 
-from pydantic import Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
 from gpuplan.api.schemas.forecast_rates import Rates, change, rates, share, share_or_none
-from gpuplan.api.schemas.job import COST_ALONE, parse_job
+from gpuplan.api.schemas.job import COST_ALONE, JOB_EXAMPLE, parse_job
 from gpuplan.api.schemas.procurement_prices import PriceDocument, PurchaseRules, machine_life, machines_of
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.parsing.document_fields import (
@@ -84,8 +84,20 @@ class ForecastJobDocument(Document):
     growth_per_year: Annotated[float, quantity(change, "yearly change of the number of runs", "20%", 0)] = 0.0
 
 
+_EXAMPLE: JsonValue = {
+    "name": "lab",
+    "horizon_years": 3,
+    "electricity_usd_per_kwh": 0.32,
+    "limits": {"upfront_usd": 20000},
+    "machines": ["RTX 4090"],
+    "jobs": [{"job": JOB_EXAMPLE, "per_month": {"low": 2, "expected": 4, "high": 8}}],
+}
+
+
 class ForecastDocument(Document):
     """A forecast of jobs, with the machines and commitments that may serve it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
     name: Annotated[str, Label] = "forecast"
     start: Annotated[datetime, Reads(moment, {"type": "string", "format": "date-time"})] | None = None

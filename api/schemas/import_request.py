@@ -2,6 +2,8 @@
 
 from typing import Annotated, Any
 
+from pydantic import ConfigDict
+
 from gpuplan.catalog.parsing.document_fields import Document, Label, Reads, read_as, whole_number
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -50,6 +52,22 @@ Text = Annotated[str, Reads(_text, _TEXT)]
 
 class ImportDocument(Document):
     """Texts by file name, and what they do not state, as the flags of `gpuplan import`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "files": {
+                        "sft.yaml": "model_name_or_path: Qwen/Qwen3-8B\nstage: sft\nfinetuning_type: lora\n"
+                        "cutoff_len: 2048\nper_device_train_batch_size: 4\ngradient_accumulation_steps: 2\n"
+                        "num_train_epochs: 2\nbf16: true\n"
+                    },
+                    "samples": "50k",
+                    "gpus": 8,
+                }
+            ]
+        }
+    )
 
     files: Files
     tokens: Text | None = None

@@ -66,7 +66,22 @@ class DataDocument(DerivedDocument, of=DataSource):
     """Location and size (GB, 10^9 bytes) of the training data, and the checkpoint location."""
 
 
+#: A job that is cheap to plan, with a deadline that leaves a choice.
+JOB_EXAMPLE: dict[str, JsonValue] = {
+    "name": "llama-3-8b-lora",
+    "workload": {"kind": "preset", "model": "llama-3-8b", "tokens": "200M", "sequence_length": 4096},
+    "training": {"method": "lora", "rank": 16, "precision": "bf16"},
+    "deadline": "36h",
+    "constraints": {"price_kinds": ["on_demand", "spot"], "max_nodes": 8},
+}
 _EXAMPLES: list[JsonValue] = [
+    JOB_EXAMPLE,
+    {
+        "name": "counted-by-hand",
+        "workload": {"kind": "explicit", "total_flops": "1.2e21", "memory_gib": "320 GiB"},
+        "deadline": "7d",
+        "budget_usd": 20000,
+    },
     {
         "name": "resnet-50",
         "workload": {"kind": "preset", "model": "resnet-50", "samples": "115M"},

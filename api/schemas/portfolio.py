@@ -5,9 +5,9 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
-from gpuplan.api.schemas.job import COST_ALONE, JobDocument, Start
+from gpuplan.api.schemas.job import COST_ALONE, JOB_EXAMPLE, JobDocument, Start
 from gpuplan.api.schemas.quota import MOST_QUOTAS, QuotaDocument, quotas_of
 from gpuplan.catalog.parsing.document_fields import (
     Document,
@@ -67,8 +67,21 @@ class PortfolioJobDocument(JobDocument):
 Horizon = Annotated[float, quantity(hours, "hours as a number, or 7d, 36h, P7D", "7d", 168)]
 
 
+_EXAMPLE: JsonValue = {
+    "name": "next-week",
+    "slot": "2h",
+    "quotas": [{"provider": "aws", "accelerators": 16}],
+    "jobs": [
+        JOB_EXAMPLE | {"name": "tuning", "priority": 2},
+        JOB_EXAMPLE | {"name": "ablation", "release": "12h", "deadline": "60h", "value": 400},
+    ],
+}
+
+
 class PortfolioDocument(Document):
     """Many jobs over shared machines, quotas and one budget."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
     name: Annotated[str, Label] = "portfolio"
     start: Start | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from gpuplan.catalog.parsing.document_fields import Document, YesNo, read_as
 from gpuplan.providers.refresh.refresh_run import USUAL_LIMIT_SECONDS
@@ -17,6 +17,8 @@ class RefreshDocument(Document):
     """All clouds unless `provider` names some. `accept_loss` accepts a cloud that lost more than half of its rows,
     `accept_jumps` prices that changed tenfold; regions not read within `time_limit_minutes` fail.
     """
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"provider": ["aws", "azure"]}]})
 
     provider: Annotated[tuple[str, ...], Field(min_length=1, max_length=20)] | None = None
     accept_loss: Annotated[bool, YesNo] = False

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, JsonValue
 
 from gpuplan.api.schemas.actuals import Throughput, WallHours
-from gpuplan.api.schemas.job import JobDocument, Start, planned_job
+from gpuplan.api.schemas.job import JOB_EXAMPLE, JobDocument, Start, planned_job
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.parsing.document_fields import (
     Document,
@@ -125,16 +125,13 @@ class RunningDocument(Document):
     hours: WallHours | None = None
 
 
+_MACHINES: JsonValue = {"instance_type": "g6e.2xlarge", "nodes": 4, "region": "us-east-1"}
+#: A running job needs a start and a current time.
+_TIMES: dict[str, JsonValue] = {"job": JOB_EXAMPLE, "since": "2026-11-21T08:00:00Z", "now": "2026-11-21T11:00:00Z"}
+#: In time; with its machines gone; and a job known by its plan.
 _EXAMPLES: list[JsonValue] = [
-    {
-        "job": {"workload": {"kind": "preset", "model": "resnet-50", "samples": "115M"}, "deadline": "36h"},
-        "since": "2026-11-20T08:00:00Z",
-        "running": {
-            "on": {"instance_type": "p4d.24xlarge", "nodes": 1, "region": "us-east-1"},
-            "done": "40%",
-            "spent_usd": 300,
-        },
-    },
+    _TIMES | {"running": {"on": _MACHINES, "done": "40%", "spent_usd": 30}},
+    _TIMES | {"running": {"on": _MACHINES, "done": "40%", "spent_usd": 30, "up": False, "saved": "38%"}},
     {"plan": "plan-5cc3ddf113d641b9c615", "running": {"done": 0.4, "spent_usd": 1200, "rate": "412000 tokens/s"}},
 ]
 

@@ -8,9 +8,11 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
-from gpuplan.api.schemas.job import parse_job, planned_job
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from gpuplan.api.schemas.job import JOB_EXAMPLE, parse_job, planned_job
 from gpuplan.api.schemas.settings_file import SettingsFile, as_assumed
 from gpuplan.catalog.parsing.document_fields import read_as
 from gpuplan.catalog.parsing.quantities import shown
@@ -27,6 +29,28 @@ COMMON = ("id", "job", "snapshot_id", "version", "settings", "start")
 EARLIER_SETTINGS = {"prices": "as-observed", "quotas": []}
 #: Most corrections: one per accelerator.
 MOST_CORRECTIONS = 1000
+
+
+class AnswerDocument(BaseModel):
+    """The answer of `/v1/plans`, or its `plan` or `infeasible` alone: any document that has this form."""
+
+    # Abbreviated, so it would not verify; a real one comes from `/v1/plans`.
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "outcome": "planned",
+                    "plan": {"id": "plan-5cc3ddf113d641b9c615", "snapshot_id": "c7d92d374907", "job": JOB_EXAMPLE},
+                    "meta": {"created_at": "2026-11-21T08:00:00Z"},
+                }
+            ]
+        }
+    )
+
+    outcome: Literal["planned", "infeasible"] = "planned"
+    plan: dict[str, JsonValue] = {}
+    infeasible: dict[str, JsonValue] = {}
+    meta: dict[str, JsonValue] = {}
 
 
 def parse_answer(document: Mapping[str, Any]) -> SubmittedPlan:

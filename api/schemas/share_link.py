@@ -33,6 +33,8 @@ class ShareDocument(Document):
 class ShareLinkDocument(Document):
     """The body of `POST /v1/shares/open`: a link, or the part after its last slash."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"link": f"/shared/gpl_0a1b2c3d4e5f_{'x' * 43}"}]})
+
     link: Annotated[str, Label]
 
 

@@ -8,10 +8,10 @@ now: {time: 3h20min, work_left: 20h, up: [us-east-1a], at: us-east-1a}
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
 from gpuplan.api.schemas.availability_trace_files import distinct, parse_traces
-from gpuplan.api.schemas.spot_run import HoursOrNone
+from gpuplan.api.schemas.spot_run import RUN_EXAMPLE, HoursOrNone
 from gpuplan.catalog.parsing.document_fields import Document, Label, Listed, whole_number
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -48,14 +48,28 @@ class _AboutRun(Document):
     fit: TraceDocuments = ()
 
 
+_NOW: JsonValue = {"time": "3h20min", "work_left": "21h", "up": ["us-east-1a"], "at": "us-east-1a"}
+_UP_AND_DOWN: list[JsonValue] = [*[1] * 60, *[0] * 12]
+_TRACES: JsonValue = [
+    {"name": name, "metadata": {"gap_seconds": 900}, "data": (_UP_AND_DOWN * 4)[shift : shift + 200]}
+    for name, shift in (("us-east-1a", 0), ("us-west-2b", 40))
+]
+
+
 class PolicyQuestion(_AboutRun):
     """The request for a policy's expected cost, or with `now` for a decision."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"run": RUN_EXAMPLE}, {"run": RUN_EXAMPLE, "now": _NOW}]})
 
     now: SituationDocument | None = None
 
 
 class SimulationQuestion(_AboutRun):
     """The request to backtest a run over many starts in `traces`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"run": RUN_EXAMPLE | {"step": "30min"}, "traces": _TRACES, "starts": 10}]}
+    )
 
     traces: TraceDocuments
     starts: Annotated[int, whole_number(1, MOST_STARTS, "random starts per trace")] = 100

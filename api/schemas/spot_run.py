@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, JsonValue
 
 from gpuplan.catalog.parsing.document_fields import Document, Label, quantity, read_as, whole_number
 from gpuplan.catalog.parsing.quantities import hours, shown
@@ -83,8 +83,24 @@ class MovingDocument(Document):
     takes: HoursOrNone = 0.0
 
 
+RUN_EXAMPLE: dict[str, JsonValue] = {
+    "name": "fine-tune",
+    "work": "24h",
+    "deadline": "36h",
+    "changeover": "15min",
+    "on_demand_usd_per_hour": 32.77,
+    "places": [
+        {"name": "us-east-1a", "usd_per_hour": 9.83, "region": "us-east-1"},
+        {"name": "us-west-2b", "usd_per_hour": 9.1, "region": "us-west-2", "mean_up": "6h", "mean_down": "2h"},
+    ],
+    "moving": {"usd": 12, "takes": "10min"},
+}
+
+
 class SpotRunDocument(Document):
     """A run on interruptible machines with a deadline."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [RUN_EXAMPLE]})
 
     name: Annotated[str, Label] | None = None
     work: Hours

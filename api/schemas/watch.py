@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict
 
 from gpuplan.api.schemas.canonical_job import canonical
-from gpuplan.api.schemas.job import JobDocument
+from gpuplan.api.schemas.job import JOB_EXAMPLE, JobDocument
 from gpuplan.catalog.parsing.document_fields import Document, Label, Reads, listed, read_as
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
@@ -71,18 +71,7 @@ class WatchDocument(Document):
     """A job to plan again on every new snapshot, and the channels to notify of changes."""
 
     model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "job": {
-                        "workload": {"kind": "preset", "model": "resnet-50", "samples": "115M"},
-                        "deadline": "36h",
-                    },
-                    "channels": ["team"],
-                    "cheaper_by_percent": 10,
-                }
-            ]
-        }
+        json_schema_extra={"examples": [{"job": JOB_EXAMPLE, "channels": ["team"], "cheaper_by_percent": 10}]}
     )
 
     job: JobDocument

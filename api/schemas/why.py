@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from gpuplan.api.schemas.job import JobDocument
+from gpuplan.api.schemas.job import JOB_EXAMPLE, JobDocument
 from gpuplan.catalog.parsing.document_fields import Document, Reads, read_as
 from gpuplan.catalog.parsing.place_names import PROVIDER_ALIASES
 from gpuplan.catalog.parsing.quantities import shown
@@ -29,9 +29,7 @@ Name = Annotated[
     Reads(something_named, {"type": "string", "minLength": 1, "maxLength": _LONGEST, "examples": ["H100", "us-*"]}),
 ]
 
-_EXAMPLES: list[JsonValue] = [
-    {"job": {"workload": {"kind": "preset", "model": "resnet-50", "samples": "115M"}, "deadline": "36h"}, "not": "H100"}
-]
+_EXAMPLES: list[JsonValue] = [{"job": JOB_EXAMPLE, "not": "H100"}, {"job": JOB_EXAMPLE}]
 
 
 class WhyDocument(Document):

@@ -14,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuplan.api.http.http_service import create_service
-from gpuplan.api.http.openapi_bodies import ESTIMATE_EXAMPLE, EXPLICIT_EXAMPLE, JOB_EXAMPLE
+from gpuplan.api.http.openapi_bodies import examples_of
+from gpuplan.api.schemas.estimate_request import EstimateDocument
+from gpuplan.api.schemas.job import JOB_EXAMPLE, JobDocument
 from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.composition import open_services
 from tools.benchmarks.fuzz import Route, faults_of
@@ -22,10 +24,10 @@ from tools.benchmarks.fuzz_bodies import body
 from tools.benchmarks.http_client import Answer
 
 SEED, PER_ROUTE = 11, 40
-JOBS = [JOB_EXAMPLE, EXPLICIT_EXAMPLE, yaml.safe_load(Path("examples/mixtral-8x7b.yaml").read_text())]
+JOBS = [*examples_of(JobDocument), yaml.safe_load(Path("examples/mixtral-8x7b.yaml").read_text())]
 ROUTES = [
     Route(path="/v1/plans", real=JOBS),
-    Route(path="/v1/estimates", real=[ESTIMATE_EXAMPLE]),
+    Route(path="/v1/estimates", real=examples_of(EstimateDocument)),
     Route(path="/v1/why", real=[{"job": JOB_EXAMPLE, "not": "H100"}]),
     Route(path="/v1/keys", real=[{"name": "ci", "scope": "plan", "expires": "90d"}]),
 ]

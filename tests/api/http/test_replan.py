@@ -7,14 +7,14 @@ from typing import Any
 import httpx
 import pytest
 
-from gpuplan.api.http.openapi_explanations import REPLAN_OPERATION
+from gpuplan.api.http.openapi_bodies import examples_of
+from gpuplan.api.schemas.replan import ReplanDocument
 from gpuplan.api.services.composition import Services
 
 
 @pytest.fixture
 def asked() -> dict[str, Any]:
-    examples = REPLAN_OPERATION["requestBody"]["content"]["application/json"]["examples"]
-    return copy.deepcopy(dict(examples["on_time"]["value"]))
+    return copy.deepcopy(examples_of(ReplanDocument)[0])
 
 
 def test_the_answer_is_what_gpuplan_gives_itself(
@@ -26,8 +26,7 @@ def test_the_answer_is_what_gpuplan_gives_itself(
 
 
 def test_the_example_of_a_machine_that_is_gone_is_answered(client: httpx.Client) -> None:
-    examples = REPLAN_OPERATION["requestBody"]["content"]["application/json"]["examples"]
-    body = client.post("/v1/replan", json=examples["machine_gone"]["value"]).json()
+    body = client.post("/v1/replan", json=examples_of(ReplanDocument)[1]).json()
     assert (body["outcome"], body["replan"]["continue"]) == ("replanned", None)
 
 
