@@ -86,7 +86,7 @@ def _headline(plan: Part) -> list[Block | Heading]:
         cell(f"{best(plan['certificate'])} for {plain(name)}: {what}", Tone.GOOD),
         cell(
             f"Expected {usd(cost['expected'])} and {duration(hours['expected'])}, done {when(plan.get('finishes_at'))};"
-            f" at these prices, 19 of 20 such runs stay within {usd(cost['p95'])} and {duration(hours['p95'])}."
+            f" 19 of 20 such runs stay within {usd(cost['p95'])} and {duration(hours['p95'])}."
         ),
     ]
 

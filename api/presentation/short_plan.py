@@ -39,15 +39,13 @@ def _answer(plan: Plan) -> Section:
     cost, hours, proof = plan.cost_usd, plan.hours, wire(plan.certificate)
     planned = [phase for phase in plan.phases if not phase.is_standby]
     offers = number(plan.certificate.offers_considered)
-    # The quantile is that of the hours: the band of an estimated price comes on top.
-    at_price = " at this price" if any(price_estimate(phase) for phase in planned) else ""
     return section(
         "answer",
         "",
         Headline(text=f"{best(proof)} for {job_name(plan.job)}, from {offers} offers", tone=Tone.GOOD),
         facts(
             *(row for place_, phase in enumerate(planned) for row in _rent(phase, place_, len(planned))),
-            ("cost", f"{usd(cost.expected)} expected, 95 % of runs within {usd(cost.p95)}{at_price}"),
+            ("cost", f"{usd(cost.expected)} expected, 95 % of runs within {usd(cost.p95)}"),
             ("time", f"{duration(hours.expected)} expected, 95 % of runs within {duration(hours.p95)}"),
             ("deadline", _deadline(plan)),
         ),

@@ -77,11 +77,15 @@ class InstanceType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceEstimate:
-    """How an expected price came about: the observed price, its age at the start, and the band of 80 % of prices."""
+    """How an expected price came about: the observed price, its age at the start, and the band of 80 % of prices.
+
+    No price is above `most_usd_micros_per_hour`, the on-demand price of the machine; None if that is not known.
+    """
 
     observed_usd_micros_per_hour: int
     low_usd_micros_per_hour: int
     high_usd_micros_per_hour: int
+    most_usd_micros_per_hour: int | None
     age_days: int
 
 

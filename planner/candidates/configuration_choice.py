@@ -11,7 +11,8 @@ from gpuplan.planner.candidates.candidate_set import Candidates
 from gpuplan.planner.candidates.configurations import Configurations
 from gpuplan.planner.candidates.markets import Market
 from gpuplan.planner.cost.cost_breakdown import CostBreakdown
-from gpuplan.planner.model.outcome import Choice, CostMicros
+from gpuplan.planner.cost.cost_quantiles import cost_spread
+from gpuplan.planner.model.outcome import Choice, CostMicros, CostSpread
 from gpuplan.planner.model.shared import Hours
 from gpuplan.planner.snapshot_cache import cached_per_snapshot
 
@@ -136,6 +137,7 @@ def in_words(candidates: Candidates, table: Configurations, index: int) -> Choic
         accelerators_per_node=float(instance_type.accelerator_count),
         nodes=int(table.nodes[index]),
         cost=_cost(cost_breakdown, index),
+        spread=_spread(table, index, offer),
         hours=Hours(
             expected=float(cost_breakdown.hours[index]),
             median=float(cost_breakdown.hours_median[index]),
@@ -164,6 +166,13 @@ def _cost(cost_breakdown: CostBreakdown, index: int) -> CostMicros:
         median=micros(cost_breakdown.cost_median_usd[index]),
         p95=micros(cost_breakdown.cost_p95_usd[index]),
     )
+
+
+def _spread(table: Configurations, index: int, offer: Offer) -> CostSpread | None:
+    """The spread of the cost over the hours, where that of the price is still to be added."""
+    if offer.price_estimate is None:
+        return None
+    return cost_spread(table.cost_breakdown, index, one_off_usd=table.one_off_usd(index))
 
 
 def micros(usd: float) -> int:

@@ -71,6 +71,11 @@ class Configurations:
         arrays = {name: getattr(self, name).take(which) for name in _CONFIGURATION_ARRAYS}
         return Configurations(cost_breakdown=breakdown, priced_configurations=self.priced_configurations, **arrays)
 
+    def one_off_usd(self, index: int) -> float:
+        """USD that configuration `index` costs once: egress, and machines that write the checkpoint it starts from."""
+        usd, takeover = float(self.cost_breakdown.egress_usd[index]), self.priced_configurations.takeover
+        return usd if takeover is None else usd + float(takeover.lead_usd[self.which[index]])
+
     def run(self) -> Run:
         """The inputs of cost and time, one element per configuration."""
         whole = len(self.which) == len(self.priced_configurations) and bool(

@@ -72,17 +72,12 @@ def _at_discount(estimate: PriceEstimate, discount: Discount) -> PriceEstimate |
     """The band of a price less a percentage; a negotiated price in dollars is fixed and has none."""
     if discount.percent is None:
         return None
-    low, high, observed = (
-        round(max(_LEAST_USD, _price(discount, micros / 1e6)) * 1e6)
-        for micros in (
-            estimate.low_usd_micros_per_hour,
-            estimate.high_usd_micros_per_hour,
-            estimate.observed_usd_micros_per_hour,
-        )
-    )
-    return replace(
-        estimate, low_usd_micros_per_hour=low, high_usd_micros_per_hour=high, observed_usd_micros_per_hour=observed
-    )
+    prices = {
+        name: round(max(_LEAST_USD, _price(discount, micros / 1e6)) * 1e6)
+        for name in ("observed", "low", "high", "most")
+        if (micros := getattr(estimate, f"{name}_usd_micros_per_hour")) is not None
+    }
+    return replace(estimate, **{f"{name}_usd_micros_per_hour": micros for name, micros in prices.items()})
 
 
 def in_words(discount: Discount) -> str:

@@ -26,7 +26,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Estimated(Sequence[Offer]):
-    """The rows of a snapshot at expected prices, created on access; `estimate[i]` is -1 for a price taken as it is."""
+    """The rows of a snapshot at expected prices, created on access; `number[i]` is -1 for a price taken as it is.
+
+    A row of `micros` has the expected price, its band, the observed price and the on-demand price, 0 where unknown.
+    """
 
     rows: Sequence[Offer]
     number: Ints
@@ -48,11 +51,12 @@ class _Estimated(Sequence[Offer]):
         row, number = self.rows[index], int(self.number[index])
         if number < 0:
             return row
-        expected, low, high, observed = (int(value) for value in self.micros[number])
+        expected, low, high, observed, most = (int(value) for value in self.micros[number])
         estimate = PriceEstimate(
             observed_usd_micros_per_hour=observed,
             low_usd_micros_per_hour=low,
             high_usd_micros_per_hour=high,
+            most_usd_micros_per_hour=most or None,
             age_days=int(self.age_days[number]),
         )
         return replace(row, usd_micros_per_hour=expected, price_estimate=estimate)
@@ -84,6 +88,8 @@ def estimated(columns: Columns, day: int) -> Columns:
     prices = (*expected_prices(observed, columns.on_demand_usd[at], age[at].astype(np.float64), drifts), observed)
     # Rounded as the rows are, so that arrays and rows agree to the micro-dollar.
     micros = np.maximum(np.rint(np.stack(prices, axis=1) * 1e6), 1.0).astype(np.int64)
+    most = np.nan_to_num(np.rint(columns.on_demand_usd[at] * 1e6)).astype(np.int64)
+    micros = np.column_stack((micros, most))
     usd = columns.usd_per_hour.copy()
     usd[at] = micros[:, 0] / 1e6
     place = np.full(len(columns), -1, np.int64)

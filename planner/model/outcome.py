@@ -32,10 +32,29 @@ class CostMicros:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CostSpread:
+    """USD of a configuration over the hours of its runs, at the expected price: at the median and the 95 % hours.
+
+    Of it, storage costs `storage_usd_per_hour`, and `one_off_usd` does not depend on the hours; the rest are machines.
+    `sigma` is the spread of ln(hours after set-up).
+    """
+
+    usd_median: float
+    usd_p95: float
+    one_off_usd: float
+    storage_usd_per_hour: float
+    hours_median: float
+    hours_p95: float
+    sigma: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """One configuration in the words of the catalogue, with its cost and time.
 
-    `accelerators_per_node` is a decimal fraction if a node has less than one card.
+    `accelerators_per_node` is a decimal fraction if a node has less than one card. The quantiles of `cost` are those of the
+    hours at the expected price; `spread`, None for a price as observed, is what `gpuplan.planner.cost.cost_quantiles` adds
+    the spread of the price to.
     """
 
     offer: Offer
@@ -45,6 +64,7 @@ class Choice:
     nodes: int
     cost: CostMicros
     hours: Hours
+    spread: CostSpread | None = None
 
     @property
     def machines(self) -> str:

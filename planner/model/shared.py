@@ -63,7 +63,7 @@ class ExpectedCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost(ExpectedCost):
-    """Cost in USD: the mean, its parts, and what half and 95 % of runs stay within."""
+    """Cost in USD: the mean, its parts, and what half and 95 % of runs stay within, over hours and estimated prices."""
 
     median: Usd
     p95: Usd

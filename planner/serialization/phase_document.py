@@ -8,6 +8,7 @@ from typing import TypedDict, cast
 
 from gpuplan.catalog.model.money import usd_text
 from gpuplan.catalog.model.offer import Offer
+from gpuplan.planner.cost.cost_quantiles import cost_with_price
 from gpuplan.planner.model import shared
 from gpuplan.planner.model.learned import NO_CORRECTION, AcceleratorCorrection
 from gpuplan.planner.model.outcome import Choice, CostMicros, Moved, PhaseChoice, StandbyChoice
@@ -73,7 +74,7 @@ def cost_and_hours(choice: Choice) -> CostAndHours:
     """The mean and the quantiles of cost and hours."""
     return {
         "cost_usd": usd(choice.cost.expected),
-        "cost_p95_usd": usd(choice.cost.p95),
+        "cost_p95_usd": usd(cost_with_price(choice).p95),
         "hours": rounded(choice.hours.expected),
         "hours_confident": rounded(choice.hours.confident),
     }

@@ -16,6 +16,13 @@ from gpuplan.planner.candidates.candidate_set import Candidates
 from gpuplan.planner.candidates.configurations import Configurations, before_work, run_of
 from gpuplan.planner.candidates.place_costs import copied
 from gpuplan.planner.cost.cost_breakdown import deadline_probability
+from gpuplan.planner.cost.cost_quantiles import (
+    cost_quantiles,
+    cost_spread,
+    cost_with_price,
+    relative_prices,
+    run_costs,
+)
 from gpuplan.planner.model.outcome import CostMicros, Moved, PhaseChoice
 from gpuplan.planner.model.shared import Hours
 from gpuplan.planner.strategies.phase_details import phase
@@ -59,7 +66,7 @@ def on_one_configuration(candidates: Candidates, chosen: int) -> Schedule:
         before = before_work(run, 0, before)
     return Schedule(
         phases=(only,),
-        cost=only.choice.cost,
+        cost=cost_with_price(only.choice),
         hours=only.choice.hours,
         deadline_probability=None
         if deadline is None
@@ -78,7 +85,7 @@ def in_phases(candidates: Candidates, phased: Phased) -> Schedule:
         planned.append(replace(now, moved=_moved(candidates, phased, planned[-1], now)) if planned else now)
     return Schedule(
         phases=tuple(planned),
-        cost=total_cost([part.choice.cost for part in planned]),
+        cost=_cost(planned, phased),
         hours=total_hours([part.choice.hours for part in planned]),
         deadline_probability=_in_time(candidates, phased, table),
         notes=_notes(candidates, planned),
@@ -89,6 +96,23 @@ def total_cost(costs: list[CostMicros]) -> CostMicros:
     """The sum over phases, part by part; also of the median and 95 % figures, since all phases are late together."""
     names = ("compute", "storage", "egress", "power", "setup", "median", "p95")
     return CostMicros(**{name: sum(getattr(cost, name) for cost in costs) for name in names})
+
+
+def _cost(phases: list[PhaseChoice], phased: Phased) -> CostMicros:
+    """The total cost, with the spread of the prices that are estimates in its quantiles."""
+    total = total_cost([phase.choice.cost for phase in phases])
+    prices = [relative_prices(phase.choice.offer) for phase in phases]
+    if all(price is None for price in prices):
+        return total
+    paid = phase_cost(phased.columns, phased.moving, *_row(phased))
+    takeover = phased.columns.run.takeover
+    lead = 0.0 if takeover is None else float(takeover.lead_usd[phased.plan.sequence[0]])
+    costs = [
+        run_costs(cost_spread(paid, i, one_off_usd=float(paid.egress_usd[i]) + (0.0 if i else lead)), price)
+        for i, price in enumerate(prices)
+    ]
+    median, p95 = cost_quantiles(costs)
+    return replace(total, median=median, p95=p95)
 
 
 def total_hours(hours: list[Hours]) -> Hours:

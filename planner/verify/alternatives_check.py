@@ -8,10 +8,11 @@ from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.money import usd_micros
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.planner.verify.configuration_survey import Least, Survey, by_cost, cheapest
-from gpuplan.planner.verify.cost_recomputation import RecomputedCost
+from gpuplan.planner.verify.cost_recomputation import P95, RecomputedCost
 from gpuplan.planner.verify.eligibility_check import framework_for
 from gpuplan.planner.verify.field_coverage import Path
 from gpuplan.planner.verify.named_offers import Named
+from gpuplan.planner.verify.price_spread import INTEGRATED, is_estimate, quantiles
 from gpuplan.planner.verify.verification_context import Context
 from gpuplan.planner.verify.wall_clock_hours import NEVER_HOURS, Clock
 
@@ -58,7 +59,10 @@ def choice(context: Context, path: Path, *, requirements: bool = True) -> Choice
     cost_breakdown = context.rates.cost_breakdown(offer_group, offer_group.micros, nodes, busy)
     money, hours = "not the cost of this configuration", "not the hours of this configuration"
     field_coverage.is_money(CHECK, figures[0], cost_breakdown.total * 1e6, money, relative=context.relative)
-    field_coverage.is_money(CHECK, figures[1], cost_breakdown.p95 * 1e6, money, relative=context.relative)
+    p95, relative = cost_breakdown.p95, context.relative
+    if is_estimate(named.offer):
+        (p95,), relative = quantiles([context.rates.cost_by_deviation(named, busy)], (P95,)), INTEGRATED
+    field_coverage.is_money(CHECK, figures[1], p95 * 1e6, money, relative=relative)
     field_coverage.is_number(CHECK, figures[2], clock.expected, hours)
     field_coverage.is_number(CHECK, figures[3], clock.confident, hours)
     return Choice(named, round(cost_breakdown.total * 1e6), busy, clock, cost_breakdown)

@@ -20,8 +20,10 @@ from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.verify.billed_hours import all_expected_billed, means_of
 from gpuplan.planner.verify.estimator_port import Row, Scaling, Work
+from gpuplan.planner.verify.named_offers import Named
 from gpuplan.planner.verify.offer_groups import Machine, OfferGroup, Place
 from gpuplan.planner.verify.place_check import PlaceCost, carbon_kg, checkpoint_gb, place_cost
+from gpuplan.planner.verify.price_spread import PRICE_DEVIATIONS, RUN_DEVIATIONS, Spread, relative_prices
 from gpuplan.planner.verify.wall_clock_hours import (
     NEVER_HOURS,
     Clock,
@@ -220,6 +222,21 @@ class Rates:
             compute + power + storage + brought,
             at(clocks.median),
             at(clocks.p95),
+        )
+
+    def cost_by_deviation(self, named: Named, clock: Clock, *, egress: float | None = None) -> Spread:
+        """The cost of busy hours by their deviation, at the expected price of the named offer."""
+        (offer_group, offer, nodes), place = named, self.place(named.offer_group.place)
+        step, least = billing(offer_group.kind, 0 if offer_group.paid else offer_group.kind.term_hours)
+        ran = clock.run * np.exp(clock.sigma * RUN_DEVIATIONS)
+        up = clock.fixed + ran * clock.paid
+        billed = np.maximum(np.ceil(up / step - 1e-9) * step, least)
+        beside = place.egress if egress is None else egress
+        power_usd = nodes * offer_group.machine.power_usd_per_hour * up
+        return Spread(
+            machines_usd=nodes * offer_group.micros / 1e6 * billed,
+            other_usd=power_usd + place.storage_per_hour * (clock.fixed + ran) + beside,
+            prices=relative_prices(offer, PRICE_DEVIATIONS),
         )
 
 

@@ -126,6 +126,7 @@ def _estimate(usd: float, on_demand: float | None, age: int, drift: PriceDrift) 
         observed_usd_micros_per_hour=observed,
         low_usd_micros_per_hour=least,
         high_usd_micros_per_hour=largest,
+        most_usd_micros_per_hour=None if on_demand is None else round(on_demand * 1e6),
         age_days=age,
     )
 
@@ -134,14 +135,16 @@ def less_percent(estimate: PriceEstimate | None, percent: float | None, *, least
     """The estimate of a price less a negotiated percentage; a price agreed in dollars (None) has none."""
     if estimate is None or percent is None:
         return None
-    low, high, observed = (
-        round(max(least / 1e6, micros / 1e6 * (1.0 - percent / 100.0)) * 1e6)
-        for micros in (
-            estimate.low_usd_micros_per_hour,
-            estimate.high_usd_micros_per_hour,
-            estimate.observed_usd_micros_per_hour,
-        )
-    )
+
+    def less(micros: int) -> int:
+        """The price less the percentage, in micro-dollars."""
+        return round(max(least / 1e6, micros / 1e6 * (1.0 - percent / 100.0)) * 1e6)
+
+    most = estimate.most_usd_micros_per_hour
     return replace(
-        estimate, low_usd_micros_per_hour=low, high_usd_micros_per_hour=high, observed_usd_micros_per_hour=observed
+        estimate,
+        observed_usd_micros_per_hour=less(estimate.observed_usd_micros_per_hour),
+        low_usd_micros_per_hour=less(estimate.low_usd_micros_per_hour),
+        high_usd_micros_per_hour=less(estimate.high_usd_micros_per_hour),
+        most_usd_micros_per_hour=None if most is None else less(most),
     )

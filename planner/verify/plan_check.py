@@ -81,11 +81,9 @@ def sums(context: Context, outcome: Outcome) -> None:
     field_coverage.is_money(
         "cost", ("cost_usd", "expected"), outcome.micros, "not the sum of the phases' costs", relative=relative
     )
-    why = "not the cost of the median hours"
-    field_coverage.is_money("cost", ("cost_usd", "median"), outcome.median, why, relative=relative)
-    field_coverage.is_money(
-        "cost", ("cost_usd", "p95"), outcome.p95, "not the cost of the hours at 95 %", relative=relative
-    )
+    for name, micros in (("median", outcome.median), ("p95", outcome.p95)):
+        why = "not this quantile of the cost over hours and estimated prices"
+        field_coverage.is_money("cost", ("cost_usd", name), micros, why, relative=outcome.of_quantiles)
     _at_band(context, field_coverage.size("phases"), relative)
     for name, micros in parts.items():
         at = ("cost_usd", "breakdown", name)

@@ -3,7 +3,9 @@
 from typing import NamedTuple
 
 from gpuplan.planner.verify.cost_parts import cost_parts
+from gpuplan.planner.verify.cost_recomputation import P95
 from gpuplan.planner.verify.named_offers import Named
+from gpuplan.planner.verify.price_spread import INTEGRATED, is_estimate, quantiles
 from gpuplan.planner.verify.schedule_check import Ran, chance
 from gpuplan.planner.verify.verification_context import Context
 from gpuplan.planner.verify.wall_clock_hours import probability_by
@@ -13,7 +15,7 @@ class Outcome(NamedTuple):
     """Whole micro-dollars, hours and kg of CO2 of a plan; `spent` by provider, `machines` in the order of its phases.
 
     `confident` are hours at the requested confidence. `alone` is the phase of a plan with only one and no standby.
-    `relative` is the tolerance of figures that follow from these.
+    `relative` is the tolerance of figures that follow from these, `of_quantiles` that of the quantiles of the cost.
     """
 
     parts: dict[str, int]
@@ -29,6 +31,7 @@ class Outcome(NamedTuple):
     machines: tuple[Named, ...]
     alone: Ran | None
     relative: float
+    of_quantiles: float
 
     @property
     def micros(self) -> int:
@@ -48,11 +51,12 @@ def of_phases(context: Context, phases: list[Ran], relative: float) -> Outcome:
         in_time = probability_by(deadline - context.submitted_plan.settings.setup_hours, busy.run, busy.sigma)
     elif deadline is not None:
         in_time = chance(context, phases, deadline)
+    median, p95, estimated = cost_quantiles(context, phases)
     kilograms = [phase.carbon_kg for phase in phases]
     return Outcome(
         parts=cost_parts([phase.cost_breakdown for phase in phases]),
-        median=sum(round(phase.cost_breakdown.median * 1e6) for phase in phases),
-        p95=sum(round(phase.cost_breakdown.p95 * 1e6) for phase in phases),
+        median=median,
+        p95=p95,
         expected=sum(phase.expected for phase in phases),
         median_hours=sum(phase.median for phase in phases),
         confident=sum(phase.confident for phase in phases),
@@ -63,7 +67,18 @@ def of_phases(context: Context, phases: list[Ran], relative: float) -> Outcome:
         machines=tuple(phase.part.named for phase in phases),
         alone=phases[0] if len(phases) == 1 else None,
         relative=relative,
+        of_quantiles=max(relative, INTEGRATED) if estimated else relative,
     )
+
+
+def cost_quantiles(context: Context, phases: list[Ran]) -> tuple[int, int, bool]:
+    """The median and the 95 % quantile of the cost in micro-dollars, and whether a price in them is an estimate."""
+    if not any(is_estimate(phase.part.named.offer) for phase in phases):
+        middle = sum(round(phase.cost_breakdown.median * 1e6) for phase in phases)
+        return middle, sum(round(phase.cost_breakdown.p95 * 1e6) for phase in phases), False
+    spreads = [context.rates.cost_by_deviation(phase.part.named, phase.busy, egress=phase.egress) for phase in phases]
+    middle_usd, most_usd = quantiles(spreads, (0.5, P95))
+    return round(middle_usd * 1e6), round(most_usd * 1e6), True
 
 
 def total_kg(kilograms: list[float | None]) -> float | None:

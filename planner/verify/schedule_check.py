@@ -35,7 +35,7 @@ class Ran(NamedTuple):
     """A recomputed phase: `busy` hours on its machines; the other hours include moves and waits before them.
 
     It begins `begins` hours after the plan. `moved` says whether it takes over from a phase before, `far` whether in
-    another place.
+    another place. `egress` is what the move costs; None for that of the place.
     """
 
     part: Part
@@ -47,6 +47,7 @@ class Ran(NamedTuple):
     begins: float
     cost_breakdown: RecomputedCost
     carbon_kg: float | None
+    egress: float | None
     moved: bool
     far: bool
 
@@ -84,6 +85,7 @@ def schedule(context: Context, parts: list[Part]) -> list[Ran] | None:
                 begins,
                 rates.cost_breakdown(offer_group, offer_group.micros, nodes, busy, egress=usd if number else None),
                 None if kg is None else kg * nodes * busy.up,
+                usd if number else None,
                 number > 0,
                 before != offer_group.place,
             )

@@ -143,6 +143,7 @@ def with_standby(context: Context) -> Outcome | None:
         machines=(spot.named, standby.named),
         alone=None,
         relative=OF_ROUNDED,
+        of_quantiles=OF_ROUNDED,
     )
 
 
@@ -219,6 +220,9 @@ def pair_of(context: Context, spot: Part, standby: Part) -> Pair:
         + rates.place(m.offer_group.place).storage_per_hour,
         standby_fixed_usd=usd,
         changeover_hours=context.submitted_plan.settings.setup_hours + hours,
+        offer=k.offer,
+        standby_offer=m.offer,
+        standby_machine_usd_per_hour=m.nodes * m.offer_group.micros / 1e6,
     )
 
 

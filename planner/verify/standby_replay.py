@@ -21,6 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuplan.catalog.model.offer import Offer
+from gpuplan.planner.verify.price_spread import is_estimate, relative_prices
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -37,7 +40,8 @@ _HAIR = 1e-9
 class Pair(NamedTuple):
     """Interruptible machines and their standby: hours of work, spread of ln(hours), preemptions and checkpoints of
     the first, hours of the changeover, and prices per hour of all nodes, while machines are up and, beside that, on
-    the clock (storage, power).
+    the clock (storage, power). The offers say whether these prices are estimates; of the standby's price per hour,
+    `standby_machine_usd_per_hour` follows that of its offer.
     """
 
     work_hours: float
@@ -52,6 +56,9 @@ class Pair(NamedTuple):
     standby_usd_per_hour: float
     standby_fixed_usd: float
     changeover_hours: float
+    offer: Offer | None = None
+    standby_offer: Offer | None = None
+    standby_machine_usd_per_hour: float = 0.0
 
 
 class Rule(NamedTuple):
@@ -151,16 +158,22 @@ def figures(pair: Pair, rule: Rule, interval_hours: float, confidence: float) ->
     """The figures of the pair with this checkpoint interval."""
     runs = replayed(pair, rule, interval_hours)
     changeover = pair.changeover_hours
+    rescued = np.where(runs.called, changeover + runs.standby, 0.0)
     usd = (
         pair.fixed_usd
         + pair.usd_per_hour * runs.paid
         + pair.clock_usd_per_hour * runs.on_clock
-        + np.where(runs.called, pair.standby_fixed_usd + pair.standby_usd_per_hour * (changeover + runs.standby), 0.0)
+        + np.where(runs.called, pair.standby_fixed_usd, 0.0)
+        + pair.standby_usd_per_hour * rescued
     )
+    if is_estimate(pair.offer) or is_estimate(pair.standby_offer):
+        price, standby_price = _drawn_prices(pair, usd.shape)
+        usd += pair.usd_per_hour * runs.paid * (price - 1.0)
+        usd += pair.standby_machine_usd_per_hour * rescued * (standby_price - 1.0)
     return Figures(
         paid_hours=runs.mean(runs.paid),
         clock_hours=runs.mean(runs.on_clock),
-        standby_hours=runs.mean(np.where(runs.called, changeover + runs.standby, 0.0)),
+        standby_hours=runs.mean(rescued),
         calls=runs.mean(runs.called.astype(np.float64)),
         called_at=runs.mean_of(np.nan_to_num(runs.called_at), runs.called & ~runs.late),
         hours=runs.mean(runs.end),
@@ -170,6 +183,17 @@ def figures(pair: Pair, rule: Rule, interval_hours: float, confidence: float) ->
         median_usd=runs.quantile(usd, 0.5),
         p95_usd=runs.quantile(usd, P95),
     )
+
+
+def _drawn_prices(pair: Pair, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+    """Prices of both legs over the expected ones, one deviation for both; deviations of their own seed, stratified."""
+    batches, runs = shape
+    deviations = _deviations(np.random.default_rng(SEED + 1), batches, runs).reshape(shape)
+    deviations = np.random.default_rng(SEED + 2).permuted(deviations, axis=1)
+    price, standby_price = (
+        relative_prices(offer, deviations.ravel()).reshape(shape) for offer in (pair.offer, pair.standby_offer)
+    )
+    return price, standby_price
 
 
 def _estimated(batches: Floats) -> Estimated:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuplan.planner.strategies.standby.outcome_quantiles import MEDIAN, P95, Schedule, Spread, joined
+from gpuplan.planner.strategies.standby.outcome_quantiles import MEDIAN, P95, Costs, Schedule, Spread, joined
 from gpuplan.planner.strategies.standby.run_segments import Segments, failed_by_moments, passed_by_moments
 from gpuplan.planner.strategies.standby.segment_outcomes import segment_outcomes_of
 from gpuplan.planner.strategies.standby.spot_standby_pairs import Pairs, StandbyTerms
@@ -46,8 +46,7 @@ class StandbyRun:
     """
 
     usd: float
-    usd_median: float
-    usd_p95: float
+    costs: Costs
     hours: float
     hours_median: float
     hours_at_confidence: float
@@ -61,6 +60,16 @@ class StandbyRun:
     length_hours: float
     changeover_hours: float
     switch_hours: float
+
+    @property
+    def usd_median(self) -> float:
+        """USD that half of the runs stay within, at expected prices."""
+        return self.costs.quantile(MEDIAN)
+
+    @property
+    def usd_p95(self) -> float:
+        """USD that 95 % of runs stay within, at expected prices."""
+        return self.costs.quantile(P95)
 
 
 def standby_run(pairs: Pairs, terms: StandbyTerms, interval_hours: float) -> StandbyRun:
@@ -119,8 +128,7 @@ class PricedRun(NamedTuple):
         spread = Spread(pairs, terms, self.runs, self.schedule, estimate=estimate, shares=self.shares)
         return StandbyRun(
             usd=self.usd,
-            usd_median=spread.usd_quantile(MEDIAN),
-            usd_p95=spread.usd_quantile(P95),
+            costs=spread.costs(),
             hours=spread.mean,
             hours_median=spread.quantile(MEDIAN),
             hours_at_confidence=spread.quantile(terms.confidence),

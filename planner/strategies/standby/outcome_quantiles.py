@@ -6,6 +6,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuplan.planner.cost.cost_quantiles import RUNS, RunCosts
 from gpuplan.planner.strategies.standby.loss_lattice import POINTS
 from gpuplan.planner.strategies.standby.preemption_losses import normal_cdf
 from gpuplan.planner.strategies.standby.run_segments import Segments
@@ -157,8 +158,8 @@ class Spread:
                 low = middle
         return high
 
-    def usd_quantile(self, probability: float) -> float:
-        """The USD that are not exceeded with `probability`; each hour lost costs the mean of such hours."""
+    def costs(self) -> "Costs":
+        """The cost of every kind of run; each hour lost costs the mean of such hours."""
         pairs, terms, runs, schedule = self.pairs, self.terms, self.runs, self.schedule
         usd, storage, fixed, standby_usd, standby_storage, standby_fixed, changeover = (
             float(getattr(pairs, name)[0])
@@ -173,7 +174,7 @@ class Spread:
             )
         )
         paid = (runs.losses.paid_hours - runs.length) / np.maximum(runs.losses.mean_hours, 1e-300)
-        per_loss = (usd * paid + storage)[:, None]
+        paid, per_loss = paid[:, None], (usd * paid + storage)[:, None]
         mass = schedule.losses.reshape(len(schedule.losses), _BINS, -1)
         binned = mass.sum(axis=2)
         point = (mass @ np.arange(mass.shape[2])) / np.maximum(binned, 1e-300) + np.arange(_BINS) * mass.shape[2]
@@ -183,6 +184,9 @@ class Spread:
         spot = (usd + storage) * (terms.setup_hours + done * runs.length[:, None]) + per_loss * slack
         rest = changeover + (1 - done / runs.count[:, None]) * runs.standby_hours[:, None]
         called = fixed + standby_fixed + spot + (standby_usd + standby_storage) * rest
+        zeros = np.zeros(alone.shape)
+        spot_alone = usd * (self.certain[:, None] + paid * point * schedule.lattice[:, None])
+        spot_called = usd * (terms.setup_hours + done * runs.length[:, None] + paid * slack)
         # Late runs: all the standby's work, at every factor of the estimate's error.
         chances = np.minimum(1.0 - self.late + self.late * _TAIL, 1.0 - 1e-12)
         factor = np.exp(
@@ -191,13 +195,58 @@ class Spread:
         rest_hours = changeover + float(pairs.standby_work_hours[0]) * factor
         begun = fixed + standby_fixed + (usd + storage) * self._begins_late
         beyond = begun + (standby_usd + standby_storage) * rest_hours
-        values = np.concatenate([self._fine(alone).ravel(), self._fine(called).ravel(), beyond])
+        spot_beyond = np.full(len(factor), usd * self._begins_late)
+        values, spot_usd, rescue_usd = (
+            np.concatenate([self._fine(alone_usd).ravel(), self._fine(called_usd).ravel(), beyond_usd])
+            for alone_usd, called_usd, beyond_usd in (
+                (alone, called, beyond),
+                (spot_alone, spot_called, spot_beyond),
+                (zeros, standby_usd * rest, standby_usd * rest_hours),
+            )
+        )
         masses = [
             (self.fine_weights[:, None] * np.maximum(self._fine(mass_of), 0.0)).ravel()
             for mass_of in (binned, schedule.called)
         ]
         weights = np.concatenate([*masses, np.full(len(factor), self.late / len(factor))])
-        possible = weights > 1e-12
-        order = np.argsort(values[possible], kind="stable")
-        summed = np.cumsum(weights[possible][order]) - weights[possible][order] / 2
-        return float(np.interp(probability * weights.sum(), summed, values[possible][order]))
+        possible = np.flatnonzero(weights > 1e-12)
+        order = possible[np.argsort(values[possible], kind="stable")]
+        return Costs(
+            usd=values[order],
+            weights=weights[order],
+            whole=float(weights.sum()),
+            spot_usd=spot_usd[order],
+            standby_usd=rescue_usd[order],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Costs:
+    """USD of runs with a standby, ascending, with their weights, `whole` in all; of it, the machines of either leg."""
+
+    usd: Floats
+    weights: Floats
+    whole: float
+    spot_usd: Floats
+    standby_usd: Floats
+
+    def quantile(self, probability: float) -> float:
+        """The USD that are not exceeded with `probability`, at expected prices."""
+        return float(np.interp(probability * self.whole, np.cumsum(self.weights) - self.weights / 2, self.usd))
+
+    def equally_likely(self, values: Floats) -> Floats:
+        """The means of these values, one per cost, over `RUNS` equally likely runs from the cheapest to the dearest."""
+        ends = np.linspace(0.0, self.weights.sum(), RUNS + 1)
+        done = np.concatenate(([0.0], np.cumsum(self.weights)))
+        summed = np.interp(ends, done, np.concatenate(([0.0], np.cumsum(self.weights * values))))
+        return np.diff(summed) / np.diff(ends)
+
+    def run_costs(self, spot: Floats | None, standby: Floats | None) -> list[RunCosts]:
+        """The costs of both legs at these relative prices, `relative_prices` of their offers."""
+        usd, spot_usd, standby_usd = (
+            self.equally_likely(values) for values in (self.usd, self.spot_usd, self.standby_usd)
+        )
+        return [
+            RunCosts(machines_usd=spot_usd, other_usd=usd - spot_usd - standby_usd, price=spot),
+            RunCosts(machines_usd=standby_usd, other_usd=np.zeros(RUNS), price=standby),
+        ]

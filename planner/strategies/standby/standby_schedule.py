@@ -9,6 +9,7 @@ from gpuplan.planner.candidates.candidate_set import Candidates
 from gpuplan.planner.candidates.configurations import Configurations
 from gpuplan.planner.candidates.place_costs import copied
 from gpuplan.planner.cost.billing_rounding import mean_factor
+from gpuplan.planner.cost.cost_quantiles import cost_quantiles, relative_prices
 from gpuplan.planner.model.outcome import CostMicros, Moved, PhaseChoice
 from gpuplan.planner.model.shared import Hours
 from gpuplan.planner.strategies.phase_details import phase
@@ -56,9 +57,7 @@ def standby_schedule(candidates: Candidates, standby_plan: StandbyPlan) -> Sched
     total = {name: getattr(spot_cost, name) + getattr(standby_cost, name) for name in _PARTS}
     return Schedule(
         phases=(planned, standby),
-        cost=CostMicros(
-            **total, median=round(run.usd_median * 1e6), p95=max(round(run.usd_p95 * 1e6), sum(total.values()))
-        ),
+        cost=_total(run, planned, standby, total),
         hours=Hours(
             expected=delay + run.hours,
             median=delay + run.hours_median,
@@ -68,6 +67,15 @@ def standby_schedule(candidates: Candidates, standby_plan: StandbyPlan) -> Sched
         deadline_probability=run.in_time,
         notes=_notes(standby_plan),
     )
+
+
+def _total(run: StandbyRun, spot: PhaseChoice, standby: PhaseChoice, parts: dict[str, int]) -> CostMicros:
+    """The cost of both legs, with the spread of the prices that are estimates in its quantiles."""
+    spot_price, standby_price = (relative_prices(leg.choice.offer) for leg in (spot, standby))
+    median, p95 = round(run.usd_median * 1e6), round(run.usd_p95 * 1e6)
+    if spot_price is not None or standby_price is not None:
+        median, p95 = cost_quantiles(run.costs.run_costs(spot_price, standby_price))
+    return CostMicros(**parts, median=median, p95=max(p95, sum(parts.values())))
 
 
 def _leg(candidates: Candidates, table: Configurations, index: int, cost: CostMicros, hours: float) -> PhaseChoice:

@@ -39,7 +39,7 @@ class ExpectedCost(TypedDict):
 
 
 class Cost(ExpectedCost):
-    """Cost in USD: the mean, its parts, and what half and 95 % of runs stay within."""
+    """Cost in USD: the mean, its parts, and what half and 95 % of runs stay within, over hours and estimated prices."""
 
     median: Usd
     p95: Usd
