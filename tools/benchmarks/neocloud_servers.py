@@ -4,6 +4,7 @@ from contextlib import ExitStack
 
 from tests.clouds import hyperstack, lambda_cloud, nebius, runpod, scaleway, vast, verda
 from tests.clouds.oci import Oracle
+from tests.providers.price_lists.reading import Cloud
 
 #: Hosts of the market, over cards and countries.
 VAST_HOSTS = 3_000
@@ -26,7 +27,7 @@ def neocloud_servers(stack: ExitStack, latency_seconds: float) -> dict[str, str]
         "VAST_API_KEY": vast.KEY,
         "NEBIUS_IAM_TOKEN": nebius.TOKEN,
     }
-    clouds = {
+    clouds: dict[str, Cloud] = {
         "LAMBDA": lambda_cloud.Lambda(),
         "RUNPOD": runpod.RunPod(),
         "VERDA": verda.Verda(),
