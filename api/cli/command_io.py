@@ -26,12 +26,14 @@ def read_job(path: str) -> dict[str, Any]:
 
 def read_job_or_words(given: list[str]) -> dict[str, Any]:
     """The job of a file or of words such as `llama-3-8b tokens=300B by=14d`. Raises `UnusableInput`."""
-    from gpuplan.api.schemas.key_value_words import job_of_words
+    from gpuplan.api.schemas.key_value_words import is_sentence, job_of_words
     from gpuplan.catalog.parsing.quantities import shown
     from gpuplan.catalog.runtime.errors import UnusableInput
 
     if not given:
         raise UnusableInput.at("JOB", message=f"is missing; give a job file, --from FILE_OR_ID, or words: {_WORDS}")
+    if len(given) == 1 and is_sentence(given[0]) and not Path(given[0]).exists():
+        return job_of_words(given[0].split(), example=_WORDS)
     if len(given) == 1 and (given[0] == "-" or "=" not in given[0]) and not names_a_model(given[0]):
         return read_job(given[0])
     if given[0] == "-" or Path(given[0]).is_file():

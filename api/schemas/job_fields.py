@@ -111,9 +111,9 @@ def job_fields() -> tuple[WrittenField, ...]:
 
 
 def form_fields(group: Group) -> tuple[WrittenField, ...]:
-    """The fields of a group in forms, those of the workload last where a group has others."""
+    """The fields of a group in forms; where it has others, those of the workload come first among the work, else last."""
     chosen = [field for field in job_fields() if field.about.group == group]
-    return tuple(sorted(chosen, key=lambda field: field.path[0] == "workload"))
+    return tuple(sorted(chosen, key=lambda field: (field.path[0] == "workload") == (group != "work")))
 
 
 @cache

@@ -1,8 +1,11 @@
 """Parses a job from words such as `llama-3-8b tokens=300B by=7d max=$20000` into a job document.
 
-A word sets one field of the document, whose schema reads the value; faults are reported at the word.
+A word sets one field of the document, whose schema reads the value; faults are reported at the word. In place of a model
+stands a run with its machines, as people state it: `20 h on 8 x A100 like=llama-2-7b by=1d`.
 """
 
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -42,17 +45,25 @@ WORDS: Mapping[str, WrittenField] = {word_of(field): field for field in _FIELDS}
 #: Words whose values say by themselves what they set; the first that knows a value takes it.
 _BY_VALUE = ("method", "stage", "framework", "precision", "software", "kinds", "objective", "providers")
 _ALSO = {also: word_of(field) for field in _FIELDS for also in (field.name, *field.about.words)} | {"geography": "in"}
+#: Typographic quotes, dashes and spaces from keyboards and chats.
+_PLAIN_QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "\u00a0": " ", "\u202f": " "})
+#: A run as people state it; the words of a job may begin with it.
+_RUN = re.compile(r"(?P<hours>\d[\d.,]*\s?[a-z]+)\s+on\s+(?P<on>\d+\s*[x*]?\s*[a-z][\w.-]*)", re.IGNORECASE)
 EXAMPLE = "/gpuplan plan llama-3-8b tokens=300B by=7d max=$20000"
 
 
 def job_of_words(words: Sequence[str], *, example: str = EXAMPLE) -> Document:
     """The job document of the words; `example` is shown without a model. Raises `UnusableInput` at every unknown word."""
+    run, words = _run_before(words)
     faults: list[Fault] = []
     given: dict[str, str] = {}
     models: list[str] = []
     for text in words:
         name, sign, value = text.partition("=")
-        if not sign and models and (field := field_of_value(text)) is not None:
+        if run and name.lower() == "like" and value:
+            models.insert(0, value)
+            continue
+        if not sign and (models or run) and (field := field_of_value(text)) is not None:
             if not WORDS[field].several and field in given:
                 faults.append(
                     Fault((field,), f"is given twice, as {shown(given[field])} and {shown(text)}; give it once")
@@ -72,11 +83,41 @@ def job_of_words(words: Sequence[str], *, example: str = EXAMPLE) -> Document:
         else:
             given[known] = value
     if not models:
-        faults.append(Fault(("model",), f"is missing; name a model first: {example}"))
+        what = "say which model the run trained: like=llama-3-8b" if run else f"name a model first: {example}"
+        faults.append(Fault(("like",) if run else ("model",), f"is missing; {what}"))
     faults += [_unknown_words(models[1:])] if len(models) > 1 else []
     if faults:
         raise UnusableInput(*faults)
-    return document({"model": models[0]} | given)
+    made = document({"model": models[0]} | given)
+    if run:
+        # Other words of the workload stay: the schema says that a measured run does not take them.
+        rest = {name: value for name, value in made["workload"].items() if name != "model"}
+        made["workload"] = rest | {"kind": "measured", **run, "like": models[0]}
+    return made
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a line; `"two words"` are one. Raises `UnusableInput` for a quote that does not end."""
+    lexer = shlex.shlex(text.translate(_PLAIN_QUOTES), posix=True)
+    lexer.whitespace_split = True
+    lexer.quotes, lexer.escape, lexer.commenters = '"', "", ""
+    try:
+        return list(lexer)
+    except ValueError:
+        raise UnusableInput.at(message='a quote (") is not closed; close it, or leave it out') from None
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a text is the words of a job in one line, rather than a name or path: a run, or a word=value after blanks."""
+    return _RUN.match(text) is not None or re.search(r"\S\s+\w+=", text) is not None
+
+
+def _run_before(words: Sequence[str]) -> tuple[dict[str, str], Sequence[str]]:
+    """The machines and hours of a run that the words begin with, and the words after it; empty without one."""
+    for end in range(min(len(words), 6), 0, -1):
+        if (run := _RUN.fullmatch(" ".join(words[:end]))) is not None:
+            return run.groupdict(), words[end:]
+    return {}, words
 
 
 def field_of_value(text: str) -> str | None:

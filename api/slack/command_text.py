@@ -1,7 +1,6 @@
 """Normalises the text after `/gpuplan`: unescaped, with straight quotes, split into words."""
 
 import re
-import shlex
 
 from gpuplan.catalog.runtime.errors import UnusableInput
 
@@ -9,8 +8,6 @@ from gpuplan.catalog.runtime.errors import UnusableInput
 LONGEST_TEXT = 64 * 1024
 #: The only characters that Slack escapes.
 _ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
-#: Typographic quotes, dashes and spaces from keyboards and Slack.
-_PLAIN_QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "\u00a0": " ", "\u202f": " "})
 #: An address that Slack turned into a link, with its label.
 _LINK = re.compile(r"<(https?://[^<>|\s]+)(?:\|[^<>]*)?>")
 _FENCE = re.compile(r"```(?:[a-z]*[ \t]*\n)?(.*?)```", re.DOTALL)
@@ -30,17 +27,6 @@ def as_typed(text: str) -> str:
     if any(not (char.isprintable() or char in "\n\r\t\u00a0\u202f\u200b\ufeff") for char in plain):
         raise UnusableInput.at(message="the text has control characters; write plain text")
     return plain.replace("\r\n", "\n").strip()
-
-
-def split(text: str) -> list[str]:
-    """The words of a line; `"two words"` are one. Raises `UnusableInput` for a quote that does not end."""
-    lexer = shlex.shlex(text.translate(_PLAIN_QUOTES), posix=True)
-    lexer.whitespace_split = True
-    lexer.quotes, lexer.escape, lexer.commenters = '"', "", ""
-    try:
-        return list(lexer)
-    except ValueError:
-        raise UnusableInput.at(message='a quote (") is not closed; close it, or leave it out') from None
 
 
 def first_word(text: str) -> tuple[str, str]:

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gpuplan.api.schemas.job import parse_job
-from gpuplan.api.schemas.key_value_words import EXAMPLE, in_words, job_of_words, region
+from gpuplan.api.schemas.key_value_words import EXAMPLE, in_words, job_of_words, region, split_words
 from gpuplan.api.schemas.watch import DEFAULT_PERCENT, Percent
 from gpuplan.api.schemas.why import something_named
 from gpuplan.api.security.identity import Scope
-from gpuplan.api.slack.command_text import as_typed, before_block, first_word, pasted, split, uploaded
+from gpuplan.api.slack.command_text import as_typed, before_block, first_word, pasted, uploaded
 from gpuplan.api.slack.pasted_jobs import job_of_text
 from gpuplan.catalog.parsing.accelerator_names import accelerator_family_text
 from gpuplan.catalog.parsing.document_fields import Document as Fields
@@ -76,9 +76,9 @@ def _plan(rest: str) -> Question:
         )
     text = pasted(rest)
     if text is not None:
-        return checked_plan(job_of_text(text, split(before_block(rest))))
+        return checked_plan(job_of_text(text, split_words(before_block(rest))))
     try:
-        return checked_plan(job_of_words(split(rest)))
+        return checked_plan(job_of_words(split_words(rest)))
     except UnusableInput as error:
         raise in_words(error) from None
 
@@ -171,7 +171,7 @@ _ALSO = {"": "help", "prices": "price", "?": "help", "-h": "help", "--help": "he
 
 
 def _words(command: str, rest: str, *, least: int, most: int) -> list[str]:
-    words = split(rest)
+    words = split_words(rest)
     if not least <= len(words) <= most:
         what = "needs more words" if len(words) < least else f"takes no {shown(words[most][:40])}"
         raise UnusableInput(Fault((command,), f"{what}; write {COMMANDS[command].example}"))

@@ -1,7 +1,7 @@
 """Converts between form and job document, and assigns faults to fields."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +11,7 @@ from gpuplan.api.schemas.job import canonical, parse_job
 from gpuplan.api.schemas.job_fields import WrittenField
 from gpuplan.api.web.document_lines import line_of
 from gpuplan.api.web.job_fields import DIMENSIONS, FIELDS
+from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 
 Document = dict[str, Any]
@@ -21,11 +22,16 @@ _COUNTS = frozenset({"tokens", "samples", "global_batch_tokens", "global_batch_s
 _UNITS = ((1e12, "T"), (1e9, "B"), (1e6, "M"))
 
 
+#: Fields that the page of a plan shows elsewhere, and those whose defaults a reader should know.
+_BESIDE = frozenset({"name", "start"})
+_WORTH_A_LOOK = frozenset({"method", "precision", "confidence", "max_nodes"})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
     """A form to show: values and faults by field, and the faults in order for the summary.
 
-    `pasted` is the job file in the text field below the form. A fault without a field has an empty field name.
+    `pasted` is the text in the field above the form. A fault without a field has an empty field name.
     """
 
     typed: Typed
@@ -118,6 +124,38 @@ def with_faults(faults: Sequence[Fault], typed: Typed) -> Shown:
             errors.setdefault(field.name, []).append(fault.message)
             summary.append((field.name, f"{field.label}: {fault.message}"))
     return Shown(typed=typed, errors=errors, summary=tuple(summary))
+
+
+def stated(document: Document) -> tuple[tuple[str, str, bool], ...]:
+    """What a job states by the form's labels, and whether it is a default; defaults that hardly matter are left out."""
+    usual = {kind.name for kind in price_kinds().values() if kind.in_default}
+    typed = _typed(document)
+    rows = []
+    if vendors := (document.get("constraints") or {}).get("vendors"):
+        rows.append(("Vendors", ", ".join(vendors), False))
+    for field in FIELDS:
+        value: Any = document
+        for part in field.path:
+            value = value.get(part) if isinstance(value, dict) else None
+        is_default = value == (list(field.default) if field.several else field.default)
+        is_default |= field.name == "price_kinds" and set(value or ()) == usual
+        if field.name not in typed or field.name in _BESIDE or (is_default and field.name not in _WORTH_A_LOOK):
+            continue
+        label = field.label.removeprefix("or ")
+        text = _in_short(value) if field.name in _COUNTS else ", ".join(typed[field.name])
+        rows.append((label[:1].upper() + label[1:], text, is_default))
+    return tuple(rows)
+
+
+def _in_short(count: float) -> str:
+    """A count to four digits: 300B, 2.164B."""
+    return next((f"{count / size:.4g}{unit}" for size, unit in _UNITS if count >= size), f"{count:.4g}")
+
+
+def with_understood(faults: Sequence[Fault], text: str, document: Document) -> Shown:
+    """The form filled with what a text states, with its faults at their fields; the text stays above it."""
+    shown = with_faults(faults, _typed(document))
+    return replace(shown, pasted=text)
 
 
 def with_pasted_faults(faults: Sequence[Fault], pasted: str) -> Shown:

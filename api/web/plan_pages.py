@@ -10,18 +10,19 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gpuplan.api.http.authentication import needs
 from gpuplan.api.http.plans import OurGpuplan, OurWorkers
-from gpuplan.api.imports.pasted_text import IncompleteConfigError, pasted_job
+from gpuplan.api.imports.pasted_text import IncompleteConfigError
 from gpuplan.api.services.composition import Services
 from gpuplan.api.services.service_context import Document, body_of
 from gpuplan.api.web.csv_download import csv_file
 from gpuplan.api.web.examples import EXAMPLES
 from gpuplan.api.web.form_bodies import Sent, read_form
 from gpuplan.api.web.job_fields import PARTS, suggestions
-from gpuplan.api.web.job_form import Shown, document_of, filled, with_faults, with_pasted_faults
+from gpuplan.api.web.job_form import Shown, document_of, filled, with_faults, with_pasted_faults, with_understood
 from gpuplan.api.web.page_rendering import EXPECTED, PageRoute, refusal_of, render
 from gpuplan.api.web.pasted_documents import sent_text
 from gpuplan.api.web.plan_exports import wishable
 from gpuplan.api.web.plan_view import infeasible_view, live_view, planned_view
+from gpuplan.api.web.stated_jobs import is_words, stated_job
 from gpuplan.api.web.what_if import (
     any_speed,
     as_alternative,
@@ -87,14 +88,19 @@ async def plan(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Re
     """Plan the submitted job and redirect to the plan. An unusable job is shown again with its faults."""
     sent = await read_form(request)
     pasted = "document" in sent.fields
+    job: Document = {}
     try:
-        answer = await workers.run(
-            gpuplan.plans.plan, _job_file(sent) if pasted else document_of(sent.texts), frontier=True
-        )
+        job = _stated_job(sent) if pasted else document_of(sent.texts)
+        answer = await workers.run(gpuplan.plans.plan, job, frontier=True)
     except EXPECTED as error:
         status, faults, headers = refusal_of(error)
         text = error.job_file if isinstance(error, IncompleteConfigError) else sent_text(sent)
-        shown = with_pasted_faults(faults, text) if pasted else with_faults(faults, sent.texts)
+        if not pasted:
+            shown = with_faults(faults, sent.texts)
+        elif job and is_words(text):
+            shown = with_understood(faults, text, job)
+        else:
+            shown = with_pasted_faults(faults, text)
         return job_page(request, shown, status=status, headers=headers)
     return to_plan(answer)
 
@@ -105,12 +111,9 @@ def plans() -> Response:
     return RedirectResponse("/", status_code=303)
 
 
-def _job_file(sent: Sent) -> Document:
-    """The job of the uploaded file, else of the pasted text; either may be a configuration of another tool."""
-    text = sent_text(sent)
-    if not text:
-        raise UnusableInput.at(message="paste a job file or a training configuration here, or choose one to upload")
-    return pasted_job(text, sent.files["file"][0][:80] if "file" in sent.files else "the job file")
+def _stated_job(sent: Sent) -> Document:
+    """The job of the uploaded file, else of the text."""
+    return stated_job(sent_text(sent), sent.files["file"][0][:80] if "file" in sent.files else "the job file")
 
 
 def to_plan(answer: Document) -> Response:

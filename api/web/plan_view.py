@@ -15,6 +15,7 @@ from gpuplan.api.services.catalogue import PricesSince
 from gpuplan.api.services.service_context import days_between
 from gpuplan.api.web.answer_card import answer_card, glance
 from gpuplan.api.web.form_words import in_form_words, label_of, sections_in_form_words
+from gpuplan.api.web.job_form import stated
 from gpuplan.api.web.plan_exports import handovers
 from gpuplan.api.web.text_sections import keyed, sections
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -97,6 +98,7 @@ def card_view(answer: Document, base: str) -> Document:
         "card": answer_card(answer, base),
         "rent": [f"{machines(phase)} in {place(phase)}" for phase in plan["phases"]],
         "glance": glance(plan),
+        "stated": [(label, in_form_words(value), assumed) for label, value, assumed in stated(plan.get("job") or {})],
     }
 
 

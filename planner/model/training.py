@@ -101,7 +101,7 @@ class Training:
             choice(("full", *ADAPTERS)),
             "all weights, or adapters beside frozen ones (`qlora`: at 4 bit)",
             example="lora",
-            group="training",
+            group="work",
             in_modal=True,
         ),
     ] = "full"
@@ -122,7 +122,7 @@ class Training:
             "named, else `any` for explicit work and `pytorch-cuda` for other work",
             optional=True,
             example="any",
-            group="training",
+            group="work",
             in_modal=True,
         ),
     ] = "any"

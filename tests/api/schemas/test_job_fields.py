@@ -1,5 +1,6 @@
 """A job field is declared once, in `planner/model`, and appears in every interface."""
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.composition import open_services
 from gpuplan.api.slack.plan_form import form
 from gpuplan.api.web.job_fields import FIELDS
+from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.job import SOFTWARE, Explicit, Preset, Profile, Transformer
 from gpuplan.planner.performance.software_stacks import STACKS
 
@@ -86,3 +88,45 @@ def test_the_form_of_slack_has_the_fields_that_ask_for_it() -> None:
 
 def test_every_class_of_software_that_a_job_may_name_has_its_constants() -> None:
     assert set(SOFTWARE) == set(STACKS)
+
+
+@pytest.mark.parametrize(
+    ("words", "run", "rest"),
+    [
+        (
+            "20 h on 8 x A100 like=llama-2-7b by=1d",
+            {"hours": "20 h", "on": "8 x A100", "like": "llama-2-7b"},
+            {"deadline": "1d"},
+        ),
+        (
+            "2d on 8xH100-80GB-SXM llama-3-8b nvidia",
+            {"hours": "2d", "on": "8xH100-80GB-SXM", "like": "llama-3-8b"},
+            None,
+        ),
+        ("1.5 hours on 8 A100 cnn", {"hours": "1.5 hours", "on": "8 A100", "like": "cnn"}, {}),
+    ],
+)
+def test_words_may_begin_with_a_run_as_people_state_it(
+    words: str, run: dict[str, str], rest: dict[str, object] | None
+) -> None:
+    made = job_of_words(words.split())
+    assert made.pop("workload") == {"kind": "measured", **run}
+    assert made == ({"constraints": {"vendors": ["nvidia"]}} if rest is None else rest)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("20 h on 8 x A100", "like: is missing; say which model the run trained"),
+        ("20 h on 8 x A100 like=llama-2-7b like=gpt2", "'llama-2-7b' follows"),
+    ],
+)
+def test_a_run_in_words_that_lacks_or_repeats_its_model_is_refused(words: str, message: str) -> None:
+    with pytest.raises(UnusableInput, match=re.escape(message)):
+        job_of_words(words.split())
+
+
+def test_tokens_beside_a_run_are_refused_rather_than_left_out() -> None:
+    made = job_of_words(["20", "h", "on", "8", "x", "A100", "tokens=3B", "like=llama-2-7b"])
+    with pytest.raises(UnusableInput, match="tokens"):
+        parse_job(made, now=NOW)

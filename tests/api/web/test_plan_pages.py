@@ -1,5 +1,6 @@
 """The pages of a plan over HTTP: headers, refusals, and nothing of a stranger's text that becomes markup."""
 
+import html
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -331,7 +332,9 @@ def test_more_than_a_job_can_be_is_refused_unread(client: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "paste a job file"),
+        ("", "paste a configuration"),
+        ("llama-3-8b tokens=many", "tokens"),
+        ("20 h on 8 x A100", "like=llama-3-8b"),
         ("a: &a [x]\nb: *a", "anchor"),
         ("[1, 2]", "mapping"),
         ("workload: {kind: preset, model: resnet-50, samples: 1M}\ndeadlin: 3d", "deadlin"),
@@ -345,6 +348,40 @@ def test_a_pasted_file_that_is_no_job_comes_back_with_what_is_wrong(
     assert answer.status_code == 422
     assert message in answer.text
     assert 'aria-invalid="true"' in answer.text
+
+
+@pytest.mark.parametrize(
+    ("text", "chips"),
+    [
+        (
+            "resnet-50 samples=1M by=2d nvidia",
+            ("Model resnet-50", "Samples 1M", "Deadline 2d", "Vendors NVIDIA", "Most nodes 32"),
+        ),
+        ("20 h on 8 x A100 like=llama-2-7b by=2d", ("Model llama-2-7b", "Tokens 2.", "Deadline 2d")),
+    ],
+)
+def test_words_are_planned_and_the_page_says_what_was_understood(
+    client: httpx.Client, text: str, chips: tuple[str, ...]
+) -> None:
+    page = client.post("/plans", data={"document": text}, follow_redirects=True).text
+    shown = " ".join(
+        html.unescape(re.sub(r"<[^>]+>", " ", page.partition('class="stated"')[2].partition("</ul>")[0])).split()
+    )
+    for chip in chips:
+        assert chip in shown
+    assert "Method full (assumed)" in shown
+
+
+def test_words_that_lack_something_fill_the_form_in_with_what_they_say(client: httpx.Client) -> None:
+    answer = client.post("/plans", data={"document": "llama-3-8b lora by=2d"})
+    assert answer.status_code == 422
+    for part in (
+        'name="model" value="llama-3-8b"',
+        '<option value="lora" selected>',
+        'id="error-tokens"',
+        "lora by=2d</textarea>",
+    ):
+        assert part in answer.text
 
 
 def test_a_pasted_file_keeps_its_first_indent(client: httpx.Client) -> None:
