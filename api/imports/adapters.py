@@ -6,7 +6,7 @@ from gpuplan.api.imports.located_document import Located
 
 #: Keys that say whether adapters are trained.
 SWITCHES = ("use_peft", "use_lora", "lora_enable", "use_peft_lora", "lora")
-RANKS = ("lora_r", "lora_rank", "lora_dim")
+RANKS = ("lora_r", "lora_rank", "lora_dim", "lora_config.r", "peft_config.r")
 _FOUR_BIT = ("load_in_4bit", "use_4bit_quantization", "q_lora", "use_4bit", "use_bnb_nested_quant")
 _BITS = ("bits", "quantization_bit", "load_in_kbits", "quant_bits")
 #: Keys under which only a part of the model trains.
@@ -65,6 +65,8 @@ def _adapters(document: Located, framework: str) -> tuple[str, Origin]:
     if switch or is_on(document, "q_lora"):
         return ("qlora" if quantized else "lora"), document.at(quantized or switch)
     rank = next((key for key in RANKS if document.get(key) is not None), "")
+    if not rank and document.get("lora_config.r") is not None:
+        return ("qlora" if quantized else "lora"), document.at("lora_config")
     if rank and quantized:
         return "qlora", document.at(quantized)
     if rank:

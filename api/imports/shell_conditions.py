@@ -12,6 +12,7 @@ from gpuplan.api.imports.shell_words import Variables, arithmetic, is_open, word
 
 _COMPARISONS = {"-gt": ">", "-lt": "<", "-ge": ">=", "-le": "<=", "-eq": "==", "-ne": "!="}
 _TEST = re.compile(r"(?:\[\[?\s+(.*?)\s+\]\]?|test\s+(.*))", re.DOTALL)
+_POSITIONAL = re.compile(r"\$(?:[1-9]|\{[1-9]\d?\})")
 _ASSIGNING = re.compile(r"\(\(\s*\w+\s*[-+*/%]?=[^=]")
 
 
@@ -90,6 +91,8 @@ def _one(text: str, variables: Variables) -> bool | None:
     if listed[:1] == ["!"]:
         inner = _one(text.strip()[1:], variables)
         return None if inner is None else not inner
+    # A script that is run without arguments has no positional parameters.
+    listed = ["" if _POSITIONAL.fullmatch(word) else word for word in listed]
     if any(is_open(word) for word in listed):
         return None
     if len(listed) == 1:

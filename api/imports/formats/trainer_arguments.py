@@ -7,7 +7,7 @@ Keys and defaults: huggingface/transformers `src/transformers/training_args.py`;
 import re
 from typing import Any
 
-from gpuplan.api.imports.adapters import RANKS, SWITCHES, state_method
+from gpuplan.api.imports.adapters import RANKS, SWITCHES, is_on, state_method
 from gpuplan.api.imports.derived_facts import overrule_epochs, state_global_batch
 from gpuplan.api.imports.facts import Origin, TrainingFacts
 from gpuplan.api.imports.key_table import Key, as_scalar, count, read_keys, readable, real, size, words, yes_no
@@ -16,6 +16,9 @@ from gpuplan.api.imports.reader import Follow, Reader, has
 
 _FRAMEWORK = "Hugging Face TrainingArguments"
 _TRL = "TRL"
+#: Command line parameters: swift.readthedocs.io, v3.9; weights are trained in the type that they are loaded in.
+_SWIFT = "ms-swift"
+_SWIFT_SIGNS = ("train_type", "tuner_type", "sft_type")
 
 TABLE = (
     Key(fact="micro_batch", keys=("per_device_train_batch_size", "per_gpu_train_batch_size"), read=size, default=8),
@@ -67,11 +70,15 @@ def signs(document: Located) -> int:
 def read(document: Located, facts: TrainingFacts, follow: Follow) -> None:
     """State what the arguments say, then method, stage, data and what they include."""
     trl = has(document, *_TRL_SIGNS) > 0
-    framework = _TRL if trl else _FRAMEWORK
+    swift = has(document, *_SWIFT_SIGNS) > 0
+    framework = _SWIFT if swift else _TRL if trl else _FRAMEWORK
     stage = _stage(document, facts)
     _length(document, facts, stage, trl)
     read_keys(TABLE, document, facts, framework)
-    state_precision(document, facts, framework, "bf16" if trl else "fp32")
+    loaded = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}.get(str(document.get("torch_dtype")))
+    if swift and loaded:
+        facts.put("precision", loaded, document.at("torch_dtype"))
+    state_precision(document, facts, framework, "bf16" if trl or swift else "fp32")
     _epochs(document, facts)
     state_saving(document, facts)
     on = has(document, "gradient_checkpointing") > 0
@@ -80,7 +87,7 @@ def read(document: Located, facts: TrainingFacts, follow: Follow) -> None:
         if value is not None:
             facts.put("checkpointing", "full" if value else "none", document.at("gradient_checkpointing"))
     else:
-        facts.put("checkpointing", "full" if trl else "none", Origin(default_of=framework))
+        facts.put("checkpointing", "full" if trl or swift else "none", Origin(default_of=framework))
     _method(document, facts, framework, stage, trl)
     state_dataset(document, facts)
     follow_sharding(document, facts, follow)
@@ -138,6 +145,10 @@ def state_precision(document: Located, facts: TrainingFacts, framework: str, def
     stated = document.get("mixed_precision")
     if isinstance(stated, str) and stated.lower() in ("bf16", "fp16", "fp8", "no"):
         facts.put("precision", {"no": "fp32"}.get(stated.lower(), stated.lower()), document.at("mixed_precision"))
+    # DeepSpeed's examples say bf16; bfloat16, of TRL and transformers, is how weights are loaded.
+    dtype = document.get("dtype")
+    if dtype in ("bf16", "fp16", "fp32"):
+        facts.put("precision", dtype, document.at("dtype"))
     off = as_scalar(document.get("bf16")) is False and default == "bf16"
     facts.put("precision", "fp32" if off else default, Origin(default_of=framework))
 
@@ -243,6 +254,11 @@ def follow_sharding(document: Located, facts: TrainingFacts, follow: Follow) -> 
             facts.put("sharding", "deepspeed, stage unknown", origin)
         elif not follow.file(named, facts):
             facts.put("sharding", "deepspeed, from included file", origin)
+    stage = as_scalar(document.get("zero_stage"))
+    if as_scalar(named) is True and isinstance(stage, int) and not isinstance(stage, bool) and 0 <= stage <= 3:
+        facts.put("sharding", f"zero {stage}" if stage else "none (data parallel)", document.at("zero_stage"))
+        if is_on(document, "offload"):
+            facts.put("offload", "optimizer and parameters", document.at("offload"))
     fsdp = document.get("fsdp")
     listed = fsdp if isinstance(fsdp, list) else str(fsdp or "").split()
     strategies = [str(word) for word in listed]

@@ -248,3 +248,22 @@ def test_accelerators_that_differ_in_number_leave_the_processes_open() -> None:
     assert facts.machines is None
     assert facts.notes == ["any of A100:8, H100:4 may run it"]
     assert "accelerators differ in number" in facts.not_understood[0]
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (
+            'STAGE=$1\nif [ "$STAGE" == "" ]; then STAGE=3; fi\n'
+            "deepspeed main.py --model_name_or_path a/b --per_device_train_batch_size 4 --deepspeed --zero_stage $STAGE --offload --dtype bf16",
+            {"sharding": "zero 3", "offload": "optimizer and parameters", "precision": "bf16"},
+        ),
+        (
+            "swift sft --model a/b --train_type lora --per_device_train_batch_size 1 --output_dir o --torch_dtype float16",
+            {"method": "lora", "precision": "fp16", "checkpointing": "full"},
+        ),
+    ],
+)
+def test_programs_on_the_trainer_have_words_and_defaults_of_their_own(command: str, expected: dict[str, str]) -> None:
+    facts = read_text(f"{command}\n", "run.sh")
+    assert {name: str(facts.value(name)) for name in expected} == expected
