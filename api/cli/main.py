@@ -18,6 +18,7 @@ from typer.main import get_command
 
 from gpuplan.api.cli import (
     actuals,
+    afford,
     api_keys,
     audit,
     calibrate,
@@ -81,6 +82,7 @@ def application() -> typer.Typer:
     for command in (
         plan.plan,
         methods.methods,
+        afford.afford,
         check.check,
         why.why,
         replan.replan,

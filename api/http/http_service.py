@@ -9,6 +9,7 @@ from fastapi import Depends, FastAPI, Request
 
 from gpuplan.api.http import (
     actuals,
+    afford,
     api_keys,
     capacity,
     catalogue,
@@ -94,6 +95,7 @@ def create_service(
     for router in (
         plans.router,
         imports.router,
+        afford.router,
         capacity.router,
         exports.router,
         explanations.router,

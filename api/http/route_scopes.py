@@ -53,6 +53,7 @@ DOING: dict[tuple[str, str], Needed] = {
     ("DELETE", "/v1/actuals/{actual_id}"): "plan",
     ("POST", "/v1/estimates"): "plan",
     ("POST", "/v1/import"): "plan",
+    ("POST", "/v1/afford"): "plan",
     ("POST", "/v1/capacity"): "plan",
     ("POST", "/v1/why"): "plan",
     ("POST", "/v1/replan"): "plan",

@@ -39,6 +39,7 @@ _ASKS_CLOUDS = frozenset({"capacity"})
 _TITLES = {
     "plan": "Cheapest plan for a training job",
     "import_config": "A training configuration as a job",
+    "afford": "Models that a budget trains",
     "why": "Why this plan, why not another",
     "estimate": "Time and memory on one configuration",
     "offers": "Machines and their prices",

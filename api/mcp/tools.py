@@ -132,9 +132,7 @@ class Tools:
         *,
         files: Annotated[
             dict[str, str],
-            Field(
-                description="Texts by file name: the configuration or launch script first, then the files that it names."
-            ),
+            Field(description="Texts by file name: the configuration or script first, then files that it names."),
         ],
         tokens: Annotated[
             str | None, Field(description="Tokens to train on, where the files state no steps: 2B.")
@@ -145,10 +143,9 @@ class Tools:
     ) -> Document:
         """Read a training configuration of another tool into a job for `plan`.
 
-        Accepts Hugging Face config.json and trainer arguments, TRL, LLaMA-Factory, axolotl, torchtune, LitGPT, NeMo,
-        Megatron-LM scripts, accelerate, DeepSpeed, SkyPilot, sbatch and Kubernetes, as text; reads no file itself.
-        Returns `job` (plan it once `missing` is empty), `facts` with the file and line of each value, what was `assumed`,
-        and what is `missing` or `not_understood`.
+        Accepts files of Hugging Face, TRL, LLaMA-Factory, axolotl, torchtune, LitGPT, NeMo, Megatron-LM, DeepSpeed,
+        SkyPilot, sbatch and Kubernetes. Returns `job` (plan it once `missing` is empty), `facts` with the line of each,
+        what was `assumed`, `missing` and `not_understood`.
         """
         given = {"tokens": tokens, "samples": samples, "gpus": gpus, "by": by}
         with _as_tool_errors():
@@ -156,6 +153,25 @@ class Tools:
                 self._gpuplan.imports.read(
                     {"files": files} | {name: value for name, value in given.items() if value is not None}
                 )
+            )
+        return answer
+
+    def afford(
+        self,
+        *,
+        budget: Annotated[str, Field(description="US dollars: 50k.")],
+        by: Annotated[str | None, Field(description="The deadline: 2w.")] = None,
+        tokens: Annotated[str | None, Field(description="The most tokens there are: 2T.")] = None,
+    ) -> Document:
+        """Say which dense language model a budget trains from its start, by published scaling laws and plans.
+
+        Returns what each law prefers, and `models`, sizes against tokens with loss, cost and the job for `plan`. An
+        extrapolation: repeat `notes`.
+        """
+        given = {"budget_usd": budget, "deadline": by, "tokens": tokens}
+        with _as_tool_errors():
+            answer: Document = wire(
+                self._gpuplan.afford.afford({name: value for name, value in given.items() if value is not None})
             )
         return answer
 

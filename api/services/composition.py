@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.actuals import ActualsService
+from gpuplan.api.services.afford import AffordService
 from gpuplan.api.services.api_keys import KeyService
 from gpuplan.api.services.audit_log import AuditLogService
 from gpuplan.api.services.audited import Audited
@@ -60,6 +61,7 @@ class Services:
     verification: VerificationService
     estimates: EstimateService
     imports: ImportService
+    afford: AffordService
     actuals: ActualsService
     portfolios: PortfolioService
     procurement: ProcurementService
@@ -116,6 +118,7 @@ def open_services(environment: Environment, *, clouds: "Mapping[str, MakeCloud] 
         verification=VerificationService(planner, audited),
         estimates=EstimateService(planner, audited),
         imports=ImportService(planner, audited),
+        afford=AffordService(planner, audited),
         actuals=ActualsService(context),
         portfolios=PortfolioService(context, audited),
         procurement=ProcurementService(context, planner, audited),

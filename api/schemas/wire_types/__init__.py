@@ -17,6 +17,7 @@ from gpuplan.api.schemas.wire_types.refresh import Refresh, Refreshes
 from gpuplan.api.schemas.wire_types.run import Run
 from gpuplan.api.schemas.wire_types.spot import RunPolicy, Simulation
 from gpuplan.api.schemas.wire_types.watch import Watch, Watches
+from gpuplan.planner.model.afford import AffordAnswer
 from gpuplan.planner.model.estimate import Estimate
 from gpuplan.planner.model.explanation import WhyAnswer
 from gpuplan.planner.model.plan import Infeasible, Plan, PlanAnswer
@@ -31,6 +32,7 @@ __all__ = [
     "Accelerators",
     "Actual",
     "Actuals",
+    "AffordAnswer",
     "Audit",
     "AuditEntry",
     "Capacity",

@@ -84,6 +84,7 @@ def test_every_example_is_answered_as_its_schema_says(asked: TestClient) -> None
         "/v1/plans",
         "/v1/estimates",
         "/v1/import",
+        "/v1/afford",
         "/v1/capacity",
         "/v1/why",
         "/v1/replan",

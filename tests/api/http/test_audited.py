@@ -66,6 +66,7 @@ def test_every_question_that_makes_the_planner_work_is_recorded_and_counts(
         ("/v1/estimates", {"job": {}, "on": {}}, "job.workload"),
         ("/v1/why", {"job": {"deadline": "soon"}}, "job.workload"),
         ("/v1/import", {"files": {"a.yaml": 1}}, "files"),
+        ("/v1/afford", {"budget_usd": "50k", "training": {"method": "lora"}}, "training.method"),
         ("/v1/capacity", {"machine": "p5.48xlarge", "nodes": 0}, "nodes"),
         ("/v1/verify", {"outcome": "nothing"}, "outcome"),
         ("/v1/buy", {"jobs": 1}, "jobs"),

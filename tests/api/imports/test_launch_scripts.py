@@ -254,8 +254,7 @@ def test_accelerators_that_differ_in_number_leave_the_processes_open() -> None:
     ("command", "expected"),
     [
         (
-            'STAGE=$1\nif [ "$STAGE" == "" ]; then STAGE=3; fi\n'
-            "deepspeed main.py --model_name_or_path a/b --per_device_train_batch_size 4 --deepspeed --zero_stage $STAGE --offload --dtype bf16",
+            'STAGE=$1\nif [ "$STAGE" == "" ]; then STAGE=3; fi\ndeepspeed main.py --model_name_or_path a/b --per_device_train_batch_size 4 --deepspeed --zero_stage $STAGE --offload --dtype bf16',
             {"sharding": "zero 3", "offload": "optimizer and parameters", "precision": "bf16"},
         ),
         (

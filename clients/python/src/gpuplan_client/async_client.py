@@ -113,6 +113,10 @@ class AsyncClient:
         """The job of a configuration of another tool, as text: `{"files": {"sft.yaml": "..."}, "samples": "50k"}`."""
         return await self.send(calls.import_config(config))
 
+    async def afford(self, asked: Document) -> answers.AffordAnswer:
+        """Which models a budget trains: `{"budget_usd": "50k", "deadline": "2w", "tokens": "2T"}`."""
+        return await self.send(calls.afford(asked))
+
     async def capacity(self, asked: Document) -> answers.CapacityAnswers:
         """How likely clouds give machines now: `{"machine": "p5.48xlarge", "nodes": 2}`, or `{"job": {...}}`."""
         return await self.send(calls.capacity(asked))

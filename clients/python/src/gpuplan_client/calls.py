@@ -58,6 +58,11 @@ def import_config(config: Document) -> Call[answers.ImportAnswer]:
     return _post(answers.ImportAnswer, "import", body=config)
 
 
+def afford(asked: Document) -> Call[answers.AffordAnswer]:
+    """`POST /v1/afford`."""
+    return _post(answers.AffordAnswer, "afford", body=asked)
+
+
 def capacity(asked: Document) -> Call[answers.CapacityAnswers]:
     """`POST /v1/capacity`."""
     return _post(answers.CapacityAnswers, "capacity", body=asked)

@@ -114,6 +114,10 @@ class Client:
         """The job of a configuration of another tool, as text: `{"files": {"sft.yaml": "..."}, "samples": "50k"}`."""
         return self.send(calls.import_config(config))
 
+    def afford(self, asked: Document) -> answers.AffordAnswer:
+        """Which models a budget trains: `{"budget_usd": "50k", "deadline": "2w", "tokens": "2T"}`."""
+        return self.send(calls.afford(asked))
+
     def capacity(self, asked: Document) -> answers.CapacityAnswers:
         """How likely clouds give machines now: `{"machine": "p5.48xlarge", "nodes": 2}`, or `{"job": {...}}`."""
         return self.send(calls.capacity(asked))

@@ -7,6 +7,7 @@ releases; the present ones stay.
 
 from gpuplan_client.answers.access import Audit, AuditEntry, Key, Keys, NewKey, NewShare, Share, SharedObject, Shares
 from gpuplan_client.answers.actual_reports import Actual, Actuals, Forgotten
+from gpuplan_client.answers.afford import AffordAnswer
 from gpuplan_client.answers.capacity_answer import Capacity, CapacityAnswers
 from gpuplan_client.answers.catalogue import Accelerators, Offers, Presets, Snapshots
 from gpuplan_client.answers.catalogue import OfferRow as Offer
@@ -32,6 +33,7 @@ __all__ = [
     "Accelerators",
     "Actual",
     "Actuals",
+    "AffordAnswer",
     "Audit",
     "AuditEntry",
     "Capacity",

@@ -1,0 +1,1 @@
+"""The largest and best models that a budget trains, by published scaling laws and plans of the planner itself."""

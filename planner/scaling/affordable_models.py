@@ -1,0 +1,167 @@
+"""The models of the ladder that a budget trains, each with the most tokens, found with plans of the planner itself.
+
+For one size, expected cost grows almost in proportion to tokens, so the next guess is the last one scaled to the budget;
+where the deadline limits, guesses step from the tokens that the nearest size has by the same FLOPs. Over sizes, the loss at
+the most tokens has one minimum, which is found from the law's own optimum by steps along the ladder.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import floor, inf, log10, sqrt
+from typing import Any, Literal
+
+from gpuplan.planner.scaling.dense_models import LADDER, DenseModel
+from gpuplan.planner.scaling.loss_laws import LAWS, LossLaw
+
+type Limit = Literal["budget", "deadline", "data"]
+#: A budget is used up above this share; two or three plans of a size reach it.
+_USED = 0.985
+#: Aimed at with each guess, so that a small step of the cost stays within the budget.
+_AIM = 0.993
+_MOST_GUESSES = 14
+#: Neighbouring guesses, one with and one without a plan in time.
+_CLOSE = 1.06
+#: Steps of guesses from a size that the deadline limits, and from one that nothing is known of.
+_STEP, _LEAP = 1.05, 4.0
+#: Fewer tokens than these are no training of a model.
+_LEAST_TOKENS = 1e6
+#: FLOPs of a dollar, for the first guess alone: an H100 at 40 % for 2.5 dollars per hour.
+_FLOPS_PER_USD = 5.7e17
+#: Over-trained sizes: shares of the smallest that a law prefers.
+_SHARES = (1 / 2, 1 / 4, 1 / 8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Priced:
+    """The cheapest plan of a model and so many tokens."""
+
+    tokens: float
+    cost_usd: float
+    answer: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Affordable:
+    """A model with the most tokens, and what limits them."""
+
+    model: DenseModel
+    priced: Priced
+    limited_by: Limit
+
+    def loss(self, law: LossLaw) -> float:
+        """What a law expects of it."""
+        return law.loss(self.model.parameters, self.priced.tokens)
+
+
+@dataclass(slots=True, kw_only=True)
+class Search:
+    """`price` gives the cheapest plan of a model and tokens, or None where none is in time; each call makes one plan."""
+
+    price: Callable[[DenseModel, float], Priced | None]
+    budget_usd: float
+    most_tokens: float = inf
+    plans_made: int = 0
+    affordable: dict[int, Affordable | None] = field(default_factory=dict)
+
+    def run(self) -> Mapping[LossLaw, int]:
+        """Find what each law prefers, its over-trained alternatives, and one size above; return the rungs preferred."""
+        preferred: dict[LossLaw, int] = {}
+        flops = self.budget_usd * _FLOPS_PER_USD
+        probe = self.at(_rung(LAWS[-1].best_parameters(flops)))
+        if probe is not None:
+            flops = 6 * probe.model.parameters * probe.priced.tokens
+        for law in LAWS:
+            best = self._best(law, _rung(law.best_parameters(flops)))
+            if best is not None:
+                preferred[law] = best
+        if preferred:
+            smallest = DenseModel(layers=LADDER[min(preferred.values())]).parameters
+            for share in _SHARES:
+                self.at(_rung(smallest * share))
+            self.at(min(max(preferred.values()) + 2, len(LADDER) - 1))
+        return preferred
+
+    def at(self, rung: int) -> Affordable | None:
+        """The most tokens of a rung of the ladder; None where not even a few can be afforded."""
+        if rung not in self.affordable:
+            self.affordable[rung] = self._most(DenseModel(layers=LADDER[rung]))
+        return self.affordable[rung]
+
+    def _best(self, law: LossLaw, rung: int) -> int | None:
+        """Step from `rung` to the least loss; down, while nothing is affordable."""
+        while rung > 0 and self.at(rung) is None:
+            rung -= 1
+        if self.at(rung) is None:
+            return None
+        step = 1 if self._loss(law, rung + 1) < self._loss(law, rung) else -1
+        while self._loss(law, rung + step) < self._loss(law, rung):
+            rung += step
+        return rung
+
+    def _loss(self, law: LossLaw, rung: int) -> float:
+        affordable = self.at(rung) if 0 <= rung < len(LADDER) else None
+        return inf if affordable is None else affordable.loss(law)
+
+    def _most(self, model: DenseModel) -> Affordable | None:
+        low: Priced | None = None
+        high: float = inf
+        limit: Limit = "budget"
+        guess, step = self._first_guess(model)
+        for _ in range(_MOST_GUESSES):
+            guess = min(_rounded(guess), self.most_tokens)
+            if guess < _LEAST_TOKENS:
+                break
+            self.plans_made += 1
+            priced = self.price(model, guess)
+            if priced is not None and priced.cost_usd <= self.budget_usd:
+                low = priced
+                if guess >= self.most_tokens:
+                    return Affordable(model=model, priced=low, limited_by="data")
+                if priced.cost_usd >= _USED * self.budget_usd:
+                    return Affordable(model=model, priced=low, limited_by="budget")
+            else:
+                high, limit = guess, "budget" if priced is not None else "deadline"
+            if low is not None and high / low.tokens < _CLOSE:
+                break
+            guess, step = (
+                _next(_scaled(priced, self.budget_usd), 0.0 if low is None else low.tokens, high, step),
+                step * step,
+            )
+        return None if low is None else Affordable(model=model, priced=low, limited_by=limit)
+
+    def _first_guess(self, model: DenseModel) -> tuple[float, float]:
+        """In proportion to the nearest size that is known, by the same FLOPs; and the step from there."""
+        known = [one for one in self.affordable.values() if one is not None]
+        if not known:
+            return self.budget_usd * _FLOPS_PER_USD / 6 / model.parameters, _LEAP
+        nearest = min(known, key=lambda one: abs(log10(one.model.parameters / model.parameters)))
+        guess = nearest.priced.tokens * nearest.model.parameters / model.parameters
+        return guess, _STEP if nearest.limited_by == "deadline" else _LEAP
+
+
+def _scaled(priced: Priced | None, budget_usd: float) -> float:
+    """The tokens that use the budget up, if cost is in proportion; unknown without a plan."""
+    return inf if priced is None else priced.tokens * _AIM * budget_usd / priced.cost_usd
+
+
+def _next(scaled: float, low: float, high: float, step: float) -> float:
+    """A guess between what has a plan within the budget and what has none, by `step` where only one is known."""
+    if high == inf:
+        # The deadline may come before the budget: leap no further than to the budget.
+        return min(scaled, low * step)
+    if not low:
+        return scaled if scaled < high else high / step
+    return scaled if low * _STEP < scaled < high / _STEP else sqrt(low * high)
+
+
+def _rung(parameters: float) -> int:
+    """The rung whose size is nearest, by ratio."""
+    return min(range(len(LADDER)), key=lambda rung: abs(log10(DenseModel(layers=LADDER[rung]).parameters / parameters)))
+
+
+def _rounded(tokens: float) -> float:
+    """Down to three digits, so that a job file can state it."""
+    if tokens <= 0 or tokens == inf:
+        return tokens
+    unit = 10.0 ** (floor(log10(tokens)) - 2)
+    return floor(tokens / unit) * unit
