@@ -11,10 +11,12 @@ from gpuplan.api.cli.standard_output import answers
 
 def quotas(
     *,
-    region: Annotated[list[str] | None, typer.Option(help="A region of AWS; may be repeated.")] = None,
+    region: Annotated[
+        list[str] | None, typer.Option(help="A region of AWS, Google Cloud or Azure; may be repeated.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Read your AWS quotas as lines of a settings file, which plans keep to."""
+    """Read your quotas at AWS, Google Cloud or Azure as lines of a settings file, which plans keep to."""
     answer = open_gpuplan().quotas.read(tuple(region or ()))
     if as_json:
         print_json(answer)

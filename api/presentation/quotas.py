@@ -5,13 +5,24 @@ from typing import Any
 
 from gpuplan.api.presentation.text_formatting import plain
 
+#: What the lines of a provider do not say.
+NOTES = {
+    "aws": "# aws: vCPUs by Service Quotas. Local Zones are not limited; Capacity Blocks count as on demand here.",
+    "gcp": (
+        "# gcp: GPUs by Compute Engine. H100 on demand, later models and TPUs are not in its list and are not limited here: "
+        "see GPUS_PER_GPU_FAMILY and Cloud TPU under IAM, Quotas."
+    ),
+    "azure": "# azure: vCPUs by family and region. Families that are not listed here are limited by those of the region.",
+}
+
 
 def quota_lines(answer: dict[str, Any]) -> str:
     """A settings file: when the quotas were read, what was not learned, and the list."""
+    providers = dict.fromkeys(row["provider"] for row in answer["quotas"])
     lines = [
-        f"# The vCPUs that the account may use at once, read from AWS Service Quotas at {answer['meta']['read_at']}.",
-        "# What runs already is not subtracted. Local Zones are not limited; Capacity Blocks count as on demand here.",
-        *(f"# not learned: {row['region']}: {row['reason']}" for row in answer["not_learned"]),
+        f"# What the account may use at once, as its cloud stated at {answer['meta']['read_at']}; running machines count too.",
+        *(NOTES[provider] for provider in providers),
+        *(f"# not learned: {row['provider']} {row['region']}: {row['reason']}" for row in answer["not_learned"]),
         "quotas:",
         # JSON is YAML, and quotes every text.
         *(f"  - {json.dumps(quota)}" for quota in answer["quotas"]),

@@ -1,9 +1,10 @@
 """A quota: the most accelerators or vCPUs that a provider allows at once."""
 
+from datetime import date
 from typing import Annotated
 
 from gpuplan.catalog.model.accelerators import accelerators
-from gpuplan.catalog.parsing.document_fields import Document, Label, choice, quantity
+from gpuplan.catalog.parsing.document_fields import Document, Label, Reads, choice, quantity
 from gpuplan.catalog.parsing.place_names import ProviderField
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.quota import ON_DEMAND, SPOT, Quota
@@ -18,13 +19,22 @@ def quota_count(value: object) -> float:
     return float(value)
 
 
+def _day(value: object) -> str:
+    """A day as ISO 8601 writes it; YAML reads an unquoted one as a date."""
+    try:
+        return date.fromisoformat(str(value)).isoformat()
+    except ValueError:
+        raise ValueError(f"{str(value)[:40]!r} is no day; write one as 2026-11-20") from None
+
+
 Count = Annotated[float, quantity(quota_count, "most at once; 0 closes the region", 64)]
 
 
 class QuotaDocument(Document):
     """The most accelerators or vCPUs at once, by provider and optionally region, kind of machine and kind of price.
 
-    `price_kind` is spot, or on_demand for all that is not interruptible; `code` is the provider's name of the quota.
+    `price_kind` is spot, or on_demand for all that is not interruptible; `code` is the provider's name of the quota, and
+    `read_on` the day on which the provider stated it.
     """
 
     provider: Annotated[str, ProviderField]
@@ -34,6 +44,7 @@ class QuotaDocument(Document):
     instance_type: Annotated[str, Label] | None = None
     price_kind: Annotated[str, choice((SPOT, ON_DEMAND))] | None = None
     code: Annotated[str, Label] | None = None
+    read_on: Annotated[str, Reads(_day, {"type": "string", "format": "date"})] | None = None
     accelerators: Count | None = None
     vcpus: Count | None = None
 
@@ -57,6 +68,7 @@ class QuotaDocument(Document):
             instance_type=self.instance_type or "",
             price_kind=self.price_kind or "",
             code=self.code or "",
+            read_on=self.read_on or "",
             accelerators=self.accelerators,
             vcpus=self.vcpus,
         )

@@ -41,7 +41,7 @@ def assumptions(
         *question.learned.sentences(phase.choice.accelerator),
         f"{phase.training_hours / phase.hours_with_goodput:.0%} of wall time trains (goodput: failures, evaluation, checkpoints); set goodput to change it",
         f"{settings.setup_hours:g} h of paid set-up before the first step (boot, image, data)",
-        quota_assumption(question.markets[0].quotas),
+        quota_assumption(question.markets[0].quotas, question.start),
         _input_pipeline(phase.choice),
         f"{settings.checkpoints_kept} checkpoints are stored while the job runs",
         *notes,

@@ -1,5 +1,7 @@
 """What the known quotas mean for a plan: whether to ask for more, and what a larger quota would save."""
 
+from datetime import UTC, date, datetime
+
 import numpy as np
 
 from gpuplan.catalog.model.money import usd_display
@@ -14,12 +16,22 @@ from gpuplan.planner.model.quota import Quota
 _LEAST_SAVING = 0.01
 
 
-def quota_assumption(quotas: tuple[Quota, ...]) -> str:
-    """What the plan takes the quotas to be."""
+def quota_assumption(quotas: tuple[Quota, ...], start: datetime) -> str:
+    """What the plan takes the quotas to be, and how old they are at the start."""
     basis = "cost and hours count from when the machines are obtained"
     if not quotas:
         return f"{basis}; no quota is known"
-    return f"{basis}; the plan keeps to the {len(quotas)} quotas that are known and takes all others to be large enough"
+    known = f"the {len(quotas)} quotas that are known{_age(quotas, start)}"
+    return f"{basis}; the plan keeps to {known} and takes all others to be large enough"
+
+
+def _age(quotas: tuple[Quota, ...], start: datetime) -> str:
+    """The day on which the oldest of the quotas was read, and its age; empty if all were written by hand."""
+    days = sorted(quota.read_on for quota in quotas if quota.read_on)
+    if not days:
+        return ""
+    age = (start.astimezone(UTC).date() - date.fromisoformat(days[0])).days
+    return f" ({'the oldest ' if days[0] != days[-1] else ''}read on {days[0]}, {max(age, 0)} days before the start)"
 
 
 def known_quota(quotas: tuple[Quota, ...], choice: Choice) -> Quota | None:

@@ -14,7 +14,8 @@ class Quota:
     """A limit on concurrent accelerators or vCPUs of the matching machines; empty properties match everything.
 
     `family` is the beginning of an instance type's name up to a separator, or a glob. `price_kind` is spot or on_demand
-    (all that is not interruptible). `code` is the provider's own name of the quota, to ask for more of it.
+    (all that is not interruptible). `code` is the provider's own name of the quota, to ask for more of it; `read_on` is the
+    day (ISO 8601, UTC) on which the provider stated it, empty for one that was written by hand.
     """
 
     provider: str
@@ -26,6 +27,7 @@ class Quota:
     accelerators: float | None = None
     vcpus: float | None = None
     code: str = ""
+    read_on: str = ""
 
     @property
     def name(self) -> str:

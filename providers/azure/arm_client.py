@@ -40,7 +40,7 @@ OVER_PLAIN_HTTP = (
 )
 _CALL = "resource_skus.list of azure-mgmt-compute"
 
-# The SDK logs every credential source that it tried; `_reason` gives the relevant part.
+# The SDK logs every credential source that it tried; `reason_of` gives the relevant part.
 logging.getLogger("azure").addHandler(logging.NullHandler())
 
 
@@ -70,9 +70,11 @@ def read_skus(sources: Sources) -> Skus:
     """
     try:
         with ExitStack() as resources:
-            skus = skus_of(_resources(_client(sources, resources), sources.azure_subscription_id or ""))
+            skus = skus_of(
+                _resources(compute_client(sources, resources, call=_CALL), sources.azure_subscription_id or "")
+            )
     except AzureError as error:
-        raise ProviderFailure(f"{_CALL}: {_reason(error)}") from error
+        raise ProviderFailure(f"{_CALL}: {reason_of(error)}") from error
     except (ijson.JSONError, ValueError) as error:
         raise ProviderFailure(f"{_CALL}: the answer is not whole JSON, check the endpoint and any proxy") from error
     if not skus.regions:
@@ -127,8 +129,8 @@ def _check_empty(body: bytes) -> None:
         raise ProviderFailure(f"{_CALL}: answered without a list in value; check the endpoint")
 
 
-def _client(sources: Sources, exit_stack: ExitStack) -> ComputeManagementClient:
-    """The SDK's client, closed with `resources`. Raises `ProviderFailure` for settings that the SDK rejects."""
+def compute_client(sources: Sources, exit_stack: ExitStack, *, call: str) -> ComputeManagementClient:
+    """The SDK's client, closed with `exit_stack`, for this call. Raises `ProviderFailure` for settings that the SDK rejects."""
     settings: dict[str, Any] = {
         "retry_policy": _BoundedRetries(retry_total=4, retry_connect=2, retry_read=2, retry_status=3),
         "connection_timeout": CONNECT_SECONDS,
@@ -142,7 +144,7 @@ def _client(sources: Sources, exit_stack: ExitStack) -> ComputeManagementClient:
         credential: TokenCredential = _Anonymous() if sources.anonymous else _default_credential(exit_stack)
         client = ComputeManagementClient(credential, sources.azure_subscription_id or "", **settings)
     except ValueError as error:
-        raise ProviderFailure(f"{_CALL}: a setting is not accepted ({redacted_text(error)})") from error
+        raise ProviderFailure(f"{call}: a setting is not accepted ({redacted_text(error)})") from error
     return exit_stack.enter_context(client)
 
 
@@ -154,7 +156,7 @@ def _default_credential(exit_stack: ExitStack) -> TokenCredential:
     return exit_stack.enter_context(credential)
 
 
-def _reason(error: AzureError) -> str:
+def reason_of(error: AzureError) -> str:
     """Code and message of either error format (Resource Manager wraps it in `error`, Compute does not), on one line."""
     if isinstance(error, ClientAuthenticationError) and error.response is None:
         refused = _REFUSED.search(str(error.message))

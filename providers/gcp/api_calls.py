@@ -82,6 +82,14 @@ def listed[Row](
     raise ProviderFailure(f"{what}: the page token expired {1 + RESTARTS} times")
 
 
+def single(what: str, ask: Callable[..., Any], request: Any, *, patience: Patience) -> Any:
+    """The answer to one request; `what` names the call in errors. Raises as `listed` does."""
+    try:
+        return ask(request, retry=_retry(patience), timeout=patience.attempt_seconds)
+    except Exception as error:
+        raise _failure(what, error, ()) from error
+
+
 def _pages(ask: Callable[..., _Pager], request: Any, patience: Patience) -> Iterator[Any]:
     """Only Google's client runs in here, so any exception is about the answer."""
     yield from ask(request, retry=_retry(patience), timeout=patience.attempt_seconds).pages

@@ -158,12 +158,14 @@ def test_the_policy_for_aws_allows_exactly_the_calls_that_are_made() -> None:
 
 
 def test_the_role_for_google_cloud_has_exactly_the_permissions_of_the_calls_that_are_made() -> None:
-    made = set()
+    made, singles = set(), set()
     for call in calls("gcp"):
         strings = [arg.value for arg in call.args if isinstance(arg, ast.Constant)]
         if len(strings) == 2 and strings[1] in {"list", "aggregated_list"}:
             made.add((str(strings[0]), str(strings[1])))
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if name == "single":
+            singles.add(str(strings[0]))
         if name == "_scoped":
             made.add((str(strings[0]), "aggregated_list"))
         listers = [arg.attr for arg in call.args if isinstance(arg, ast.Attribute) and arg.attr.startswith("list_")]
@@ -171,7 +173,7 @@ def test_the_role_for_google_cloud_has_exactly_the_permissions_of_the_calls_that
     assert made == set(GOOGLE)
     code = (ROOT / "providers/gcp/capacity.py").read_text()
     advice = {f"compute.advice.{method}" for method in re.findall(r"/advice/(\w+)\"", code)}
-    assert set(document("gpuplan-gcp-role.yaml")["includedPermissions"]) == set(GOOGLE.values()) | advice
+    assert set(document("gpuplan-gcp-role.yaml")["includedPermissions"]) == set(GOOGLE.values()) | advice | singles
 
 
 def test_the_role_for_azure_allows_exactly_the_path_that_is_asked() -> None:
@@ -179,7 +181,9 @@ def test_the_role_for_azure_allows_exactly_the_path_that_is_asked() -> None:
     code = (ROOT / "providers/azure/capacity.py").read_text()
     scores = re.findall(r"/providers/(Microsoft\.Compute/locations)/\{[^}]*\}(/\w+)/spot(/generate)", code)
     graph = re.findall(r"/providers/(Microsoft\.ResourceGraph/resources)", code)
-    asked = [f"{path}/read" for path in dict.fromkeys(paths)] + [f"{''.join(parts)}/action" for parts in scores]
+    usages = re.findall(r"`(Microsoft\.Compute/locations/usages)`", (ROOT / "providers/azure/quotas.py").read_text())
+    asked = [f"{path}/read" for path in dict.fromkeys(paths + usages)]
+    asked += [f"{''.join(parts)}/action" for parts in scores]
     assert document("gpuplan-azure-role.json")["Actions"] == asked + [f"{path}/read" for path in graph]
 
 

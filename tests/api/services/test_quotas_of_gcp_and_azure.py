@@ -1,0 +1,219 @@
+"""`gpuplan quotas` over google-cloud-compute and azure-mgmt-compute, and real sockets."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from azure.core.pipeline.transport import RequestsTransport
+
+from gpuplan.api.schemas.settings_file import planner_settings
+from gpuplan.catalog.model.quota_facts import quota_codes
+from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.catalog.snapshots.embedded_snapshot import embedded_instance_types
+from gpuplan.planner.candidates.quota_limits import binding, names_type
+from gpuplan.planner.explain.quota_notes import quota_assumption
+from gpuplan.planner.model.quota import Quota
+from gpuplan.providers.azure.quotas import plain_code
+from gpuplan.providers.gcp import quotas as gcp_quotas
+from gpuplan.providers.gcp.api_calls import Patience
+from tests.api.conftest import Ended
+from tests.clouds.azure import SUBSCRIPTION
+from tests.clouds.azure_quotas import AzureQuotaCloud
+from tests.clouds.gcp_quotas import PATH, GcpQuotaCloud
+from tests.clouds.server import answering, html
+
+CENTRAL, EAST = "us-central1", "eastus"
+TYPES = {(row.provider, row.name): row for row in embedded_instance_types()}
+GCP_DENIED = b'{"error": {"code": 403, "message": "Required compute.regions.list permission", "errors": [{"reason": "forbidden"}]}}'
+GCP_DISABLED = (
+    b'{"error": {"code": 403, "message": "Compute Engine API has not been used in project before or it is disabled",'
+    b' "errors": [{"reason": "accessNotConfigured"}]}}'
+)
+GCP_THROTTLED = (
+    b'{"error": {"code": 403, "message": "Rate Limit Exceeded", "errors": [{"reason": "rateLimitExceeded"}]}}'
+)
+AZURE_DENIED = (
+    b'{"error": {"code": "AuthorizationFailed", "message": "no action Microsoft.Compute/locations/usages/read"}}'
+)
+AZURE_THROTTLED = b'{"error": {"code": "OperationNotAllowed", "message": "too many requests"}}'
+
+
+@pytest.fixture
+def gcp(monkeypatch: pytest.MonkeyPatch) -> Iterator[GcpQuotaCloud]:
+    limits = {"NVIDIA_L4_GPUS": 8.0, "PREEMPTIBLE_NVIDIA_L4_GPUS": 16.0, "NVIDIA_A100_GPUS": 4.0}
+    limits |= {code: 0.0 for code in quota_codes("gcp") if code not in limits}
+    cloud = GcpQuotaCloud({CENTRAL: limits, "us-east1": {}}, {"GPUS_ALL_REGIONS": 12.0})
+    hurried = Patience(seconds=20.0, attempt_seconds=10.0, first_wait_seconds=0.02, longest_wait_seconds=0.05)
+    monkeypatch.setattr(gcp_quotas, "PATIENCE", hurried)
+    with cloud.running() as server:
+        monkeypatch.setenv("GPUPLAN_ANONYMOUS", "1")
+        monkeypatch.setenv("GPUPLAN_GCP_PROJECT", "project")
+        monkeypatch.setenv("GPUPLAN_GCP_COMPUTE_ENDPOINT", server.url)
+        yield cloud
+
+
+@pytest.fixture
+def azure(monkeypatch: pytest.MonkeyPatch) -> Iterator[AzureQuotaCloud]:
+    limits = dict.fromkeys(quota_codes("azure"), 48) | {"cores": 350, "lowPriorityCores": 96}
+    limits |= {"standardNDSH100v5Family": 192}
+    # Azure's spelling differs between its lists, so other cases and blanks are the same name.
+    del limits["Standard NCASv3_T4 Family"]
+    cloud = AzureQuotaCloud({EAST: limits | {"standard NCASv3_T4Family": 64}})
+    monkeypatch.setattr(RequestsTransport, "sleep", lambda _, __: None)
+    with cloud.running() as server:
+        monkeypatch.setenv("GPUPLAN_ANONYMOUS", "1")
+        monkeypatch.setenv("AZURE_SUBSCRIPTION_ID", SUBSCRIPTION)
+        monkeypatch.setenv("GPUPLAN_AZURE_ARM_ENDPOINT", server.url)
+        yield cloud
+
+
+def quotas_in(text: str, tmp_path: Path) -> tuple[Quota, ...]:
+    path = tmp_path / "quotas.yaml"
+    path.write_text(text, encoding="utf-8")
+    return planner_settings(path).quotas
+
+
+def limit_of(quotas: tuple[Quota, ...], provider: str, name: str, region: str, kind: str) -> tuple[str, float] | None:
+    quota = binding(quotas, TYPES[provider, name], region, kind)
+    return None if quota is None else (quota.code, quota.limit)
+
+
+def test_gpus_of_google_are_limited_by_model_and_spot_by_its_own_metric(
+    run: Callable[..., Ended], gcp: GcpQuotaCloud, tmp_path: Path
+) -> None:
+    ended = run("quotas", "--region", CENTRAL)
+    assert (ended.code, ended.err) == (0, "")
+    quotas = quotas_in(ended.out, tmp_path)
+    assert limit_of(quotas, "gcp", "g2-standard-24", CENTRAL, "on_demand") == ("NVIDIA_L4_GPUS", 8)
+    assert limit_of(quotas, "gcp", "g2-standard-24", CENTRAL, "spot") == ("PREEMPTIBLE_NVIDIA_L4_GPUS", 16)
+    # Without a quota of its own, spot runs under the ordinary one.
+    assert limit_of(quotas, "gcp", "a2-highgpu-1g", CENTRAL, "spot") == ("NVIDIA_A100_GPUS", 4)
+    assert limit_of(quotas, "gcp", "a2-ultragpu-1g", CENTRAL, "on_demand") == ("NVIDIA_A100_80GB_GPUS", 0)
+    assert limit_of(quotas, "gcp", "a3-highgpu-8g", "europe-west4", "on_demand") == ("GPUS_ALL_REGIONS", 12)
+    assert limit_of(quotas, "gcp", "tpu-v5litepod-4", CENTRAL, "on_demand") is None
+    assert "GPUS_PER_GPU_FAMILY" in ended.out
+
+
+def test_a_limit_over_all_regions_is_listed_once(run: Callable[..., Ended], gcp: GcpQuotaCloud) -> None:
+    gcp.regions["us-east1"] = {"NVIDIA_L4_GPUS": 2.0}
+    answer = json.loads(run("quotas", "--region", CENTRAL, "--region", "us-east1", "--json").out)
+    assert [row["accelerators"] for row in answer["quotas"] if row["code"] == "GPUS_ALL_REGIONS"] == [12]
+    missing = {row["reason"] for row in answer["not_learned"] if row["region"] == "us-east1"}
+    assert "compute.regions.list does not list NVIDIA_T4_GPUS" in missing
+
+
+def test_a_project_that_may_not_be_read_leaves_the_regions_known(run: Callable[..., Ended], gcp: GcpQuotaCloud) -> None:
+    gcp.break_with(answering(403, GCP_DENIED), when=lambda request: request.path == PATH)
+    answer = json.loads(run("quotas", "--region", CENTRAL, "--json").out)
+    assert any(row["code"] == "NVIDIA_L4_GPUS" for row in answer["quotas"])
+    assert any("GPUS_ALL_REGIONS" in row["reason"] for row in answer["not_learned"])
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"), [(GCP_DENIED, "compute.regions.list permission"), (GCP_DISABLED, "disabled")]
+)
+def test_google_without_permission_or_api_is_a_failure(
+    run: Callable[..., Ended], gcp: GcpQuotaCloud, body: bytes, reason: str
+) -> None:
+    gcp.break_with(answering(403, body))
+    ended = run("quotas", "--region", CENTRAL)
+    assert (ended.code, ended.out) == (3, "")
+    assert f"gcp {CENTRAL}: " in ended.err
+    assert reason in ended.err
+
+
+def test_a_throttled_call_to_google_is_repeated(run: Callable[..., Ended], gcp: GcpQuotaCloud) -> None:
+    gcp.break_with(answering(403, GCP_THROTTLED), times=2)
+    assert json.loads(run("quotas", "--region", CENTRAL, "--json").out)["not_learned"] == []
+
+
+def test_nonsense_limits_of_google_are_named(run: Callable[..., Ended], gcp: GcpQuotaCloud) -> None:
+    gcp.regions[CENTRAL] |= {"NVIDIA_L4_GPUS": -1.0, "PREEMPTIBLE_NVIDIA_A100_GPUS": 1e12}
+    answer = json.loads(run("quotas", "--region", CENTRAL, "--json").out)
+    reasons = " ".join(row["reason"] for row in answer["not_learned"])
+    assert "NVIDIA_L4_GPUS is -1.0; accepted: 0 to 10000000" in reasons
+    assert "PREEMPTIBLE_NVIDIA_A100_GPUS is 1000000000000.0" in reasons
+
+
+def test_sizes_of_azure_are_limited_by_family_region_and_spot_together(
+    run: Callable[..., Ended], azure: AzureQuotaCloud, tmp_path: Path
+) -> None:
+    ended = run("quotas", "--region", EAST)
+    assert (ended.code, ended.err) == (0, "")
+    quotas = quotas_in(ended.out, tmp_path)
+    assert len(quotas) == len(quota_codes("azure"))
+    h100 = "Standard_ND96isr_H100_v5"
+    assert limit_of(quotas, "azure", h100, EAST, "on_demand") == ("standardNDSH100v5Family", 192)
+    assert limit_of(quotas, "azure", h100, EAST, "spot") == ("lowPriorityCores", 96)
+    assert limit_of(quotas, "azure", "Standard_NC16as_T4_v3", EAST, "on_demand") == ("Standard NCASv3_T4 Family", 64)
+    assert limit_of(quotas, "azure", h100, "westus", "on_demand") is None
+    # The region's limit holds below those of the families.
+    azure.values[EAST]["cores"] = 90
+    quotas = quotas_in(run("quotas", "--region", EAST).out, tmp_path)
+    assert limit_of(quotas, "azure", h100, EAST, "on_demand") == ("cores", 90)
+
+
+def test_every_family_of_azure_and_metric_of_google_names_machines_and_no_machine_two_families() -> None:
+    for provider in ("gcp", "azure"):
+        rows = quota_codes(provider)
+        quotas = {code: Quota(provider=provider, family=row["family"], vcpus=1.0) for code, row in rows.items()}
+        named = {
+            code: {name for key, name in TYPES if names_type(quota, TYPES[key, name])} for code, quota in quotas.items()
+        }
+        assert all(named.values())
+        apart = {code for code in rows if code not in ("cores", "lowPriorityCores", "GPUS_ALL_REGIONS")}
+        for kind in ("on_demand", "spot"):
+            families = [named[code] for code in apart if rows[code]["price_kind"] == kind]
+            assert sum(map(len, families)) == len(set().union(*families))
+    assert len({plain_code(code) for code in quota_codes("azure")}) == len(quota_codes("azure"))
+
+
+def test_azure_that_denies_is_named_beside_google(
+    run: Callable[..., Ended], azure: AzureQuotaCloud, gcp: GcpQuotaCloud
+) -> None:
+    azure.break_with(answering(403, AZURE_DENIED))
+    answer = json.loads(run("quotas", "--region", EAST, "--region", CENTRAL, "--json").out)
+    assert {row["provider"] for row in answer["quotas"]} == {"gcp"}
+    [missing] = answer["not_learned"]
+    assert (missing["provider"], missing["region"]) == ("azure", EAST)
+    assert "AuthorizationFailed" in missing["reason"]
+
+
+def test_a_throttled_call_to_azure_is_repeated(run: Callable[..., Ended], azure: AzureQuotaCloud) -> None:
+    azure.break_with(answering(429, AZURE_THROTTLED, Retry_After="0"), times=2)
+    assert json.loads(run("quotas", "--region", EAST, "--json").out)["not_learned"] == []
+
+
+def test_a_location_without_compute_and_a_foreign_page_are_failures(
+    run: Callable[..., Ended], azure: AzureQuotaCloud
+) -> None:
+    ended = run("quotas", "--region", "westus")
+    assert ended.code == 3
+    assert "NoRegisteredProviderFound" in ended.err
+    azure.break_with(html)
+    assert run("quotas", "--region", EAST).code == 3
+
+
+def test_an_account_that_is_not_named_is_a_failure(run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUPLAN_ANONYMOUS", "1")
+    monkeypatch.delenv("AZURE_SUBSCRIPTION_ID", raising=False)
+    monkeypatch.delenv("GPUPLAN_GCP_PROJECT", raising=False)
+    assert "AZURE_SUBSCRIPTION_ID" in run("quotas", "--region", EAST).err
+    assert "GPUPLAN_GCP_PROJECT" in run("quotas", "--region", CENTRAL).err
+
+
+def test_a_plan_says_how_old_its_quotas_are() -> None:
+    start = datetime(2026, 11, 21, 8, tzinfo=UTC)
+    old, new, stated = (Quota(provider="gcp", vcpus=8.0, read_on=day) for day in ("2026-11-01", "2026-11-20", ""))
+    assert "(read on 2026-11-20, 1 days before the start)" in quota_assumption((new, stated), start)
+    assert "(the oldest read on 2026-11-01, 20 days before the start)" in quota_assumption((new, old), start)
+    assert "read on" not in quota_assumption((stated,), start)
+
+
+def test_the_day_of_a_quota_is_a_day(tmp_path: Path) -> None:
+    line = "quotas:\n  - {provider: gcp, accelerators: 8, read_on: %s}\n"
+    assert quotas_in(line % "2026-11-20", tmp_path)[0].read_on == "2026-11-20"
+    with pytest.raises(UnusableInput, match="no day; write one as 2026-11-20"):
+        quotas_in(line % "yesterday", tmp_path)
