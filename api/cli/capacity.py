@@ -7,6 +7,7 @@ import typer
 from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
 from gpuplan.api.cli.plan import AsJson, InventoryFile, SettingsFile
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.wire import wire
 
 
 def capacity(
@@ -36,7 +37,7 @@ def capacity(
     else:
         answer = service.of_job(read_job(str(job)), limit_seconds=limit_seconds)
     if as_json:
-        print_json(answer)
+        print_json(wire(answer))
         return
     from gpuplan.api.cli.sections import print_sections
     from gpuplan.api.presentation.capacity import render_capacity

@@ -9,6 +9,7 @@ import typer
 from gpuplan.api.cli.command_io import print_json
 from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile
 from gpuplan.api.schemas.plan_ids import SAVED
+from gpuplan.planner.model.wire import wire
 
 if TYPE_CHECKING:
     from gpuplan.api.services.composition import Services
@@ -38,13 +39,13 @@ def verify(
     document = gpuplan.plans.saved(plan) if SAVED.fullmatch(plan) and not Path(plan).exists() else read_plan(plan)
     answer = gpuplan.verification.verify(document)
     if as_json:
-        print_json(answer)
+        print_json(wire(answer))
     else:
         from gpuplan.api.cli.sections import print_sections
         from gpuplan.api.presentation.verification import render_verification
 
         print_sections(render_verification(answer))
-    if answer["outcome"] != "verified":
+    if answer.outcome != "verified":
         raise typer.Exit(EXIT_NOT_VERIFIED)
 
 

@@ -8,6 +8,7 @@ from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.http.response_caching import to_json
 from gpuplan.api.schemas.capacity_request import CapacityDocument
+from gpuplan.planner.model.wire import wire
 
 router = APIRouter()
 
@@ -24,4 +25,4 @@ async def capacity(request: Request, gpuplan: OurGpuplan, workers: OurLongWorker
     is listed with its reason in `not_learned`.
     """
     _, document = await read_body(request)
-    return Response(to_json(await workers.run(gpuplan.capacity.read, document)), media_type="application/json")
+    return Response(to_json(wire(await workers.run(gpuplan.capacity.read, document))), media_type="application/json")

@@ -13,6 +13,7 @@ from gpuplan.api.http.response_caching import to_json
 from gpuplan.api.schemas.replan import ReplanDocument
 from gpuplan.api.schemas.saved_answer import AnswerDocument
 from gpuplan.api.schemas.why import WhyDocument
+from gpuplan.planner.model.wire import wire
 
 router = APIRouter()
 
@@ -73,4 +74,6 @@ async def verify(request: Request, gpuplan: OurGpuplan, quick: OurWorkers, worke
     document = (await read_body(request))[1]
     # What cannot be read is refused at once, not after the questions that wait for the same thread.
     await quick.run(gpuplan.verification.check, document)
-    return Response(to_json(await workers.run(gpuplan.verification.verify, document)), media_type="application/json")
+    return Response(
+        to_json(wire(await workers.run(gpuplan.verification.verify, document))), media_type="application/json"
+    )

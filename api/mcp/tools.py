@@ -269,7 +269,9 @@ class Tools:
         """
         given = {"machine": machine, "nodes": nodes, "kind": kind, "region": region, "job": job}
         with _as_tool_errors():
-            return self._gpuplan.capacity.read({name: value for name, value in given.items() if value is not None})
+            asked = {name: value for name, value in given.items() if value is not None}
+            answer: Document = wire(self._gpuplan.capacity.read(asked))
+            return answer
 
     def history(
         self,

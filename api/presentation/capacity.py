@@ -1,50 +1,49 @@
 """How likely machines are obtained, as a table, and what was not learned."""
 
-from typing import Any
-
 from gpuplan.api.presentation.sections import Block, Heading, Sections, Tone, sections_of
 from gpuplan.api.presentation.text_formatting import located, number, when
 from gpuplan.api.presentation.text_tables import bullets, footer, heading, listing
+from gpuplan.api.schemas.capacity_answer import Capacity, CapacityAnswers, NotLearned
 
 _TITLES = ("provider", "place", "machines", "kind", "published", "chance", "wait h", "losses/h", "asked", "notes")
 MODELLED = "chance is gpuplan's reading of the published value; losses/h is per machine (docs/providers.md)"
 
 
-def render_capacity(answer: dict[str, Any]) -> Sections:
+def render_capacity(answer: CapacityAnswers) -> Sections:
     """The answers, most likely first, then the reasons for what was not learned."""
     rows = [
         (
-            row["provider"],
-            located(row["region"], row["zone"]),
-            f"{row['nodes']} x {row['instance_type']}",
-            row["price_kind"],
-            row["published"],
-            f"{row['probability']:.0%}",
-            "" if row["wait_hours"] is None else number(row["wait_hours"]),
-            "" if row["interruptions_per_hour"] is None else f"{row['interruptions_per_hour']:.4f}",
-            when(row["asked_at"]),
+            row.provider,
+            located(row.region, row.zone),
+            f"{row.nodes} x {row.instance_type}",
+            row.price_kind,
+            row.published,
+            f"{row.probability:.0%}",
+            "" if row.wait_hours is None else number(row.wait_hours),
+            "" if row.interruptions_per_hour is None else f"{row.interruptions_per_hour:.4f}",
+            when(row.asked_at),
             _notes(row),
         )
-        for row in answer["answers"]
+        for row in answer.answers
     ]
     blocks: list[Block | Heading] = []
     if rows:
         blocks += [listing(_TITLES, rows, right=(5, 6, 7)), footer(MODELLED)]
-    if answer["not_learned"]:
-        blocks += [heading("Not learned", "not-learned"), *bullets(map(_missing, answer["not_learned"]), Tone.WARNING)]
+    if answer.not_learned:
+        blocks += [heading("Not learned", "not-learned"), *bullets(map(_missing, answer.not_learned), Tone.WARNING)]
     return sections_of(*blocks)
 
 
-def _notes(row: dict[str, Any]) -> str:
-    others = [name for name in row["scored_types"] if name != row["instance_type"]]
+def _notes(row: Capacity) -> str:
+    others = [name for name in row.scored_types if name != row.instance_type]
     parts = [f"scored together with {', '.join(others)}"] if others else []
-    parts += [f"lost: {row['interruptions_published']}"] if row["interruptions_published"] else []
-    parts += [f"runs {number(row['uptime_hours'])} h"] if row["uptime_hours"] is not None else []
-    parts += ["no quota for it"] if row["quota_available"] is False else []
+    parts += [f"lost: {row.interruptions_published}"] if row.interruptions_published else []
+    parts += [f"runs {number(row.uptime_hours)} h"] if row.uptime_hours is not None else []
+    parts += ["no quota for it"] if row.quota_available is False else []
     return "; ".join(parts)
 
 
-def _missing(row: dict[str, Any]) -> str:
-    what = " ".join(part for part in (row["provider"], row["region"], row["instance_type"]) if part)
-    part = "" if row["what"] == "capacity" else f" ({row['what']})"
-    return f"{what}{part}: {row['reason']}"
+def _missing(row: NotLearned) -> str:
+    what = " ".join(part for part in (row.provider, row.region, row.instance_type) if part)
+    part = "" if row.what == "capacity" else f" ({row.what})"
+    return f"{what}{part}: {row.reason}"

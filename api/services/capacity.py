@@ -1,13 +1,16 @@
 """How likely machines are obtained now: those of a job's plan, or one instance type."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 
+from gpuplan.api.schemas.capacity_answer import Capacity, CapacityAnswers, CapacityMeta, NotLearned
 from gpuplan.api.schemas.capacity_request import parse_capacity
 from gpuplan.api.services.audited import Audited
 from gpuplan.api.services.live_queries import Candidate, LiveQueries
 from gpuplan.api.services.plans import PlanService
 from gpuplan.api.services.service_context import Document, ServiceContext
+from gpuplan.catalog.model.capacity_answers import CapacityAnswer
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.wire import wire
@@ -25,7 +28,7 @@ class CapacityService:
         """Ask the clouds by `live_queries`; `plans` says which machines a job would use."""
         self._context, self._plans, self._audited, self._live_queries = context, plans, audited, live_queries
 
-    def read(self, document: Document, *, now: datetime | None = None) -> Document:
+    def read(self, document: Document, *, now: datetime | None = None) -> CapacityAnswers:
         """The answer to `{"job": {...}}` or `{"machine": ..., "nodes": ..., "kind": ..., "region": [...]}`.
 
         `limit_seconds` in it limits the time of all clouds. Raises `UnusableInput`.
@@ -48,7 +51,7 @@ class CapacityService:
         regions: Sequence[str] = (),
         now: datetime | None = None,
         limit_seconds: float | None = None,
-    ) -> Document:
+    ) -> CapacityAnswers:
         """`answers` and `not_learned` for `nodes` of one instance type, in `regions` or wherever it has a price.
 
         Raises `UnusableInput` for a machine, region or price kind that the catalogue does not have.
@@ -56,7 +59,9 @@ class CapacityService:
         candidates = self._priced(machine, nodes, kind, regions)
         return self.of(candidates, now=now, limit_seconds=limit_seconds)
 
-    def of_job(self, job: Document, *, now: datetime | None = None, limit_seconds: float | None = None) -> Document:
+    def of_job(
+        self, job: Document, *, now: datetime | None = None, limit_seconds: float | None = None
+    ) -> CapacityAnswers:
         """`answers` and `not_learned` for the machines of the job's plan, its capacity ladder and its alternatives."""
         return self.of(
             planned_candidates(self._plans.plan(job, now=now, save=False)), now=now, limit_seconds=limit_seconds
@@ -64,20 +69,17 @@ class CapacityService:
 
     def of(
         self, candidates: Sequence[Candidate], *, now: datetime | None = None, limit_seconds: float | None = None
-    ) -> Document:
-        """`{"outcome": "asked", "answers": [...], "not_learned": [...], "meta": {"asked": ..., "reused": ...}}`.
-
-        Answers of the last minutes are reused, others are asked for and stored.
-        """
+    ) -> CapacityAnswers:
+        """The answers about these candidates; those of the last minutes are reused, others are asked for and stored."""
         now = now or datetime.now(UTC)
         asked = self._live_queries.ask(candidates, now=now, limit_seconds=limit_seconds)
         answers = sorted(asked.learned.answers, key=lambda row: (-row.probability, row.provider, row.region, row.zone))
-        return {
-            "outcome": "asked",
-            "answers": [wire(answer) | {"wait_hours": answer.wait_hours} for answer in answers],
-            "not_learned": wire(asked.learned.not_learned),
-            "meta": {"asked_at": wire(now), "reused": asked.reused, "asked": asked.asked},
-        }
+        return CapacityAnswers(
+            outcome="asked",
+            answers=tuple(map(_capacity, answers)),
+            not_learned=tuple(NotLearned(**asdict(row)) for row in asked.learned.not_learned),
+            meta=CapacityMeta(asked_at=wire(now), reused=asked.reused, asked=asked.asked),
+        )
 
     def _planned(self, job: Document, now: datetime | None) -> list[Candidate]:
         """The machines of the plan of a request's job."""
@@ -117,6 +119,11 @@ class CapacityService:
             Candidate(provider=provider, instance_type=machine, region=region, nodes=nodes, kind=kind)
             for provider, region in places
         ]
+
+
+def _capacity(answer: CapacityAnswer) -> Capacity:
+    times = {"asked_at": wire(answer.asked_at), "starts_at": wire(answer.starts_at)}
+    return Capacity(**asdict(answer) | times, wait_hours=answer.wait_hours)
 
 
 def planned_candidates(answer: Document) -> list[Candidate]:

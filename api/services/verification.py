@@ -2,7 +2,7 @@
 
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpuplan.api.observability.version import gpuplan_version
 from gpuplan.api.services.audited import Audited
@@ -11,7 +11,7 @@ from gpuplan.api.services.service_context import Document, ServiceContext, body_
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.catalog.store.snapshot_list import NotStored
-from gpuplan.planner.model.wire import wire
+from gpuplan.planner.model.verification import VerificationAnswer, VerificationMeta
 
 if TYPE_CHECKING:
     from gpuplan.planner.verify.submitted_plan import SubmittedPlan
@@ -24,14 +24,14 @@ class VerificationService:
         """Verify by `planner`, each question counted by `audited`."""
         self._planner, self._audited = planner, audited
 
-    def verify(self, document: Document, *, now: datetime | None = None) -> Document:
-        """Check an answer of `plan`: `{"outcome": "verified" | "not_verified", "verification": ..., "meta": ...}`.
+    def verify(self, document: Document, *, now: datetime | None = None) -> VerificationAnswer:
+        """Check an answer of `plan`.
 
         Raises `UnusableInput` at the field for a document that is no such answer, and if its snapshot is not stored.
         """
         with self._audited.question("verify") as entry:
-            answer = self._planner.call(answer_verify, document, now=now)
-            entry.describe(answer, subject=str(body_of(document).get("id", "")))
+            answer: VerificationAnswer = self._planner.call(answer_verify, document, now=now)
+            entry.outcome, entry.subject = answer.outcome, str(body_of(document).get("id", ""))
         return answer
 
     def check(self, document: Document) -> None:
@@ -42,20 +42,23 @@ class VerificationService:
             parse_answer(document)
 
 
-def answer_verify(context: ServiceContext, document: Document, *, now: datetime | None) -> Document:
+def answer_verify(context: ServiceContext, document: Document, *, now: datetime | None) -> VerificationAnswer:
     """Work out the answer of `VerificationService.verify`; write nothing."""
     from gpuplan.api.schemas.saved_answer import parse_answer
 
     began = time.perf_counter()
     submitted_plan = parse_answer(document)
     columns = _columns(context, submitted_plan)
-    from gpuplan.planner.serialization.verification_document import document as as_document
+    from gpuplan.planner.serialization.verification_document import verification_answer
     from gpuplan.planner.verify.verification import verified
 
-    answer: dict[str, Any] = as_document(verified(submitted_plan, columns, owned=context.owned))
+    verification = verified(submitted_plan, columns, owned=context.owned)
     taken = round((time.perf_counter() - began) * 1e3, 3)
-    checked_at = wire(now or datetime.now(UTC))
-    return answer | {"meta": {"checked_at": checked_at, "milliseconds": taken, "version": gpuplan_version()}}
+    return VerificationAnswer(
+        outcome="verified" if verification.verified else "not_verified",
+        verification=verification_answer(verification),
+        meta=VerificationMeta(checked_at=now or datetime.now(UTC), milliseconds=taken, version=gpuplan_version()),
+    )
 
 
 def _columns(context: ServiceContext, submitted_plan: "SubmittedPlan") -> Columns:

@@ -1,21 +1,11 @@
 """The typed answer of a verification, the same for every interface."""
 
 from gpuplan.planner.model import verification as model
-from gpuplan.planner.model.shared import JsonObject
-from gpuplan.planner.model.wire import wire
 from gpuplan.planner.verify.field_coverage import MOST_WRONG
 from gpuplan.planner.verify.verification_report import BASES, Verification
 
 
-def document(verification: Verification) -> JsonObject:
-    """`{"outcome": "verified" | "not_verified", "verification": {...}}`."""
-    return {
-        "outcome": "verified" if verification.verified else "not_verified",
-        "verification": wire(_answer(verification)),
-    }
-
-
-def _answer(verification: Verification) -> model.Verification:
+def verification_answer(verification: Verification) -> model.Verification:
     """The answer, with at most the first hundred wrong figures."""
     return model.Verification(
         id=verification.id,

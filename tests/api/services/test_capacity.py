@@ -11,12 +11,14 @@ from fastapi.testclient import TestClient
 
 from gpuplan.api.http.http_service import create_service
 from gpuplan.api.presentation.capacity import render_capacity
+from gpuplan.api.schemas.capacity_answer import CapacityAnswers
 from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.capacity import planned_candidates
 from gpuplan.api.services.composition import Services, open_services
 from gpuplan.api.services.live_queries import REUSED_FOR, Candidate
 from gpuplan.catalog.model.capacity_answers import CapacityAnswer
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.wire import wire
 from tests.api.conftest import Ended
 from tests.api.http.test_answer_schemas import exact
 from tests.clouds.azure import SUBSCRIPTION
@@ -44,6 +46,10 @@ def gpuplan(cloud: AzureCapacityCloud, tmp_path: Path) -> Services:
 
 
 def ask(gpuplan: Services, *regions: str, now: datetime = NOW, nodes: int = 2) -> dict[str, Any]:
+    return dict(wire(of_machine(gpuplan, *regions, now=now, nodes=nodes)))
+
+
+def of_machine(gpuplan: Services, *regions: str, now: datetime = NOW, nodes: int = 2) -> CapacityAnswers:
     return gpuplan.capacity.of_machine(SIZE, nodes=nodes, regions=regions, now=now, limit_seconds=PLENTY)
 
 
@@ -127,7 +133,7 @@ def test_a_job_without_a_plan_has_no_machines_to_ask_about() -> None:
 def test_the_table_marks_what_is_read_from_a_score(gpuplan: Services, cloud: AzureCapacityCloud) -> None:
     cloud.quota = False
     cloud.break_with(answering(403, DENIED), when=lambda request: "ResourceGraph" in request.path)
-    [learned, missing] = render_capacity(ask(gpuplan, "eastus"))
+    [learned, missing] = render_capacity(of_machine(gpuplan, "eastus"))
     assert "no quota for it" in str(learned)
     assert "gpuplan's reading" in str(learned)
     assert "(interruptions)" in str(missing)
@@ -207,6 +213,6 @@ def test_a_request_for_a_job_asks_about_the_machines_of_its_plan(gpuplan: Servic
         "constraints": {"providers": ["azure"], "price_kinds": ["spot"], "max_nodes": 1},
     }
     plan = gpuplan.plans.plan(job, now=NOW, save=False)["plan"]
-    answer = gpuplan.capacity.read({"job": job, "limit_seconds": 10}, now=NOW)
+    answer = wire(gpuplan.capacity.read({"job": job, "limit_seconds": 10}, now=NOW))
     places = {(row["instance_type"], row["region"], row["nodes"]) for row in answer["answers"]}
     assert {(row["instance_type"], row["region"], row["nodes"]) for row in plan["phases"]} <= places

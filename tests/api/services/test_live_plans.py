@@ -53,7 +53,7 @@ def test_a_live_plan_states_the_answers_that_its_chances_rest_on(gpuplan: Servic
     assert plan["capacity_ladder"]["chance_source"]["published"] == "Medium"
     assert all(choice["chance"] == 0.5 for choice in plan["capacity_ladder"]["next_choices"][:1])
     assert 1 < len(plan["live_capacity"]["answers"]) <= 40
-    assert gpuplan.verification.verify(first)["outcome"] == "verified"
+    assert gpuplan.verification.verify(first).outcome == "verified"
     again = gpuplan.plans.plan(JOB, now=NOW, live=True, save=False)
     assert (again["plan"], len(cloud.requests)) == (plan, asked)
     modelled = gpuplan.plans.plan(JOB, now=NOW, save=False)
@@ -72,7 +72,7 @@ def test_what_was_not_learned_is_modelled_and_said(gpuplan: Services, cloud: Azu
     assert not answer["plan"]["live_capacity"]["answers"]
     modelled = gpuplan.plans.plan(JOB, now=later, save=False)
     assert answer["plan"]["capacity_ladder"] == modelled["plan"]["capacity_ladder"]
-    assert gpuplan.verification.verify(answer)["outcome"] == "verified"
+    assert gpuplan.verification.verify(answer).outcome == "verified"
     assert "not learned, so modelled: azure" in str(render_answer(answer))
 
 

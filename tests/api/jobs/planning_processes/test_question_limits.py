@@ -139,8 +139,7 @@ def test_an_answer_is_the_same_from_a_process(
     assert wire(service.gpuplan.estimates.estimate(question)) == wire(gpuplan.estimates.estimate(question))
     planned = gpuplan.plans.plan(job)
     assert (
-        service.gpuplan.verification.verify(planned)["verification"]
-        == gpuplan.verification.verify(planned)["verification"]
+        service.gpuplan.verification.verify(planned).verification == gpuplan.verification.verify(planned).verification
     )
 
 
