@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,8 @@ from gpuplan.api.cli.command_io import open_gpuplan, print_json
 from gpuplan.api.cli.plan import InventoryFile, SettingsFile
 from gpuplan.api.cli.standard_output import answers
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.shared import JsonObject
+from gpuplan.planner.model.wire import wire
 
 if TYPE_CHECKING:
     from gpuplan.api.imports.job_from_facts import Given
@@ -54,7 +56,7 @@ def check(
     settings: SettingsFile = None,
 ) -> None:
     """Compare the cost of jobs with that before a change: both planned on the same prices and day."""
-    from gpuplan.api.presentation.cost_check import compared, is_too_dear, markdown
+    from gpuplan.api.presentation.cost_check import compared, markdown
 
     paths = [*(source or []), *(files or [])]
     if not paths:
@@ -65,10 +67,10 @@ def check(
     plans, now = open_gpuplan(inventory=inventory, settings=settings).plans, datetime.now(UTC)
     rows = [compared(str(path), *_sides(path, against, given, plans, now)) for path in paths]
     if form is Format.JSON:
-        print_json({"against": against, "jobs": rows})
+        print_json({"against": against, "jobs": wire(rows)})
     else:
         answers().write(markdown(rows, against, most))
-    if most is not None and any(is_too_dear(row, most) for row in rows):
+    if most is not None and any(row.is_too_dear(most) for row in rows):
         raise typer.Exit(EXIT_TOO_DEAR)
 
 
@@ -85,7 +87,7 @@ def _percent(text: str | None) -> float | None:
 
 def _sides(
     path: Path, against: str, given: "Given", plans: "PlanService", now: datetime
-) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+) -> tuple[JsonObject | None, JsonObject]:
     """The answers before and after; None before for a new file. Raises `UnusableInput` with the file's name."""
     from gpuplan.api.imports.job_from_facts import job_of
     from gpuplan.api.imports.reading import read_at_revision, read_file

@@ -10,6 +10,7 @@ from gpuplan.api.cli.command_io import open_gpuplan, print_json
 from gpuplan.api.cli.plan import AsJson, InventoryFile
 from gpuplan.api.cli.standard_output import answers
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.wire import wire
 
 #: The limit of an inventory's `purchase_usd`.
 _TOP_USD = 20e6
@@ -61,7 +62,7 @@ def detect(
     else:
         from gpuplan.api.presentation.owned_machines import render_detected
 
-        answers().writelines(f"{line}\n" for line in render_detected(detected.host.name, rows(detected.groups)))
+        answers().writelines(f"{line}\n" for line in render_detected(detected.host.name, detected.groups))
     if write is not None:
         _write(write, text)
 
@@ -85,9 +86,10 @@ def listing(*, inventory: InventoryFile = None, as_json: AsJson = False) -> None
         message = "no inventory is configured: give --inventory FILE or set GPUPLAN_INVENTORY; gpuplan local detect --write FILE makes one"
         raise UnusableInput.at("inventory", message=message)
     from gpuplan.api.cli.sections import print_sections
-    from gpuplan.api.presentation.owned_machines import machine_documents, render_machines
+    from gpuplan.api.presentation.owned_machines import listed_machines, render_machines
 
+    machines = listed_machines(gpuplan.context.owned)
     if as_json:
-        print_json({"machines": machine_documents(gpuplan.context.owned)})
+        print_json({"machines": wire(machines)})
     else:
-        print_sections(render_machines(machine_documents(gpuplan.context.owned)))
+        print_sections(render_machines(machines))

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
 from gpuplan.api.presentation.live_capacity import not_learned
 from gpuplan.api.presentation.optimality_phrases import best
@@ -14,7 +13,7 @@ from gpuplan.api.presentation.text_formatting import chance, duration, number, p
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.planner.model.plan import Alternative, Plan
-from gpuplan.planner.model.shared import CapacityLadder, NextChoice, Phase
+from gpuplan.planner.model.shared import CapacityLadder, JsonObject, NextChoice, Phase
 from gpuplan.planner.model.wire import wire
 
 #: The software stack of most training code; other stacks may need porting.
@@ -52,7 +51,7 @@ def _answer(plan: Plan) -> Section:
     )
 
 
-def job_name(job: dict[str, Any]) -> str:
+def job_name(job: JsonObject) -> str:
     """The name of a job, short enough for a headline."""
     return plain(job.get("name") or "this job", limit=_NAME_LENGTH)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpuplan.api.cli.main import main
-from gpuplan.api.presentation.cost_check import markdown
+from gpuplan.api.presentation.cost_check import ComparedJob, markdown
 
 JOB = "workload: {kind: preset, model: llama-3-8b, tokens: 2.0e+8}\ntraining: {method: lora}\n"
 SCRIPT = "#!/bin/bash\ntorchrun --nproc_per_node 8 train.py sft.yaml\n"
@@ -91,15 +91,15 @@ def test_what_cannot_be_compared_is_refused_in_one_line(
 
 
 def test_markdown_is_never_markup_of_a_file_name() -> None:
-    row = {
-        "file": "a|b`<img src=x>[l](u)@all.yaml",
-        "is_new": True,
-        "before": None,
-        "after": None,
-        "increase_percent": None,
-        "conflicts": [],
-        "changes": [],
-    }
+    row = ComparedJob(
+        file="a|b`<img src=x>[l](u)@all.yaml",
+        is_new=True,
+        before=None,
+        after=None,
+        increase_percent=None,
+        conflicts=(),
+        changes=(),
+    )
     line = markdown([row], "main", None).splitlines()[2]
     assert line.count(" | ") == 4
     assert "<img" not in line.replace("\\<", "")
