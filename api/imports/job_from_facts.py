@@ -124,6 +124,8 @@ def _workload(made: ImportedJob, given: Given) -> PresetRow | None:
     needed = [one for one in ("layers", "hidden_size", "attention_heads") if facts.whole(one) is None]
     if needed:
         why = f"{name!r} is no known model" if name else "no model is stated"
+        if facts.format == "Hugging Face model":
+            why = f"no known model, and {facts.files[0]} does not state {', '.join(needed)} as one number"
         say = "--model NAME (gpuplan presets lists them), or --from its config.json"
         made.missing.append(Missing(field="model", say=say, why=why))
         return None
@@ -166,13 +168,14 @@ def _named(name: str) -> PresetRow | None:
 def _alike(facts: TrainingFacts) -> PresetRow | None:
     """The preset of the same dimensions and, within 3 %, the same size."""
     total = facts.number("parameters_total")
+    alike: dict[float, PresetRow] = {}
     for row in presets().values():
         same = row.layers == facts.whole("layers") and row.hidden_size == facts.whole("hidden_size")
         same = same and row.attention_heads == facts.whole("attention_heads")
         same = same and row.experts == (facts.whole("experts") or 0)
-        if same and total and abs(row.published_parameters / total - 1) < 0.03:
-            return row
-    return None
+        if same and total:
+            alike.setdefault(abs(row.published_parameters / total - 1), row)
+    return alike[min(alike)] if alike and min(alike) < 0.03 else None
 
 
 _STAGE = re.compile(r"^(dpo|orpo|kto|reward|grpo|ppo)(?: \((full|lora|qlora)\))?$")
@@ -252,7 +255,8 @@ def _amount(made: ImportedJob, given: Given, preset: PresetRow | None) -> None:
     """Set sequence length, global batch and tokens."""
     facts = made.facts
     length = given.length or facts.training_length or facts.whole("sequence_length")
-    origin = "--length" if given.length else str(facts.origin("sequence_length"))
+    stated = facts.facts.get("sequence_length")
+    origin = "--length" if given.length else str(stated.origin) if stated else f"{facts.files[0]}: patches of an image"
     if length is None and preset is not None:
         length, origin = preset.sequence_length or None, "the model's own"
     if length is None:

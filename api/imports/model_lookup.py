@@ -7,6 +7,7 @@ from pathlib import Path
 from gpuplan.api.imports.facts import Origin, TrainingFacts
 from gpuplan.api.imports.located_document import MOST_BYTES, decoded
 from gpuplan.api.imports.reading import read_text
+from gpuplan.api.imports.stored_weights import INDEX, MOST_INDEX_BYTES, state_stored_weights
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 #: An id on the hub: owner and name.
@@ -35,13 +36,21 @@ def _cached(model: str) -> TrainingFacts | None:
     cache = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub")
     folder = cache / f"models--{model.replace('/', '--')}" / "snapshots"
     for path in sorted(folder.glob("*/config.json"))[:1]:
-        try:
-            with path.open("rb") as file:
-                content = file.read(MOST_BYTES + 1)
-        except OSError as error:
-            raise UnusableInput.at("from", message=f"cannot read {str(path)!r}: {error.strerror}") from None
-        return read_text(decoded(content, "config.json"), f"{model}/config.json")
+        content = _bytes_of(path, MOST_BYTES)
+        facts = read_text(decoded(content, "config.json"), f"{model}/config.json")
+        index = path.parent / INDEX
+        if index.is_file():
+            state_stored_weights(_bytes_of(index, MOST_INDEX_BYTES), facts)
+        return facts
     return None
+
+
+def _bytes_of(path: Path, most: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(most + 1)
+    except OSError as error:
+        raise UnusableInput.at("from", message=f"cannot read {str(path)!r}: {error.strerror}") from None
 
 
 def _fetched(model: str) -> TrainingFacts:

@@ -82,8 +82,9 @@ def feed_forward(hidden: int, width: int, *, gated: bool, bias: bool = False) ->
     return matrices * hidden * width + (((matrices - 1) * width + hidden) if bias else 0)
 
 
-def vision_tower(*, layers: int, hidden: int, width: int, patch: int, image: int, channels: int = 3) -> float:
+def vision_tower(
+    *, layers: int, hidden: int, width: int, patch: int, positions: int, gated: bool = False, channels: int = 3
+) -> float:
     """A vision transformer: patches, positions, layers with biases, two norms around them (Dosovitskiy 2021)."""
-    positions = ((image // patch) ** 2 + 1) if image and patch else 0
-    layer = 4 * hidden * hidden + 4 * hidden + feed_forward(hidden, width, gated=False, bias=True) + 4 * hidden
+    layer = 4 * hidden * hidden + 4 * hidden + feed_forward(hidden, width, gated=gated, bias=True) + 4 * hidden
     return layers * layer + channels * patch * patch * hidden + (positions + 1) * hidden + 4 * hidden

@@ -12,12 +12,14 @@ from gpuplan.api.imports.model_parameters import (
     linear_attention,
     plain_attention,
     state_space,
-    vision_tower,
 )
+from gpuplan.api.imports.model_towers import clip_rest, state_beside, vision_encoder, waveform_features
 
 
 def parameter_count(part: Located, whole: Located, kind: str, facts: TrainingFacts) -> None:
     """State the parameters, and set apart what the count leaves out."""
+    if vision_encoder(part, kind, facts):
+        return
     try:
         shape = _shape(part, kind, facts)
     except _Unknown as error:
@@ -25,12 +27,13 @@ def parameter_count(part: Located, whole: Located, kind: str, facts: TrainingFac
         return
     total, active = shape.total(), shape.active()
     if kind.startswith("clip") or whole.get("model_type") == "clip":
-        total += _clip_rest(whole)
+        total += clip_rest(whole)
     origin = Origin(file=part.name, because="counted from the dimensions")
     facts.put("parameters_total", round(total), origin)
     if active < total and shape.idle:
         facts.put("parameters_active", round(active), origin)
-    _beside(part, whole, facts)
+    next_token = (shape.attention[-1:], shape.feed_forward[-1:])
+    state_beside(part, whole, sum(sum(one) for one in next_token), facts)
 
 
 class _Unknown(ValueError):
@@ -56,6 +59,11 @@ def _shape(part: Located, kind: str, facts: TrainingFacts) -> ModelShape:
         raise _Unknown(f"{layers} layers are more than any model has")
     attention = _attention(part, kind, facts, layers)
     wide, idle = _feed_forwards(part, kind, facts, layers)
+    if kind == "albert":
+        # Lan 2020: the layers of a group share their weights.
+        facts.layers_differ = "its layers share their weights"
+        groups = number(part, "num_hidden_groups", default=1)
+        attention, wide = attention[:groups], wide[:groups]
     shape = ModelShape(
         hidden=hidden,
         vocabulary=vocabulary,
@@ -161,46 +169,20 @@ def _feed_forwards(part: Located, kind: str, facts: TrainingFacts, layers: int) 
 
 def _other(part: Located, kind: str, hidden: int, family: Family) -> float:
     """Positions, token types, pooler and convolutions."""
-    other = 0.0
+    # ALBERT and small ELECTRAs embed into fewer columns than their layers have.
+    width = number(part, "embedding_size", default=hidden)
+    other = 0.0 if width == hidden else width * hidden + hidden
     if family.learned_positions:
-        other += number(part, "max_position_embeddings", "n_positions", "n_ctx", "max_target_positions") * hidden
-    other += number(part, "type_vocab_size") * hidden
-    if kind in {"bert", "roberta", "xlm-roberta"}:
+        other += number(part, "max_position_embeddings", "n_positions", "n_ctx", "max_target_positions") * width
+    other += number(part, "type_vocab_size") * width
+    if kind in {"bert", "roberta", "xlm-roberta", "albert"}:
         other += hidden * hidden + hidden
     if kind == "whisper":
         mel = number(part, "num_mel_bins", default=80)
         other += number(part, "max_source_positions") * hidden + 3 * hidden * (mel + hidden) + 2 * hidden
+    if isinstance(part.get("conv_dim"), list):
+        other += waveform_features(part, hidden)
     return other
-
-
-def _clip_rest(whole: Located) -> float:
-    """CLIP's vision tower and the two projections into the shared space."""
-    vision, text = whole.under("vision_config"), whole.under("text_config")
-    shared = number(whole, "projection_dim", default=512)
-    projections = shared * (number(vision, "hidden_size", default=768) + number(text, "hidden_size", default=512)) + 1
-    return projections + _tower(vision)
-
-
-def _tower(vision: Located) -> float:
-    return vision_tower(
-        layers=number(vision, "num_hidden_layers", "depth", "layers", default=12),
-        hidden=number(vision, "hidden_size", "embed_dim", "width", default=768),
-        width=number(vision, "intermediate_size", "mlp_dim") or 4 * number(vision, "hidden_size", default=768),
-        patch=number(vision, "patch_size", default=14),
-        image=number(vision, "image_size", default=224),
-    )
-
-
-def _beside(part: Located, whole: Located, facts: TrainingFacts) -> None:
-    """Towers and multi-token layers, which `parameters_total` leaves out."""
-    vision = whole.get("vision_config")
-    if isinstance(vision, dict) and vision and whole.get("model_type") != "clip":
-        facts.beside["vision tower"] = _tower(whole.under("vision_config"))
-    if isinstance(whole.get("audio_config"), dict):
-        facts.notes.append("the audio tower is not counted")
-    extra = number(part, "num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
-    if extra:
-        facts.notes.append(f"{extra} multi-token layer(s) are not counted")
 
 
 def _blocks(part: Located, facts: TrainingFacts) -> ModelShape:

@@ -8,16 +8,19 @@ from pathlib import Path
 from gpuplan.api.imports.command_lines import read_script
 from gpuplan.api.imports.derived_facts import hold_processes, state_global_batch
 from gpuplan.api.imports.facts import TrainingFacts
+from gpuplan.api.imports.formats import huggingface_model
 from gpuplan.api.imports.located_document import Located, decoded, read_documents
 from gpuplan.api.imports.reader import Overrides, Reader, reader_of, readers
 from gpuplan.api.imports.revision_files import RevisionFiles
 from gpuplan.api.imports.slurm import state_slurm
 from gpuplan.api.imports.software_stack import state_stack
 from gpuplan.api.imports.source_files import HandedTexts, SourceFiles, root_of
+from gpuplan.api.imports.stored_weights import INDEX, MOST_INDEX_BYTES, state_stored_weights
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 #: Files of a model's folder, the first that is there.
 _OF_FOLDER = ("config.json",)
+_INDEX_ENDING = ".safetensors.index.json"
 
 
 def read_file(path: Path, root: Path | None = None) -> TrainingFacts:
@@ -33,8 +36,15 @@ def read_file(path: Path, root: Path | None = None) -> TrainingFacts:
     files = SourceFiles(base)
     if path.is_dir():
         path = next((path / name for name in _OF_FOLDER if (path / name).is_file()), path / _OF_FOLDER[0])
+    elif path.name.endswith(_INDEX_ENDING):
+        path = path.parent / _OF_FOLDER[0]
     content = files.read(path)
-    return _Following(files).all_of(decoded(content, files.name(path.resolve())), files.name(path.resolve()), path)
+    name = files.name(path.resolve())
+    facts = _Following(files).all_of(decoded(content, name), name, path)
+    index = path.parent / INDEX
+    if facts.format == huggingface_model.NAME and files.is_there(index):
+        state_stored_weights(files.read(index, most=MOST_INDEX_BYTES), facts)
+    return facts
 
 
 def read_at_revision(path: Path, revision: str) -> TrainingFacts | None:

@@ -206,6 +206,8 @@ def _feed_forward_width(part: Located, hidden: int | None, facts: TrainingFacts)
         "decoder_ffn_dim",
         "ffn_hidden_size",
         "ffn_config.ffn_hidden_size",
+        # DistilBERT: dim is the width.
+        *(("hidden_dim",) if has(part, "dim") else ()),
     )
     read_keys((Key(fact="ffn_size", keys=keys, read=size),), part, facts, "Hugging Face transformers")
     ratio = part.first("expansion_ratio", "mlp_ratio")
