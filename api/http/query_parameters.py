@@ -1,5 +1,7 @@
 """Refusal of query parameters that would have no effect: repeated or unknown ones."""
 
+from typing import get_origin
+
 from fastapi import Request
 from fastapi.dependencies.utils import get_flat_params
 from fastapi.params import Cookie, Header, Path
@@ -23,7 +25,7 @@ async def refuse_idle_parameters(request: Request) -> None:
     faults = [
         Fault((name[:_SHOWN],), "is given more than once; give it once")
         for name in sorted(set(names))
-        if names.count(name) > 1
+        if names.count(name) > 1 and name not in _lists(request)
     ]
     if request.scope["path"].startswith(_INTERFACE):
         known = _known(request)
@@ -35,5 +37,19 @@ async def refuse_idle_parameters(request: Request) -> None:
 
 def _known(request: Request) -> list[str]:
     """The names of the query parameters that a route accepts, in alphabetical order."""
+    return sorted(name for name, _ in _parameters(request))
+
+
+def _lists(request: Request) -> set[str]:
+    """The names of the query parameters that may be given several times."""
+    return {name for name, kind in _parameters(request) if get_origin(kind) is list}
+
+
+def _parameters(request: Request) -> list[tuple[str, object]]:
+    """Name and type of each query parameter that a route accepts."""
     fields = get_flat_params(request.scope["route"].dependant)
-    return sorted(field.alias for field in fields if not isinstance(field.field_info, (Path, Header, Cookie)))
+    return [
+        (field.alias, field.field_info.annotation)
+        for field in fields
+        if not isinstance(field.field_info, (Path, Header, Cookie))
+    ]

@@ -17,7 +17,7 @@ from gpuplan.catalog.model.capacity_answers import CapacityAnswers
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.runtime.stage_timing import stage
-from gpuplan.catalog.store.saved_answers import as_json
+from gpuplan.catalog.store.saved_answers import SavedPlan, as_json
 from gpuplan.planner.model.settings import PRICES, PlannerSettings
 
 if TYPE_CHECKING:
@@ -134,6 +134,10 @@ class PlanService:
     def saved(self, plan_id: str) -> Document:
         """The answer saved under `plan_id`. Raises `NotStored` if the requester may read no such plan."""
         return saved_plan(self._context, plan_id)
+
+    def recent(self, most: int) -> tuple[SavedPlan, ...]:
+        """The plans that the requester may read, the newest first, at most so many."""
+        return self._context.store.recent_plans(most, viewer())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

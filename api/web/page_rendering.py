@@ -47,6 +47,7 @@ HEADERS = {
 #: Links of the navigation.
 SECTIONS = (
     ("Plan", "/"),
+    ("Plans", "/plans"),
     ("Catalogue", "/catalogue"),
     ("Prices", "/prices"),
     ("What changed", "/changes"),

@@ -105,12 +105,6 @@ async def plan(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Re
     return to_plan(answer)
 
 
-@router.get("/plans")
-def plans() -> Response:
-    """Redirect to the form: the target of a submitted form is not a page to reload."""
-    return RedirectResponse("/", status_code=303)
-
-
 def _stated_job(sent: Sent) -> Document:
     """The job of the uploaded file, else of the text."""
     return stated_job(sent_text(sent), sent.files["file"][0][:80] if "file" in sent.files else "the job file")

@@ -7,6 +7,7 @@ from gpuplan.api.web import (
     catalogue_page,
     changes_page,
     login,
+    plan_lists,
     plan_pages,
     portfolio,
     prices,
@@ -23,6 +24,7 @@ router.include_router(changes_page.router)
 router.include_router(portfolio.router)
 router.include_router(procurement.router)
 router.include_router(plan_pages.router)
+router.include_router(plan_lists.router)
 router.include_router(saved_plan_pages.router)
 router.include_router(shares.router)
 router.include_router(login.router)

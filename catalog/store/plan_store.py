@@ -12,6 +12,7 @@ from gpuplan.catalog.store.saved_answers import (
     WrittenPlan,
     as_json,
     read_plan,
+    read_recent_plans,
     read_response,
     write_plan,
     write_response,
@@ -62,6 +63,11 @@ class PlanStore(OpenDatabase):
         """The saved plan. Raises `NotStored` at `plan` if the viewer cannot read one with this id."""
         with self._reading() as connection:
             return read_plan(connection, plan_id, viewer)
+
+    def recent_plans(self, most: int, viewer: Viewer = UNRESTRICTED) -> tuple[SavedPlan, ...]:
+        """The plans that the viewer may read, the newest first, at most so many."""
+        with self._reading() as connection:
+            return read_recent_plans(connection, most, viewer)
 
     def save_actual(self, actual: Actual) -> Actual:
         """Save a report on a run of a saved plan; returns the earlier report under the same id, if any."""

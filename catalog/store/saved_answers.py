@@ -53,6 +53,10 @@ def read_plan(connection: sa.Connection, plan_id: str, viewer: Viewer = UNRESTRI
     row = connection.execute(one).first()
     if row is None:
         raise NotStored.at("plan", message=f"no plan {plan_id[:80]!r} is stored here; accepted: the id of a saved plan")
+    return _saved(row)
+
+
+def _saved(row: sa.Row[Any]) -> SavedPlan:
     return SavedPlan(
         id=row.id,
         snapshot_id=row.snapshot_id,
@@ -60,6 +64,13 @@ def read_plan(connection: sa.Connection, plan_id: str, viewer: Viewer = UNRESTRI
         outcome=json.loads(row.outcome),
         created_at=row.created_at,
     )
+
+
+def read_recent_plans(connection: sa.Connection, most: int, viewer: Viewer = UNRESTRICTED) -> tuple[SavedPlan, ...]:
+    """The plans that the viewer may read, the newest first, at most so many."""
+    asked = sa.select(plans).where(readable("plan", plans.c.id, viewer))
+    newest = asked.order_by(plans.c.created_at.desc(), plans.c.id).limit(most)
+    return tuple(map(_saved, connection.execute(newest)))
 
 
 def write_response(connection: sa.Connection, key: str, scope: str, request_hash: str, response: object) -> None:

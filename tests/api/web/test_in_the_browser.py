@@ -219,6 +219,7 @@ PAGES = (
     "plan/why?name=H100",
     "plan/estimate?phase=1",
     "none",
+    "/plans",
     "/plans/absent",
     "/catalogue?instance_type=p5.48xlarge&kind=spot&region=us-east-1&order=-usd_per_hour",
     "/catalogue/accelerators",

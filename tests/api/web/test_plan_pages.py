@@ -91,9 +91,38 @@ def test_who_opens_an_address_that_is_no_page_gets_one_and_programs_a_problem(
         assert answer.headers["content-type"] == "application/problem+json"
 
 
-def test_a_form_without_scripts_leaves_no_dead_address_behind(client: httpx.Client) -> None:
-    answer = client.get("/plans")
-    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+def test_recent_plans_are_listed_and_compared(client: httpx.Client, planned: str, unplanned: str) -> None:
+    # The address to which a form is sent is a page too.
+    page = client.get("/plans").text
+    for path in (planned, unplanned):
+        assert f'href="{path}"' in page
+    first, second = planned.removeprefix("/plans/"), unplanned.removeprefix("/plans/")
+    table = client.get(f"/compare?plan={first}&plan={second}&plan={first}").text
+    rows = {
+        re.sub(r"\s*<.*", "", row.partition('class="named">')[2], flags=re.DOTALL): re.findall(r"<td>(.*?)</td>", row)
+        for row in table.split("<tr")[2:]
+    }
+    plan = client.get(f"/v1{planned}").json()["plan"]
+    assert rows["Model"] == ["llama-3-8b", "resnet-50"]
+    assert rows["Machines"][1] == "no plan"
+    assert plan["phases"][0]["instance_type"] in rows["Machines"][0]
+    assert rows["Expected cost"] == [f"${float(plan['cost_usd']['expected']):,.2f}", "-"]
+    assert rows["Confidence"][0] == rows["Confidence"][1]
+    assert table.count("differs</span>") == sum(len(set(values)) > 1 for values in rows.values())
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("", 422),
+        ("?plan=a", 422),
+        ("?plan=a&plan=a", 422),
+        ("?plan=plan-00000000000000000000&plan=plan-00000000000000000001", 404),
+        ("?plan=a&plan=b", 404),
+    ],
+)
+def test_plans_that_cannot_be_compared_are_refused(client: httpx.Client, query: str, status: int) -> None:
+    assert client.get(f"/compare{query}").status_code == status
 
 
 def test_what_stands_in_the_way_is_called_as_the_form_calls_it(client: httpx.Client, unplanned: str) -> None:
