@@ -1,14 +1,14 @@
 """Measurements of a machine as text, beside the data sheet's figures."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from gpuplan.api.presentation.text_formatting import plain
 from gpuplan.api.presentation.text_tables import aligned
 from gpuplan.catalog.model.accelerators import Accelerator, find_accelerator
+from gpuplan.planner.model.shared import JsonObject
 
 
-def render_entry(entry: dict[str, Any]) -> Iterator[str]:
+def render_entry(entry: JsonObject) -> Iterator[str]:
     """One entry of a calibration file as lines."""
     chip = find_accelerator(entry["accelerator"])
     yield f"{chip.name} on host {plain(entry['host'])}, driver {plain(entry['driver'])}, torch {plain(entry['torch'])}"
@@ -18,7 +18,7 @@ def render_entry(entry: dict[str, Any]) -> Iterator[str]:
         yield f"note: {plain(note)}"
 
 
-def _figures(entry: dict[str, Any], chip: Accelerator) -> Iterator[tuple[str, str, str, str]]:
+def _figures(entry: JsonObject, chip: Accelerator) -> Iterator[tuple[str, str, str, str]]:
     for precision, sizes in entry["matmul_tflops"].items():
         for size, tflops in sizes.items():
             yield _figure(f"matmul {precision} {size}", tflops, getattr(chip, f"{precision}_tflops"), "TFLOP/s")

@@ -14,8 +14,7 @@ from gpuplan.api.presentation.standby import is_standby
 from gpuplan.api.presentation.text_formatting import chance, duration, usd, when
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.price_kinds import price_kinds
-
-Document = dict[str, Any]
+from gpuplan.planner.model.shared import JsonObject
 
 #: Tick values of an axis of hours: minutes, hours, days, weeks, months of 30 days, years.
 HOURS = tuple(
@@ -46,7 +45,7 @@ _OWNED = _KindShape(shape="triangle", name="your own", tag="kind-owned")
 _WIDE = 6.0
 
 
-def frontier_figure(plan: Document, links: str | None) -> Figure | None:
+def frontier_figure(plan: JsonObject, links: str | None) -> Figure | None:
     """The Pareto frontier of cost and time; a point links to a plan with its deadline. None without a frontier.
 
     `links` is the prefix of a point's number; None for points without links. Colours stand for vendors, shapes for price
@@ -174,7 +173,7 @@ def short_usd(amount: float) -> str:
     return f"${amount:.3g}"
 
 
-def phases_figure(plan: Document) -> Figure:
+def phases_figure(plan: JsonObject) -> Figure:
     """The schedule. Standbys are faint and start when they may take over."""
     switches = [phase for phase in plan["phases"] if is_standby(phase)]
     switches += [plan["fallback"]] if plan.get("fallback") else []
@@ -188,13 +187,13 @@ def phases_figure(plan: Document) -> Figure:
     return Figure(title=title, drawing=drawing, columns=columns, rows=tuple(cells for _, cells in rows))
 
 
-def deadline_at(plan: Document) -> datetime | None:
+def deadline_at(plan: JsonObject) -> datetime | None:
     """The deadline of a plan's job; None without one."""
     start, hours = plan.get("start"), (plan.get("job") or {}).get("deadline")
     return datetime.fromisoformat(start) + timedelta(hours=hours) if start and hours else None
 
 
-def _planned_row(number: int, phase: Document) -> tuple[Row, tuple[str, ...]]:
+def _planned_row(number: int, phase: JsonObject) -> tuple[Row, tuple[str, ...]]:
     """A planned phase with its average duration."""
     began = datetime.fromisoformat(phase["starts_at"])
     name = f"{rented(phase)}, {place(phase)}"
@@ -202,7 +201,7 @@ def _planned_row(number: int, phase: Document) -> tuple[Row, tuple[str, ...]]:
     return _spanned(number, name, (began, began + timedelta(hours=phase["hours"])), usd(cost), faint=False)
 
 
-def _switch_row(number: int, switch: Document) -> tuple[Row, tuple[str, ...]]:
+def _switch_row(number: int, switch: JsonObject) -> tuple[Row, tuple[str, ...]]:
     """A standby, from the latest switch time, for the work that may be left then."""
     began = datetime.fromisoformat(switch["switch_by"])
     left = 1.0 - (switch.get("switch_share") or 0.0)
@@ -223,7 +222,7 @@ def _spanned(
     return Row(name=name, spans=(Span(starts=began, ends=ended, title=title, style=style, faint=faint),)), cells
 
 
-def sorted_rows(rows: Sequence[Document], by: str) -> list[Document]:
+def sorted_rows(rows: Sequence[JsonObject], by: str) -> list[JsonObject]:
     """Rows by a column's key, the smallest first, or with - before the name the largest first."""
     name = by.removeprefix("-")
     return sorted(rows, key=lambda row: row["keys"][name], reverse=by.startswith("-"))

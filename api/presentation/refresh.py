@@ -1,26 +1,26 @@
 """Sections for a refresh: providers, failures, quarantined rows, and the line for alerting."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from gpuplan.api.presentation.sections import Block, Heading, Sections, sections_of
 from gpuplan.api.presentation.text_formatting import plain
 from gpuplan.api.presentation.text_tables import bullets, heading, listing
 from gpuplan.api.presentation.watches import check_lines
+from gpuplan.api.schemas.wire_types.refresh import ProviderReport, RegionMessage
+from gpuplan.planner.model.shared import JsonObject
 
 MOST_QUARANTINED = 20
 MOST_LINES = 20
 MOST_REGIONS = 4
 _TITLES = ("cloud", "outcome", "rows", "new", "vanished", "changed", "quarantined", "stale", "regions")
-_COUNTS = ("rows", "new", "vanished", "changed", "quarantined", "stale")
 
 
-def render_refresh(document: dict[str, Any]) -> Sections:
+def render_refresh(document: JsonObject) -> Sections:
     """The report without its last line, `summary`."""
     return sections_of(*_parts(document))
 
 
-def _parts(document: dict[str, Any]) -> Iterator[Block | Heading]:
+def _parts(document: JsonObject) -> Iterator[Block | Heading]:
     providers = document["providers"]
     yield listing(_TITLES, [_cells(provider) for provider in providers], right=range(2, len(_TITLES)), is_whole=True)
     yield from _section("Failed", [line for provider in providers for line in _failures(provider)])
@@ -47,20 +47,28 @@ def _section(title: str, lines: list[str], *, most: int = MOST_LINES, rest: str 
     yield from bullets([*lines[:most], *remainder])
 
 
-def _cells(provider: dict[str, Any]) -> tuple[str, ...]:
-    counts = (f"{provider[key]:,}" for key in _COUNTS)
-    regions = f"{provider['regions_read']:,}/{provider['regions']:,}" if provider["regions"] else "none"
-    return provider["provider"], provider["outcome"], *counts, regions
+def _cells(provider: ProviderReport) -> tuple[str, ...]:
+    return (
+        provider["provider"],
+        provider["outcome"],
+        f"{provider['rows']:,}",
+        f"{provider['new']:,}",
+        f"{provider['vanished']:,}",
+        f"{provider['changed']:,}",
+        f"{provider['quarantined']:,}",
+        f"{provider['stale']:,}",
+        f"{provider['regions_read']:,}/{provider['regions']:,}" if provider["regions"] else "none",
+    )
 
 
-def _failures(provider: dict[str, Any]) -> Iterator[str]:
+def _failures(provider: ProviderReport) -> Iterator[str]:
     if provider["failure"]:
         yield f"{provider['provider']}: {provider['failure'].removeprefix(provider['provider'] + ': ')}"
     for line in (*provider["regions_failed"], *provider["calls_failed"]):
         yield _of_regions(provider, line)
 
 
-def _of_regions(provider: dict[str, Any], line: dict[str, Any]) -> str:
+def _of_regions(provider: ProviderReport, line: RegionMessage) -> str:
     """`aws, 30 regions (af-south-1, ...): message`: provider, regions unless all, and the message."""
     places = line["regions"]
     if not places:

@@ -12,11 +12,11 @@ from gpuplan.api.services.ladder_of_plan import MACHINE_NAMES, LadderChoice, Lad
 from gpuplan.api.services.spot_policy_solving import MOST_CELLS
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.spot_policy.availability_traces import Trace
 from gpuplan.planner.spot_policy.ladder_comparison import LadderOutcome, compare_ladder, together
 from gpuplan.planner.spot_policy.ladder_rules import LadderTerms
 
-Document = dict[str, Any]
 Part = Mapping[str, Any]
 Flags = NDArray[np.bool_]
 
@@ -32,7 +32,7 @@ class LadderReplays:
     most_cells: int = MOST_CELLS
 
 
-def replay_ladder(answer: Part, columns: Columns, asked: LadderReplays) -> Document:
+def replay_ladder(answer: Part, columns: Columns, asked: LadderReplays) -> JsonObject:
     """What the ladder of a planned answer would have got over the traces, beside its first choice and on-demand.
 
     Raises `UnusableInput` for a plan whose ladder cannot be replayed (`ladder_of_plan`), for traces that no set of zones
@@ -40,8 +40,8 @@ def replay_ladder(answer: Part, columns: Columns, asked: LadderReplays) -> Docum
     """
     ladder = ladder_of_plan(answer, columns, asked.refused)
     plan, terms = answer["plan"], ladder.terms
-    sets: list[Document] = []
-    left_out: list[Document] = []
+    sets: list[JsonObject] = []
+    left_out: list[JsonObject] = []
     windows: list[Flags] = []
     for name, traces in _sets(asked.traces).items():
         assigned = _assigned(ladder, traces)
@@ -135,7 +135,7 @@ def _windows(ladder: LadderOfPlan, assigned: Sequence[Trace | None], starts: int
     )
 
 
-def _listed(ladder: LadderOfPlan, assigned: Sequence[Trace | None]) -> list[Document]:
+def _listed(ladder: LadderOfPlan, assigned: Sequence[Trace | None]) -> list[JsonObject]:
     """Which trace stood for which choice."""
     step_hours = ladder.terms.run.step_hours
     return [
@@ -150,7 +150,7 @@ def _listed(ladder: LadderOfPlan, assigned: Sequence[Trace | None]) -> list[Docu
     ]
 
 
-def _shown(number: int, choice: LadderChoice) -> Document:
+def _shown(number: int, choice: LadderChoice) -> JsonObject:
     return {
         "number": number,
         **{name: choice.words[name] for name in MACHINE_NAMES},
@@ -159,7 +159,7 @@ def _shown(number: int, choice: LadderChoice) -> Document:
     }
 
 
-def _rule(outcome: LadderOutcome, numbers: Sequence[int]) -> Document:
+def _rule(outcome: LadderOutcome, numbers: Sequence[int]) -> JsonObject:
     over = outcome.over_hindsight
     return {
         "rule": outcome.rule,

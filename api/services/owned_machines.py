@@ -7,6 +7,7 @@ from gpuplan.api.schemas.settings_file import Environment, read_file
 from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.parsing.structured_text import read_document
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.shared import JsonObject
 
 CALIBRATION_NAME = "calibration.json"
 
@@ -76,10 +77,10 @@ def calibration_entries(path: Path) -> Any:
         raise error.under("calibration") from None
 
 
-def stored_entries(path: Path) -> list[dict[str, Any]]:
+def stored_entries(path: Path) -> list[JsonObject]:
     """The entries of a calibration file as they stand there, checked; none where there is no file yet."""
     if not path.exists():
         return []
     calibration_entries(path)
-    entries: list[dict[str, Any]] = read_document(read_file(path, field="calibration"), name=str(path))["machines"]
+    entries: list[JsonObject] = read_document(read_file(path, field="calibration"), name=str(path))["machines"]
     return entries

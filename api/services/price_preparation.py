@@ -2,13 +2,13 @@
 
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
 
 from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.runtime.time_limit import OutOfTime, at_most
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.model.settings import PlannerSettings
+from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.performance.past_runs import PastRun
 
 #: Nobody requested this plan, so new prices do not wait for it any longer.
@@ -29,7 +29,7 @@ def prepare_markets(columns: Columns, settings: PlannerSettings) -> None:
 
 
 def plan_again(
-    document: dict[str, Any],
+    document: JsonObject,
     columns: Columns,
     *,
     owned: tuple[OwnedMachine, ...],

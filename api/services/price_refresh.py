@@ -1,11 +1,11 @@
-"""One refresh from door to store: the lock, the time, the clouds, one transaction, then what may be forgotten."""
+"""One refresh: take the lock, read the clock, ask the clouds, write one transaction, and apply retention."""
 
 import time
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import Protocol
 
 import sqlalchemy as sa
 
@@ -18,6 +18,7 @@ from gpuplan.catalog.snapshots.snapshot import Snapshot
 from gpuplan.catalog.store.audit_log import write_audit
 from gpuplan.catalog.store.refresh_records import RefreshRecord
 from gpuplan.catalog.store.store import Store
+from gpuplan.planner.model.shared import JsonObject
 from gpuplan.providers.cloud_endpoints import Sources
 from gpuplan.providers.cloud_registry import MakeCloud, chosen_clouds
 from gpuplan.providers.refresh.parallel_fetch import MakeProvider, Progress, no_progress
@@ -25,9 +26,8 @@ from gpuplan.providers.refresh.refresh_acceptance import Accepted
 from gpuplan.providers.refresh.refresh_run import CurrentRows, Refreshed, refresh
 from gpuplan.providers.refresh.server_clock import clocks, server_time, true_time
 
-Document = dict[str, Any]
-#: Is told the id and the start of a refresh as soon as nothing can stop it any more but the clouds and the store.
-Began = Callable[[Document], None]
+#: Called with the id and the start of a refresh as soon as only the clouds or the store can stop it.
+Began = Callable[[JsonObject], None]
 
 
 class Retain(Protocol):
@@ -37,13 +37,13 @@ class Retain(Protocol):
         """Raises `StoreFailure` if the store cannot be used."""
 
 
-def nobody(begun: Document) -> None:
-    """For runs that nobody waits to see begin."""
+def nobody(begun: JsonObject) -> None:
+    """For a refresh whose start nobody waits for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watching:
-    """Who is told while a refresh runs, and what time it is."""
+    """What is called while a refresh runs, and its clock."""
 
     began: Began = nobody
     progress: Progress = no_progress
@@ -58,11 +58,11 @@ def run_refresh(
     *,
     retain: Retain,
     watching: Watching,
-) -> Document:
-    """Ask the clouds, write what they gave, and say what that was; the document is kept in the store too.
+) -> JsonObject:
+    """Ask the clouds, store their rows, and return the report, which is stored too.
 
-    Raises `UnusableInput` for a cloud that nobody knows, `RefreshRunning` if another refresh is at it, and
-    `StoreFailure` if the store cannot be used; then the snapshot before is the current one still.
+    Raises `UnusableInput` for an unknown cloud, `RefreshRunning` if another refresh is running, and `StoreFailure` if the
+    store cannot be used; the current snapshot is then unchanged.
     """
     names = chosen_clouds(wanted.provider, tuple(clouds))
     with store.refreshing() as check_lock:
@@ -95,7 +95,7 @@ def run_refresh(
 
 def written(
     store: Store,
-    begun: Document,
+    begun: JsonObject,
     refreshed: Refreshed,
     current_rows: CurrentRows,
     *,
@@ -104,8 +104,8 @@ def written(
     warnings: Sequence[str],
     retain: Retain,
     then: Callable[[sa.Connection], None] = lambda connection: None,
-) -> Document:
-    """What came of a refresh whose rows are dated `at`, written in one transaction, with what `then` writes there."""
+) -> JsonObject:
+    """The report of a refresh whose rows are dated `at`, written in one transaction, with what `then` writes there."""
     ended = [f"{name} is not in the settings any more: its rows are gone" for name in sorted(current_rows.ended)]
     document = report(
         begun, refreshed, current_rows.snapshot.id, at=at, seconds=took.total_seconds(), warnings=[*warnings, *ended]
@@ -123,7 +123,7 @@ def written(
 
 
 def current_rows_of(store: Store, clouds: Collection[str] | None = None) -> CurrentRows:
-    """What stands in the store before a refresh.
+    """The rows in the store before a refresh.
 
     A refresh of all `clouds` ends the lists of own rates that are none of them any more.
     """
@@ -150,11 +150,11 @@ def _maker(make: MakeCloud, sources: Sources, at: datetime) -> MakeProvider:
 
 
 def new_id(at: datetime) -> str:
-    """Ids of refreshes sort by their time for whoever reads a listing; the rest makes them different."""
+    """The id of a refresh: its time, so that ids sort by it, and a random part."""
     return f"refresh-{at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:12]}"
 
 
-def _record(document: Document, at: datetime, took: timedelta, fresh: Snapshot | None) -> RefreshRecord:
+def _record(document: JsonObject, at: datetime, took: timedelta, fresh: Snapshot | None) -> RefreshRecord:
     return RefreshRecord(
         id=document["id"],
         started_at=at,
@@ -165,8 +165,8 @@ def _record(document: Document, at: datetime, took: timedelta, fresh: Snapshot |
     )
 
 
-def _forget(retain: Retain, at: datetime, document: Document) -> None:
-    """What is too old goes; where that fails, tonight's prices are written all the same."""
+def _forget(retain: Retain, at: datetime, document: JsonObject) -> None:
+    """Delete what is too old. The new prices are already written, so a failure is only a warning."""
     try:
         retain(now=at)
     except StoreFailure as error:

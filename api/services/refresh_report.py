@@ -1,20 +1,20 @@
-"""What a refresh did, as one JSON document: per provider what came, what did not and why, and one line for alerting."""
+"""The report of a refresh as the JSON object that is stored: each provider's rows and failures, and a line for alerting."""
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
+from gpuplan.api.schemas.wire_types.refresh import ProviderReport, RegionMessage
+from gpuplan.planner.model.shared import JsonObject
 from gpuplan.providers.refresh.refresh_run import Read, Refreshed
 
-Document = dict[str, Any]
 #: Rows that were set aside which the stored document keeps: a source that broke sets aside all of its rows every night.
 STORED_QUARANTINE = 500
 _LONGEST_REASON = 160
 _SHOWN_ID = 12
 
 
-def running(refresh_id: str, started_at: datetime, names: Sequence[str]) -> Document:
+def running(refresh_id: str, started_at: datetime, names: Sequence[str]) -> JsonObject:
     """A refresh that has begun."""
     return {
         "id": refresh_id,
@@ -25,11 +25,11 @@ def running(refresh_id: str, started_at: datetime, names: Sequence[str]) -> Docu
 
 
 def report(
-    begun: Document, refreshed: Refreshed, previous_id: str, *, at: datetime, seconds: float, warnings: Sequence[str]
-) -> Document:
+    begun: JsonObject, refreshed: Refreshed, previous_id: str, *, at: datetime, seconds: float, warnings: Sequence[str]
+) -> JsonObject:
     """The document of a refresh that `begun` so, whose rows are dated `at`, and that took so many seconds."""
     providers = [provider_report(provider) for provider in refreshed.read]
-    document: Document = begun | {
+    document: JsonObject = begun | {
         "status": "done",
         "outcome": refreshed.outcome,
         "started_at": at.isoformat(),
@@ -55,25 +55,25 @@ def report(
     return document
 
 
-def with_watches(document: Document, watches: Document | None, warning: str = "") -> Document:
+def with_watches(document: JsonObject, watches: JsonObject | None, warning: str = "") -> JsonObject:
     """The document with what became of watched jobs on its prices; None where `warning` says why they were not looked at."""
     answer = document | {"watches": watches, "warnings": [*document["warnings"], *([warning] if warning else [])]}
     return answer | {"summary": summary(answer)}
 
 
-def stored(document: Document) -> Document:
+def stored(document: JsonObject) -> JsonObject:
     """The document as it is kept."""
     listed = document["quarantined"][:STORED_QUARANTINE]
     return document | {"quarantined": listed, "quarantined_left_out": len(document["quarantined"]) - len(listed)}
 
 
-def for_watches(document: Document, watch_ids: Container[str]) -> Document:
+def for_watches(document: JsonObject, watch_ids: Container[str]) -> JsonObject:
     """The document with what it says of these watches alone; counts stay those of all."""
     watches = document.get("watches")
     if not watches:
         return document
 
-    def theirs(rows: Sequence[Document]) -> list[Document]:
+    def theirs(rows: Sequence[JsonObject]) -> list[JsonObject]:
         return [row for row in rows if row["watch_id"] in watch_ids]
 
     deliveries = watches["deliveries"] | {"failed": theirs(watches["deliveries"]["failed"])}
@@ -81,13 +81,13 @@ def for_watches(document: Document, watch_ids: Container[str]) -> Document:
     return document | {"watches": watches | rows}
 
 
-def watches_failed(document: Document) -> int:
+def watches_failed(document: JsonObject) -> int:
     """How many messages and plans of watched jobs did not come about."""
     watches = document["watches"]
     return len(watches["deliveries"]["failed"]) + len(watches["problems"]) if watches else 0
 
 
-def provider_report(read: Read) -> Document:
+def provider_report(read: Read) -> ProviderReport:
     """One provider: its rows now, what changed in them, which regions and calls failed, what is worth knowing."""
     gathered, offers = read.gathered, read.merged.offers
     listed = gathered.listed or ()
@@ -125,7 +125,7 @@ def provider_report(read: Read) -> Document:
     }
 
 
-def grouped(lines: Iterable[tuple[str, str]]) -> list[Document]:
+def grouped(lines: Iterable[tuple[str, str]]) -> list[RegionMessage]:
     """What was said of regions, each line once with all its regions, the most common first."""
     regions: defaultdict[str, list[str]] = defaultdict(list)
     for region, line in lines:
@@ -134,12 +134,12 @@ def grouped(lines: Iterable[tuple[str, str]]) -> list[Document]:
     return [{"message": line, "regions": list(dict.fromkeys(places))} for line, places in ranked]
 
 
-def of_provider(lines: Iterable[str]) -> list[Document]:
+def of_provider(lines: Iterable[str]) -> list[RegionMessage]:
     """What was said of the provider as a whole, each line once, of no region."""
     return [{"message": line, "regions": []} for line in dict.fromkeys(lines)]
 
 
-def hints(providers: Sequence[Document]) -> list[str]:
+def hints(providers: Sequence[ProviderReport]) -> list[str]:
     """What to do where a cloud gave nothing while others did."""
     silent = [provider["provider"] for provider in providers if provider["outcome"] == "failed"]
     others = [provider["provider"] for provider in providers if provider["outcome"] != "failed"]
@@ -148,13 +148,13 @@ def hints(providers: Sequence[Document]) -> list[str]:
     return [f"to leave out {' and '.join(silent)}: gpuplan refresh --provider {','.join(others)}"]
 
 
-def in_short(document: Document) -> Document:
+def in_short(document: JsonObject) -> JsonObject:
     """A report without the rows of its sections, for listings."""
     keys = ("id", "status", "outcome", "started_at", "finished_at", "seconds", "snapshot_id", "summary")
     return {key: document[key] for key in keys}
 
 
-def summary(document: Document) -> str:
+def summary(document: JsonObject) -> str:
     """The line for alerting: outcome, every provider, the snapshot, how long it took."""
     parts = ", ".join(_phrase(provider) for provider in document["providers"])
     snapshot = document["snapshot_id"][:_SHOWN_ID]
@@ -164,34 +164,33 @@ def summary(document: Document) -> str:
     return f"refresh: {document['outcome']}; {parts}; snapshot {snapshot}{same}{watches}; {_span(document['seconds'])}"
 
 
-def _phrase(document: Document) -> str:
-    name = document["provider"]
-    if document["outcome"] in {"failed", "refused"}:
-        since = (document["newest_observed_at"] or "")[:10]
+def _phrase(provider: ProviderReport) -> str:
+    name = provider["provider"]
+    if provider["outcome"] in {"failed", "refused"}:
+        since = (provider["newest_observed_at"] or "")[:10]
         stale = f"{name} stale since {since}" if since else f"{name} without rows"
-        word = "refused: " if document["outcome"] == "refused" else ""
-        return f"{stale} ({word}{_cut(_reason(document))})"
-    counts = [
-        f"{document[key]:,} {word}" for key, word in (("new", "new"), ("vanished", "gone"), ("changed", "changed"))
-    ]
-    counts += [f"{document[key]:,} {key}" for key in ("stale", "quarantined") if document[key]]
-    phrase = f"{name} {document['rows']:,} rows ({', '.join(counts)})"
-    if document["regions_failed"]:
-        failed = document["regions"] - document["regions_read"]
-        phrase += f", {failed:,} of its {document['regions']:,} regions failed ({_cut(_reason(document))})"
-    elif document["calls_failed"]:
-        phrase += f", without all calls ({_cut(_reason(document))})"
-    elif document["unconfirmed"]:
-        phrase += f", {document['unconfirmed']:,} of them not confirmed tonight"
+        word = "refused: " if provider["outcome"] == "refused" else ""
+        return f"{stale} ({word}{_cut(_reason(provider))})"
+    counts = [f"{provider['new']:,} new", f"{provider['vanished']:,} gone", f"{provider['changed']:,} changed"]
+    counts += [f"{provider['stale']:,} stale"] if provider["stale"] else []
+    counts += [f"{provider['quarantined']:,} quarantined"] if provider["quarantined"] else []
+    phrase = f"{name} {provider['rows']:,} rows ({', '.join(counts)})"
+    if provider["regions_failed"]:
+        failed = provider["regions"] - provider["regions_read"]
+        phrase += f", {failed:,} of its {provider['regions']:,} regions failed ({_cut(_reason(provider))})"
+    elif provider["calls_failed"]:
+        phrase += f", without all calls ({_cut(_reason(provider))})"
+    elif provider["unconfirmed"]:
+        phrase += f", {provider['unconfirmed']:,} of them not confirmed tonight"
     return phrase
 
 
-def _reason(document: Document) -> str:
+def _reason(provider: ProviderReport) -> str:
     """The first reason why a provider, a region or a call gave nothing."""
-    reasons = [document["failure"], *document["refused"]]
-    reasons += [line["message"] for line in (*document["regions_failed"], *document["calls_failed"])]
+    reasons = [provider["failure"], *provider["refused"]]
+    reasons += [line["message"] for line in (*provider["regions_failed"], *provider["calls_failed"])]
     first = next((line for line in reasons if line), "no reason given")
-    return str(first).removeprefix(f"{document['provider']}: ")
+    return str(first).removeprefix(f"{provider['provider']}: ")
 
 
 def _cut(text: str) -> str:

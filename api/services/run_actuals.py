@@ -4,7 +4,6 @@ import hashlib
 import json
 from dataclasses import asdict, replace
 from datetime import datetime
-from typing import Any
 
 from gpuplan.api.schemas.actual_reports import Actual as ReportedActual
 from gpuplan.api.schemas.actual_reports import Actuals, ListedActual, TaskCorrection
@@ -16,6 +15,7 @@ from gpuplan.catalog.store.ownership import Viewer
 from gpuplan.catalog.store.saved_answers import SavedPlan
 from gpuplan.catalog.store.store import Store
 from gpuplan.catalog.store.stored_actuals import Actual
+from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.performance.learned_corrections import learned_from
 from gpuplan.planner.performance.run_comparison import (
     Expected,
@@ -29,10 +29,8 @@ from gpuplan.planner.serialization.phase_document import correction_answer
 from gpuplan.planner.workload import work_of
 from gpuplan.planner.workload.step_work import Work
 
-Document = dict[str, Any]
 
-
-def report(store: Store, saved: SavedPlan, document: Document, now: datetime) -> ReportedActual:
+def report(store: Store, saved: SavedPlan, document: JsonObject, now: datetime) -> ReportedActual:
     """Keep a report on a run of a saved plan and show it against the plan; the same report twice is one.
 
     Raises `UnusableInput` for what cannot be a report on this plan; nothing is stored then.
@@ -64,7 +62,7 @@ def _work_of(saved: SavedPlan) -> Work:
         raise error.under("plan", "job") from None
 
 
-def _planned(plan_id: str, phase: Document, expected: Expected, share: float) -> Planned:
+def _planned(plan_id: str, phase: JsonObject, expected: Expected, share: float) -> Planned:
     name = phase["accelerator"]
     # A node with part of a card has that part of its memory; the plan gives what it can use of it.
     part = min(1.0, float(phase["accelerators_per_node"]))
@@ -110,7 +108,7 @@ def shown(actual: Actual) -> ReportedActual:
     return ReportedActual(**_fields(actual))
 
 
-def _fields(actual: Actual) -> dict[str, Any]:
+def _fields(actual: Actual) -> JsonObject:
     return {
         "id": actual.id,
         "plan_id": actual.plan_id,

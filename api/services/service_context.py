@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpuplan.api.observability.version import gpuplan_version
 from gpuplan.api.schemas.channel import ChannelDocument
@@ -19,14 +19,14 @@ from gpuplan.catalog.store.database import database_url
 from gpuplan.catalog.store.snapshot_list import NotStored
 from gpuplan.catalog.store.store import Store
 from gpuplan.planner.model.settings import PlannerSettings
-from gpuplan.planner.model.shared import Meta
+from gpuplan.planner.model.shared import JsonObject, Meta
 from gpuplan.planner.model.wire import wire
 from gpuplan.planner.performance.past_runs import PastRun
 
 if TYPE_CHECKING:
     from gpuplan.providers.cloud_registry import MakeCloud
 
-Document = dict[str, Any]
+Document = JsonObject
 
 
 class ServiceContext:

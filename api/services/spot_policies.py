@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpuplan.api.services.audited import Audited
 from gpuplan.api.services.planner_calls import PlannerCalls
 from gpuplan.api.services.plans import saved_plan
 from gpuplan.api.services.service_context import Document, ServiceContext
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
+from gpuplan.planner.model.shared import JsonObject
 
 if TYPE_CHECKING:
     from gpuplan.api.schemas.spot_policy_requests import PolicyQuestion, SimulationQuestion, SituationDocument
@@ -120,7 +121,7 @@ def _check_run(
         parse_spot_run(run, fitting=fitting_of(run, fit))
 
 
-def _run_document(context: ServiceContext, question: "PolicyQuestion | SimulationQuestion") -> dict[str, Any]:
+def _run_document(context: ServiceContext, question: "PolicyQuestion | SimulationQuestion") -> JsonObject:
     """The document of the run: the one in the question, or the one made from the saved plan."""
     if question.plan is None:
         return dict(question.run or {})

@@ -8,12 +8,13 @@ import zipfile
 import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Never
+from typing import Never
 
 import numpy as np
 
 from gpuplan.api.observability.version import gpuplan_version
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
+from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.spot_policy.policy_solver import MOST_CELLS, grid_of
 from gpuplan.planner.spot_policy.run_parameters import Place, SpotTerms
 from gpuplan.planner.spot_policy.solved_policy import Policy
@@ -98,13 +99,13 @@ def read_policy(path: Path) -> StoredPolicy:
     return StoredPolicy(name=name if isinstance(name, str) else None, policy=policy, assumptions=assumptions)
 
 
-def _terms(fields: dict[str, Any]) -> SpotTerms:
+def _terms(fields: JsonObject) -> SpotTerms:
     places = tuple(Place(**place) for place in fields["places"])
     tables = {name: tuple(tuple(map(float, row)) for row in fields[name]) for name in ("move_hours", "move_usd")}
     return SpotTerms(**(fields | tables | {"places": places}))
 
 
-def _chain(fields: dict[str, Any]) -> ZoneChain:
+def _chain(fields: JsonObject) -> ZoneChain:
     moves = np.array(fields["moves"], dtype=np.float64)
     edges = tuple(map(float, fields["edges_hours"]))
     if moves.shape != (2 * (len(edges) + 1),) * 2 or not np.allclose(moves.sum(axis=1), 1.0) or (moves < 0).any():

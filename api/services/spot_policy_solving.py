@@ -11,12 +11,11 @@ from gpuplan.api.schemas.availability_trace_files import distinct, read_traces, 
 from gpuplan.api.schemas.spot_run import SpotRequest, parse_spot_run
 from gpuplan.api.services.spot_policy_file import StoredPolicy
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.spot_policy.advice import Situation, advise
 from gpuplan.planner.spot_policy.availability_traces import Trace, windows
 from gpuplan.planner.spot_policy.policy_comparison import Compared, compare
 from gpuplan.planner.spot_policy.solved_policy import make_policy
-
-Document = dict[str, Any]
 
 MOST_STARTS = 5_000
 #: Runs times steps times places: a few hundred megabytes of availability at most.
@@ -29,7 +28,7 @@ def solved(request: SpotRequest) -> StoredPolicy:
     return StoredPolicy(name=request.name, policy=policy, assumptions=request.assumptions)
 
 
-def about(stored_policy: StoredPolicy) -> Document:
+def about(stored_policy: StoredPolicy) -> JsonObject:
     """What a policy was computed for, and what it expects."""
     policy, terms = stored_policy.policy, stored_policy.policy.terms
     demand = terms.on_demand_usd_per_hour * (terms.work_hours + terms.changeover_hours)
@@ -58,7 +57,7 @@ def about(stored_policy: StoredPolicy) -> Document:
     }
 
 
-def decision(stored_policy: StoredPolicy, now: Situation) -> Document:
+def decision(stored_policy: StoredPolicy, now: Situation) -> JsonObject:
     """What to do now, and why."""
     advice = advise(stored_policy.policy, now)
     return {
@@ -102,7 +101,7 @@ class Replays:
     most_cells: int = MOST_CELLS
 
 
-def simulate(document: Mapping[str, Any], asked: Replays) -> Document:
+def simulate(document: Mapping[str, Any], asked: Replays) -> JsonObject:
     """Cost and lateness of a run's policy over many starts, beside simple rules and the omniscient optimum.
 
     With one place, each trace is a place of its own to be judged in turn; with several, traces and places have the
@@ -167,7 +166,7 @@ def fitting_of(document: Mapping[str, Any], traces: Sequence[Trace]) -> dict[str
     return {name: _named(traces, name) for name in names}
 
 
-def _row(compared: Compared) -> Document:
+def _row(compared: Compared) -> JsonObject:
     return {
         "rule": compared.rule,
         "mean_usd": f"{compared.mean_usd:.6f}",

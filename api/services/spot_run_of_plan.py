@@ -8,17 +8,16 @@ import numpy as np
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.spot_policy.finish_distribution import SpotRun, finish
 from gpuplan.planner.spot_policy.latest_switch import Rescue, latest_switch, spot_first
 from gpuplan.planner.spot_policy.run_parameters import MOST_ZONES
-
-Document = dict[str, Any]
 
 #: With more, the states of all zones together would need coarse steps; the cheapest are taken.
 _ZONES = min(3, MOST_ZONES)
 
 
-def run_of_plan(answer: Mapping[str, Any], columns: Columns) -> Document:
+def run_of_plan(answer: Mapping[str, Any], columns: Columns) -> JsonObject:
     """The document that `parse_spot_run` reads, for a saved answer and the columns of its snapshot.
 
     Raises `UnusableInput` where the plan is not on interruptible machines alone, has no deadline, or where its
@@ -65,7 +64,7 @@ def _standby(plan: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def _run_with_standby(
     plan: Mapping[str, Any], columns: Columns, phase: Mapping[str, Any], standby: Mapping[str, Any]
-) -> Document:
+) -> JsonObject:
     """The run of a plan with a standby: work in the standby's hours, spot at its own speed.
 
     All ways from spot are taken to be the standby's: its set-up, and its checkpoint from another region.
@@ -94,7 +93,7 @@ def _run_with_standby(
     }
 
 
-def finish_of_plan(answer: Mapping[str, Any], run: Mapping[str, Any]) -> Document:
+def finish_of_plan(answer: Mapping[str, Any], run: Mapping[str, Any]) -> JsonObject:
     """When the plan ends if it stays on its machines, and until when it may: the model that the plan is costed with.
 
     Machines are back `restart_hours` after each preemption and the wait that the plan's settings state; `run` is what

@@ -3,11 +3,12 @@
 import hashlib
 import json
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gpuplan.catalog.model.capacity_prior import capacity_prior
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.parsing.quantities import shown
+from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.verify.field_coverage import FieldCoverage, Path
 from gpuplan.planner.verify.verification_context import Context
 
@@ -26,7 +27,7 @@ class Answer(NamedTuple):
     zone: str
     nodes: int
     chance: float
-    source: dict[str, Any]
+    source: JsonObject
 
 
 def answers_of(context: Context) -> list[Answer]:

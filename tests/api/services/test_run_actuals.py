@@ -224,7 +224,8 @@ def test_over_http_faults_have_pointers_and_unknown_ids_are_not_found(
 
 def test_the_example_of_a_running_job_works_on_any_plan(asked: httpx.Client, planned: dict[str, Any]) -> None:
     operation = asked.get("/openapi.json").json()["paths"]["/v1/plans/{plan_id}/actuals"]["post"]
-    example = operation["requestBody"]["content"]["application/json"]["examples"]["running"]["value"]
+    examples = operation["requestBody"]["content"]["application/json"]["examples"].values()
+    [example] = [example["value"] for example in examples if "running" in example["value"]]
     answer = asked.post(f"/v1/plans/{planned['id']}/actuals", json=example)
     assert answer.status_code == 200, answer.text
 
