@@ -6,6 +6,7 @@ No node count is omitted or excluded by a bound, and the planner's choice of nod
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -83,8 +84,7 @@ class Sweep:
         """The configurations that break no requirement other than these."""
         if not self.offer_group.broken <= allowed:
             return self.take(np.zeros(len(self), np.bool_))
-        refused = sum(bit for name, bit in BIT.items() if name not in allowed)
-        is_allowed = (self.broken & refused) == 0
+        is_allowed = (self.broken & _refused(allowed)) == 0
         return self if is_allowed.all() else self.take(is_allowed)
 
     def take(self, which: Bools) -> "Sweep":
@@ -99,9 +99,17 @@ class Sweep:
         )
 
 
+#: There are 128 sets of them.
+@cache
 def names_of(bits: int) -> frozenset[str]:
     """The names of the requirements in these bits of `EXTRA`."""
     return frozenset(name for name, bit in BIT.items() if bits & bit)
+
+
+@lru_cache(maxsize=64)
+def _refused(allowed: frozenset[str]) -> int:
+    """The bits of `EXTRA` that are not allowed."""
+    return sum(bit for name, bit in BIT.items() if name not in allowed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,9 +170,7 @@ class Enumeration:
         if len(free) < len(ends):
             ends, busy = ends[free], busy.take(np.isin(np.arange(len(ends)), free))
         nodes = scaling.nodes[ends]
-        micros = np.rint(self.rates.cost_breakdowns(offer_group, offer_group.micros, nodes, busy).total * 1e6).astype(
-            np.int64
-        )
+        micros = np.rint(self.rates.totals(offer_group, offer_group.micros, nodes, busy) * 1e6).astype(np.int64)
         kg_per_node_hour = self.rates.kg_per_node_hour(offer_group)
         kg = np.full(len(nodes), np.nan) if kg_per_node_hour is None else kg_per_node_hour * nodes * busy.up
         broken = self._broken(offer_group, nodes, micros, clocks.confident, kg)

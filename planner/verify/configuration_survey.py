@@ -17,6 +17,8 @@ from gpuplan.planner.verify.wall_clock_hours import Floats, Ints
 SOFT = frozenset(("deadline", "budget_usd"))
 #: New points are first compared with at most this many known ones, which leaves few to sort.
 MOST_LOOKED_AT = 64
+#: Sweeps whose configurations join the frontier at once.
+MOST_WAITING = 64
 Order = Callable[[Priced], tuple[float, ...]]
 
 
@@ -37,8 +39,7 @@ def by_carbon(priced: Priced) -> tuple[float, ...]:
 
 def least(sweep: Sweep, first: Floats | Ints, second: Floats | Ints) -> Priced:
     """The configuration with the smallest first column; ties are broken by the second."""
-    smallest = np.flatnonzero(first == first.min())
-    return sweep.at(int(smallest[np.argmin(second[smallest])]))
+    return sweep.at(int(np.lexsort((second, first))[0]))
 
 
 def cheapest(sweep: Sweep) -> Priced:
@@ -58,7 +59,7 @@ def greenest(sweep: Sweep) -> Priced:
 
 class Least(NamedTuple):
     """The best of a group of configurations by cost, time and carbon among those that meet deadline and budget (None:
-    none does), and by time and cost among all.
+    none does, or carbon does not count), and by time and cost among all.
     """
 
     feasible: Priced | None
@@ -72,21 +73,20 @@ NOTHING = Least(None, None, None, None, None)
 _ORDERS: tuple[Order, ...] = (by_cost, by_time, by_carbon, by_time, by_cost)
 
 
-def least_of(sweep: Sweep, feasible: Sweep) -> Least:
-    """The best of a non-empty sweep; `feasible` is the part that meets deadline and budget."""
-    some = len(feasible) > 0
-    return Least(
-        cheapest(feasible) if some else None,
-        fastest(feasible) if some else None,
-        greenest(feasible) if some else None,
-        fastest(sweep),
-        cheapest(sweep),
-    )
+def least_of(sweep: Sweep, feasible: Sweep, *, with_carbon: bool) -> Least:
+    """The best of a non-empty sweep, by carbon only `with_carbon`; `feasible` is the part within deadline and budget."""
+    cheap, fast = cheapest(sweep), fastest(sweep)
+    if not len(feasible):
+        return Least(None, None, None, fast, cheap)
+    green = greenest(feasible) if with_carbon else None
+    if feasible is sweep:
+        return Least(cheap, fast, green, fast, cheap)
+    return Least(cheapest(feasible), fastest(feasible), green, fast, cheap)
 
 
 def joined(one: Least, other: Least) -> Least:
     """The best of both groups."""
-    return Least(*(_less(first, second, order) for first, second, order in zip(one, other, _ORDERS, strict=True)))
+    return Least._make(map(_less, one, other, _ORDERS))
 
 
 def _less(one: Priced | None, other: Priced | None, order: Order) -> Priced | None:
@@ -100,8 +100,8 @@ class Survey:
     """The best configurations overall, per label and per accelerator vendor, and the frontier of cost and time.
 
     `best_of_offer_group` is the cheapest of each offer group within deadline and budget. `hours` and `cost_micros`
-    are the frontier so far. `trades` is the frontier of carbon (milligrams), cost and time, filled only
-    `with_carbon`.
+    are the frontier so far, but for the sweeps in `waiting`. `trades` is the frontier of carbon (milligrams), cost and
+    time, filled only `with_carbon`.
     """
 
     with_carbon: bool = False
@@ -110,6 +110,7 @@ class Survey:
     vendors: dict[str, Least] = field(default_factory=dict)
     hours: Floats = field(default_factory=lambda: np.zeros(0))
     cost_micros: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    waiting: list[Sweep] = field(default_factory=list)
     configurations: int = 0
     best_of_offer_group: dict[int, Priced] = field(default_factory=dict)
     trades: Floats = field(default_factory=lambda: np.zeros((0, 3)))
@@ -121,16 +122,16 @@ class Survey:
             return
         self.configurations += len(soft)
         feasible = soft.within(frozenset())
-        least_of_sweep = least_of(soft, feasible)
+        least_of_sweep = least_of(soft, feasible, with_carbon=self.with_carbon)
         self.whole = joined(self.whole, least_of_sweep)
         machine = sweep.offer_group.machine.type
         for label in (f"best on {machine.provider}", f"best {sweep.offer_group.kind.name}"):
             self.labels[label] = joined(self.labels.get(label, NOTHING), least_of_sweep)
         of_vendor = f"best on {accelerators()[machine.accelerator].vendor} accelerators"
         self.vendors[of_vendor] = joined(self.vendors.get(of_vendor, NOTHING), least_of_sweep)
-        self.hours, self.cost_micros = unbeaten(
-            np.concatenate((self.hours, soft.confident_hours)), np.concatenate((self.cost_micros, soft.micros))
-        )
+        self.waiting.append(soft)
+        if len(self.waiting) == MOST_WAITING:
+            self._compare_waiting()
         if self.with_carbon:
             self._add_trades(soft)
         if least_of_sweep.feasible is not None:
@@ -143,8 +144,17 @@ class Survey:
             new = new[(new < row).any(axis=1)]
         self.trades = unbeaten_in_all(np.concatenate((self.trades, new)))
 
+    def _compare_waiting(self) -> None:
+        """Add the sweeps that wait to the frontier of cost and time."""
+        self.hours, self.cost_micros = unbeaten(
+            np.concatenate((self.hours, *(sweep.confident_hours for sweep in self.waiting))),
+            np.concatenate((self.cost_micros, *(sweep.micros for sweep in self.waiting))),
+        )
+        self.waiting.clear()
+
     def frontier(self) -> list[tuple[float, int]]:
         """The Pareto frontier as (hours, micro-dollars), fastest first."""
+        self._compare_waiting()
         return list(zip(self.hours.tolist(), self.cost_micros.tolist(), strict=True))
 
     def three_way(self) -> int:

@@ -201,10 +201,8 @@ class Rates:
         term = 0 if offer_group.paid else offer_group.kind.term_hours
         brought = np.full(len(nodes), place.egress if egress is None else egress)
         step, least = billing(offer_group.kind, term)
-        node_hours = nodes * all_expected_billed(clocks.fixed, clocks.run * clocks.paid, clocks.log_sigma, step, least)
+        compute, power, storage = self._expected(offer_group, usd, nodes, clocks, (step, least))
         power_per_hour = nodes * offer_group.machine.power_usd_per_hour
-        compute, power = node_hours * usd, power_per_hour * (clocks.fixed + clocks.up)
-        storage = place.storage_per_hour * clocks.expected
         setup = np.zeros(len(nodes)) if term else np.minimum(nodes * usd * clocks.fixed, compute)
 
         def at(hours: Floats) -> Floats:
@@ -238,6 +236,20 @@ class Rates:
             other_usd=power_usd + place.storage_per_hour * (clock.fixed + ran) + beside,
             prices=relative_prices(offer, PRICE_DEVIATIONS),
         )
+
+    def totals(self, offer_group: OfferGroup, micros: int, nodes: Ints, clocks: Clocks) -> Floats:
+        """The expected cost alone of `cost_breakdowns`."""
+        step = billing(offer_group.kind, 0 if offer_group.paid else offer_group.kind.term_hours)
+        compute, power, storage = self._expected(offer_group, micros / 1e6, nodes, clocks, step)
+        return compute + power + storage + self.place(offer_group.place).egress
+
+    def _expected(
+        self, offer_group: OfferGroup, usd: float, nodes: Ints, clocks: Clocks, billed: tuple[float, float]
+    ) -> tuple[Floats, Floats, Floats]:
+        """Expected USD of compute, power and storage at a price per node-hour, by `billed` step and minimum."""
+        hours = all_expected_billed(clocks.fixed, clocks.run * clocks.paid, clocks.log_sigma, *billed)
+        power = nodes * offer_group.machine.power_usd_per_hour * (clocks.fixed + clocks.up)
+        return nodes * hours * usd, power, self.place(offer_group.place).storage_per_hour * clocks.expected
 
 
 def mean_wait(runs: Iterable[tuple[float, float]]) -> float:

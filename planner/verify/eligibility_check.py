@@ -49,30 +49,37 @@ def cannot_be_had(
     return next((reason for is_so, reason in reasons if is_so), "")
 
 
-def breaks(
-    instance_type: InstanceType, kind: PriceKind, place: tuple[str, str], job: TrainingJob, *, is_owned: bool
-) -> frozenset[str]:
-    """The requirements that an offer breaks at every node count; own machines meet any framework and place constraint."""
+def breaks_of_type(instance_type: InstanceType, job: TrainingJob, *, is_owned: bool = False) -> frozenset[str]:
+    """The requirements that an instance type breaks at every node count; own machines meet any framework."""
     asked, framework = job.constraints, job.training.framework
-    region = regions().get(place)
     chip = accelerators()[instance_type.accelerator]
     vendor = chip.vendor.lower()
     seller = provider_kind(instance_type.provider, instance_type.name)
-    kinds = asked.price_kinds or tuple(name for name, row in price_kinds().items() if row.in_default)
     requirements_met = {
         "constraints.providers": not asked.providers or instance_type.provider in asked.providers,
         "constraints.provider_kinds": seller is None or seller in asked.provider_kinds,
         "constraints.accelerators": not asked.accelerators or instance_type.accelerator in asked.accelerators,
         "constraints.vendors": not asked.vendors or vendor in [name.lower() for name in asked.vendors],
         "constraints.instance_types": not asked.instance_types or _named(instance_type.name, asked.instance_types),
-        "constraints.regions": is_owned or not asked.regions or _among(place, asked.regions),
-        "constraints.geography": is_owned
-        or not asked.geography
-        or (region is not None and region.geography in asked.geography),
-        "constraints.price_kinds": kind.name in kinds,
         "training.framework": is_owned or framework == "any" or chip.stack in STACKS[framework],
     }
     return frozenset(name for name, is_met in requirements_met.items() if not is_met)
+
+
+def breaks_of_place(place: tuple[str, str], job: TrainingJob) -> frozenset[str]:
+    """The requirements that a place breaks; own machines are wherever they are, and meet all of these."""
+    asked, region = job.constraints, regions().get(place)
+    requirements_met = {
+        "constraints.regions": not asked.regions or _among(place, asked.regions),
+        "constraints.geography": not asked.geography or (region is not None and region.geography in asked.geography),
+    }
+    return frozenset(name for name, is_met in requirements_met.items() if not is_met)
+
+
+def breaks_of_kind(kind: PriceKind, job: TrainingJob) -> frozenset[str]:
+    """The requirements that a price kind breaks."""
+    kinds = job.constraints.price_kinds or tuple(name for name, row in price_kinds().items() if row.in_default)
+    return frozenset() if kind.name in kinds else frozenset(("constraints.price_kinds",))
 
 
 def framework_for(stack: str) -> str:

@@ -20,7 +20,7 @@ from gpuplan.planner.model.learned import LearnedCorrections
 from gpuplan.planner.performance.corrected_estimates import estimate_learned
 from gpuplan.planner.performance.estimator_request import REASONS, Estimates, Machines
 from gpuplan.planner.performance.measured_steps import as_timed
-from gpuplan.planner.verify.offer_groups import Machine
+from gpuplan.planner.verify.offer_groups import Machine, Shape
 from gpuplan.planner.workload import work_of
 from gpuplan.planner.workload.step_work import Work
 
@@ -31,17 +31,12 @@ __all__ = [
     "LearnedCorrections",
     "Row",
     "Scaling",
-    "Shape",
     "Work",
-    "shape_of",
     "work_of",
 ]
 
 #: Rows per call of the estimator: its memory grows with them, and larger calls are no faster.
 MOST_ROWS = 16_384
-
-#: The properties that decide the speed of a machine: instance types with equal properties count as one machine.
-Shape = tuple[str, int, float, float, float, int, float, bool, MeasuredRates | None]
 
 
 class Row(NamedTuple):
@@ -90,24 +85,6 @@ class Scaling:
         )
 
 
-def shape_of(machine: Machine) -> Shape:
-    """The shape of a machine; unknown rates are -1."""
-    instance_type = machine.type
-    share = min(1.0, float(instance_type.accelerator_count))
-    memory = instance_type.accelerator_memory_mib or accelerators()[instance_type.accelerator].device_memory_mib * share
-    return (
-        instance_type.accelerator,
-        instance_type.devices,
-        share,
-        float(memory),
-        -1.0 if instance_type.intranode_gbs is None else instance_type.intranode_gbs,
-        instance_type.scaleup_domain,
-        -1.0 if instance_type.network_gbps is None else instance_type.network_gbps,
-        instance_type.clusters,
-        machine.measured,
-    )
-
-
 class Estimator:
     """The estimates for one job, each computed once."""
 
@@ -121,7 +98,7 @@ class Estimator:
 
     def row(self, machine: Machine, nodes: int) -> Row:
         """The estimate of one machine at one node count, with its layout."""
-        shape = shape_of(machine)
+        shape = machine.shape
         if (shape, nodes) not in self._rows:
             estimates = self._estimate([(shape, range(nodes, nodes + 1))])
             self._rows[shape, nodes] = _row(estimates)
@@ -129,7 +106,7 @@ class Estimator:
 
     def scalings(self, wanted: Iterable[tuple[Machine, range]]) -> list[Scaling]:
         """The estimates of each machine at all node counts of its range, in the given order."""
-        keys = [(shape_of(machine), counts) for machine, counts in wanted]
+        keys = [(machine.shape, counts) for machine, counts in wanted]
         missing = [key for key in dict.fromkeys(keys) if key not in self._scalings]
         for chunk in _chunks([key for key in missing if key[1]]):
             self._estimate_scalings(chunk)

@@ -9,8 +9,8 @@ import numpy as np
 from gpuplan.planner.model.job import REQUIREMENTS
 from gpuplan.planner.verify.configuration_enumeration import Sweep
 from gpuplan.planner.verify.configuration_survey import SOFT, Survey
-from gpuplan.planner.verify.estimator_port import REASONS, Scaling, Shape, shape_of
-from gpuplan.planner.verify.offer_groups import OfferGroup
+from gpuplan.planner.verify.estimator_port import REASONS, Scaling
+from gpuplan.planner.verify.offer_groups import OfferGroup, Shape
 from gpuplan.planner.verify.verification_context import Context
 from gpuplan.planner.verify.wall_clock_hours import quantile
 
@@ -131,7 +131,7 @@ def _tally(sweeps: Iterable[Sweep]) -> _Tally:
 
 
 def _kind(offer_group: OfferGroup) -> Kind:
-    return offer_group.source_number, shape_of(offer_group.machine), offer_group.machine.type.fixed_nodes
+    return offer_group.source_number, offer_group.machine.shape, offer_group.machine.type.fixed_nodes
 
 
 def undominated(context: Context, offer_groups: list[OfferGroup]) -> list[OfferGroup]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.measured_rates import MeasuredRates
 from gpuplan.catalog.model.offer import InstanceType
 from gpuplan.catalog.model.owned_machine import OwnedMachine
@@ -17,14 +18,25 @@ from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.quota import Quota
 from gpuplan.planner.model.settings import PlannerSettings
-from gpuplan.planner.verify.eligibility_check import breaks, cannot_be_had, is_of_family, negotiated_micros
+from gpuplan.planner.verify.eligibility_check import (
+    breaks_of_kind,
+    breaks_of_place,
+    breaks_of_type,
+    cannot_be_had,
+    is_of_family,
+    negotiated_micros,
+)
 
 Place = tuple[str, str]
 _NO_LIMIT = 1 << 30
 
 
+#: The properties that decide the speed of a machine: instance types with equal properties count as one machine.
+Shape = tuple[str, int, float, float, float, int, float, bool, MeasuredRates | None]
+
+
 class Machine(NamedTuple):
-    """An instance type, its available nodes, and the cost of power per node-hour in addition to the price.
+    """An instance type, its available nodes, the cost of power per node-hour in addition to the price, and its shape.
 
     `owned` is set for the user's machines.
     """
@@ -33,11 +45,36 @@ class Machine(NamedTuple):
     limit: int
     power_usd_per_hour: float
     owned: OwnedMachine | None
+    shape: Shape
+
+    @classmethod
+    def of(
+        cls, type_: InstanceType, limit: int, power_usd_per_hour: float = 0.0, owned: OwnedMachine | None = None
+    ) -> "Machine":
+        """The machine with its shape, which is looked up once for each of its offers."""
+        return cls(type_, limit, power_usd_per_hour, owned, _shape_of(type_, None if owned is None else owned.measured))
 
     @property
     def measured(self) -> MeasuredRates | None:
         """Rates measured on the machine; None where there are none."""
         return None if self.owned is None else self.owned.measured
+
+
+def _shape_of(instance_type: InstanceType, measured: MeasuredRates | None) -> Shape:
+    """The shape of a machine; unknown rates are -1."""
+    share = min(1.0, float(instance_type.accelerator_count))
+    memory = instance_type.accelerator_memory_mib or accelerators()[instance_type.accelerator].device_memory_mib * share
+    return (
+        instance_type.accelerator,
+        instance_type.devices,
+        share,
+        float(memory),
+        -1.0 if instance_type.intranode_gbs is None else instance_type.intranode_gbs,
+        instance_type.scaleup_domain,
+        -1.0 if instance_type.network_gbps is None else instance_type.network_gbps,
+        instance_type.clusters,
+        measured,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +141,11 @@ def _of_snapshot(columns: Columns, settings: PlannerSettings, job: TrainingJob) 
         micros = round(usd * 1e6)
         key = (type_, region, kind, None if math.isnan(rate) else rate, whole, verified)
         prices_by_key.setdefault(key, []).append((micros, number))
-    machines = [Machine(instance_type, _NO_LIMIT, 0.0, None) for instance_type in columns.instance_types]
+    # What a type, a place and a price kind break, each by itself.
+    by_type = [breaks_of_type(instance_type, job) for instance_type in columns.instance_types]
+    by_place = [breaks_of_place(place, job) for place in columns.regions]
+    by_kind = [breaks_of_kind(price_kinds()[name], job) for name in columns.kinds]
+    machines = [Machine.of(instance_type, _NO_LIMIT) for instance_type in columns.instance_types]
     kinds = [price_kinds()[name] for name in columns.kinds]
     for (type_, region, kind, rate, whole, verified), prices in prices_by_key.items():
         machine, place, paid_by = machines[type_], columns.regions[region], kinds[kind]
@@ -129,7 +170,7 @@ def _of_snapshot(columns: Columns, settings: PlannerSettings, job: TrainingJob) 
             second=second,
             paid=False,
             reason=cannot_be_had(machine.type, paid_by, place, job.constraints, whole_price=whole, verified=verified),
-            broken=breaks(machine.type, paid_by, place, job, is_owned=False),
+            broken=by_type[type_] | by_place[region] | by_kind[kind],
             quota_nodes=_quota_nodes(machine.type, paid_by, place, quotas),
         )
 
@@ -208,7 +249,7 @@ def _owned_groups(
         yield OfferGroup(
             source_number=source_number,
             first=number,
-            machine=Machine(owned_machine.instance_type, owned_machine.machines, power, owned_machine),
+            machine=Machine.of(owned_machine.instance_type, owned_machine.machines, power, owned_machine),
             place=place,
             kind=kind,
             rate=0.0,
@@ -219,5 +260,5 @@ def _owned_groups(
             reason=cannot_be_had(
                 owned_machine.instance_type, kind, place, job.constraints, whole_price=True, verified=True
             ),
-            broken=breaks(owned_machine.instance_type, kind, place, job, is_owned=True),
+            broken=breaks_of_type(owned_machine.instance_type, job, is_owned=True) | breaks_of_kind(kind, job),
         )

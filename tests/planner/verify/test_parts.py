@@ -56,7 +56,7 @@ def a_machine(**changes: object) -> Machine:
         clusters=True,
         source="test",
     )
-    return Machine(replace(type_, **changes), 1 << 30, 0.0, None)  # type: ignore[arg-type]
+    return Machine.of(replace(type_, **changes), 1 << 30)  # type: ignore[arg-type]
 
 
 @given(st.integers(1, 4096))
