@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Callable
+from functools import wraps
 from io import TextIOWrapper
+from keyword import iskeyword
 from typing import Any, TextIO
 
 import anyio
@@ -140,13 +142,23 @@ def _tool(function: Callable[..., Document], title: str) -> Tool:
         idempotent_hint=True,
         open_world_hint=function.__name__ in _ASKS_CLOUDS,
     )
-    tool = Tool.from_function(function, title=title, annotations=hints)
+    tool = Tool.from_function(_by_alias(function), title=title, annotations=hints)
     # The library's default would drop unknown arguments, so a misspelt option would be ignored.
     taken = tool.fn_metadata.arg_model
     strict = create_model(taken.__name__, __base__=taken, __cls_kwargs__={"extra": "forbid"})
     tool.fn_metadata.arg_model = strict
     tool.parameters = without_titles(strict.model_json_schema(by_alias=True))
     return tool
+
+
+def _by_alias(function: Callable[..., Document]) -> Callable[..., Document]:
+    """The function for a library that calls by alias: `not` and `with`, which Python reserves, are `not_` and `with_`."""
+
+    @wraps(function)
+    def called(**arguments: Any) -> Document:
+        return function(**{f"{name}_" if iskeyword(name) else name: value for name, value in arguments.items()})
+
+    return called
 
 
 def _add_resources(server: MCPServer[Any], gpuplan: Services) -> None:

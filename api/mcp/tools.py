@@ -50,12 +50,6 @@ def _of_configuration(fault: Fault) -> Fault:
     return Fault(fault.path[1:], fault.message) if fault.path[:1] == ("on",) and len(fault.path) > 1 else fault
 
 
-def _of_comparison(fault: Fault) -> Fault:
-    """Python keywords cannot be argument names."""
-    name = {"not": "not_chosen", "with": "having"}.get(str(fault.path[0])) if fault.path else None
-    return fault if name is None else Fault((name, *fault.path[1:]), fault.message)
-
-
 class Tools:
     """The tools' functions, answering from one `Services`. Their docstrings are what agents read."""
 
@@ -179,19 +173,19 @@ class Tools:
         self,
         *,
         job: JobAgain,
-        not_chosen: _Name = None,
-        having: _Name = None,
+        not_: Annotated[_Name, Field(alias="not")] = None,
+        with_: Annotated[_Name, Field(alias="with")] = None,
         snapshot: Snapshot = None,
         detail: Detail = "summary",
     ) -> Document:
         """Explain a job's plan: why something was not chosen and at which price it would be, or how much having it
         would save.
 
-        Give `not_chosen` (why not X?), or `having` (what is X worth?), or neither for the binding requirements of the
+        Give `not` (why not X?), or `with` (what is X worth?), or neither for the binding requirements of the
         plan. `why.summary` has the answer in sentences; `why.about` has the figures.
         """
-        named = {name: text for name, text in (("not", not_chosen), ("with", having)) if text is not None}
-        with _as_tool_errors(_of_comparison):
+        named = {name: text for name, text in (("not", not_), ("with", with_)) if text is not None}
+        with _as_tool_errors():
             answer = self._gpuplan.explanations.why({"job": job, **named}, snapshot=snapshot)
         return answer if detail == "full" else brief_why(answer)
 

@@ -123,7 +123,7 @@ def test_no_plan_is_an_answer_and_not_an_error(agent: Agent, hopeless: dict[str,
 
 
 def test_why_answers_in_sentences(agent: Agent, job: dict[str, Any]) -> None:
-    answer = agent.answer("why", job=job, not_chosen="H100")
+    answer = agent.answer("why", job=job, **{"not": "H100"})
     assert answer["outcome"] == "explained"
     assert "H100" in answer["why"]["summary"][0]
     assert "why.frontier" in answer["left_out"]
@@ -166,7 +166,7 @@ def test_a_job_under_way_is_advised(agent: Agent, job: dict[str, Any]) -> None:
         ("estimate", {"accelerator": "H1000", "gpus": 8}, "accelerator: "),
         ("estimate", {"accelerator": "H100", "gpus": 8, "gpus_per_node": 3}, "gpus_per_node: 3 does not divide"),
         ("estimate", {"accelerator": "H100", "gpus": 0}, "gpus: "),
-        ("why", {"not_chosen": "H1000"}, "not_chosen: "),
+        ("why", {"not": "H1000"}, "not: "),
         ("offers", {"provider": "amazon"}, "provider: 'amazon' matches nothing; accepted"),
         ("offers", {"limit": 10_000}, "limit: "),
         ("history", {"instance_type": "p5.49xlarge"}, "instance_type: "),

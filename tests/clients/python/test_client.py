@@ -81,7 +81,7 @@ def test_a_plan_is_made_read_explained_verified_and_exported(client: Client) -> 
     again = client.saved_plan(plan["id"])
     assert again["outcome"] == "planned"
     assert again["plan"] == plan
-    assert client.why(JOB, but="H100")["why"]["about"] is not None
+    assert client.why(JOB, not_="H100")["why"]["about"] is not None
     assert client.verify(answer)["outcome"] == "verified"
     assert plan["id"] in client.export(plan["id"], "json")
     assert client.estimate(JOB, {"accelerator": "H100", "gpus": 8})["memory"]["fits"]

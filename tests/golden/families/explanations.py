@@ -141,7 +141,7 @@ def _why(name: str, interface: str, job: Document, relation: str, named: str | N
     if interface == "http":
         body = {"job": job} if named is None else {"job": job, relation: named}
         return Question(family="why", name=name, interface="http", path="/v1/why", body=body)
-    words: dict[str, Any] = {} if named is None else {"not_chosen" if relation == "not" else "having": named}
+    words: dict[str, Any] = {} if named is None else {"not" if relation == "not" else "with": named}
     return Question(family="why", name=name, interface="mcp", path="why", body={"job": job, "detail": "full"} | words)
 
 

@@ -121,9 +121,13 @@ class AsyncClient:
         """How likely clouds give machines now: `{"machine": "p5.48xlarge", "nodes": 2}`, or `{"job": {...}}`."""
         return await self.send(calls.capacity(asked))
 
-    async def why(self, job: Document, *, but: str | None = None, snapshot: str | None = None) -> answers.WhyAnswer:
-        """Why this plan, and why `but` (an accelerator, instance type, provider, region or price kind) is not in it."""
-        return await self.send(calls.why(job, but=but, snapshot=snapshot))
+    async def why(
+        self, job: Document, *, not_: str | None = None, with_: str | None = None, snapshot: str | None = None
+    ) -> answers.WhyAnswer:
+        """Why this plan; why `not_` (an accelerator, instance type, provider, region or price kind) is not in it, or
+        what having `with_` is worth.
+        """
+        return await self.send(calls.why(job, not_=not_, with_=with_, snapshot=snapshot))
 
     async def replan(self, under_way: Document, *, snapshot: str | None = None) -> answers.ReplanAnswer:
         """What to do with a job that runs: `{"job": ..., "since": ..., "running": {...}}`."""

@@ -68,9 +68,10 @@ def capacity(asked: Document) -> Call[answers.CapacityAnswers]:
     return _post(answers.CapacityAnswers, "capacity", body=asked)
 
 
-def why(job: Document, *, but: str | None, snapshot: str | None) -> Call[answers.WhyAnswer]:
+def why(job: Document, *, not_: str | None, with_: str | None, snapshot: str | None) -> Call[answers.WhyAnswer]:
     """`POST /v1/why`."""
-    body = {"job": job} if but is None else {"job": job, "not": but}
+    named = {"not": not_, "with": with_}
+    body = {"job": job} | {name: text for name, text in named.items() if text is not None}
     return _post(answers.WhyAnswer, "why", body=body, snapshot=snapshot)
 
 
