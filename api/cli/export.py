@@ -25,7 +25,7 @@ def export(
         str,
         typer.Option(
             metavar="FORMAT",
-            help="skypilot, dstack, terraform, kubernetes, jobset, slurm, aws-cli, gcloud, az, focus or json.",
+            help="skypilot, dstack, terraform, kubernetes, jobset, slurm, aws-cli, gcloud, az, lambda, nebius, runpod, docker, focus or json.",
         ),
     ],
     output: Annotated[

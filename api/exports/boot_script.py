@@ -60,6 +60,23 @@ def boot_lines(handover: Handover, phase: Phase, wishes: Wishes, *, resume: str)
 
     The machine ends with its part of the run, and at the run limit in any case.
     """
+    return [
+        "set -euo pipefail",
+        *_end(phase, limit_seconds(handover, phase, wishes)),
+        "trap end_machine EXIT",
+        *(
+            [
+                'if [ -d /opt/dlami/nvme ]; then mkdir /opt/dlami/nvme/gpuplan; ln -s /opt/dlami/nvme/gpuplan "$BOX/local"; fi'
+            ]
+            if phase.provider == "aws" and not is_mounted(handover, wishes)
+            else []
+        ),
+        *container_lines(handover, phase, wishes, resume=resume),
+    ]
+
+
+def container_lines(handover: Handover, phase: Phase, wishes: Wishes, *, resume: str) -> list[str]:
+    """Lines of bash that run the command in a container; the last one is `docker run`."""
     checkpoint_directory = directory(handover, phase, wishes)
     folder = checkpoint_directory if is_mounted(handover, wishes) else '"$BOX"/local'
     environment = variables(handover, phase, wishes, resume=resume)
@@ -76,16 +93,6 @@ def boot_lines(handover: Handover, phase: Phase, wishes: Wishes, *, resume: str)
         tuple(launch(phase, wishes, rank=Expanded('"$NODE_RANK"'), address=Expanded('"$MASTER_ADDR"'))),
     ]
     return [
-        "set -euo pipefail",
-        *_end(phase, limit_seconds(handover, phase, wishes)),
-        "trap end_machine EXIT",
-        *(
-            [
-                'if [ -d /opt/dlami/nvme ]; then mkdir /opt/dlami/nvme/gpuplan; ln -s /opt/dlami/nvme/gpuplan "$BOX/local"; fi'
-            ]
-            if phase.provider == "aws" and not is_mounted(handover, wishes)
-            else []
-        ),
         'mkdir -p "$BOX/local"',
         'touch "$BOX/credentials"',
         *here_document('"$BOX/run-on-node.sh"', script_lines(), mark="GPUPLAN_ON_NODE"),

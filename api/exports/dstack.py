@@ -10,6 +10,7 @@ from gpuplan.api.exports.container_stacks import arm, image, machine_and_cards
 from gpuplan.api.exports.dstack_machines import need_started
 from gpuplan.api.exports.file_comments import heading, zone_id
 from gpuplan.api.exports.launch_command import launch
+from gpuplan.api.exports.neocloud_names import DSTACK, dstack_name
 from gpuplan.api.exports.node_script import GRACE_SECONDS, SCRIPT, directory, is_mounted, place, variables
 from gpuplan.api.exports.plan_handover import Handover, Phase, Wishes
 from gpuplan.api.exports.run_limit import limit_seconds
@@ -17,6 +18,7 @@ from gpuplan.api.exports.shell_script import Expanded, here_document, words
 from gpuplan.api.exports.tool_names import run_name, tags
 from gpuplan.api.exports.unsupported_features import booked, need_cloud, need_kind
 from gpuplan.api.exports.yaml_text import yaml_text
+from gpuplan.catalog.model.regions import is_place_unknown
 
 TOOL = "dstack"
 #: Idle seconds of a machine after its run: https://dstack.ai/docs/concepts/fleets
@@ -26,10 +28,10 @@ UNSUPPORTED = {"flex_start": "does not support flex-start machines"}
 
 def dstack(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     """The phase as a dstack task. Raises `UnusableInput` for features that dstack lacks."""
-    need_cloud(phase, TOOL, "aws", "gcp", "azure")
+    need_cloud(phase, TOOL, "aws", "gcp", "azure", *DSTACK)
     need_kind(phase, TOOL, UNSUPPORTED)
     reservation = booked(phase, wishes)
-    need_started(phase)
+    machine = dstack_name(phase) if phase.provider in DSTACK else need_started(phase).removeprefix("tpu-")
     limit, folder = limit_seconds(handover, phase, wishes), directory(handover, phase, wishes)
     task: dict[str, Any] = {
         "type": "task",
@@ -43,7 +45,7 @@ def dstack(handover: Handover, phase: Phase, wishes: Wishes) -> str:
         **({"volumes": [f"{folder}:{folder}"]} if is_mounted(handover, wishes) else {}),
         "backends": [phase.provider],
         **_places(handover, phase),
-        "instance_types": [machine_and_cards(phase)[0].removeprefix("tpu-")],
+        "instance_types": [machine],
         "resources": ({"cpu": {"arch": "arm"}} if arm(phase) else {}) | {"gpu": _gpu(phase)},
         "spot_policy": "spot" if phase.kind.interruptible else "on-demand",
         **({"reservation": reservation} if reservation else {}),
@@ -82,8 +84,11 @@ def _places(handover: Handover, phase: Phase) -> dict[str, list[str]]:
     """Regions and, where zones are names, zones: the phase's own, then those of next choices under the same price kind.
 
     dstack starts the cheapest offer that it obtains there: https://dstack.ai/docs/reference/dstack.yml/task
+    Where the provider states no region, dstack may choose any.
     """
     next_places = [place_ for place_ in handover.next_places if phase.number == 1 and place_.kind == phase.kind]
+    if is_place_unknown(phase.region):
+        return {}
     regions = list(dict.fromkeys([phase.region, *(place_.region for place_ in next_places)]))
     zones = list(dict.fromkeys([phase.zone, *(place_.zone for place_ in next_places)]))
     # One place without a zone admits every zone of its region.
@@ -94,7 +99,7 @@ def _gpu(phase: Phase) -> dict[str, Any]:
     """Required devices. N1 machines accept any card, so theirs is named; a TPU counts as one device."""
     if phase.is_slice:
         return {"name": phase.instance_type.removeprefix("tpu-"), "count": 1}
-    _, cards = machine_and_cards(phase)
+    _, cards = (None, None) if phase.provider in DSTACK else machine_and_cards(phase)
     return {"name": cards.name, "count": cards.count} if cards else {"count": phase.devices}
 
 
@@ -102,8 +107,10 @@ def _fleet(phase: Phase) -> list[str]:
     """https://dstack.ai/docs/concepts/fleets: without one nothing starts; `cluster` puts nodes onto one fabric."""
     where = ", placement: cluster" if phase.nodes > 1 else ""
     may = f"that may have {phase.nodes} nodes of {phase.provider}{where}"
+    community = "community" in phase.instance_type and phase.provider == "runpod"
     return [
-        f"Needs a fleet of the project {may} and idle_duration: {IDLE_SECONDS}s, or its machines stay: dstack fleet"
+        f"Needs a fleet of the project {may} and idle_duration: {IDLE_SECONDS}s, or its machines stay: dstack fleet",
+        *(["The project's backend runpod must allow the community cloud: community_cloud: true"] if community else []),
     ]
 
 

@@ -25,16 +25,17 @@ LEFT_OUT = ("K80", "P4", "P100")
 TPUS = re.compile(r"tpu-(v2-8|v3-8|v5litepod-[148]|v5p-8|v6e-[148])")
 
 
-def need_started(phase: Phase) -> None:
-    """Refuse machine types that dstack does not offer."""
+def need_started(phase: Phase) -> str:
+    """The machine type. Raises `UnusableInput` for types that dstack does not offer."""
     if phase.is_slice:
         if not TPUS.fullmatch(phase.instance_type):
             why = f"dstack {RELEASE} starts TPUs of one host, and {phase.instance_type} is not one of them"
             raise refuse(phase, f"{why}; export it to gcloud or skypilot")
-        return
-    _, cards = machine_and_cards(phase)
+        return phase.instance_type
+    machine, cards = machine_and_cards(phase)
     if not STARTED[phase.provider].fullmatch(phase.instance_type) or (cards and cards.name in LEFT_OUT):
         instead = {"aws": "aws-cli", "azure": "az", "gcp": "gcloud"}[phase.provider]
         raise refuse(
             phase, f"dstack {RELEASE} does not start {phase.instance_type}; export it to {instead} or skypilot"
         )
+    return machine

@@ -7,13 +7,17 @@ from typing import Any
 
 from gpuplan.api.exports.aws_cli import aws_cli
 from gpuplan.api.exports.azure_cli import az
+from gpuplan.api.exports.docker_command import docker
 from gpuplan.api.exports.dstack import dstack
 from gpuplan.api.exports.focus import focus
 from gpuplan.api.exports.gcloud import gcloud
 from gpuplan.api.exports.handover_reader import read_handover
 from gpuplan.api.exports.jobset import jobset
 from gpuplan.api.exports.kubernetes import kubernetes
+from gpuplan.api.exports.lambda_api import lambda_api
+from gpuplan.api.exports.nebius_cli import nebius_cli
 from gpuplan.api.exports.plan_handover import Handover, Phase, Wishes
+from gpuplan.api.exports.runpod_api import runpod_api
 from gpuplan.api.exports.skypilot import skypilot
 from gpuplan.api.exports.slurm import slurm
 from gpuplan.api.exports.terraform import terraform
@@ -56,6 +60,10 @@ PER_PHASE = {
     "aws-cli": PerPhase(write=aws_cli, media_type=SCRIPT, suffix="aws.sh"),
     "gcloud": PerPhase(write=gcloud, media_type=SCRIPT, suffix="gcloud.sh"),
     "az": PerPhase(write=az, media_type=SCRIPT, suffix="az.sh"),
+    "lambda": PerPhase(write=lambda_api, media_type=SCRIPT, suffix="lambda.sh"),
+    "nebius": PerPhase(write=nebius_cli, media_type=SCRIPT, suffix="nebius.sh"),
+    "runpod": PerPhase(write=runpod_api, media_type=SCRIPT, suffix="runpod.sh"),
+    "docker": PerPhase(write=docker, media_type=SCRIPT, suffix="docker.sh"),
 }
 #: Formats of the whole plan, which do not start machines.
 WHOLE = ("focus", "json")

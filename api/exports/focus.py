@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from gpuplan.api.exports.plan_handover import CLOUDS, Handover, Phase
+from gpuplan.api.exports.plan_handover import Handover, Phase, seller
 from gpuplan.catalog.model.money import usd_text
 from gpuplan.catalog.model.regions import regions
 from gpuplan.planner.serialization.rounded_figures import moment
@@ -110,7 +110,7 @@ def pieces(phase: Phase, micros: int) -> Iterator[Piece]:
 def _row(handover: Handover, phase: Phase, part: str, piece: Piece) -> dict[str, str]:
     category, subcategory, service = SERVICES[part]
     quantity, unit = _quantity(phase, part, piece)
-    seller = CLOUDS.get(phase.provider, "Own machines")
+    seller_name = "Own machines" if phase.provider == "local" else seller(phase.provider)
     place = regions().get((phase.provider, phase.region))
     costs = ("BilledCost", "ContractedCost", "EffectiveCost", "ListCost")
     return dict.fromkeys(costs, _decimal(Decimal(usd_text(piece.micros)))) | {
@@ -127,12 +127,12 @@ def _row(handover: Handover, phase: Phase, part: str, piece: Piece) -> dict[str,
         "ChargePeriodStart": moment(piece.begins),
         "ChargePeriodEnd": moment(piece.ends),
         "InvoiceId": "",
-        "InvoiceIssuerName": seller,
+        "InvoiceIssuerName": seller_name,
         "PricingCategory": _pricing(phase),
         "PricingQuantity": quantity,
         "PricingUnit": unit,
-        "ProviderName": seller,
-        "PublisherName": seller,
+        "ProviderName": seller_name,
+        "PublisherName": seller_name,
         "RegionId": phase.region,
         "RegionName": phase.region if place is None else place.location,
         "ServiceCategory": category,

@@ -18,7 +18,7 @@ from gpuplan.api.schemas.plan_ids import PLANNED
 from gpuplan.catalog.model.accelerators import Accelerator, accelerators
 from gpuplan.catalog.model.money import usd_micros, usd_text
 from gpuplan.catalog.model.price_kinds import PriceKind, price_kinds
-from gpuplan.catalog.model.provider_names import CLOUD, provider_names
+from gpuplan.catalog.model.provider_names import CLOUD, is_own_rates, provider_names
 from gpuplan.catalog.parsing.checkpoint_location import CheckpointLocation, read_checkpoint_location
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -153,7 +153,7 @@ def _switch(rows: list[dict[str, Any]], i: int, at: Where) -> dict[str, Any]:
 def _phase(row: dict[str, Any], at: Where, *, whole: dict[str, Any], starts: datetime, before: float) -> Phase:
     """A phase without its end and successor, which depend on the other phases."""
     provider = row.get("provider")
-    if not isinstance(provider, str) or provider not in (*CLOUDS, "local"):
+    if not isinstance(provider, str) or not (provider in (*CLOUDS, "local") or is_own_rates(provider)):
         accepted = ", ".join((*CLOUDS, "local"))
         raise UnusableInput.at(*at, "provider", message=f"{shown(provider)} is not accepted; it is one of {accepted}")
     role = row.get("role", "planned")
@@ -218,7 +218,7 @@ def _name(row: dict[str, Any], field: str, at: Where, provider: str) -> str:
     value = row.get(field)
     if provider == "local" and isinstance(value, str) and value:
         return plain(value, limit=80)
-    if field == "instance_type" and provider_names()[provider].kind != CLOUD:
+    if field == "instance_type" and (is_own_rates(provider) or provider_names()[provider].kind != CLOUD):
         return _text(
             row, field, at, _PAGE_NAME, "a name in letters, digits, blanks, brackets, dots, dashes and underscores"
         )

@@ -15,6 +15,11 @@ from gpuplan.planner.model.outcome import ordered
 CLOUDS = rented_full_names()
 
 
+def seller(provider: str) -> str:
+    """The full name of whoever rents the machines; a list of own rates has only its own."""
+    return CLOUDS.get(provider, provider)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
     """One phase to start; `number` counts from 1.

@@ -12,6 +12,7 @@ from gpuplan.api.exports.container_stacks import image, machine_and_cards, stack
 from gpuplan.api.exports.file_comments import heading, zone_id
 from gpuplan.api.exports.gcloud import fabric
 from gpuplan.api.exports.launch_command import launch
+from gpuplan.api.exports.neocloud_names import SKYPILOT, SKYPILOT_JOBS_ONLY, skypilot_name
 from gpuplan.api.exports.node_script import SCRIPT, directory, is_mounted, place, variables
 from gpuplan.api.exports.plan_handover import Handover, NextPlace, Phase, Wishes
 from gpuplan.api.exports.run_limit import limit_seconds
@@ -20,6 +21,7 @@ from gpuplan.api.exports.tool_names import label, labels, run_name
 from gpuplan.api.exports.tpu_names import RUNTIMES
 from gpuplan.api.exports.unsupported_features import booked, need_cloud, need_kind, refuse
 from gpuplan.api.exports.yaml_text import yaml_text
+from gpuplan.catalog.model.regions import is_place_unknown
 
 TOOL = "SkyPilot"
 #: https://docs.skypilot.co/en/latest/reference/yaml-spec.html: `network_tier` on Google Cloud is GPUDirect-TCPX.
@@ -36,7 +38,7 @@ IDLE_MINUTES = 5
 
 def skypilot(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     """The phase as a SkyPilot task. Raises `UnusableInput` for features that SkyPilot lacks."""
-    need_cloud(phase, TOOL, "aws", "gcp", "azure")
+    need_cloud(phase, TOOL, "aws", "gcp", "azure", *SKYPILOT)
     need_kind(phase, TOOL, UNSUPPORTED)
     booked(phase, wishes)
     name = run_name(handover, phase)
@@ -57,9 +59,14 @@ def skypilot(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     return yaml_text([task], notes)
 
 
+def _is_managed(phase: Phase) -> bool:
+    """Whether the task is a managed job, which recovers from preemptions and ends its machines itself."""
+    return phase.kind.interruptible or phase.provider in SKYPILOT_JOBS_ONLY
+
+
 def _verbs(phase: Phase, name: str) -> tuple[str, str]:
     """The commands that start and stop the task; a cluster is torn down after its job."""
-    if phase.kind.interruptible:
+    if _is_managed(phase):
         return f"sky jobs launch --name {name} FILE", f"sky jobs cancel --name {name}"
     return f"sky launch --down --cluster {name} FILE", f"sky down {name}"
 
@@ -89,7 +96,8 @@ def _config(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, Any]:
 
 def _tier(phase: Phase) -> dict[str, str]:
     """The network tier of several nodes: EFA, and TCPX on the Google types that have it."""
-    has = phase.provider == "aws" or phase.instance_type == TCPX
+    # On Nebius the tier `best` joins machines of 8 by InfiniBand.
+    has = phase.provider in {"aws", "nebius"} or phase.instance_type == TCPX
     return {"network_tier": "best"} if phase.nodes > 1 and has and phase.accelerator.stack == "cuda" else {}
 
 
@@ -105,10 +113,10 @@ def _fabric(phase: Phase) -> list[str]:
 def _resources(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, Any]:
     if phase.is_slice:
         return _slice(handover, phase, wishes)
-    machine, cards = machine_and_cards(phase)
-    zone = f"/{phase.zone}" if phase.zone and phase.provider == "gcp" else ""
+    machine, cards = (skypilot_name(phase), None) if phase.provider in SKYPILOT else machine_and_cards(phase)
+    place_ = NextPlace(region=phase.region, zone=phase.zone, kind=phase.kind)
     resources: dict[str, Any] = {
-        "infra": f"{phase.provider}/{phase.region}{zone}",
+        "infra": _infra(phase, place_),
         "instance_type": machine,
         "image_id": f"docker:{image(phase, wishes)}",
         "use_spot": phase.kind.interruptible,
@@ -151,9 +159,9 @@ def _ordered(handover: Handover, phase: Phase) -> dict[str, Any]:
 
 
 def _infra(phase: Phase, place_: NextPlace) -> str:
-    """Provider, region and, where zones are names, the zone."""
+    """Provider, region if it is stated, and, where zones are names, the zone."""
     zone = f"/{place_.zone}" if place_.zone and phase.provider == "gcp" else ""
-    return f"{phase.provider}/{place_.region}{zone}"
+    return phase.provider if is_place_unknown(place_.region) else f"{phase.provider}/{place_.region}{zone}"
 
 
 def _slice(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, Any]:
@@ -175,7 +183,7 @@ def _slice(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, Any]:
 
 def _autodown(phase: Phase) -> dict[str, Any]:
     """https://docs.skypilot.co/en/latest/reference/auto-stop.html; managed jobs end their machines by themselves."""
-    return {} if phase.kind.interruptible else {"autostop": {"idle_minutes": IDLE_MINUTES, "down": True}}
+    return {} if _is_managed(phase) else {"autostop": {"idle_minutes": IDLE_MINUTES, "down": True}}
 
 
 def _run(phase: Phase, wishes: Wishes) -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gpuplan.api.exports.plan_handover import CLOUDS, Phase, Wishes
+from gpuplan.api.exports.plan_handover import CLOUDS, Phase, Wishes, seller
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 #: Price kinds that need the name of a booking.
@@ -26,10 +26,11 @@ def need_cloud(phase: Phase, tool: str, *providers: str, instead: str = "kuberne
         raise refuse(phase, f"it runs on owned machines, which {tool} does not start; export it to {instead}")
     if phase.provider not in providers:
         accepted = ", ".join(CLOUDS.get(provider, "own machines") for provider in providers)
-        raise refuse(phase, f"it runs on {CLOUDS[phase.provider]}, but {tool} supports only {accepted}")
-    seller = SOLD_BY.get(phase.kind.name)
-    if seller is not None and seller != phase.provider:
-        raise refuse(phase, f"{phase.kind.name} is sold by {CLOUDS[seller]}, not by {CLOUDS[phase.provider]}")
+        by_hand = "" if phase.provider in {"aws", "gcp", "azure"} else "; export it to docker"
+        raise refuse(phase, f"it runs on {seller(phase.provider)}, but {tool} supports only {accepted}{by_hand}")
+    sold_by = SOLD_BY.get(phase.kind.name)
+    if sold_by is not None and sold_by != phase.provider:
+        raise refuse(phase, f"{phase.kind.name} is sold by {CLOUDS[sold_by]}, not by {seller(phase.provider)}")
 
 
 def need_no_slice(phase: Phase, tool: str) -> None:

@@ -24,6 +24,10 @@ FORMATS = (
     "aws-cli",
     "gcloud",
     "az",
+    "lambda",
+    "nebius",
+    "runpod",
+    "docker",
     "focus",
     "json",
 )

@@ -27,7 +27,8 @@ FABRICS = {"plain": PLAIN_NETWORK, "infiniband": "InfiniBand", "roce": "RoCE", "
 COMMUNITY, ON_DEMAND = "community", "on_demand"
 #: The missing part of a price whose contract length is not stated.
 TERM = "term"
-_PLACE, _MACHINE = re.compile(r"[A-Za-z0-9_.-]{0,60}"), re.compile(r"[\w .+()/-]{1,100}")
+_PLACE = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9_.-]{0,59})?")
+_MACHINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+()-]{0,79}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,7 @@ def machine_of(row: Row, origin: RatesOrigin) -> InstanceType:
         raise ValueError(f"internode_gbps is missing: state the rate of {fabric} between nodes")
     return InstanceType(
         provider=origin.provider,
-        name=_matching(row, "instance_type", _MACHINE, "up to 100 letters, digits, blanks and .+()/-"),
+        name=_matching(row, "instance_type", _MACHINE, "up to 80 letters, digits, blanks and ._+()-"),
         accelerator=device.name,
         accelerator_count=Fraction(devices),
         vcpus=_size(row, "vcpus"),

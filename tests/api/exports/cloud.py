@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -43,6 +44,12 @@ def alive():
         state["machines"] = state["machines"][:1]
     return state["machines"]
 
+def over():
+    state["asked"] += 1
+    if state["wrong"] == "asking" and state["asked"] < 3:
+        done("no route to the cloud", 255)
+    return state["ends_after"] is not None and state["asked"] >= state["ends_after"]
+
 def refuse_teardown():
     if state["wrong"] == "teardown":
         done("", 1)
@@ -69,7 +76,9 @@ if name == "aws":
         for each in words[words.index("--instance-ids") + 1:]: state["machines"].remove(each)
         done()
     if verb == "wait": done()
-    if words[:2] == ["s3", "cp"]: done(state["exit"])
+    if words[:2] == ["s3", "cp"]:
+        has_ended = state["ends_after"] is not None and state["asked"] >= state["ends_after"]
+        done(state["exit"]) if has_ended or not state["machines"] else done("", 1)
 if name == "gcloud":
     if words[:3] == ["compute", "instances", "create"]:
         names = words[3:words.index("--zone")]
@@ -105,6 +114,50 @@ if name == "az":
         done("", 1 if state["wrong"] == "half" else 0)
     if words[:2] == ["vmss", "list-instances"]: done(len(alive()))
     if words[:3] == ["storage", "blob", "download"]: pathlib.Path(given("--file")).write_text(state["exit"]); done()
+if name == "curl":
+    assert "a-key-of-the-account" in sys.stdin.read()
+    verb, path = given("--request"), words[-1].split("test.invalid")[1]
+    body = json.loads(pathlib.Path(given("--data")[1:]).read_text()) if "--data" in words else {{}}
+    if path == "/instance-types":
+        regions = [] if state["wrong"] == "no capacity" else [{{"name": "us-east-1"}}]
+        done(json.dumps({{"data": {{"gpu_8x_h100_sxm5": {{"regions_with_capacity_available": regions}}}}}}))
+    if path == "/instances":
+        # A machine of Lambda does not end by itself.
+        over()
+        rows = [{{"id": each, "name": each, "status": "active"}} for each in [*state["machines"], "of-another-run"]]
+        done(json.dumps({{"data": rows}}))
+    if path == "/instance-operations/launch":
+        assert "docker run" in body["user_data"] and body["region_name"] == "us-east-1", body
+        up([body["name"]])
+        done("", 22 if state["wrong"] == "half" else 0)
+    if path == "/instance-operations/terminate":
+        refuse_teardown()
+        for each in body["instance_ids"]: state["machines"].remove(each)
+        done("{{}}")
+    if verb == "POST":
+        assert "run-on-node.sh" in body["env"]["GPUPLAN_START"] and body["env"]["GPUPLAN_RUN"] == body["name"], body
+        assert body["gpu"] == {{"id": "NVIDIA H100 80GB HBM3", "count": 8}}, body
+        up([body["name"]])
+        done("", 22) if state["wrong"] == "half" else done(json.dumps({{"id": body["name"]}}))
+    if verb == "DELETE": refuse_teardown(); state["machines"].remove(path.split("/")[-1]); done("{{}}")
+    if path == "/v2/pods" and state["wrong"] == "asking" and state["asked"] < 3: done("no route to the cloud", 255)
+    if path == "/v2/pods": done(json.dumps({{"pods": [{{"id": each, "name": each}} for each in state["machines"]]}}))
+    done(json.dumps({{"status": "RUNNING"}})) if path.split("/")[-1] in alive() else done("not found", 22)
+if name == "nebius":
+    if words[:3] == ["vpc", "subnet", "list"]: done(json.dumps({{"items": [{{"metadata": {{"id": "vpcsubnet-1"}}}}]}}))
+    if words[2] == "create":
+        assert "docker run" in given("--cloud-init-user-data")
+        assert json.loads(given("--network-interfaces"))[0]["subnet_id"] == "vpcsubnet-1"
+        assert (given("--resources-platform"), given("--resources-preset")) == ("gpu-h200-sxm", "8gpu-128vcpu-1600gb")
+        up([given("--name")])
+        done("", 1 if state["wrong"] == "half" else 0)
+    if words[2] == "list":
+        # A machine that shut itself down is still there, stopped.
+        stopped = over()
+        status = {{"state": "STOPPED" if stopped else "RUNNING"}}
+        rows = [{{"metadata": {{"id": each, "name": each}}, "status": status}} for each in state["machines"]]
+        done(json.dumps({{"items": rows}} if rows else {{}}))
+    if words[2] == "delete": refuse_teardown(); state["machines"].remove(given("--id")); done()
 done("unknown: " + " ".join([name, *words]), 2)
 """
 #: Waiting moves the clock. With a file `stay` the first wait lasts until a signal comes.
@@ -115,7 +168,17 @@ if [ -e stay ]; then echo > waiting; exec /bin/sleep 60; fi
 """
 DATE = '#!/bin/bash\nif [ "$*" = +%s ]; then cat "{folder}/clock"; else exec /bin/date "$@"; fi\n'
 TIMEOUT = '#!/bin/bash\nshift 2\nexec "$@"\n'
-ACCOUNT = {"SECURITY_GROUP_ID": "sg-1", "INSTANCE_PROFILE": "trainer", "IDENTITY_ID": "/identities/trainer"}
+ACCOUNT = {
+    "SECURITY_GROUP_ID": "sg-1",
+    "INSTANCE_PROFILE": "trainer",
+    "IDENTITY_ID": "/identities/trainer",
+    "LAMBDA_API_KEY": "a-key-of-the-account",
+    "RUNPOD_API_KEY": "a-key-of-the-account",
+    "GPUPLAN_LAMBDA_ENDPOINT": "https://test.invalid",
+    "GPUPLAN_RUNPOD_ENDPOINT": "https://test.invalid",
+    "SSH_KEY_NAME": "my-key",
+    "NEBIUS_PROJECT_ID": "project-1",
+}
 
 
 class Cloud:
@@ -126,7 +189,7 @@ class Cloud:
         programs = folder / "bin"
         programs.mkdir()
         text = PROGRAM.format(python=sys.executable, folder=str(folder))
-        stand_ins = dict.fromkeys(("aws", "gcloud", "az"), text) | {
+        stand_ins = dict.fromkeys(("aws", "gcloud", "az", "curl", "nebius"), text) | {
             "sleep": SLEEP.format(folder=folder),
             "date": DATE.format(folder=folder),
             "timeout": TIMEOUT,
@@ -136,10 +199,14 @@ class Cloud:
             (programs / name).chmod(0o755)
         (folder / "clock").write_text("1000000\n")
         (folder / "calls").write_text("")
-        self.environment = os.environ | ACCOUNT | {"PATH": f"{programs}:{os.environ['PATH']}"}
+        (folder / "credentials").write_text("RCLONE_S3_ACCESS_KEY_ID=an-id\n")
+        account = ACCOUNT | {"CREDENTIALS_FILE": str(folder / "credentials")}
+        self.environment = os.environ | account | {"PATH": f"{programs}:{os.environ['PATH']}"}
 
-    def run(self, script: str, *, signalled: signal.Signals | None = None, **state: Any) -> tuple[int, str]:
-        """Exit status and messages of a script; `signalled` once it waits for the run."""
+    def run(
+        self, script: str, *, signalled: signal.Signals | None = None, words: Sequence[str] = (), **state: Any
+    ) -> tuple[int, str]:
+        """Exit status and messages of a script with these words; `signalled` once it waits for the run."""
         known = {"machines": [], "groups": [], "asked": 0, "most": 0, "ends_after": 3, "wrong": "", "exit": "0"} | state
         (self.folder / "state").write_text(json.dumps(known))
         (self.folder / "run.sh").write_text(script)
@@ -150,7 +217,7 @@ class Cloud:
         output_file = self.folder / "said"
         with output_file.open("w") as messages:
             process = subprocess.Popen(
-                ["bash", "run.sh"],
+                ["bash", "run.sh", *words],
                 cwd=self.folder,
                 env=self.environment,
                 stdout=subprocess.DEVNULL,

@@ -33,6 +33,19 @@ MACHINES: dict[str, Document] = {
     | {"accelerator": "A100-40GB-SXM", "accelerators_per_node": 8},
     "azure-amd": {"provider": "azure", "region": "swedencentral", "zone": ""}
     | {"instance_type": "Standard_ND96isr_MI300X_v5", "accelerator": "MI300X", "accelerators_per_node": 8},
+    "lambda": {"provider": "lambda", "region": "unknown", "zone": "", "instance_type": "gpu_8x_h100_sxm5"}
+    | {"accelerator": "H100-80GB-SXM", "accelerators_per_node": 8},
+    "runpod": {"provider": "runpod", "region": "EU-RO-1", "zone": "", "instance_type": "NVIDIA H100 80GB HBM3 x8"}
+    | {"accelerator": "H100-80GB-SXM", "accelerators_per_node": 8},
+    "runpod-community": {"provider": "runpod", "region": "unknown", "zone": ""}
+    | {"instance_type": "NVIDIA GeForce RTX 4090 x1 community", "accelerator": "RTX-4090", "accelerators_per_node": 1},
+    "nebius": {"provider": "nebius", "region": "eu-north1", "zone": ""}
+    | {"instance_type": "gpu-h200-sxm 8gpu-128vcpu-1600gb", "accelerator": "H200-141GB-SXM"}
+    | {"accelerators_per_node": 8},
+    "verda": {"provider": "verda", "region": "FIN-01", "zone": "", "instance_type": "8H100.80S.176V"}
+    | {"accelerator": "H100-80GB-SXM", "accelerators_per_node": 8},
+    "own-campus": {"provider": "own-campus", "region": "rack-1", "zone": "", "instance_type": "8xH100"}
+    | {"accelerator": "H100-80GB-SXM", "accelerators_per_node": 8},
     "local": {"provider": "local", "region": "rack 7", "zone": "", "instance_type": "node; rm -rf /"}
     | {"accelerator": "A100-80GB-SXM", "accelerators_per_node": 8},
 }

@@ -20,8 +20,16 @@ FORMATS = [
     ("gcloud", "gcp-tpu", "gs://my-bucket/a", 1),
 ]
 WATCHED = FORMATS[:3]
+#: Scripts of one machine.
+NEOCLOUDS = [
+    ("lambda", "lambda", "s3://my-bucket/a", 1),
+    ("runpod", "runpod", "s3://my-bucket/a", 1),
+    ("nebius", "nebius", "s3://my-bucket/a", 1),
+]
+FORMATS += NEOCLOUDS
 each_format = pytest.mark.parametrize(("to", "machine", "place", "count"), FORMATS)
 each_watched = pytest.mark.parametrize(("to", "machine", "place", "count"), WATCHED)
+each_signalled = pytest.mark.parametrize(("to", "machine", "place", "count"), [*WATCHED, *NEOCLOUDS])
 
 
 @pytest.fixture
@@ -31,7 +39,8 @@ def cloud(tmp_path: Path) -> Cloud:
 
 def script(to: str, machine: str, place: str | None) -> str:
     wishes = read_wishes(command="python train.py", checkpoints=place)
-    return one_export(answer(phase(machine, nodes=16), checkpoints=False), to=to, wishes=wishes).text
+    nodes = 1 if (to, machine) in {(name, name) for name, *_ in NEOCLOUDS} else 16
+    return one_export(answer(phase(machine, nodes=nodes), checkpoints=False), to=to, wishes=wishes).text
 
 
 @each_format
@@ -50,7 +59,7 @@ def test_when_the_run_fails(cloud: Cloud, to: str, machine: str, place: str, cou
 
 
 @pytest.mark.slow(reason="long cases")
-@each_watched
+@each_signalled
 @pytest.mark.parametrize(("number", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_on_a_signal(
     cloud: Cloud, to: str, machine: str, place: str, count: int, number: signal.Signals, expected: int
@@ -88,7 +97,7 @@ def test_when_some_machines_end_and_others_hang(cloud: Cloud, to: str, machine: 
     assert f"only 1 of {count} machines are left, and they do not end" in output
 
 
-@each_watched
+@each_signalled
 def test_a_cloud_that_does_not_answer_for_a_while_ends_nothing(
     cloud: Cloud, to: str, machine: str, place: str, count: int
 ) -> None:
@@ -104,7 +113,9 @@ def test_a_teardown_that_fails_is_said_loudly_with_the_command(
     status, output = cloud.run(soon_over(script(to, machine, place)), ends_after=None, wrong="teardown")
     assert status == 70
     assert "TEARDOWN FAILED: machines of llama-3-8b-012345-1-1000000 may still run, at" in output
-    command = {"aws-cli": "aws ec2 terminate-instances", "az": "az group delete"}.get(to, "gcloud compute")
+    by_name = dict.fromkeys(("lambda", "runpod", "nebius"), "bash run.sh --end llama-3-8b-012345-1-1000000")
+    commands = by_name | {"aws-cli": "aws ec2 terminate-instances", "az": "az group delete"}
+    command = commands.get(to, "gcloud compute")
     assert any(command in line for line in output.partition("TEARDOWN FAILED")[2].splitlines())
 
 
@@ -113,6 +124,28 @@ def test_the_placeholder_starts_nothing(cloud: Cloud, to: str, machine: str, pla
     status, output = cloud.run(script(to, machine, None))
     assert (status, cloud.calls) == (78, [])
     assert "there is no checkpoint location, so nothing is started: give the job data.checkpoints" in output
+
+
+@pytest.mark.parametrize(("to", "machine", "place", "count"), NEOCLOUDS)
+def test_a_run_whose_script_was_killed_is_ended_by_its_name(
+    cloud: Cloud, to: str, machine: str, place: str, count: int
+) -> None:
+    text = script(to, machine, place)
+    cloud.run(text, machines=["some-run"], ends_after=None, words=["--end", "some-run"])
+    assert cloud.left == []
+    assert not any("launch" in word or "create" in word or word == "POST" for call in cloud.calls for word in call[:5])
+
+
+def test_a_type_without_capacity_starts_nothing(cloud: Cloud) -> None:
+    status, output = cloud.run(script("lambda", "lambda", "s3://my-bucket/a"), wrong="no capacity")
+    assert (status, cloud.most, cloud.left) == (1, 0, [])
+    assert "no region has capacity for gpu_8x_h100_sxm5 now" in output
+
+
+def test_keys_are_never_words_of_a_command(cloud: Cloud) -> None:
+    cloud.run(script("lambda", "lambda", "s3://my-bucket/a"))
+    assert cloud.calls
+    assert not any("a-key-of-the-account" in word for call in cloud.calls for word in call)
 
 
 def test_a_slice_that_is_never_had_is_not_waited_for(cloud: Cloud) -> None:

@@ -9,7 +9,7 @@ import yaml
 from gpuplan.api.exports.export_formats import FORMATS, exports, one_export
 from gpuplan.api.exports.launch_command import read_wishes
 from gpuplan.catalog.runtime.errors import UnusableInput
-from tests.api.exports.documents import answer, in_phases, phase
+from tests.api.exports.documents import MACHINES, answer, in_phases, phase
 
 
 def text(to: str, machine: str = "aws", *, nodes: int = 2, kind: str = "on_demand", **wishes: Any) -> str:
@@ -29,8 +29,8 @@ STARTING = [to for to in FORMATS if to not in ("focus", "json")]
 
 @pytest.mark.parametrize("to", STARTING)
 def test_every_file_names_its_plan_phase_snapshot_and_place(to: str) -> None:
-    machine = {"gcloud": "gcp", "az": "azure"}.get(to, "aws")
-    exported = text(to, machine)
+    machine = {"gcloud": "gcp", "az": "azure"}.get(to, to if to in MACHINES else "aws")
+    exported = text(to, machine, nodes=1)
     assert "plan-0123456789abcdef0123" in exported
     assert "phase 1 of 1" in exported
     assert "snapshot 0961144a3bc4ebd327519ca01e325437" in exported
@@ -288,3 +288,56 @@ def test_a_command_that_no_ec2_instance_can_start_with_is_refused() -> None:
 def test_an_unknown_format_is_refused_with_those_there_are() -> None:
     with pytest.raises(UnusableInput, match="to: 'helm' is not accepted; write one of skypilot, dstack"):
         exports(answer(), to="helm")
+
+
+def test_skypilot_and_dstack_name_the_machines_of_neoclouds_as_they_list_them() -> None:
+    assert loaded("skypilot", "lambda")["resources"]["infra"] == "lambda"
+    assert loaded("skypilot", "lambda")["resources"]["instance_type"] == "gpu_8x_h100_sxm5"
+    nebius = text("skypilot", "nebius")
+    assert "gpu-h200-sxm_8gpu-128vcpu-1600gb" in nebius
+    # SkyPilot does not end clusters at Nebius by itself, so the run is a managed job.
+    assert "Start: sky jobs launch" in nebius
+    assert "autostop" not in nebius
+    pod = loaded("dstack", "runpod", nodes=1)
+    assert (pod["backends"], pod["instance_types"]) == (["runpod"], ["NVIDIA H100 80GB HBM3"])
+    assert (pod["resources"]["gpu"]["count"], pod["regions"]) == (8, ["EU-RO-1"])
+    assert "regions" not in loaded("dstack", "lambda", nodes=1)
+    assert loaded("dstack", "nebius", nodes=2)["nodes"] == 2
+    assert "community_cloud: true" in text("dstack", "runpod-community", nodes=1)
+
+
+@pytest.mark.parametrize(
+    ("to", "machine", "nodes", "reason"),
+    [
+        ("skypilot", "runpod", 1, "it runs on RunPod, but SkyPilot supports only .*export it to docker"),
+        ("skypilot", "own-campus", 1, "it runs on own-campus, but SkyPilot supports only .*export it to docker"),
+        ("skypilot", "verda", 2, "SkyPilot joins no machines of Verda"),
+        ("dstack", "verda", 2, "dstack joins no machines of Verda"),
+        ("lambda", "lambda", 2, "2 machines, and this script starts one"),
+        ("lambda", "aws", 1, "but Lambda's API supports only Lambda"),
+        ("docker", "gcp-tpu", 1, "which Docker alone does not support"),
+    ],
+)
+def test_what_no_tool_starts_is_refused_with_the_reason(to: str, machine: str, nodes: int, reason: str) -> None:
+    with pytest.raises(UnusableInput, match=reason):
+        text(to, machine, nodes=nodes)
+
+
+def test_a_price_that_names_no_machine_is_not_started() -> None:
+    row = phase("lambda", nodes=1, instance_type="rate card NVIDIA H100")
+    with pytest.raises(UnusableInput, match="is the name of a price, not of a machine"):
+        one_export(answer(row), to="skypilot", wishes=read_wishes(command="python train.py"))
+
+
+def test_machines_of_neoclouds_do_not_mount_checkpoints() -> None:
+    with pytest.raises(UnusableInput, match="is a file system that machines of RunPod do not mount") as caught:
+        text("runpod", "runpod", nodes=1, checkpoints="/mnt/runs")
+    assert caught.value.faults[0].field == "checkpoints"
+
+
+def test_a_plain_docker_command_runs_anywhere_and_says_that_the_machine_stays() -> None:
+    script = text("docker", "own-campus", nodes=1)
+    assert "docker run" in script
+    assert "in own-campus rack-1" in script
+    assert "This ends the container and NOT the machine." in script
+    assert "${NODE_RANK:?number the machines from 0}" in text("docker", "own-campus", nodes=2)

@@ -10,7 +10,21 @@ from gpuplan_client.call import Call
 type Document = Mapping[str, Any]
 type Prices = Literal["expected", "as-observed"]
 type ExportFormat = Literal[
-    "skypilot", "dstack", "terraform", "kubernetes", "jobset", "slurm", "aws-cli", "gcloud", "az", "focus", "json"
+    "skypilot",
+    "dstack",
+    "terraform",
+    "kubernetes",
+    "jobset",
+    "slurm",
+    "aws-cli",
+    "gcloud",
+    "az",
+    "lambda",
+    "nebius",
+    "runpod",
+    "docker",
+    "focus",
+    "json",
 ]
 
 
