@@ -1,4 +1,4 @@
-"""`gpuplan watch`: plan jobs again on every new snapshot, and notify channels of changes."""
+"""`gpuplan watch`: plan jobs again on every new snapshot, wait for machines, and notify channels of changes."""
 
 from typing import Annotated, Any
 
@@ -15,9 +15,11 @@ WatchId = Annotated[str, typer.Argument(metavar="ID", help="The id of a watch.")
 def watch_commands() -> typer.Typer:
     """The commands under `gpuplan watch`."""
     app = typer.Typer(
-        help="Get notified when a job's plan gets cheaper or dearer, or its offer disappears.", rich_markup_mode=None
+        help="Get notified when a job's plan gets cheaper or dearer, or machines can be obtained.",
+        rich_markup_mode=None,
     )
     app.command("add")(add)
+    app.command("capacity")(capacity)
     app.command("list")(listing)
     app.command("show")(show)
     app.command("remove")(remove)
@@ -56,8 +58,40 @@ def add(
     print_sections(render_added(answer))
 
 
+def capacity(
+    *,
+    machine: Annotated[str, typer.Option(help="The instance type to wait for: p5.48xlarge.")],
+    channel: Annotated[
+        list[str],
+        typer.Option("--channel", metavar="NAME", help="A channel of the settings file to notify; repeatable."),
+    ],
+    nodes: Annotated[int, typer.Option(min=1, max=1_000, help="How many machines at once.")] = 1,
+    kind: Annotated[str, typer.Option(help="The price kind: spot or capacity_block.")] = "spot",
+    region: Annotated[list[str] | None, typer.Option(help="A region; may be repeated. Default: all priced.")] = None,
+    at_least: Annotated[
+        float | None, typer.Option(metavar="CHANCE", help="Notify from this chance on. Default: 0.7.")
+    ] = None,
+    under: Annotated[str | None, typer.Option(metavar="USD", help="The most that a node-hour may cost: 60.")] = None,
+    name: Annotated[str | None, typer.Option(help="Its name in messages. Default: the machines.")] = None,
+    as_json: AsJson = False,
+    settings: SettingsFile = None,
+) -> None:
+    """Ask the clouds about machines now, and get notified when they can be obtained."""
+    document: dict[str, Any] = {"machine": machine, "nodes": nodes, "kind": kind, "channels": channel}
+    given = {"region": region, "least_chance": at_least, "under_usd_per_node_hour": under, "name": name}
+    document |= {key: value for key, value in given.items() if value}
+    answer = open_gpuplan(settings=settings).watches.add(document)
+    if as_json:
+        print_json(answer)
+        return
+    from gpuplan.api.cli.sections import print_sections
+    from gpuplan.api.presentation.watches import render_added
+
+    print_sections(render_added(answer))
+
+
 def listing(*, as_json: AsJson = False) -> None:
-    """List the watched jobs with their last notification."""
+    """List the watched jobs and machines with their last notification."""
     answer = open_gpuplan().watches.listed()
     if as_json:
         print_json(answer)
@@ -89,14 +123,25 @@ def remove(watch_id: WatchId, *, as_json: AsJson = False) -> None:
     console().print(f"{watch_id} is no longer watched")
 
 
-def check(*, as_json: AsJson = False, inventory: InventoryFile = None, settings: SettingsFile = None) -> None:
-    """Plan every watched job on the current prices now, and send notifications. Every refresh does this too."""
+def check(
+    *,
+    capacity_only: Annotated[
+        bool, typer.Option("--capacity", help="Only ask the clouds about watched machines; plan no job.")
+    ] = False,
+    as_json: AsJson = False,
+    inventory: InventoryFile = None,
+    settings: SettingsFile = None,
+) -> None:
+    """Plan every watched job on the current prices now, ask about watched machines, and send notifications.
+
+    Every refresh does this too.
+    """
     from gpuplan.api.cli.sections import print_sections
     from gpuplan.api.presentation.watches import render_check, undelivered
     from gpuplan.providers.proxy_settings import check_proxies
 
     check_proxies()
-    answer = open_gpuplan(inventory=inventory, settings=settings).watches.check()
+    answer = open_gpuplan(inventory=inventory, settings=settings).watches.check(capacity_only=capacity_only)
     if as_json:
         print_json(answer)
     else:

@@ -5,7 +5,7 @@ from fastapi.responses import Response
 
 from gpuplan.api.http.idempotency import Idempotency
 from gpuplan.api.http.openapi_bodies import IDEMPOTENCY_HEADER, document_responses, takes
-from gpuplan.api.http.plans import OurGpuplan, OurWorkers, to_json
+from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers, to_json
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.schemas.watch import WatchDocument
 from gpuplan.api.services.service_context import Document
@@ -15,16 +15,19 @@ router = APIRouter()
 
 @router.post(
     "/v1/watches",
-    summary="Watch a job",
+    summary="Watch a job or wait for machines",
     operation_id="add_watch",
     responses=document_responses("Watch", 400, 413, 415, 503),
     openapi_extra=takes(WatchDocument, IDEMPOTENCY_HEADER),
 )
-async def add_watch(request: Request, gpuplan: OurGpuplan, workers: OurWorkers) -> Response:
-    """Plans the job now and after each refresh, and notifies the channels of changes. The same watch sent twice is
-    stored once.
+async def add_watch(
+    request: Request, gpuplan: OurGpuplan, workers: OurWorkers, long_workers: OurLongWorkers
+) -> Response:
+    """Plans the job now and after each refresh, or asks the clouds about the machines now and at each check, and notifies
+    the channels of changes. The same watch sent twice is stored once.
     """
     body, document = await read_body(request)
+    workers = long_workers if "machine" in document else workers  # clouds may take seconds to answer
     key = Idempotency.read(request, body, "")
 
     def answer() -> Document:

@@ -6,19 +6,22 @@ between neither loses nor repeats a message.
 
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
+from gpuplan.api.notifications.capacity_watches import CAPACITY, capacity_message, looked_up
 from gpuplan.api.notifications.delivery import Delivered, deliver
 from gpuplan.api.notifications.reported_answer import offers_gone, reported_answer_of
 from gpuplan.api.notifications.watch_events import DEADLINE_PASSED, event_between, message
 from gpuplan.api.notifications.webhook_sending import Patience
 from gpuplan.api.schemas.watch import deadline_of, job_at
+from gpuplan.api.services.live_queries import LiveQueries
 from gpuplan.api.services.plans import PlanService
 from gpuplan.api.services.service_context import ServiceContext
-from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
+from gpuplan.catalog.runtime.errors import ProviderFailure, StoreFailure, UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.catalog.store.stored_notifications import Notification
 from gpuplan.catalog.store.stored_watches import Watch
@@ -37,17 +40,37 @@ class _Checked:
 
 
 def check_watches(
-    context: ServiceContext, plans: PlanService, snapshot_id: str, now: datetime, *, patience: Patience | None = None
+    context: ServiceContext,
+    plans: PlanService,
+    live_queries: LiveQueries,
+    snapshot_id: str,
+    now: datetime,
+    *,
+    capacity_only: bool = False,
+    patience: Patience | None = None,
 ) -> Document:
     """Plans every watched job on the snapshot as of `now`, tells what changed, and sends what is still to be sent.
+
+    Clouds are asked about watched machines; with `capacity_only`, no job is planned.
 
     Returns `{snapshot_id, checked, told, problems, deliveries, meta}`. Jobs that cannot be planned and channels that
     cannot be reached are listed in it and do not stop the others. Raises `StoreFailure` if the store cannot be used.
     """
     began = time.perf_counter()
     store = context.store.watching
-    watched = [stored_watch for stored_watch in store.every() if stored_watch.ended_at is None]
-    checked = _checked(context, plans, watched, snapshot_id, now) if watched else []
+    watched = [
+        stored_watch
+        for stored_watch in store.every()
+        if stored_watch.ended_at is None and (CAPACITY in stored_watch.job or not capacity_only)
+    ]
+    checked = []
+    for stored_watch in watched:
+        columns = context.columns_with_owned(snapshot_id)
+        if CAPACITY in stored_watch.job:
+            check = partial(_check_capacity, context, live_queries, stored_watch, columns, now)
+        else:
+            check = partial(_check, context, plans, stored_watch, columns, now)
+        checked.append(_with_problem(stored_watch, check))
     store.mark_checked([(check.watch.id, check.problem) for check in checked], now)
     planned = time.perf_counter()
     delivered = deliver(store, context.channels, now, patience=patience)
@@ -89,21 +112,16 @@ def deliveries(delivered: Delivered, names: dict[str, str]) -> Document:
     }
 
 
-def _checked(
-    context: ServiceContext, plans: PlanService, watched: Sequence[Watch], snapshot_id: str, now: datetime
-) -> list[_Checked]:
-    columns = context.columns_with_owned(snapshot_id)
-    checks = []
-    for watch in watched:
-        try:
-            checks.append(_check(context, plans, watch, columns, now))
-        except StoreFailure:
-            raise
-        except UnusableInput as error:
-            checks.append(_Checked(watch=watch, problem=redacted_text(error)))
-        except Exception as error:  # noqa: BLE001 - a defect that one job meets must not silence all other watches
-            checks.append(_Checked(watch=watch, problem=f"{type(error).__name__}: {redacted_text(error)}"))
-    return checks
+def _with_problem(watch: Watch, check: Callable[[], _Checked]) -> _Checked:
+    """The result of a check, or the problem that it met."""
+    try:
+        return check()
+    except StoreFailure:
+        raise
+    except (UnusableInput, ProviderFailure) as error:
+        return _Checked(watch=watch, problem=redacted_text(error))
+    except Exception as error:  # noqa: BLE001 - a defect that one watch meets must not silence all others
+        return _Checked(watch=watch, problem=f"{type(error).__name__}: {redacted_text(error)}")
 
 
 def _check(context: ServiceContext, plans: PlanService, watch: Watch, columns: Columns, now: datetime) -> _Checked:
@@ -124,6 +142,17 @@ def _check(context: ServiceContext, plans: PlanService, watch: Watch, columns: C
     # Saved before it is told: whoever gets the message can look at the plan.
     plans.save(answer, now, owners=context.store.watching.owners(watch.id))
     payload = message(watch, event, before, after, gone, at=now.isoformat())
+    return _Checked(watch=watch, payload=payload if _tell(context, watch, after, payload, now) else None)
+
+
+def _check_capacity(
+    context: ServiceContext, live_queries: LiveQueries, watch: Watch, columns: Columns, now: datetime
+) -> _Checked:
+    """Ask the clouds, and tell if the machines can be obtained as wanted where they could not before, or the reverse."""
+    after = looked_up(live_queries, columns, watch.job[CAPACITY], now)
+    if after["outcome"] == watch.last_told["outcome"]:
+        return _Checked(watch=watch)
+    payload = capacity_message(watch, watch.last_told, after, at=now.isoformat())
     return _Checked(watch=watch, payload=payload if _tell(context, watch, after, payload, now) else None)
 
 

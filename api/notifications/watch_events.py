@@ -14,6 +14,8 @@ Document = dict[str, Any]
 
 CHEAPER, DEARER, OFFER_GONE = "cheaper", "dearer", "offer_gone"
 INFEASIBLE, FEASIBLE, DEADLINE_PASSED = "infeasible", "feasible", "deadline_passed"
+#: Of watched machines.
+OBTAINABLE, NOT_OBTAINABLE = "obtainable", "not_obtainable"
 TEST = "test"
 
 #: Each event with the beginning of its message.
@@ -24,6 +26,8 @@ TITLES = {
     INFEASIBLE: "can no longer be done as asked",
     FEASIBLE: "can be done now",
     DEADLINE_PASSED: "is no longer watched: its deadline has passed",
+    OBTAINABLE: "can be obtained now",
+    NOT_OBTAINABLE: "can no longer be obtained as wanted",
 }
 
 

@@ -8,18 +8,35 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from gpuplan.api.notifications.capacity_watches import (
+    CAPACITY,
+    MOST_CAPACITY_WATCHES,
+    looked_up,
+    name_of,
+    nothing_learned,
+    wanted_of,
+)
 from gpuplan.api.notifications.channels import Receiver, named, receiver
 from gpuplan.api.notifications.reported_answer import reported_answer_of
 from gpuplan.api.notifications.watch_events import TEST
 from gpuplan.api.notifications.webhook_sending import NotTaken, Patience, send, web_client
 from gpuplan.api.schemas.job import parse_job
-from gpuplan.api.schemas.watch import job_at, parse_watch, refuse_excess, watched_job
+from gpuplan.api.schemas.watch import (
+    DEFAULT_PERCENT,
+    WatchDocument,
+    job_at,
+    parse_watch,
+    refuse_excess,
+    watched_job,
+)
 from gpuplan.api.security.authorization import owner, viewer
+from gpuplan.api.services.live_queries import LiveQueries
 from gpuplan.api.services.plans import PlanService
 from gpuplan.api.services.service_context import ServiceContext
 from gpuplan.catalog.runtime.errors import ProviderFailure, UnusableInput
 from gpuplan.catalog.store.stored_notifications import Notification
 from gpuplan.catalog.store.stored_watches import Watch
+from gpuplan.providers.error_redaction import redacted_text
 
 Document = dict[str, Any]
 
@@ -27,29 +44,55 @@ Document = dict[str, Any]
 MOST_WATCHES = 2_000
 
 
-def add(context: ServiceContext, plans: PlanService, document: Document, now: datetime) -> Document:
+def add(
+    context: ServiceContext, plans: PlanService, live_queries: LiveQueries, document: Document, now: datetime
+) -> Document:
     """Keeps a watch and gives it with the answer that changes are told against; the same watch twice is one.
 
-    Raises `UnusableInput` for a job that cannot be planned, an unknown channel, and above `MOST_WATCHES`.
+    Raises `UnusableInput` for a job that cannot be planned or machines that have no price, an unknown channel, and above
+    `MOST_WATCHES` or `MOST_CAPACITY_WATCHES`.
     """
     asked, job = parse_watch(document, now=now)
     for channel in asked.channels:
         named(context.channels, channel)
     refuse_excess(context.store.watching.count(), MOST_WATCHES)
-    stored_job = watched_job(asked.job, job)
-    parse_job(job_at(stored_job, now), now=now)
-    answer = plans.plan(job_at(stored_job, now), now=now)
-    watch = Watch(
-        id="",
-        name=asked.name or job.name,
-        job=stored_job,
-        channels=asked.channels,
-        threshold_percent=asked.cheaper_by_percent,
-        created_at=now,
-        last_told=reported_answer_of(answer, now),
-    )
+    if asked.job is None or job is None:
+        watch = capacity_watch(context, live_queries, asked, now)
+    else:
+        stored_job = watched_job(asked.job, job)
+        parse_job(job_at(stored_job, now), now=now)
+        answer = plans.plan(job_at(stored_job, now), now=now)
+        watch = Watch(
+            id="",
+            name=asked.name or job.name,
+            job=stored_job,
+            channels=asked.channels,
+            threshold_percent=asked.cheaper_by_percent or DEFAULT_PERCENT,
+            created_at=now,
+            last_told=reported_answer_of(answer, now),
+        )
     saved = context.store.watching.save(_with_id(watch, owner()), owner=owner())
     return shown(saved) | {"warnings": [*_warnings(context, saved)]}
+
+
+def capacity_watch(context: ServiceContext, live_queries: LiveQueries, asked: WatchDocument, now: datetime) -> Watch:
+    """A watch for machines, without an id, with what the clouds say now, or why nothing was learned."""
+    refuse_excess(sum(CAPACITY in watch.job for watch in context.store.watching.every()), MOST_CAPACITY_WATCHES)
+    wanted, columns, problem = wanted_of(asked), context.columns(None), ""
+    try:
+        reported = looked_up(live_queries, columns, wanted, now)
+    except ProviderFailure as failure:
+        reported, problem = nothing_learned(columns, now), redacted_text(failure)
+    return Watch(
+        id="",
+        name=asked.name or name_of(wanted),
+        job={CAPACITY: wanted},
+        channels=asked.channels,
+        threshold_percent=0.0,
+        created_at=now,
+        last_told=reported,
+        problem=problem,
+    )
 
 
 def _with_id(watch: Watch, owner_id: str | None) -> Watch:
@@ -63,7 +106,7 @@ def _with_id(watch: Watch, owner_id: str | None) -> Watch:
 
 def _warnings(context: ServiceContext, watch: Watch) -> list[str]:
     """Channels that could not be told anything from here: the nightly run may have other variables."""
-    warnings = []
+    warnings = [watch.problem] if watch.problem else []
     for name in watch.channels:
         try:
             receiver(named(context.channels, name))
@@ -80,16 +123,21 @@ def listed(context: ServiceContext) -> Document:
 def one(context: ServiceContext, watch_id: str) -> Document:
     """One watch with its job and all it had to say, the newest first. Raises `NotStored` if there is none."""
     watch, notifications = context.store.watching.one(watch_id, viewer())
-    return shown(watch) | {"job": watch.job, "notifications": [notification(sent) for sent in notifications]}
+    job = {} if CAPACITY in watch.job else {"job": watch.job}
+    return shown(watch) | job | {"notifications": [notification(sent) for sent in notifications]}
 
 
 def shown(watch: Watch) -> Document:
     """A watch as JSON, without its job."""
+    if CAPACITY in watch.job:
+        kind: Document = {"capacity": watch.job[CAPACITY]}
+    else:
+        kind = {"cheaper_by_percent": watch.threshold_percent}
     return {
         "id": watch.id,
         "name": watch.name,
         "channels": list(watch.channels),
-        "cheaper_by_percent": watch.threshold_percent,
+        **kind,
         "created_at": watch.created_at.isoformat(),
         "state": "ended" if watch.ended_at else "watching",
         "ended_at": watch.ended_at.isoformat() if watch.ended_at else None,

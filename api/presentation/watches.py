@@ -7,6 +7,7 @@ from gpuplan.api.presentation.infeasibility import conflicts_in_short
 from gpuplan.api.presentation.sections import Block, Heading, Sections, Tone, sections_of
 from gpuplan.api.presentation.text_formatting import number, plain, usd, when
 from gpuplan.api.presentation.text_tables import bullets, cell, facts, footer, heading, listing
+from gpuplan.api.presentation.watched_capacity import condition, in_one_line
 
 Part = Mapping[str, Any]
 
@@ -16,6 +17,8 @@ _TITLES = ("watch", "name", "state", "last notified", "on", "channels", "checked
 def render_added(answer: Part) -> Sections:
     """A watch that was just added."""
     reported = answer["last_told"]
+    if "capacity" in answer:
+        return _added_capacity(answer)
     rows = [
         ("channels", ", ".join(answer["channels"])),
         (
@@ -23,7 +26,7 @@ def render_added(answer: Part) -> Sections:
             f"when the plan gets {number(answer['cheaper_by_percent'])} % cheaper or dearer, loses its offer,",
         ),
         ("", "becomes impossible, or possible again"),
-        ("starts from", _last_reported(reported)),
+        ("starts from", last_reported(answer)),
         ("plan", reported["plan_id"]),
     ]
     parts: list[Block | Heading] = [cell(f"Watching {answer['name']} as {answer['id']}", Tone.GOOD), facts(rows)]
@@ -31,11 +34,23 @@ def render_added(answer: Part) -> Sections:
     return sections_of(*parts, footer(f"End it with: gpuplan watch remove {answer['id']}"))
 
 
+def _added_capacity(answer: Part) -> Sections:
+    rows = [
+        ("channels", ", ".join(answer["channels"])),
+        ("notifies", f"when a cloud gives {condition(answer['capacity'])}, and when none does any more"),
+        ("now", last_reported(answer)),
+    ]
+    parts: list[Block | Heading] = [cell(f"Watching {answer['name']} as {answer['id']}", Tone.GOOD), facts(rows)]
+    parts += bullets(answer["warnings"], Tone.WARNING)
+    closing = f"Checked after each refresh and by gpuplan watch check --capacity; end it with: gpuplan watch remove {answer['id']}"
+    return sections_of(*parts, footer(closing))
+
+
 def render_watches(answer: Part) -> Sections:
     """All watches as a table."""
     watches = answer["watches"]
     if not watches:
-        return sections_of(cell("No job is watched: gpuplan watch add JOB.yaml --channel NAME"))
+        return sections_of(cell("Nothing is watched: gpuplan watch add JOB.yaml --channel NAME"))
     rows = [
         (
             watch["id"],
@@ -58,9 +73,9 @@ def render_watch(answer: Part) -> Sections:
         ("name", answer["name"]),
         ("state", answer["state"]),
         ("channels", ", ".join(answer["channels"])),
-        ("threshold", f"{number(answer['cheaper_by_percent'])} %"),
-        ("last notified", _last_reported(answer["last_told"])),
-        ("plan", answer["last_told"]["plan_id"]),
+        ("notifies of", threshold(answer)),
+        ("last notified", last_reported(answer)),
+        ("plan", answer["last_told"].get("plan_id")),
         ("checked", when(answer["checked_at"]) if answer["checked_at"] else "not yet"),
         ("problem", answer["problem"]),
     ]
@@ -105,11 +120,24 @@ def undelivered(answer: Part) -> list[str]:
     return lines + [f"{problem['watch']}: could not be planned: {problem['problem']}" for problem in answer["problems"]]
 
 
+def threshold(watch: Part) -> str:
+    """What a watch notifies of, in short."""
+    if "capacity" in watch:
+        return condition(watch["capacity"])
+    return f"{number(watch['cheaper_by_percent'])} %"
+
+
 def _cost(part: Part) -> str:
+    if "obtainable" in part["outcome"]:
+        return f"chance {part['chance']:.2f}" if "chance" in part else "no chance"
     return usd(part["cost_usd"]) if part["outcome"] == "planned" else "no plan"
 
 
-def _last_reported(part: Part) -> str:
+def last_reported(watch: Part) -> str:
+    """What a watch last notified of, or started from."""
+    part = watch["last_told"]
+    if "capacity" in watch:
+        return in_one_line(part, watch["capacity"])
     if part["outcome"] == "planned":
         return f"{usd(part['cost_usd'])} on {part['choice']}"
     return f"no plan ({conflicts_in_short(part)})"

@@ -1,4 +1,4 @@
-"""The request for a watch: a job, channels, and the change of cost to notify."""
+"""The request for a watch: a job and the change of cost to notify, or machines and the wanted chance; and channels."""
 
 import math
 from datetime import UTC, datetime, timedelta
@@ -7,13 +7,26 @@ from typing import Annotated, Any
 from pydantic import ConfigDict
 
 from gpuplan.api.schemas.canonical_job import canonical
+from gpuplan.api.schemas.capacity_request import MOST_NODES, MOST_REGIONS
 from gpuplan.api.schemas.job import JOB_EXAMPLE, JobDocument
-from gpuplan.catalog.parsing.document_fields import Document, Label, Reads, listed, read_as
-from gpuplan.catalog.parsing.quantities import shown
+from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.parsing.document_fields import (
+    Document,
+    Label,
+    Listed,
+    Reads,
+    choice,
+    listed,
+    quantity,
+    read_as,
+    whole_number,
+)
+from gpuplan.catalog.parsing.quantities import shown, usd
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.model.job import TrainingJob
 
 DEFAULT_PERCENT = 10.0
+_OF_A_MACHINE = ("nodes", "kind", "region", "least_chance", "under_usd_per_node_hour")
 _MOST_CHANNELS = 20
 
 
@@ -67,24 +80,67 @@ Channels = Annotated[
 ]
 
 
+def _share(value: object) -> float:
+    """A chance above 0 and up to 1."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 < float(value) <= 1:  # type: ignore[arg-type]
+        raise ValueError(f"{shown(value)} is not accepted; write a chance above 0 and up to 1, such as 0.7")
+    return float(value)  # type: ignore[arg-type]
+
+
+Chance = Annotated[
+    float,
+    Reads(
+        _share,
+        {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": 1,
+            "description": "the least chance of obtaining the machines to notify; default 0.7",
+        },
+    ),
+]
+
+
 class WatchDocument(Document):
-    """A job to plan again on every new snapshot, and the channels to notify of changes."""
+    """A job to plan again on every new snapshot, or machines to wait for, and the channels to notify of changes."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"job": JOB_EXAMPLE, "channels": ["team"], "cheaper_by_percent": 10}]}
+        json_schema_extra={
+            "examples": [
+                {"job": JOB_EXAMPLE, "channels": ["team"], "cheaper_by_percent": 10},
+                {"machine": "p5.48xlarge", "nodes": 2, "least_chance": 0.7, "channels": ["team"]},
+            ]
+        }
     )
 
-    job: JobDocument
+    job: JobDocument | None = None
+    machine: Annotated[str, Label] | None = None
+    nodes: Annotated[int, whole_number(1, MOST_NODES, "machines at once; default 1")] | None = None
+    kind: Annotated[str, choice(tuple(price_kinds()), description="the price kind; default spot")] | None = None
+    region: Annotated[tuple[Annotated[str, Label], ...], Listed(MOST_REGIONS)] = ()
+    least_chance: Chance | None = None
+    under_usd_per_node_hour: (
+        Annotated[float, quantity(usd, "US dollars per node-hour that the machines may cost", 60, "$60")] | None
+    ) = None
     channels: Channels
-    cheaper_by_percent: Percent = DEFAULT_PERCENT
+    cheaper_by_percent: Percent | None = None
     name: Annotated[str, Label] | None = None
 
 
-def parse_watch(document: dict[str, Any], *, now: datetime) -> tuple[WatchDocument, TrainingJob]:
-    """Read the watch and its job as of `now`. Raises `UnusableInput` with all faults; the job's are below `job`."""
+def parse_watch(document: dict[str, Any], *, now: datetime) -> tuple[WatchDocument, TrainingJob | None]:
+    """Read the watch and its job as of `now`, if it has one. Raises `UnusableInput` with all faults; the job's are below
+    `job`.
+    """
     watch = read_as(WatchDocument, document)
+    if (watch.job is None) == (watch.machine is None):
+        raise UnusableInput.at("job", message="give a job or a machine to watch, and not both")
+    others, kind = (_OF_A_MACHINE, "machine") if watch.machine is None else (("cheaper_by_percent",), "job")
+    for name in others:
+        if getattr(watch, name) not in (None, ()):
+            raise UnusableInput.at(name, message=f"is only accepted where a {kind} is watched")
     try:
-        return watch, watch.job.job(now=now)
+        return watch, None if watch.job is None else watch.job.job(now=now)
     except UnusableInput as error:
         raise error.under("job") from None
 

@@ -9,14 +9,12 @@ from gpuplan.api.schemas.capacity_request import parse_capacity
 from gpuplan.api.services.audited import Audited
 from gpuplan.api.services.live_queries import Candidate, LiveQueries
 from gpuplan.api.services.plans import PlanService
+from gpuplan.api.services.priced_machines import priced_candidates
 from gpuplan.api.services.service_context import Document, ServiceContext
 from gpuplan.catalog.model.capacity_answers import CapacityAnswer
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.wire import wire
-
-#: Regions that are asked about when none is named: those with a price, at most so many per machine.
-MOST_REGIONS = 20
 
 
 class CapacityService:
@@ -39,7 +37,9 @@ class CapacityService:
                 candidates = self._planned(document["job"], now)
             else:
                 entry.subject = asked.machine
-                candidates = self._priced(asked.machine, asked.nodes or 1, asked.kind or "spot", asked.region)
+                candidates = priced_candidates(
+                    self._context.columns(), asked.machine, asked.nodes or 1, asked.kind or "spot", asked.region
+                )
             return self.of(candidates, now=now, limit_seconds=asked.limit_seconds)
 
     def of_machine(
@@ -56,7 +56,7 @@ class CapacityService:
 
         Raises `UnusableInput` for a machine, region or price kind that the catalogue does not have.
         """
-        candidates = self._priced(machine, nodes, kind, regions)
+        candidates = priced_candidates(self._context.columns(), machine, nodes, kind, regions)
         return self.of(candidates, now=now, limit_seconds=limit_seconds)
 
     def of_job(
@@ -88,37 +88,6 @@ class CapacityService:
         except UnusableInput as error:
             raise error.under("job") from None
         return planned_candidates(answer)
-
-    def _priced(self, machine: str, nodes: int, kind: str, regions: Sequence[str]) -> list[Candidate]:
-        """Where the machine has a price of this kind, the cheapest regions first."""
-        if kind not in price_kinds():
-            raise UnusableInput.at(
-                "kind", message=f"{kind[:40]!r} is no price kind; accepted: {', '.join(price_kinds())}"
-            )
-        offers = [offer for offer in self._context.columns().offers if offer.instance_type == machine]
-        if not offers:
-            message = f"no instance type is called {machine[:80]!r}; gpuplan offers --instance-type 'p5*' lists names"
-            raise UnusableInput.at("machine", message=message)
-        cheapest: dict[tuple[str, str], int] = {}
-        for offer in offers:
-            place = offer.provider, offer.region
-            if offer.price_kind == kind:
-                cheapest[place] = min(offer.usd_micros_per_hour, cheapest.get(place, offer.usd_micros_per_hour))
-        places = sorted(cheapest, key=lambda place: (cheapest[place], place))[:MOST_REGIONS]
-        if regions:
-            sold = {(offer.provider, offer.region) for offer in offers}
-            places = [place for place in sorted(sold) if place[1] in regions]
-            if strange := set(regions) - {region for _, region in places}:
-                known = ", ".join(sorted({region for _, region in sold}))
-                message = f"{machine} has no price in {min(strange)[:60]!r}; accepted: {known}"
-                raise UnusableInput.at("region", message=message)
-        if not places:
-            kinds = ", ".join(sorted({offer.price_kind for offer in offers}))
-            raise UnusableInput.at("kind", message=f"{machine} has no {kind} price; accepted: {kinds}")
-        return [
-            Candidate(provider=provider, instance_type=machine, region=region, nodes=nodes, kind=kind)
-            for provider, region in places
-        ]
 
 
 def _capacity(answer: CapacityAnswer) -> Capacity:

@@ -55,6 +55,7 @@ class Services:
     context: ServiceContext
     planner: PlannerCalls
     audited: Audited
+    live_queries: LiveQueries
     plans: PlanService
     explanations: ExplanationService
     replanning: ReplanService
@@ -107,11 +108,12 @@ def open_services(environment: Environment, *, clouds: "Mapping[str, MakeCloud] 
     context = ServiceContext(environment, clouds=clouds)
     planner, audited, live_queries = PlannerCalls(context), Audited(context), LiveQueries(context)
     plans, retention = PlanService(context, planner, audited, live_queries), RetentionService(context)
-    watches = WatchService(context, plans)
+    watches = WatchService(context, plans, live_queries)
     return Services(
         context=context,
         planner=planner,
         audited=audited,
+        live_queries=live_queries,
         plans=plans,
         explanations=ExplanationService(planner, audited),
         replanning=ReplanService(planner, audited),

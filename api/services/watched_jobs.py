@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from gpuplan.api.security.authorization import record, viewer
+from gpuplan.api.services.live_queries import LiveQueries
 from gpuplan.api.services.plans import PlanService
 from gpuplan.api.services.service_context import Document, ServiceContext, an_id
 
@@ -10,16 +11,16 @@ from gpuplan.api.services.service_context import Document, ServiceContext, an_id
 class WatchService:
     """Watches jobs, each of which is planned like any other job."""
 
-    def __init__(self, context: ServiceContext, plans: PlanService) -> None:
-        """Keep watches in the store of `context`, and plan them by `plans`."""
-        self._context, self._plans = context, plans
+    def __init__(self, context: ServiceContext, plans: PlanService, live_queries: LiveQueries) -> None:
+        """Keep watches in the store of `context`, plan jobs by `plans`, and ask about machines by `live_queries`."""
+        self._context, self._plans, self._live_queries = context, plans, live_queries
 
     def add(self, document: Document, *, now: datetime | None = None) -> Document:
-        """Watch a job: plan it on each new snapshot, and notify channels of changes."""
+        """Watch a job, planned on each new snapshot, or machines, asked about at each check; notify channels of changes."""
         from gpuplan.api.notifications.watch_records import add
 
         now = now or datetime.now(UTC)
-        added = add(self._context, self._plans, document, now)
+        added = add(self._context, self._plans, self._live_queries, document, now)
         self._context.store.access.record(record("watch.add", added["id"], now))
         return added
 
@@ -41,12 +42,19 @@ class WatchService:
         self._context.store.access.record(record("watch.forget", watch_id, datetime.now(UTC)))
         return {"forgotten": 1}
 
-    def check(self, *, now: datetime | None = None) -> Document:
-        """Plan every watched job on the current snapshot, and send notifications."""
+    def check(self, *, now: datetime | None = None, capacity_only: bool = False) -> Document:
+        """Plan every watched job on the current snapshot, ask about watched machines, and send notifications."""
         from gpuplan.api.notifications.watch_check import check_watches
 
         snapshot_id = self._context.store.current_snapshot_id()
-        return check_watches(self._context, self._plans, snapshot_id, now or datetime.now(UTC))
+        return check_watches(
+            self._context,
+            self._plans,
+            self._live_queries,
+            snapshot_id,
+            now or datetime.now(UTC),
+            capacity_only=capacity_only,
+        )
 
     def try_channel(self, name: str) -> Document:
         """Send a test message to a channel. Raises `ProviderFailure` if it is not delivered."""

@@ -3,15 +3,15 @@
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from gpuplan.api.notifications.delivery import SLACK_CHANNEL_PREFIX
 from gpuplan.api.notifications.reported_answer import reported_answer_of
-from gpuplan.api.notifications.watch_records import MOST_WATCHES, shown
+from gpuplan.api.notifications.watch_records import MOST_WATCHES, capacity_watch, shown
 from gpuplan.api.schemas.job import JobDocument
-from gpuplan.api.schemas.watch import job_at, refuse_excess, watched_job
+from gpuplan.api.schemas.watch import job_at, parse_watch, refuse_excess, watched_job
 from gpuplan.api.security.authorization import owner, record
 from gpuplan.catalog.parsing.document_fields import read_as
 from gpuplan.catalog.store.slack_answers import SlackAnswer
@@ -62,17 +62,9 @@ def watch(gpuplan: "Services", asked: SlackAnswer, document: Document, percent: 
     refuse_excess(gpuplan.store.watching.count(), MOST_WATCHES)
     stored_job = watched_job(given, job)
     answer = gpuplan.plans.plan(job_at(stored_job, now), now=now)
-    place = Place(
-        team_id=asked.team_id,
-        channel_id=asked.channel_id,
-        user_id=asked.user_id,
-        enterprise_id=str(asked.request.get("enterprise_id") or ""),
-    )
-    channels = (place.name,)
-    what = (job.name, stored_job, channels, percent)
-    digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+    channels = (_place_of_request(asked).name,)
     watch = Watch(
-        id=f"watch-{digest[:16]}",
+        id="",
         name=job.name,
         job=stored_job,
         channels=channels,
@@ -80,7 +72,34 @@ def watch(gpuplan: "Services", asked: SlackAnswer, document: Document, percent: 
         created_at=now,
         last_told=reported_answer_of(answer, now),
     )
-    saved = shown(gpuplan.store.watching.save(watch, owner=owner()))
+    return _saved(gpuplan, watch, (job.name, stored_job, channels, percent), now)
+
+
+def watch_machines(gpuplan: "Services", asked: SlackAnswer) -> Document:
+    """Store a watch that notifies the channel of the request when the wanted machines can be obtained.
+
+    Raises `UnusableInput` for machines without a price and above the limits.
+    """
+    now, channels = datetime.now(UTC), (_place_of_request(asked).name,)
+    refuse_excess(gpuplan.store.watching.count(), MOST_WATCHES)
+    wanted, _ = parse_watch(asked.request["capacity"], now=now)
+    made = capacity_watch(gpuplan.context, gpuplan.live_queries, wanted, now)
+    return _saved(gpuplan, replace(made, channels=channels), (made.name, made.job, channels), now)
+
+
+def _place_of_request(asked: SlackAnswer) -> Place:
+    return Place(
+        team_id=asked.team_id,
+        channel_id=asked.channel_id,
+        user_id=asked.user_id,
+        enterprise_id=str(asked.request.get("enterprise_id") or ""),
+    )
+
+
+def _saved(gpuplan: "Services", watch: Watch, what: tuple[object, ...], now: datetime) -> Document:
+    """The stored watch as JSON, under the hash of `what` it is."""
+    digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+    saved = shown(gpuplan.store.watching.save(replace(watch, id=f"watch-{digest[:16]}"), owner=owner()))
     gpuplan.store.access.record(record("watch.add", saved["id"], now))
     return saved
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from gpuplan.api.presentation.machine_phrases import machines, place
 from gpuplan.api.presentation.text_formatting import duration, located, number, plain, usd, usd_per_hour, when
+from gpuplan.api.presentation.watches import last_reported, threshold
 from gpuplan.api.schemas.catalogue import OfferRow
 from gpuplan.api.schemas.prices import PriceRow
 from gpuplan.api.slack.block_kit import Message, bullets, header, message, small, table, words
@@ -113,21 +114,17 @@ def watches_message(watches: Sequence[Part]) -> Message:
         (
             watch["id"],
             watch["name"],
-            f"{watch['cheaper_by_percent']:g} %",
+            threshold(watch),
             watch["state"],
-            _last(watch["last_told"]),
+            last_reported(watch),
             when(watch["checked_at"]) if watch["checked_at"] else "not yet",
         )
         for watch in watches
     ]
-    titles = ("watch", "job", "compared with", "state", "last notified", "checked")
+    titles = ("watch", "job", "notifies of", "state", "last notified", "checked")
     return message(
         f"{len(watches)} watched", [header("Watched jobs"), table(titles, rows), small("/gpuplan unwatch ID ends one")]
     )
-
-
-def _last(part: Part) -> str:
-    return f"{usd(part['cost_usd'])} on {part['choice']}" if part.get("cost_usd") else "no plan possible"
 
 
 def help_message(examples: Iterable[tuple[str, str]]) -> Message:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from gpuplan.api.presentation.text_formatting import duration, number, usd
+from gpuplan.api.presentation.watched_capacity import condition, in_one_line
 from gpuplan.api.schemas.catalogue import OfferRow
 from gpuplan.api.schemas.job import parse_job
 from gpuplan.api.schemas.key_value_words import in_words
@@ -13,7 +14,7 @@ from gpuplan.api.services.offer_listing import OfferFilter
 from gpuplan.api.services.price_history import HistoryFilter
 from gpuplan.api.services.service_context import body_of, days_between
 from gpuplan.api.slack.block_kit import Message
-from gpuplan.api.slack.channel_watches import unwatch, watch, watches_of
+from gpuplan.api.slack.channel_watches import unwatch, watch, watch_machines, watches_of
 from gpuplan.api.slack.other_messages import history_message, note, price_message, watches_message, why_message
 from gpuplan.api.slack.plan_message import plan_message
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -151,6 +152,8 @@ def _export(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
 
 
 def _watch(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
+    if "capacity" in asked.request:
+        return _watch_machines(gpuplan, asked)
     plan = _saved(gpuplan, asked)
     saved = watch(gpuplan, asked, job_of(gpuplan, asked, plan), asked.request["percent"])
     what = f"{saved['name']} is watched ({saved['id']})"
@@ -159,6 +162,13 @@ def _watch(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
             f"{what}: this channel is notified when its cost changes by {saved['cheaper_by_percent']:g} % or more."
         )
     )
+
+
+def _watch_machines(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
+    saved = watch_machines(gpuplan, asked)
+    now = saved["problem"] or in_one_line(saved["last_told"], saved["capacity"])
+    wish = f"this channel is notified when a cloud gives {condition(saved['capacity'])}"
+    return FinishedAnswer(message=note(f"{saved['name']} is watched ({saved['id']}): {wish}. Now: {now}."))
 
 
 def _watches(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:

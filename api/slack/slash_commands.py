@@ -8,7 +8,7 @@ from typing import Any
 
 from gpuplan.api.schemas.job import parse_job
 from gpuplan.api.schemas.key_value_words import EXAMPLE, in_words, job_of_words, region, split_words
-from gpuplan.api.schemas.watch import DEFAULT_PERCENT, Percent
+from gpuplan.api.schemas.watch import DEFAULT_PERCENT, Percent, parse_watch
 from gpuplan.api.schemas.why import something_named
 from gpuplan.api.security.identity import Scope
 from gpuplan.api.slack.command_text import as_typed, before_block, first_word, pasted, uploaded
@@ -127,10 +127,52 @@ def _history(rest: str) -> Question:
 
 
 def _watch(rest: str) -> Question:
+    head, wanted = first_word(rest)
+    if head == "capacity":
+        return _watch_capacity(wanted)
     words = _words("watch", rest, least=1, most=2)
     given = {"threshold": words[1]} if len(words) > 1 else {}
     request = {"plan": _plan_id(words[0]), "percent": read_as(_Threshold, given).threshold}
     return Question(kind="watch", request=request, scope="plan", doing="Setting up the watch.")
+
+
+def _watch_capacity(rest: str) -> Question:
+    """`capacity p5.48xlarge nodes=2 chance=0.7 under=60 region=us-east-1`."""
+    machine, *settings = _words("watch", rest, least=1, most=8)
+    document: Document = {"machine": machine, "channels": ["slack"]}
+    for word in settings:
+        name, is_given, text = word.partition("=")
+        if name not in _CAPACITY_WORDS or not is_given:
+            message = f"{shown(word)} is not accepted; accepted: {', '.join(f'{key}=' for key in _CAPACITY_WORDS)}"
+            raise UnusableInput.at("watch", message=message)
+        document[_CAPACITY_WORDS[name]] = text.split(",") if name == "region" else text
+    if "least_chance" in document:
+        document["least_chance"] = _number(document["least_chance"])
+    try:
+        parse_watch(document, now=datetime.now(UTC))
+    except UnusableInput as error:
+        words = {field: word for word, field in _CAPACITY_WORDS.items()}
+        faults = (Fault((words.get(str(fault.path[0]), "watch"),), fault.message) for fault in error.faults)
+        raise UnusableInput(*faults) from None
+    return Question(kind="watch", request={"capacity": document}, scope="plan", doing="Asking the clouds.")
+
+
+def _number(text: str) -> float | str:
+    """The text as a number, or as it is: the watch refuses it then."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+#: Words of `/gpuplan watch capacity`, and the fields of a watch that they set.
+_CAPACITY_WORDS = {
+    "nodes": "nodes",
+    "kind": "kind",
+    "region": "region",
+    "chance": "least_chance",
+    "under": "under_usd_per_node_hour",
+}
 
 
 def _watches(rest: str) -> Question:
@@ -161,7 +203,10 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "history": Command(read=_history, example="/gpuplan history p5.48xlarge", what="price history of an instance type"),
     "watch": Command(
-        read=_watch, example="/gpuplan watch last 10%", what="notify this channel when a plan gets cheaper or dearer"
+        read=_watch,
+        example="/gpuplan watch last 10%",
+        what="notify this channel when a plan gets cheaper or dearer; or when machines can be obtained: "
+        "/gpuplan watch capacity p5.48xlarge nodes=2 chance=0.7 under=60",
     ),
     "watches": Command(read=_watches, example="/gpuplan watches", what="watches of this workspace"),
     "unwatch": Command(read=_unwatch, example="/gpuplan unwatch watch-0123456789abcdef", what="end a watch"),

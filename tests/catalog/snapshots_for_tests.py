@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 
 from gpuplan.catalog.model.offer import InstanceType, Offer
+from gpuplan.catalog.snapshots.embedded_snapshot import embedded_instance_types
 from gpuplan.catalog.snapshots.snapshot import Snapshot, snapshot_of
 
 NIGHT = datetime(2026, 11, 1, 3, 15, 7, 123456, tzinfo=UTC)
@@ -35,6 +36,13 @@ def offer(usd_micros: int = 98_320_000, **changes: object) -> Offer:
 def snapshot(*offers: Offer) -> Snapshot:
     """A snapshot of both machine shapes and these offers."""
     return snapshot_of(TYPES, offers or (offer(),))
+
+
+def t4_on_spot(observed_at: datetime) -> Snapshot:
+    """A T4 machine of Azure on spot in two regions."""
+    [machine] = [row for row in embedded_instance_types() if row.name == "Standard_NC4as_T4_v3"]
+    about = {"provider": "azure", "instance_type": machine.name, "price_kind": "spot", "observed_at": observed_at}
+    return snapshot_of([machine], [offer(200_000, region="eastus", **about), offer(210_000, region="westus2", **about)])
 
 
 def many_offers(count: int, changes: Mapping[int, int] | None = None, *, observed_at: datetime = NIGHT) -> Snapshot:

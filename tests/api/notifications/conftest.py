@@ -98,7 +98,10 @@ class Nights:
 
     def check(self, *, now: datetime | None = None, patience: Patience = QUICK) -> dict[str, Any]:
         current = self.gpuplan.store.current_snapshot_id()
-        return check_watches(self.gpuplan.context, self.gpuplan.plans, current, now or self.now, patience=patience)
+        services = self.gpuplan
+        return check_watches(
+            services.context, services.plans, services.live_queries, current, now or self.now, patience=patience
+        )
 
 
 def at(usd: float, **changes: Any) -> Offer:

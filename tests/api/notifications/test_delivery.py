@@ -228,7 +228,7 @@ from gpuplan.api.services.composition import open_services
 from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.notifications.watch_check import check_watches
 gpuplan = open_services(Environment(database_url=sys.argv[1], settings=Path(sys.argv[2])))
-check_watches(gpuplan.context, gpuplan.plans, gpuplan.store.current_snapshot_id(), datetime.fromisoformat(sys.argv[3]))
+check_watches(gpuplan.context, gpuplan.plans, gpuplan.live_queries, gpuplan.store.current_snapshot_id(), datetime.fromisoformat(sys.argv[3]))
 """
 
 

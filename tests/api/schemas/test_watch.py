@@ -15,6 +15,8 @@ JOB: dict[str, Any] = {"workload": {"kind": "preset", "model": "resnet-50", "sam
 
 def watch_document(**changes: Any) -> dict[str, Any]:
     asked, job = parse_watch({"job": JOB | changes, "channels": ["team"]}, now=NOW)
+    assert asked.job is not None
+    assert job is not None
     return watched_job(asked.job, job)
 
 
@@ -33,6 +35,14 @@ def watch_document(**changes: Any) -> dict[str, Any]:
         ({"job": JOB | {"deadline": "2020-01-01T00:00Z"}}, "job.deadline", "in the past"),
         ({"chanels": ["a"]}, "chanels", "did you mean channels"),
         ({"name": " "}, "name", "write a name"),
+        ({"machine": "p5.48xlarge"}, "job", "give a job or a machine"),
+        ({"job": None}, "job", "give a job or a machine"),
+        ({"least_chance": 0.7}, "least_chance", "only accepted where a machine is watched"),
+        ({"job": None, "machine": "p5.48xlarge", "cheaper_by_percent": 5}, "cheaper_by_percent", "a job is watched"),
+        ({"job": None, "machine": "p5.48xlarge", "least_chance": 1.5}, "least_chance", "above 0 and up to 1"),
+        ({"job": None, "machine": "p5.48xlarge", "least_chance": True}, "least_chance", "above 0 and up to 1"),
+        ({"job": None, "machine": "p5.48xlarge", "under_usd_per_node_hour": -1}, "under_usd_per_node_hour", "-1"),
+        ({"job": None, "machine": "p5.48xlarge", "nodes": 0}, "nodes", "0"),
     ],
 )
 def test_a_wrong_watch_is_refused_by_field(change: dict[str, Any], field: str, message: str) -> None:

@@ -44,6 +44,8 @@ def test_every_command_that_people_are_told_to_type_is_answered(acme: Acme) -> N
             assert ANSWERS[command] in "\n".join(texts(acme.types(text)["blocks"]))
         else:
             assert ANSWERS[command] in acme.asks(text).text, text
-    # And as the list of watches says, one is ended by its id; the other tests share this store.
-    [watch] = re.findall(r"watch-[0-9a-f]{16}", acme.asks("watches").text)
-    assert watch in acme.asks(f"unwatch {watch}").text
+    # And as the list of watches says, each is ended by its id; the other tests share this store.
+    watches = re.findall(r"watch-[0-9a-f]{16}", acme.asks("watches").text)
+    assert len(watches) == sum(command.startswith("watch ") for command in typed)
+    for watch in watches:
+        assert watch in acme.asks(f"unwatch {watch}").text

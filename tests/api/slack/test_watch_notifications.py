@@ -14,9 +14,12 @@ from gpuplan.api.slack.channel_watches import Place, place_of
 from gpuplan.api.slack.workspaces import allow
 from gpuplan.catalog.snapshots.snapshot import snapshot_of
 from gpuplan.catalog.store.stored_notifications import Notification
+from gpuplan.providers.capacity import capacity_queries
 from tests.api.slack.conftest import PAGE, Acme, Served
 from tests.api.slack.test_slash_commands import links
-from tests.catalog.snapshots_for_tests import TYPES, offer
+from tests.catalog.snapshots_for_tests import TYPES, offer, t4_on_spot
+from tests.clouds.azure import SUBSCRIPTION
+from tests.clouds.azure_capacity import AzureCapacityCloud
 from tests.clouds.server import answering
 from tests.clouds.slack import CHANNEL, TEAM, USER
 from tests.patience import until
@@ -49,6 +52,17 @@ def nights(acme: Acme, own_store: str, served: Served) -> Iterator[Nights]:
         nights.price(98.32)
         yield nights
     gpuplan.store.close()
+
+
+@pytest.fixture
+def azure(monkeypatch: pytest.MonkeyPatch) -> Iterator[AzureCapacityCloud]:
+    cloud = AzureCapacityCloud(score="Low")
+    monkeypatch.setattr(capacity_queries, "LIMIT_SECONDS", 60.0)
+    with cloud.running() as server:
+        monkeypatch.setenv("GPUPLAN_AZURE_ARM_ENDPOINT", server.url)
+        monkeypatch.setenv("AZURE_SUBSCRIPTION_ID", SUBSCRIPTION)
+        monkeypatch.setenv("GPUPLAN_ANONYMOUS", "1")
+        yield cloud
 
 
 def watch_id_in(text: str) -> str:
@@ -109,3 +123,15 @@ def test_a_place_is_read_back_as_it_was_written() -> None:
 
 def _settled(nights: Nights, watch_id: str) -> None:
     until(lambda: nights.notification(watch_id).delivered_at)
+
+
+def test_a_channel_waits_for_machines(azure: AzureCapacityCloud, nights: Nights) -> None:
+    acme = nights.acme
+    acme.gpuplan.store.put_snapshot(t4_on_spot(START), source="refresh")
+    asked = acme.asks("watch capacity Standard_NC4as_T4_v3 nodes=2 region=eastus chance=0.8 under=$99")
+    assert "2 x Standard_NC4as_T4_v3, spot is watched" in asked.text
+    assert "chance 0.15" in asked.text
+    azure.score = "High"
+    acme.gpuplan.watches.check(now=datetime.now(UTC) + timedelta(hours=1), capacity_only=True)
+    assert "can be obtained now" in acme.slack.wait_for(2)[1].text
+    assert "a chance of 0.8 or more" in acme.asks("watches").text
