@@ -56,10 +56,10 @@ def test_a_channel_is_told_when_machines_can_be_obtained_and_when_no_longer(
     assert (added["last_told"]["chance"], added["capacity"]["least_chance"]) == (0.15, 0.7)
     assert not check(waiting, 1)["told"]
     cloud.scores[SIZE, "westus2"] = "High"
-    [told] = check(waiting, 2)["told"]
-    assert told["event"] == "obtainable"
+    [change] = check(waiting, 2)["told"]
+    assert change["event"] == "obtainable"
     for part in ("can be obtained now", "azure westus2", "chance 0.85", "High", "per node-hour", "0.7 or more"):
-        assert part in told["summary"]
+        assert part in change["summary"]
     assert not check(waiting, 3)["told"]
     cloud.scores.clear()
     assert [row["event"] for row in check(waiting, 4)["told"]] == ["not_obtainable"]
