@@ -1,11 +1,14 @@
-"""`gpuplan methods`: full training, LoRA and QLoRA of one job, side by side."""
+"""`gpuplan methods`: full training, LoRA and QLoRA of one job, side by side, with DPO behind each where asked."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from gpuplan.api.cli import imported_jobs
 from gpuplan.api.cli.command_io import open_gpuplan, print_json
 from gpuplan.api.cli.plan import AsJson, InventoryFile, JobOrWords, SettingsFile, Source, job_document
+from gpuplan.catalog.parsing.quantities import usd
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 #: The ways of training that are compared, from the dearest memory to the least.
@@ -26,6 +29,9 @@ def methods(
     budget: imported_jobs.Budget = None,
     root: imported_jobs.Root = None,
     online: imported_jobs.Online = False,
+    dpo: Annotated[
+        str | None, typer.Option(metavar="PAIRS", help="Train on so many pairs by DPO behind each method, and add up.")
+    ] = None,
     as_json: AsJson = False,
     inventory: InventoryFile = None,
     settings: SettingsFile = None,
@@ -45,15 +51,29 @@ def methods(
     plans = open_gpuplan(inventory=inventory, settings=settings).plans
     # One moment for all: plans of different days would differ by their prices.
     now = datetime.now(UTC)
-    answers = {method: plans.plan(with_method(document, method), now=now) for method in METHODS}
+    ways = {method: with_method(document, method) for method in METHODS}
+    after: dict[str, dict[str, Any]] = {}
+    if dpo is not None:
+        from gpuplan.api.cli.dpo_stage import two_stages
+
+        stages = {method: two_stages(job, dpo, now=now) for method, job in ways.items()}
+        ways = {method: first for method, (first, _) in stages.items()}
+        after = {method: plans.plan(second, now=now) for method, (_, second) in stages.items()}
+    answers = {method: plans.plan(job, now=now) for method, job in ways.items()}
     if as_json:
-        print_json({"methods": answers})
+        print_json({"methods": answers} | ({"dpo": after} if after else {}))
         return
     from gpuplan.api.cli.sections import print_sections
     from gpuplan.api.presentation.methods import method_sections
     from gpuplan.api.schemas.answers import read_answer
 
-    print_sections(method_sections({method: read_answer(answer) for method, answer in answers.items()}))
+    typed, behind = ({method: read_answer(answer) for method, answer in of.items()} for of in (answers, after))
+    print_sections(method_sections(typed, behind, over_usd=_budget(document) if after else None))
+
+
+def _budget(document: dict[str, Any]) -> float | None:
+    stated = document.get("budget_usd")
+    return None if stated is None else usd(stated)
 
 
 def with_method(document: dict[str, Any], method: str) -> dict[str, Any]:

@@ -11,15 +11,34 @@ from gpuplan.planner.model.plan import InfeasibleAnswer, PlannedAnswer
 
 _LONGEST_REASON = 80
 
+Answer = PlannedAnswer | InfeasibleAnswer
 
-def method_sections(answers: Mapping[str, PlannedAnswer | InfeasibleAnswer]) -> Sequence[Section]:
-    """A row per method, and what the comparison leaves out."""
+
+def method_sections(
+    answers: Mapping[str, Answer], dpo: Mapping[str, Answer] | None = None, *, over_usd: float | None = None
+) -> Sequence[Section]:
+    """A row per method, with DPO behind it and both together where asked, and what the comparison leaves out.
+
+    `over_usd` is a budget of both stages together, above which a sum is marked.
+    """
     first = next(iter(answers.values()))
     job = first.plan.job if isinstance(first, PlannedAnswer) else first.infeasible.job
-    rows = [_row(method, answer) for method, answer in answers.items()]
-    planned = [answer.plan for answer in answers.values() if isinstance(answer, PlannedAnswer)]
+    rows = []
+    for method, answer in answers.items():
+        behind = (dpo or {}).get(method)
+        if behind is None:
+            rows.append(_row(method, answer))
+        else:
+            rows += [_row(f"{method}, sft", answer), _row(f"{method}, dpo", behind)]
+            rows.append(_sum(method, answer, behind, over_usd))
+    planned = [
+        answer.plan for answer in (*answers.values(), *(dpo or {}).values()) if isinstance(answer, PlannedAnswer)
+    ]
     estimated = any(price_estimate(phase) for plan in planned for phase in plan.phases)
     sentences = ["Quality is not compared: adapters train a small part of the parameters."]
+    sentences += (
+        ["The time until the deadline is shared by the FLOPs of both stages."] if dpo and job.get("deadline") else []
+    )
     sentences += ["Costs are at the prices that are expected on the day of the start."] if estimated else []
     return (
         section("methods", "", Headline(text=f"Ways to train {job_name(job)}, each at its cheapest", tone=Tone.GOOD)),
@@ -28,7 +47,17 @@ def method_sections(answers: Mapping[str, PlannedAnswer | InfeasibleAnswer]) -> 
     )
 
 
-def _row(method: str, answer: PlannedAnswer | InfeasibleAnswer) -> tuple[str, str, str, str, str]:
+def _sum(method: str, sft: Answer, dpo: Answer, over_usd: float | None) -> tuple[str, str, str, str, str]:
+    """Cost and hours of both stages."""
+    if isinstance(sft, InfeasibleAnswer) or isinstance(dpo, InfeasibleAnswer):
+        return f"{method}, both", "-", "-", "-", "no plan of both"
+    cost = sft.plan.cost_usd.expected + dpo.plan.cost_usd.expected
+    hours = sft.plan.hours.expected + dpo.plan.hours.expected
+    above = "" if over_usd is None or float(cost) <= over_usd else f"above the budget of {usd(over_usd)}"
+    return f"{method}, both", usd(cost), duration(hours), "", above
+
+
+def _row(method: str, answer: Answer) -> tuple[str, str, str, str, str]:
     if isinstance(answer, InfeasibleAnswer):
         conflicts = answer.infeasible.conflicts
         reason = in_the_way(conflicts[0], answer.infeasible.searched_nodes) if conflicts else "no machine can run it"
