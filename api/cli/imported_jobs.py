@@ -41,7 +41,9 @@ Root = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="The folder whose files may be read. Default: the git work tree, or the folder."),
 ]
-Online = Annotated[bool, typer.Option("--online", help="Ask the Hugging Face hub for a model's configuration.")]
+Online = Annotated[
+    bool, typer.Option("--online", help="Ask the Hugging Face hub for a model's configuration and a data set's size.")
+]
 
 
 def import_file(
@@ -100,12 +102,22 @@ def imported(source: str, given: "Given", *, root: Path | None, online: bool) ->
     from gpuplan.api.imports.job_from_facts import job_of
     from gpuplan.api.imports.model_lookup import is_model_id, model_facts
     from gpuplan.api.imports.reading import read_file
+    from gpuplan.api.imports.source_files import root_of
 
     path = Path(source)
-    facts = None
     if not path.exists() and (is_model_id(source) or path.suffix not in {".json", ".yaml", ".yml"}):
-        facts = model_facts(source, online=online)
-    return job_of(facts or read_file(path, root), given)
+        return job_of(model_facts(source, online=online), given)
+    facts = read_file(path, root)
+    made = job_of(facts, given)
+    if facts.number("steps") is not None or not any(one.field == "tokens" for one in made.missing):
+        return made
+    from dataclasses import replace
+
+    from gpuplan.api.imports.named_datasets import named_size
+
+    real = path.resolve()
+    size = named_size(facts, real.parent, (root or root_of(real)).resolve(), online=online)
+    return made if size is None else job_of(facts, replace(given, data=size))
 
 
 def understood(source: str, given: "Given", *, root: Path | None, online: bool) -> "ImportedJob":
@@ -125,8 +137,7 @@ def understood(source: str, given: "Given", *, root: Path | None, online: bool) 
         answered: dict[str, Any] = {asked[one.field]: value}
         if one.field == "sequence_length":
             answered = {"length": int(value) if value.isdigit() else None}
-        given = replace(given, **answered)
-        made = job_of(made.facts, given)
+        made = job_of(made.facts, replace(made.given, **answered))
     return made
 
 

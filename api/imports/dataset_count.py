@@ -57,6 +57,11 @@ def count_dataset(path: Path) -> DatasetSize:
     )
 
 
+def is_countable(path: Path) -> bool:
+    """Whether this is a file in a format that is counted."""
+    return path.suffix in _ENDINGS and path.is_file()
+
+
 def _files_of(path: Path) -> list[Path]:
     if not path.exists():
         raise UnusableInput.at("--data", message=f"{str(path)!r} is not there")

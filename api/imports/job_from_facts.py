@@ -42,9 +42,10 @@ class Missing:
 
 @dataclass(slots=True, kw_only=True)
 class ImportedJob:
-    """The job document, where each of its values comes from by dotted path, what was assumed, and what is missing."""
+    """The job document of facts and of what was given beside them, where each of its values comes from by dotted path, what was assumed, and what is missing."""
 
     facts: TrainingFacts
+    given: Given
     document: dict[str, Any] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     assumed: list[str] = field(default_factory=list)
@@ -68,7 +69,7 @@ class ImportedJob:
 
 def job_of(facts: TrainingFacts, given: Given) -> ImportedJob:
     """The job that facts and flags describe. Raises `UnusableInput` for a run that no job describes."""
-    made = ImportedJob(facts=facts)
+    made = ImportedJob(facts=facts, given=given)
     if facts.runtime_hours and not given.model:
         return _measured(made, given)
     preset = _workload(made, given)

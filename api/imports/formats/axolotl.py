@@ -148,9 +148,11 @@ def _dataset(document: Located, facts: TrainingFacts) -> None:
             detail = first.get("name") or (first.get("split") if first.get("split") != "train" else None)
             name = f"{first['path']} {detail}" if isinstance(detail, str) else first["path"]
             facts.put("dataset", words(name), document.at(key))
-            data = first.get("data_files")
-            files = data if isinstance(data, list) else [data or first["path"]]
-            facts.dataset_files += [file for file in files if isinstance(file, str)]
+            for one in listed if isinstance(listed, list) else [first]:
+                data = one.get("data_files") or one.get("path") if isinstance(one, dict) else one
+                facts.dataset_files += [
+                    file for file in (data if isinstance(data, list) else [data]) if isinstance(file, str)
+                ]
             break
 
 
