@@ -78,7 +78,7 @@ def _deadline(plan: Plan) -> str | None:
 def _next(plan: Plan) -> Section:
     """The chance of obtaining the machines, and what to try next, a line each; empty where they are certain."""
     ladder = plan.capacity_ladder
-    if ladder is None or not (ladder.next_choices or plan.live_capacity):
+    if ladder is None or not (ladder.next_choices or plan.live_capacity or ladder.chance < 1.0):
         return section("next", "")
     minutes, chance_now = f"{ladder.try_minutes:g} min", f"chance {_chance(ladder)}"
     title = (
@@ -89,6 +89,8 @@ def _next(plan: Plan) -> Section:
     choices = shown_choices(plan)
     names = Counter(configuration(choice) for choice in (*plan.phases, *choices))
     lines = [_step(choice, names[configuration(choice)] > 1) for choice in choices]
+    if not lines and ladder.chance < 1.0:
+        lines.append("if not, no other machines meet the requirements that late")
     if missing := not_learned({"live_capacity": wire(plan.live_capacity)}):
         others = f"; {len(missing) - 1} more with --details" if len(missing) > 1 else ""
         lines.append(f"not learned, so modelled: {missing[0]}{others}")
