@@ -1,6 +1,6 @@
 """`gpuplan actuals`: report, list and delete the measurements of real runs."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -8,6 +8,7 @@ from gpuplan.api.cli.command_io import open_gpuplan, print_json
 from gpuplan.api.cli.plan import AsJson, SettingsFile
 from gpuplan.api.cli.standard_output import console
 from gpuplan.api.schemas.actual_reports import Actual, Actuals, Forgotten
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.wire import wire
 
@@ -40,7 +41,7 @@ def actuals(
 ) -> None:
     """Report what a run measured; later estimates are corrected by it."""
     figures = {"hours": hours, "throughput": throughput, "peak_memory_gib": peak_memory_gib, "preemptions": preemptions}
-    given: dict[str, Any] = figures | {"share_done": share_done, "accelerator": accelerator}
+    given: JsonObject = figures | {"share_done": share_done, "accelerator": accelerator}
     document = {name: value for name, value in given.items() if value is not None}
     document |= {name: True for name, asked in (("running", running), ("confirm", confirm)) if asked}
     _refuse_contradictions(plan_id, document, every=every, forget=forget)
@@ -53,7 +54,7 @@ def actuals(
         _show(gpuplan.actuals.listed(plan_id), as_json=as_json)
 
 
-def _refuse_contradictions(plan_id: str | None, document: dict[str, Any], *, every: bool, forget: str | None) -> None:
+def _refuse_contradictions(plan_id: str | None, document: JsonObject, *, every: bool, forget: str | None) -> None:
     """Refuse options that do not go together: a report needs a plan; --list and --forget take no figures."""
     asked = sum((plan_id is not None, every, forget is not None))
     if asked == 0:

@@ -1,6 +1,6 @@
 """`gpuplan keys`: create, list, rotate and revoke the API keys of a service."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -8,6 +8,7 @@ from gpuplan.api.cli.command_io import open_gpuplan, print_json
 from gpuplan.api.cli.plan import AsJson
 from gpuplan.api.cli.standard_output import console
 from gpuplan.api.schemas.access import NewKey
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.model.wire import wire
 
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="The id of a key, see `gpuplan keys list`.")]
@@ -41,7 +42,7 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Create a key. It is shown only once: only its hash is stored."""
-    given: dict[str, Any] = {
+    given: JsonObject = {
         "expires": expires,
         "requests_per_minute": requests_per_minute,
         "plans_per_day": plans_per_day,

@@ -10,6 +10,7 @@ import typer
 from gpuplan.api.cli.command_io import print_json
 from gpuplan.api.cli.plan import AsJson, InventoryFile
 from gpuplan.api.cli.standard_output import answers
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _progress(group: "Group") -> Any:
     return report
 
 
-def _show(entries: Sequence[dict[str, Any]], path: Path, *, as_json: bool, in_inventory: bool) -> None:
+def _show(entries: Sequence[JsonObject], path: Path, *, as_json: bool, in_inventory: bool) -> None:
     if as_json:
         print_json({"calibration": str(path), "machines": list(entries)})
         return

@@ -12,8 +12,8 @@ from gpuplan.api.cli import imported_jobs
 from gpuplan.api.cli.command_io import open_gpuplan, print_json
 from gpuplan.api.cli.plan import InventoryFile, SettingsFile
 from gpuplan.api.cli.standard_output import answers
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.model.wire import wire
 
 if TYPE_CHECKING:

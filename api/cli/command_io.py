@@ -3,15 +3,16 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpuplan.api.cli.standard_output import answers
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 if TYPE_CHECKING:
     from gpuplan.api.services.composition import Services
 
 
-def read_job(path: str) -> dict[str, Any]:
+def read_job(path: str) -> JsonObject:
     """The document in the file at `path`, or on standard input for `-`. Raises `UnusableInput`."""
     from gpuplan.api.schemas.settings_file import MOST_BYTES_READ, read_file
     from gpuplan.catalog.parsing.structured_text import read_document
@@ -24,7 +25,7 @@ def read_job(path: str) -> dict[str, Any]:
     return read_document(read_file(Path(path), field="job"), name=path)
 
 
-def read_job_or_words(given: list[str]) -> dict[str, Any]:
+def read_job_or_words(given: list[str]) -> JsonObject:
     """The job of a file or of words such as `llama-3-8b tokens=300B by=14d`. Raises `UnusableInput`."""
     from gpuplan.api.schemas.key_value_words import is_sentence, job_of_words
     from gpuplan.catalog.parsing.quantities import shown

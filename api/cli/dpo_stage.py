@@ -1,19 +1,17 @@
 """A job in two stages: supervised training, then DPO on pairs, which share the time until the deadline by their work."""
 
 from datetime import datetime, timedelta
-from typing import Any
 
 from gpuplan.api.schemas.job import parse_job
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import count
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.job import Preset, TrainingJob, Transformer
 from gpuplan.planner.workload import work_of
 from gpuplan.planner.workload.presets import find_preset
 
-Document = dict[str, Any]
 
-
-def two_stages(document: Document, pairs: str, *, now: datetime) -> tuple[Document, Document]:
+def two_stages(document: JsonObject, pairs: str, *, now: datetime) -> tuple[JsonObject, JsonObject]:
     """The job without its budget, and DPO of the same model behind it on so many pairs, each two sequences.
 
     Where there is a deadline, the first stage may take the share of the time that it has of the FLOPs, and DPO starts then

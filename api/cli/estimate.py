@@ -9,6 +9,7 @@ from gpuplan.api.cli.plan import AsJson, JobFile, SettingsFile
 from gpuplan.api.services.estimates import EstimateService
 from gpuplan.api.services.service_context import Document
 from gpuplan.catalog.model.mig_slices import find_card_or_slice
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.estimate import Estimate
 from gpuplan.planner.model.wire import wire
@@ -34,7 +35,7 @@ def estimate(
     settings: SettingsFile = None,
 ) -> None:
     """Estimate a job's time and memory on given hardware, without prices."""
-    given: dict[str, Any] = {
+    given: JsonObject = {
         "gpus_per_node": gpus_per_node,
         "internode_gbps": internode_gbps,
         "micro_batch": micro_batch,

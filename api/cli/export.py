@@ -1,12 +1,13 @@
 """`gpuplan export`: write a plan as a file for another tool."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gpuplan.api.cli.standard_output import answers
 from gpuplan.api.schemas.plan_ids import SAVED
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 if TYPE_CHECKING:
     from gpuplan.api.exports.export_formats import Exported
@@ -69,7 +70,7 @@ def export(
         _write(path, file.text)
 
 
-def _plan(plan: str) -> dict[str, Any]:
+def _plan(plan: str) -> JsonObject:
     """The answer in this file, or saved under this id; a file takes precedence."""
     from gpuplan.api.cli.command_io import open_gpuplan
     from gpuplan.api.cli.verify import read_plan

@@ -10,6 +10,7 @@ import typer
 from gpuplan.api.cli.command_io import print_json
 from gpuplan.api.cli.standard_output import answers
 from gpuplan.api.presentation.text_formatting import plain
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def source_of(made: "ImportedJob") -> str:
     return plain(f"{facts.files[0]} ({facts.format}){digest}", limit=300)
 
 
-def print_cost_as_asked(made: "ImportedJob", answer: dict[str, Any], context: "ServiceContext") -> None:
+def print_cost_as_asked(made: "ImportedJob", answer: JsonObject, context: "ServiceContext") -> None:
     """Print to standard error what the job costs on the machines that the file asks for, if it names an accelerator."""
     from gpuplan.api.presentation.machines_as_asked import cost_sentence
     from gpuplan.api.services.machines_as_asked import Asked, cost_as_asked

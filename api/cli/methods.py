@@ -1,13 +1,14 @@
 """`gpuplan methods`: full training, LoRA and QLoRA of one job, side by side, with DPO behind each where asked."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gpuplan.api.cli import imported_jobs
 from gpuplan.api.cli.command_io import open_gpuplan, print_json
 from gpuplan.api.cli.plan import AsJson, InventoryFile, JobOrWords, SettingsFile, Source, job_document
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import usd
 from gpuplan.catalog.runtime.errors import UnusableInput
 
@@ -52,7 +53,7 @@ def methods(
     # One moment for all: plans of different days would differ by their prices.
     now = datetime.now(UTC)
     ways = {method: with_method(document, method) for method in METHODS}
-    after: dict[str, dict[str, Any]] = {}
+    after: dict[str, JsonObject] = {}
     if dpo is not None:
         from gpuplan.api.cli.dpo_stage import two_stages
 
@@ -71,12 +72,12 @@ def methods(
     print_sections(method_sections(typed, behind, over_usd=_budget(document) if after else None))
 
 
-def _budget(document: dict[str, Any]) -> float | None:
+def _budget(document: JsonObject) -> float | None:
     stated = document.get("budget_usd")
     return None if stated is None else usd(stated)
 
 
-def with_method(document: dict[str, Any], method: str) -> dict[str, Any]:
+def with_method(document: JsonObject, method: str) -> JsonObject:
     """The job trained by another method. Raises `UnusableInput` for a part of the job that is no mapping."""
     training = document.get("training") or {}
     if not isinstance(training, dict):

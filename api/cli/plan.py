@@ -8,6 +8,7 @@ import typer
 
 from gpuplan.api.cli import imported_jobs
 from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job_or_words
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def plan(
 
 def job_document(
     job: list[str], source: str | None, flags: dict[str, Any], *, root: Path | None, online: bool
-) -> "tuple[dict[str, Any], ImportedJob | None]":
+) -> "tuple[JsonObject, ImportedJob | None]":
     """The job document of a job file, of words or of another tool's configuration, and what that stated."""
     if source is None and len(job) == 1 and imported_jobs.is_of_another_tool(job[0]):
         source, job = job[0], []
@@ -157,7 +158,7 @@ def show(
     _show(open_gpuplan().plans.saved(plan_id), as_json=as_json, details=details)
 
 
-def _show(answer: dict[str, Any], *, as_json: bool, details: bool) -> None:
+def _show(answer: JsonObject, *, as_json: bool, details: bool) -> None:
     """Print the answer; exit with 4 if there is no plan."""
     if as_json:
         print_json(answer)

@@ -3,12 +3,13 @@
 import re
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gpuplan.api.cli.command_io import print_json
 from gpuplan.api.cli.plan import AsJson
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 _NAME_LEFT_OUT = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -87,7 +88,7 @@ def profile(
     print_sections(render_profile(document, path=str(path), assumptions=assumptions, states_gib=states_gib))
 
 
-def _request(target: str, inputs: list[str], targets: list[str], axis: int) -> dict[str, Any]:
+def _request(target: str, inputs: list[str], targets: list[str], axis: int) -> JsonObject:
     """The request to the counter. The batch is the size of the first input at `axis`."""
     from gpuplan.api.profiling.tensor_shapes import read_shape
     from gpuplan.catalog.parsing.quantities import shown

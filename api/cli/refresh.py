@@ -12,6 +12,7 @@ from gpuplan.api.cli.command_io import open_gpuplan, print_json
 from gpuplan.api.cli.plan import AsJson, SettingsFile
 from gpuplan.api.cli.standard_output import answers
 from gpuplan.api.presentation.text_formatting import plain
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def refresh(
     if metrics_file is not None:
         check_counting()
         check_metrics_file(metrics_file)
-    asked: dict[str, Any] = {"provider": None if provider is None else provider.split(",")}
+    asked: JsonObject = {"provider": None if provider is None else provider.split(",")}
     asked |= {"accept_loss": accept_loss, "accept_jumps": accept_jumps, "time_limit_minutes": time_limit}
     gpuplan = open_gpuplan(settings=settings)
     try:
@@ -69,7 +70,7 @@ def refresh(
         raise typer.Exit(EXIT_NOT_WHOLE)
 
 
-def _show(document: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
+def _show(document: JsonObject, *, as_json: bool, quiet: bool) -> None:
     if as_json:
         print_json(document)
         return

@@ -1,11 +1,12 @@
 """`gpuplan replan`: plan the rest of a running job."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
 from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, SettingsFile
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 
@@ -73,7 +74,7 @@ def replan(
         raise typer.Exit(EXIT_INFEASIBLE)
 
 
-def _stated(options: dict[str, str | None]) -> dict[str, Any]:
+def _stated(options: dict[str, str | None]) -> JsonObject:
     return {name: value for name, value in options.items() if value is not None}
 
 

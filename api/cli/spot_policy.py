@@ -1,12 +1,13 @@
 """`gpuplan run-policy` and `gpuplan simulate`: decide the next step of a spot run, and backtest the policy."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
 from gpuplan.api.cli.plan import AsJson
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 if TYPE_CHECKING:
     from gpuplan.api.services.spot_policy_file import StoredPolicy
@@ -169,7 +170,7 @@ def _simulate_ladder(
         print_sections(render_ladder_replay(replayed))
 
 
-def _document(run: str | None, plan: str | None) -> dict[str, Any]:
+def _document(run: str | None, plan: str | None) -> JsonObject:
     """The run's document, from a file or a saved plan."""
     from gpuplan.catalog.runtime.errors import UnusableInput
 
@@ -203,7 +204,7 @@ def _saved_policy(policy: str, fit: list[str] | None) -> "StoredPolicy":
     return read_policy(Path(policy))
 
 
-def _solve_policy(document: dict[str, Any], fit: list[str] | None) -> "StoredPolicy":
+def _solve_policy(document: JsonObject, fit: list[str] | None) -> "StoredPolicy":
     """The policy of a run, solved now."""
     from gpuplan.api.schemas.spot_run import parse_spot_run
     from gpuplan.api.services.spot_policy_solving import fitting_of, solved, traces_of

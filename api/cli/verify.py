@@ -2,13 +2,14 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gpuplan.api.cli.command_io import print_json
 from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile
 from gpuplan.api.schemas.plan_ids import SAVED
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.model.wire import wire
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def verify(
         raise typer.Exit(EXIT_NOT_VERIFIED)
 
 
-def read_plan(path: str) -> dict[str, Any]:
+def read_plan(path: str) -> JsonObject:
     """The document in the file at `path`, or on standard input for `-`. Raises `UnusableInput`."""
     from gpuplan.api.schemas.settings_file import MOST_BYTES_READ, read_file
     from gpuplan.catalog.parsing.structured_text import MAX_BYTES, read_document

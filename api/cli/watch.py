@@ -1,12 +1,13 @@
 """`gpuplan watch`: plan jobs again on every new snapshot, wait for machines, and notify channels of changes."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
 from gpuplan.api.cli.plan import AsJson, InventoryFile, JobFile, SettingsFile
 from gpuplan.api.cli.standard_output import console
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import ProviderFailure
 
 WatchId = Annotated[str, typer.Argument(metavar="ID", help="The id of a watch.")]
@@ -45,7 +46,7 @@ def add(
     settings: SettingsFile = None,
 ) -> None:
     """Plan a job now, and watch it from now on."""
-    given: dict[str, Any] = {"cheaper_by_percent": cheaper_by, "name": name}
+    given: JsonObject = {"cheaper_by_percent": cheaper_by, "name": name}
     document = {"job": read_job(job), "channels": channel}
     document |= {key: value for key, value in given.items() if value is not None}
     answer = open_gpuplan(inventory=inventory, settings=settings).watches.add(document)
@@ -77,7 +78,7 @@ def capacity(
     settings: SettingsFile = None,
 ) -> None:
     """Ask the clouds about machines now, and get notified when they can be obtained."""
-    document: dict[str, Any] = {"machine": machine, "nodes": nodes, "kind": kind, "channels": channel}
+    document: JsonObject = {"machine": machine, "nodes": nodes, "kind": kind, "channels": channel}
     given = {"region": region, "least_chance": at_least, "under_usd_per_node_hour": under, "name": name}
     document |= {key: value for key, value in given.items() if value}
     answer = open_gpuplan(settings=settings).watches.add(document)

@@ -1,11 +1,12 @@
 """`gpuplan why`: explain a plan, and why it is not another one."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gpuplan.api.cli.command_io import open_gpuplan, print_json, read_job
 from gpuplan.api.cli.plan import EXIT_INFEASIBLE, AsJson, InventoryFile, JobFile, SettingsFile
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 
 def why(
@@ -27,7 +28,7 @@ def why(
 ) -> None:
     """Explain a plan: why not something else, which requirements bind, and what changing them would do."""
     named = {name: text for name, text in (("not", not_), ("with", with_)) if text is not None}
-    question: dict[str, Any] = {"job": read_job(job), **named}
+    question: JsonObject = {"job": read_job(job), **named}
     answer = open_gpuplan(inventory=inventory, settings=settings).explanations.why(question, snapshot=snapshot)
     if as_json:
         print_json(answer)

@@ -6,7 +6,6 @@ document for `run-instances`. The zone id is resolved by a subnet in that zone.
 
 import json
 import shlex
-from typing import Any
 
 from gpuplan.api.exports.boot_script import AMI_PARAMETER, ec2_boot_lines, usual_image
 from gpuplan.api.exports.container_stacks import arm
@@ -25,6 +24,7 @@ from gpuplan.api.exports.plan_handover import Handover, Phase, Wishes
 from gpuplan.api.exports.shell_script import Expanded, command
 from gpuplan.api.exports.tool_names import run_name, tags
 from gpuplan.api.exports.unsupported_features import booked, need_cloud
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 TOOL = "the AWS CLI"
 #: Commands that list and terminate the machines of a run. A new instance appears in lists after some seconds:
@@ -96,10 +96,10 @@ def aws_cli(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     return "#!/bin/bash\n" + commented(notes) + "\n".join([*lines, "watch_run"]) + "\n"
 
 
-def request(handover: Handover, phase: Phase, wishes: Wishes, *, count: int) -> dict[str, Any]:
+def request(handover: Handover, phase: Phase, wishes: Wishes, *, count: int) -> JsonObject:
     """The request to RunInstances, without image, subnet, network and user data."""
     marked = [{"Key": key, "Value": value} for key, value in (tags(handover, phase) | {"gpuplan-run": _RUN}).items()]
-    instance_request: dict[str, Any] = {
+    instance_request: JsonObject = {
         "InstanceType": phase.instance_type,
         "MinCount": count,
         "MaxCount": count,

@@ -4,8 +4,6 @@ Backend, region, machine type and, if the type leaves it open, the card are fixe
 Zones are names: Google's are given, Amazon's zone ids are in a comment. Runs start in a fleet.
 """
 
-from typing import Any
-
 from gpuplan.api.exports.container_stacks import arm, image, machine_and_cards
 from gpuplan.api.exports.dstack_machines import need_started
 from gpuplan.api.exports.file_comments import heading, zone_id
@@ -19,6 +17,7 @@ from gpuplan.api.exports.tool_names import run_name, tags
 from gpuplan.api.exports.unsupported_features import booked, need_cloud, need_kind
 from gpuplan.api.exports.yaml_text import yaml_text
 from gpuplan.catalog.model.regions import is_place_unknown
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 TOOL = "dstack"
 #: Idle seconds of a machine after its run: https://dstack.ai/docs/concepts/fleets
@@ -33,7 +32,7 @@ def dstack(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     reservation = booked(phase, wishes)
     machine = dstack_name(phase) if phase.provider in DSTACK else need_started(phase).removeprefix("tpu-")
     limit, folder = limit_seconds(handover, phase, wishes), directory(handover, phase, wishes)
-    task: dict[str, Any] = {
+    task: JsonObject = {
         "type": "task",
         "name": run_name(handover, phase),
         "nodes": phase.nodes,
@@ -95,7 +94,7 @@ def _places(handover: Handover, phase: Phase) -> dict[str, list[str]]:
     return {"regions": regions} | ({"availability_zones": zones} if phase.provider == "gcp" and all(zones) else {})
 
 
-def _gpu(phase: Phase) -> dict[str, Any]:
+def _gpu(phase: Phase) -> JsonObject:
     """Required devices. N1 machines accept any card, so theirs is named; a TPU counts as one device."""
     if phase.is_slice:
         return {"name": phase.instance_type.removeprefix("tpu-"), "count": 1}

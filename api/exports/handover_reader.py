@@ -20,6 +20,7 @@ from gpuplan.catalog.model.money import usd_micros, usd_text
 from gpuplan.catalog.model.price_kinds import PriceKind, price_kinds
 from gpuplan.catalog.model.provider_names import CLOUD, is_own_rates, provider_names
 from gpuplan.catalog.parsing.checkpoint_location import CheckpointLocation, read_checkpoint_location
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
 
@@ -68,7 +69,7 @@ def read_handover(document: Mapping[str, Any]) -> Handover:
     )
 
 
-def _checkpoints(job: dict[str, Any], at: Where) -> CheckpointLocation | None:
+def _checkpoints(job: JsonObject, at: Where) -> CheckpointLocation | None:
     """The job's checkpoint location, or None."""
     data = job.get("data")
     value = data.get("checkpoints") if isinstance(data, dict) else None
@@ -78,7 +79,7 @@ def _checkpoints(job: dict[str, Any], at: Where) -> CheckpointLocation | None:
         raise UnusableInput.at(*at, "data", "checkpoints", message=str(error)) from None
 
 
-def _plan(document: Mapping[str, Any]) -> dict[str, Any]:
+def _plan(document: Mapping[str, Any]) -> JsonObject:
     outcome = document.get("outcome")
     if outcome == "infeasible":
         message = "is infeasible, so there is nothing to export; relax a requirement and plan again"
@@ -89,7 +90,7 @@ def _plan(document: Mapping[str, Any]) -> dict[str, Any]:
     return _mapping(document.get("plan"), ("plan",))
 
 
-def _phases(plan: dict[str, Any], start: datetime, at: Where) -> tuple[Phase, ...]:
+def _phases(plan: JsonObject, start: datetime, at: Where) -> tuple[Phase, ...]:
     rows = plan.get("phases")
     if not isinstance(rows, list) or not 0 < len(rows) <= MOST_PHASES:
         raise UnusableInput.at(*at, "phases", message=f"is not accepted; a plan has 1 to {MOST_PHASES} phases")
@@ -109,7 +110,7 @@ def _phases(plan: dict[str, Any], start: datetime, at: Where) -> tuple[Phase, ..
     return tuple(phases)
 
 
-def _next_places(plan: dict[str, Any], first: Phase, at: Where) -> tuple[NextPlace, ...]:
+def _next_places(plan: JsonObject, first: Phase, at: Where) -> tuple[NextPlace, ...]:
     """The next choices with the first phase's own machines; plans of older releases have none."""
     if plan.get("capacity_ladder") is None:
         return ()
@@ -133,12 +134,12 @@ def _next_places(plan: dict[str, Any], first: Phase, at: Where) -> tuple[NextPla
     return tuple(places)
 
 
-def _begin(row: dict[str, Any], i: int, start: datetime, at: Where) -> datetime:
+def _begin(row: JsonObject, i: int, start: datetime, at: Where) -> datetime:
     """The start of a phase; plans of releases without phases have only the plan's start."""
     return start if i == 0 and "starts_at" not in row else _time(row, "starts_at", at)
 
 
-def _switch(rows: list[dict[str, Any]], i: int, at: Where) -> dict[str, Any]:
+def _switch(rows: list[JsonObject], i: int, at: Where) -> JsonObject:
     """Switch time and share of a standby, for the standby and its previous phase."""
     number = i if rows[i].get("switch_by") is not None else i + 1
     if number == len(rows) or rows[number].get("switch_by") is None:
@@ -150,7 +151,7 @@ def _switch(rows: list[dict[str, Any]], i: int, at: Where) -> dict[str, Any]:
     }
 
 
-def _phase(row: dict[str, Any], at: Where, *, whole: dict[str, Any], starts: datetime, before: float) -> Phase:
+def _phase(row: JsonObject, at: Where, *, whole: JsonObject, starts: datetime, before: float) -> Phase:
     """A phase without its end and successor, which depend on the other phases."""
     provider = row.get("provider")
     if not isinstance(provider, str) or not (provider in (*CLOUDS, "local") or is_own_rates(provider)):
@@ -196,7 +197,7 @@ def _phase(row: dict[str, Any], at: Where, *, whole: dict[str, Any], starts: dat
     )
 
 
-def _kind(row: dict[str, Any], at: Where) -> PriceKind:
+def _kind(row: JsonObject, at: Where) -> PriceKind:
     name = row.get("price_kind")
     if not isinstance(name, str) or name not in price_kinds():
         accepted = ", ".join(price_kinds())
@@ -204,7 +205,7 @@ def _kind(row: dict[str, Any], at: Where) -> PriceKind:
     return price_kinds()[name]
 
 
-def _accelerator(row: dict[str, Any], at: Where) -> Accelerator:
+def _accelerator(row: JsonObject, at: Where) -> Accelerator:
     name = row.get("accelerator")
     accelerator = accelerators().get(name) if isinstance(name, str) else None
     if accelerator is None:
@@ -213,7 +214,7 @@ def _accelerator(row: dict[str, Any], at: Where) -> Accelerator:
     return accelerator
 
 
-def _name(row: dict[str, Any], field: str, at: Where, provider: str) -> str:
+def _name(row: JsonObject, field: str, at: Where, provider: str) -> str:
     """A cloud's name unchanged; an owned machine's name as one cleaned line."""
     value = row.get(field)
     if provider == "local" and isinstance(value, str) and value:
@@ -225,7 +226,7 @@ def _name(row: dict[str, Any], field: str, at: Where, provider: str) -> str:
     return _text(row, field, at, _CLOUD_NAME, "a name in letters, digits, dots, dashes and underscores")
 
 
-def _hosts(row: dict[str, Any], at: Where) -> tuple[int, int | None]:
+def _hosts(row: JsonObject, at: Where) -> tuple[int, int | None]:
     """Nodes, and the hosts of a slice; a phase has at most one slice."""
     nodes = int(_number(row, "nodes", at, low=1, high=MOST_NODES, whole=True))
     if row.get("slice_hosts") is None:
@@ -237,7 +238,7 @@ def _hosts(row: dict[str, Any], at: Where) -> tuple[int, int | None]:
     return nodes, hosts
 
 
-def _layout(row: dict[str, Any], at: Where) -> dict[str, int | str]:
+def _layout(row: JsonObject, at: Where) -> dict[str, int | str]:
     given = _mapping(row.get("layout"), (*at, "layout"))
     low = {"zero_stage": 0}
     layout: dict[str, int | str] = {
@@ -251,7 +252,7 @@ def _layout(row: dict[str, Any], at: Where) -> dict[str, int | str]:
     return layout
 
 
-def _moved(row: dict[str, Any], at: Where) -> str | None:
+def _moved(row: JsonObject, at: Where) -> str | None:
     """The source of the checkpoint, as one line."""
     if row.get("moved") is None:
         return None
@@ -261,13 +262,13 @@ def _moved(row: dict[str, Any], at: Where) -> str | None:
     )
 
 
-def _costs(row: dict[str, Any], at: Where) -> dict[str, int]:
+def _costs(row: JsonObject, at: Where) -> dict[str, int]:
     cost = _mapping(row.get("cost_usd"), (*at, "cost_usd"))
     breakdown = _mapping(cost.get("breakdown"), (*at, "cost_usd", "breakdown"))
     return {part: _usd(breakdown, part, (*at, "cost_usd", "breakdown"))[0] for part in PARTS}
 
 
-def _usd(row: dict[str, Any], field: str, at: Where) -> tuple[int, str]:
+def _usd(row: JsonObject, field: str, at: Where) -> tuple[int, str]:
     """An amount that is not negative, in micro-dollars and as the decimal string of them."""
     value = row.get(field)
     try:
@@ -279,7 +280,7 @@ def _usd(row: dict[str, Any], field: str, at: Where) -> tuple[int, str]:
     return micros, usd_text(micros)
 
 
-def _time(row: dict[str, Any], field: str, at: Where) -> datetime:
+def _time(row: JsonObject, field: str, at: Where) -> datetime:
     value = row.get(field)
     try:
         parsed = datetime.fromisoformat(value) if isinstance(value, str) else None
@@ -291,19 +292,19 @@ def _time(row: dict[str, Any], field: str, at: Where) -> datetime:
     return parsed
 
 
-def _text(row: dict[str, Any], field: str, at: Where, pattern: re.Pattern[str], accepted: str) -> str:
+def _text(row: JsonObject, field: str, at: Where, pattern: re.Pattern[str], accepted: str) -> str:
     value = row.get(field)
     if not isinstance(value, str) or not pattern.fullmatch(value):
         raise UnusableInput.at(*at, field, message=f"{shown(value)} is not accepted; it is {accepted}")
     return value
 
 
-def _maybe(row: dict[str, Any], field: str, at: Where, *, high: float) -> float | None:
+def _maybe(row: JsonObject, field: str, at: Where, *, high: float) -> float | None:
     return None if row.get(field) is None else _number(row, field, at, low=0.0, high=high)
 
 
 def _number(
-    row: dict[str, Any],
+    row: JsonObject,
     field: str,
     at: Where,
     *,
@@ -324,7 +325,7 @@ def _number(
     return float(value)
 
 
-def _mapping(value: object, at: Where) -> dict[str, Any]:
+def _mapping(value: object, at: Where) -> JsonObject:
     if not isinstance(value, dict):
         raise UnusableInput.at(*at, message=f"{shown(value)} is not accepted; it is a mapping in a plan")
     return value

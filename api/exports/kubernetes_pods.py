@@ -4,8 +4,6 @@ Nodes are selected by the labels of their cloud, with sources below. Labels of o
 pod requests only its devices.
 """
 
-from typing import Any
-
 from gpuplan.api.exports.container_stacks import image, machine_and_cards, stack
 from gpuplan.api.exports.launch_command import PORT, launch
 from gpuplan.api.exports.node_script import GRACE_SECONDS, SCRIPT, directory, is_mounted, place, variables
@@ -15,8 +13,9 @@ from gpuplan.api.exports.shell_script import Expanded
 from gpuplan.api.exports.tool_names import labels, run_name
 from gpuplan.api.exports.tpu_names import gke_labels
 from gpuplan.api.exports.unsupported_features import booked, need_cloud
+from gpuplan.catalog.parsing.json_object import JsonObject
 
-Yaml = dict[str, Any]
+Yaml = JsonObject
 
 INSTANCE = "node.kubernetes.io/instance-type"
 REGION = "topology.kubernetes.io/region"

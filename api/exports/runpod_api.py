@@ -5,7 +5,6 @@ gives to every pod, at the run limit at the latest.
 """
 
 import json
-from typing import Any
 
 from gpuplan.api.exports.container_stacks import image
 from gpuplan.api.exports.launch_command import launch
@@ -16,6 +15,7 @@ from gpuplan.api.exports.node_script import script_lines, variables
 from gpuplan.api.exports.plan_handover import Handover, Phase, Wishes
 from gpuplan.api.exports.run_limit import limit_seconds
 from gpuplan.api.exports.shell_script import here_document, words
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 TOOL = "RunPod's API"
 #: What the pod runs; the script is in a variable, because the words of `args` are split.
@@ -75,7 +75,7 @@ def runpod_api(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     return script(handover, phase, wishes, functions=FUNCTIONS, start=start, notes=notes)
 
 
-def _request(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, Any]:
+def _request(handover: Handover, phase: Phase, wishes: Wishes) -> JsonObject:
     """The request for a pod, without its name, disk and credentials."""
     gpu, count, cloud = runpod_gpu(phase)
     region = stated_region(phase)

@@ -6,8 +6,6 @@ runs are managed jobs (`sky jobs launch`), which recover from preemptions. Only 
 ids are not names, and Azure's prices have no zone.
 """
 
-from typing import Any
-
 from gpuplan.api.exports.container_stacks import image, machine_and_cards, stack
 from gpuplan.api.exports.file_comments import heading, zone_id
 from gpuplan.api.exports.gcloud import fabric
@@ -22,6 +20,7 @@ from gpuplan.api.exports.tpu_names import RUNTIMES
 from gpuplan.api.exports.unsupported_features import booked, need_cloud, need_kind, refuse
 from gpuplan.api.exports.yaml_text import yaml_text
 from gpuplan.catalog.model.regions import is_place_unknown
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 TOOL = "SkyPilot"
 #: https://docs.skypilot.co/en/latest/reference/yaml-spec.html: `network_tier` on Google Cloud is GPUDirect-TCPX.
@@ -43,7 +42,7 @@ def skypilot(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     booked(phase, wishes)
     name = run_name(handover, phase)
     start, end = _verbs(phase, name)
-    task: dict[str, Any] = {
+    task: JsonObject = {
         "name": name,
         "num_nodes": 1 if phase.is_slice else phase.nodes,
         "resources": _placed(_resources(handover, phase, wishes), _ordered(handover, phase)),
@@ -77,9 +76,9 @@ def _environment(handover: Handover, phase: Phase, wishes: Wishes, *, resume: st
     return values if place(handover, wishes) else values | {"GPUPLAN_CHECKPOINTS": None}
 
 
-def _config(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, Any]:
+def _config(handover: Handover, phase: Phase, wishes: Wishes) -> JsonObject:
     """SkyPilot settings that this task overrides."""
-    config: dict[str, Any] = {}
+    config: JsonObject = {}
     options = [] if phase.accelerator.stack in ("cuda", "xla") else list(stack(phase).docker)
     if is_mounted(handover, wishes) and not phase.is_slice:
         folder = directory(handover, phase, wishes)
@@ -110,12 +109,12 @@ def _fabric(phase: Phase) -> list[str]:
     return [] if _tier(phase) or phase.provider != "gcp" else fabric(phase)
 
 
-def _resources(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, Any]:
+def _resources(handover: Handover, phase: Phase, wishes: Wishes) -> JsonObject:
     if phase.is_slice:
         return _slice(handover, phase, wishes)
     machine, cards = (skypilot_name(phase), None) if phase.provider in SKYPILOT else machine_and_cards(phase)
     place_ = NextPlace(region=phase.region, zone=phase.zone, kind=phase.kind)
-    resources: dict[str, Any] = {
+    resources: JsonObject = {
         "infra": _infra(phase, place_),
         "instance_type": machine,
         "image_id": f"docker:{image(phase, wishes)}",
@@ -131,7 +130,7 @@ def _resources(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, An
     return resources
 
 
-def _placed(resources: dict[str, Any], ordered: dict[str, Any]) -> dict[str, Any]:
+def _placed(resources: JsonObject, ordered: JsonObject) -> JsonObject:
     """The resources with several places in place of one, and without the label of one zone."""
     if not ordered:
         return resources
@@ -140,7 +139,7 @@ def _placed(resources: dict[str, Any], ordered: dict[str, Any]) -> dict[str, Any
     return unplaced | {"labels": labels_} | ordered
 
 
-def _ordered(handover: Handover, phase: Phase) -> dict[str, Any]:
+def _ordered(handover: Handover, phase: Phase) -> JsonObject:
     """The places to try in order; empty where there is only one. Other fields of the resources hold for each.
 
     Spot comes after on-demand only in managed jobs, which recover from preemptions. Prices with a booking or an end of
@@ -164,7 +163,7 @@ def _infra(phase: Phase, place_: NextPlace) -> str:
     return phase.provider if is_place_unknown(place_.region) else f"{phase.provider}/{place_.region}{zone}"
 
 
-def _slice(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, Any]:
+def _slice(handover: Handover, phase: Phase, wishes: Wishes) -> JsonObject:
     """A slice, whose hosts run the command directly unless an image is named."""
     runtime = RUNTIMES.get(phase.accelerator.name)
     if runtime is None:
@@ -181,7 +180,7 @@ def _slice(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, Any]:
     }
 
 
-def _autodown(phase: Phase) -> dict[str, Any]:
+def _autodown(phase: Phase) -> JsonObject:
     """https://docs.skypilot.co/en/latest/reference/auto-stop.html; managed jobs end their machines by themselves."""
     return {} if _is_managed(phase) else {"autostop": {"idle_minutes": IDLE_MINUTES, "down": True}}
 

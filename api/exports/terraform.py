@@ -5,7 +5,6 @@ escaped. Every cloud has its own module.
 """
 
 import json
-from typing import Any
 
 from gpuplan.api.exports.file_comments import again, heading
 from gpuplan.api.exports.node_script import PLACEHOLDER, place
@@ -15,6 +14,7 @@ from gpuplan.api.exports.terraform_azure import azure_resources
 from gpuplan.api.exports.terraform_gcp import gcp_resources
 from gpuplan.api.exports.terraform_text import RESUME
 from gpuplan.api.exports.unsupported_features import need_cloud, need_no_slice
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 TOOL = "Terraform"
 CLOUDS = {"aws": aws_resources, "gcp": gcp_resources, "azure": azure_resources}
@@ -31,14 +31,14 @@ def terraform(handover: Handover, phase: Phase, wishes: Wishes) -> str:
         "Every machine ends with its part of the run, and at the run limit. Afterwards, or to stop the run:",
         f"terraform destroy. Resume from the newest checkpoint: {RESUME}",
     ]
-    module: dict[str, Any] = {"//": notes} | CLOUDS[phase.provider](handover, phase, wishes)
+    module: JsonObject = {"//": notes} | CLOUDS[phase.provider](handover, phase, wishes)
     module["output"] = {"teardown": {"value": "terraform destroy"}, "resume": {"value": RESUME}}
     if place(handover, wishes) is None:
         module.setdefault("variable", {})["checkpoints"] = _missing()
     return json.dumps(module, indent=2, ensure_ascii=False) + "\n"
 
 
-def _missing() -> dict[str, Any]:
+def _missing() -> JsonObject:
     """An input whose validation fails: nothing starts without a checkpoint location."""
     message = "There is no checkpoint location: give the job data.checkpoints, or export again with --checkpoints s3://bucket/path."
     return {

@@ -3,16 +3,15 @@
 The first node starts first; the others get its address. The zone id is resolved by a subnet in that zone.
 """
 
-from typing import Any
-
 from gpuplan.api.exports.boot_script import AMI_PARAMETER, ec2_boot_lines, usual_image
 from gpuplan.api.exports.container_stacks import arm
 from gpuplan.api.exports.plan_handover import Handover, Phase, Wishes
 from gpuplan.api.exports.terraform_text import RESUME, is_stored_in, log_ins, machine_head, script, variable
 from gpuplan.api.exports.tool_names import run_name, tags
 from gpuplan.api.exports.unsupported_features import booked
+from gpuplan.catalog.parsing.json_object import JsonObject
 
-Block = dict[str, Any]
+Block = JsonObject
 _FIRST = ["NODE_RANK=0", "MASTER_ADDR=\"$(hostname -I | cut -d' ' -f1)\""]
 
 

@@ -1,7 +1,6 @@
 """A scale set of Azure in Terraform: https://registry.terraform.io/providers/hashicorp/azurerm/latest/docs"""
 
 import base64
-from typing import Any
 
 from gpuplan.api.exports.azure_cli import check_scale_set, rank_lines
 from gpuplan.api.exports.boot_script import AZURE_IMAGE, AZURE_ROLE, boot_lines, usual_image
@@ -9,8 +8,9 @@ from gpuplan.api.exports.machine_lifecycle import is_elsewhere
 from gpuplan.api.exports.plan_handover import Handover, Phase, Wishes
 from gpuplan.api.exports.terraform_text import RESUME, is_stored_in, log_ins, machine_head, plain_text, script, variable
 from gpuplan.api.exports.tool_names import run_name, tags
+from gpuplan.catalog.parsing.json_object import JsonObject
 
-Block = dict[str, Any]
+Block = JsonObject
 
 
 def azure_resources(handover: Handover, phase: Phase, wishes: Wishes) -> Block:

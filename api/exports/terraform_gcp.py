@@ -1,7 +1,5 @@
 """Machines of Compute Engine in Terraform: https://registry.terraform.io/providers/hashicorp/google/latest/docs"""
 
-from typing import Any
-
 from gpuplan.api.exports.boot_script import GCP_IMAGE, boot_lines, usual_image
 from gpuplan.api.exports.container_stacks import machine_and_cards
 from gpuplan.api.exports.gcloud import RANK, fabric, max_run_seconds
@@ -9,8 +7,9 @@ from gpuplan.api.exports.plan_handover import Handover, Phase, Wishes
 from gpuplan.api.exports.terraform_text import RESUME, log_ins, machine_head, script, variable
 from gpuplan.api.exports.tool_names import labels, run_name
 from gpuplan.api.exports.unsupported_features import booked
+from gpuplan.catalog.parsing.json_object import JsonObject
 
-Block = dict[str, Any]
+Block = JsonObject
 
 
 def gcp_resources(handover: Handover, phase: Phase, wishes: Wishes) -> Block:

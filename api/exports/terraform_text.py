@@ -1,12 +1,12 @@
 """Escapes text for Terraform strings, except intended expressions."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from gpuplan.api.exports.machine_lifecycle import is_elsewhere
 from gpuplan.api.exports.node_script import place, place_text
 from gpuplan.api.exports.plan_handover import Handover, Phase, Wishes
 from gpuplan.api.exports.tool_names import run_name
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 #: Machines that ended by themselves are still in Terraform's state.
 RESUME = "terraform destroy && terraform apply"
@@ -27,7 +27,7 @@ def script(lines: Iterable[str]) -> str:
     return literal("\n".join(lines) + "\n")
 
 
-def variable(description: str, *, default: str | None = None) -> dict[str, Any]:
+def variable(description: str, *, default: str | None = None) -> JsonObject:
     """A text input variable, required unless it has a default."""
     return {"type": "string", "description": description} | ({} if default is None else {"default": default})
 
@@ -40,7 +40,7 @@ def machine_head(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     return text
 
 
-def log_ins(handover: Handover, phase: Phase, wishes: Wishes) -> dict[str, Any]:
+def log_ins(handover: Handover, phase: Phase, wishes: Wishes) -> JsonObject:
     """The input with these credentials, if needed."""
     if not is_elsewhere(handover, phase, wishes):
         return {}

@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from gpuplan.api.exports.file_comments import commented
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 #: Texts that libyaml writes differently than PyYAML: it escapes above U+FFFF and at U+0085, fails at a lone surrogate,
 #: and adds `...` after kept newlines at the end of the file.
@@ -29,7 +30,7 @@ _PLAIN = _dumper(yaml.SafeDumper)
 _QUICK = _dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper))
 
 
-def yaml_text(documents: list[dict[str, Any]], comments: list[str]) -> str:
+def yaml_text(documents: list[JsonObject], comments: list[str]) -> str:
     """The documents in order, with keys in the given order; ambiguous texts are quoted.
 
     Values may be any text. Keys are our own names: not empty and shorter than a line.

@@ -3,11 +3,12 @@ resources.
 """
 
 import json
-from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
+
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 router = APIRouter()
 
@@ -33,7 +34,7 @@ def _asked_at(request: Request) -> str:
     return f"{request.url.scheme}://{request.url.netloc}"
 
 
-def operations(document: dict[str, Any], service: str) -> list[dict[str, Any]]:
+def operations(document: JsonObject, service: str) -> list[JsonObject]:
     """Every operation of an OpenAPI document: id, method, path, summary, parameters, example commands, responses.
 
     The commands call the `service` address.
@@ -57,7 +58,7 @@ def operations(document: dict[str, Any], service: str) -> list[dict[str, Any]]:
     ]
 
 
-def _parameter(parameter: dict[str, Any]) -> tuple[str, str, str]:
+def _parameter(parameter: JsonObject) -> tuple[str, str, str]:
     return (
         parameter["name"],
         parameter["in"],
@@ -65,7 +66,7 @@ def _parameter(parameter: dict[str, Any]) -> tuple[str, str, str]:
     )
 
 
-def _examples(service: str, method: str, path: str, operation: dict[str, Any]) -> list[str]:
+def _examples(service: str, method: str, path: str, operation: JsonObject) -> list[str]:
     """Commands to copy: one for each example of a body, or a single one if the operation takes no body."""
     asked = operation.get("parameters", [])
     names = {parameter["name"]: parameter["example"] for parameter in asked if parameter["in"] == "path"}

@@ -1,7 +1,7 @@
 """HTTP route that exports a saved plan as a file for another tool, or says why the tool cannot run it."""
 
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from gpuplan.api.http.plans import OurGpuplan
 from gpuplan.api.http.problem_details import PROBLEM_JSON, Refused
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import Fault
 
 router = APIRouter()
@@ -36,8 +37,8 @@ _FILES = {"application/yaml": _TEXT, "text/x-shellscript": _TEXT, "text/csv": _T
 _REFUSED = {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 
-def _responses() -> dict[int | str, dict[str, Any]]:
-    responses: dict[int | str, dict[str, Any]] = {200: {"description": "The file", "content": _FILES}}
+def _responses() -> dict[int | str, JsonObject]:
+    responses: dict[int | str, JsonObject] = {200: {"description": "The file", "content": _FILES}}
     for status in (404, 422, 503, 500):
         responses[status] = {"description": HTTPStatus(status).phrase, "content": _REFUSED}
     return responses

@@ -1,7 +1,5 @@
 """The OpenAPI document: FastAPI's own, with the schema of the job, the schemas of the responses and examples added."""
 
-from typing import Any
-
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
@@ -13,6 +11,7 @@ from gpuplan.api.http.openapi_examples import describe_examples
 from gpuplan.api.http.openapi_links import describe_links
 from gpuplan.api.schemas.portfolio import PortfolioJobDocument
 from gpuplan.api.schemas.spot_run import SpotRunDocument
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 #: Parts of bodies that the service reads by themselves, so that the schema of the body has them as any JSON.
 PARTS: dict[str, type[BaseModel]] = {part.__name__: part for part in (PortfolioJobDocument, SpotRunDocument)}
@@ -21,7 +20,7 @@ PARTS: dict[str, type[BaseModel]] = {part.__name__: part for part in (PortfolioJ
 def attach(app: FastAPI) -> None:
     """Make `app.openapi()` return the whole document, built once."""
 
-    def document() -> dict[str, Any]:
+    def document() -> JsonObject:
         if app.openapi_schema is None:
             app.openapi_schema = _document(app)
         return app.openapi_schema
@@ -29,7 +28,7 @@ def attach(app: FastAPI) -> None:
     app.openapi = document  # type: ignore[method-assign]
 
 
-def _document(app: FastAPI) -> dict[str, Any]:
+def _document(app: FastAPI) -> JsonObject:
     document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     document["servers"] = [{"url": "/", "description": "the server of this document"}]
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
@@ -50,7 +49,7 @@ def _document(app: FastAPI) -> dict[str, Any]:
     return document
 
 
-def _add(schemas: dict[str, Any], additions: dict[str, Any]) -> None:
+def _add(schemas: JsonObject, additions: JsonObject) -> None:
     """Add schemas; refuse a duplicate name, since one schema would then describe both."""
     for name, schema in additions.items():
         if schemas.setdefault(name, schema) != schema:
@@ -59,7 +58,7 @@ def _add(schemas: dict[str, Any], additions: dict[str, Any]) -> None:
             )
 
 
-def _drop_undocumented_validation(operation: dict[str, Any]) -> None:
+def _drop_undocumented_validation(operation: JsonObject) -> None:
     """Remove the 422 that FastAPI adds to operations with parameters; ours is a problem response like the others."""
     answer = operation["responses"].get("422", {})
     if "application/json" in answer.get("content", {}):

@@ -1,7 +1,6 @@
 """Access in the OpenAPI document: how to authenticate, which scope each operation needs, and how it refuses."""
 
 from http import HTTPStatus
-from typing import Any
 
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
@@ -9,6 +8,7 @@ from fastapi.routing import iter_route_contexts
 from gpuplan.api.http.authentication import scopes_of_routes
 from gpuplan.api.http.openapi_bodies import Schema, ref
 from gpuplan.api.security.identity import MEANING, SCOPES, Scope
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 SCHEMES: Schema = {
     "key": {
@@ -28,7 +28,7 @@ _HEADERS: dict[int, Schema] = {
 }
 
 
-def describe_access(app: FastAPI, document: dict[str, Any]) -> None:
+def describe_access(app: FastAPI, document: JsonObject) -> None:
     """Add the security scheme, and the scope and refusals of each operation, to the document.
 
     For a service without authentication the document says that no key is needed and none is read.

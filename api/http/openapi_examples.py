@@ -5,6 +5,7 @@ from typing import Any
 
 from gpuplan.api.http.openapi_bodies import Schema
 from gpuplan.catalog.model.accelerators import accelerators
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.workload.presets import presets
 
 _SNAPSHOT = "c7d92d374907695d66b10ab6c0a42b43"
@@ -26,7 +27,7 @@ NAMES = {
 }
 
 
-def describe_examples(document: dict[str, Any]) -> None:
+def describe_examples(document: JsonObject) -> None:
     """Add the examples to the document."""
     answers = _answers()
     for operations in document["paths"].values():

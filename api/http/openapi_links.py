@@ -1,8 +1,7 @@
 """Links in the OpenAPI document: the id in a response, and the operations that accept it."""
 
-from typing import Any
-
 from gpuplan.api.http.openapi_bodies import Schema
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 #: By operation: the status of its response, the runtime expression of the id it returns, and the operations that accept
 #: this id with the parameter they accept it in.
@@ -23,7 +22,7 @@ LINKS: dict[str, tuple[str, tuple[str, dict[str, str]]]] = {
 }
 
 
-def describe_links(document: dict[str, Any]) -> None:
+def describe_links(document: JsonObject) -> None:
     """Add the links to the document."""
     for operations in document["paths"].values():
         for operation in operations.values():

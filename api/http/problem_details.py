@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -11,6 +10,7 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from gpuplan.api.http.allowed_methods import methods_at
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import Fault, StoreFailure, UnusableInput
 from gpuplan.catalog.store.ownership import NotOwned
 from gpuplan.catalog.store.snapshot_list import NotStored
@@ -46,7 +46,7 @@ class Refused(Exception):
 
 def problem(refused: Refused, request_id: str = "") -> Response:
     """The problem response of an error; `errors` holds `{pointer, detail}` per field, with pointers as in RFC 6901."""
-    content: dict[str, Any] = {
+    content: JsonObject = {
         "type": "about:blank",
         "title": HTTPStatus(refused.status).phrase,
         "status": refused.status,

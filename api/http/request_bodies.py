@@ -2,12 +2,12 @@
 
 from email.message import Message
 from functools import partial
-from typing import Any
 
 import anyio.to_thread
 from fastapi import Request
 
 from gpuplan.api.http.problem_details import Refused, unusable
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.structured_text import read_document
 from gpuplan.catalog.runtime.errors import UnusableInput
 
@@ -19,7 +19,7 @@ JSON = "application/json"
 YAML = ("application/yaml", "application/x-yaml")
 
 
-async def read_body(request: Request) -> tuple[bytes, dict[str, Any]]:
+async def read_body(request: Request) -> tuple[bytes, JsonObject]:
     """The raw body and the document in it.
 
     Raises `Refused`: 415 for another content type or encoding, 413 above the size limit, 400 for text that cannot be

@@ -5,9 +5,10 @@ import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from gpuplan.api.observability.log_context import bind, bound, restore
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure
 from gpuplan.catalog.store.run_store import RunStore
 
@@ -35,18 +36,18 @@ class Heartbeat:
         """
         self._runs, self.run_id, self._every = runs, run_id, beat_seconds
         self.attempt, self._interrupted = attempt, interrupted
-        self._progress: dict[str, Any] = {}
+        self._progress: JsonObject = {}
         self._cancel, self._over = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._beat, name=f"pulse of {run_id}", daemon=True)
         self.reason: str | None = None
         self._logged = bound()
 
     @property
-    def progress(self) -> dict[str, Any]:
+    def progress(self) -> JsonObject:
         """The current progress."""
         return self._progress
 
-    def tell(self, progress: dict[str, Any]) -> None:
+    def tell(self, progress: JsonObject) -> None:
         """Set the progress. Pass a new object each time, because the previous one may be in use by the writer."""
         self._progress = progress
 

@@ -4,10 +4,11 @@ import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from gpuplan.api.jobs.heartbeat import Heartbeat
 from gpuplan.api.jobs.run_failures import failure_of
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure
 from gpuplan.catalog.store.refresh_records import RefreshRecord
 from gpuplan.catalog.store.run_store import RunStore
@@ -16,7 +17,6 @@ from gpuplan.catalog.store.stored_runs import Run, Status
 if TYPE_CHECKING:
     from gpuplan.providers.refresh.parallel_fetch import Progress
 
-Document = dict[str, Any]
 log = logging.getLogger("gpuplan.runs")
 
 
@@ -24,13 +24,13 @@ class RecordedRefresh:
     """Records a refresh in the store as a run, as a context manager; forwards progress to another observer."""
 
     def __init__(
-        self, runs: RunStore, *, began: Callable[[Document], None] | None, progress: "Progress | None" = None
+        self, runs: RunStore, *, began: Callable[[JsonObject], None] | None, progress: "Progress | None" = None
     ) -> None:
         """Stores nothing before `began`."""
         self._runs, self._tell_began, self._tell_progress = runs, began, progress
         self._pulse: Heartbeat | None = None
 
-    def began(self, document: Document) -> None:
+    def began(self, document: JsonObject) -> None:
         """Record the start of the refresh with this document. Raises `StoreFailure` if it cannot be stored."""
         at = datetime.fromisoformat(document["started_at"])
         run = Run(
@@ -79,15 +79,15 @@ class RecordedRefresh:
             log.warning("refresh %s: its end could not be written: %s", heartbeat.run_id, unwritten)
 
 
-def _failure(error: BaseException | None, run_id: str) -> Document | None:
+def _failure(error: BaseException | None, run_id: str) -> JsonObject | None:
     if error is None:
         return None
     return failure_of(error, run_id) if isinstance(error, Exception) else {"detail": "it was interrupted"}
 
 
-def under_way(run: Run) -> Document:
+def under_way(run: Run) -> JsonObject:
     """A refresh without a report, as `/v1/refreshes` shows it: its progress, or the reason of its failure."""
-    document: Document = {
+    document: JsonObject = {
         "id": run.id,
         "status": "running" if run.status in {"queued", "running"} else "failed",
         "started_at": run.created_at.isoformat(),
@@ -97,7 +97,7 @@ def under_way(run: Run) -> Document:
     return document if run.error is None else document | {"error": run.error["detail"]}
 
 
-def failed_in_short(run: Run) -> Document:
+def failed_in_short(run: Run) -> JsonObject:
     """A refresh that failed without a report, for listings: killed, or without room to write its rows."""
     finished = run.finished_at or run.beat_at
     return {

@@ -1,17 +1,14 @@
 """A run as the JSON object that every interface returns."""
 
-from typing import Any
-
 from gpuplan.api.jobs.run_failures import faults_of
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.store.stored_runs import Run
-
-Document = dict[str, Any]
 
 #: The address of the answer of each kind of run.
 ANSWERS_AT = {"portfolio": "/v1/portfolios/{}", "buy": "/v1/buy/{}", "refresh": "/v1/refreshes/{}"}
 
 
-def shown(run: Run, progress: Document | None = None) -> Document:
+def shown(run: Run, progress: JsonObject | None = None) -> JsonObject:
     """The run as a document; `progress` replaces the stored one if the run belongs to this process."""
     ended = run.status in {"done", "failed", "cancelled"}
     has_answer = run.answer is not None or (run.kind == "refresh" and run.status == "done")
@@ -30,6 +27,6 @@ def shown(run: Run, progress: Document | None = None) -> Document:
     }
 
 
-def _error(document: Document) -> Document:
+def _error(document: JsonObject) -> JsonObject:
     errors = [{"pointer": fault.pointer, "detail": fault.message} for fault in faults_of(document)]
     return {"detail": document["detail"]} | ({"errors": errors} if errors else {})

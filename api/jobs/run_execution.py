@@ -4,11 +4,12 @@ import logging
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpuplan.api.jobs.heartbeat import Heartbeat
 from gpuplan.api.jobs.run_failures import failure_of
 from gpuplan.catalog.model.money import usd_text
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
 from gpuplan.catalog.store.stored_runs import Run, Status
 from gpuplan.planner.model.wire import wire
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from gpuplan.api.services.composition import Services
     from gpuplan.planner.portfolio.search_progress import Progress
 
-Document = dict[str, Any]
 log = logging.getLogger("gpuplan.runs")
 
 
@@ -62,14 +62,14 @@ def execute(gpuplan: "Services", heartbeat: Heartbeat) -> None:
     )
 
 
-def _portfolio(gpuplan: "Services", run: Run, heartbeat: Heartbeat) -> Document:
+def _portfolio(gpuplan: "Services", run: Run, heartbeat: Heartbeat) -> JsonObject:
     """The request is `{document, snapshot, time_limit_s, iterations, seed}`; the portfolio starts at the time of the request."""
 
     def report(progress: "Progress") -> None:
         heartbeat.tell(progress_document(progress))
 
     asked = dict(run.request)
-    answer: Document = wire(
+    answer: JsonObject = wire(
         gpuplan.portfolios.plan(
             asked.pop("document"), now=run.created_at, report=report, cancelled=heartbeat.cancelled, **asked
         )
@@ -77,7 +77,7 @@ def _portfolio(gpuplan: "Services", run: Run, heartbeat: Heartbeat) -> Document:
     return answer
 
 
-def progress_document(progress: "Progress") -> Document:
+def progress_document(progress: "Progress") -> JsonObject:
     """The progress of a search as JSON; before the first plan there is no cost and no gap."""
     planned = math.isfinite(progress.cost_usd)
     return {
@@ -94,4 +94,4 @@ def progress_document(progress: "Progress") -> Document:
     }
 
 
-KINDS: dict[str, Callable[["Services", Run, Heartbeat], Document]] = {"portfolio": _portfolio}
+KINDS: dict[str, Callable[["Services", Run, Heartbeat], JsonObject]] = {"portfolio": _portfolio}

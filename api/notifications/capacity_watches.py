@@ -17,12 +17,11 @@ from gpuplan.api.services.priced_machines import offers_of, priced_candidates
 from gpuplan.catalog.model.capacity_answers import CapacityAnswer
 from gpuplan.catalog.model.money import usd_micros, usd_text
 from gpuplan.catalog.model.offer import Offer
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import ProviderFailure
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.catalog.store.stored_watches import Watch
 from gpuplan.planner.model.wire import wire
-
-Document = dict[str, Any]
 
 CAPACITY = "capacity"
 DEFAULT_CHANCE = 0.7
@@ -30,7 +29,7 @@ DEFAULT_CHANCE = 0.7
 MOST_CAPACITY_WATCHES = 50
 
 
-def wanted_of(asked: WatchDocument) -> Document:
+def wanted_of(asked: WatchDocument) -> JsonObject:
     """What a request waits for, complete."""
     under = asked.under_usd_per_node_hour
     return {
@@ -48,7 +47,7 @@ def name_of(wanted: Mapping[str, Any]) -> str:
     return f"{wanted['nodes']} x {wanted['machine']}, {wanted['kind'].replace('_', ' ')}"
 
 
-def looked_up(queries: LiveQueries, columns: Columns, wanted: Mapping[str, Any], now: datetime) -> Document:
+def looked_up(queries: LiveQueries, columns: Columns, wanted: Mapping[str, Any], now: datetime) -> JsonObject:
     """What the clouds say now, as a watch reports it: the answer with the best chance among those at the wanted price.
 
     Raises `UnusableInput` for machines without a price there, and `ProviderFailure` if no cloud answered about any place.
@@ -84,7 +83,7 @@ def looked_up(queries: LiveQueries, columns: Columns, wanted: Mapping[str, Any],
     }
 
 
-def nothing_learned(columns: Columns, now: datetime) -> Document:
+def nothing_learned(columns: Columns, now: datetime) -> JsonObject:
     """The report without an answer that counts: nothing says that the machines can be obtained."""
     return {"outcome": NOT_OBTAINABLE, "snapshot_id": columns.snapshot_id, "at": now.isoformat()}
 
@@ -105,7 +104,7 @@ def _micros(answer: CapacityAnswer, offers: list[Offer]) -> int | None:
     return min(alike, default=None)
 
 
-def capacity_message(watch: Watch, before: Mapping[str, Any], after: Mapping[str, Any], *, at: str) -> Document:
+def capacity_message(watch: Watch, before: Mapping[str, Any], after: Mapping[str, Any], *, at: str) -> JsonObject:
     """The outgoing message: `{"type": "watch.obtainable", "timestamp": ..., "data": {...}}`, without any secret."""
     event = after["outcome"]
     data = {

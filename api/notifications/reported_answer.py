@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from gpuplan.api.presentation.machine_phrases import machines, place
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.snapshots.offer_columns import Columns
 
-Document = dict[str, Any]
 Key = tuple[str, str, str, str, str]
 
 _KEY = ("provider", "region", "zone", "instance_type", "price_kind")
 
 
-def reported_answer_of(answer: Document, at: datetime) -> Document:
+def reported_answer_of(answer: JsonObject, at: datetime) -> JsonObject:
     """The part of a plan, or of an infeasible answer, with which later answers are compared.
 
     A plan has `cost_usd`, `hours`, `choice` and `offers`; an infeasible answer has `conflicts` and `searched_nodes`.
@@ -38,7 +38,7 @@ def reported_answer_of(answer: Document, at: datetime) -> Document:
     }
 
 
-def offers_gone(document: Document, columns: Columns, *, unverified: bool) -> list[Document]:
+def offers_gone(document: JsonObject, columns: Columns, *, unverified: bool) -> list[JsonObject]:
     """The offers of the reported plan that plans can no longer use; a stale price still counts as available.
 
     With `unverified`, offers count even if their availability was never verified.
@@ -48,7 +48,7 @@ def offers_gone(document: Document, columns: Columns, *, unverified: bool) -> li
     ]
 
 
-def _key(offer: Document) -> Key:
+def _key(offer: JsonObject) -> Key:
     provider, region, zone, instance_type, price_kind = (str(offer[name]) for name in _KEY)
     return provider, region, zone, instance_type, price_kind
 

@@ -1,8 +1,6 @@
 """Messages for Slack's incoming webhooks: fallback text and blocks within Slack's limits."""
 
-from typing import Any
-
-Document = dict[str, Any]
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 #: The longest text object of a block (docs.slack.dev/reference/block-kit/blocks/section-block).
 LONGEST_TEXT = 3_000
@@ -10,10 +8,10 @@ LONGEST_TEXT = 3_000
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
-def slack_message(payload: Document) -> Document:
+def slack_message(payload: JsonObject) -> JsonObject:
     """The message of a notification's payload: the event, and below it in small print where to look."""
     data = payload["data"]
-    blocks: list[Document] = [{"type": "section", "text": _mrkdwn(escaped(data["summary"]))}]
+    blocks: list[JsonObject] = [{"type": "section", "text": _mrkdwn(escaped(data["summary"]))}]
     small = [f"{name} {escaped(str(data[key]))}" for name, key in _SMALL_PRINT if data.get(key)]
     if small:
         blocks.append({"type": "context", "elements": [_mrkdwn(line) for line in small]})
@@ -36,5 +34,5 @@ def escaped(text: str, *, longest: int = LONGEST_TEXT - 100) -> str:
     return "".join(pieces)
 
 
-def _mrkdwn(text: str) -> Document:
+def _mrkdwn(text: str) -> JsonObject:
     return {"type": "mrkdwn", "text": text}

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 from gpuplan.api.notifications.capacity_watches import CAPACITY, capacity_message, looked_up
 from gpuplan.api.notifications.delivery import Delivered, deliver
@@ -21,13 +20,12 @@ from gpuplan.api.schemas.watch import deadline_of, job_at
 from gpuplan.api.services.live_queries import LiveQueries
 from gpuplan.api.services.plans import PlanService
 from gpuplan.api.services.service_context import ServiceContext
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import ProviderFailure, StoreFailure, UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.catalog.store.stored_notifications import Notification
 from gpuplan.catalog.store.stored_watches import Watch
 from gpuplan.providers.error_redaction import redacted_text
-
-Document = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +33,7 @@ class _Checked:
     """One watch after a check: its new message (None: nothing new), and its problem."""
 
     watch: Watch
-    payload: Document | None = None
+    payload: JsonObject | None = None
     problem: str = ""
 
 
@@ -48,7 +46,7 @@ def check_watches(
     *,
     capacity_only: bool = False,
     patience: Patience | None = None,
-) -> Document:
+) -> JsonObject:
     """Plans every watched job on the snapshot as of `now`, tells what changed, and sends what is still to be sent.
 
     Clouds are asked about watched machines; with `capacity_only`, no job is planned.
@@ -92,7 +90,7 @@ def check_watches(
     }
 
 
-def deliveries(delivered: Delivered, names: dict[str, str]) -> Document:
+def deliveries(delivered: Delivered, names: dict[str, str]) -> JsonObject:
     """The delivery results as JSON; a failure that is `final` is not retried."""
     return {
         "sent": len(delivered.sent),
@@ -159,8 +157,8 @@ def _check_capacity(
 def _tell(
     context: ServiceContext,
     watch: Watch,
-    last_told: Document,
-    payload: Document,
+    last_told: JsonObject,
+    payload: JsonObject,
     now: datetime,
     *,
     ended_at: datetime | None = None,
@@ -170,7 +168,7 @@ def _tell(
     return context.store.watching.tell(watch, last_told, queued, ended_at=ended_at)
 
 
-def _notification(watch: Watch, channel: str, payload: Document, now: datetime) -> Notification:
+def _notification(watch: Watch, channel: str, payload: JsonObject, now: datetime) -> Notification:
     """With a deterministic id for the same news, by which receivers recognise repeats."""
     event, snapshot_id, report_number = payload["data"]["event"], payload["data"]["snapshot_id"], watch.tellings + 1
     named = (watch.id, watch.created_at.isoformat(), str(report_number), snapshot_id, channel, event)
@@ -187,7 +185,7 @@ def _notification(watch: Watch, channel: str, payload: Document, now: datetime) 
     )
 
 
-def _change(check: _Checked) -> Document:
+def _change(check: _Checked) -> JsonObject:
     data = (check.payload or {})["data"]
     return {
         "watch_id": check.watch.id,

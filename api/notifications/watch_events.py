@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 from gpuplan.api.presentation.infeasibility import conflicts_in_short
 from gpuplan.api.presentation.machine_phrases import place
 from gpuplan.api.presentation.text_formatting import plain, usd
 from gpuplan.catalog.model.money import usd_micros, usd_text
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.store.stored_watches import Watch
-
-Document = dict[str, Any]
 
 CHEAPER, DEARER, OFFER_GONE = "cheaper", "dearer", "offer_gone"
 INFEASIBLE, FEASIBLE, DEADLINE_PASSED = "infeasible", "feasible", "deadline_passed"
@@ -31,7 +29,9 @@ TITLES = {
 }
 
 
-def event_between(before: Document, after: Document, gone: Sequence[Document], threshold_percent: float) -> str | None:
+def event_between(
+    before: JsonObject, after: JsonObject, gone: Sequence[JsonObject], threshold_percent: float
+) -> str | None:
     """The event between the last report and the new answer; None if there is nothing to report.
 
     A cost counts as changed from exactly `threshold_percent` of the reported one. A lost offer takes precedence over a
@@ -54,8 +54,8 @@ def event_between(before: Document, after: Document, gone: Sequence[Document], t
 
 
 def message(
-    watch: Watch, event: str, before: Document, after: Document, gone: Sequence[Document], *, at: str
-) -> Document:
+    watch: Watch, event: str, before: JsonObject, after: JsonObject, gone: Sequence[JsonObject], *, at: str
+) -> JsonObject:
     """The outgoing message as JSON: `{"type": "watch.cheaper", "timestamp": ..., "data": {...}}`, without any secret.
 
     `data.summary` is all of it in one line; `before` and `after` hold outcome, cost, hours, choice and plan id.
@@ -80,12 +80,12 @@ def message(
     return {"type": f"watch.{event}", "timestamp": at, "data": data | {"summary": _summary(data)}}
 
 
-def _shown(document: Document) -> Document:
+def _shown(document: JsonObject) -> JsonObject:
     """The report without the offers that gpuplan stores for comparison."""
     return {name: value for name, value in document.items() if name != "offers"}
 
 
-def _summary(data: Document) -> str:
+def _summary(data: JsonObject) -> str:
     before, after, event = data["before"], data["after"], data["event"]
     begin = f"{data['watch']['name']} {TITLES[event]}"
     if event == DEADLINE_PASSED:
@@ -102,7 +102,7 @@ def _summary(data: Document) -> str:
     return f"{begin}: {best}, {change} than {usd(before['cost_usd'])} on {before['choice']}."
 
 
-def _change(data: Document) -> str:
+def _change(data: JsonObject) -> str:
     amount, percent = data["change_usd"], data["change_percent"]
     micros = usd_micros(amount)
     part = "" if percent is None else f" ({abs(percent):.3g} %)"
@@ -111,5 +111,5 @@ def _change(data: Document) -> str:
     return f"{usd(usd_text(abs(micros)))}{part} {'more' if micros > 0 else 'less'}"
 
 
-def _micros(document: Document) -> int:
+def _micros(document: JsonObject) -> int:
     return usd_micros(document["cost_usd"])

@@ -6,7 +6,6 @@ import json
 import uuid
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from gpuplan.api.notifications.capacity_watches import (
     CAPACITY,
@@ -33,20 +32,19 @@ from gpuplan.api.security.authorization import owner, viewer
 from gpuplan.api.services.live_queries import LiveQueries
 from gpuplan.api.services.plans import PlanService
 from gpuplan.api.services.service_context import ServiceContext
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import ProviderFailure, UnusableInput
 from gpuplan.catalog.store.stored_notifications import Notification
 from gpuplan.catalog.store.stored_watches import Watch
 from gpuplan.providers.error_redaction import redacted_text
-
-Document = dict[str, Any]
 
 #: At about 10 ms each, planning them all adds less than half a minute to a refresh.
 MOST_WATCHES = 2_000
 
 
 def add(
-    context: ServiceContext, plans: PlanService, live_queries: LiveQueries, document: Document, now: datetime
-) -> Document:
+    context: ServiceContext, plans: PlanService, live_queries: LiveQueries, document: JsonObject, now: datetime
+) -> JsonObject:
     """Keeps a watch and gives it with the answer that changes are told against; the same watch twice is one.
 
     Raises `UnusableInput` for a job that cannot be planned or machines that have no price, an unknown channel, and above
@@ -115,22 +113,22 @@ def _warnings(context: ServiceContext, watch: Watch) -> list[str]:
     return warnings
 
 
-def listed(context: ServiceContext) -> Document:
+def listed(context: ServiceContext) -> JsonObject:
     """Every watch, the oldest first."""
     return {"watches": [shown(stored_watch) for stored_watch in context.store.watching.every(viewer())]}
 
 
-def one(context: ServiceContext, watch_id: str) -> Document:
+def one(context: ServiceContext, watch_id: str) -> JsonObject:
     """One watch with its job and all it had to say, the newest first. Raises `NotStored` if there is none."""
     watch, notifications = context.store.watching.one(watch_id, viewer())
     job = {} if CAPACITY in watch.job else {"job": watch.job}
     return shown(watch) | job | {"notifications": [notification(sent) for sent in notifications]}
 
 
-def shown(watch: Watch) -> Document:
+def shown(watch: Watch) -> JsonObject:
     """A watch as JSON, without its job."""
     if CAPACITY in watch.job:
-        kind: Document = {"capacity": watch.job[CAPACITY]}
+        kind: JsonObject = {"capacity": watch.job[CAPACITY]}
     else:
         kind = {"cheaper_by_percent": watch.threshold_percent}
     return {
@@ -147,7 +145,7 @@ def shown(watch: Watch) -> Document:
     }
 
 
-def notification(notification: Notification) -> Document:
+def notification(notification: Notification) -> JsonObject:
     """A notification as JSON; `state` is waiting, delivered or given_up."""
     state = "delivered" if notification.delivered_at else "given_up" if notification.given_up_at else "waiting"
     return {
@@ -164,7 +162,7 @@ def notification(notification: Notification) -> Document:
     }
 
 
-def try_out(context: ServiceContext, channel: str, now: datetime, *, patience: Patience | None = None) -> Document:
+def try_out(context: ServiceContext, channel: str, now: datetime, *, patience: Patience | None = None) -> JsonObject:
     """Sends a message that only says that it arrived.
 
     Raises `UnusableInput` for an unknown channel or invalid variables, `ProviderFailure` if the message is not
@@ -177,7 +175,7 @@ def try_out(context: ServiceContext, channel: str, now: datetime, *, patience: P
     return {"channel": channel, "kind": to.kind, "delivered": True, "attempts": attempts}
 
 
-async def _send_one(to: Receiver, message_id: str, payload: Document, patience: Patience) -> int:
+async def _send_one(to: Receiver, message_id: str, payload: JsonObject, patience: Patience) -> int:
     async with web_client(patience) as client:
         try:
             return await send(client, to, message_id, payload, patience)

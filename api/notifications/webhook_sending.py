@@ -11,7 +11,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
 
 import httpx
 from standardwebhooks.webhooks import Webhook
@@ -22,6 +21,7 @@ from gpuplan.api.notifications.slack_webhook import slack_message
 from gpuplan.api.observability.version import gpuplan_version
 from gpuplan.api.presentation.text_formatting import plain
 from gpuplan.api.security.public_connection import PRIVATE, NotPublic, Reaching
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.providers.error_redaction import redacted_text
 
 #: Enough of a response to show why a message was refused.
@@ -89,7 +89,7 @@ def web_client(patience: Patience) -> httpx.AsyncClient:
 
 
 async def send(
-    client: httpx.AsyncClient, to: Receiver, message_id: str, payload: dict[str, Any], patience: Patience
+    client: httpx.AsyncClient, to: Receiver, message_id: str, payload: JsonObject, patience: Patience
 ) -> int:
     """The number of attempts until the receiver accepted the message. Raises `NotTaken`."""
     document = slack_message(payload) if to.kind == "slack" else payload

@@ -3,14 +3,15 @@ import it.
 """
 
 from collections.abc import Callable
-from typing import Any
 
-Observer = Callable[[dict[str, Any]], None]
+from gpuplan.catalog.parsing.json_object import JsonObject
+
+Observer = Callable[[JsonObject], None]
 
 _observers: list[Observer] = []
 
 
-def plan_made(answer: dict[str, Any]) -> None:
+def plan_made(answer: JsonObject) -> None:
     """Notify the observers of an answer of `plan`."""
     for observer in _observers:
         observer(answer)

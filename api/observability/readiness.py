@@ -8,17 +8,15 @@ import threading
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 import sqlalchemy as sa
 
 from gpuplan.api.observability.store_metrics import StoreFigures
 from gpuplan.api.services.composition import Services
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure
 from gpuplan.catalog.store.schema_upgrade import HEAD, revision_of, suits
 from gpuplan.catalog.store.store_counts import Activity, ProviderPrices
-
-Document = dict[str, Any]
 
 #: Probes come every few seconds, from every balancer that knows the service.
 CACHE_SECONDS = 1.0
@@ -34,7 +32,7 @@ class Health:
         """Of the store behind `gpuplan`; prices count as old after so many hours."""
         self._gpuplan, self._figures, self._limit = gpuplan, figures, stale_after_hours
         self._looking = threading.Lock()
-        self._said: Document = {}
+        self._said: JsonObject = {}
         self._until = 0.0
         self.stopping = False
 
@@ -42,7 +40,7 @@ class Health:
         """The service is shutting down: report this from now on."""
         self.stopping = True
 
-    def report(self) -> Document:
+    def report(self) -> JsonObject:
         """`{"status": "ready" | "degraded" | "broken" | "stopping", "why": [...], "checks": {...}, ...}`."""
         if self.stopping:
             return {"status": "stopping", "why": ["the service is shutting down; use another process"], "checks": {}}
@@ -52,7 +50,7 @@ class Health:
                 self._until = time.monotonic() + CACHE_SECONDS
             return self._said
 
-    def _look(self) -> Document:
+    def _look(self) -> JsonObject:
         try:
             revision, fits = self._gpuplan.store.read(_tables)
         except StoreFailure as error:
@@ -73,7 +71,7 @@ class Health:
             return _summary(checks | {"database": _check("broken", str(error))})
         return {key: value for key, value in ready.items() if key != "status"} | _summary(checks)
 
-    def _prices(self, prices: tuple[ProviderPrices, ...], refreshed: Mapping[str, str]) -> Document:
+    def _prices(self, prices: tuple[ProviderPrices, ...], refreshed: Mapping[str, str]) -> JsonObject:
         now = datetime.now(UTC)
         ages = {price.provider: round((now - price.newest_at).total_seconds() / 3600, 2) for price in prices}
         old = [f"{name} {ages[name]:.0f} hours" for name in sorted(refreshed) if ages[name] > self._limit]
@@ -102,14 +100,14 @@ def _tables(connection: sa.Connection) -> tuple[str | None, bool]:
     return revision, revision == HEAD or suits(connection, revision)
 
 
-def _refreshes(activity: Activity) -> Document:
+def _refreshes(activity: Activity) -> JsonObject:
     """One incomplete night shows in the age of the prices; two in a row are a fault."""
     count = activity.refreshes_not_whole
     why = f"the last {count} refreshes failed or left something out; `/v1/refreshes` says what"
     return _check("stale", why, not_whole_in_a_row=count) if count > 1 else _check("ok", not_whole_in_a_row=count)
 
 
-def _queue(figures: StoreFigures) -> Document:
+def _queue(figures: StoreFigures) -> JsonObject:
     """Only PostgreSQL has a queue: otherwise runs are threads of this process. Waiting work needs a live worker."""
     depth = figures.queue()
     if depth is None:
@@ -122,11 +120,11 @@ def _queue(figures: StoreFigures) -> Document:
     return _check("ok", **details)
 
 
-def _check(status: str, *why: str, **details: object) -> Document:
+def _check(status: str, *why: str, **details: object) -> JsonObject:
     return {"status": status} | ({"why": list(why)} if why else {}) | details
 
 
-def _summary(checks: dict[str, Document]) -> Document:
+def _summary(checks: dict[str, JsonObject]) -> JsonObject:
     worst = max((check["status"] for check in checks.values()), key=_WORST.index)
     status = {"ok": "ready", "stale": "degraded", "broken": "broken"}[worst]
     return {

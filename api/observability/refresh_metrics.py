@@ -3,8 +3,8 @@
 import os
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
 from gpuplan.catalog.runtime.extras import require_extra
 
@@ -28,7 +28,7 @@ def check_metrics_file(path: Path) -> None:
         raise UnusableInput.at("metrics-file", message=message)
 
 
-def write_metrics(path: Path, document: dict[str, Any], last_whole_at: datetime | None) -> None:
+def write_metrics(path: Path, document: JsonObject, last_whole_at: datetime | None) -> None:
     """Write the file atomically. Raises `StoreFailure` if it cannot be written."""
     from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
 

@@ -9,7 +9,6 @@ import platform
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import Any
 
 from prometheus_client import (
     CollectorRegistry,
@@ -27,6 +26,7 @@ from prometheus_client.registry import Collector
 
 from gpuplan.api.observability.telemetry_settings import MULTIPROCESS
 from gpuplan.api.observability.version import gpuplan_version
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 REGISTRY = CollectorRegistry()
 # The creation time of a metric is useless, and would be one line in fifteen of each scrape.
@@ -78,7 +78,7 @@ def _request_child(method: str, route: str, status: str) -> Histogram:
     return _REQUESTS.labels(method, route, status)
 
 
-def plan_answered(answer: dict[str, Any]) -> None:
+def plan_answered(answer: JsonObject) -> None:
     """Count one plan or infeasible answer."""
     _PLANS.labels(answer["outcome"]).inc()
     meta = answer["meta"]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gpuplan.api.presentation.text_formatting import plain
 from gpuplan.api.presentation.text_tables import aligned
 from gpuplan.catalog.model.accelerators import Accelerator, find_accelerator
-from gpuplan.planner.model.shared import JsonObject
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 
 def render_entry(entry: JsonObject) -> Iterator[str]:

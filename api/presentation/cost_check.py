@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpuplan.api.presentation.text_formatting import duration, plain, usd
-from gpuplan.planner.model.shared import JsonObject
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 #: Fields that differ between any two readings, or that say nothing of the work.
 _ASIDE = ("name", "start")

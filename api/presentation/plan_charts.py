@@ -14,7 +14,7 @@ from gpuplan.api.presentation.standby import is_standby
 from gpuplan.api.presentation.text_formatting import chance, duration, usd, when
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.price_kinds import price_kinds
-from gpuplan.planner.model.shared import JsonObject
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 #: Tick values of an axis of hours: minutes, hours, days, weeks, months of 30 days, years.
 HOURS = tuple(

@@ -7,7 +7,7 @@ from gpuplan.api.presentation.text_formatting import plain
 from gpuplan.api.presentation.text_tables import bullets, heading, listing
 from gpuplan.api.presentation.watches import check_lines
 from gpuplan.api.schemas.wire_types.refresh import ProviderReport, RegionMessage
-from gpuplan.planner.model.shared import JsonObject
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 MOST_QUARANTINED = 20
 MOST_LINES = 20

@@ -12,8 +12,9 @@ from gpuplan.api.presentation.sections import Headline, Section, Tone, facts, no
 from gpuplan.api.presentation.text_formatting import chance, duration, number, percent, plain, usd, when
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.model.plan import Alternative, Plan
-from gpuplan.planner.model.shared import CapacityLadder, JsonObject, NextChoice, Phase
+from gpuplan.planner.model.shared import CapacityLadder, NextChoice, Phase
 from gpuplan.planner.model.wire import wire
 
 #: The software stack of most training code; other stacks may need porting.

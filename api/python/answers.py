@@ -7,9 +7,9 @@ from typing import Any, Literal
 from gpuplan.api.python.cards import card
 from gpuplan.api.python.texts import short_text, whole_text
 from gpuplan.api.schemas.answers import read_answer
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.model import plan as model
 from gpuplan.planner.model.plan import InfeasibleAnswer, PlannedAnswer
-from gpuplan.planner.model.shared import JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

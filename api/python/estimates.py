@@ -5,8 +5,8 @@ from dataclasses import dataclass, fields
 from gpuplan.api.presentation.sections import Sections
 from gpuplan.api.python.cards import card
 from gpuplan.api.python.texts import whole_text
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.model import estimate as model
-from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.model.wire import wire
 
 

@@ -1,12 +1,11 @@
 """The answer of `gpuplan.why`."""
 
 from copy import deepcopy
-from typing import Any
 
 from gpuplan.api.presentation.sections import Sections
 from gpuplan.api.python.cards import card
 from gpuplan.api.python.texts import whole_text
-from gpuplan.planner.model.shared import JsonObject
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 
 class Explanation:
@@ -14,7 +13,7 @@ class Explanation:
 
     __slots__ = ("_answer",)
 
-    def __init__(self, answer: dict[str, Any]) -> None:
+    def __init__(self, answer: JsonObject) -> None:
         self._answer = answer
 
     @property

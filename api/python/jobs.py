@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from gpuplan.api.schemas.job import JobDocument
 from gpuplan.api.schemas.settings_file import read_file
 from gpuplan.catalog.parsing.document_fields import faults_of
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.structured_text import read_document
 from gpuplan.catalog.runtime.errors import UnusableInput
 
@@ -35,7 +36,7 @@ class Job(JobDocument):
         """The job in a YAML or JSON file. Raises `UnusableInput` if it cannot be read or is no job."""
         return cls(**read_job_file(path))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The job as JSON has it: what was given, quantities in the units of their fields."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
@@ -44,7 +45,7 @@ class Job(JobDocument):
 AnyJob = Job | Mapping[str, Any] | str | os.PathLike[str]
 
 
-def job_document(job: AnyJob) -> dict[str, Any]:
+def job_document(job: AnyJob) -> JsonObject:
     """The JSON document of a job; text is the path of a job file. Raises `UnusableInput` at `job`."""
     if isinstance(job, Job):
         return job.to_dict()
@@ -56,7 +57,7 @@ def job_document(job: AnyJob) -> dict[str, Any]:
     raise UnusableInput.at("job", message=message)
 
 
-def read_job_file(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_job_file(path: str | os.PathLike[str]) -> JsonObject:
     """The document in a YAML or JSON file. Raises `UnusableInput` at `job`."""
     return read_document(read_file(Path(path), field="job"), name=os.fspath(path))
 

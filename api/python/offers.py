@@ -10,6 +10,7 @@ from gpuplan.api.presentation.sections import section, table
 from gpuplan.api.presentation.text_tables import aligned
 from gpuplan.api.python.cards import card
 from gpuplan.api.schemas.catalogue import OfferRow
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.model.wire import wire
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _TIMES = ("observed_at", "stale_since")
 _PRICE_COLUMN = 5
 
 
-class Offers(Sequence[dict[str, Any]]):
+class Offers(Sequence[JsonObject]):
     """Offers of one snapshot, a dict per row with the keys of `gpuplan offers --format json`; `usd_per_hour` is text."""
 
     __slots__ = ("_rows", "snapshot_id")
@@ -37,13 +38,13 @@ class Offers(Sequence[dict[str, Any]]):
         return len(self._rows)
 
     @overload
-    def __getitem__(self, at: int) -> dict[str, Any]: ...
+    def __getitem__(self, at: int) -> JsonObject: ...
     @overload
     def __getitem__(self, at: slice) -> "Offers": ...
-    def __getitem__(self, at: int | slice) -> "dict[str, Any] | Offers":
+    def __getitem__(self, at: int | slice) -> "JsonObject | Offers":
         if isinstance(at, slice):
             return Offers(self._rows[at], snapshot_id=self.snapshot_id)
-        row: dict[str, Any] = wire(self._rows[at])
+        row: JsonObject = wire(self._rows[at])
         return row
 
     def to_pandas(self) -> "pandas.DataFrame":
@@ -55,7 +56,7 @@ class Offers(Sequence[dict[str, Any]]):
         frame: polars.DataFrame = _library("polars").DataFrame(self._typed_rows(), infer_schema_length=None)
         return frame
 
-    def _typed_rows(self) -> list[dict[str, Any]]:
+    def _typed_rows(self) -> list[JsonObject]:
         readers: dict[str, Callable[[str], object]] = dict.fromkeys(_NUMBERS, float)
         readers.update(dict.fromkeys(_TIMES, datetime.fromisoformat))
         return [

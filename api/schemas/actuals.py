@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import ConfigDict
 
 from gpuplan.catalog.model.accelerators import find_accelerator
 from gpuplan.catalog.parsing.accelerator_names import accelerator_text
 from gpuplan.catalog.parsing.document_fields import Document, Label, Reads, YesNo, quantity, read_as, whole_number
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import count, gib, hours, shown
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 
@@ -118,7 +119,7 @@ class Planned:
     predicted: dict[str, float]
 
 
-def read_actuals(document: dict[str, Any]) -> ActualsDocument:
+def read_actuals(document: JsonObject) -> ActualsDocument:
     """The report in `document`; raises `UnusableInput` with every fault that is visible without the plan."""
     report = read_as(ActualsDocument, document)
     faults = list(_consistency_faults(report))

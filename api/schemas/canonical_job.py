@@ -5,6 +5,7 @@ from typing import Any
 from gpuplan.api.schemas.job_fields import declared_fields
 from gpuplan.catalog.model.money import usd_micros, usd_text
 from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.model.job import ADAPTERS, Explicit, Preset, Profile, TrainingJob, Transformer, Workload
 
 _KINDS: dict[type[Workload], str] = {
@@ -15,7 +16,7 @@ _KINDS: dict[type[Workload], str] = {
 }  # type: ignore[type-arg, unused-ignore]
 
 
-def canonical(job: TrainingJob) -> dict[str, Any]:
+def canonical(job: TrainingJob) -> JsonObject:
     """The job as a document that `parse_job` reads back to the same job.
 
     Fields without a value are left out; the deadline is in hours after `start`.
@@ -25,7 +26,7 @@ def canonical(job: TrainingJob) -> dict[str, Any]:
         del training["rank"], training["adapters_on"]
     if not job.constraints.price_kinds:
         constraints["price_kinds"] = [kind.name for kind in price_kinds().values() if kind.in_default]
-    parts: dict[str, Any] = {
+    parts: JsonObject = {
         "workload": {"kind": _KINDS[type(job.workload)], **_stated(job.workload)},
         "training": training,
         "constraints": constraints,
@@ -38,7 +39,7 @@ def canonical(job: TrainingJob) -> dict[str, Any]:
     return {key: parts.get(key, value) for key, value in _stated(job).items()}
 
 
-def _stated(part: Any) -> dict[str, Any]:
+def _stated(part: Any) -> JsonObject:
     """The fields of a part of the job that have a value."""
     kind: Any = type(part)
     given = {key: getattr(part, declared.name) for key, (declared, _) in declared_fields(kind).items()}

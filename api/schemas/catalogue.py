@@ -6,7 +6,8 @@ Field names and their order are those of the JSON object.
 from dataclasses import dataclass
 from typing import Literal
 
-from gpuplan.api.schemas.json_types import JsonObject, Moment, Usd
+from gpuplan.api.schemas.json_types import Moment, Usd
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The request of an estimate: a job and one configuration."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
@@ -10,6 +10,7 @@ from gpuplan.api.schemas.layout import LayoutDocument, parse_layout
 from gpuplan.catalog.model.mig_slices import find_card_or_slice
 from gpuplan.catalog.parsing.accelerator_names import card_or_slice_text
 from gpuplan.catalog.parsing.document_fields import Document, Reads, quantity, read_as, whole_number
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import count
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.model.job import MAX_ACCELERATORS, TrainingJob
@@ -53,7 +54,7 @@ class OnDocument(Document):
             faults.append(Fault(("on", "micro_batch"), message))
         return faults
 
-    def configuration(self) -> dict[str, Any]:
+    def configuration(self) -> JsonObject:
         """The estimator's configuration; `layout` contains the micro-batch from either field."""
         stated = self.model_dump(include={"gpus", "gpus_per_node", "internode_gbps"})
         card, mig_slice = find_card_or_slice(self.accelerator)
@@ -83,7 +84,7 @@ class EstimateDocument(Document):
     on: OnDocument
 
 
-def parse_estimate_request(document: dict[str, Any], *, now: datetime) -> tuple[TrainingJob, dict[str, Any]]:
+def parse_estimate_request(document: JsonObject, *, now: datetime) -> tuple[TrainingJob, JsonObject]:
     """The job, and the configuration: accelerator (table name), gpus, gpus_per_node, internode_gbps, layout.
 
     Missing parts of the configuration are None; `layout` is a `LayoutRequest`. Raises

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import ConfigDict, Field, JsonValue
 
@@ -22,6 +22,7 @@ from gpuplan.catalog.parsing.document_fields import (
     read_as,
     whole_number,
 )
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.place_names import price_kind_name, vendor_name
 from gpuplan.catalog.parsing.quantities import count, moment, usd
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
@@ -125,7 +126,7 @@ class ForecastDocument(Document):
     ]
 
 
-def parse_forecast(document: dict[str, Any], *, now: datetime) -> Forecast:
+def parse_forecast(document: JsonObject, *, now: datetime) -> Forecast:
     """Read the forecast, with `start` at `now` unless given. Raises `UnusableInput` with all faults."""
     given = read_as(ForecastDocument, document)
     start = given.start or now

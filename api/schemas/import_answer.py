@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.model.shared import RENAMED
 
 
@@ -32,7 +33,7 @@ class ImportAnswer:
 
     format: str
     facts: dict[str, ImportedFact]
-    job: dict[str, Any]
+    job: JsonObject
     assumed: tuple[str, ...]
     missing: tuple[MissingFact, ...]
     missing_files: tuple[str, ...]

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import ConfigDict, Field, JsonValue
 
@@ -22,6 +22,7 @@ from gpuplan.api.schemas.workload import (
 from gpuplan.catalog.model.accelerators import find_accelerator
 from gpuplan.catalog.parsing.accelerator_names import accelerators_and_count
 from gpuplan.catalog.parsing.document_fields import Reads, read_as
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import MAX_HOURS, moment
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.model.frameworks import framework_of_stack, implied_framework
@@ -159,13 +160,13 @@ class JobDocument(DerivedDocument, of=TrainingJob):
         return implied_framework(constraints, unless_named=usual)
 
 
-def planned_job(document: dict[str, Any]) -> dict[str, Any]:
+def planned_job(document: JsonObject) -> JsonObject:
     """The job of a stored plan; plans made before `training.framework` compared machines of every software stack."""
     training = document.get("training", {})
     return document | {"training": {"framework": "any"} | training} if isinstance(training, dict) else document
 
 
-def parse_job(document: dict[str, Any], *, now: datetime) -> TrainingJob:
+def parse_job(document: JsonObject, *, now: datetime) -> TrainingJob:
     """The job that `document` describes; `now` (aware) is its start unless it names one.
 
     Raises `UnusableInput` with all faults, at their fields and with the accepted values.

@@ -1,9 +1,5 @@
 """Text of the JSON of answers that has a meaning: money and times."""
 
-from typing import Any
-
-type JsonObject = dict[str, Any]
-
 #: US dollars as a decimal string.
 type Usd = str
 #: ISO 8601 with its zone.

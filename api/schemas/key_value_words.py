@@ -7,18 +7,16 @@ stands a run with its machines, as people state it: `20 h on 8 x A100 like=llama
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from gpuplan.api.schemas.job_fields import WrittenField, job_fields
 from gpuplan.catalog.model.accelerators import accelerator_family, accelerators
 from gpuplan.catalog.model.regions import GEOGRAPHIES
 from gpuplan.catalog.parsing.document_fields import nearest
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.place_names import GEOGRAPHY_ALIASES, region_glob
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.model.job import Explicit, Profile, Transformer
-
-Document = dict[str, Any]
 
 _MODEL, _GEOGRAPHY, _REGIONS = ("workload", "model"), ("constraints", "geography"), ("constraints", "regions")
 _GEOGRAPHIES = frozenset({*GEOGRAPHIES, *GEOGRAPHY_ALIASES})
@@ -52,7 +50,7 @@ _RUN = re.compile(r"(?P<hours>\d[\d.,]*\s?[a-z]+)\s+on\s+(?P<on>\d+\s*[x*]?\s*[a
 EXAMPLE = "/gpuplan plan llama-3-8b tokens=300B by=7d max=$20000"
 
 
-def job_of_words(words: Sequence[str], *, example: str = EXAMPLE) -> Document:
+def job_of_words(words: Sequence[str], *, example: str = EXAMPLE) -> JsonObject:
     """The job document of the words; `example` is shown without a model. Raises `UnusableInput` at every unknown word."""
     run, words = _run_before(words)
     faults: list[Fault] = []
@@ -135,9 +133,9 @@ def field_of_value(text: str) -> str | None:
     return "on"
 
 
-def document(given: Mapping[str, str]) -> Document:
+def document(given: Mapping[str, str]) -> JsonObject:
     """The job document of words by name, including `model`; the schema reads their values later."""
-    made: Document = {"workload": {"kind": "preset", "model": given["model"]}}
+    made: JsonObject = {"workload": {"kind": "preset", "model": given["model"]}}
     for name, text in given.items():
         if name == "model":
             continue
@@ -168,7 +166,7 @@ def region(text: str) -> str:
         raise UnusableInput.at("region", message=str(error)) from None
 
 
-def _put(made: Document, path: tuple[str, ...], value: object) -> None:
+def _put(made: JsonObject, path: tuple[str, ...], value: object) -> None:
     if value == []:
         return
     level = made

@@ -1,8 +1,9 @@
 """The layout of a job on accelerators: `fsdp,tp=2,pp=4` on a command line, a mapping in a document."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from gpuplan.catalog.parsing.document_fields import Document, choice, nearest, whole_number
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import shown, whole
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.model.job import CHECKPOINTING
@@ -67,12 +68,12 @@ class LayoutDocument(Document):
         return faults
 
 
-def parse_layout(text: str) -> dict[str, Any]:
+def parse_layout(text: str) -> JsonObject:
     """The layout mapping that `fsdp,tp=2,pp=4` stands for.
 
     Raises `UnusableInput` at `layout` for unknown words, parts given twice and numbers out of range.
     """
-    parts: dict[str, Any] = {}
+    parts: JsonObject = {}
     if not text.strip() or len(text) > _LONGEST:
         raise UnusableInput.at("layout", message=f"{shown(text)} is not a layout; {_ACCEPTED}")
     for word in text.split(","):

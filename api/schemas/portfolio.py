@@ -19,6 +19,7 @@ from gpuplan.catalog.parsing.document_fields import (
     read_as,
     whole_number,
 )
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import hours, looks_like_time, moment, usd
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.portfolio.portfolio_request import Portfolio, PortfolioJob
@@ -92,7 +93,7 @@ class PortfolioDocument(Document):
     jobs: Annotated[tuple[dict[str, Any], ...], BeforeValidator(_jobs_listed), Field(json_schema_extra={"minItems": 1})]
 
 
-def parse_portfolio(document: dict[str, Any], *, now: datetime, quotas: tuple[QuotaDocument, ...] = ()) -> Portfolio:
+def parse_portfolio(document: JsonObject, *, now: datetime, quotas: tuple[QuotaDocument, ...] = ()) -> Portfolio:
     """Read a portfolio, with the settings' `quotas` added.
 
     Raises `UnusableInput` with every fault: unknown keys, dates that contradict each other, jobs whose work cannot be
@@ -145,7 +146,7 @@ def _jobs(given: PortfolioDocument, start: datetime) -> tuple[list[PortfolioJob]
     return jobs, faults
 
 
-def _job(document: dict[str, Any], start: datetime, number: int) -> PortfolioJob:
+def _job(document: JsonObject, start: datetime, number: int) -> PortfolioJob:
     try:
         job_document = PortfolioJobDocument.model_validate(document)
     except ValidationError as error:

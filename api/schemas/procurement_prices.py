@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from gpuplan.api.schemas.estimate_request import MAX_INTERNODE_GBPS
 from gpuplan.catalog.model.accelerators import Accelerator, accelerator_family, accelerators, find_accelerator
@@ -11,6 +11,7 @@ from gpuplan.catalog.model.owned_machine import MAX_POWER_WATTS, OwnedMachine
 from gpuplan.catalog.model.purchase_prices import FORMS, PurchasePrice, host_usd, purchase_prices
 from gpuplan.catalog.parsing.accelerator_names import accelerator_family_text, accelerator_text
 from gpuplan.catalog.parsing.document_fields import Document, Label, Reads, choice, nearest, quantity, whole_number
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import count, shown, usd
 from gpuplan.catalog.runtime.errors import Fault
 from gpuplan.planner.procurement.forecast import Machine
@@ -270,7 +271,7 @@ def _parts(
 ) -> tuple[tuple[int, OwnedMachine], ...]:
     """The machine for jobs on 1, 2, 4, ... of its accelerators, read by the inventory's schema."""
     counts = [divisor for divisor in (1, 2, 4, 8, 16, 32) if divisor < cards and cards % divisor == 0] + [cards]
-    rows: list[dict[str, Any]] = [
+    rows: list[JsonObject] = [
         {
             "name": f"{name} ({count})",
             "accelerator": price.accelerator,

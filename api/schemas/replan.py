@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import ConfigDict, Field, JsonValue
 
@@ -20,6 +20,7 @@ from gpuplan.catalog.parsing.document_fields import (
     read_as,
     whole_number,
 )
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.place_names import ProviderField
 from gpuplan.catalog.parsing.quantities import count, hours, shown, usd
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
@@ -148,7 +149,7 @@ class ReplanDocument(Document):
     running: RunningDocument = Field(default_factory=lambda: RunningDocument.model_validate({"done": 0}))
 
 
-def read_replan(document: dict[str, Any]) -> ReplanDocument:
+def read_replan(document: JsonObject) -> ReplanDocument:
     """Read the request; raises `UnusableInput` with every fault that is visible without the plan."""
     asked = read_as(ReplanDocument, document)
     if (asked.job is None) == (asked.plan is None):
@@ -159,7 +160,7 @@ def read_replan(document: dict[str, Any]) -> ReplanDocument:
     return asked
 
 
-def under_way(asked: ReplanDocument, planned: dict[str, Any] | None, *, now: datetime) -> tuple[TrainingJob, UnderWay]:
+def under_way(asked: ReplanDocument, planned: JsonObject | None, *, now: datetime) -> tuple[TrainingJob, UnderWay]:
     """The job as of its start, and its progress; `planned` is the answer saved under `plan`.
 
     Raises `UnusableInput` at `job`, `since`, `plan` or under `running`.
@@ -207,15 +208,15 @@ def _job(document: JobDocument | None, asked: ReplanDocument, now: datetime) -> 
         raise error.under("job") from None
 
 
-def _plan(answer: dict[str, Any], plan_id: str | None) -> dict[str, Any]:
+def _plan(answer: JsonObject, plan_id: str | None) -> JsonObject:
     if answer["outcome"] != "planned":
         message = f"{shown(plan_id)} is infeasible, so none of its machines runs; give the job instead"
         raise UnusableInput.at("plan", message=message)
-    plan: dict[str, Any] = answer["plan"]
+    plan: JsonObject = answer["plan"]
     return plan
 
 
-def _phase(plan: dict[str, Any], asked: ReplanDocument, job: TrainingJob, now: datetime) -> tuple[On, float | None]:
+def _phase(plan: JsonObject, asked: ReplanDocument, job: TrainingJob, now: datetime) -> tuple[On, float | None]:
     """The machines of the running phase, and their hours since start if it began as planned."""
     phases, given = plan["phases"], asked.running
     if given.phase is not None and given.phase > len(phases):
@@ -233,7 +234,7 @@ def _phase(plan: dict[str, Any], asked: ReplanDocument, job: TrainingJob, now: d
     return on, max(0.0, elapsed - begun)
 
 
-def _by_share(phases: list[dict[str, Any]], given: RunningDocument) -> int:
+def _by_share(phases: list[JsonObject], given: RunningDocument) -> int:
     """The planned phase in which this share is done."""
     planned = [i for i, phase in enumerate(phases) if phase.get("role", "planned") == "planned"]
     if len(planned) == 1:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from gpuplan.api.schemas.job import JOB_EXAMPLE, parse_job, planned_job
 from gpuplan.api.schemas.settings_file import SettingsFile, as_assumed
 from gpuplan.catalog.parsing.document_fields import read_as
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.model.learned import NOTHING, AcceleratorCorrection, LearnedCorrections, Shift
@@ -85,7 +86,7 @@ def parse_answer(document: Mapping[str, Any]) -> SubmittedPlan:
     )
 
 
-def _body(document: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _body(document: Mapping[str, Any]) -> tuple[str, JsonObject]:
     outcome = document.get("outcome")
     if not isinstance(outcome, str) or outcome not in PARTS:
         raise UnusableInput.at(
@@ -113,14 +114,14 @@ def _not_finite(value: object, at: tuple[str | int, ...]) -> Iterator[tuple[str 
             yield from _not_finite(inner, (*at, index))
 
 
-def _mapping(body: dict[str, Any], name: str, part: str) -> dict[str, Any]:
+def _mapping(body: JsonObject, name: str, part: str) -> JsonObject:
     value = body[name]
     if not isinstance(value, dict):
         raise UnusableInput.at(part, name, message=f"{shown(value)} is not accepted; it is a mapping in a plan")
     return value
 
 
-def _settings(given: dict[str, Any], part: str, release: object) -> PlannerSettings:
+def _settings(given: JsonObject, part: str, release: object) -> PlannerSettings:
     """The settings. Every assumption is required: a missing one would get today's default, not what the plan assumed."""
     given = EARLIER_SETTINGS | given
     for field in fields(PlannerSettings):
@@ -162,12 +163,12 @@ def _correction(row: object, at: tuple[str | int, ...]) -> AcceleratorCorrection
     )
 
 
-def _shift(row: dict[str, Any], what: str, at: tuple[str | int, ...]) -> Shift:
+def _shift(row: JsonObject, what: str, at: tuple[str | int, ...]) -> Shift:
     factor = _number(row, f"{what}_factor", at, low=1e-3, high=1e3)
     return Shift(log=math.log(factor), runs=int(_number(row, f"{what}_runs", at, low=0, high=1e9)))
 
 
-def _number(row: dict[str, Any], name: str, at: tuple[str | int, ...], *, low: float, high: float) -> float:
+def _number(row: JsonObject, name: str, at: tuple[str | int, ...], *, low: float, high: float) -> float:
     value = row.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         message = f"{shown(value)} is not accepted; it is a number from {low:g} to {high:g} in a plan"

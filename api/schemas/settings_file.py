@@ -7,7 +7,7 @@ assumptions. Unknown keys are refused by name, so that a misspelt assumption is 
 import os
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
@@ -21,6 +21,7 @@ from gpuplan.api.security.web_addresses import is_web_address
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.model.provider_names import provider_names
 from gpuplan.catalog.parsing.document_fields import Document, read_as
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.structured_text import read_document
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.model.settings import ExistingCommitment, PlannerSettings
@@ -72,7 +73,7 @@ class Environment(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_variables(cls, given: dict[str, Any]) -> dict[str, Any]:
+    def _from_variables(cls, given: JsonObject) -> JsonObject:
         """Read environment variables. A secret may be in a file named by the variable with `_FILE`; empty means unset."""
         variables = {name: str(field.validation_alias or _variable(name)) for name, field in cls.model_fields.items()}
         given = {name: text for name, variable in variables.items() if (text := os.environ.get(variable))} | given

@@ -6,13 +6,14 @@ now: {time: 3h20min, work_left: 20h, up: [us-east-1a], at: us-east-1a}
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import ConfigDict, Field, JsonValue
 
 from gpuplan.api.schemas.availability_trace_files import distinct, parse_traces
 from gpuplan.api.schemas.spot_run import RUN_EXAMPLE, HoursOrNone
 from gpuplan.catalog.parsing.document_fields import Document, Label, Listed, whole_number
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.spot_policy.availability_traces import Trace
@@ -76,7 +77,7 @@ class SimulationQuestion(_AboutRun):
     seed: Annotated[int, whole_number(0, 2**63 - 1, "seed of the random starts")] = 1
 
 
-def traces_in(documents: Sequence[dict[str, Any]], *, field: str) -> tuple[Trace, ...]:
+def traces_in(documents: Sequence[JsonObject], *, field: str) -> tuple[Trace, ...]:
     """The traces of the documents at `field`, with unique names; a trace without a zone name gets its number.
 
     Raises `UnusableInput`.

@@ -2,7 +2,7 @@
 
 import math
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import ConfigDict
 
@@ -21,6 +21,7 @@ from gpuplan.catalog.parsing.document_fields import (
     read_as,
     whole_number,
 )
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import shown, usd
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.model.job import TrainingJob
@@ -128,7 +129,7 @@ class WatchDocument(Document):
     name: Annotated[str, Label] | None = None
 
 
-def parse_watch(document: dict[str, Any], *, now: datetime) -> tuple[WatchDocument, TrainingJob | None]:
+def parse_watch(document: JsonObject, *, now: datetime) -> tuple[WatchDocument, TrainingJob | None]:
     """Read the watch and its job as of `now`, if it has one. Raises `UnusableInput` with all faults; the job's are below
     `job`.
     """
@@ -145,7 +146,7 @@ def parse_watch(document: dict[str, Any], *, now: datetime) -> tuple[WatchDocume
         raise error.under("job") from None
 
 
-def watched_job(given: JobDocument, job: TrainingJob) -> dict[str, Any]:
+def watched_job(given: JobDocument, job: TrainingJob) -> JsonObject:
     """The job as stored in a watch: complete, without a start unless one was given.
 
     A deadline stays a point in time if it was one or counts from a given start. Otherwise it counts from every time
@@ -161,14 +162,14 @@ def watched_job(given: JobDocument, job: TrainingJob) -> dict[str, Any]:
     return document
 
 
-def job_at(document: dict[str, Any], now: datetime) -> dict[str, Any]:
+def job_at(document: JsonObject, now: datetime) -> JsonObject:
     """The watched job to plan at `now`; a start in the past becomes `now`."""
     if "start" in document and _moment(document["start"]) <= now:
         return {name: value for name, value in document.items() if name != "start"}
     return document
 
 
-def deadline_of(document: dict[str, Any]) -> datetime | None:
+def deadline_of(document: JsonObject) -> datetime | None:
     """The watched job's deadline as a point in time; None if it counts from the start, or there is none."""
     deadline = document.get("deadline")
     return _moment(deadline) if isinstance(deadline, str) else None

@@ -1,12 +1,13 @@
 """The request for an explanation: a job, and an optional item to ask about."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import ConfigDict, Field, JsonValue
 
 from gpuplan.api.schemas.job import JOB_EXAMPLE, JobDocument
 from gpuplan.catalog.parsing.document_fields import Document, Reads, read_as
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.place_names import PROVIDER_ALIASES
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -42,7 +43,7 @@ class WhyDocument(Document):
     with_: Name | None = Field(default=None, alias="with")
 
 
-def parse_why(document: dict[str, Any], *, now: datetime) -> tuple[TrainingJob, str | None, str | None]:
+def parse_why(document: JsonObject, *, now: datetime) -> tuple[TrainingJob, str | None, str | None]:
     """Read the job, the item of `not` and the item of `with`.
 
     Raises `UnusableInput` with all faults, at paths that begin with `job`, `not` or `with`.

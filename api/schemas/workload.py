@@ -1,12 +1,13 @@
 """The workload of a job document: transformer dimensions, a preset, a counted module, or explicit FLOPs."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from gpuplan.api.schemas.job_fields import DerivedDocument
 from gpuplan.catalog.parsing.accelerator_names import accelerator_text, accelerators_and_count
 from gpuplan.catalog.parsing.document_fields import Reads, label
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.job import MAX_ACCELERATORS, Explicit, Preset, Profile, Transformer
 from gpuplan.planner.model.workloads import MEASURED_CLASSES, Measured
@@ -70,7 +71,7 @@ class ProfileDocument(DerivedDocument, of=Profile):
 
     kind: Literal["profile"]
 
-    def filled_in(self) -> dict[str, Any]:
+    def filled_in(self) -> JsonObject:
         """Every field; a missing one gets its upper bound."""
         stated = self.model_dump(exclude={"kind"})
         for name, otherwise in _AT_MOST:

@@ -13,6 +13,7 @@ import jwt
 
 from gpuplan.api.security.access_settings import OidcSettings
 from gpuplan.api.security.identity import Identity, with_lesser
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 #: Tolerated difference between the clocks of issuer and service.
@@ -87,7 +88,7 @@ class Issuer:
         """Close the connections."""
         self._client.close()
 
-    def _identity(self, claims: dict[str, Any]) -> Identity:
+    def _identity(self, claims: JsonObject) -> Identity:
         subject = str(claims["sub"])
         if not _shows(subject):
             raise NotAccepted(f"its subject is not 1 to {MOST_SUBJECT_CHARACTERS} printable characters")
@@ -158,7 +159,7 @@ class Issuer:
             if needed:
                 raise IssuerDown(f"{self._settings.issuer}: {type(error).__name__}: {error}") from error
 
-    def _get(self, url: str) -> dict[str, Any]:
+    def _get(self, url: str) -> JsonObject:
         with self._client.stream("GET", url) as response:
             response.raise_for_status()
             body = bytearray()
@@ -190,7 +191,7 @@ def _shows(text: str) -> bool:
     return text.isprintable() and 1 <= len(text.strip()) <= len(text) <= MOST_SUBJECT_CHARACTERS
 
 
-def _values(claims: dict[str, Any], settings: OidcSettings) -> list[str]:
+def _values(claims: JsonObject, settings: OidcSettings) -> list[str]:
     """The values of the claim: a text with blanks or a list; dots in its name lead into objects."""
     value: Any = claims.get(settings.scopes_claim)
     if value is None:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from gpuplan.api.schemas.availability_trace_files import zone_and_set
 from gpuplan.api.services.ladder_of_plan import MACHINE_NAMES, LadderChoice, LadderOfPlan, ladder_of_plan
 from gpuplan.api.services.spot_policy_solving import MOST_CELLS
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
-from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.spot_policy.availability_traces import Trace
 from gpuplan.planner.spot_policy.ladder_comparison import LadderOutcome, compare_ladder, together
 from gpuplan.planner.spot_policy.ladder_rules import LadderTerms

@@ -5,9 +5,9 @@ from typing import Any
 
 from gpuplan.api.schemas.settings_file import Environment, read_file
 from gpuplan.catalog.model.owned_machine import OwnedMachine
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.structured_text import read_document
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.planner.model.shared import JsonObject
 
 CALIBRATION_NAME = "calibration.json"
 

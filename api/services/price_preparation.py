@@ -4,11 +4,11 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from gpuplan.catalog.model.owned_machine import OwnedMachine
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.runtime.time_limit import OutOfTime, at_most
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.model.settings import PlannerSettings
-from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.performance.past_runs import PastRun
 
 #: Nobody requested this plan, so new prices do not wait for it any longer.

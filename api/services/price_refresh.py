@@ -13,12 +13,12 @@ from gpuplan.api.schemas.refresh import RefreshDocument
 from gpuplan.api.security.authorization import record
 from gpuplan.api.services.refresh_report import report, running, stored
 from gpuplan.catalog.model.provider_names import is_own_rates
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure
 from gpuplan.catalog.snapshots.snapshot import Snapshot
 from gpuplan.catalog.store.audit_log import write_audit
 from gpuplan.catalog.store.refresh_records import RefreshRecord
 from gpuplan.catalog.store.store import Store
-from gpuplan.planner.model.shared import JsonObject
 from gpuplan.providers.cloud_endpoints import Sources
 from gpuplan.providers.cloud_registry import MakeCloud, chosen_clouds
 from gpuplan.providers.refresh.parallel_fetch import MakeProvider, Progress, no_progress

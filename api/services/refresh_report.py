@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from gpuplan.api.schemas.wire_types.refresh import ProviderReport, RegionMessage
-from gpuplan.planner.model.shared import JsonObject
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.providers.refresh.refresh_run import Read, Refreshed
 
 #: Rows that were set aside which the stored document keeps: a source that broke sets aside all of its rows every night.

@@ -10,12 +10,12 @@ from gpuplan.api.schemas.actual_reports import Actuals, ListedActual, TaskCorrec
 from gpuplan.api.schemas.actuals import FIGURES, ActualsDocument, Planned, check_against, read_actuals, share_done
 from gpuplan.api.schemas.job import parse_job
 from gpuplan.catalog.model.accelerators import accelerators
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.ownership import Viewer
 from gpuplan.catalog.store.saved_answers import SavedPlan
 from gpuplan.catalog.store.store import Store
 from gpuplan.catalog.store.stored_actuals import Actual
-from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.performance.learned_corrections import learned_from
 from gpuplan.planner.performance.run_comparison import (
     Expected,

@@ -14,12 +14,13 @@ from gpuplan.api.services.current_prices import CurrentColumns
 from gpuplan.api.services.owned_machines import owned_machines
 from gpuplan.api.services.price_preparation import plan_again, prepare_markets
 from gpuplan.catalog.model.owned_machine import OwnedMachine
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
 from gpuplan.catalog.store.database import database_url
 from gpuplan.catalog.store.snapshot_list import NotStored
 from gpuplan.catalog.store.store import Store
 from gpuplan.planner.model.settings import PlannerSettings
-from gpuplan.planner.model.shared import JsonObject, Meta
+from gpuplan.planner.model.shared import Meta
 from gpuplan.planner.model.wire import wire
 from gpuplan.planner.performance.past_runs import PastRun
 

@@ -8,8 +8,8 @@ from gpuplan.api.services.audited import Audited
 from gpuplan.api.services.planner_calls import PlannerCalls
 from gpuplan.api.services.plans import saved_plan
 from gpuplan.api.services.service_context import Document, ServiceContext
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
-from gpuplan.planner.model.shared import JsonObject
 
 if TYPE_CHECKING:
     from gpuplan.api.schemas.spot_policy_requests import PolicyQuestion, SimulationQuestion, SituationDocument

@@ -13,8 +13,8 @@ from typing import Never
 import numpy as np
 
 from gpuplan.api.observability.version import gpuplan_version
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure, UnusableInput
-from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.spot_policy.policy_solver import MOST_CELLS, grid_of
 from gpuplan.planner.spot_policy.run_parameters import Place, SpotTerms
 from gpuplan.planner.spot_policy.solved_policy import Policy

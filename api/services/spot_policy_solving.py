@@ -10,8 +10,8 @@ import numpy as np
 from gpuplan.api.schemas.availability_trace_files import distinct, read_traces, trace_files
 from gpuplan.api.schemas.spot_run import SpotRequest, parse_spot_run
 from gpuplan.api.services.spot_policy_file import StoredPolicy
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.spot_policy.advice import Situation, advise
 from gpuplan.planner.spot_policy.availability_traces import Trace, windows
 from gpuplan.planner.spot_policy.policy_comparison import Compared, compare

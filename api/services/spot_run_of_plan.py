@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
-from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.spot_policy.finish_distribution import SpotRun, finish
 from gpuplan.planner.spot_policy.latest_switch import Rescue, latest_switch, spot_first
 from gpuplan.planner.spot_policy.run_parameters import MOST_ZONES

@@ -22,6 +22,7 @@ from gpuplan.api.slack.question_intake import Accepted, Asker, accept, noted, re
 from gpuplan.api.slack.slack_settings import SlackSettings
 from gpuplan.api.slack.slash_commands import COMMANDS, Question, read_command
 from gpuplan.api.slack.workspaces import token_of
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure
 
 Body = Mapping[str, Any]
@@ -68,7 +69,7 @@ class Listeners:
         self.gpuplan = answers.gpuplan
         self._forms: set[asyncio.Task[None]] = set()
 
-    async def command(self, ack: AsyncAck, body: dict[str, Any], context: AsyncBoltContext) -> None:
+    async def command(self, ack: AsyncAck, body: JsonObject, context: AsyncBoltContext) -> None:
         """`/gpuplan ...`: refused or accepted in the acknowledgement, which only the user sees."""
         asker = _asker(context, body)
         try:
@@ -88,7 +89,7 @@ class Listeners:
         await (ack(**accepted.message) if accepted.message else ack())
         self._go_on(accepted)
 
-    async def click(self, ack: AsyncAck, body: dict[str, Any], context: AsyncBoltContext) -> None:
+    async def click(self, ack: AsyncAck, body: JsonObject, context: AsyncBoltContext) -> None:
         """A button or the menu below a plan. Errors are sent as an answer."""
         asker, user = _asker(context, body), body.get("user") or {}
         [action, *_] = body.get("actions") or [{}]
@@ -101,7 +102,7 @@ class Listeners:
         await ack()
         self._go_on(accepted)
 
-    async def submitted(self, ack: AsyncAck, body: dict[str, Any], context: AsyncBoltContext) -> None:
+    async def submitted(self, ack: AsyncAck, body: JsonObject, context: AsyncBoltContext) -> None:
         """The form: refused with faults at fields, or closed and answered where the command was given."""
         view = body.get("view") or {}
         asker = _from_form(_asker(context, body), metadata_of(view))

@@ -5,7 +5,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpuplan.api.notifications.delivery import SLACK_CHANNEL_PREFIX
 from gpuplan.api.notifications.reported_answer import reported_answer_of
@@ -14,6 +14,7 @@ from gpuplan.api.schemas.job import JobDocument
 from gpuplan.api.schemas.watch import job_at, parse_watch, refuse_excess, watched_job
 from gpuplan.api.security.authorization import owner, record
 from gpuplan.catalog.parsing.document_fields import read_as
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.store.slack_answers import SlackAnswer
 from gpuplan.catalog.store.snapshot_list import NotStored
 from gpuplan.catalog.store.stored_watches import Watch
@@ -21,7 +22,6 @@ from gpuplan.catalog.store.stored_watches import Watch
 if TYPE_CHECKING:
     from gpuplan.api.services.composition import Services
 
-Document = dict[str, Any]
 
 _ID = re.compile(r"[A-Z0-9]{2,40}")
 
@@ -51,7 +51,7 @@ def place_of(name: str) -> Place:
     return Place(**dict(zip(("team_id", "channel_id", "user_id", "enterprise_id"), parts, strict=False)))
 
 
-def watch(gpuplan: "Services", asked: SlackAnswer, document: Document, percent: float) -> Document:
+def watch(gpuplan: "Services", asked: SlackAnswer, document: JsonObject, percent: float) -> JsonObject:
     """Store a watch that notifies the channel of the request; repeating a watch does not duplicate it.
 
     Raises `UnusableInput` for an invalid job, and above the limit of watches.
@@ -75,7 +75,7 @@ def watch(gpuplan: "Services", asked: SlackAnswer, document: Document, percent: 
     return _saved(gpuplan, watch, (job.name, stored_job, channels, percent), now)
 
 
-def watch_machines(gpuplan: "Services", asked: SlackAnswer) -> Document:
+def watch_machines(gpuplan: "Services", asked: SlackAnswer) -> JsonObject:
     """Store a watch that notifies the channel of the request when the wanted machines can be obtained.
 
     Raises `UnusableInput` for machines without a price and above the limits.
@@ -96,7 +96,7 @@ def _place_of_request(asked: SlackAnswer) -> Place:
     )
 
 
-def _saved(gpuplan: "Services", watch: Watch, what: tuple[object, ...], now: datetime) -> Document:
+def _saved(gpuplan: "Services", watch: Watch, what: tuple[object, ...], now: datetime) -> JsonObject:
     """The stored watch as JSON, under the hash of `what` it is."""
     digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
     saved = shown(gpuplan.store.watching.save(replace(watch, id=f"watch-{digest[:16]}"), owner=owner()))
@@ -104,7 +104,7 @@ def _saved(gpuplan: "Services", watch: Watch, what: tuple[object, ...], now: dat
     return saved
 
 
-def watches_of(gpuplan: "Services", team_id: str) -> list[Document]:
+def watches_of(gpuplan: "Services", team_id: str) -> list[JsonObject]:
     """The watches of this workspace, oldest first."""
     mine = f"{SLACK_CHANNEL_PREFIX}{team_id}:"
     watches = gpuplan.store.watching.every()

@@ -19,6 +19,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_aft
 from gpuplan.api.presentation.text_formatting import plain
 from gpuplan.api.slack.block_kit import Message, without_table
 from gpuplan.api.slack.slack_settings import Patience, SlackSettings
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 if TYPE_CHECKING:
     from gpuplan.api.slack.question_kinds import File
@@ -135,7 +136,7 @@ class Teller:
         """The text of an uploaded file. Raises `NotDelivered` at once if Slack does not return it."""
         return await self._or_never(self._retried(lambda: self._file(file_id)))
 
-    async def open_form(self, trigger_id: str, view: dict[str, Any]) -> None:
+    async def open_form(self, trigger_id: str, view: JsonObject) -> None:
         """Open a form, without retries because Slack allows three seconds."""
         try:
             await self._called(self.client.views_open(trigger_id=trigger_id, view=view))
@@ -258,7 +259,7 @@ def _seconds(patience: Patience) -> int:
     return max(1, round(patience.attempt_seconds))
 
 
-def _content(message: Message) -> dict[str, Any]:
+def _content(message: Message) -> JsonObject:
     """A message as arguments of the chat methods; links are not unfurled."""
     return {"text": message["text"], "blocks": message["blocks"], "unfurl_links": False, "unfurl_media": False}
 

@@ -9,6 +9,7 @@ from gpuplan.api.presentation.watches import last_reported, threshold
 from gpuplan.api.schemas.catalogue import OfferRow
 from gpuplan.api.schemas.prices import PriceRow
 from gpuplan.api.slack.block_kit import Message, bullets, header, message, small, table, words
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 
 Part = Mapping[str, Any]
@@ -95,7 +96,7 @@ def why_message(answer: Part) -> Message:
     return message(f"{title}: {why['summary'][0]}" if why["summary"] else title, blocks)
 
 
-def _compared_with(plan: Part, other: Part, extra: Part) -> dict[str, Any]:
+def _compared_with(plan: Part, other: Part, extra: Part) -> JsonObject:
     rows: list[tuple[object, ...]] = [
         (part, usd(plan["breakdown"][part]), usd(amount), usd(extra["breakdown"][part]))
         for part, amount in other["breakdown"].items()

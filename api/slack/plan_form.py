@@ -10,6 +10,7 @@ from gpuplan.api.schemas.job_fields import WrittenField
 from gpuplan.api.schemas.key_value_words import WORDS, document, in_words
 from gpuplan.api.slack.block_kit import LONGEST_LABEL, Block, literal
 from gpuplan.api.slack.slash_commands import Question, checked_plan
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.planner.model.job_field import Group
 from gpuplan.planner.workload.presets import PresetRow, find_preset, presets
@@ -22,7 +23,7 @@ _MOST_OPTIONS = 100
 _MOST_METADATA = 3_000
 
 
-def form(metadata: Mapping[str, str]) -> dict[str, Any]:
+def form(metadata: Mapping[str, str]) -> JsonObject:
     """The form; Slack returns `metadata` with the submission."""
     blocks = [
         _input("model", "Model", {"type": "static_select", "option_groups": _models()}, hint="type to search"),

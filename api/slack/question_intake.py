@@ -14,6 +14,7 @@ from gpuplan.api.slack.other_messages import help_message, refusal
 from gpuplan.api.slack.plan_message import CHEAPER, EXPORT, FASTER, SHARE, WATCH
 from gpuplan.api.slack.slash_commands import COMMANDS, LAST, Question
 from gpuplan.api.slack.workspaces import scopes_of
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.slack_answers import SlackAnswer
 
@@ -95,7 +96,7 @@ def read_click(action: Mapping[str, Any], user_name: str) -> Question:
     to, _, plan_id = value.rpartition(":")
     if not SAVED.fullmatch(plan_id) or name not in _CLICKS or bool(to) != (name == EXPORT):
         raise UnusableInput.at(message="this button is unknown; start again with /gpuplan plan")
-    beside: dict[str, dict[str, Any]] = {
+    beside: dict[str, JsonObject] = {
         SHARE: {"by": user_name or "somebody"},
         WATCH: {"percent": DEFAULT_PERCENT},
         EXPORT: {"format": to},
@@ -107,7 +108,7 @@ def read_click(action: Mapping[str, Any], user_name: str) -> Question:
 _CLICKS: Mapping[str, Scope] = {CHEAPER: "plan", FASTER: "plan", SHARE: "read", WATCH: "plan", EXPORT: "read"}
 
 
-def _question(asker: Asker, kind: str, request: dict[str, Any], held_until: datetime) -> SlackAnswer:
+def _question(asker: Asker, kind: str, request: JsonObject, held_until: datetime) -> SlackAnswer:
     enterprise = {"enterprise_id": asker.enterprise_id} if asker.enterprise_id else {}
     return SlackAnswer(
         id=f"ask-{uuid.uuid4().hex}",
@@ -122,7 +123,7 @@ def _question(asker: Asker, kind: str, request: dict[str, Any], held_until: date
     )
 
 
-def _resolved(gpuplan: "Services", asker: Asker, request: dict[str, Any]) -> dict[str, Any]:
+def _resolved(gpuplan: "Services", asker: Asker, request: JsonObject) -> JsonObject:
     """The request with `last` replaced by a plan id."""
     if request.get("plan") != LAST:
         return request

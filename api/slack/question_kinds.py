@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpuplan.api.presentation.text_formatting import duration, number, usd
 from gpuplan.api.presentation.watched_capacity import condition, in_one_line
@@ -17,6 +17,7 @@ from gpuplan.api.slack.block_kit import Message
 from gpuplan.api.slack.channel_watches import unwatch, watch, watch_machines, watches_of
 from gpuplan.api.slack.other_messages import history_message, note, price_message, watches_message, why_message
 from gpuplan.api.slack.plan_message import plan_message
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.slack_answers import SlackAnswer
 from gpuplan.catalog.store.snapshot_list import NotStored
@@ -24,7 +25,6 @@ from gpuplan.catalog.store.snapshot_list import NotStored
 if TYPE_CHECKING:
     from gpuplan.api.services.composition import Services
 
-Document = dict[str, Any]
 
 #: Most prices of a message.
 MOST_POINTS = 25
@@ -44,7 +44,7 @@ class FinishedAnswer:
 
     message: Message
     plan_id: str = ""
-    job: Document = field(default_factory=dict)
+    job: JsonObject = field(default_factory=dict)
     file: File | None = None
 
 
@@ -57,7 +57,7 @@ def _plan(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
     return _planned(gpuplan, asked.request["job"])
 
 
-def _planned(gpuplan: "Services", job: Document, *notes: str) -> FinishedAnswer:
+def _planned(gpuplan: "Services", job: JsonObject, *notes: str) -> FinishedAnswer:
     try:
         answer = gpuplan.plans.plan(job, live=None)
     except UnusableInput as error:
@@ -86,13 +86,13 @@ def _faster(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
     return _moved(gpuplan, asked, plan, step["deadline_hours"], f"The next faster, {costs}")
 
 
-def _moved(gpuplan: "Services", asked: SlackAnswer, plan: Document, hours: float, what: str) -> FinishedAnswer:
+def _moved(gpuplan: "Services", asked: SlackAnswer, plan: JsonObject, hours: float, what: str) -> FinishedAnswer:
     # A margin of 0.1 %: a deadline of exactly these hours would depend on rounding.
     job = job_of(gpuplan, asked, plan) | {"deadline": round(hours * 1.001, 4)}
     return _planned(gpuplan, job, what)
 
 
-def job_of(gpuplan: "Services", asked: SlackAnswer, plan: Document) -> Document:
+def job_of(gpuplan: "Services", asked: SlackAnswer, plan: JsonObject) -> JsonObject:
     """The job of a saved plan: as requested in Slack, else the plan's own without its start."""
     request = gpuplan.store.slack.asked_for(plan["id"], asked.team_id)
     if request is not None and request.get("job"):
@@ -201,12 +201,12 @@ KINDS: dict[str, Callable[["Services", SlackAnswer], FinishedAnswer]] = {
 }
 
 
-def _saved(gpuplan: "Services", asked: SlackAnswer) -> Document:
+def _saved(gpuplan: "Services", asked: SlackAnswer) -> JsonObject:
     """The body of the plan or infeasible answer that the request names. Raises `UnusableInput`."""
     return body_of(_saved_answer(gpuplan, asked))
 
 
-def _saved_answer(gpuplan: "Services", asked: SlackAnswer) -> Document:
+def _saved_answer(gpuplan: "Services", asked: SlackAnswer) -> JsonObject:
     """The saved answer that the request names. Raises `UnusableInput` if it is not stored any more."""
     plan_id = asked.request["plan"]
     try:
@@ -216,6 +216,6 @@ def _saved_answer(gpuplan: "Services", asked: SlackAnswer) -> Document:
         raise UnusableInput.at("plan", message=message) from None
 
 
-def checked_job(document: Document) -> str:
+def checked_job(document: JsonObject) -> str:
     """Check a job and return its name. Raises `UnusableInput` with all faults."""
     return parse_job(document, now=datetime.now(UTC)).name

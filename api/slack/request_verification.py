@@ -28,6 +28,7 @@ from gpuplan.api.slack.block_kit import message
 from gpuplan.api.slack.bolt_app import BUSY, bolt_app
 from gpuplan.api.slack.installation import installing
 from gpuplan.api.slack.slack_settings import SlackSettings
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import StoreFailure
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def _about(body: bytes, content_type: str) -> str:
     return str(payload.get("trigger_id") or payload.get("event_id") or "")
 
 
-def _payload(body: bytes, content_type: str) -> dict[str, Any]:
+def _payload(body: bytes, content_type: str) -> JsonObject:
     text = body.decode()
     try:
         if content_type.startswith("application/json"):

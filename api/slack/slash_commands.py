@@ -4,7 +4,6 @@ import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from gpuplan.api.schemas.job import parse_job
 from gpuplan.api.schemas.key_value_words import EXAMPLE, in_words, job_of_words, region, split_words
@@ -16,10 +15,10 @@ from gpuplan.api.slack.pasted_jobs import job_of_text
 from gpuplan.catalog.parsing.accelerator_names import accelerator_family_text
 from gpuplan.catalog.parsing.document_fields import Document as Fields
 from gpuplan.catalog.parsing.document_fields import read_as
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 
-Document = dict[str, Any]
 LAST = "last"
 
 
@@ -28,7 +27,7 @@ class Question:
     """A request: kind, arguments, required scope, and a progress line."""
 
     kind: str
-    request: Document
+    request: JsonObject
     scope: Scope
     doing: str
 
@@ -59,7 +58,7 @@ def read_command(text: str) -> Question:
     return COMMANDS[name].read(rest)
 
 
-def checked_plan(job: Document) -> Question:
+def checked_plan(job: JsonObject) -> Question:
     """The request to plan a job, after checking it. Raises `UnusableInput` with all faults."""
     name = parse_job(job, now=datetime.now(UTC)).name
     return Question(kind="plan", request={"job": job}, scope="plan", doing=f"Planning {name}. The answer follows.")
@@ -86,7 +85,7 @@ def _plan(rest: str) -> Question:
 def _price(rest: str) -> Question:
     words = _words("price", rest, least=1, most=4)
     name = " ".join(words)
-    request: Document = {}
+    request: JsonObject = {}
     if len(words) > 1 and not _is_accelerator(name):
         *head, last = words
         name = " ".join(head)
@@ -106,7 +105,7 @@ def _is_accelerator(name: str) -> bool:
 def _why(rest: str) -> Question:
     words = _words("why", rest, least=1, most=12)
     plan_id, *rest_words = words
-    request: Document = {"plan": _plan_id(plan_id)}
+    request: JsonObject = {"plan": _plan_id(plan_id)}
     if rest_words:
         if rest_words[0].lower() not in {"not", "with"} or len(rest_words) < 2:
             message = (
@@ -139,7 +138,7 @@ def _watch(rest: str) -> Question:
 def _watch_capacity(rest: str) -> Question:
     """`capacity p5.48xlarge nodes=2 chance=0.7 under=60 region=us-east-1`."""
     machine, *settings = _words("watch", rest, least=1, most=8)
-    document: Document = {"machine": machine, "channels": ["slack"]}
+    document: JsonObject = {"machine": machine, "channels": ["slack"]}
     for word in settings:
         name, is_given, text = word.partition("=")
         if name not in _CAPACITY_WORDS or not is_given:

@@ -1,11 +1,12 @@
 """Allowed workspaces with their scope, name and bot token."""
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpuplan.api.security.authorization import Requester, record
 from gpuplan.api.security.identity import SCOPES, Identity, Scope, with_lesser
 from gpuplan.api.slack.slack_settings import SlackSettings
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.slack_answers import SlackAnswer
@@ -14,14 +15,13 @@ from gpuplan.catalog.store.slack_workspaces import SlackWorkspace
 if TYPE_CHECKING:
     from gpuplan.api.services.composition import Services
 
-Document = dict[str, Any]
 
 _LONGEST_NAME = 80
 
 
 def allow(
     gpuplan: "Services", workspace_id: str, *, scope: str, name: str | None, now: datetime | None = None
-) -> Document:
+) -> JsonObject:
     """Allow a workspace (T...) or an enterprise (E...), up to a scope. Raises `UnusableInput`."""
     checked = workspace_id.strip().upper()
     if not (2 <= len(checked) <= 40 and checked.isascii() and checked.isalnum() and checked[0] in "TE"):
@@ -44,7 +44,7 @@ def allow(
     return row(slack_workspace)
 
 
-def remove(gpuplan: "Services", workspace_id: str, *, now: datetime | None = None) -> Document:
+def remove(gpuplan: "Services", workspace_id: str, *, now: datetime | None = None) -> JsonObject:
     """Remove a workspace and delete its token. Raises `NotStored` if it was not allowed."""
     checked = workspace_id.strip().upper()
     gpuplan.store.slack.remove(checked)
@@ -52,7 +52,7 @@ def remove(gpuplan: "Services", workspace_id: str, *, now: datetime | None = Non
     return {"removed": checked}
 
 
-def row(workspace: SlackWorkspace) -> Document:
+def row(workspace: SlackWorkspace) -> JsonObject:
     """A workspace as JSON."""
     return {
         "workspace": workspace.id,

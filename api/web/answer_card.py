@@ -1,7 +1,6 @@
 """The card at the top of a plan's page: what to rent, the next choices, and cards of alternatives that differ in kind."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from gpuplan.api.presentation.phrases import configuration, kind, machines, place, price, price_estimate
 from gpuplan.api.presentation.plan_charts import deadline_at
@@ -18,11 +17,10 @@ from gpuplan.api.presentation.text_formatting import chance, duration, number, p
 from gpuplan.api.schemas.answers import read_answer
 from gpuplan.api.web.form_words import in_form_words
 from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.plan import Plan, PlannedAnswer
 from gpuplan.planner.model.shared import Phase
-
-Document = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +54,7 @@ class AnswerCard:
     cards: tuple[Card, ...]
 
 
-def answer_card(answer: Document, base: str) -> AnswerCard | None:
+def answer_card(answer: JsonObject, base: str) -> AnswerCard | None:
     """The card of a planned answer; None for a plan of another release, whose parts this one cannot read."""
     try:
         typed = read_answer(answer)
@@ -125,7 +123,7 @@ def _cards(plan: Plan, base: str) -> tuple[Card, ...]:
     return tuple(cards)
 
 
-def glance(plan: Document) -> list[tuple[str, str, str]]:
+def glance(plan: JsonObject) -> list[tuple[str, str, str]]:
     """Key figures of the answer: label, figure and note."""
     cost, hours = plan["cost_usd"], plan["hours"]
     probability, ladder = plan.get("deadline_probability"), plan.get("capacity_ladder")

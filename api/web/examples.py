@@ -1,8 +1,8 @@
 """Example jobs that fill in the form."""
 
-from typing import Any
+from gpuplan.catalog.parsing.json_object import JsonObject
 
-EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
+EXAMPLES: dict[str, tuple[str, JsonObject]] = {
     "llama-3-8b": (
         "Llama 3 8B from scratch, 300 billion tokens in 30 days",
         {

@@ -12,9 +12,9 @@ from gpuplan.api.schemas.job_fields import WrittenField
 from gpuplan.api.web.document_lines import line_of
 from gpuplan.api.web.job_fields import DIMENSIONS, FIELDS
 from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 
-Document = dict[str, Any]
 Typed = Mapping[str, Sequence[str]]
 
 #: Fields with counts, shown as 300B rather than 300000000000.
@@ -45,7 +45,7 @@ class Shown:
         return cls(typed={}, errors={})
 
 
-def document_of(typed: Typed) -> Document:
+def document_of(typed: Typed) -> JsonObject:
     """The job document of the fields, without empty ones.
 
     Raises `UnusableInput` for a model by name and by dimensions at once.
@@ -54,7 +54,7 @@ def document_of(typed: Typed) -> Document:
     if by_dimensions and "model" in typed:
         message = "contradicts the dimensions of a transformer; give either a known model or its dimensions"
         raise UnusableInput.at("workload", "model", message=message)
-    document: Document = {"workload": {"kind": "transformer" if by_dimensions else "preset"}}
+    document: JsonObject = {"workload": {"kind": "transformer" if by_dimensions else "preset"}}
     for field in FIELDS:
         if field.name in typed:
             holder = document
@@ -64,7 +64,7 @@ def document_of(typed: Typed) -> Document:
     return document
 
 
-def filled(document: Document, *, now: datetime) -> Shown:
+def filled(document: JsonObject, *, now: datetime) -> Shown:
     """The form filled with a job: in its fields if they can express it, else as a pasted job file."""
     typed = _typed(document)
     try:
@@ -74,13 +74,13 @@ def filled(document: Document, *, now: datetime) -> Shown:
     return Shown(typed=typed, errors={}) if whole else Shown(typed={}, pasted=as_yaml(document), errors={})
 
 
-def as_yaml(document: Document) -> str:
+def as_yaml(document: JsonObject) -> str:
     """A job as an editable YAML file."""
     text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
     return text
 
 
-def _typed(document: Document) -> dict[str, list[str]]:
+def _typed(document: JsonObject) -> dict[str, list[str]]:
     typed: dict[str, list[str]] = {}
     for field in FIELDS:
         value: Any = document
@@ -126,7 +126,7 @@ def with_faults(faults: Sequence[Fault], typed: Typed) -> Shown:
     return Shown(typed=typed, errors=errors, summary=tuple(summary))
 
 
-def stated(document: Document) -> tuple[tuple[str, str, bool], ...]:
+def stated(document: JsonObject) -> tuple[tuple[str, str, bool], ...]:
     """What a job states by the form's labels, and whether it is a default; defaults that hardly matter are left out."""
     usual = {kind.name for kind in price_kinds().values() if kind.in_default}
     typed = _typed(document)
@@ -152,7 +152,7 @@ def _in_short(count: float) -> str:
     return next((f"{count / size:.4g}{unit}" for size, unit in _UNITS if count >= size), f"{count:.4g}")
 
 
-def with_understood(faults: Sequence[Fault], text: str, document: Document) -> Shown:
+def with_understood(faults: Sequence[Fault], text: str, document: JsonObject) -> Shown:
     """The form filled with what a text states, with its faults at their fields; the text stays above it."""
     shown = with_faults(faults, _typed(document))
     return replace(shown, pasted=text)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from gpuplan.api.presentation.machine_phrases import place, rented
 from gpuplan.api.presentation.standby import is_standby
@@ -12,10 +11,9 @@ from gpuplan.api.services.service_context import body_of
 from gpuplan.api.web.answer_card import glance
 from gpuplan.api.web.form_words import in_form_words
 from gpuplan.api.web.job_form import stated
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.saved_answers import SavedPlan
-
-Document = dict[str, Any]
 
 #: Plans in the list, and side by side.
 MOST_RECENT = 40
@@ -72,7 +70,7 @@ def to_compare(ids: Sequence[str]) -> tuple[str, ...]:
     return different
 
 
-def compared_rows(answers: Sequence[Document]) -> list[ComparedRow]:
+def compared_rows(answers: Sequence[JsonObject]) -> list[ComparedRow]:
     """What the jobs state and what the plans come to, one row per figure that at least one of them has."""
     rows = []
     for part in (_stated_figures, _planned_figures):
@@ -86,11 +84,11 @@ def _row(label: str, values: tuple[str, ...]) -> ComparedRow:
     return ComparedRow(label=label, values=values, differs=len(set(values)) > 1)
 
 
-def _stated_figures(answer: Document) -> dict[str, str]:
+def _stated_figures(answer: JsonObject) -> dict[str, str]:
     return {label: in_form_words(value) for label, value, _ in stated(body_of(answer).get("job") or {})}
 
 
-def _planned_figures(answer: Document) -> dict[str, str]:
+def _planned_figures(answer: JsonObject) -> dict[str, str]:
     body = body_of(answer)
     if answer["outcome"] != "planned":
         return {"Machines": "no plan"}
@@ -105,6 +103,6 @@ def _planned_figures(answer: Document) -> dict[str, str]:
     return figures
 
 
-def _machines(body: Document) -> str:
+def _machines(body: JsonObject) -> str:
     planned = [phase for phase in body["phases"] if not is_standby(phase)]
     return "; then ".join(f"{rented(phase)}, {place(phase)}" for phase in planned)

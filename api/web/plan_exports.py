@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlencode
 
 from gpuplan.api.exports.export_formats import PER_PHASE, WHOLE, one_export
 from gpuplan.api.exports.launch_command import read_wishes
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
-
-Document = dict[str, Any]
 
 #: Inputs that some formats need beside the plan: description and a sample value for trial exports.
 ASKED = {"image": ("a container image", "registry.example/team/train:1.0"), "reservation": ("a reservation", "booked")}
@@ -30,7 +28,7 @@ class Offered:
     refused: tuple[tuple[str, str], ...] = ()
 
 
-def handovers(answer: Document) -> list[Offered]:
+def handovers(answer: JsonObject) -> list[Offered]:
     """The formats of every phase by name and address, then those of the whole plan.
 
     Every export is tried, which takes a millisecond, so that no link leads to an error.
@@ -56,7 +54,7 @@ def wishable(offereds: Sequence[Offered], wishes: Mapping[str, str]) -> tuple[tu
     return (*fields, ("reservation", "Reservation", "cr-0123456789abcdef0")) if booked else fields
 
 
-def _phase(answer: Document, number: int, *, several: bool) -> Offered:
+def _phase(answer: JsonObject, number: int, *, several: bool) -> Offered:
     formats, needing, refused = [], [], []
     for name in PER_PHASE:
         try:
@@ -72,7 +70,7 @@ def _phase(answer: Document, number: int, *, several: bool) -> Offered:
     return Offered(phase=number, formats=tuple(formats), needing_inputs=tuple(needing), refused=tuple(refused))
 
 
-def _needed(answer: Document, name: str, number: int, given: tuple[str, ...] = ()) -> tuple[str, ...]:
+def _needed(answer: JsonObject, name: str, number: int, given: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Inputs required beside `given` to export a phase in a format. Raises `UnusableInput` if it is impossible."""
     wishes = read_wishes(command="python train.py", **{field: ASKED[field][1] for field in given})
     try:

@@ -18,9 +18,8 @@ from gpuplan.api.web.form_words import in_form_words, label_of, sections_in_form
 from gpuplan.api.web.job_form import stated
 from gpuplan.api.web.plan_exports import handovers
 from gpuplan.api.web.text_sections import keyed, sections
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
-
-Document = dict[str, Any]
 
 #: Sortable columns of the alternatives.
 SORTS = ("label", "cost", "extra", "time")
@@ -53,7 +52,7 @@ class Link:
     detail: str = ""
 
 
-def planned_view(answer: Document, *, sort: str | None, now: datetime, prices_since: PricesSince) -> Document:
+def planned_view(answer: JsonObject, *, sort: str | None, now: datetime, prices_since: PricesSince) -> JsonObject:
     """The data of a plan's page. Raises `UnusableInput` at `sort` for an unknown column."""
     plan, meta = answer["plan"], answer.get("meta") or {}
     all_sections = sections_in_form_words(sections(render_plan(plan, meta)))
@@ -80,7 +79,7 @@ def planned_view(answer: Document, *, sort: str | None, now: datetime, prices_si
     )
 
 
-def live_view(answer: Document, base: str) -> Document:
+def live_view(answer: JsonObject, base: str) -> JsonObject:
     """The data of the card while a deadline is dragged; for an infeasible job its first sentences."""
     if answer["outcome"] != "planned":
         lead = sections_in_form_words(sections(render_infeasible(answer["infeasible"])))[0]
@@ -88,7 +87,7 @@ def live_view(answer: Document, base: str) -> Document:
     return {"lead": None, "live": True} | card_view(answer, base)
 
 
-def card_view(answer: Document, base: str) -> Document:
+def card_view(answer: JsonObject, base: str) -> JsonObject:
     """The data of the card of an answer."""
     plan = answer["plan"]
     return {
@@ -102,7 +101,7 @@ def card_view(answer: Document, base: str) -> Document:
     }
 
 
-def infeasible_view(answer: Document, *, now: datetime, prices_since: PricesSince) -> Document:
+def infeasible_view(answer: JsonObject, *, now: datetime, prices_since: PricesSince) -> JsonObject:
     """The data of an infeasible job's page."""
     body = answer["infeasible"]
     all_sections = sections_in_form_words(sections(render_infeasible(body)))
@@ -118,7 +117,7 @@ def infeasible_view(answer: Document, *, now: datetime, prices_since: PricesSinc
     } | common(body, base, now, prices_since)
 
 
-def common(body: Document, base: str, now: datetime, prices_since: PricesSince) -> Document:
+def common(body: JsonObject, base: str, now: datetime, prices_since: PricesSince) -> JsonObject:
     """Data of both kinds of answers: warnings, age of the prices, and whether newer ones exist."""
     observed = [phase["price_observed_at"] for phase in body.get("phases") or () if phase.get("price_observed_at")]
     oldest = min(observed, default=None)
@@ -131,7 +130,7 @@ def common(body: Document, base: str, now: datetime, prices_since: PricesSince) 
     }
 
 
-def what_if_links(plan: Document, base: str) -> list[Link]:
+def what_if_links(plan: JsonObject, base: str) -> list[Link]:
     """Links that plan with more or less time, or without requirements, with their effect."""
     sensitivity = plan["sensitivity"]
     moves = ((plan.get("job") or {}).get("constraints") or {}).get("max_phases") != 1
@@ -153,13 +152,13 @@ def what_if_links(plan: Document, base: str) -> list[Link]:
     return links
 
 
-def alternatives(plan: Document, base: str, sort: str | None) -> list[Document]:
+def alternatives(plan: JsonObject, base: str, sort: str | None) -> list[JsonObject]:
     """Alternatives without duplicates, with all labels, in the requested order, with links that plan on them."""
     if sort is not None and sort.removeprefix("-") not in SORTS:
         accepted = ", ".join(f"{name}, -{name}" for name in SORTS)
         raise UnusableInput.at("sort", message=f"is not a column; accepted: {accepted}")
     chosen = _configuration(plan["phases"][0]) if len(plan["phases"]) == 1 else None
-    rows_by_configuration: dict[tuple[object, ...], Document] = {}
+    rows_by_configuration: dict[tuple[object, ...], JsonObject] = {}
     for index, alternative in enumerate(plan.get("alternatives") or ()):
         key = _configuration(alternative)
         row = rows_by_configuration.setdefault(
@@ -172,7 +171,7 @@ def alternatives(plan: Document, base: str, sort: str | None) -> list[Document]:
     return sorted_rows(rows, sort) if sort else rows
 
 
-def _alternative(document: Document, href: str, *, current: bool) -> Document:
+def _alternative(document: JsonObject, href: str, *, current: bool) -> JsonObject:
     misses = [name for name in ("deadline", "budget") if document.get(f"meets_{name}") is False]
     return {
         "labels": [],
@@ -194,7 +193,7 @@ def _configuration(configuration: Mapping[str, Any]) -> tuple[object, ...]:
     return tuple(configuration.get(name) for name in names)
 
 
-def proof_sentence(plan: Document) -> str | None:
+def proof_sentence(plan: JsonObject) -> str | None:
     """The certificate as a sentence, for plans of least cost."""
     proof = plan["certificate"]
     if aim(proof) != "cost":
@@ -213,7 +212,7 @@ def proof_sentence(plan: Document) -> str | None:
     )
 
 
-def ways_out(document: Document, base: str) -> list[Document]:
+def ways_out(document: JsonObject, base: str) -> list[JsonObject]:
     """Relaxations: requirements with old and new value, the cost of the plan, and a link that plans with it."""
     rows = []
     for index, relaxation in enumerate(document.get("relaxations") or ()):

@@ -11,27 +11,27 @@ from typing import Any
 
 from gpuplan.api.services.service_context import body_of
 from gpuplan.catalog.model.regions import is_place_unknown
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.job import REQUIREMENTS
 
-Document = dict[str, Any]
 #: Requirements that are lists of names: relaxing them adds names.
 _LISTS = frozenset(
     {"providers", "provider_kinds", "accelerators", "vendors", "instance_types", "regions", "geography", "price_kinds"}
 )
 
 
-def by_deadline(answer: Document, hours: float) -> Document:
+def by_deadline(answer: JsonObject, hours: float) -> JsonObject:
     """The job with another deadline, in hours from its start."""
     return _job(answer) | {"deadline": hours}
 
 
-def any_speed(answer: Document) -> Document:
+def any_speed(answer: JsonObject) -> JsonObject:
     """The job without a deadline and budget: the cheapest at any speed."""
     return {name: value for name, value in _job(answer).items() if name not in {"deadline", "budget_usd"}}
 
 
-def for_other_framework(answer: Document) -> Document:
+def for_other_framework(answer: JsonObject) -> JsonObject:
     """The job for code of the framework on which it would cost least."""
     other = body_of(answer).get("other_framework")
     if other is None:
@@ -40,19 +40,19 @@ def for_other_framework(answer: Document) -> Document:
     return job | {"training": (job.get("training") or {}) | {"framework": other["framework"]}}
 
 
-def from_now(answer: Document) -> Document:
+def from_now(answer: JsonObject) -> JsonObject:
     """The job to plan now, without a start in the past."""
     return {name: value for name, value in _job(answer).items() if name != "start"}
 
 
-def at_point(answer: Document, number: int) -> Document:
+def at_point(answer: JsonObject, number: int) -> JsonObject:
     """The job for least cost with the deadline of a frontier point, without budget."""
     point = _picked(body_of(answer).get("frontier") or (), number, "point")
     job = by_deadline(answer, rounded_up(point["hours_confident"]))
     return _within_budget(job, point) | {"objective": "cost"}
 
 
-def as_alternative(answer: Document, number: int) -> Document:
+def as_alternative(answer: JsonObject, number: int) -> JsonObject:
     """The job on exactly the machines of an alternative, with the time and money it takes."""
     chosen = _picked(body_of(answer).get("alternatives") or (), number, "alternative")
     job = _within_budget(_job(answer), chosen)
@@ -80,7 +80,7 @@ def _has_a_named_region(chosen: Mapping[str, Any]) -> bool:
     return chosen["price_kind"] != "owned" and not is_place_unknown(chosen["region"])
 
 
-def by_way_out(answer: Document, number: int) -> Document:
+def by_way_out(answer: JsonObject, number: int) -> JsonObject:
     """The job with a relaxation proposed by an infeasible answer."""
     way = _picked(body_of(answer).get("relaxations") or (), number, "way_out")
     job = _job(answer)
@@ -89,7 +89,7 @@ def by_way_out(answer: Document, number: int) -> Document:
     return job
 
 
-def _give_way(job: Document, name: str, needed: str) -> None:
+def _give_way(job: JsonObject, name: str, needed: str) -> None:
     """Set one requirement of a job to the needed value."""
     if name not in REQUIREMENTS:
         raise UnusableInput.at("way_out", message=f"relaxes {name!r}, which this release does not know; plan again")
@@ -105,7 +105,7 @@ def _give_way(job: Document, name: str, needed: str) -> None:
         holder[field] = needed
 
 
-def _within_budget(job: Document, chosen: Mapping[str, Any]) -> Document:
+def _within_budget(job: JsonObject, chosen: Mapping[str, Any]) -> JsonObject:
     """The job without its budget if the choice costs more."""
     budget = job.get("budget_usd")
     if budget is not None and float(chosen["cost_usd"]) > float(budget):
@@ -119,12 +119,12 @@ def rounded_up(hours: float) -> float:
     return math.ceil(hours * scale) / scale
 
 
-def _job(answer: Document) -> Document:
-    job: Document = deepcopy(body_of(answer)["job"])
+def _job(answer: JsonObject) -> JsonObject:
+    job: JsonObject = deepcopy(body_of(answer)["job"])
     return job
 
 
-def _picked(among: Sequence[Document], number: int, name: str) -> Document:
+def _picked(among: Sequence[JsonObject], number: int, name: str) -> JsonObject:
     if not 0 <= number < len(among):
         accepted = f"0 to {len(among) - 1}" if among else "none, because this answer has no such list"
         raise UnusableInput.at(name, message=f"{number} is not an item of the plan; accepted: {accepted}")

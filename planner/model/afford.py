@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from gpuplan.planner.model.shared import JsonObject, Machines, Meta, Moment, Usd
+from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.planner.model.shared import Machines, Meta, Moment, Usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.model.shared import (
     RENAMED,
     Breakdown,
     Configuration,
     Figure,
-    JsonObject,
     Meta,
     Moment,
     ObjectiveName,

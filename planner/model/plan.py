@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.model.live_capacity import LiveCapacity
 from gpuplan.planner.model.shared import (
     MAY_BE_ABSENT,
@@ -17,7 +18,6 @@ from gpuplan.planner.model.shared import (
     ContingencyStandby,
     Cost,
     Hours,
-    JsonObject,
     Learned,
     Meta,
     Moment,

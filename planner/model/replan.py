@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.model.plan import Alternative, Certificate, Credits, NearestPlan, PlanLimit, Relaxation
 from gpuplan.planner.model.shared import (
     MAY_BE_ABSENT,
@@ -17,7 +18,6 @@ from gpuplan.planner.model.shared import (
     Cost,
     Figure,
     Hours,
-    JsonObject,
     Learned,
     Machines,
     Meta,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import ClassVar, Literal, TypedDict
 
 #: Metadata of a field that is omitted on the wire if it is None.
 MAY_BE_ABSENT = {"absent": True}
@@ -14,8 +14,6 @@ PROSE = {"prose": True}
 type Usd = Decimal
 #: A time with its zone, on the wire ISO 8601 in UTC.
 type Moment = datetime
-#: JSON that an answer repeats as it was read.
-type JsonObject = dict[str, Any]
 #: What a plan minimises.
 type ObjectiveOf = Literal["cost", "time", "carbon"]
 

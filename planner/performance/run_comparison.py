@@ -11,9 +11,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.store.stored_actuals import Actual
 from gpuplan.planner.model.actuals import ComparedFigure, FigureBand
-from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.performance.learned_corrections import SIGMA_MEMORY
 from gpuplan.planner.performance.past_runs import PastRun
 from gpuplan.planner.performance.prediction_bands import Z80

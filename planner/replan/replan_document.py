@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import cast
 
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.model import plan as plans
 from gpuplan.planner.model import replan as model
 from gpuplan.planner.model import shared
@@ -25,7 +26,7 @@ from gpuplan.planner.serialization.rounded_figures import maybe_rounded, rounded
 _ONE_CONFIGURATION = "on one configuration from now"
 
 
-def replan_document(replanned: Replanned, job: shared.JsonObject, *, version: str) -> shared.JsonObject:
+def replan_document(replanned: Replanned, job: JsonObject, *, version: str) -> JsonObject:
     """`{"outcome": "replanned" | "infeasible", "replan": {...}}`; `job` is the echoed job document."""
     replan = wire(_replan(replanned, job, version))
     del replan["id"]
@@ -34,7 +35,7 @@ def replan_document(replanned: Replanned, job: shared.JsonObject, *, version: st
     return {"outcome": outcome, "replan": {"id": f"replan-{digest[:20]}"} | replan}
 
 
-def _replan(replanned: Replanned, job: shared.JsonObject, version: str) -> model.Replan:
+def _replan(replanned: Replanned, job: JsonObject, version: str) -> model.Replan:
     """The answer, as yet without an id."""
     if isinstance(replanned.best, Planned):
         body: plans.Plan | plans.Infeasible = plan_answer(replanned.best, job, version)

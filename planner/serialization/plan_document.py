@@ -10,6 +10,7 @@ from dataclasses import asdict, fields
 from datetime import timedelta
 from typing import cast
 
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.cost.credits import Credited, after_credits
 from gpuplan.planner.cost.run_limit import with_run_limits
 from gpuplan.planner.model import plan as model
@@ -26,7 +27,6 @@ from gpuplan.planner.model.outcome import (
     SensitivityRanges,
 )
 from gpuplan.planner.model.settings import PlannerSettings
-from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.model.wire import wire
 from gpuplan.planner.serialization.capacity_ladder_document import capacity_ladder_answer
 from gpuplan.planner.serialization.enumeration_document import enumeration_document

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gpuplan.catalog.model.money import usd_micros, usd_text
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
-from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.verify.verification_report import RULES, Check, Wrong
 
 Path = tuple[str | int, ...]

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from gpuplan.catalog.model.capacity_prior import capacity_prior
 from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import shown
-from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.verify.field_coverage import FieldCoverage, Path
 from gpuplan.planner.verify.verification_context import Context
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.settings import PlannerSettings
-from gpuplan.planner.model.shared import JsonObject
 from gpuplan.planner.verify.estimator_port import NOTHING_LEARNED, LearnedCorrections
 
 

@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 from typing import cast
 
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.planner.candidates.configuration_carbon import ASSUMED
 from gpuplan.planner.explain.binding_requirements import Binding
 from gpuplan.planner.explain.break_even import BreakEven, Joining
@@ -14,7 +15,7 @@ from gpuplan.planner.explain.pareto_cost_time_carbon import CarbonFrontier
 from gpuplan.planner.model import explanation as model
 from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import LeastChange, NoPlan, Planned
-from gpuplan.planner.model.shared import Figure, JsonObject, ObjectiveName, ObjectiveOf
+from gpuplan.planner.model.shared import Figure, ObjectiveName, ObjectiveOf
 from gpuplan.planner.model.wire import wire
 from gpuplan.planner.serialization.objective_units import UNITS
 from gpuplan.planner.serialization.phase_document import breakdown, configuration, cost_and_hours, machines, usd

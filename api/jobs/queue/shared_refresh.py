@@ -22,6 +22,7 @@ from gpuplan.api.jobs.run_failures import failure_of
 from gpuplan.api.schemas.refresh import RefreshDocument
 from gpuplan.api.services.price_refresh import Retain, current_rows_of, new_id, newest, written
 from gpuplan.api.services.refresh_report import running
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.store.database import named_failures
 from gpuplan.catalog.store.refresh_parts import (
     LISTING,
@@ -47,7 +48,6 @@ from gpuplan.providers.refresh.refresh_run import combined
 from gpuplan.providers.refresh.serialization import deserialized, deserialized_regions, serialized, serialized_regions
 from gpuplan.providers.refresh.server_clock import clocks, server_time, true_time
 
-Document = dict[str, Any]
 #: Regions are listed before any is fetched. Of two tasks with one lock the earlier runs first, even if it is not due
 #: yet, unless the other has a higher priority. So the task that writes a complete refresh has a higher priority than
 #: the one that waits for the deadline.
@@ -64,7 +64,7 @@ class SharedRefreshes:
         sources: Sources,
         *,
         retain: Retain,
-        tell: Callable[[Document], Document],
+        tell: Callable[[JsonObject], JsonObject],
     ) -> None:
         """`tell` plans watched jobs at the new prices and adds the result to the report."""
         upgrade_queue(store)
@@ -73,7 +73,7 @@ class SharedRefreshes:
         self._queue = Queue(store)
         self._held = WorkerProviders(clouds, sources)
 
-    def begin(self, wanted: RefreshDocument) -> Document:
+    def begin(self, wanted: RefreshDocument) -> JsonObject:
         """Queue a refresh and return its id. Raises `UnusableInput`, `RefreshRunning` or `NoWorker`, and then stores
         nothing.
         """
@@ -177,7 +177,7 @@ class SharedRefreshes:
         with named_failures(self._store.url), self._queue.writing() as tx:
             self._queue.defer_deduplicated(tx, self._last(run_id))
 
-    def _written(self, run: Run) -> Document:
+    def _written(self, run: Run) -> JsonObject:
         request = run.request
         wanted = RefreshDocument(**request["wanted"])
         current_rows = current_rows_of(self._store, None if wanted.provider else self._clouds)
@@ -231,7 +231,7 @@ class SharedRefreshes:
             return None
         return run if run.status in LIVE else None
 
-    def _report(self, run_id: str) -> Document | None:
+    def _report(self, run_id: str) -> JsonObject | None:
         try:
             return self._store.refresh(run_id).report
         except NotStored:
@@ -261,5 +261,5 @@ def _listed(stored_parts: Mapping[str, Part]) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _progress(lists: Mapping[str, tuple[str, ...]], done: Mapping[str, int]) -> Document:
+def _progress(lists: Mapping[str, tuple[str, ...]], done: Mapping[str, int]) -> JsonObject:
     return {name: {"done": done.get(name, 0), "total": len(regions)} for name, regions in lists.items()}

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from gpuplan.api.observability.doctor import (
     cloud_credentials,
@@ -16,12 +15,11 @@ from gpuplan.api.observability.doctor.environment_variables import variables
 from gpuplan.api.observability.doctor.finding import Finding, looked_at
 from gpuplan.api.observability.telemetry_settings import USUAL_STALE_AFTER_HOURS, telemetry_settings
 from gpuplan.api.schemas.settings_file import Environment
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 
-Document = dict[str, Any]
 
-
-def examine(given: Mapping[str, Path], *, online: bool, host: str, port: int) -> Document:
+def examine(given: Mapping[str, Path], *, online: bool, host: str, port: int) -> JsonObject:
     """`{"outcome": "fine"
 
      "broken", "findings": [{"name", "status", "found", "advice"}]}`; warnings count as fine.

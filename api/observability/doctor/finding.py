@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import ProviderFailure, StoreFailure, UnusableInput
 from gpuplan.catalog.runtime.extras import needed_module
 
@@ -19,7 +20,7 @@ class Finding:
     found: str
     advice: str = ""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """As JSON."""
         return asdict(self)
 

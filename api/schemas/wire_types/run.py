@@ -2,8 +2,9 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from gpuplan.api.schemas.json_types import JsonObject, Moment
+from gpuplan.api.schemas.json_types import Moment
 from gpuplan.api.schemas.wire_types.problem import FieldProblem
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 
 class RunError(TypedDict):

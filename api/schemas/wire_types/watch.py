@@ -2,7 +2,8 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from gpuplan.api.schemas.json_types import JsonObject, Moment, Usd
+from gpuplan.api.schemas.json_types import Moment, Usd
+from gpuplan.catalog.parsing.json_object import JsonObject
 
 
 class WantedCapacity(TypedDict):

@@ -3,7 +3,8 @@
 
 from typing import Literal, TypedDict
 
-from gpuplan_client.answers.shared import JsonObject, Machines, Meta, Moment, Usd
+from gpuplan_client.answers.json_object import JsonObject
+from gpuplan_client.answers.shared import Machines, Meta, Moment, Usd
 
 
 class LawLoss(TypedDict):

@@ -6,7 +6,8 @@ Field names and their order are those of the JSON object.
 
 from typing import Literal, TypedDict
 
-from gpuplan_client.answers.json_types import JsonObject, Moment, Usd
+from gpuplan_client.answers.json_object import JsonObject
+from gpuplan_client.answers.json_types import Moment, Usd
 
 
 class OfferRow(TypedDict):

@@ -3,7 +3,8 @@
 
 from typing import Literal, TypedDict
 
-from gpuplan_client.answers.shared import Breakdown, Configuration, Figure, JsonObject, Meta, Moment, ObjectiveName, Usd
+from gpuplan_client.answers.json_object import JsonObject
+from gpuplan_client.answers.shared import Breakdown, Configuration, Figure, Meta, Moment, ObjectiveName, Usd
 
 
 class ShortPhase(Configuration):

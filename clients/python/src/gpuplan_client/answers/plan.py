@@ -6,6 +6,7 @@ Field names and their order are those of the JSON object. `job` and `settings` a
 
 from typing import Literal, NotRequired, TypedDict
 
+from gpuplan_client.answers.json_object import JsonObject
 from gpuplan_client.answers.live_capacity import LiveCapacity
 from gpuplan_client.answers.shared import (
     CapacityLadder,
@@ -13,7 +14,6 @@ from gpuplan_client.answers.shared import (
     ContingencyStandby,
     Cost,
     Hours,
-    JsonObject,
     Learned,
     Meta,
     Moment,

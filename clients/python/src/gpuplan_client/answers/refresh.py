@@ -3,7 +3,8 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from gpuplan_client.answers.json_types import JsonObject, Moment
+from gpuplan_client.answers.json_object import JsonObject
+from gpuplan_client.answers.json_types import Moment
 
 
 class RegionMessage(TypedDict):

@@ -6,6 +6,7 @@ Cost, hours and probabilities are those from `now` on, and shares are of the rem
 
 from typing import Literal, NotRequired, TypedDict
 
+from gpuplan_client.answers.json_object import JsonObject
 from gpuplan_client.answers.plan import Alternative, Certificate, Credits, NearestPlan, PlanLimit, Relaxation
 from gpuplan_client.answers.shared import (
     Breakdown,
@@ -14,7 +15,6 @@ from gpuplan_client.answers.shared import (
     Cost,
     Figure,
     Hours,
-    JsonObject,
     Learned,
     Machines,
     Meta,
