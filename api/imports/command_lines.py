@@ -57,6 +57,8 @@ def read_script(
         placed = Command(command.words, command.line + line, command.document)
         _command(placed, name, facts, follow, script)
     facts.notes += [f"{name}: {note}" for note in script.notes]
+    if not facts.facts.keys() - {"stated_world_size"}:
+        facts.not_understood.append(f"{name}: none of its commands is a training run of a known tool")
 
 
 def _command(command: Command, name: str, facts: TrainingFacts, follow: Follow, script: ShellScript) -> None:

@@ -307,7 +307,7 @@ def _tokens(made: ImportedJob, given: Given, length: int, batch: float | None) -
         return steps * batch * length, f"{facts.origin('steps')}: steps x global batch x length"
     epochs = facts.number("epochs") or 1
     if given.data is not None:
-        return _tokens_of_data(made, given.data, length) * epochs, f"--data x {epochs:g} epochs"
+        return _tokens_of_data(made, given.data, length) * epochs, f"{given.data.name} x {epochs:g} epochs"
     rows = _quantity(given.samples, "samples") if given.samples else None
     if rows is not None:
         if not facts.value("packing"):

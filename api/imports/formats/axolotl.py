@@ -58,7 +58,11 @@ def read(document: Located, facts: TrainingFacts, follow: Follow) -> None:
     stage = _method(document, facts)
     _dataset(document, facts)
     _sharding(document, facts, follow)
-    state_global_batch(facts, "samples (pairs)" if stage in ("dpo", "orpo", "ipo") else "samples")
+    completion = as_scalar(document.get("trl.max_completion_length"))
+    if stage == "grpo" and isinstance(completion, int) and 0 < completion < 10**7:
+        facts.completion_tokens = completion
+    units = dict.fromkeys(("dpo", "orpo", "ipo"), "samples (pairs)") | {"grpo": "completions"}
+    state_global_batch(facts, units.get(stage, "samples"))
     if document.get("pretraining_dataset"):
         state_totals(facts)
 

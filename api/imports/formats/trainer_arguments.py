@@ -18,6 +18,15 @@ _FRAMEWORK = "Hugging Face TrainingArguments"
 _TRL = "TRL"
 #: Command line parameters: swift.readthedocs.io, v3.9; weights are trained in the type that they are loaded in.
 _SWIFT = "ms-swift"
+#: The scripts beside transformers take `dataset_name` as TRL's do, and these, which TRL's do not.
+_EXAMPLE_SIGNS = (
+    "do_train",
+    "dataset_config_name",
+    "block_size",
+    "doc_stride",
+    "task_name",
+    "validation_split_percentage",
+)
 _SWIFT_SIGNS = ("train_type", "tuner_type", "sft_type")
 
 TABLE = (
@@ -40,7 +49,6 @@ LENGTHS = (
 _TRL_SIGNS = (
     "dataset_mixer",
     "dataset_mixture",
-    "dataset_name",
     "use_peft",
     "num_generations",
     "max_completion_length",
@@ -57,6 +65,8 @@ _SIGNS = (
     "logging_steps",
     "learning_rate",
 )
+#: The second is Unsloth's.
+_CHECKPOINTING = ("gradient_checkpointing", "use_gradient_checkpointing")
 #: Stages by the words that names of runs hold, for scripts whose stage is no key.
 _STAGES = ("orpo", "kto", "simpo", "cpo", "dpo")
 
@@ -69,7 +79,8 @@ def signs(document: Located) -> int:
 
 def read(document: Located, facts: TrainingFacts, follow: Follow) -> None:
     """State what the arguments say, then method, stage, data and what they include."""
-    trl = has(document, *_TRL_SIGNS) > 0
+    example = has(document, *_EXAMPLE_SIGNS) > 0
+    trl = has(document, *_TRL_SIGNS) > 0 or (has(document, "dataset_name") > 0 and not example)
     swift = has(document, *_SWIFT_SIGNS) > 0
     framework = _SWIFT if swift else _TRL if trl else _FRAMEWORK
     stage = _stage(document, facts)
@@ -81,11 +92,13 @@ def read(document: Located, facts: TrainingFacts, follow: Follow) -> None:
     state_precision(document, facts, framework, "bf16" if trl or swift else "fp32")
     _epochs(document, facts)
     state_saving(document, facts)
-    on = has(document, "gradient_checkpointing") > 0
-    if on:
-        value = readable(yes_no, document.get("gradient_checkpointing"), "gradient_checkpointing", document, facts)
+    switch = next((key for key in _CHECKPOINTING if has(document, key)), "")
+    if switch and document.get(switch) == "unsloth":
+        facts.put("checkpointing", "offloaded", document.at(switch))
+    elif switch:
+        value = readable(yes_no, document.get(switch), switch, document, facts)
         if value is not None:
-            facts.put("checkpointing", "full" if value else "none", document.at("gradient_checkpointing"))
+            facts.put("checkpointing", "full" if value else "none", document.at(switch))
     else:
         facts.put("checkpointing", "full" if trl or swift else "none", Origin(default_of=framework))
     _method(document, facts, framework, stage, trl)

@@ -153,3 +153,26 @@ def test_kernels_are_those_of_the_tool_or_of_its_switches(text: str, name: str, 
     named = {"software", "cross_entropy", "adapter_dropout", "activation_checkpointing"} & set(training)
     assert {field: training[field] for field in named if field in expected} == expected
     assert ("adapter_dropout" in named) == ("adapter_dropout" in expected)
+
+
+def test_scripts_beside_transformers_have_the_defaults_of_the_trainer_though_they_name_a_data_set_as_trl_does() -> None:
+    arguments = "model_name_or_path: gpt2-xl\ndataset_name: wikitext\noutput_dir: o\nper_device_train_batch_size: 2\n"
+    trl = read_text(arguments, "args.yaml")
+    example = read_text(arguments + "do_train: true\nblock_size: 512\n", "args.yaml")
+    assert (trl.text("checkpointing"), trl.text("precision"), trl.whole("sequence_length")) == ("full", "bf16", 1024)
+    assert (example.text("checkpointing"), example.text("precision")) == ("none", "fp32")
+    unsloth = read_text(arguments + "use_gradient_checkpointing: unsloth\n", "args.yaml")
+    assert unsloth.text("checkpointing") == "offloaded"
+
+
+def test_group_relative_training_of_axolotl_counts_completions() -> None:
+    text = AXOLOTL + "rl: grpo\nadapter: lora\nlora_r: 8\ntrl:\n  max_completion_length: 256\n"
+    facts = read_text(text, "axolotl.yml")
+    assert str(facts.value("global_batch")) == "8 x world completions"
+    job = job_of(facts, Given(samples="1000", gpus=1)).document
+    assert (job["training"]["stage"], job["training"]["completion_tokens"]) == ("grpo", 256)
+
+
+def test_a_script_without_a_known_training_run_says_so() -> None:
+    facts = read_text("#!/bin/bash\npython -m verl.trainer.main_ppo data.train_batch_size=1024\n", "run.sh")
+    assert facts.not_understood == ["run.sh: none of its commands is a training run of a known tool"]
