@@ -20,6 +20,13 @@ an account and are not read yet.
 The same three traces give the wait for a machine to return in a zone. After they first had all requested machines (1, 1 and
 4), they were short of some for 118.6, 36.8 and 123.0 h: 1.74 h per loss, half of the waits below an hour, a few above ten.
 This is the wait in that zone; other zones mostly had capacity meanwhile.
+
+How long a run waits in one zone differs between zones and weeks by far more than independent losses do, and does not average
+out over a run: a zone that is short now is short again soon. `WAIT_LOG_SPREAD` is the standard deviation of the logarithm
+of the hours, per share of them that is waiting. It is fitted to replays of 4, 24 and 48 h of work that stay in one zone of
+the single-node traces, at the rate above and `ONE_ZONE_WAIT_HOURS` (`python -m tools.fitting.spot_waits`): 7.0 from all
+days, 10 and 5.5 from the earlier and the later half of every trace. The spread carries the long waits, so the wait beside
+it is shorter than the mean; 1.74 h with a spread of 4.3 fits nearly as well.
 """
 
 import math
@@ -30,6 +37,9 @@ TRACE_NODE_HOURS = 1446.5
 #: Hours in which those clusters were short of a machine, and per loss.
 TRACE_SHORT_HOURS = 118.6 + 36.8 + 123.0
 TRACE_WAIT_HOURS = round(TRACE_SHORT_HOURS / TRACE_LOSSES, 2)
+#: The wait per loss of a run that stays in one zone, and how it differs between zones (see the module docstring).
+ONE_ZONE_WAIT_HOURS = 1.0
+WAIT_LOG_SPREAD = 7.0
 DEFAULT_INTERRUPTIONS_PER_HOUR = round(TRACE_LOSSES / TRACE_NODE_HOURS, 4)
 #: Middle of each published band; the open band above 20 % continues with the same step.
 BAND_MIDDLE = {"<5%": 0.025, "5-10%": 0.075, "10-15%": 0.125, "15-20%": 0.175, ">20%": 0.25}

@@ -13,7 +13,8 @@ estimated ones times that factor. Billed hours are the expectation of the rounde
 Quantiles (the median, the requested confidence, 95 %) are of the finish time. Its spread combines the estimate's band
 (lognormal) with the preemption noise, approximated by the lognormal with the same coefficient of variation
 c = standard deviation / run hours: sigma^2 = log_sigma^2 + ln(1 + c^2) around the wall hours of the estimate. (Adding c^2
-itself would give a run of seconds a tail of millennia.) Costs at a quantile are the costs of its hours.
+itself would give a run of seconds a tail of millennia.) Waits add their log-spread between zones, which is not paid. Costs at
+a quantile are the costs of its hours.
 """
 
 from dataclasses import dataclass, fields
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.planner.cost.billing_rounding import expected_billed, mean_factor, whole_steps
-from gpuplan.planner.cost.preemption_and_checkpoint_interval import interrupted
+from gpuplan.planner.cost.preemption_and_checkpoint_interval import interrupted, wait_log_spread
 from gpuplan.planner.model.settings import PlannerSettings
 
 Floats = NDArray[np.float64]
@@ -120,9 +121,9 @@ class CostBreakdown:
 
     `hours` and all USD are expectations unless named after a quantile. `hours` contain the paid `run_hours` after
     set-up and the unpaid `waiting_hours` for preempted machines to come back. `log_sigma` is the spread of the
-    estimate, `sigma` that of the hours after set-up. Half of the runs exceed `hours_median`; runs stay within
-    `hours_at_confidence` with the requested confidence and within `hours_p95` with 95 %. Quantiles are infinite if the
-    run never ends (or takes over a thousand years) or its price kind does not allow it.
+    estimate, `sigma` that of the hours after set-up, `paid_sigma` that of the paid ones among them. Half of the runs
+    exceed `hours_median`; runs stay within `hours_at_confidence` with the requested confidence and within `hours_p95` with
+    95 %. Quantiles are infinite if the run never ends (or takes over a thousand years) or its price kind does not allow it.
     """
 
     hours: Floats
@@ -133,6 +134,7 @@ class CostBreakdown:
     waiting_hours: Floats
     log_sigma: Floats
     sigma: Floats
+    paid_sigma: Floats
     compute_usd: Floats
     setup_usd: Floats
     storage_usd: Floats
@@ -173,7 +175,7 @@ class _Clock:
     """Hours of a run by purpose, one element per configuration; `hours` is the expected total.
 
     `run_hours`, `waiting_hours` and their sum `wall_hours` are those of a run as long as estimated (the median); expected
-    ones are `factor` times longer. `fixed_hours` are certain.
+    ones are `factor` times longer. `fixed_hours` are certain. `paid_sigma` lacks what only unpaid waits add to `sigma`.
     """
 
     fixed_hours: Floats
@@ -183,6 +185,7 @@ class _Clock:
     factor: Floats
     hours: Floats
     sigma: Floats
+    paid_sigma: Floats
 
     def at_confidence(self, run: Run, confidence: float) -> Floats:
         """Hours not exceeded with this confidence; inf if the run never ends or its price kind does not allow it."""
@@ -199,6 +202,7 @@ class _Clock:
 def _clock(run: Run, settings: PlannerSettings) -> _Clock:
     """The hours of every configuration, with preemption where the rate is above 0."""
     run_hours, waiting, sigma = run.work_hours, np.zeros(len(run)), run.log_sigma
+    paid_sigma = sigma
     hit = np.flatnonzero((run.cluster_rate > 0) & (run_hours > 0) & (run_hours < np.inf))
     if len(hit):
         ran = interrupted(
@@ -211,6 +215,11 @@ def _clock(run: Run, settings: PlannerSettings) -> _Clock:
         run_hours, sigma = run_hours.copy(), sigma.copy()
         run_hours[hit], waiting[hit] = ran.run_hours, ran.waiting_hours
         sigma[hit] = np.sqrt(sigma[hit] ** 2 + ran.log_variance)
+        paid_sigma = sigma
+        if settings.spot_wait_hours:
+            paid_sigma = sigma.copy()
+            between_zones = wait_log_spread(run.cluster_rate[hit], settings.spot_wait_hours)
+            paid_sigma[hit] = np.sqrt(np.maximum(sigma[hit] ** 2 - between_zones**2, 0.0))
     fixed_hours = settings.setup_hours + run.beside_hours
     if run.takeover is not None:
         fixed_hours = fixed_hours - run.takeover.ready_hours
@@ -223,6 +232,7 @@ def _clock(run: Run, settings: PlannerSettings) -> _Clock:
         factor=factor,
         hours=fixed_hours + wall_hours * factor,
         sigma=sigma,
+        paid_sigma=paid_sigma,
     )
 
 
@@ -253,8 +263,8 @@ def cost_breakdown(run: Run, confidence: float, settings: PlannerSettings) -> Co
     clock = _clock(run, settings)
     fixed_hours, taking_over = clock.fixed_hours, run.takeover
     median, p95 = clock.fixed_hours + clock.wall_hours, clock.at(P95)
-    # Waits are the same share of the hours after set-up at every quantile.
-    waits = 1.0 + run.cluster_rate * settings.spot_wait_hours
+    # Independent waits are the same share of the hours after set-up at every quantile; those between zones are unpaid.
+    paid_p95 = fixed_hours + clock.run_hours * np.exp(z_score(P95) * clock.paid_sigma)
     compute, power, storage = _expected_costs(run, clock)
     setup = run.nodes * run.usd_per_node_hour * fixed_hours
     setup[run.term_hours > 0] = 0.0
@@ -275,6 +285,7 @@ def cost_breakdown(run: Run, confidence: float, settings: PlannerSettings) -> Co
         waiting_hours=clock.waiting_hours * clock.factor,
         log_sigma=run.log_sigma,
         sigma=clock.sigma,
+        paid_sigma=clock.paid_sigma,
         compute_usd=compute - setup,
         setup_usd=shown,
         storage_usd=storage,
@@ -282,7 +293,7 @@ def cost_breakdown(run: Run, confidence: float, settings: PlannerSettings) -> Co
         power_usd=power,
         cost_usd=compute + power + storage + one_off_usd,
         cost_median_usd=_certain_costs(run, median, fixed_hours + clock.run_hours) + one_off_usd,
-        cost_p95_usd=_certain_costs(run, p95, fixed_hours + (p95 - fixed_hours) / waits) + one_off_usd,
+        cost_p95_usd=_certain_costs(run, p95, paid_p95) + one_off_usd,
     )
 
 

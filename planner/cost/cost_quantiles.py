@@ -71,20 +71,28 @@ def cost_spread(breakdown: CostBreakdown, index: int, *, one_off_usd: float) -> 
         hours_median=float(breakdown.hours_median[index]),
         hours_p95=float(breakdown.hours_p95[index]),
         sigma=float(breakdown.sigma[index]),
+        paid_sigma=float(breakdown.paid_sigma[index]),
     )
 
 
 def run_costs(spread: CostSpread, price: Floats | None) -> RunCosts:
     """The costs of equally likely runs.
 
-    Cost and hours are linear in e^(sigma z), but for billing steps: one second wherever a price is an estimate.
+    Hours are linear in e^(sigma z) and the cost of machines in e^(paid_sigma z), but for billing steps: one second wherever
+    a price is an estimate.
     """
-    sigma = spread.sigma
-    grown = np.expm1(sigma * _HOURS) / math.expm1(sigma * _HOURS_P95) if sigma else np.zeros(RUNS)
-    hours = spread.hours_median + (spread.hours_p95 - spread.hours_median) * grown
-    other = spread.one_off_usd + spread.storage_usd_per_hour * hours
-    usd = spread.usd_median + (spread.usd_p95 - spread.usd_median) * grown
-    return RunCosts(machines_usd=usd - other, other_usd=other, price=price)
+    hours = spread.hours_median + (spread.hours_p95 - spread.hours_median) * _grown(spread.sigma)
+    other, other_median, other_p95 = (
+        spread.one_off_usd + spread.storage_usd_per_hour * at for at in (hours, spread.hours_median, spread.hours_p95)
+    )
+    median, p95 = spread.usd_median - other_median, spread.usd_p95 - other_p95
+    machines = median + (p95 - median) * _grown(spread.paid_sigma)
+    return RunCosts(machines_usd=machines, other_usd=np.asarray(other), price=price)
+
+
+def _grown(sigma: float) -> Floats:
+    """How far equally likely runs are from the median (0) to the 95 % quantile (1): [RUNS]."""
+    return np.expm1(sigma * _HOURS) / math.expm1(sigma * _HOURS_P95) if sigma else np.zeros(RUNS)
 
 
 def cost_quantiles(costs: Sequence[RunCosts]) -> tuple[int, int]:

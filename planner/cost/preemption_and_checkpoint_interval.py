@@ -7,13 +7,16 @@ takes d hours. Every failure costs the work since the last checkpoint and R hour
     E[T] = (w / tau) exp(lambda R) (exp(lambda (tau + d)) - 1) / lambda      (Daly 2006, eq. 13)
 
 The formula is within 0.05 % of Monte Carlo at the rates of spot offers. E[T] hours are paid. If a machine comes back
-after an unpaid wait of v hours on average, the wall time is (1 + lambda v) E[T].
+after an unpaid wait of v hours on average, the wall time is (1 + lambda v) E[T]. Mean waits differ between zones and weeks,
+which no run averages out: that spreads ln T by `WAIT_LOG_SPREAD` x the share of waiting, lambda v / (1 + lambda v).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gpuplan.catalog.model.interruption_rates import WAIT_LOG_SPREAD
 
 Floats = NDArray[np.float64]
 
@@ -65,7 +68,7 @@ def spread_hours(
     *,
     wait_hours: float = 0.0,
 ) -> Floats:
-    """Standard deviation of the wall hours due to preemption alone.
+    """Standard deviation of the wall hours due to preemption alone, in a zone whose mean wait is known.
 
     Failures during the run are Poisson with mean rate x paid hours. Each costs R, a time uniform on [0, tau + d] and an
     exponential wait, so the variance is rate x hours x E[loss^2] (compound Poisson).
@@ -88,12 +91,18 @@ def _loss_squared(exposed_hours: Floats, restart_hours: float, wait_hours: float
 class Interrupted:
     """Paid hours, unpaid hours of waiting, and the variance of the logarithm of their sum; one element per run.
 
-    The variance is ln(1 + c^2), where c is the coefficient of variation; 0 for runs that never end.
+    The variance is ln(1 + c^2), where c is the coefficient of variation (0 for runs that never end), and the square of
+    `wait_log_spread`.
     """
 
     run_hours: Floats
     waiting_hours: Floats
     log_variance: Floats
+
+
+def wait_log_spread(rate: Floats, wait_hours: float, *, per_share: float = WAIT_LOG_SPREAD) -> Floats:
+    """Log-spread of wall hours between zones and weeks: `per_share` times the share of the hours that is waiting."""
+    return np.asarray(per_share * rate * wait_hours / (1.0 + rate * wait_hours))
 
 
 def interrupted(
@@ -107,4 +116,7 @@ def interrupted(
     wall_hours = run_hours + waiting
     with np.errstate(invalid="ignore"):
         variation = np.where(np.isfinite(wall_hours), np.sqrt(variance) / wall_hours, 0.0)
-    return Interrupted(run_hours=run_hours, waiting_hours=waiting, log_variance=np.log1p(variation**2))
+    log_variance = np.log1p(variation**2)
+    if wait_hours:
+        log_variance = log_variance + wait_log_spread(rate, wait_hours) ** 2
+    return Interrupted(run_hours=run_hours, waiting_hours=waiting, log_variance=log_variance)

@@ -36,7 +36,7 @@ class CostSpread:
     """USD of a configuration over the hours of its runs, at the expected price: at the median and the 95 % hours.
 
     Of it, storage costs `storage_usd_per_hour`, and `one_off_usd` does not depend on the hours; the rest are machines.
-    `sigma` is the spread of ln(hours after set-up).
+    `sigma` is the spread of ln(hours after set-up), `paid_sigma` that of the paid ones among them.
     """
 
     usd_median: float
@@ -46,6 +46,7 @@ class CostSpread:
     hours_median: float
     hours_p95: float
     sigma: float
+    paid_sigma: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

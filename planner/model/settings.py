@@ -73,7 +73,7 @@ class PlannerSettings:
     from the number of accelerators (`gpuplan.planner.performance.goodput`). `setup_hours` is paid once per node before
     the first step (boot, image, data). `restart_hours` is lost at each preemption in addition to the work since the
     last checkpoint. `spot_wait_hours` is the unpaid wait for a replacement of a preempted machine: none by default,
-    since plans may replace it in another zone; in the traces of single zones below it was 1.74 h
+    since plans may replace it in another zone; 1 for a run that stays in one zone
     (`gpuplan.catalog.model.interruption_rates`). `checkpoint_gbs` is the rate at which one node writes its share of a
     checkpoint. `default_interruptions_per_hour` applies to interruptible offers whose source has no rate: one loss per
     9.0 node-hours, as in the public V100 preemption traces of Can't Be Late (NSDI 2024). `move_gbs` is the rate of

@@ -205,9 +205,9 @@ class Rates:
         power_per_hour = nodes * offer_group.machine.power_usd_per_hour
         setup = np.zeros(len(nodes)) if term else np.minimum(nodes * usd * clocks.fixed, compute)
 
-        def at(hours: Floats) -> Floats:
-            """USD of runs of so many hours."""
-            up = clocks.fixed + (hours - clocks.fixed) * clocks.paid
+        def at(hours: Floats, deviations: float) -> Floats:
+            """USD of runs of so many hours, at this deviation of the paid ones."""
+            up = clocks.fixed + clocks.run * clocks.paid * np.exp(deviations * clocks.paid_sigma)
             billed = np.maximum(np.ceil(up / step - 1e-9) * step, least)
             return np.asarray(nodes * billed * usd + power_per_hour * up + place.storage_per_hour * hours + brought)
 
@@ -218,8 +218,8 @@ class Rates:
             brought,
             power,
             compute + power + storage + brought,
-            at(clocks.median),
-            at(clocks.p95),
+            at(clocks.median, 0.0),
+            at(clocks.p95, self._z95),
         )
 
     def cost_by_deviation(self, named: Named, clock: Clock, *, egress: float | None = None) -> Spread:
@@ -227,7 +227,7 @@ class Rates:
         (offer_group, offer, nodes), place = named, self.place(named.offer_group.place)
         step, least = billing(offer_group.kind, 0 if offer_group.paid else offer_group.kind.term_hours)
         ran = clock.run * np.exp(clock.sigma * RUN_DEVIATIONS)
-        up = clock.fixed + ran * clock.paid
+        up = clock.fixed + clock.run * clock.paid * np.exp(clock.paid_sigma * RUN_DEVIATIONS)
         billed = np.maximum(np.ceil(up / step - 1e-9) * step, least)
         beside = place.egress if egress is None else egress
         power_usd = nodes * offer_group.machine.power_usd_per_hour * up

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuplan.catalog.model.interruption_rates import WAIT_LOG_SPREAD
 from gpuplan.planner.verify.billed_hours import mean_of, means_of
 
 Floats = NDArray[np.float64]
@@ -56,6 +57,11 @@ class Clock(NamedTuple):
         """Expected hours in which machines are up, without the fixed ones."""
         return mean_of(self.run, self.log_sigma) * self.paid
 
+    @property
+    def paid_sigma(self) -> float:
+        """The spread of ln(paid hours of `run`): without what waits differ between zones."""
+        return math.sqrt(max(self.sigma**2 - (WAIT_LOG_SPREAD * (1 - self.paid)) ** 2, 0.0))
+
     def equally_likely(self) -> list[float]:
         """Busy hours at equally likely errors of the estimate."""
         return [self.fixed + self.run * math.exp(self.log_sigma * z) for z in _ERRORS]
@@ -78,6 +84,11 @@ class Clocks(NamedTuple):
     def up(self) -> Floats:
         """Expected hours in which machines are up, without the fixed ones."""
         return means_of(self.run, self.log_sigma) * self.paid
+
+    @property
+    def paid_sigma(self) -> Floats:
+        """The spread of ln(paid hours of `run`): without what waits differ between zones."""
+        return np.sqrt(np.maximum(self.sigma**2 - (WAIT_LOG_SPREAD * (1 - self.paid)) ** 2, 0.0))
 
     def at(self, index: int) -> Clock:
         """The clock at this index."""
@@ -115,11 +126,16 @@ def wall_hours(work: Floats, checkpoint: Floats, restart: float, rate: Floats) -
 def spread(
     run: Floats, work: Floats, checkpoint: Floats, restart: float, rate: Floats, *, log_sigma: Floats, wait: float = 0.0
 ) -> Floats:
-    """sigma of the lognormal distribution of hours: `run` is paid hours, finite, and `wait` hours per failure."""
+    """sigma of the lognormal distribution of hours: `run` is paid hours, finite, and `wait` hours per failure.
+
+    Between zones and weeks the logarithm spreads in proportion to the part of the hours that is waiting.
+    """
     step = interval_hours(work, checkpoint, rate) + checkpoint
     squared = restart * restart + restart * step + step * step / 3.0 + 2 * wait * (restart + step / 2 + wait)
     mean = run * (1 + rate * wait)
-    return np.sqrt(log_sigma * log_sigma + np.log1p(rate * run * squared / (mean * mean)))
+    between_zones = WAIT_LOG_SPREAD * (1 - run / mean)
+    chance = np.log1p(rate * run * squared / (mean * mean))
+    return np.sqrt(log_sigma * log_sigma + chance + between_zones * between_zones)
 
 
 def quantile(probability: float) -> float:

@@ -45,6 +45,7 @@ from gpuplan.planner.candidates.machine_shapes import Shapes
 from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.cost.billing_rounding import mean_factor
 from gpuplan.planner.cost.cost_breakdown import LONGEST_RUN_HOURS, CostBreakdown, Run, TakeOver, z_score
+from gpuplan.planner.cost.preemption_and_checkpoint_interval import wait_log_spread
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.performance.accelerator_constants import PRECISIONS
 from gpuplan.planner.strategies.phased.linear_underestimators import STEPS, LinearUnderestimator
@@ -176,7 +177,8 @@ def _slowed(run: Run, whole: CostBreakdown, question: Question) -> _Slowed:
         work=run.work_hours[hit],
         rate=run.cluster_rate[hit],
         write=run.checkpoint_hours[hit],
-        log_sigma=run.log_sigma[hit],
+        # The spread of waits between zones is that of every share of a run, like the error of the estimate.
+        log_sigma=np.hypot(run.log_sigma[hit], wait_log_spread(run.cluster_rate[hit], settings.spot_wait_hours)),
         whole_hours=whole.run_hours[hit] / mean_factor(run.log_sigma[hit]),
         whole_sigma=whole.sigma[hit],
     )
@@ -203,8 +205,8 @@ def _slowed(run: Run, whole: CostBreakdown, question: Question) -> _Slowed:
 class _Risk:
     """Interruptible configurations.
 
-    Hours of work, preemptions per hour, hours to write a checkpoint, log-spread of the estimate, and, for all the work, the
-    expected hours up and their log-spread.
+    Hours of work, preemptions per hour, hours to write a checkpoint, log-spread of the estimate and of waits between zones, and,
+    for all the work, the expected hours up and their log-spread.
     """
 
     work: Floats
