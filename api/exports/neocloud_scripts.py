@@ -22,7 +22,7 @@ TEARDOWN = [
     "# shellcheck disable=SC2329",
     "teardown() {",
     "  local ids id",
-    "  for _ in 1 2 3 4 5 6 7 8; do",
+    "  for _ in 1 2 3 4 5; do",
     "    sleep 15",
     '    ids="$(machine_ids)" || continue',
     '    if [ -z "$ids" ]; then return 0; fi',

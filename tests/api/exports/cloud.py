@@ -193,6 +193,7 @@ class Cloud:
             "sleep": SLEEP.format(folder=folder),
             "date": DATE.format(folder=folder),
             "timeout": TIMEOUT,
+            "python3": f'#!/bin/sh\nexec {sys.executable} -IS "$@"\n',
         }
         for name, program in stand_ins.items():
             (programs / name).write_text(program)
