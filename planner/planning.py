@@ -23,6 +23,7 @@ from gpuplan.planner.candidates.planning_problem import Question
 from gpuplan.planner.explain.alternatives import alternatives, commitments
 from gpuplan.planner.explain.assumptions_and_warnings import actions, assumptions, region_notes, warnings
 from gpuplan.planner.explain.cheapest_rival import cheapest_rival
+from gpuplan.planner.explain.data_gravity import data_gravity
 from gpuplan.planner.explain.infeasibility import explain
 from gpuplan.planner.explain.objective_notes import objective_notes, unknown_carbon
 from gpuplan.planner.explain.other_frameworks import cheaper_with_another_framework
@@ -159,7 +160,8 @@ def _planned(candidates: Candidates, broken: Marks, chosen: int | None, best: Be
         warnings=warnings(schedule.phases, question.start, question.job.training.framework)
         + software_warnings(question, schedule.phases)
         + region_notes(question.job, columns.regions)
-        + unknown_carbon(candidates),
+        + unknown_carbon(candidates)
+        + data_gravity(candidates, broken, schedule),
         actions=(
             *larger_quota(candidates, schedule.cost.expected),
             *actions(schedule.phases, question.start, question.markets[0].quotas),
