@@ -6,6 +6,7 @@ its band. Hours and prices err independently; the hours of all phases err alike,
 """
 
 from collections.abc import Callable, Sequence
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,8 @@ RUN_DEVIATIONS, PRICE_DEVIATIONS = np.linspace(-6.0, 6.0, 241), np.linspace(-6.0
 INTEGRATED = 5e-3
 _END = 1.2815515655446004
 _HALVINGS = 40
+#: The probability of less than each deviation of the price.
+_CHANCES = np.array([NormalDist().cdf(deviation) for deviation in PRICE_DEVIATIONS.tolist()])
 
 
 class Spread(NamedTuple):
@@ -55,8 +58,23 @@ def quantiles(spreads: Sequence[Spread], probabilities: Sequence[float]) -> list
     usd: Floats = np.zeros((len(RUN_DEVIATIONS), len(PRICE_DEVIATIONS)))
     for machines_usd, other_usd, prices in spreads:
         usd += machines_usd[:, None] * prices + other_usd[:, None]
-    runs, prices = (_weights(deviations) for deviations in (RUN_DEVIATIONS, PRICE_DEVIATIONS))
-    return [_least(lambda most: float(runs @ (usd <= most) @ prices), usd, chance) for chance in probabilities]
+    runs = _weights(RUN_DEVIATIONS)
+    return [_least(lambda most: float(runs @ _within(usd, most)), usd, chance) for chance in probabilities]
+
+
+def _within(usd: Floats, most: float) -> Floats:
+    """The probability per deviation of the hours that the price keeps the cost within `most`: [runs].
+
+    Costs rise with the deviation of the price. Between two deviations the one that costs `most` is interpolated: to count
+    whole deviations would round each quantile up by half of one on average.
+    """
+    count = (usd <= most).sum(axis=1)
+    probability = np.where(count > 0, 1.0, 0.0)
+    between = np.flatnonzero((count > 0) & (count < usd.shape[1]))
+    after = count[between]
+    low, high = usd[between, after - 1], usd[between, after]
+    probability[between] = _CHANCES[after - 1] + (most - low) / (high - low) * (_CHANCES[after] - _CHANCES[after - 1])
+    return probability
 
 
 def _weights(deviations: Floats) -> Floats:
