@@ -18,11 +18,16 @@ from gpuplan.planner.model.job import TrainingJob
 from gpuplan.planner.model.outcome import NoPlan, Planned
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.planning import plan
-from tests.planner.verify.answers import answer_of, checked, tampered
+from tests.planner.verify.answers import answer_of, checked, snapshot_columns, tampered
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SNAPSHOT = embedded_snapshot()
 COLUMNS = columns_of(SNAPSHOT.id, SNAPSHOT.observed_at, list(SNAPSHOT.instance_types), list(SNAPSHOT.offers))
+#: A tenth of the offers, of every stack: an answer is verified in a tenth of the time.
+IN_AMERICA = snapshot_columns(
+    list(SNAPSHOT.instance_types),
+    [offer for offer in SNAPSHOT.offers if offer.region in {"us-east-1", "us-central1", "us-east5"}],
+)
 SETTINGS = PlannerSettings()
 PRESET = {"kind": "preset", "model": "resnet-50", "samples": 115_000_000}
 ORDER = ("any", "jax", "pytorch-cuda", "pytorch-rocm", "xla")
@@ -95,13 +100,13 @@ def test_cheaper_machines_for_other_code_are_named_with_what_they_save_and_verif
     assert other.extra == other.choice.cost.expected - outcome.cost.expected < 0
     assert free.cost.expected <= other.choice.cost.expected
     assert free.other_framework is None
-    answer = answer_of(job, COLUMNS, settings=SETTINGS)
-    assert checked(answer, job, COLUMNS, settings=SETTINGS).wrong == ()
+    answer = answer_of(job, IN_AMERICA, settings=SETTINGS)
+    assert checked(answer, job, IN_AMERICA, settings=SETTINGS).wrong == ()
     for path, value in (("framework", "jax"), ("extra_usd", "-0.010000"), ("nodes", 2), ("hours", 1.0)):
         forged = tampered(answer, ("other_framework", path), value)
-        assert checked(forged, job, COLUMNS, settings=SETTINGS).wrong
+        assert checked(forged, job, IN_AMERICA, settings=SETTINGS).wrong
     hidden = {name: value for name, value in answer["plan"].items() if name != "other_framework"}
-    assert checked(answer | {"plan": hidden}, job, COLUMNS, settings=SETTINGS).wrong
+    assert checked(answer | {"plan": hidden}, job, IN_AMERICA, settings=SETTINGS).wrong
 
 
 def test_a_job_that_its_framework_makes_impossible_is_told_which_one_makes_it_possible() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
 from gpuplan.catalog.snapshots.offer_columns import Columns, columns_of
+from gpuplan.planner import planning
 from gpuplan.planner.model.job import Constraints, Explicit, Preset, TrainingJob
 from gpuplan.planner.model.outcome import NoPlan, Planned
 from gpuplan.planner.model.settings import PlannerSettings
@@ -28,12 +29,32 @@ PRESETS = (
 )
 
 
-def objective(outcome: Planned | NoPlan) -> float:
+class Unexplained(Exception):
+    """There is no plan."""
+
+
+def without_words(*_: object) -> NoPlan:
+    raise Unexplained
+
+
+def planned(job: TrainingJob, columns: Columns) -> Planned | None:
+    """The plan of a job, or None: why there is none takes longer than the search, and no law here is about it."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(planning, "explain", without_words)
+        try:
+            outcome = plan(job, columns, settings=SETTINGS)
+        except Unexplained:
+            return None
+    assert isinstance(outcome, Planned)
+    return outcome
+
+
+def objective(outcome: Planned | NoPlan | None) -> float:
     """What the job asked to be least, in the units in which plans are compared; inf where there is no plan.
 
     A plan that changes machines counts as more than its cost, since a change has to save something.
     """
-    if isinstance(outcome, NoPlan):
+    if not isinstance(outcome, Planned):
         return float("inf")
     if outcome.job.objective == "time":
         return round(outcome.hours.confident * 1e6)
@@ -43,9 +64,9 @@ def objective(outcome: Planned | NoPlan) -> float:
     return outcome.cost.expected / (1 - SETTINGS.least_saving_of_a_move_percent / 100 if moves else 1)
 
 
-def tightened(draw: random.Random, job: TrainingJob, outcome: Planned | NoPlan) -> TrainingJob:
+def tightened(draw: random.Random, job: TrainingJob, planned: Planned | None) -> TrainingJob:
     """The job with one requirement tighter, often just so that the plan itself no longer meets it."""
-    limits, planned = job.constraints, outcome if isinstance(outcome, Planned) else None
+    limits = job.constraints
     first = planned.phases[0].choice if planned else None
     which = draw.choice(("nodes", "providers", "kinds", "regions", "phases", "budget", "deadline", "accelerators"))
     if which == "nodes":
@@ -100,10 +121,10 @@ def drawn_job(draw: random.Random, *, most_nodes: tuple[int, ...]) -> TrainingJo
 
 
 def never_better(job: TrainingJob, columns: Columns, draw: random.Random) -> None:
-    outcome = plan(job, columns, settings=SETTINGS)
+    outcome = planned(job, columns)
     tighter = tightened(draw, job, outcome)
-    after = plan(tighter, columns, settings=SETTINGS)
-    gap = outcome.proof.certificate.gap if isinstance(outcome, Planned) else 0.0
+    after = planned(tighter, columns)
+    gap = 0.0 if outcome is None else outcome.proof.certificate.gap
     assert objective(after) >= objective(outcome) * (1 - gap), (job, tighter)
 
 
@@ -121,7 +142,7 @@ def embedded() -> Columns:
 
 
 @pytest.mark.slow(reason="one long case")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(seed=SEEDS)
 def test_no_plan_gets_better_over_the_embedded_catalogue_with_its_slices(seed: int, embedded: Columns) -> None:
     draw = random.Random(seed)
