@@ -17,7 +17,9 @@ def capacity(
     *,
     machine: Annotated[str | None, typer.Option(help="Ask about this instance type: p5.48xlarge.")] = None,
     nodes: Annotated[int, typer.Option(min=1, max=1_000, help="How many machines at once.")] = 1,
-    kind: Annotated[str, typer.Option(help="The price kind: spot or capacity_block.")] = "spot",
+    kind: Annotated[
+        str, typer.Option(help="The price kind: spot, capacity_block, or on_demand where price lists state stock.")
+    ] = "spot",
     region: Annotated[list[str] | None, typer.Option(help="A region; may be repeated. Default: all priced.")] = None,
     limit_seconds: Annotated[
         float, typer.Option(min=0.1, max=60, metavar="SECONDS", help="Time limit for all clouds together.")

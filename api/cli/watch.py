@@ -67,7 +67,9 @@ def capacity(
         typer.Option("--channel", metavar="NAME", help="A channel of the settings file to notify; repeatable."),
     ],
     nodes: Annotated[int, typer.Option(min=1, max=1_000, help="How many machines at once.")] = 1,
-    kind: Annotated[str, typer.Option(help="The price kind: spot or capacity_block.")] = "spot",
+    kind: Annotated[
+        str, typer.Option(help="The price kind: spot, capacity_block, or on_demand where price lists state stock.")
+    ] = "spot",
     region: Annotated[list[str] | None, typer.Option(help="A region; may be repeated. Default: all priced.")] = None,
     at_least: Annotated[
         float | None, typer.Option(metavar="CHANCE", help="Notify from this chance on. Default: 0.7.")

@@ -26,7 +26,14 @@ from gpuplan.providers.price_lists.field_reading import (
     yes_no,
 )
 from gpuplan.providers.price_lists.list_provider import ListProvider
-from gpuplan.providers.price_lists.listed_machines import ListedMachine, Listing, stock_note
+from gpuplan.providers.price_lists.listed_machines import (
+    IN_STOCK,
+    SOLD_OUT,
+    ListedMachine,
+    Listing,
+    StockLevel,
+    stock_note,
+)
 from gpuplan.providers.price_lists.rest_client import RestClient
 
 NAME = "hyperstack"
@@ -37,13 +44,14 @@ CALLS_PER_SECOND = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flavor:
-    """A flavor of one region: a machine of `devices` GPUs of a model."""
+    """A flavor of one region: a machine of `devices` GPUs of a model; `free` machines can be started, None if not stated."""
 
     name: str
     gpu: str
     region: str
     devices: int
     in_stock: bool
+    free: int | None
     vcpus: float
     ram_gb: float
 
@@ -114,13 +122,15 @@ def _flavor(row: Any, region: str, free: Mapping[tuple[str, str], dict[str, Any]
         return None
     gpu, size = text(row, "gpu"), f"{devices}x"
     configurations = free.get((region, gpu), {})
-    enough = size not in configurations or number(configurations, size) > 0
+    left = int(number(configurations, size)) if size in configurations else None
+    in_stock = yes_no(row, "stock_available") and left != 0
     return Flavor(
         name=text(row, "name"),
         gpu=gpu,
         region=region,
         devices=devices,
-        in_stock=yes_no(row, "stock_available") and enough,
+        in_stock=in_stock,
+        free=left if in_stock else 0,
         vcpus=float(number(row, "cpu")),
         ram_gb=float(number(row, "ram")),
     )
@@ -143,6 +153,10 @@ def _machine(name: str, alike: Sequence[Flavor], price_rows: Mapping[str, Sequen
         devices=first.devices,
         usd_per_hour=price * first.devices,
         regions_in_stock=tuple(dict.fromkeys(flavor.region for flavor in alike if flavor.in_stock)),
+        levels=tuple(
+            StockLevel(region=flavor.region, word=IN_STOCK if flavor.in_stock else SOLD_OUT, machines=flavor.free)
+            for flavor in alike
+        ),
         vcpus=first.vcpus,
         ram_gib=first.ram_gb,
     )

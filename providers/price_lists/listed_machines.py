@@ -24,6 +24,8 @@ from gpuplan.providers.contract import Quarantined, Rows
 
 #: The entry of `Offer.modelled` for stock that no source states.
 OBTAINABILITY = "obtainability"
+#: Words for lists that only say where a machine is in stock.
+IN_STOCK, SOLD_OUT = "in stock", "sold out"
 #: Lists count 80 GB, 80 GiB or 81,559 MB for the same card; 40 and 80 GB are two cards.
 MEMORY_TOLERANCE = 1.3
 

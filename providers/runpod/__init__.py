@@ -16,7 +16,7 @@ from gpuplan.providers.contract import Provider, Quarantined
 from gpuplan.providers.price_lists.accelerator_table import accelerator_names
 from gpuplan.providers.price_lists.field_reading import WrongField, mapping, number, sequence, text, whole, word, yes_no
 from gpuplan.providers.price_lists.list_provider import ListProvider
-from gpuplan.providers.price_lists.listed_machines import ListedMachine, Listing, stock_note
+from gpuplan.providers.price_lists.listed_machines import ListedMachine, Listing, StockLevel, stock_note
 from gpuplan.providers.price_lists.rest_client import RestClient
 
 NAME = "runpod"
@@ -95,13 +95,13 @@ def _machine(size: PodSize, row: Any) -> ListedMachine | None:
         return None
     in_stock = word(row, "availability", IN_STOCK)
     centers = sequence(row, "dataCenters") if "dataCenters" in row else []
+    in_center = {text(center, "id"): word(center, "availability", IN_STOCK) for center in centers}
     return ListedMachine(
         name=f"{gpu} x{count}{size.suffix}",
         accelerator=accelerator_names(__name__).get(gpu, gpu),
         devices=count,
         usd_per_hour=number(mapping(row, "price"), cloud) * count,
-        regions_in_stock=tuple(
-            dict.fromkeys(text(center, "id") for center in centers if word(center, "availability", IN_STOCK))
-        ),
+        regions_in_stock=tuple(region for region, is_there in in_center.items() if is_there),
         in_stock=in_stock,
+        levels=tuple(StockLevel(region=center["id"], word=center["availability"]) for center in centers),
     )
