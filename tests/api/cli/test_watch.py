@@ -65,7 +65,7 @@ def test_a_watch_is_added_listed_shown_and_removed(watch: Run, job_file: Write, 
     assert "is no longer watched" in watch("remove", listed["id"]).out
     gone = watch("remove", listed["id"])
     assert (gone.code, "no watch" in gone.err) == (2, True)
-    assert "No job is watched" in watch("list").out
+    assert "Nothing is watched" in watch("list").out
 
 
 def test_a_watch_of_what_cannot_be_watched_is_refused_in_one_line(

@@ -102,7 +102,7 @@ def test_verda_has_stock_of_each_kind() -> None:
     assert stock(plain) == {("ICE-01", ""): ("sold out", 0.0), ("FIN-01", ""): ("in stock", 0.95)}
 
 
-def test_a_list_is_read_once_for_all_questions_of_a_minute() -> None:
+def test_a_list_is_read_at_most_every_minute() -> None:
     cloud = Lambda()
     with cloud.server().running() as server:
         clouds = CapacitySources(sources("lambda", server.url))
