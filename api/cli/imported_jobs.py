@@ -175,9 +175,14 @@ def print_cost_as_asked(made: "ImportedJob", answer: JsonObject, context: "Servi
     from gpuplan.api.services.machines_as_asked import Asked, cost_as_asked
 
     machines, planned = made.facts.machines, answer.get("plan")
-    if machines is None or machines.accelerator is None or machines.per_node is None or planned is None:
+    if machines is None or planned is None:
         return
-    asked = Asked(accelerator=machines.accelerator, per_node=machines.per_node, nodes=machines.nodes or 1)
+    if machines.accelerator is not None and machines.per_node is not None:
+        asked = Asked(accelerator=machines.accelerator, per_node=machines.per_node, nodes=machines.nodes or 1)
+    elif machines.instance_type is not None:
+        asked = Asked(instance_type=machines.instance_type, nodes=machines.nodes or 1)
+    else:
+        return
     try:
         cost = cost_as_asked(context, made.complete(), asked, now=datetime.now(UTC))
     except UnusableInput as error:

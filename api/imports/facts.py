@@ -125,11 +125,15 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machines:
-    """What a wrapper asks for: `nodes` machines with `per_node` accelerators each, for at most `hours`."""
+    """What a wrapper asks for: `nodes` machines with `per_node` accelerators each, for at most `hours`.
+
+    `instance_type` names the machine itself, which says both.
+    """
 
     origin: Origin
     accelerator: str | None = None
     per_node: int | None = None
+    instance_type: str | None = None
     nodes: int | None = None
     hours: float | None = None
 

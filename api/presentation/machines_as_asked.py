@@ -8,7 +8,10 @@ from gpuplan.api.services.machines_as_asked import Asked, CostAsAsked
 
 def cost_sentence(asked: Asked, cost: CostAsAsked | None, *, limit_hours: float | None, plan_usd: str) -> str:
     """`asks for 4 x 8 A100: 9.1 h and $1,234.00 on 4 x p4d.24xlarge, aws us-east-1, on demand; the plan costs 61 % less`."""
-    machines = f"asks for {asked.nodes:,} x {asked.per_node} {plain(asked.accelerator)}"
+    machine = plain(asked.instance_type) or f"{asked.per_node} {plain(asked.accelerator)}"
+    machines = f"asks for {asked.nodes:,} x {machine}"
+    if cost is None and asked.instance_type:
+        return f"{machines}, which nobody in the catalogue sells on demand"
     if cost is None:
         return f"{machines}, which nobody in the catalogue sells in machines of {asked.per_node}"
     where = f"{asked.nodes:,} x {plain(cost.instance_type)}, {cost.provider} {located(cost.region, None)}, on demand"

@@ -17,11 +17,15 @@ ON_DEMAND = "on_demand"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """`nodes` machines of `per_node` accelerators each; `accelerator` is a name as people write it."""
+    """`nodes` machines of `per_node` accelerators each; `accelerator` is a name as people write it.
 
-    accelerator: str
-    per_node: int
+    An `instance_type` says both itself.
+    """
+
     nodes: int
+    accelerator: str = ""
+    per_node: int = 0
+    instance_type: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,11 +55,12 @@ def cost_as_asked(context: ServiceContext, document: Document, asked: Asked, *, 
     columns, settings, job = context.columns(), context.settings, parse_job(document, now=now)
     ways: list[CostAsAsked] = []
     for card, offer in _cheapest_by_card(columns, asked).items():
+        per_node = int(columns.instance_types[int(columns.type_index[offer])].accelerator_count)
         try:
             estimate = estimate_on(
                 work_of(job.workload, job.training),
                 job.training,
-                On(accelerator=card, gpus=asked.nodes * asked.per_node, gpus_per_node=asked.per_node),
+                On(accelerator=card, gpus=asked.nodes * per_node, gpus_per_node=per_node),
                 goodput=settings.goodput,
             )
         except UnusableInput:
@@ -69,12 +74,13 @@ def cost_as_asked(context: ServiceContext, document: Document, asked: Asked, *, 
 
 def _cheapest_by_card(columns: Columns, asked: Asked) -> dict[str, int]:
     """The cheapest offer on demand, outside marketplaces, of each card that the name may mean."""
-    family = accelerator_family(asked.accelerator, path=("resources", "accelerators"))
     types = columns.instance_types
+    named = asked.instance_type
+    family = () if named else accelerator_family(asked.accelerator, path=("resources", "accelerators"))
     wanted = np.array(
         [
-            type_.accelerator in family
-            and type_.accelerator_count == asked.per_node
+            (type_.name == named or (type_.accelerator in family and type_.accelerator_count == asked.per_node))
+            and type_.accelerator_count >= 1
             and (asked.nodes == 1 or type_.clusters)
             and not type_.fixed_nodes
             and not type_.retired

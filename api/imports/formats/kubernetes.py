@@ -27,6 +27,10 @@ _LABELS = (
 )
 
 
+#: Labels whose value names the machine.
+_MACHINE_LABELS = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
+
+
 def signs(document: Located) -> int:
     """`apiVersion` and a kind of training."""
     return 10 if has(document, "apiVersion", "kind") == 2 and document.get("kind") in _KINDS else 0
@@ -77,6 +81,7 @@ def _machines(document: Located, containers: list[_Container], facts: TrainingFa
     facts.machines = Machines(
         origin=document.at("kind"),
         accelerator=next((one.accelerator for one in working if one.accelerator), None),
+        instance_type=_machine(document.value),
         per_node=working[0].gpus,
         nodes=pods,
         hours=seconds / 3600 if isinstance(seconds, int) and 0 < seconds < 10**9 else None,
@@ -152,6 +157,13 @@ def _label(pod: dict[str, Any]) -> str | None:
                 values = one.get("values")
                 stated += values if isinstance(values, list) and len(values) == 1 else []
     return next((one for one in stated if isinstance(one, str) and one), None)
+
+
+def _machine(value: Any) -> str | None:
+    """The one instance type that the selectors of all pods name."""
+    selectors = [one for one in _values(value, "nodeSelector", 0) if isinstance(one, dict)]
+    named = {str(one[label]) for one in selectors for label in _MACHINE_LABELS if one.get(label)}
+    return named.pop() if len(named) == 1 else None
 
 
 def _values(value: Any, key: str, depth: int) -> Iterator[Any]:

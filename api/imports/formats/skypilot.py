@@ -42,6 +42,10 @@ def read(document: Located, facts: TrainingFacts, follow: Follow) -> None:
         facts.machines = Machines(origin=origin, accelerator=name, per_node=per_node, nodes=nodes)
         facts.put("stated_world_size", per_node * nodes, origin)
         variables["SKYPILOT_NUM_GPUS_PER_NODE"] = str(per_node)
+    machine = document.get("resources.instance_type")
+    if not asked and isinstance(machine, str):
+        origin = document.at("resources.instance_type")
+        facts.machines = Machines(origin=origin, instance_type=machine, nodes=nodes)
     run = document.get("run")
     if isinstance(run, str):
         follow.script(run, document.name, document.line("run") or 0, facts, variables)

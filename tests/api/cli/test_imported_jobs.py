@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpuplan.api.cli.main import main
+from gpuplan.api.imports.reading import read_text
 from gpuplan.catalog.parsing.structured_text import read_document
 from gpuplan.catalog.snapshots.embedded_snapshot import embedded_snapshot
 from tests.api.imports.config_texts import LLAMA_FACTORY
@@ -164,3 +165,25 @@ def test_machines_that_nobody_sells_are_named(tmp_path: Path, capsys: pytest.Cap
         (tmp_path / "job.sbatch").write_text(SBATCH.replace("gpu:a100:8", stated))
         assert main(["plan", "--from", str(tmp_path / "job.sbatch")]) == 0
         assert message in capsys.readouterr().err
+
+
+def test_a_machine_that_a_wrapper_names_is_priced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "lf.yaml").write_text(LLAMA_FACTORY)
+    task = tmp_path / "task.yaml"
+    for machine, message in (
+        ("p5.48xlarge", "task.yaml asks for 2 x p5.48xlarge: "),
+        ("p9.none", "task.yaml asks for 2 x p9.none, which nobody in the catalogue sells on demand"),
+    ):
+        run = "llamafactory-cli train lf.yaml"
+        task.write_text(f"resources:\n  instance_type: {machine}\nnum_nodes: 2\nrun: |\n  {run}\n")
+        assert main(["plan", "--from", str(task), "--samples", "10k", "--gpus", "16"]) == 0
+        assert message in capsys.readouterr().err
+
+
+def test_the_selector_of_pods_names_their_machine() -> None:
+    pod = "{nodeSelector: {node.kubernetes.io/instance-type: p5.48xlarge}, containers: [{command: [torchrun, t.py], resources: {limits: {nvidia.com/gpu: 8}}}]}"
+    facts = read_text(
+        f"apiVersion: batch/v1\nkind: Job\nspec: {{parallelism: 3, template: {{spec: {pod}}}}}\n", "j.yaml"
+    )
+    assert facts.machines is not None
+    assert (facts.machines.instance_type, facts.machines.per_node, facts.machines.nodes) == ("p5.48xlarge", 8, 3)
