@@ -6,6 +6,7 @@ document for `run-instances`. The zone id is resolved by a subnet in that zone.
 
 import json
 import shlex
+from collections.abc import Sequence
 
 from gpuplan.api.exports.boot_script import AMI_PARAMETER, ec2_boot_lines, usual_image
 from gpuplan.api.exports.container_stacks import arm
@@ -20,6 +21,14 @@ from gpuplan.api.exports.machine_lifecycle import (
     user_data,
 )
 from gpuplan.api.exports.node_script import place
+from gpuplan.api.exports.places_in_order import (
+    NOT_SET_UP,
+    left_out,
+    order_notes,
+    other_place,
+    phases_to_try,
+    start_in_order,
+)
 from gpuplan.api.exports.plan_handover import Handover, Phase, Wishes
 from gpuplan.api.exports.shell_script import Expanded, command
 from gpuplan.api.exports.tool_names import run_name, tags
@@ -79,21 +88,40 @@ def aws_cli(handover: Handover, phase: Phase, wishes: Wishes) -> str:
         *SHARED,
         *credentials(handover, phase, wishes),
         *_profile(handover, wishes),
-        *_image(phase),
-        *_subnet(phase),
-        *boot_file(ec2_boot_lines(handover, phase, wishes, resume=RESUME)),
-        *_head(handover, phase, wishes),
+        *_group(phase),
     ]
-    if phase.nodes > 1:
-        lines += _workers(handover, phase, wishes)
+    boot = boot_file(ec2_boot_lines(handover, phase, wishes, resume=RESUME))
+    phases = phases_to_try(handover, phase)
+    if len(phases) == 1:
+        lines += [*_image(phase), *_subnet(phase), *boot, *_network(phase), "begin", *_started(handover, phase, wishes)]
+        lines.append("watch_run")
+    else:
+        lines += [
+            *boot,
+            *start_in_order(
+                handover,
+                phases,
+                wishes,
+                where=lambda tried: [command(f"REGION={tried.region}")],
+                start=lambda tried: [
+                    *_account_of(tried, phase),
+                    *_image(tried),
+                    *_subnet(tried),
+                    *_network(tried),
+                    *_started(handover, tried, wishes),
+                ],
+            ),
+        ]
     notes = [
         *heading(handover, phase, wishes),
+        *order_notes(handover, phases),
         *again(phase),
         "Start: bash FILE. It runs until the run ends and then terminates all machines; on a signal it does so at once.",
         "Keep it running (tmux, systemd-run). If it is killed, every machine still terminates itself",
         *_account(handover, phase, wishes),
+        *_accounts_elsewhere(phases),
     ]
-    return "#!/bin/bash\n" + commented(notes) + "\n".join([*lines, "watch_run"]) + "\n"
+    return "#!/bin/bash\n" + commented(notes) + "\n".join(lines) + "\n"
 
 
 def request(handover: Handover, phase: Phase, wishes: Wishes, *, count: int) -> JsonObject:
@@ -153,31 +181,23 @@ def _subnet(phase: Phase) -> list[str]:
     where = phase.zone or phase.region
     return [
         f'SUBNET_ID="${{SUBNET_ID:-$({query})}}"',
-        f'if [ "$SUBNET_ID" = None ]; then echo "there is no subnet in {where}: create one, or name SUBNET_ID" >&2; exit 1; fi',
+        f'if [ "$SUBNET_ID" = None ]; then echo "there is no subnet in {where}: create one, or name SUBNET_ID" >&2; exit {NOT_SET_UP}; fi',
     ]
 
 
-def _head(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
+def _started(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
+    """Starts the first node, then the others with its address."""
     address = "MASTER_ADDR=\"$(hostname -I | cut -d' ' -f1)\""
     if phase.nodes == 1:
         return [
             *user_data(handover, phase, wishes, ["printf '%s\\n' NODE_RANK=0 MASTER_ADDR=127.0.0.1"]),
-            "begin",
             _run(handover, phase, wishes, count=1, network=(("--subnet-id", Expanded('"$SUBNET_ID"')),)),
         ]
-    started = _run(handover, phase, wishes, count=1, network=((Expanded('"${NETWORK[@]}"'),),), query=True)
-    return [
-        *_network(phase),
-        *user_data(handover, phase, wishes, [command("printf", "%s\\n", "NODE_RANK=0", address)]),
-        "begin",
-        'aws ec2 create-placement-group --region "$REGION" --group-name "$RUN" --strategy cluster > /dev/null',
-        f'HEAD_ADDR="$({started})"',
-    ]
-
-
-def _workers(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
     network = ((Expanded('"${NETWORK[@]}"'),),)
     return [
+        *user_data(handover, phase, wishes, [command("printf", "%s\\n", "NODE_RANK=0", address)]),
+        'aws ec2 create-placement-group --region "$REGION" --group-name "$RUN" --strategy cluster > /dev/null',
+        f'HEAD_ADDR="$({_run(handover, phase, wishes, count=1, network=network, query=True)})"',
         *user_data(
             handover,
             phase,
@@ -188,16 +208,48 @@ def _workers(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
     ]
 
 
+def _group(phase: Phase) -> list[str]:
+    """The security group of several nodes, required before anything is started."""
+    if phase.nodes == 1:
+        return []
+    group = "name a security group whose members may reach each other, in both directions"
+    return [f'SECURITY_GROUP_ID="${{SECURITY_GROUP_ID:?{group}}}"']
+
+
+def _account_of(phase: Phase, first: Phase) -> list[str]:
+    """What the account has in another region, or the subnet of another zone; a region without is left out."""
+    if phase.region == first.region:
+        return [] if phase.zone == first.zone else ["SUBNET_ID="]
+    needed = ["SECURITY_GROUP_ID"] if phase.nodes > 1 else []
+    needed += [] if usual_image(phase) else ["AMI_ID"]
+    every = dict.fromkeys((*needed, "SUBNET_ID", "AMI_ID"))
+    return [
+        *(f'{name}="${{{other_place(name, phase)}:-}}"' for name in every),
+        *(left_out(name, phase) for name in needed),
+    ]
+
+
+def _accounts_elsewhere(phases: Sequence[Phase]) -> list[str]:
+    """Comments on the variables of other regions."""
+    first, *others = phases
+    regions = dict.fromkeys(phase.region for phase in others if phase.region != first.region)
+    if not regions:
+        return []
+    suffixes = ", ".join(f"_{region.upper().replace('-', '_')}" for region in regions)
+    needs = "; a region without its SECURITY_GROUP_ID is left out" if first.nodes > 1 else ""
+    return [f"In other regions the names of these end in {suffixes}{needs}"]
+
+
 def _network(phase: Phase) -> list[str]:
     """One interface per EFA card, if the type has any; the plan's communication times assume them."""
-    group = "name a security group whose members may reach each other, in both directions"
+    if phase.nodes == 1:
+        return []
     cards = (
         f'aws ec2 describe-instance-types --region "$REGION" --instance-types {phase.instance_type} '
         "--query 'InstanceTypes[0].NetworkInfo.EfaInfo.MaximumEfaInterfaces' --output text"
     )
     card = "NetworkCardIndex=$card,DeviceIndex=$((card > 0)),InterfaceType=efa,SubnetId=$SUBNET_ID,Groups=$SECURITY_GROUP_ID"
     return [
-        f'SECURITY_GROUP_ID="${{SECURITY_GROUP_ID:?{group}}}"',
         f'CARDS="$({cards})"',
         'NETWORK=(--subnet-id "$SUBNET_ID" --security-group-ids "$SECURITY_GROUP_ID")',
         'if [ "$CARDS" != None ]; then',

@@ -17,6 +17,7 @@ from gpuplan.api.exports.machine_lifecycle import (
     user_data,
 )
 from gpuplan.api.exports.node_script import place, place_text
+from gpuplan.api.exports.places_in_order import order_notes, phases_to_try, start_in_order
 from gpuplan.api.exports.plan_handover import Handover, Phase, Wishes
 from gpuplan.api.exports.shell_script import Expanded, command
 from gpuplan.api.exports.tool_names import run_name, tags
@@ -46,6 +47,51 @@ def az(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     """The phase as a script. Raises `UnusableInput` for other clouds and for more nodes than a placement group allows."""
     check_scale_set(phase, wishes, TOOL)
     name = run_name(handover, phase)
+    phases = phases_to_try(handover, phase)
+    usual = ":".join(AZURE_IMAGE)
+    boot = [*rank_lines(name), *boot_lines(handover, phase, wishes, resume=RESUME)]
+    lines = [
+        *settings(handover, phase, wishes, name),
+        f"NAME={name}",
+        *FUNCTIONS,
+        *exit_status(handover, wishes),
+        *SHARED,
+        *credentials(handover, phase, wishes),
+        *_identity(handover, wishes),
+        f'IMAGE="${{IMAGE:-{usual}}}"'
+        if usual_image(phase)
+        else f'IMAGE="${{IMAGE:?name an image with Docker and the driver of {phase.accelerator.name}}}"',
+        *boot_file(boot),
+        *user_data(handover, phase, wishes, _client(handover, wishes)),
+        'SCOPE="/subscriptions/$(az account show --query id --output tsv)/resourceGroups/$RUN"',
+    ]
+    if len(phases) == 1:
+        lines += ["begin", *_created(handover, phase, wishes), "watch_run"]
+    else:
+        lines += start_in_order(
+            handover, phases, wishes, where=lambda _: [], start=lambda tried: _created(handover, tried, wishes)
+        )
+    notes = [
+        *heading(handover, phase, wishes),
+        *order_notes(handover, phases),
+        *again(phase),
+        "Start: bash FILE. It runs until the run ends and then deletes the resource group; on a signal it does so at once.",
+        "Keep it running (tmux, systemd-run). If it is killed, every machine still deletes itself when its part ends,",
+        "which requires permission to assign roles (Owner, or User Access Administrator)",
+        *(
+            [
+                "IDENTITY_ID is needed: the id of a managed identity that may write the checkpoints (Storage Blob Data Contributor)"
+            ]
+            if _needs_identity(handover, wishes)
+            else []
+        ),
+    ]
+    return "#!/bin/bash\n" + commented(notes) + "\n".join(lines) + "\n"
+
+
+def _created(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
+    """The commands that start all machines, in a resource group of the run."""
+    name = run_name(handover, phase)
     marked = [f"{key}={value}" for key, value in tags(handover, phase).items()]
     options: list[tuple[str, ...]] = [
         ("--resource-group", Expanded('"$RUN"'), "--name", name),
@@ -65,51 +111,8 @@ def az(handover: Handover, phase: Phase, wishes: Wishes) -> str:
         ("--custom-data", Expanded('"$WORK/user-data"')),
         ("--tags", *marked),
     ]
-    usual = ":".join(AZURE_IMAGE)
-    boot = [*rank_lines(name), *boot_lines(handover, phase, wishes, resume=RESUME)]
-    lines = [
-        *settings(handover, phase, wishes, name),
-        f"NAME={name}",
-        *FUNCTIONS,
-        *exit_status(handover, wishes),
-        *SHARED,
-        *credentials(handover, phase, wishes),
-        *_identity(handover, wishes),
-        f'IMAGE="${{IMAGE:-{usual}}}"'
-        if usual_image(phase)
-        else f'IMAGE="${{IMAGE:?name an image with Docker and the driver of {phase.accelerator.name}}}"',
-        *boot_file(boot),
-        *user_data(handover, phase, wishes, _client(handover, wishes)),
-        'SCOPE="/subscriptions/$(az account show --query id --output tsv)/resourceGroups/$RUN"',
-        "begin",
-        command(
-            "az",
-            "group",
-            "create",
-            "--name",
-            Expanded('"$RUN"'),
-            "--location",
-            phase.region,
-            options=[("--tags", *marked)],
-        ),
-        command("az", "vmss", "create", options=options),
-        "watch_run",
-    ]
-    notes = [
-        *heading(handover, phase, wishes),
-        *again(phase),
-        "Start: bash FILE. It runs until the run ends and then deletes the resource group; on a signal it does so at once.",
-        "Keep it running (tmux, systemd-run). If it is killed, every machine still deletes itself when its part ends,",
-        "which requires permission to assign roles (Owner, or User Access Administrator)",
-        *(
-            [
-                "IDENTITY_ID is needed: the id of a managed identity that may write the checkpoints (Storage Blob Data Contributor)"
-            ]
-            if _needs_identity(handover, wishes)
-            else []
-        ),
-    ]
-    return "#!/bin/bash\n" + commented(notes) + "\n".join(lines) + "\n"
+    group = ("az", "group", "create", "--name", Expanded('"$RUN"'), "--location", phase.region)
+    return [command(*group, options=[("--tags", *marked)]), command("az", "vmss", "create", options=options)]
 
 
 def _needs_identity(handover: Handover, wishes: Wishes) -> bool:

@@ -20,6 +20,7 @@ from gpuplan.api.exports.machine_lifecycle import (
     user_data,
 )
 from gpuplan.api.exports.node_script import script_lines, variables
+from gpuplan.api.exports.places_in_order import left_out, order_notes, other_place, phases_to_try, start_in_order
 from gpuplan.api.exports.plan_handover import Handover, Phase, Wishes
 from gpuplan.api.exports.run_limit import limit_seconds
 from gpuplan.api.exports.shell_script import Expanded, command, exports, here_document, words
@@ -94,6 +95,7 @@ def gcloud(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     lines = _slice(handover, phase, wishes) if phase.is_slice else _machines(handover, phase, wishes)
     notes = [
         *heading(handover, phase, wishes),
+        *([] if phase.is_slice else order_notes(handover, phases_to_try(handover, phase))),
         *again(phase),
         *fabric(phase),
         *_newer(phase),
@@ -177,9 +179,47 @@ def _zone(phase: Phase) -> list[str]:
 
 def _machines(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
     name = run_name(handover, phase)
-    machine, cards = machine_and_cards(phase)
     boot = [*RANK, f"MASTER_ADDR={name}-0", *boot_lines(handover, phase, wishes, resume=RESUME)]
-    limit = max_run_seconds(handover, phase, wishes)
+    phases = phases_to_try(handover, phase)
+    lines = [
+        *([] if usual_image(phase) else [_needed(phase)]),
+        *boot_file(boot),
+        *user_data(handover, phase, wishes, []),
+        *_ACCOUNT,
+        "NAMES=()",
+        f'for ((node = 0; node < {phase.nodes}; node++)); do NAMES+=("{name}-$node"); done',
+    ]
+    if len(phases) == 1:
+        return [*lines, "begin", _created(handover, phase, wishes), "watch_run"]
+    named = any(not tried.zone and tried.region == phase.region for tried in phases)
+    return [
+        *lines,
+        *(['FIRST_ZONE="$ZONE"'] if named else []),
+        *start_in_order(
+            handover,
+            phases,
+            wishes,
+            where=lambda tried: [_zone_of(tried, phase)],
+            start=lambda tried: [*_zone_needed(tried, phase), _created(handover, tried, wishes)],
+        ),
+    ]
+
+
+def _zone_of(phase: Phase, first: Phase) -> str:
+    """The zone of a place; where the price is that of a region, one that the user names."""
+    if phase.zone:
+        return command(f"ZONE={phase.zone}")
+    return 'ZONE="$FIRST_ZONE"' if phase.region == first.region else f'ZONE="${{{other_place("ZONE", phase)}:-}}"'
+
+
+def _zone_needed(phase: Phase, first: Phase) -> list[str]:
+    """Leaves out a region in which no zone is named."""
+    return [] if phase.zone or phase.region == first.region else [left_out("ZONE", phase)]
+
+
+def _created(handover: Handover, phase: Phase, wishes: Wishes) -> str:
+    """The command that starts all machines."""
+    machine, cards = machine_and_cards(phase)
     options: list[tuple[str, ...]] = [
         (Expanded('"${NAMES[@]}"'),),
         ("--zone", Expanded('"$ZONE"')),
@@ -187,22 +227,12 @@ def _machines(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
         *([("--accelerator", f"type={cards.resource},count={cards.count}")] if cards else []),
         *_image(phase),
         ("--boot-disk-size=200GB", "--maintenance-policy=TERMINATE"),
-        *scheduling(phase, booked(phase, wishes), limit),
+        *scheduling(phase, booked(phase, wishes), max_run_seconds(handover, phase, wishes)),
         ("--labels", _labels(handover, phase)),
         ("--scopes=cloud-platform", Expanded('"${ACCOUNT[@]}"')),
         ("--metadata-from-file", Expanded('"startup-script=$WORK/user-data"')),
     ]
-    return [
-        *([] if usual_image(phase) else [_needed(phase)]),
-        *boot_file(boot),
-        *user_data(handover, phase, wishes, []),
-        *_ACCOUNT,
-        "NAMES=()",
-        f'for ((node = 0; node < {phase.nodes}; node++)); do NAMES+=("{name}-$node"); done',
-        "begin",
-        command("gcloud", "compute", "instances", "create", options=options),
-        "watch_run",
-    ]
+    return command("gcloud", "compute", "instances", "create", options=options)
 
 
 def _labels(handover: Handover, phase: Phase) -> str:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from decimal import InvalidOperation
 from typing import Any
 
-from gpuplan.api.exports.plan_handover import CLOUDS, Handover, NextPlace, Phase
+from gpuplan.api.exports.plan_handover import CLOUDS, TRY_MINUTES, Handover, NextPlace, Phase
 from gpuplan.api.presentation.text_formatting import plain
 from gpuplan.api.schemas.plan_ids import PLANNED
 from gpuplan.catalog.model.accelerators import Accelerator, accelerators
@@ -66,6 +66,7 @@ def read_handover(document: Mapping[str, Any]) -> Handover:
         phases=phases,
         document=dict(document),
         next_places=_next_places(plan, phases[0], at),
+        try_minutes=_try_minutes(plan, at),
     )
 
 
@@ -130,8 +131,18 @@ def _next_places(plan: JsonObject, first: Phase, at: Where) -> tuple[NextPlace, 
         ):
             zone = _name(row, "zone", inner, first.provider) if row.get("zone") else ""
             region = _name(row, "region", inner, first.provider)
-            places.append(NextPlace(region=region, zone=zone, kind=_kind(row, inner)))
+            price = _usd(row, "usd_per_node_hour", inner)[1]
+            places.append(NextPlace(region=region, zone=zone, kind=_kind(row, inner), usd_per_node_hour=price))
     return tuple(places)
+
+
+def _try_minutes(plan: JsonObject, at: Where) -> float:
+    """The minutes for which each place of the ladder is asked."""
+    if plan.get("capacity_ladder") is None:
+        return TRY_MINUTES
+    where = (*at, "capacity_ladder")
+    ladder = _mapping(plan["capacity_ladder"], where)
+    return _number(ladder, "try_minutes", where, low=1.0, high=1440.0, default=TRY_MINUTES)
 
 
 def _begin(row: JsonObject, i: int, start: datetime, at: Where) -> datetime:

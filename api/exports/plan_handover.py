@@ -11,6 +11,8 @@ from gpuplan.catalog.parsing.checkpoint_location import CheckpointLocation
 from gpuplan.planner.cost.run_limit import p95_of_phase
 from gpuplan.planner.model.outcome import ordered
 
+#: Minutes for which a place is asked where the plan states none.
+TRY_MINUTES = 20.0
 #: Full names of the providers whose machines are started through a cloud's own interface.
 CLOUDS = rented_full_names()
 
@@ -92,6 +94,7 @@ class NextPlace:
     region: str
     zone: str
     kind: PriceKind
+    usd_per_node_hour: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +103,7 @@ class Handover:
 
     `deadline_hours` counts from `start`, None without a deadline; `checkpoints` is the job's location, if any.
     `next_places` are the next choices of the capacity ladder that need no other layout: the same number of the first
-    phase's machines. `document` is the original answer.
+    phase's machines; each place is asked for `try_minutes`. `document` is the original answer.
     """
 
     plan_id: str
@@ -115,6 +118,7 @@ class Handover:
     phases: tuple[Phase, ...]
     document: dict[str, object]
     next_places: tuple[NextPlace, ...] = ()
+    try_minutes: float = TRY_MINUTES
 
     def p95_hours_of(self, phase: Phase) -> int:
         """Whole hours that suffice for the phase in 95 % of runs, if it is delayed like the plan."""

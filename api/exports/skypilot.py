@@ -12,7 +12,8 @@ from gpuplan.api.exports.gcloud import fabric
 from gpuplan.api.exports.launch_command import launch
 from gpuplan.api.exports.neocloud_names import SKYPILOT, SKYPILOT_JOBS_ONLY, skypilot_name
 from gpuplan.api.exports.node_script import SCRIPT, directory, is_mounted, place, variables
-from gpuplan.api.exports.plan_handover import Handover, NextPlace, Phase, Wishes
+from gpuplan.api.exports.places_in_order import phases_to_try
+from gpuplan.api.exports.plan_handover import Handover, Phase, Wishes
 from gpuplan.api.exports.run_limit import limit_seconds
 from gpuplan.api.exports.shell_script import Expanded, here_document, words
 from gpuplan.api.exports.tool_names import label, labels, run_name
@@ -113,9 +114,8 @@ def _resources(handover: Handover, phase: Phase, wishes: Wishes) -> JsonObject:
     if phase.is_slice:
         return _slice(handover, phase, wishes)
     machine, cards = (skypilot_name(phase), None) if phase.provider in SKYPILOT else machine_and_cards(phase)
-    place_ = NextPlace(region=phase.region, zone=phase.zone, kind=phase.kind)
     resources: JsonObject = {
-        "infra": _infra(phase, place_),
+        "infra": _infra(phase),
         "instance_type": machine,
         "image_id": f"docker:{image(phase, wishes)}",
         "use_spot": phase.kind.interruptible,
@@ -145,22 +145,15 @@ def _ordered(handover: Handover, phase: Phase) -> JsonObject:
     Spot comes after on-demand only in managed jobs, which recover from preemptions. Prices with a booking or an end of
     their own need other fields.
     """
-    places = [
-        place_
-        for place_ in handover.next_places
-        if place_.kind.max_run_hours is None and (phase.kind.interruptible or not place_.kind.interruptible)
-    ]
-    if phase.number != 1 or not places or phase.kind.max_run_hours is not None:
-        return {}
-    first = NextPlace(region=phase.region, zone=phase.zone, kind=phase.kind)
-    tried = dict.fromkeys((_infra(phase, place_), place_.kind.interruptible) for place_ in (first, *places))
+    places = phases_to_try(handover, phase)
+    tried = dict.fromkeys((_infra(place_), place_.kind.interruptible) for place_ in places)
     return {"ordered": [{"infra": infra, "use_spot": spot} for infra, spot in tried]} if len(tried) > 1 else {}
 
 
-def _infra(phase: Phase, place_: NextPlace) -> str:
+def _infra(phase: Phase) -> str:
     """Provider, region if it is stated, and, where zones are names, the zone."""
-    zone = f"/{place_.zone}" if place_.zone and phase.provider == "gcp" else ""
-    return phase.provider if is_place_unknown(place_.region) else f"{phase.provider}/{place_.region}{zone}"
+    zone = f"/{phase.zone}" if phase.zone and phase.provider == "gcp" else ""
+    return phase.provider if is_place_unknown(phase.region) else f"{phase.provider}/{phase.region}{zone}"
 
 
 def _slice(handover: Handover, phase: Phase, wishes: Wishes) -> JsonObject:

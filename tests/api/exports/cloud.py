@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 #: What the programs do, and what goes wrong: `half` machines come up and the rest does not, `teardown` is refused, `asking`
-#: is refused for a while. Machines end by themselves when they have been asked about `ends_after` times.
+#: is refused for a while. Places that are `full` refuse as many requests, after some of the machines where a cloud may. Machines
+#: end by themselves when they have been asked about `ends_after` times.
 PROGRAM = """#!{python} -IS
 import json, pathlib, sys
 folder = pathlib.Path({folder!r})
@@ -33,6 +34,11 @@ def given(option):
 def up(names):
     state["machines"] += names
     state["most"] = max(state["most"], len(state["machines"]))
+
+def full(place):
+    left = state["full"].get(place, 0)
+    state["full"][place] = left - 1
+    return left > 0
 
 def alive():
     state["asked"] += 1
@@ -67,6 +73,8 @@ if name == "aws":
         tags = asked["TagSpecifications"][0]["Tags"]
         assert any(tag["Key"] == "gpuplan-run" and "RUN" not in tag["Value"] for tag in tags), tags
         if state["wrong"] == "half" and state["machines"]: done("InsufficientInstanceCapacity", 255)
+        # The first machine is had, the others are not.
+        if (state["machines"] or asked["MinCount"] > 1) and full(given("--region")): done("InsufficientInstanceCapacity", 255)
         up(["i-%d" % (len(state["machines"]) + i) for i in range(asked["MinCount"])])
         done("10.0.0.5")
     if verb == "describe-instances":
@@ -82,8 +90,9 @@ if name == "aws":
 if name == "gcloud":
     if words[:3] == ["compute", "instances", "create"]:
         names = words[3:words.index("--zone")]
-        up(names[:2] if state["wrong"] == "half" else names)
-        done("", 1 if state["wrong"] == "half" else 0)
+        half = state["wrong"] == "half" or full(given("--zone"))
+        up(names[:2] if half else names)
+        done("", 1 if half else 0)
     if words[:3] == ["compute", "instances", "list"]:
         done("\\n".join(alive() if "status=(" in " ".join(words) else state["machines"]))
     if words[:3] == ["compute", "instances", "delete"]:
@@ -110,8 +119,9 @@ if name == "az":
         done()
     if words[:2] == ["vmss", "create"]:
         count = int(given("--instance-count"))
-        up(["m-%d" % i for i in range(2 if state["wrong"] == "half" else count)])
-        done("", 1 if state["wrong"] == "half" else 0)
+        half = state["wrong"] == "half" or full(given("--location"))
+        up(["m-%d" % i for i in range(2 if half else count)])
+        done("", 1 if half else 0)
     if words[:2] == ["vmss", "list-instances"]: done(len(alive()))
     if words[:3] == ["storage", "blob", "download"]: pathlib.Path(given("--file")).write_text(state["exit"]); done()
 if name == "curl":
@@ -208,7 +218,17 @@ class Cloud:
         self, script: str, *, signalled: signal.Signals | None = None, words: Sequence[str] = (), **state: Any
     ) -> tuple[int, str]:
         """Exit status and messages of a script with these words; `signalled` once it waits for the run."""
-        known = {"machines": [], "groups": [], "asked": 0, "most": 0, "ends_after": 3, "wrong": "", "exit": "0"} | state
+        known = {
+            "machines": [],
+            "groups": [],
+            "asked": 0,
+            "most": 0,
+            "ends_after": 3,
+            "wrong": "",
+            "exit": "0",
+            "full": {},
+        }
+        known |= state
         (self.folder / "state").write_text(json.dumps(known))
         (self.folder / "run.sh").write_text(script)
         if signalled is not None:

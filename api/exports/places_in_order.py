@@ -1,0 +1,91 @@
+"""The places of a plan's capacity ladder in a script: asked for in order, each for the minutes of the ladder.
+
+They have the plan's own machines, so that its layout holds. A place that the account cannot use (it names no security
+group there, say) ends its start with status 78 and is left out at once.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib.resources import files
+
+from gpuplan.api.exports.plan_handover import Handover, NextPlace, Phase, Wishes
+from gpuplan.api.exports.run_limit import cost_at_limit
+from gpuplan.api.exports.shell_script import words
+from gpuplan.catalog.model.money import usd_micros, usd_text
+
+OBTAIN = files("gpuplan.api.exports").joinpath("try-in-order.sh").read_text(encoding="utf-8").splitlines()
+#: Exit status of a place that the account is not set up for: EX_CONFIG of sysexits.h.
+NOT_SET_UP = 78
+
+
+def places_to_try(handover: Handover, phase: Phase) -> tuple[NextPlace, ...]:
+    """The next places that start as the phase does: machines at once, and spot only where the phase is spot itself."""
+    if phase.number != 1 or phase.kind.max_run_hours is not None:
+        return ()
+    return tuple(
+        place
+        for place in handover.next_places
+        if place.kind.max_run_hours is None and (phase.kind.interruptible or not place.kind.interruptible)
+    )
+
+
+def phases_to_try(handover: Handover, phase: Phase) -> tuple[Phase, ...]:
+    """The phase in its own place and in each next one; only itself where there is none."""
+    first = NextPlace(region=phase.region, zone=phase.zone, kind=phase.kind, usd_per_node_hour=phase.usd_per_node_hour)
+    places = dict.fromkeys((first, *places_to_try(handover, phase)))
+    return tuple(
+        replace(phase, region=place.region, zone=place.zone, kind=place.kind, usd_per_node_hour=place.usd_per_node_hour)
+        for place in places
+    )
+
+
+def start_in_order(
+    handover: Handover,
+    phases: Sequence[Phase],
+    wishes: Wishes,
+    *,
+    where: Callable[[Phase], Sequence[str]],
+    start: Callable[[Phase], Sequence[str]],
+) -> list[str]:
+    """Lines that obtain the machines of the first phase that is had.
+
+    `where` gives assignments of the place, which the functions of the script read, `start` the lines that start machines.
+    """
+    lines = [f"TRY_SECONDS={60 * round(handover.try_minutes)}", *OBTAIN, "use_place() {", '  case "$1" in']
+    for number, phase in enumerate(phases, start=1):
+        hourly = usd_text(usd_micros(phase.usd_per_node_hour) * phase.nodes)
+        limit = usd_text(cost_at_limit(handover, phase, wishes))
+        named = f"PLACE={words([in_words(phase)])}"
+        lines.append(f"    {number})")
+        lines += [f"      {line}" for line in (named, f"USD_PER_HOUR={hourly}", f"USD_AT_LIMIT={limit}", *where(phase))]
+        lines.append("      ;;")
+    lines += ["  esac", "}"]
+    for number, phase in enumerate(phases, start=1):
+        lines += ["# shellcheck disable=SC2329", f"start_{number}() {{", *start(phase), "}"]
+    return [*lines, f"obtain {len(phases)}", "watch_run"]
+
+
+def in_words(phase: Phase) -> str:
+    """`spot in aws us-east-1 use1-az4`."""
+    return f"{phase.kind.name.replace('_', ' ')} in {phase.place}"
+
+
+def order_notes(handover: Handover, phases: Sequence[Phase]) -> list[str]:
+    """Comments on the order, for a script that tries several places."""
+    if len(phases) < 2:
+        return []
+    return [
+        f"Tried in order, each for {handover.try_minutes:g} min, before it gives up with status 69:",
+        *(f"  {in_words(phase)}, {phase.usd_per_node_hour} USD per node-hour" for phase in phases),
+    ]
+
+
+def other_place(variable: str, phase: Phase) -> str:
+    """The variable of the account for another region: SECURITY_GROUP_ID_US_WEST_2."""
+    return f"{variable}_{phase.region.upper().replace('-', '_')}"
+
+
+def left_out(variable: str, phase: Phase) -> str:
+    """A line that leaves a place out whose variable is not named."""
+    message = words([f"{phase.region} is left out: name {other_place(variable, phase)}"])
+    return f'if [ -z "${{{variable}}}" ]; then say {message}; exit {NOT_SET_UP}; fi'

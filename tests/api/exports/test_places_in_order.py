@@ -1,0 +1,155 @@
+"""Scripts ask for the places of a plan's capacity ladder in order, and leave nothing behind in any of them."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpuplan.api.exports.export_formats import one_export
+from gpuplan.api.exports.launch_command import read_wishes
+from tests.api.exports.cloud import Cloud
+from tests.api.exports.documents import answer, phase
+from tests.api.exports.test_by_real_tools import MEANT
+
+pytestmark = pytest.mark.slow(reason="runs whole scripts")
+
+COUNT = 4
+#: Format, machine, checkpoints, the plan's own place and the next one as the cloud's tool calls them, and the next choice.
+FORMATS = [
+    ("aws-cli", "aws", "s3://my-bucket/a", "us-east-1", "us-west-2", {"region": "us-west-2", "zone": ""}),
+    (
+        "gcloud",
+        "gcp",
+        "gs://my-bucket/a",
+        "us-central1-a",
+        "us-east4-b",
+        {"region": "us-east4", "zone": "us-east4-b", "price_kind": "on_demand"},
+    ),
+    ("az", "azure", "abfs://runs@account1.dfs.core.windows.net/a", "eastus", "westus3", {"region": "westus3"}),
+]
+each_format = pytest.mark.parametrize(("to", "machine", "place", "first", "second", "choice"), FORMATS)
+#: Verbs that ask a cloud for machines, and the option that names the place.
+CREATION = {"aws": ("run-instances", "--region"), "gcloud": ("create", "--zone"), "az": ("create", "--location")}
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Cloud:
+    made = Cloud(tmp_path)
+    made.environment["SECURITY_GROUP_ID_US_WEST_2"] = "sg-2"
+    return made
+
+
+def script(to: str, machine: str, place: str, *choices: dict[str, Any], kind: str = "spot", nodes: int = COUNT) -> str:
+    """The script of a plan whose ladder has these next choices of its machine, each asked for a minute."""
+    first = phase(machine, kind=kind, nodes=nodes)
+    document = answer(first, checkpoints=False)
+    rows = [first | {"usd_per_node_hour": "20.00"} | choice for choice in choices]
+    document["plan"]["capacity_ladder"] = {"next_choices": rows, "try_minutes": 1.0}
+    return one_export(document, to=to, wishes=read_wishes(command="python train.py", checkpoints=place)).text
+
+
+def asked(cloud: Cloud) -> list[str]:
+    """The places at which machines were asked for, in order, each once in a row."""
+    places: list[str] = []
+    for program, *words in cloud.calls:
+        verb, option = CREATION[program]
+        if verb in words[:3] and option in words and words[:2] != ["group", "create"]:
+            place = words[words.index(option) + 1]
+            places += [] if places[-1:] == [place] else [place]
+    return places
+
+
+@each_format
+def test_a_full_place_is_asked_again_and_then_the_next_one(
+    cloud: Cloud, to: str, machine: str, place: str, first: str, second: str, choice: dict[str, Any]
+) -> None:
+    text = script(to, machine, place, choice)
+    status, output = cloud.run(text, full={first: 99})
+    assert (status, cloud.most, cloud.left) == (0, COUNT, []), output
+    assert asked(cloud) == [first, second]
+    assert output.count("not obtained, spot in") == 2
+    assert "Tried in order, each for 1 min" in text
+    # The price of the place that was obtained: 4 machines at 20 USD.
+    assert "USD_PER_HOUR=80.00" in text
+
+
+def test_a_place_that_frees_up_in_time_is_taken(cloud: Cloud) -> None:
+    to, machine, place, first, _, choice = FORMATS[2]
+    status, output = cloud.run(script(to, machine, place, choice), full={first: 1})
+    assert (status, cloud.most, cloud.left) == (0, COUNT, []), output
+    assert asked(cloud) == [first]
+    assert "has finished" in output
+
+
+def test_no_place_at_all_leaves_nothing(cloud: Cloud) -> None:
+    to, machine, place, first, second, choice = FORMATS[1]
+    status, output = cloud.run(script(to, machine, place, choice), full={first: 99, second: 99})
+    assert (status, cloud.left) == (69, [])
+    assert cloud.most < COUNT
+    assert asked(cloud) == [first, second]
+    assert f"no place gave {COUNT} machines" in output
+
+
+def test_a_teardown_between_places_that_fails_goes_no_further(cloud: Cloud) -> None:
+    to, machine, place, first, _, choice = FORMATS[0]
+    status, output = cloud.run(script(to, machine, place, choice), full={first: 99}, wrong="teardown")
+    assert status == 70
+    assert asked(cloud) == [first]
+    assert "TEARDOWN FAILED" in output
+
+
+def test_a_signal_between_two_attempts_ends_the_script(cloud: Cloud) -> None:
+    to, machine, place, first, _, choice = FORMATS[1]
+    status, _ = cloud.run(script(to, machine, place, choice), full={first: 99}, signalled=signal.SIGTERM)
+    assert (status, cloud.left, asked(cloud)) == (143, [], [first])
+
+
+def test_a_region_without_a_security_group_is_left_out_at_once(cloud: Cloud) -> None:
+    to, machine, place, first, _, choice = FORMATS[0]
+    del cloud.environment["SECURITY_GROUP_ID_US_WEST_2"]
+    status, output = cloud.run(script(to, machine, place, choice), full={first: 99})
+    assert (status, cloud.left, asked(cloud)) == (69, [], [first])
+    assert "us-west-2 is left out: name SECURITY_GROUP_ID_US_WEST_2" in output
+
+
+def test_a_region_of_google_without_a_named_zone_is_left_out_at_once(cloud: Cloud) -> None:
+    to, machine, place, first, *_ = FORMATS[1]
+    region = {"region": "us-east4", "zone": ""}
+    status, output = cloud.run(script(to, machine, place, region), full={first: 99})
+    assert (status, asked(cloud)) == (69, [first])
+    assert "us-east4 is left out: name ZONE_US_EAST4" in output
+
+
+def test_a_single_machine_of_aws_needs_no_security_group_elsewhere(cloud: Cloud) -> None:
+    to, machine, place, first, second, choice = FORMATS[0]
+    for name in ("SECURITY_GROUP_ID", "SECURITY_GROUP_ID_US_WEST_2"):
+        del cloud.environment[name]
+    status, output = cloud.run(script(to, machine, place, choice, nodes=1), full={first: 0})
+    assert (status, cloud.left, asked(cloud)) == (0, [], [first]), output
+    assert second not in asked(cloud)
+
+
+def test_shellcheck_finds_nothing(tmp_path: Path) -> None:
+    paths = []
+    for to, machine, place, *_, choice in FORMATS:
+        for nodes in (1, COUNT):
+            paths.append(tmp_path / f"{to}-{nodes}.sh")
+            paths[-1].write_text(script(to, machine, place, choice, nodes=nodes), encoding="utf-8")
+    tool = Path(sys.executable).with_name("shellcheck")
+    words: list[str | Path] = [tool, "--shell=bash", f"--exclude={MEANT}", *paths]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_on_demand_machines_are_never_replaced_by_spot(cloud: Cloud) -> None:
+    to, machine, place, _, _, choice = FORMATS[2]
+    assert "obtain" not in script(to, machine, place, choice | {"price_kind": "spot"}, kind="on_demand")
+
+
+def test_other_machines_of_the_ladder_are_not_tried(cloud: Cloud) -> None:
+    to, machine, place, _, _, choice = FORMATS[0]
+    plain = script(to, machine, place)
+    assert script(to, machine, place, choice | {"nodes": 8}, choice | {"instance_type": "p4d.24xlarge"}) == plain
