@@ -73,7 +73,11 @@ def test_the_longest_names_stay_within_slacks_limits(text: str, repeats: int, co
     held(price_message(long, [offer_row(long)] * (count + 1), 10**9, long))
     held(history_message(long, [price_row(long)] * 25, 10**9))
     watched = {"id": long, "name": long, "cheaper_by_percent": 10.0, "state": "watching", "checked_at": None}
-    held(watches_message([watched | {"last_told": {"cost_usd": "1", "choice": long}}] * (count + 1)))
+    held(
+        watches_message(
+            [watched | {"last_told": {"outcome": "planned", "cost_usd": "1", "choice": long}}] * (count + 1)
+        )
+    )
     held(why_message(explained(long, count)))
 
 
