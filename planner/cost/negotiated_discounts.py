@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from gpuplan.catalog.model.money import usd_text
 from gpuplan.catalog.model.offer import InstanceType, Offer, PriceEstimate
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
+from gpuplan.catalog.snapshots.lazy_offers import LazyOffers
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.model.settings import Discount
 
@@ -33,7 +33,7 @@ _LEAST_USD = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Discounted(Sequence[Offer]):
+class _Discounted(LazyOffers):
     """The rows of a snapshot at negotiated prices, created on access."""
 
     rows: Sequence[Offer]
@@ -43,15 +43,7 @@ class _Discounted(Sequence[Offer]):
     def __len__(self) -> int:
         return len(self.rows)
 
-    @overload
-    def __getitem__(self, index: int) -> Offer: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Offer]: ...
-
-    def __getitem__(self, index: int | slice) -> Offer | Sequence[Offer]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+    def offer_at(self, index: int) -> Offer:
         number = int(self.which[index])
         return self.rows[index] if number < 0 else negotiated(self.rows[index], self.discounts[number])
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from gpuplan.catalog.model.offer import Offer, PriceEstimate
 from gpuplan.catalog.model.price_drift import PriceDrift
 from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.snapshots.lazy_offers import LazyOffers
 from gpuplan.catalog.snapshots.offer_columns import Columns, day_number
 from gpuplan.planner.cost.expected_price import DriftColumns, drift_columns, drift_row, expected_prices
 from gpuplan.planner.cost.negotiated_discounts import discounted
@@ -25,7 +25,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Estimated(Sequence[Offer]):
+class _Estimated(LazyOffers):
     """The rows of a snapshot at expected prices, created on access; `number[i]` is -1 for a price taken as it is.
 
     A row of `micros` has the expected price, its band, the observed price and the on-demand price, 0 where unknown.
@@ -39,15 +39,7 @@ class _Estimated(Sequence[Offer]):
     def __len__(self) -> int:
         return len(self.rows)
 
-    @overload
-    def __getitem__(self, index: int) -> Offer: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Offer]: ...
-
-    def __getitem__(self, index: int | slice) -> Offer | Sequence[Offer]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+    def offer_at(self, index: int) -> Offer:
         row, number = self.rows[index], int(self.number[index])
         if number < 0:
             return row

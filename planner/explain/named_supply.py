@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.model.unavailable_machines import why_unavailable
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.catalog.snapshots.lazy_offers import LazyOffers
 from gpuplan.catalog.snapshots.offer_columns import Columns
 from gpuplan.planner.candidates.job_requirements import region_matches
 from gpuplan.planner.cost.negotiated_discounts import is_of_family
@@ -201,7 +201,7 @@ def marked(columns: Columns, about: Named) -> Flags:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Some(Sequence[Offer]):
+class _Some(LazyOffers):
     """Some rows of a snapshot, looked up on access."""
 
     rows: Sequence[Offer]
@@ -210,15 +210,7 @@ class _Some(Sequence[Offer]):
     def __len__(self) -> int:
         return len(self.at)
 
-    @overload
-    def __getitem__(self, index: int) -> Offer: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Offer]: ...
-
-    def __getitem__(self, index: int | slice) -> Offer | Sequence[Offer]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+    def offer_at(self, index: int) -> Offer:
         return self.rows[int(self.at[index])]
 
 

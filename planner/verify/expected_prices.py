@@ -9,11 +9,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from typing import overload
 
 from gpuplan.catalog.model.offer import Offer, PriceEstimate
 from gpuplan.catalog.model.price_drift import PriceDrift, price_drifts
 from gpuplan.catalog.model.price_kinds import price_kinds
+from gpuplan.catalog.snapshots.lazy_offers import LazyOffers
 from gpuplan.catalog.snapshots.offer_columns import Columns
 
 #: A spot price from this share of the on-demand price is that price.
@@ -23,7 +23,7 @@ _WIDENING = 365.0
 _UNIX = date(1970, 1, 1)
 
 
-class RowsWithEstimates(Sequence[Offer]):
+class RowsWithEstimates(LazyOffers):
     """The rows of a snapshot, those with an expected price at that price."""
 
     def __init__(self, rows: Sequence[Offer], estimates: dict[int, tuple[int, PriceEstimate]]) -> None:
@@ -34,16 +34,8 @@ class RowsWithEstimates(Sequence[Offer]):
         """The number of offers."""
         return len(self._rows)
 
-    @overload
-    def __getitem__(self, index: int) -> Offer: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Offer]: ...
-
-    def __getitem__(self, index: int | slice) -> Offer | Sequence[Offer]:
-        """One offer, or the offers of a slice."""
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+    def offer_at(self, index: int) -> Offer:
+        """One offer."""
         row = self._rows[index]
         if index not in self._estimates:
             return row
