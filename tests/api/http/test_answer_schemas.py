@@ -75,11 +75,10 @@ def test_every_example_is_answered_as_its_schema_says(asked: TestClient) -> None
     seen = set()
     for path, schema, body in documented_bodies(asked.get("/openapi.json").json()):
         response = asked.post(path, json=body, headers={"Prefer": "wait=50"})
-        if schema not in ANSWERS:
-            continue
         assert response.status_code in {200, 201}, f"{path}: {response.text}"
-        exact(schema, response.json())
         seen.add(path)
+        if schema in ANSWERS:
+            exact(schema, response.json())
     assert {
         "/v1/plans",
         "/v1/estimates",
@@ -91,6 +90,8 @@ def test_every_example_is_answered_as_its_schema_says(asked: TestClient) -> None
         "/v1/portfolios",
         "/v1/buy",
         "/v1/watches",
+        "/v1/run-policies",
+        "/v1/simulations",
     } <= seen
 
 
