@@ -13,6 +13,7 @@ from gpuplan.catalog.model.regions import is_place_unknown, is_unheard_of
 from gpuplan.catalog.model.restricted_sales import sale_notice
 from gpuplan.planner.candidates.job_requirements import region_matches
 from gpuplan.planner.candidates.planning_problem import Question
+from gpuplan.planner.explain.payment_notes import bid_notice, payments_to_make
 from gpuplan.planner.explain.quota_notes import known_quota, quota_assumption
 from gpuplan.planner.model.frameworks import framework_of_stack, runs_on
 from gpuplan.planner.model.job import TrainingJob
@@ -115,7 +116,7 @@ def _warnings(phase: PhaseChoice, phases: tuple[PhaseChoice, ...], start: dateti
         sentences.append(f"{notice}: check that yours can start {choice.instance_type.name}")
     if not choice.offer.available:
         sentences.append(f"the availability of {choice.instance_type.name} in {choice.offer.region} is not verified")
-    sentences += _about_the_seller(choice)
+    sentences += _about_the_seller(choice) + bid_notice(choice)
     if is_unheard_of(choice.offer.provider, choice.offer.region):
         sentences.append(
             f"gpuplan does not know where {choice.offer.provider}:{choice.offer.region} lies: check its country, and "
@@ -182,6 +183,7 @@ def _to_do(choice: Choice, phases: tuple[PhaseChoice, ...], quotas: tuple[Quota,
     rents_most = not price_kinds()[offer.price_kind].owned and choice.nodes == _most_concurrent(choice, phases)
     if rents_most and known_quota(quotas, choice) is None:
         sentences.append(f"ask for quota in {_quota(choice)}")
+    sentences += payments_to_make(choice)
     if location_to_opt_into(offer.provider, offer.region, offer.zone) is not None:
         sentences.append(f"opt in to the local zone {offer.zone or offer.region}")
     if sale_notice(offer.provider, machine) is not None:
