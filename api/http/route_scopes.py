@@ -62,6 +62,7 @@ DOING: dict[tuple[str, str], Needed] = {
     ("POST", "/v1/buy"): "plan",
     ("POST", "/v1/run-policies"): "plan",
     ("POST", "/v1/simulations"): "plan",
+    ("POST", "/v1/ladder-simulations"): "plan",
     ("DELETE", "/v1/runs/{run_id}"): "plan",
     ("POST", "/v1/watches"): "plan",
     ("DELETE", "/v1/watches/{watch_id}"): "plan",

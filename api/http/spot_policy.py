@@ -10,7 +10,7 @@ from gpuplan.api.http.openapi_bodies import document_responses, takes
 from gpuplan.api.http.plans import OurGpuplan, OurLongWorkers, OurWorkers
 from gpuplan.api.http.request_bodies import read_body
 from gpuplan.api.http.response_caching import to_json
-from gpuplan.api.schemas.spot_policy_requests import PolicyQuestion, SimulationQuestion
+from gpuplan.api.schemas.spot_policy_requests import LadderQuestion, PolicyQuestion, SimulationQuestion
 
 router = APIRouter()
 
@@ -46,4 +46,22 @@ async def simulation(request: Request, gpuplan: OurGpuplan, quick: OurWorkers, w
     await quick.run(gpuplan.spot_policies.check_simulation, document)
     return Response(
         to_json(await workers.run(gpuplan.spot_policies.simulation, document)), media_type="application/json"
+    )
+
+
+@router.post(
+    "/v1/ladder-simulations",
+    summary="Replay the capacity ladder of a plan over availability traces",
+    operation_id="ladder_simulation",
+    responses=document_responses("LadderSimulation", 400, 404, 413, 415, 503),
+    openapi_extra=takes(LadderQuestion),
+)
+async def ladder_simulation(
+    request: Request, gpuplan: OurGpuplan, quick: OurWorkers, workers: OurLongWorkers
+) -> Response:
+    """What each choice would have given, when and at what cost, beside the first choice alone and on-demand."""
+    document = (await read_body(request))[1]
+    await quick.run(gpuplan.spot_policies.check_ladder_simulation, document)
+    return Response(
+        to_json(await workers.run(gpuplan.spot_policies.ladder_simulation, document)), media_type="application/json"
     )

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from gpuplan.api.schemas.availability_trace_files import distinct, parse_traces
 from gpuplan.api.schemas.spot_run import RUN_EXAMPLE, HoursOrNone
-from gpuplan.catalog.parsing.document_fields import Document, Label, Listed, whole_number
+from gpuplan.catalog.parsing.document_fields import Document, Label, Listed, quantity, whole_number
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import shown
 from gpuplan.catalog.runtime.errors import UnusableInput
@@ -75,6 +75,25 @@ class SimulationQuestion(_AboutRun):
     traces: TraceDocuments
     starts: Annotated[int, whole_number(1, MOST_STARTS, "random starts per trace")] = 100
     seed: Annotated[int, whole_number(0, 2**63 - 1, "seed of the random starts")] = 1
+
+
+def _share(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError(f"{shown(value)} is not accepted; write a share from 0 to 1")
+    return float(value)
+
+
+class LadderQuestion(Document):
+    """The request to replay a saved plan's capacity ladder over `traces`, with on-demand refused at a rate."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"plan": "plan-0123456789abcdef0123", "traces": _TRACES, "refused": 0.5}]}
+    )
+
+    plan: Annotated[str, Label]
+    traces: TraceDocuments
+    starts: Annotated[int, whole_number(1, MOST_STARTS, "most starts per set of zones, spread evenly")] = 100
+    refused: Annotated[float, quantity(_share, "share of requests for machines on demand that are refused", 0.5)] = 0.0
 
 
 def traces_in(documents: Sequence[JsonObject], *, field: str) -> tuple[Trace, ...]:

@@ -65,6 +65,40 @@ class SpotPolicyService:
             entry.subject = str(document.get("plan", ""))
         return answer
 
+    def check_ladder_simulation(self, document: Document) -> None:
+        """Raises `UnusableInput` for a question that `ladder_simulation` could not read."""
+        from gpuplan.api.schemas.spot_policy_requests import LadderQuestion, traces_in
+        from gpuplan.catalog.parsing.document_fields import read_as
+
+        with self._audited.refusals("simulation"):
+            question = read_as(LadderQuestion, document)
+            traces_in(question.traces, field="traces")
+            saved_plan(self._context, question.plan)
+
+    def ladder_simulation(self, document: Document) -> Document:
+        """What a plan's capacity ladder would have got, as `gpuplan simulate --ladder --json` prints it."""
+        with self._audited.question("simulation") as entry:
+            answer = self._planner.call(answer_ladder_simulation, document)
+            entry.subject = str(document["plan"])
+        return answer
+
+
+def answer_ladder_simulation(context: ServiceContext, document: Document) -> Document:
+    """Work out the answer of `SpotPolicyService.ladder_simulation`; write nothing."""
+    from gpuplan.api.schemas.spot_policy_requests import LadderQuestion, traces_in
+    from gpuplan.api.services.ladder_replay import LadderReplays, replay_ladder
+    from gpuplan.catalog.parsing.document_fields import read_as
+
+    question = read_as(LadderQuestion, document)
+    asked = LadderReplays(
+        traces=traces_in(question.traces, field="traces"),
+        starts=question.starts,
+        refused=question.refused,
+        most_cells=MOST_REPLAYED_AT_ONCE,
+    )
+    answer = saved_plan(context, question.plan)
+    return replay_ladder(answer, context.columns((answer.get("plan") or {}).get("snapshot_id")), asked)
+
 
 def answer_run_policy(context: ServiceContext, document: Document) -> Document:
     """Work out the answer of `SpotPolicyService.run_policy`; write nothing."""

@@ -15,7 +15,7 @@ from gpuplan.api.schemas.prices import Prices, SnapshotDiff
 from gpuplan.api.schemas.wire_types.problem import Problem
 from gpuplan.api.schemas.wire_types.refresh import Refresh, Refreshes
 from gpuplan.api.schemas.wire_types.run import Run
-from gpuplan.api.schemas.wire_types.spot import RunPolicy, Simulation
+from gpuplan.api.schemas.wire_types.spot import LadderSimulation, RunPolicy, Simulation
 from gpuplan.api.schemas.wire_types.watch import Watch, Watches
 from gpuplan.planner.model.afford import AffordAnswer
 from gpuplan.planner.model.estimate import Estimate
@@ -44,6 +44,7 @@ __all__ = [
     "Infeasible",
     "Key",
     "Keys",
+    "LadderSimulation",
     "NewKey",
     "NewShare",
     "Offer",

@@ -106,3 +106,25 @@ def test_a_replay_without_sense_or_end_is_refused(client: httpx.Client, change: 
     response = client.post("/v1/simulations", json={"run": RUN, "traces": TRACES} | change)
     assert response.status_code == 422, response.text
     assert pointer in [error["pointer"] for error in response.json()["errors"]]
+
+
+def test_the_ladder_of_a_saved_plan_is_replayed(client: httpx.Client, job: dict[str, Any]) -> None:
+    spot = job | {"constraints": {"providers": ["aws"], "max_nodes": 1}}
+    plan = asked(client, "/v1/plans", spot)["plan"]
+    rows = [plan["phases"][0], *plan["capacity_ladder"]["next_choices"]]
+    names = [str(number) for number, row in enumerate(rows, start=1) if row["price_kind"] == "spot"]
+    hours = float(plan["job"]["deadline"]) + 10
+    traces = [{"name": name, "metadata": {"gap_seconds": 3600}, "data": [1] * int(hours)} for name in names]
+    question = {"plan": plan["id"], "traces": traces, "starts": 3, "refused": 0.5}
+    answer = asked(client, "/v1/ladder-simulations", question)
+    assert (answer["runs"], answer["refused"]) == (3, 0.5)
+    first = next(rule for rule in answer["rules"] if rule["rule"] == "ladder")["obtained"][0]
+    assert (first["choice"], first["first_share"], first["first_after_hours"]) == (1, 1.0, 0.0)
+    for change, field in (
+        ({"refused": 2}, "refused"),
+        ({"traces": [{"data": [1]}]}, "traces"),
+        ({"plan": "x"}, "plan"),
+    ):
+        response = client.post("/v1/ladder-simulations", json=question | change)
+        assert response.status_code in {404, 422}
+        assert field in response.text

@@ -187,6 +187,10 @@ class AsyncClient:
         """What a run's policy would have cost over many starts."""
         return await self.send(calls.simulation(question))
 
+    async def ladder_simulation(self, question: Document) -> answers.LadderSimulation:
+        """What the capacity ladder of a saved plan would have got over traces."""
+        return await self.send(calls.ladder_simulation(question))
+
     async def run(self, run_id: str) -> answers.Run:
         """How far a run is, and what came of it."""
         return await self.send(calls.run(run_id))

@@ -133,6 +133,11 @@ def simulation(question: Document) -> Call[answers.Simulation]:
     return _post(answers.Simulation, "simulations", body=question)
 
 
+def ladder_simulation(question: Document) -> Call[answers.LadderSimulation]:
+    """`POST /v1/ladder-simulations`."""
+    return _post(answers.LadderSimulation, "ladder-simulations", body=question)
+
+
 def run(run_id: str) -> Call[answers.Run]:
     """`GET /v1/runs/{id}`."""
     return _get(answers.Run, "runs", run_id)

@@ -186,6 +186,10 @@ class Client:
         """What a run's policy would have cost over many starts."""
         return self.send(calls.simulation(question))
 
+    def ladder_simulation(self, question: Document) -> answers.LadderSimulation:
+        """What the capacity ladder of a saved plan would have got over traces."""
+        return self.send(calls.ladder_simulation(question))
+
     def run(self, run_id: str) -> answers.Run:
         """How far a run is, and what came of it."""
         return self.send(calls.run(run_id))

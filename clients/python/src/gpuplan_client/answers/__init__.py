@@ -25,7 +25,7 @@ from gpuplan_client.answers.procurement import DecisionAnswer
 from gpuplan_client.answers.refresh import Refresh, Refreshes
 from gpuplan_client.answers.replan import ReplanAnswer
 from gpuplan_client.answers.run import Run
-from gpuplan_client.answers.spot import RunPolicy, Simulation
+from gpuplan_client.answers.spot import LadderSimulation, RunPolicy, Simulation
 from gpuplan_client.answers.verification import VerificationAnswer
 from gpuplan_client.answers.watch import Watch, Watches
 
@@ -45,6 +45,7 @@ __all__ = [
     "Infeasible",
     "Key",
     "Keys",
+    "LadderSimulation",
     "NewKey",
     "NewShare",
     "Offer",

@@ -72,3 +72,84 @@ class Simulation(TypedDict):
     seed: int
     traces: list[Traced]
     rules: list[RuleResult]
+
+
+class LadderPlace(TypedDict):
+    """A choice of a ladder, numbered in the order it is tried; the machines on demand come last if they are none."""
+
+    number: int
+    provider: str
+    region: str
+    zone: str
+    instance_type: str
+    nodes: int
+    price_kind: str
+    usd_per_hour: Usd
+    """Of all nodes."""
+    work_hours: float
+    """What the work takes without set-up, preemption and waiting."""
+
+
+class TraceOfChoice(TypedDict):
+    """Which trace was taken for a choice."""
+
+    choice: int
+    trace: str
+    stands_in: bool
+    """Whether it is of another zone or machine."""
+    up: float
+
+
+class ZoneSet(TypedDict):
+    """Zones that were recorded together, and the starts replayed over them."""
+
+    name: str
+    starts: int
+    traces: list[TraceOfChoice]
+
+
+class LeftOutSet(TypedDict):
+    """Zones recorded together that could not be used."""
+
+    name: str
+    why: str
+
+
+class ObtainedChoice(TypedDict):
+    """What a rule got of a choice: how often it came first and after how long, and mean hours there."""
+
+    choice: int
+    first_share: float
+    first_after_hours: float | None
+    hours: float
+
+
+class LadderRuleResult(TypedDict):
+    """How one rule did over all starts."""
+
+    rule: str
+    mean_usd: Usd
+    p95_usd: Usd
+    over_hindsight: float | None
+    """Cost above the cheapest single choice, known beforehand for every start; null if that is free."""
+    late_runs: int
+    worst_late_hours: float
+    mean_hours: float
+    preemptions: float
+    obtained: list[ObtainedChoice]
+
+
+class LadderSimulation(TypedDict):
+    """A plan's capacity ladder over availability traces, beside its first choice alone and on-demand."""
+
+    plan: str
+    name: str | None
+    deadline_hours: float
+    try_minutes: float
+    refused: float
+    choices: list[LadderPlace]
+    runs: int
+    sets: list[ZoneSet]
+    left_out: list[LeftOutSet]
+    rules: list[LadderRuleResult]
+    assumptions: list[str]
