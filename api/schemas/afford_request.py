@@ -40,7 +40,9 @@ def parse_afford(document: Any) -> tuple[AffordDocument, dict[str, Any]]:
     if not isinstance(document, dict):
         raise UnusableInput.at(message="the request is no mapping of keys to values")
     asked = read_as(AffordDocument, document)
-    if asked.training.method != "full":
-        message = f"{asked.training.method} trains no model from its start, of which the laws are; leave it out"
-        raise UnusableInput.at("training", "method", message=message)
+    for name, usual in (("method", "full"), ("stage", "sft")):
+        stated = getattr(asked.training, name)
+        if stated != usual:
+            message = f"{stated} trains no model from its start, of which the laws are; leave it out"
+            raise UnusableInput.at("training", name, message=message)
     return asked, {key: document[key] for key in _OF_A_JOB if document.get(key) is not None}

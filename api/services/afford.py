@@ -70,9 +70,7 @@ def answer_afford(context: ServiceContext, document: Document, *, now: datetime)
             for one in sorted(affordable, key=lambda one: one.model.parameters)
         ),
         plans_made=search.plans_made,
-        notes=_notes(
-            affordable, [one for rung in preferred.values() if (one := search.at(rung))], budget=asked.budget_usd
-        ),
+        notes=_notes(affordable, [one for rung in preferred.values() if (one := search.at(rung))]),
         meta=answer_meta(columns, now, began),
     )
 
@@ -128,6 +126,10 @@ def _machines(phase: Document) -> Machines:
 
 #: Tokens per parameter below which no run of the laws was.
 _FEW_TOKENS = 1.0
+_NOTHING = (
+    "no model of the ladder, which begins at 43 M parameters, can be trained on a million tokens or more within the budget, "
+    "the deadline and the data"
+)
 _EXTRAPOLATION = (
     "this is an extrapolation: the laws were fitted on models of up to 16 B parameters and 500 B tokens of one text "
     "collection, and other data, vocabularies and schedules have other losses"
@@ -142,9 +144,12 @@ _SHAPE = (
 )
 _FEW = "the data are too few for this budget: the laws prefer sizes far from any run that they were fitted on"
 
+_LAST = "the ladder ends at 1.9 T parameters, and the laws prefer no fewer"
 
-def _notes(affordable: list[Affordable], preferred: list[Affordable], *, budget: float) -> tuple[str, ...]:
+
+def _notes(affordable: list[Affordable], preferred: list[Affordable]) -> tuple[str, ...]:
     if not affordable:
-        return (f"${budget:,.2f} trains no model of the ladder in time, which begins at 43 M parameters",)
+        return (_NOTHING,)
     few = any(one.priced.tokens < _FEW_TOKENS * one.model.parameters for one in preferred)
-    return (_EXTRAPOLATION, *([_FEW] if few else []), _USE, _SHAPE)
+    last = any(one.model.layers == LADDER[-1] for one in preferred)
+    return (_EXTRAPOLATION, *([_FEW] if few else []), *([_LAST] if last else []), _USE, _SHAPE)

@@ -36,6 +36,7 @@ def test_each_size_is_a_job_whose_plan_keeps_to_the_budget(tmp_path: Path, capsy
     [
         (["--budget", "x"], "budget_usd: 'x' is not a number"),
         (["--budget", "40", "tokens=2B"], "tokens: is what afford answers"),
+        (["--budget", "40", "stage=dpo"], "training.stage: dpo trains no model from its start"),
         (["--budget", "40", "lora"], "training.method: lora trains no model from its start"),
         (["--budget", "0.001", "--by", "1d"], ""),
     ],
