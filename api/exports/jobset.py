@@ -4,6 +4,8 @@ https://jobset.sigs.k8s.io/docs/ and https://kueue.sigs.k8s.io/docs/: the flavou
 cluster's operator, who may already have others.
 """
 
+from collections.abc import Sequence
+
 from gpuplan.api.exports.container_stacks import stack
 from gpuplan.api.exports.file_comments import heading
 from gpuplan.api.exports.kubernetes import RESUME, owned_machine_notes
@@ -16,6 +18,7 @@ from gpuplan.api.exports.kubernetes_pods import (
     script_map,
     stop_policy,
 )
+from gpuplan.api.exports.places_in_order import phases_to_try
 from gpuplan.api.exports.plan_handover import Handover, Phase, Wishes
 from gpuplan.api.exports.tool_names import labels, run_name
 from gpuplan.api.exports.unsupported_features import booked
@@ -43,17 +46,39 @@ def jobset(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     """The phase as a JobSet with its queue. Raises `UnusableInput` for a phase that cannot run in pods."""
     name = run_name(handover, phase)
     notes = ["Start: kubectl apply -f FILE, in a cluster with JobSet and Kueue; remove queues that you already have"]
-    run = _set(handover, phase, wishes, name)
+    places = _places(handover, phase, wishes)
+    run = _set(handover, phase, wishes, name, places)
     notes = [
         *heading(handover, phase, wishes),
         *owned_machine_notes(phase),
         *notes,
+        *_order(places, phase),
         *about_pods(handover, phase, wishes),
     ]
-    return yaml_text([*_queue(phase, wishes, name), script_map(handover, phase), run], notes)
+    return yaml_text([*_queue(phase, name, places), script_map(handover, phase), run], notes)
 
 
-def _set(handover: Handover, phase: Phase, wishes: Wishes, name: str) -> Yaml:
+def _places(handover: Handover, phase: Phase, wishes: Wishes) -> list[dict[str, str]]:
+    """Labels of the nodes of the phase, then of those of the ladder's next places in its region, where its cluster is."""
+    labels_ = [
+        node_labels(tried, booked(phase, wishes))
+        for tried in phases_to_try(handover, phase)
+        if tried.region == phase.region
+    ]
+    return [place for i, place in enumerate(labels_) if place not in labels_[:i]]
+
+
+def _order(places: Sequence[dict[str, str]], phase: Phase) -> list[str]:
+    """How Kueue chooses among several places: https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/"""
+    if len(places) == 1:
+        return []
+    return [
+        f"The queue has a flavour for each of {len(places)} places of the capacity ladder in {phase.region}, in order. Kueue",
+        "admits to the first one with free quota: if no nodes come, set its nominalQuota to 0, and apply the JobSet again",
+    ]
+
+
+def _set(handover: Handover, phase: Phase, wishes: Wishes, name: str, places: Sequence[dict[str, str]]) -> Yaml:
     template = pod_template(
         handover,
         phase,
@@ -62,6 +87,8 @@ def _set(handover: Handover, phase: Phase, wishes: Wishes, name: str) -> Yaml:
         subdomain=None,
         run_label=RUN_LABEL,
         resume=RESUME,
+        # Kueue adds the labels of the flavour that it admits to.
+        selected={key: value for key, value in places[0].items() if all(place.get(key) == value for place in places)},
     )
     job: Yaml = {"completions": phase.nodes, "parallelism": phase.nodes, "completionMode": "Indexed", "backoffLimit": 0}
     job |= {
@@ -86,20 +113,24 @@ def _restarts(phase: Phase) -> int:
     return SPARE_RESTARTS + 2 * round(phase.expected_preemptions)
 
 
-def _queue(phase: Phase, wishes: Wishes, name: str) -> list[Yaml]:
+def _queue(phase: Phase, name: str, places: Sequence[dict[str, str]]) -> list[Yaml]:
     resource = stack(phase).resource
     quota = {"name": resource, "nominalQuota": str(phase.nodes * phase.devices)}
-    flavor: Yaml = {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": name}}
-    chosen = node_labels(phase, booked(phase, wishes))
+    names = [name if number == 1 else f"{name}-place-{number}" for number in range(1, len(places) + 1)]
+    flavors = [{"name": flavor, "resources": [dict(quota)]} for flavor in names]
     return [
-        flavor | ({"spec": {"nodeLabels": chosen}} if chosen else {}),
+        *(
+            {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": flavor}}
+            | ({"spec": {"nodeLabels": chosen}} if chosen else {})
+            for flavor, chosen in zip(names, places, strict=True)
+        ),
         {
             "apiVersion": KUEUE,
             "kind": "ClusterQueue",
             "metadata": {"name": name},
             "spec": {
                 "namespaceSelector": {},
-                "resourceGroups": [{"coveredResources": [resource], "flavors": [{"name": name, "resources": [quota]}]}],
+                "resourceGroups": [{"coveredResources": [resource], "flavors": flavors}],
             },
         },
         {

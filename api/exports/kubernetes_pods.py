@@ -4,6 +4,8 @@ Nodes are selected by the labels of their cloud, with sources below. Labels of o
 pod requests only its devices.
 """
 
+from collections.abc import Mapping
+
 from gpuplan.api.exports.container_stacks import image, machine_and_cards, stack
 from gpuplan.api.exports.launch_command import PORT, launch
 from gpuplan.api.exports.node_script import GRACE_SECONDS, SCRIPT, directory, is_mounted, place, variables
@@ -76,10 +78,11 @@ def pod_template(
     subdomain: str | None,
     run_label: str,
     resume: str,
+    selected: Mapping[str, str] | None = None,
 ) -> Yaml:
     """The template of a pod that finds the first one at `address`; `run_label` holds what all pods of a run share.
 
-    Raises `UnusableInput` for a phase that cannot run in pods.
+    `selected` are the labels of its nodes, those of the phase unless a queue chooses among several places. Raises `UnusableInput` for a phase that cannot run in pods.
     """
     need_cloud(phase, "Kubernetes", "aws", "gcp", "azure", "local")
     reservation = booked(phase, wishes)
@@ -110,7 +113,7 @@ def pod_template(
         # A gated pod is not scheduled, so no node starts for it.
         **({} if place(handover, wishes) else {"schedulingGates": [{"name": SCHEDULING_GATE}]}),
         **({"subdomain": subdomain} if subdomain else {}),
-        **_placed(phase, reservation),
+        **_placed(phase, node_labels(phase, reservation) if selected is None else selected),
         "containers": [container],
         "volumes": [
             {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
@@ -168,10 +171,10 @@ def node_labels(phase: Phase, reservation: str | None = None) -> dict[str, str]:
     return labels
 
 
-def _placed(phase: Phase, reservation: str | None) -> Yaml:
+def _placed(phase: Phase, selected: Mapping[str, str]) -> Yaml:
     yaml: Yaml = {}
-    if node_labels(phase, reservation):
-        yaml["nodeSelector"] = node_labels(phase, reservation)
+    if selected:
+        yaml["nodeSelector"] = dict(selected)
     if phase.provider == "aws":
         managed, karpenter = EKS_KINDS.get(phase.kind.name, EKS_PLAIN)
         either = [("eks.amazonaws.com/capacityType", managed), ("karpenter.sh/capacity-type", karpenter)]

@@ -23,7 +23,7 @@ from azure.mgmt.compute import models as azure_models
 from botocore.validate import ParamValidator  # type: ignore[import-untyped]
 from google.cloud import compute_v1
 
-from gpuplan.api.exports.export_formats import exports
+from gpuplan.api.exports.export_formats import exports, one_export
 from gpuplan.api.exports.launch_command import read_wishes
 from gpuplan.api.exports.unsupported_features import BOOKED
 from gpuplan.catalog.model.price_kinds import price_kinds
@@ -84,17 +84,52 @@ def test_dstack_takes_every_task() -> None:
         valid.validate(documents(text)[0])
 
 
+def jobset_and_kueue() -> dict[str, Any]:
+    """A validator of each kind of object."""
+    kinds = schema("jobset-kueue.json").items()
+    return {kind: jsonschema_rs.validator_for(definition) for kind, definition in kinds if kind[0] != "$"}
+
+
 @pytest.mark.slow(reason="one long case")
 def test_jobset_and_kueue_take_every_object() -> None:
-    kinds = {
-        kind: jsonschema_rs.validator_for(definition)
-        for kind, definition in schema("jobset-kueue.json").items()
-        if kind[0] != "$"
-    }
+    kinds = jobset_and_kueue()
     for text in made("jobset"):
         for document in documents(text):
             if document["apiVersion"] != "v1":
                 kinds[document["kind"]].validate(document)
+
+
+def test_kueue_has_a_flavour_for_each_place_of_the_cluster_in_order() -> None:
+    """Pods select what all places have in common, and Kueue adds the rest; nodes of another region are in no cluster."""
+    first = phase("gcp", nodes=2, kind="spot")
+    document = answer(first)
+    choices: tuple[dict[str, Any], ...] = (
+        {"zone": "us-central1-b"},
+        {"region": "us-east4", "zone": "us-east4-b"},
+        {"price_kind": "on_demand"},
+    )
+    document["plan"]["capacity_ladder"] = {"next_choices": [first | row for row in choices]}
+    exported = one_export(document, to="jobset", wishes=read_wishes(command="python train.py")).text
+    *flavors, queue, _, _, run = list(yaml.safe_load_all(exported))
+    kinds = jobset_and_kueue()
+    for item in (*flavors, queue, run):
+        kinds[item["kind"]].validate(item)
+    zone, spot = "topology.kubernetes.io/zone", "cloud.google.com/gke-spot"
+    labels = [flavor["spec"]["nodeLabels"] for flavor in flavors]
+    assert [(label[zone], label.get(spot)) for label in labels] == [
+        ("us-central1-a", "true"),
+        ("us-central1-b", "true"),
+        ("us-central1-a", None),
+    ]
+    [group] = queue["spec"]["resourceGroups"]
+    assert [flavor["name"] for flavor in group["flavors"]] == [flavor["metadata"]["name"] for flavor in flavors]
+    pod = run["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    assert pod["nodeSelector"] == {
+        "node.kubernetes.io/instance-type": "a3-highgpu-8g",
+        "topology.kubernetes.io/region": "us-central1",
+    }
+    assert any(toleration["key"] == spot for toleration in pod["tolerations"])
+    assert "3 places of the capacity ladder" in exported
 
 
 def test_terraforms_providers_know_every_argument_and_miss_none() -> None:
