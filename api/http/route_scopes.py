@@ -26,6 +26,7 @@ READING: dict[str, Needed] = {
     "/metrics": "read",
     "/docs": "read",
     "/": "read",
+    "/compare": "read",
     "/plans": "read",
     "/plans/*": "read",
     "/catalogue": "read",
