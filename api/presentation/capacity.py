@@ -45,5 +45,5 @@ def _notes(row: Capacity) -> str:
 
 def _missing(row: NotLearned) -> str:
     what = " ".join(part for part in (row.provider, row.region, row.instance_type) if part)
-    part = "" if row.what == "capacity" else f" ({row.what})"
+    part = "" if row.what in ("capacity", "price_kind") else f" ({row.what})"
     return f"{what}{part}: {row.reason}"

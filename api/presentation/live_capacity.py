@@ -21,8 +21,12 @@ def source_of(part: Part) -> str:
 
 
 def not_learned(plan: Part) -> list[str]:
-    """A line per cloud and reason, with the number of questions that it concerns; empty where nothing was asked."""
-    rows: Sequence[Part] = (plan.get("live_capacity") or {}).get("not_learned", ())
+    """A line per cloud and reason, with the number of questions that it concerns; empty where nothing was asked.
+
+    What a cloud publishes nothing about comes last.
+    """
+    missing: Sequence[Part] = (plan.get("live_capacity") or {}).get("not_learned", ())
+    rows = sorted(missing, key=lambda row: row["what"] == "price_kind")
     of_reason = Counter((row["provider"], row["reason"]) for row in rows)
     return [
         f"{provider}: {plain(reason, limit=160)}{f' ({count} questions)' if count > 1 else ''}"

@@ -48,7 +48,7 @@ class NotLearned:
     region: str
     instance_type: str
     what: str
-    """capacity, or interruptions if only these are missing."""
+    """capacity; price_kind if the cloud publishes nothing about such machines; interruptions if only these are missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,7 +67,7 @@ class LiveQueries:
             reason = f"not asked: the job starts at {start:%Y-%m-%d %H:%M} UTC, and clouds answer for the moment"
             providers = sorted({candidate.provider for candidate in candidates})
             return CapacityAnswers(not_learned=tuple(NotLearned(provider=name, reason=reason) for name in providers))
-        return self.ask(candidates, now=now).learned
+        return self.ask(candidates, now=now, limit_seconds=_plan_limit()).learned
 
     def _sources(self) -> "CapacitySources":
         """One for the life of the service, so that its rate limits hold over all queries."""
@@ -90,6 +90,13 @@ class LiveQueries:
         for answer in stored:
             newest[_of(answer)] = answer.asked_at  # the oldest come first
         return [answer for answer in stored if answer.asked_at == newest[_of(answer)]]
+
+
+def _plan_limit() -> float:
+    """Seconds for the clouds while a plan waits: it is also worked out twice, and takes three seconds more in all."""
+    from gpuplan.providers.capacity.capacity_queries import LIMIT_SECONDS
+
+    return LIMIT_SECONDS * 5 / 6
 
 
 def _of(answer: CapacityAnswer) -> Candidate:

@@ -69,7 +69,8 @@ class CapacityAnswer:
 class NotLearned:
     """A question without an answer, and why; an empty `region` or `instance_type` means all that were asked.
 
-    `what` is capacity, interruptions if only these are missing, or quota.
+    `what` is capacity, price_kind if the cloud publishes nothing about such machines, interruptions if only these are
+    missing, or quota.
     """
 
     provider: str

@@ -39,6 +39,8 @@ class NotAnswered:
     provider: str
     region: str
     instance_type: str
+    what: str
+    """capacity, or price_kind if the cloud publishes nothing about machines of that kind."""
     reason: str
 
 

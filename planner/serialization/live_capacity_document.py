@@ -17,9 +17,9 @@ def live_capacity(capacity: CapacityAnswers) -> LiveCapacity:
         for answer in capacity.answers
     )
     missing = tuple(
-        NotAnswered(provider=row.provider, region=row.region, instance_type=row.instance_type, reason=row.reason)
+        NotAnswered(**{field.name: getattr(row, field.name) for field in fields(NotAnswered)})
         for row in capacity.not_learned
-        if row.what == "capacity"
+        if row.what in ("capacity", "price_kind")
     )
     digest = hashlib.sha256(json.dumps(wire([answers, missing]), sort_keys=True).encode()).hexdigest()
     return LiveCapacity(id=f"capacity-{digest[:20]}", answers=answers, not_learned=missing)

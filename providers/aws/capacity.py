@@ -84,7 +84,7 @@ class AwsCapacity:
         """A query per machine and ten regions for spot, one per machine and region for capacity blocks."""
         if kind not in ("spot", KIND):
             reason = f"AWS publishes nothing about getting {kind} machines; accepted: spot, {KIND}"
-            return [NotLearned(provider=self.name, reason=reason)]
+            return [NotLearned(provider=self.name, what="price_kind", reason=reason)]
         if kind == KIND and nodes > MOST_BLOCK_NODES:
             return [NotLearned(provider=self.name, reason=f"a capacity block has at most {MOST_BLOCK_NODES} machines")]
         asked, refused = split_places(self.name, places, _reason_not)

@@ -83,7 +83,7 @@ class AzureCapacity:
         """One call per five sizes and eight regions: scores, then eviction bands."""
         if kind != "spot":
             reason = f"Azure publishes nothing about getting {kind} machines; accepted: spot"
-            return [NotLearned(provider=self.name, reason=reason)]
+            return [NotLearned(provider=self.name, what="price_kind", reason=reason)]
         asked, refused = split_places(self.name, places, _reason_not)
         sizes = [name for name in dict.fromkeys(machines) if _SIZE.fullmatch(name)]
         strange = [

@@ -181,7 +181,7 @@ def _uncovered(
         spoken = {
             (result.instance_type, result.region)
             for of, result in results
-            if of is query and (isinstance(result, CapacityAnswer) or result.what == "capacity")
+            if of is query and (isinstance(result, CapacityAnswer) or result.what in ("capacity", "price_kind"))
         }
         for machine in query.machines:
             for place in query.places:

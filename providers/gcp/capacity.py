@@ -72,7 +72,7 @@ class GcpCapacity:
         """One call per machine and region: advice, then history."""
         if kind != "spot":
             reason = f"Google publishes nothing about getting {kind} machines to every project; accepted: spot"
-            return [NotLearned(provider=self.name, reason=reason)]
+            return [NotLearned(provider=self.name, what="price_kind", reason=reason)]
         results: list[CapacityCall | NotLearned] = []
         for name in machines:
             if name.startswith("tpu-"):

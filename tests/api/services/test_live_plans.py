@@ -79,11 +79,11 @@ def test_what_was_not_learned_is_modelled_and_said(gpuplan: Services, cloud: Azu
 def test_a_cloud_that_does_not_answer_delays_a_plan_by_its_limit_and_no_more(
     gpuplan: Services, cloud: AzureCapacityCloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(capacity_queries, "LIMIT_SECONDS", 0.2)
+    monkeypatch.setattr(capacity_queries, "LIMIT_SECONDS", 0.24)
     cloud.latency_seconds = 5.0
     answer = gpuplan.plans.plan(JOB, now=NOW + timedelta(hours=2), live=True, save=False)
     reasons = {row["reason"] for row in answer["plan"]["live_capacity"]["not_learned"]}
-    assert reasons == {"no answer within 0.2 s"}
+    assert reasons == {"no answer within 0.2 s"}  # five sixths: the plan is worked out twice
 
 
 def test_no_cloud_is_asked_about_another_day(gpuplan: Services, cloud: AzureCapacityCloud) -> None:

@@ -46,7 +46,7 @@ class NotLearned(TypedDict):
     region: str
     instance_type: str
     what: str
-    """capacity, or interruptions if only these are missing."""
+    """capacity; price_kind if the cloud publishes nothing about such machines; interruptions if only these are missing."""
 
 
 class CapacityMeta(TypedDict):

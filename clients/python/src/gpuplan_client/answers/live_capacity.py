@@ -38,6 +38,8 @@ class NotAnswered(TypedDict):
     provider: str
     region: str
     instance_type: str
+    what: str
+    """capacity, or price_kind if the cloud publishes nothing about machines of that kind."""
     reason: str
 
 
