@@ -1,5 +1,6 @@
 """A saved plan on interruptible machines as the document of a run: its work, machines, zones and on-demand price."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.planner.cost.preemption_and_checkpoint_interval import wait_log_spread
 from gpuplan.planner.spot_policy.finish_distribution import SpotRun, finish
 from gpuplan.planner.spot_policy.latest_switch import Rescue, latest_switch, spot_first
 from gpuplan.planner.spot_policy.run_parameters import MOST_ZONES
@@ -124,13 +126,17 @@ def finish_of_plan(answer: Mapping[str, Any], run: Mapping[str, Any]) -> JsonObj
         wait_hours=float(settings.get("spot_wait_hours", 0.0)),
     )
     rescue = Rescue(changeover_hours=float(run["changeover"]), usd_per_hour=float(run["on_demand_usd_per_hour"]))
-    ends = finish(spot, log_sigma=float(phase["log_sigma"]))
+    log_sigma = float(phase["log_sigma"])
+    ends = finish(spot, log_sigma=log_sigma)
+    # Zones differ in their waits, which spreads the hours around their mean.
+    between_zones = float(wait_log_spread(np.array(rate), spot.wait_hours))
+    spread = finish(spot, log_sigma=math.hypot(log_sigma, between_zones)) if between_zones else ends
     latest = latest_switch(spot, rescue, deadline - setup, confidence)
     first = spot_first(spot, rescue, deadline - setup, float(run["places"][0]["usd_per_hour"]))
     return {
         "mean_hours": round(setup + ends.mean, 6),
-        "p95_hours": round(setup + ends.quantile(0.95), 6),
-        "probability_in_time": round(ends.probability_by(deadline - setup), 6),
+        "p95_hours": round(setup + spread.quantile(0.95), 6),
+        "probability_in_time": round(spread.probability_by(deadline - setup), 6),
         "confidence": confidence,
         "latest_switch_hours": None if latest is None else round(setup + latest, 6),
         "spot_first_usd": f"{first.usd:.6f}",

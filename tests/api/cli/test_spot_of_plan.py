@@ -49,6 +49,21 @@ def test_a_plan_on_spot_gives_a_policy_and_its_own_finish(tmp_path: Path, capsys
     assert "sure until" in capsys.readouterr().out
 
 
+def test_a_plan_that_stays_in_one_zone_is_as_uncertain_as_its_policy_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("spot_wait_hours: 1\nprices: as-observed\n")
+    monkeypatch.setenv("GPUPLAN_SETTINGS", str(settings))
+    plan = planned(tmp_path, JOB | {"confidence": 0.7}, capsys)
+    assert main(["run-policy", "--plan", plan["id"], "--json"]) == 0
+    ends = json.loads(capsys.readouterr().out)["as_planned"]
+    assert 0.7 <= plan["deadline_probability"] < 0.999
+    assert ends["probability_in_time"] == pytest.approx(plan["deadline_probability"], abs=0.03)
+    # The plan puts all noise into one lognormal; its policy keeps the shape of each part.
+    assert ends["p95_hours"] == pytest.approx(plan["hours"]["p95"], rel=0.1)
+
+
 def test_a_plan_that_nobody_interrupts_has_nothing_to_decide(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
