@@ -53,7 +53,7 @@ def jobset(handover: Handover, phase: Phase, wishes: Wishes) -> str:
         *owned_machine_notes(phase),
         *notes,
         *_order(places, phase),
-        *about_pods(handover, phase, wishes),
+        *about_pods(handover, wishes),
     ]
     return yaml_text([*_queue(phase, name, places), script_map(handover, phase), run], notes)
 

@@ -40,7 +40,7 @@ def kubernetes(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     }
     documents = [script_map(handover, phase), *([service] if phase.nodes > 1 else []), job]
     notes = [*heading(handover, phase, wishes), *owned_machine_notes(phase), *together(phase)]
-    notes += ["Start: kubectl apply -f FILE", *about_pods(handover, phase, wishes)]
+    notes += ["Start: kubectl apply -f FILE", *about_pods(handover, wishes)]
     return yaml_text(documents, notes)
 
 

@@ -131,7 +131,7 @@ def _checkpoints(handover: Handover, phase: Phase, wishes: Wishes) -> Yaml:
     return {"emptyDir": {}}
 
 
-def about_pods(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
+def about_pods(handover: Handover, wishes: Wishes) -> list[str]:
     """Notes on the cluster's access to checkpoints, and how to stop the run."""
     where = place(handover, wishes)
     comments = ["Stop: kubectl delete -f FILE. Resume from the newest checkpoint: the same, then kubectl apply -f FILE"]

@@ -66,13 +66,13 @@ def charged(columns: Columns, settings: PlannerSettings) -> list[list[Offer]]:
         mine = [offer for offer in rows if pool.covers(offer)]
         covered_offers.append(mine)
         if not mine:
-            faults.append(Fault(("settings", "held_spend", i), _nothing(commitment, columns, rows)))
+            faults.append(Fault(("settings", "held_spend", i), _nothing(commitment, rows)))
     if faults:
         raise UnusableInput(*faults)
     return covered_offers
 
 
-def _nothing(commitment: ExistingSpendCommitment, columns: Columns, rows: list[Offer]) -> str:
+def _nothing(commitment: ExistingSpendCommitment, rows: list[Offer]) -> str:
     """Why a plan covers nothing, and which values would be accepted."""
     of_provider = [row for row in rows if row.provider == commitment.provider]
     if not of_provider:

@@ -88,7 +88,7 @@ def splits_of(limits: Limits, devices: Ints, nodes: Ints, domain: Ints, request:
     ranks = per_tensor[piped] // pipeline
     parts = [np.zeros((3, 0), np.int64)]
     for wide in _contexts(limits, request):
-        of = np.flatnonzero(_divides(limits, request, wide, ranks=ranks, room=room, pipeline=pipeline))
+        of = np.flatnonzero(_divides(request, wide, ranks=ranks, room=room, pipeline=pipeline))
         for experts, some in _experts(limits, ranks[of], room[of], request.expert):
             parts.append(np.stack((of[some], np.full(len(some), wide), experts)))
     columns = np.concatenate(parts, axis=1)
@@ -104,9 +104,7 @@ def splits_of(limits: Limits, devices: Ints, nodes: Ints, domain: Ints, request:
     return Splits(row=row[of_cluster], **{name: way.astype(np.float64) for name, way in ways.items()})
 
 
-def _divides(
-    limits: Limits, request: LayoutRequest, context: int, *, ranks: Ints, room: Ints, pipeline: Ints
-) -> NDArray[np.bool_]:
+def _divides(request: LayoutRequest, context: int, *, ranks: Ints, room: Ints, pipeline: Ints) -> NDArray[np.bool_]:
     """Whether `context` ways are tried for each pipeline, which leaves `ranks` ranks, `room` of them on a fast link."""
     able: NDArray[np.bool_] = ranks % context == 0
     if not request.context and context > 1:

@@ -136,13 +136,13 @@ class Relaxation:
                 return
             excess = answered.reduced_usd - answered.least_usd[self.columns.job]
             new = self._cheapest(np.where(self._in, np.inf, excess), COLUMNS_PER_JOB) & (
-                excess < self._pays(relaxed, at, answered)
+                excess < self._pays(at, answered)
             )
             if not new.any():
                 return
             self._in |= new
 
-    def _pays(self, relaxed: Relaxed, at: Ints, answered: Answered) -> Floats:
+    def _pays(self, at: Ints, answered: Answered) -> Floats:
         """Per column: the excess below which it is cheaper than its job's choice in the restricted model."""
         least = self.instance.penalty_usd.copy()
         np.minimum.at(least, self.columns.job[at], answered.reduced_usd[at])

@@ -29,15 +29,12 @@ from gpuplan.planner.portfolio.portfolio_instance import ROUNDING, Columns, Floa
 class Solved:
     """The solution of HiGHS: a column per job (-1: left out) or None, and a bound in USD.
 
-    `proven` means that no choice of these columns is cheaper. Linear relaxations also have `duals` of the capacity rows
-    (R + 1, T) and of the budget row.
+    `proven` means that no choice of these columns is cheaper.
     """
 
     column: Ints | None
     bound_usd: float
     proven: bool
-    duals: Floats | None = None
-    budget_dual: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,8 +48,8 @@ class _Row:
     capacity: float
 
 
-def capacity_rows(instance: Instance, columns: Columns, at: Ints, jobs: Ints, left: Floats) -> list[_Row]:
-    """The distinct capacity rows that the columns `at` of these jobs could violate."""
+def capacity_rows(instance: Instance, columns: Columns, at: Ints, left: Floats) -> list[_Row]:
+    """The distinct capacity rows that the columns `at` could violate."""
     pool, slot, which, units = _entries(instance, columns, at)
     order = np.lexsort((which, slot, pool))
     pool, slot, which, units = pool[order], slot[order], which[order], units[order]
@@ -109,7 +106,7 @@ def solve(
 ) -> Solved:
     """The best choice for `jobs` among the columns `at` with the capacity and budget that are `left`.
 
-    With `relaxed`, solve the linear relaxation and return its duals.
+    With `relaxed`, solve the linear relaxation, which gives a bound alone.
     """
     problem = pulp.LpProblem("portfolio", pulp.LpMinimize)
     kind: Literal["Continuous", "Binary"] = "Continuous" if relaxed else "Binary"
@@ -122,7 +119,7 @@ def solve(
         of[j].append(variable)
     for j, variables in of.items():
         problem.addConstraint(pulp.lpSum_vars_coefs((variable, 1.0) for variable in variables) == 1, f"run_{j}")
-    rows = capacity_rows(instance, columns, at, jobs, left)
+    rows = capacity_rows(instance, columns, at, left)
     for row in rows:
         terms = zip((x[i] for i in row.which.tolist()), row.units.tolist(), strict=True)
         problem.addConstraint(pulp.lpSum_vars_coefs(terms) <= row.capacity, f"use_{row.pool}_{row.slot}")
@@ -139,7 +136,9 @@ def solve(
     )
     stats = problem.solve(solver)
     if relaxed:
-        return _relaxed(instance, problem, rows, stats)
+        is_solved = stats.status == pulp.LpSolveStatus.Optimal
+        value = float(stats.objective) if is_solved and stats.objective is not None else -math.inf
+        return Solved(column=None, bound_usd=value, proven=is_solved)
     chosen_columns = None
     if stats.has_solution:
         chosen_columns = np.full(instance.jobs, -1, np.int64)
@@ -148,15 +147,3 @@ def solve(
                 chosen_columns[columns.job[column]] = column
     bound = -math.inf if stats.best_bound is None else float(stats.best_bound)
     return Solved(column=chosen_columns, bound_usd=bound, proven=stats.status == pulp.LpSolveStatus.Optimal)
-
-
-def _relaxed(instance: Instance, problem: pulp.LpProblem, rows: list[_Row], stats: pulp.LpSolveStats) -> Solved:
-    duals, dear = np.zeros_like(instance.capacity), 0.0
-    named = {constraint.name: constraint for constraint in problem.constraints()}
-    for row in rows:
-        duals[row.pool, row.slot] = max(0.0, -(named[f"use_{row.pool}_{row.slot}"].pi or 0.0))
-    if "budget" in named:
-        dear = max(0.0, -(named["budget"].pi or 0.0))
-    solved = stats.status == pulp.LpSolveStatus.Optimal
-    value = float(stats.objective) if solved and stats.objective is not None else -math.inf
-    return Solved(column=None, bound_usd=value, proven=solved, duals=duals, budget_dual=dear)
