@@ -80,12 +80,13 @@ def _absolute(path: Path) -> str:
 
 
 def sources(environment: Environment) -> list[Finding]:
-    """The addresses of clouds. Raises `UnusableInput` at each invalid one."""
-    given = environment.sources()
+    """The addresses of clouds, and whether plans ask them. Raises `UnusableInput` at each invalid variable."""
+    given, asks_live = environment.sources(), environment.asks_live()
     usual = type(given)()
     names = [name for name in usual.__slots__ if name.endswith(("_url", "_endpoint"))]
     other = sorted(name for name in names if getattr(given, name) != getattr(usual, name))
     summary = f"other addresses than the clouds' own: {', '.join(other)}" if other else "the clouds' own addresses"
+    summary += "; plans ask the clouds for capacity (GPUPLAN_LIVE)" if asks_live else ""
     if given.anonymous:
         advice = "unset GPUPLAN_ANONYMOUS unless the addresses are those of a local server"
         return [warning("sources", f"{summary}; no GCP or Azure credentials are used (GPUPLAN_ANONYMOUS)", advice)]

@@ -209,6 +209,13 @@ def test_a_schedule_that_no_worker_can_keep_is_said(doctor: Doctor) -> None:
     assert (findings["schedule"]["status"], "gpuplan refresh" in findings["schedule"]["advice"]) == ("warning", True)
 
 
+def test_whether_plans_ask_the_clouds_is_said(doctor: Doctor) -> None:
+    assert "GPUPLAN_LIVE" in doctor(GPUPLAN_LIVE="yes")[1]["sources"]["found"]
+    code, findings, _ = doctor(GPUPLAN_LIVE="perhaps")
+    assert (code, findings["sources"]["status"]) == (3, "broken")
+    assert "is neither yes nor no" in findings["sources"]["found"]
+
+
 def test_a_misspelt_variable_is_named_with_the_one_that_was_meant(doctor: Doctor) -> None:
     code, findings, _ = doctor(GPUPLAN_DATABSE_URL="sqlite:///secret.db")
     assert code == 0
