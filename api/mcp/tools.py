@@ -60,7 +60,11 @@ class Tools:
     def plan(
         self,
         *,
-        job: Job,
+        job: Job | None = None,
+        files: Annotated[
+            dict[str, str] | None,
+            Field(description="Instead of `job`: texts of a configuration by file name, as for `import_config`."),
+        ] = None,
         frontier: Annotated[bool, Field(description="Also return the Pareto frontier of cost and time.")] = False,
         snapshot: Snapshot = None,
         prices: Annotated[
@@ -84,9 +88,21 @@ class Tools:
         cost), or `infeasible` with the conflicting requirements and the smallest relaxations. Prices can be old: read
         `warnings` and `meta.price_age_days`. Nothing is bought or started. `plan.id` names the plan in other tools.
         """
+        if (job is None) == (files is None):
+            raise ToolError("job: give either job or files")
         with _as_tool_errors(_of_job):
-            answer = self._gpuplan.plans.plan(job, frontier=frontier, snapshot=snapshot, prices=prices, live=live)
+            planned = job if job is not None else self._job_of(files or {})
+            answer = self._gpuplan.plans.plan(planned, frontier=frontier, snapshot=snapshot, prices=prices, live=live)
         return answer if detail == "full" else brief_plan(answer)
+
+    def _job_of(self, files: dict[str, str]) -> Document:
+        """The job of a configuration that states all that a job needs; raises `ToolError` for another."""
+        with _as_tool_errors():
+            read = self._gpuplan.imports.read({"files": files})
+        if read.missing:
+            missing = "; ".join(f"{lacking.field} is missing: {lacking.why}" for lacking in read.missing)
+            raise ToolError(f"files: {missing}; give it to import_config, and plan the job that it returns")
+        return read.job
 
     def estimate(
         self,

@@ -61,6 +61,15 @@ class Agent:
         return text
 
 
+_AXOLOTL = """base_model: Qwen/Qwen3-8B
+adapter: lora
+sequence_len: 2048
+micro_batch_size: 2
+gradient_accumulation_steps: 4
+datasets: [{path: data, type: alpaca}]
+"""
+
+
 @pytest.fixture(scope="module")
 def agent(environment: dict[str, str]) -> Iterator[Agent]:
     program = StdioServerParameters(command=GPUPLAN[0], args=list(GPUPLAN[1:]), env=environment)
@@ -93,7 +102,7 @@ def test_tools_say_what_they_do_and_take(agent: Agent) -> None:
             assert '"description"' in json.dumps(field), (tool.name, name)
     definitions = tools["plan"].input_schema["$defs"]
     assert "max_nodes" in definitions["ConstraintsDocument"]["properties"]
-    assert sum(len(json.dumps(tool.input_schema)) for tool in tools.values()) < 34_000
+    assert sum(len(json.dumps(tool.input_schema)) for tool in tools.values()) < 34_500
 
 
 def test_the_full_answer_is_that_of_the_command_line(
@@ -116,6 +125,18 @@ def test_a_summary_leaves_out_what_it_names_and_changes_nothing_else(agent: Agen
     for reduced, whole in zip(short["plan"]["phases"], full["plan"]["phases"], strict=True):
         assert reduced.items() <= whole.items()
     assert set(full["plan"]) - set(short["plan"]) <= {name.removeprefix("plan.") for name in short["left_out"]}
+
+
+def test_a_configuration_is_planned_like_the_job_that_it_describes(agent: Agent) -> None:
+    script = "accelerate launch --num_processes 8 -m axolotl.cli.train axolotl.yaml\n"
+    files = {"run.sh": script, "axolotl.yaml": f"{_AXOLOTL}max_steps: 100\n"}
+    planned = agent.answer("plan", files=files, detail="full")
+    read = agent.answer("import_config", files=files)
+    assert read["missing"] == []
+    named = agent.answer("plan", job=read["job"], detail="full")
+    first, second = (answer["plan"]["job"] for answer in (planned, named))
+    assert first["start"] < second["start"]
+    assert {**first, "start": None} == {**second, "start": None}
 
 
 def test_no_plan_is_an_answer_and_not_an_error(agent: Agent, hopeless: dict[str, Any]) -> None:
@@ -161,6 +182,9 @@ def test_a_job_under_way_is_advised(agent: Agent, job: dict[str, Any]) -> None:
         ),
         ("plan", {"jobb": {}}, "jobb: unknown argument"),
         ("plan", {"job": []}, "job: "),
+        ("plan", {"job": None}, "job: give either job or files"),
+        ("plan", {"files": {"axolotl.yaml": _AXOLOTL}}, "job: give either job or files"),
+        ("plan", {"job": None, "files": {"axolotl.yaml": _AXOLOTL}}, "files: tokens is missing"),
         ("plan", {"snapshot": "feed"}, "snapshot: "),
         ("plan", {"detail": "short"}, "detail: "),
         ("estimate", {"accelerator": "H1000", "gpus": 8}, "accelerator: "),
