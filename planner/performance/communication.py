@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpuplan.planner.model.job import Training
 from gpuplan.planner.performance.estimator_request import Floats
 from gpuplan.planner.performance.fitted_constants import value
 from gpuplan.planner.performance.layout_columns import Gathered
+from gpuplan.planner.performance.software_stacks import stack_of
 from gpuplan.planner.workload.step_work import TransformerShape, Work
 
 
@@ -23,7 +25,7 @@ class Traffic:
     rest: Floats
 
 
-def traffic(work: Work, at: Gathered, busy: Floats, attention: Floats) -> Traffic:
+def traffic(work: Work, training: Training, at: Gathered, busy: Floats, attention: Floats) -> Traffic:
     """Exposed traffic of the candidates `at`, which compute for `busy` seconds, `attention` of them in attention."""
     rest = _data_parallel(work, at, busy)
     rest += busy * (value("straggler") * at.log2_domains)
@@ -41,7 +43,10 @@ def traffic(work: Work, at: Gathered, busy: Floats, attention: Floats) -> Traffi
     if at.context.max(initial=1.0) > 1:
         in_stage += _context(shape.layers * 2.0 * shape.kv_heads * shape.head_size, at, tokens, attention)
     if at.expert.max(initial=1.0) > 1:
-        in_stage += _experts(shape.moe_layers * shape.active_experts * _routed_share(shape), at, bytes_per_token)
+        deduplicate = stack_of(training).once_per_node
+        in_stage += _experts(
+            shape, at, bytes_per_token * (shape.moe_layers * _routed_share(shape)), deduplicate=deduplicate
+        )
     if at.pipeline.max(initial=1.0) > 1:
         rest += _pipeline(at, at.element_bytes * shape.hidden_size * tokens)
     return Traffic(in_stage=in_stage, rest=rest)
@@ -125,16 +130,26 @@ def _context(width: float, at: Gathered, tokens: Floats, attention: Floats) -> F
     return np.maximum(0.0, moving - value("overlap") * attention)
 
 
-def _experts(routed: float, at: Gathered, bytes_per_token: Floats) -> Floats:
+def _experts(shape: TransformerShape, at: Gathered, bytes_per_copy: Floats, *, deduplicate: bool) -> Floats:
     """Seconds to dispatch each token to its experts and combine the results, forward and backward (Lepikhin 2020).
 
     Copies for experts on other nodes cross the fabric and then the fast link, like all others.
     """
-    volume = 4.0 * routed * bytes_per_token / at.tensor
+    volume = 4.0 * bytes_per_copy / at.tensor
     near = np.clip(np.floor(at.domain / at.tensor), 1.0, at.expert)
-    within = volume * (near - 1.0) / near / at.peer_rate
-    across = volume * (1.0 - near / at.expert) / at.fabric_rate
+    within = shape.active_experts * volume * (near - 1.0) / near / at.peer_rate
+    copies = copies_across_nodes(at.expert / near, shape.active_experts, deduplicate=deduplicate)
+    across = copies * volume / at.fabric_rate
     return value("expert_exposed") * (within + np.where(near < at.expert, across, 0.0))
+
+
+def copies_across_nodes(nodes: Floats, active: float, *, deduplicate: bool) -> Floats:
+    """Mean copies of a token that leave its node, if its `active` experts lie anywhere on `nodes` nodes.
+
+    If they `deduplicate`, each node that has one or more of them gets one copy (DeepSeek 2024).
+    """
+    elsewhere = 1.0 - 1.0 / nodes
+    return (nodes - 1.0) * (1.0 - elsewhere**active) if deduplicate else active * elsewhere
 
 
 def _lookups(work: Work, at: Gathered) -> Floats:

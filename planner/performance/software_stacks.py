@@ -11,6 +11,11 @@ from gpuplan.planner.workload.step_work import Work
 STACKS = keys_of("software_matmul")
 #: How far a class feels `counted_drag`, a judgement: fused stacks replay recorded kernels, eager ones launch each.
 _DRAG = {"fused": 0.0, "compiled": 0.5, "eager": 1.0, "plain": 1.0}
+#: Bytes at 16 bit per hidden element of a block that tensor parallelism does not split without sequence parallelism
+#: (Korthikanti 2022, section 4.2): norm and residual of two sub-blocks, forward and backward, in two passes each.
+UNSPLIT_BYTES = {"fused": 0.0, "compiled": 0.0, "eager": 0.0, "plain": 80.0}
+#: Stacks that send a token once to each node that holds one of its experts, and copy it there (DeepSeek 2024, DeepEP).
+_ONCE_PER_NODE = frozenset(("fused",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +24,7 @@ class Stack:
 
     Most of the cost of `eager` and `plain` software is memory traffic, which `vector_bytes_per_unit` counts; the shares
     hold the rest. `kernels_per_layer` is per block and micro-batch, `drag` the share of `counted_drag` that applies.
+    `unsplit_bytes` per hidden element of a block are moved on every rank of a tensor-parallel group.
     """
 
     matmul: float
@@ -26,6 +32,8 @@ class Stack:
     vector: float
     kernels_per_layer: float
     drag: float
+    unsplit_bytes: float
+    once_per_node: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +55,8 @@ def stack_of(training: Training) -> Stack:
         vector=value("software_vector", name),
         kernels_per_layer=value("software_kernels_per_layer", name),
         drag=_DRAG[name],
+        unsplit_bytes=UNSPLIT_BYTES[name],
+        once_per_node=name in _ONCE_PER_NODE,
     )
 
 

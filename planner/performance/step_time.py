@@ -24,6 +24,8 @@ FORWARD = {"full": 1 / 3}
 FORWARD_FROZEN = 1 / 2
 #: Device memory bandwidth of a V100: `counted_drag` slows chips with more. No slower chip was measured.
 _DRAG_BYTES_PER_SECOND = 9e11
+#: FLOP per byte of device memory of the chip to which `half_size` refers: about that of an A100 (312 TFLOP/s, 2 TB/s).
+_USUAL_FLOPS_PER_BYTE = 150.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,11 @@ def compute(work: Work, training: Training, at: Gathered) -> Compute:
     attention_rate = at.attention_rate * stack.attention
     attention = units_on_stage * (1.0 + scored / 3.0) * work.attention_flops_per_unit / attention_rate
     moved = units_on_stage * (1.0 + at.full / 3.0) * (at.element_bytes * (work.vector_bytes_per_unit / 2.0))
+    if stack.unsplit_bytes and work.shape is not None:
+        whole = (
+            stack.unsplit_bytes * work.shape.layers * work.shape.hidden_size * _positions(work) / work.units_per_sample
+        )
+        moved = moved + units_on_stage * (1.0 + at.full / 3.0) * (at.element_bytes / 2.0) * (at.tensor - 1.0) * whole
     if work.bytes_per_pass:
         moved = moved + at.micro_batches * (1.0 + at.full / 3.0) * (at.element_bytes * (work.bytes_per_pass / 2.0))
     memory = moved / (at.memory_rate * (share.bandwidth * stack.vector))
@@ -73,11 +80,19 @@ def compute(work: Work, training: Training, at: Gathered) -> Compute:
     kernels = work.shape.layers * stack.kernels_per_layer if work.shape else work.kernels or value("kernels_unknown")
     launches = at.micro_batches * at.share * (1.0 + forward * at.full) * (kernels * value("kernel_seconds"))
     if work.fixed_state_gib is None:
-        memory += np.maximum(0.0, launches - (matmul + attention + memory))
+        computing = matmul + attention + memory
+        memory += np.maximum(0.0, launches - computing) + value("launch_tax") * np.minimum(launches, computing)
     if work.sequential_steps > 1:
         step = work.sequential_steps * value("recurrence_passes") * value("recurrence_seconds")
         memory += at.micro_batches * step
     return Compute(matmul=matmul, attention=attention, memory_bound=memory)
+
+
+def _positions(work: Work) -> float:
+    """Tokens of a sample, also where the unit is the sample."""
+    if work.units_per_sample > 1 or work.shape is None:
+        return work.units_per_sample
+    return work.shape.sequence_length
 
 
 def _unpacking_bytes(work: Work, at: Gathered) -> Floats:
@@ -89,10 +104,10 @@ def _unpacking_bytes(work: Work, at: Gathered) -> Floats:
 def _size_share(work: Work, at: Gathered) -> Floats:
     """Share of the matmul rate at this hidden size, tensor parallelism and number of rows."""
     hidden = (work.shape.matmul_width or work.shape.hidden_size) if work.shape else 1.0
-    rows = at.micro_batch * work.units_per_sample / at.context
-    if work.units_per_sample <= 1 and work.shape is not None:
-        rows = rows * work.shape.sequence_length
-    thin = 1.0 + (value("half_size") / hidden) * at.tensor ** value("tensor_thinning")
+    rows = at.micro_batch * _positions(work) / at.context
+    # Half of the loss is that of filling the units, half that of moving operands.
+    balance = (1.0 + at.linear_rate / at.memory_rate / _USUAL_FLOPS_PER_BYTE) / 2.0
+    thin = 1.0 + (value("half_size") / hidden) * at.tensor ** value("tensor_thinning") * balance
     return 1.0 / (thin * (1.0 + value("half_tokens") / rows))
 
 
@@ -128,7 +143,7 @@ def seconds(work: Work, training: Training, at: Gathered) -> dict[str, Floats]:
     """Seconds per step of the job by cause; their sum is the step time."""
     busy = compute(work, training, at)
     total = busy.matmul + busy.attention + busy.memory_bound
-    moved = traffic(work, at, total, busy.attention)
+    moved = traffic(work, training, at, total, busy.attention)
     checkpoints = _checkpoint_seconds(work, at, total) if work.offloaded_bytes_per_sample else 0.0
     bubble = (at.pipeline - 1.0) / (at.interleave * at.micro_batches) * (total + moved.in_stage)
     optimizer = optimizer_seconds(training, at)

@@ -21,7 +21,13 @@ from gpuplan.planner.workload.training_methods import (
 )
 from gpuplan.planner.workload.training_stages import staged
 from gpuplan.planner.workload.transformer_dimensions import check_amounts, completed, stated_parameters_fault
-from gpuplan.planner.workload.transformer_projections import Particulars, decoder_length, moe_layers, projections
+from gpuplan.planner.workload.transformer_projections import (
+    Particulars,
+    Projection,
+    decoder_length,
+    moe_layers,
+    projections,
+)
 
 _PLAIN = Particulars()
 
@@ -128,7 +134,7 @@ def _of_one_sample(
         if method.adapters
         else 0.0,
         expert_adapter_parameters=training.rank * counts.routed_adapters if method.adapters else 0.0,
-        shape=_shape(model, particulars, counts.multiply_adds),
+        shape=_shape(model, particulars, counts.matmul_width),
         batch_is_default=model.batch_is_default,
         assumptions=tuple(_assumptions(model, training, particulars, unit, counts.parameters)),
     )
@@ -146,6 +152,7 @@ class _Counts:
         "attention_multiply_adds",
         "embedding_parameters",
         "head_multiply_adds",
+        "matmul_width",
         "matrices",
         "multiply_adds",
         "parameters",
@@ -162,6 +169,7 @@ class _Counts:
         inputs = 0.0 if model.tied_embeddings or particulars.patch_inputs else vocabulary
         self.matrices = sum(part.parameters for part in parts)
         self.multiply_adds = sum(part.multiply_adds for part in parts)
+        self.matmul_width = _matmul_width(model, particulars, parts)
         self.embedding_parameters = inputs + positions
         outside = vocabulary + self.embedding_parameters + norms
         self.parameters = self.matrices + outside
@@ -228,16 +236,27 @@ def _task(model: Transformer) -> str:
     return "mixture-of-experts" if model.experts else "language"
 
 
-def _matmul_width(model: Transformer, particulars: Particulars, multiply_adds: float) -> float:
-    """Mean input width of matmuls: routed experts in a latent space have narrower ones than the rest."""
-    if not particulars.routed_size:
-        return 0.0
-    weights = (3 if model.gated_mlp else 2) * model.hidden_size * model.expert_ffn_size
-    routed = moe_layers(model) * model.active_experts * weights * model.sequence_length / multiply_adds
-    return 1.0 / (routed / particulars.routed_size + (1.0 - routed) / model.hidden_size)
+#: Mean of 1 / inputs and 1 / outputs over the matmuls of a block of GPT, times its hidden size.
+_USUAL_WIDTH = 0.75
 
 
-def _shape(model: Transformer, particulars: Particulars, multiply_adds: float) -> TransformerShape:
+def _matmul_width(model: Transformer, particulars: Particulars, parts: tuple[Projection, ...]) -> float:
+    """Width of the matmuls by FLOPs, of which the narrower side counts most; the hidden size in a block of GPT."""
+    total = sum(part.multiply_adds for part in parts)
+    narrow = 0.0
+    for part in parts:
+        inputs, outputs = part.inputs, part.outputs
+        inverse = (1.0 / inputs + 1.0 / outputs) / 2.0
+        if part.routed and particulars.routed_size:
+            # Routed experts in a latent space have narrower matmuls than the shared ones.
+            latent = (1.0 / particulars.routed_size + particulars.routed_size / (inputs * outputs)) / 2.0
+            routed = model.active_experts / (model.active_experts + model.shared_experts)
+            inverse += routed * (latent - inverse)
+        narrow += part.multiply_adds * inverse
+    return _USUAL_WIDTH * total / narrow
+
+
+def _shape(model: Transformer, particulars: Particulars, matmul_width: float) -> TransformerShape:
     return TransformerShape(
         layers=model.layers + model.decoder_layers,
         hidden_size=model.hidden_size,
@@ -256,5 +275,5 @@ def _shape(model: Transformer, particulars: Particulars, multiply_adds: float) -
         shared_experts=model.shared_experts,
         expert_ffn_size=model.expert_ffn_size,
         routed_size=particulars.routed_size,
-        matmul_width=_matmul_width(model, particulars, multiply_adds),
+        matmul_width=matmul_width,
     )

@@ -6,6 +6,7 @@ come from runs whose source was left out.
 """
 
 import csv
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from tools.fitting.stacked_runs import Sample, sample_of
 
 CONSTANTS = Path(__file__).resolve().parents[2] / "planner" / "performance" / "calibration" / "constants.csv"
 ROUNDS = 4
-#: Absolute runs of a class below which its band stays as set: fewer tell little of a spread.
+#: Runs of a class below which its band stays as set, and runs of known work below which they do not tell its level.
 ENOUGH_RUNS = 20
 SIGMA = "band_sigma"
 
@@ -45,16 +46,20 @@ def _sampled(runs: list[Run], values: Mapping[Key, float]) -> Sample:
 def sigmas(sample: Sample, left: Floats) -> dict[Key, tuple[float, int]]:
     """Per class: the sigma whose 80 % band holds 80 % of the runs that were left out, and how many they are.
 
-    Ratios between runs of one unknown work say nothing of its level, so a class with few absolute runs stays as set.
+    Ratios between runs of one unknown work say nothing of its level, so where most runs of a class are ratios, the spread is
+    added that its matmul rate had before any run. A class with few runs of any kind stays as set.
     """
     task = np.array([run.work.task for run in sample.runs])
     absolute = np.array([run.row["scored"] == "absolute" for run in sample.runs])
-    known = ~np.isnan(left)
-    by_task = {}
+    known, by_task = ~np.isnan(left), {}
     for name in np.unique(task[known]):
-        task_residuals = np.abs(left[known & (task == name)])
-        if np.count_nonzero(known & absolute & (task == name)) >= ENOUGH_RUNS:
-            by_task[SIGMA, str(name)] = float(np.quantile(task_residuals, 0.8)) / Z80, len(task_residuals)
+        of_task = known & (task == name)
+        if np.count_nonzero(of_task) < ENOUGH_RUNS:
+            continue
+        sigma = float(np.quantile(np.abs(left[of_task]), 0.8)) / Z80
+        if np.count_nonzero(of_task & absolute) < ENOUGH_RUNS:
+            sigma = math.hypot(sigma, table()["class_matmul", str(name)].spread or 0.0)
+        by_task[SIGMA, str(name)] = sigma, int(np.count_nonzero(of_task))
     return by_task
 
 

@@ -2,12 +2,13 @@
 
 Minimise over theta = ln(constants)
 
-    sum over source groups g of  n_g^(1/4) mean over runs i in g of  h((r_i(theta) - o_c(i)) / S)
-    + sum over constants k of  ((theta_k - prior_k) / spread_k)^2
+    sum over source groups g of  n_g^(1/2) mean over runs i in g of  h((r_i(theta) - o_c(i) + e_gc(i)) / S)
+    + sum over constants k of  ((theta_k - prior_k) / spread_k)^2  +  sum over effects e of  (e / spread)^2
 
 where r is ln(predicted rate / measured rate), h Huber's loss, o_c the median residual of the runs that share an unknown
 amount of work (0 for the others), and the prior of a chip's own share is the share common to all chips, so
-that a chip without runs takes that. Gauss-Newton with reweighting; the Jacobian by differences of two hundredths.
+that a chip without runs takes that. An effect e is what a source differs by on one chip for causes that its rows do not
+state, such as a cluster or a release (a random intercept). Effects keep these out of the constants; predictions have none. Gauss-Newton with reweighting; the Jacobian by differences of two hundredths.
 """
 
 from collections.abc import Mapping
@@ -33,6 +34,21 @@ Mask = NDArray[np.bool_]
 def fitted_keys() -> list[Key]:
     """The constants that the fit may move."""
     return [key for key, row in table().items() if row.source == FITTED and row.spread is not None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """What the fit weighs: runs of a group of n weigh n ** `weight` each.
+
+    `spread` is that of ln(rate) between sources, on the same chip, without a cause that their rows state; 0 for none.
+    """
+
+    weight: float
+    spread: float
+
+
+#: Chosen among those of `tools.fitting.nested_choice`, which prints what the choice is worth on sources that had no part in it.
+LOSS = Loss(weight=-0.5, spread=0.05)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,24 +91,37 @@ def groups(sample: Sample) -> NDArray[np.str_]:
     return np.array([run.row["group"] for run in sample.runs])
 
 
-def solved(sample: Sample, linear: Linear, use: Mask) -> dict[Key, float]:
+def solved(sample: Sample, linear: Linear, use: Mask, loss: Loss = LOSS) -> dict[Key, float]:
     """The constants that minimise the loss over the runs in `use`, as far as `linear` holds."""
-    within, theta = comparisons(sample), linear.point.copy()
+    count, within, theta = len(linear.keys), comparisons(sample)[use], linear.point.copy()
     jacobian, start = linear.jacobian[use], linear.at[use]
-    within, group = within[use], groups(sample)[use]
-    jacobian = _centred(jacobian, within)
-    _, number, size = np.unique(group, return_inverse=True, return_counts=True)
-    weight = size[number] ** -0.75
+    _, number, size = np.unique(groups(sample)[use], return_inverse=True, return_counts=True)
+    weight = size[number] ** loss.weight
+    columns = _effects(sample, use, loss)
+    effects = np.zeros(columns.shape[1])
+    scaled = np.hstack([_centred(jacobian, within), columns]) / SCATTER
     pull, target = _priors(linear.keys)
+    penalty = np.zeros((scaled.shape[1],) * 2)
+    penalty[:count, :count] = pull
+    penalty[count:, count:] = np.eye(len(effects)) / max(loss.spread, 1e-9) ** 2
     low, high = (np.log([getattr(table()[key], side) for key in linear.keys]) for side in ("low", "high"))
     for _ in range(12):
-        left = _off_median(start + linear.jacobian[use] @ (theta - linear.point), within) / SCATTER
+        left = (_off_median(start + jacobian @ (theta - linear.point), within) + columns @ effects) / SCATTER
         share = weight * np.minimum(1.0, HUBER / np.maximum(np.abs(left), 1e-9))
-        scaled = jacobian / SCATTER
-        normal = scaled.T @ (share[:, None] * scaled) + pull
-        slope = scaled.T @ (share * left) + pull @ (theta - target)
-        theta = np.clip(theta - np.linalg.solve(normal, slope), low, high)
+        normal = scaled.T @ (share[:, None] * scaled) + penalty
+        slope = scaled.T @ (share * left) + penalty @ np.concatenate([theta - target, effects])
+        step = np.linalg.solve(normal, slope)
+        theta, effects = np.clip(theta - step[:count], low, high), effects - step[count:]
     return {key: float(np.exp(value)) for key, value in zip(linear.keys, theta, strict=True)}
+
+
+def _effects(sample: Sample, use: Mask, loss: Loss) -> NDArray[np.float64]:
+    """A column of ones for each chip of each source in `use`, over its runs of known work."""
+    known = (comparisons(sample) < 0)[use]
+    places = np.array([f"{run.row['group']} on {run.row['gpu']}" for run in sample.runs])[use]
+    names = np.unique(places[known]) if loss.spread else places[:0]
+    columns: NDArray[np.float64] = (known & (names[:, None] == places)).T.astype(np.float64)
+    return columns
 
 
 def _priors(keys: tuple[Key, ...]) -> tuple[NDArray[np.float64], Floats]:

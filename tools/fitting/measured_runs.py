@@ -76,7 +76,7 @@ def _run(row: dict[str, str]) -> Run | None:
     if row["group"] == "litgpt":
         # Its table names the machine; its configuration files name how many of the devices the run used.
         gpus = _LITGPT_DEVICES.get(row["id"], 1)
-        row = row | {"seq_len": str(_padded_tokens(int(row["micro_batch"])))}
+        row = row | _litgpt_configured(row, gpus)
     training = training_of(row)
     try:
         work = work_of_row(row, training, gpus)
@@ -101,6 +101,20 @@ _EPOCHS = re.compile(r"epochs (\d+)")
 #: LitGPT's subset of Alpaca: 2,000 samples an epoch, of 120 tokens in the mean and 70 in the standard deviation.
 _ALPACA_SAMPLES, _ALPACA_MEAN, _ALPACA_DEVIATION = 2000, 120.0, 70.0
 _LITGPT_DEVICES = {"litgpt-0004": 4, "litgpt-0032": 2, "litgpt-0039": 2}
+#: Samples of an optimizer step where its configuration files do not say 8.
+_LITGPT_BATCHES = {"litgpt-0004": 16, "litgpt-0020": 64, "litgpt-0023": 64, "litgpt-0043": 32, "litgpt-0044": 32}
+
+
+def _litgpt_configured(row: dict[str, str], gpus: int) -> dict[str, str]:
+    """What its configuration files and scripts add: several devices shard and recompute by block, one does neither."""
+    several = gpus > 1
+    return {
+        "seq_len": str(_padded_tokens(int(row["micro_batch"]))),
+        "global_batch": str(max(_LITGPT_BATCHES.get(row["id"], 8), int(row["micro_batch"]) * gpus)),
+        "parallelism": "fsdp" if several else "single",
+        "activation_ckpt": "full" if several else "none",
+        "precision": "bf16-pure",
+    }
 
 
 def _padded_tokens(micro_batch: int) -> int:
@@ -201,7 +215,9 @@ def request_of(row: dict[str, str], gpus: int) -> LayoutRequest:
         pipeline=pipeline if ways else 1 if text else None,
         context=ways.get("cp") if ways else None,
         expert=ways.get("ep") if "ep" in ways else None,
-        interleave=ways.get("vp") if pipeline > 1 else None,
+        interleave=ways.get("vp", 1 if "vpn/a" in text or row.get("group") in _PLAIN else None)
+        if pipeline > 1
+        else None,
         zero_stage=stage,
         micro_batch=micro,
         checkpointing=row["activation_ckpt"] or None,

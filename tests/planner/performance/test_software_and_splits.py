@@ -7,7 +7,8 @@ import pytest
 
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.planner.model.job import Preset, Training
-from gpuplan.planner.performance import estimate
+from gpuplan.planner.performance import estimate, software_stacks
+from gpuplan.planner.performance.communication import copies_across_nodes
 from gpuplan.planner.performance.estimator_request import Estimates, LayoutRequest, Machines
 from gpuplan.planner.performance.single_configuration import On, estimate_on
 from gpuplan.planner.workload import find_preset, work_of
@@ -109,6 +110,26 @@ def test_plain_software_holds_norms_and_residuals_whole_on_every_rank() -> None:
         left.append(split - whole / 8)
     # The input of each of 32 blocks, less the eighth that was counted.
     assert left[1] - left[0] == pytest.approx(32 * (1 - 1 / 8) * 8192 * 4096 * 2 / 2**30)
+
+
+def test_a_token_goes_once_to_each_node_that_has_any_of_its_experts() -> None:
+    nodes = np.array([1.0, 4.0, 1e9])
+    # 8 experts anywhere on 4 nodes: each of the 3 others has one or more with the chance 1 - (3/4)^8.
+    assert copies_across_nodes(nodes, 8, deduplicate=True) == pytest.approx([0.0, 3 * (1 - 0.75**8), 8.0], rel=1e-6)
+    assert copies_across_nodes(nodes, 8, deduplicate=False) == pytest.approx([0.0, 6.0, 8.0])
+
+
+def test_plain_software_moves_norms_and_residuals_whole_on_every_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    machines, training = cluster(chip(), memory_mib=ROOMY_MIB), Training(precision="bf16", software="plain")
+
+    def seconds() -> list[float]:
+        return [ask(llama_8b(), machines, training, tensor=ways, micro_batch=1).step_seconds[0] for ways in (1, 8)]
+
+    repeated = seconds()
+    monkeypatch.setitem(software_stacks.UNSPLIT_BYTES, "plain", 0.0)
+    split = seconds()
+    assert repeated[0] == split[0]
+    assert repeated[1] > split[1] * 1.02
 
 
 def test_hosts_hold_up_what_is_faster_than_they_decode() -> None:

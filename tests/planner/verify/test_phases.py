@@ -39,7 +39,7 @@ JOB = TrainingJob(
 )
 COLUMNS = small_columns(random.Random(36), types=1, offers=14)
 MOVES = answer_of(JOB, COLUMNS)
-STANDS_BY = replace(JOB, deadline_hours=6.0, budget_usd=None, constraints=Constraints(max_nodes=2))
+STANDS_BY = replace(JOB, deadline_hours=7.0, budget_usd=None, constraints=Constraints(max_nodes=2))
 SPOT_COLUMNS = small_columns(random.Random(7), types=1, offers=14)
 WITH_STANDBY = answer_of(STANDS_BY, SPOT_COLUMNS)
 #: What a plan in phases is made of; alternatives and the like are those of any plan.

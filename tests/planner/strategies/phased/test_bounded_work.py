@@ -123,8 +123,8 @@ def test_shares_of_machines_that_are_taken_away_often_are_split_a_few_times_howe
     monkeypatch.setattr(work_shares, "_split", counting)
     sure = replace(
         LARGE,
-        workload=Preset(model="mixtral-8x7b", tokens=1.17e12),
-        deadline_hours=198.0,
+        workload=Preset(model="llama-3-8b", tokens=1e12),
+        deadline_hours=150.0,
         confidence=0.9999,
         constraints=Constraints(max_nodes=128),
     )

@@ -27,10 +27,10 @@ Ints = NDArray[np.int64]
 MOST_PAIRS, FACTORS = 30, (1.0, 1.3, 3.0)
 BETWEEN_REGIONS = TrainingJob(
     name="between regions",
-    workload=Preset(model="llama-3-70b", tokens=8.1e9),
+    workload=Preset(model="llama-3-70b", tokens=1.6e10),
     start=START,
     deadline_hours=30.0,
-    constraints=Constraints(providers=("aws",), max_nodes=8),
+    constraints=Constraints(providers=("aws",), max_nodes=16),
 )
 
 
@@ -88,7 +88,7 @@ def test_offers_beaten_by_one_column_of_a_set_may_stand_for_another_of_the_same_
     ]
     job = TrainingJob(
         name="in time in two phases only",
-        workload=Preset(model="llama-3-8b", tokens=291_000_000.0),
+        workload=Preset(model="llama-3-8b", tokens=301_500_000.0),
         start=START,
         deadline_hours=408.9,
         confidence=0.5,
