@@ -144,7 +144,7 @@ def test_a_narrower_framework_never_makes_a_plan_cheaper() -> None:
 
 def test_a_change_of_machines_that_saves_too_little_is_named_and_not_planned() -> None:
     job = read(
-        workload={"kind": "preset", "model": "mixtral-8x7b", "tokens": "20B", "global_batch_tokens": 2_097_152},
+        workload={"kind": "preset", "model": "mixtral-8x7b", "tokens": "19B", "global_batch_tokens": 2_097_152},
         constraints={"geography": ["eu", "uk"], "max_nodes": 16},
         deadline="5d",
     )
