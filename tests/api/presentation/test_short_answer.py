@@ -110,7 +110,10 @@ def says_the_plan(text: str, plan: Plan) -> None:
     assert f"within {usd(plan.cost_usd.p95)}" in text
     assert f"{duration(plan.hours.expected)} expected, 95 % of runs within {duration(plan.hours.p95)}" in text
     if plan.deadline_probability is not None:
-        assert f"met with a probability of {chance(plan.deadline_probability)}" in text
+        on_spot = any(price_kinds()[phase.price_kind].interruptible for phase in plan.phases if not phase.is_standby)
+        likely = chance(plan.deadline_probability)
+        waits = on_spot and not plan.settings["spot_wait_hours"]
+        assert (f"met in {likely} with no waits for spot" if waits else f"met with a probability of {likely}") in text
         assert "If it falls behind" in text
     for _, alternative in different_alternatives(plan):
         assert usd(alternative.extra_usd) in text
