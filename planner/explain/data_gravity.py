@@ -28,6 +28,9 @@ def data_gravity(candidates: Candidates, broken: NDArray[np.uint32], schedule: S
             f"{what} costs {usd_display(brought)}, {brought / cost:.0%} of the plan; a later run there saves it"
         )
     run_usd = np.where(broken == 0, table.cost_breakdown.cost_usd - table.cost_breakdown.egress_usd, np.inf)
+    if not np.isfinite(run_usd).any():
+        # Only plans of several parts meet the requirements.
+        return tuple(sentences)
     best = int(np.argmin(run_usd))
     egress, saved = micros(table.cost_breakdown.egress_usd[best]), cost - brought - micros(run_usd[best])
     choice = in_words(candidates, table, best)

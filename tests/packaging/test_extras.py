@@ -161,7 +161,7 @@ def test_every_command_is_listed_and_the_diagnosis_runs(base: Base) -> None:
     done = base("doctor", "--json", GPUPLAN_REFRESH_CRON="0 3 * * *")
     findings = {finding["name"]: finding for finding in json.loads(done.stdout)["findings"]}
     assert done.returncode == 0, done.stdout
-    assert "not installed: aws, azure, gcp, mcp, service, slack, nvidia" in findings["extras"]["found"]
+    assert "not installed: aws, azure, gcp, mcp, nebius, service, slack, nvidia" in findings["extras"]["found"]
     assert findings["schedule"]["advice"] == "pip install 'gpuplan[service]' (in a checkout: make extras)"
 
 

@@ -183,7 +183,7 @@ def planned(client: httpx.Client) -> str:
 @pytest.fixture(scope="session")
 def unplanned(client: httpx.Client) -> str:
     """The path of an answer without a plan."""
-    return _posted(client, {"model": "resnet-50", "samples": "115M", "deadline": "1h", "budget_usd": "1"})
+    return _posted(client, {"model": "resnet-50", "samples": "115M", "deadline": "2h", "budget_usd": "1"})
 
 
 def _posted(client: httpx.Client, form: dict[str, str]) -> str:

@@ -13,9 +13,9 @@ def all_seen() -> list[ObservedMemory]:
 
 
 @pytest.mark.slow(reason="one long case")
-def test_three_in_four_that_run_out_of_memory_and_95_in_100_that_fit_are_called(all_seen: list[ObservedMemory]) -> None:
+def test_seven_in_ten_that_run_out_of_memory_and_95_in_100_that_fit_are_called(all_seen: list[ObservedMemory]) -> None:
     counts = calls(all_seen)
-    for fits, asked in ((True, 0.95), (False, 0.75)):
+    for fits, asked in ((True, 0.95), (False, 0.7)):
         hits = [hit for kind in ("told", "derived") for _, hit in counts[kind, fits]]
         assert len(hits) >= 90
         assert np.mean(hits) >= asked

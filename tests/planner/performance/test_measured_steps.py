@@ -81,7 +81,9 @@ def test_a_machine_measured_as_the_table_has_it_is_estimated_as_the_table_has_it
 @given(scale=st.floats(0.3, 1.05))
 def test_a_machine_is_as_much_slower_at_matmuls_as_was_measured(scale: float) -> None:
     usual, measured = estimates_of(CHIP, as_measured(CHIP, rates(scale=scale))).terms["matmul"]
-    assert measured == pytest.approx(usual / scale)
+    # A chip with fewer FLOP per byte of its memory loses a little less to the size of matrices.
+    assert measured == pytest.approx(usual / scale, rel=0.05)
+    assert (measured < usual / scale) == (scale < 1) or measured == pytest.approx(usual / scale)
 
 
 def test_the_best_size_is_the_ceiling_and_a_precision_not_measured_keeps_the_tables() -> None:
@@ -91,10 +93,12 @@ def test_the_best_size_is_the_ceiling_and_a_precision_not_measured_keeps_the_tab
     assert measured[0] == usual[0]
 
 
-def test_memory_of_half_the_bandwidth_takes_memory_bound_work_twice_as_long() -> None:
-    slow = as_measured(CHIP, rates(memory_gbs=AS_IN_THE_TABLE.memory_gbs / 2))
-    usual, measured = estimates_of(CHIP, slow).terms["memory_bound"]
-    assert measured == pytest.approx(2 * usual)
+def test_memory_bound_work_grows_with_the_inverse_of_the_bandwidth() -> None:
+    chips = (as_measured(CHIP, rates(memory_gbs=AS_IN_THE_TABLE.memory_gbs / slower)) for slower in (2, 4))
+    usual, half, quarter = estimates_of(CHIP, *chips).terms["memory_bound"]
+    # Launches that compute does not hide take their time at any bandwidth.
+    assert quarter - half == pytest.approx(2 * (half - usual))
+    assert 1.8 * usual < half <= 2 * usual
 
 
 def test_host_bandwidth_stands_in_for_the_data_sheets_pcie() -> None:

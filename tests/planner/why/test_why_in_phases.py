@@ -191,8 +191,8 @@ def test_what_wins_sooner_on_two_node_counts_wins_at_the_price_told_and_not_abov
     snapshot = embedded_snapshot()
     columns = columns_of(snapshot.id, snapshot.observed_at, snapshot.instance_types, snapshot.offers)
     document = {
-        "workload": {"kind": "preset", "model": "resnet-50", "samples": 115e6},
-        "deadline": "12h",
+        "workload": {"kind": "preset", "model": "resnet-50", "samples": 60e6},
+        "deadline": "8h",
         "constraints": {"price_kinds": ["on_demand"]},
     }
     job = parse_job(document, now=datetime(2026, 11, 22, tzinfo=UTC))
