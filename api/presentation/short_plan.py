@@ -74,15 +74,14 @@ def _deadline(plan: Plan) -> str | None:
         return None
     moment = datetime.fromisoformat(due) if isinstance(due, str) else plan.start + timedelta(hours=float(due))
     by, stated = when(moment.isoformat()), chance(plan.deadline_probability)
-    # On spot in as few words as fit a line; the assumptions say more.
-    return (
-        f"{by}, met in {stated} with no waits for spot"
-        if _waits_for_none(plan)
-        else f"{by}, met with a probability of {stated}"
-    )
+    if not _is_spot_without_waits(plan):
+        return f"{by}, met with a probability of {stated}"
+    # In words that fit a line; the assumptions say more.
+    likely = stated.replace("more than ", ">").replace("less than ", "<")
+    return f"{by}, {likely} likely if spot is replaced at once"
 
 
-def _waits_for_none(plan: Plan) -> bool:
+def _is_spot_without_waits(plan: Plan) -> bool:
     """Whether the plan is on spot and takes no wait for machines that replace preempted ones."""
     on_spot = any(price_kinds()[phase.price_kind].interruptible for phase in plan.phases if not phase.is_standby)
     return on_spot and not (plan.settings or {}).get("spot_wait_hours")

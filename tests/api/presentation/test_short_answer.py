@@ -113,7 +113,10 @@ def says_the_plan(text: str, plan: Plan) -> None:
         on_spot = any(price_kinds()[phase.price_kind].interruptible for phase in plan.phases if not phase.is_standby)
         likely = chance(plan.deadline_probability)
         waits = on_spot and not plan.settings["spot_wait_hours"]
-        assert (f"met in {likely} with no waits for spot" if waits else f"met with a probability of {likely}") in text
+        on_a_line = likely.replace("more than ", ">").replace("less than ", "<")
+        assert (
+            f"{on_a_line} likely if spot is replaced at once" if waits else f"met with a probability of {likely}"
+        ) in text
         assert "If it falls behind" in text
     for _, alternative in different_alternatives(plan):
         assert usd(alternative.extra_usd) in text
