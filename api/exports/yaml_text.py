@@ -10,8 +10,8 @@ from gpuplan.api.exports.file_comments import commented
 from gpuplan.catalog.parsing.json_object import JsonObject
 
 #: Texts that libyaml writes differently than PyYAML: it escapes above U+FFFF and at U+0085, fails at a lone surrogate,
-#: and adds `...` after kept newlines at the end of the file.
-_NOT_FOR_LIBYAML = re.compile("[\x85\ud800-\udfff\U00010000-\U0010ffff]|\n\n\\Z|\\A\n\\Z")
+#: and adds `...` after kept line breaks at the end of the file, among them U+2028 and U+2029.
+_NOT_FOR_LIBYAML = re.compile("[\x85\u2028\u2029\ud800-\udfff\U00010000-\U0010ffff]|\n\n\\Z|\\A\n\\Z")
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:

@@ -54,6 +54,8 @@ def test_every_file_is_the_one_that_pyyaml_writes(to: str) -> None:
 @settings(max_examples=80, deadline=None)
 @example([{"metadata": "\U0001f680 up", "spec": 1}])
 @example([{"metadata": "\n", "spec": {"run": "a\n\n"}}])
+@example([{"metadata": "\n\u2028", "spec": ""}])
+@example([{"metadata": "", "spec": "a\n\u2029"}])
 @example([{"metadata": ["\x85"], "spec": "\ud800"}])
 @example([{"metadata": "x" * 1100, "spec": "y " * 6000}])
 def test_whatever_a_text_says_it_is_written_as_pyyaml_writes_it(documents: list[Any]) -> None:
