@@ -3,7 +3,7 @@
 from gpuplan.api.presentation.sections import Block, Heading, Sections, Tone, sections_of
 from gpuplan.api.presentation.text_formatting import located, number, when
 from gpuplan.api.presentation.text_tables import bullets, footer, heading, listing
-from gpuplan.api.schemas.capacity_answer import Capacity, CapacityAnswers, NotLearned
+from gpuplan.planner.model.live_capacity import Capacity, CapacityAnswers, NotLearned
 
 _TITLES = ("provider", "place", "machines", "kind", "published", "chance", "wait h", "losses/h", "asked", "notes")
 MODELLED = "chance is gpuplan's reading of the published value; losses/h is per machine (docs/providers.md)"

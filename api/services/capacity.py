@@ -4,17 +4,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from gpuplan.api.schemas.capacity_answer import Capacity, CapacityAnswers, CapacityMeta, NotLearned
 from gpuplan.api.schemas.capacity_request import parse_capacity
 from gpuplan.api.services.audited import Audited
 from gpuplan.api.services.live_queries import Candidate, LiveQueries
 from gpuplan.api.services.plans import PlanService
 from gpuplan.api.services.priced_machines import priced_candidates
 from gpuplan.api.services.service_context import Document, ServiceContext
-from gpuplan.catalog.model.capacity_answers import CapacityAnswer
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.catalog.runtime.errors import UnusableInput
-from gpuplan.planner.model.wire import wire
+from gpuplan.planner.model.live_capacity import Capacity, CapacityAnswers, CapacityMeta, NotLearned
 
 
 class CapacityService:
@@ -76,9 +74,9 @@ class CapacityService:
         answers = sorted(asked.learned.answers, key=lambda row: (-row.probability, row.provider, row.region, row.zone))
         return CapacityAnswers(
             outcome="asked",
-            answers=tuple(map(_capacity, answers)),
+            answers=tuple(Capacity(**asdict(answer), wait_hours=answer.wait_hours) for answer in answers),
             not_learned=tuple(NotLearned(**asdict(row)) for row in asked.learned.not_learned),
-            meta=CapacityMeta(asked_at=wire(now), reused=asked.reused, asked=asked.asked),
+            meta=CapacityMeta(asked_at=now, reused=asked.reused, asked=asked.asked),
         )
 
     def _planned(self, job: Document, now: datetime | None) -> list[Candidate]:
@@ -88,11 +86,6 @@ class CapacityService:
         except UnusableInput as error:
             raise error.under("job") from None
         return planned_candidates(answer)
-
-
-def _capacity(answer: CapacityAnswer) -> Capacity:
-    times = {"asked_at": wire(answer.asked_at), "starts_at": wire(answer.starts_at)}
-    return Capacity(**asdict(answer) | times, wait_hours=answer.wait_hours)
 
 
 def planned_candidates(answer: Document) -> list[Candidate]:

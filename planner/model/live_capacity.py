@@ -1,6 +1,7 @@
-"""What clouds answered about machines while a plan was made, as the plan states it."""
+"""What clouds answer about machines, as plans and `capacity` state it."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from gpuplan.planner.model.shared import Moment
 
@@ -33,14 +34,14 @@ class LiveAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotAnswered:
-    """What a cloud was asked about without learning it; an empty region or instance type means all that were asked."""
+class NotLearned:
+    """A part of the question without an answer; an empty region or instance type means all that were asked about."""
 
     provider: str
     region: str
     instance_type: str
     what: str
-    """capacity, or price_kind if the cloud publishes nothing about machines of that kind."""
+    """capacity; price_kind if the cloud publishes nothing about such machines; interruptions if only these are missing."""
     reason: str
 
 
@@ -50,4 +51,36 @@ class LiveCapacity:
 
     id: str
     answers: tuple[LiveAnswer, ...]
-    not_learned: tuple[NotAnswered, ...]
+    not_learned: tuple[NotLearned, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity(LiveAnswer):
+    """One cloud's answer for `nodes` machines of one type in one place, with what it says about losing them."""
+
+    interruptions_per_hour: float | None
+    """Of one machine."""
+    interruptions_published: str
+    uptime_hours: float | None
+    """The cloud's own estimate of the time until the loss."""
+    wait_hours: float | None
+    """From `asked_at` to `starts_at`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityMeta:
+    """When it was asked, and how many answers are of the last minutes or new."""
+
+    asked_at: Moment
+    reused: int
+    asked: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityAnswers:
+    """All answers, the most likely first."""
+
+    outcome: Literal["asked"]
+    answers: tuple[Capacity, ...]
+    not_learned: tuple[NotLearned, ...]
+    meta: CapacityMeta

@@ -5,7 +5,7 @@ import json
 from dataclasses import fields
 
 from gpuplan.catalog.model.capacity_answers import CapacityAnswer, CapacityAnswers
-from gpuplan.planner.model.live_capacity import LiveAnswer, LiveCapacity, NotAnswered
+from gpuplan.planner.model.live_capacity import LiveAnswer, LiveCapacity, NotLearned
 from gpuplan.planner.model.shared import ChanceSource
 from gpuplan.planner.model.wire import wire
 
@@ -17,7 +17,7 @@ def live_capacity(capacity: CapacityAnswers) -> LiveCapacity:
         for answer in capacity.answers
     )
     missing = tuple(
-        NotAnswered(**{field.name: getattr(row, field.name) for field in fields(NotAnswered)})
+        NotLearned(**{field.name: getattr(row, field.name) for field in fields(NotLearned)})
         for row in capacity.not_learned
         if row.what in ("capacity", "price_kind")
     )

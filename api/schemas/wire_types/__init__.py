@@ -6,7 +6,6 @@ releases; the present ones stay.
 
 from gpuplan.api.schemas.access import Audit, AuditEntry, Key, Keys, NewKey, NewShare, Share, SharedObject, Shares
 from gpuplan.api.schemas.actual_reports import Actual, Actuals, Forgotten
-from gpuplan.api.schemas.capacity_answer import Capacity, CapacityAnswers
 from gpuplan.api.schemas.catalogue import Accelerators, Offers, Presets, Snapshots
 from gpuplan.api.schemas.catalogue import OfferRow as Offer
 from gpuplan.api.schemas.import_answer import ImportAnswer
@@ -20,6 +19,7 @@ from gpuplan.api.schemas.wire_types.watch import Watch, Watches
 from gpuplan.planner.model.afford import AffordAnswer
 from gpuplan.planner.model.estimate import Estimate
 from gpuplan.planner.model.explanation import WhyAnswer
+from gpuplan.planner.model.live_capacity import Capacity, CapacityAnswers
 from gpuplan.planner.model.plan import Infeasible, Plan, PlanAnswer
 from gpuplan.planner.model.plan import InfeasibleAnswer as Unplanned
 from gpuplan.planner.model.plan import PlannedAnswer as Planned

@@ -11,13 +11,13 @@ from fastapi.testclient import TestClient
 
 from gpuplan.api.http.http_service import create_service
 from gpuplan.api.presentation.capacity import render_capacity
-from gpuplan.api.schemas.capacity_answer import CapacityAnswers
 from gpuplan.api.schemas.settings_file import Environment
 from gpuplan.api.services.capacity import planned_candidates
 from gpuplan.api.services.composition import Services, open_services
 from gpuplan.api.services.live_queries import REUSED_FOR, Candidate
 from gpuplan.catalog.model.capacity_answers import CapacityAnswer
 from gpuplan.catalog.runtime.errors import UnusableInput
+from gpuplan.planner.model.live_capacity import CapacityAnswers
 from gpuplan.planner.model.wire import wire
 from tests.api.conftest import Ended
 from tests.api.http.test_answer_schemas import exact

@@ -8,12 +8,12 @@ releases; the present ones stay.
 from gpuplan_client.answers.access import Audit, AuditEntry, Key, Keys, NewKey, NewShare, Share, SharedObject, Shares
 from gpuplan_client.answers.actual_reports import Actual, Actuals, Forgotten
 from gpuplan_client.answers.afford import AffordAnswer
-from gpuplan_client.answers.capacity_answer import Capacity, CapacityAnswers
 from gpuplan_client.answers.catalogue import Accelerators, Offers, Presets, Snapshots
 from gpuplan_client.answers.catalogue import OfferRow as Offer
 from gpuplan_client.answers.estimate import Estimate
 from gpuplan_client.answers.explanation import WhyAnswer
 from gpuplan_client.answers.import_answer import ImportAnswer
+from gpuplan_client.answers.live_capacity import Capacity, CapacityAnswers
 from gpuplan_client.answers.plan import Infeasible, Plan, PlanAnswer
 from gpuplan_client.answers.plan import InfeasibleAnswer as Unplanned
 from gpuplan_client.answers.plan import PlannedAnswer as Planned
