@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from gpuplan.api.presentation.charts.drawing import Axis, Figure, LegendEntry
+from gpuplan.api.presentation.charts.drawing import NARROW, WIDE, Axis, Figure, LegendEntry, Size
 from gpuplan.api.presentation.charts.lines import Point, Series, chart
+from gpuplan.api.presentation.charts.picture import PICTURE, png_of
 from gpuplan.api.presentation.charts.spans import Row, Span, timeline
 from gpuplan.api.presentation.frontier import thinned
 from gpuplan.api.presentation.machine_phrases import place, rented
@@ -45,7 +46,7 @@ _OWNED = _KindShape(shape="triangle", name="your own", tag="kind-owned")
 _WIDE = 6.0
 
 
-def frontier_figure(plan: JsonObject, links: str | None) -> Figure | None:
+def frontier_figure(plan: JsonObject, links: str | None, sizes: Sequence[Size] = (WIDE, NARROW)) -> Figure | None:
     """The Pareto frontier of cost and time; a point links to a plan with its deadline. None without a frontier.
 
     `links` is the prefix of a point's number; None for points without links. Colours stand for vendors, shapes for price
@@ -87,6 +88,7 @@ def frontier_figure(plan: JsonObject, links: str | None) -> Figure | None:
         Axis(title="time at requested confidence", write=duration, log=True, marks=HOURS),
         Axis(title="expected cost", write=short_usd, log=wide, zero=not wide),
         rules=(deadline,) if deadline else (),
+        sizes=sizes,
     )
     columns = (("time at requested confidence", True), ("expected", True), ("cost", True), ("machines", False))
     rows = tuple(
@@ -107,6 +109,12 @@ def frontier_figure(plan: JsonObject, links: str | None) -> Figure | None:
         rows=rows,
         legend=_legend(shown, first),
     )
+
+
+def frontier_picture(plan: JsonObject) -> bytes | None:
+    """The chart of cost against time as a PNG; None without a frontier."""
+    figure = frontier_figure(plan, None, (PICTURE,))
+    return None if figure is None else png_of(figure)
 
 
 def _frontier_point(point: Mapping[str, Any], href: str | None) -> Point:

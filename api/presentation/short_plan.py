@@ -157,6 +157,18 @@ def _switch(to: Rented, by: datetime, share: float | None) -> str:
 
 
 def _alternatives(plan: Plan) -> Section:
+    return section(
+        "alternatives",
+        "Alternatives, with change of cost and time",
+        table(("", "", "", ""), other_ways(plan), figures=(1, 2)),
+    )
+
+
+def other_ways(plan: Plan, most: int | None = None) -> list[tuple[str, str, str, str]]:
+    """Rows of label, change of cost, change of time and configuration; the last one is for code of another framework.
+
+    `most` as in `different_alternatives`.
+    """
     rows = [
         (
             label,
@@ -164,16 +176,12 @@ def _alternatives(plan: Plan) -> Section:
             hours_more(alternative.hours - plan.hours.expected),
             configuration(alternative),
         )
-        for label, alternative in different_alternatives(plan)
+        for label, alternative in different_alternatives(plan, most)
     ]
     if (other := plan.other_framework) is not None:
         hours = hours_more(other.hours - plan.hours.expected)
         rows.append((f"for {other.framework} code", usd_more(other.extra_usd), hours, configuration(other)))
-    return section(
-        "alternatives",
-        "Alternatives, with change of cost and time",
-        table(("", "", "", ""), rows, figures=(1, 2)),
-    )
+    return rows
 
 
 def different_alternatives(plan: Plan, most: int | None = None) -> list[tuple[str, Alternative]]:

@@ -19,8 +19,9 @@ import anyio.to_thread
 from gpuplan.api.http.problem_details import Refused
 from gpuplan.api.http.thread_workers import Workers
 from gpuplan.api.schemas.key_value_words import in_words
-from gpuplan.api.security.authorization import acting_as
-from gpuplan.api.slack.block_kit import message, with_link
+from gpuplan.api.security.authorization import Requester, acting_as
+from gpuplan.api.slack.block_kit import image, message, with_image, with_link
+from gpuplan.api.slack.charts import chart_url, drawn
 from gpuplan.api.slack.message_sending import NotDelivered, Teller, To
 from gpuplan.api.slack.other_messages import refusal
 from gpuplan.api.slack.pasted_jobs import job_of_text
@@ -175,9 +176,7 @@ class Answers:
                 asked = replace(asked, kind="plan", request=await self._read_file(asked, teller))
             with acting_as(requester):
                 worked_out = await self.workers.run(finished_answer, self.gpuplan, asked)
-            return self._linked(
-                worked_out, worked_out.plan_id or (asked.request["plan"] if asked.kind == "share" else "")
-            )
+                return self._linked(await self._illustrated(worked_out, requester, teller))
         except UnusableInput as error:
             return FinishedAnswer(message=refusal(error))
         except QuotaExceeded as error:
@@ -195,9 +194,29 @@ class Answers:
             reason = f"gpuplan failed with an internal error; see the service's log for {asked.id}"
             return FinishedAnswer(message=message(reason))
 
-    def _linked(self, finished_answer: FinishedAnswer, plan_id: str) -> FinishedAnswer:
+    async def _illustrated(self, answer: FinishedAnswer, requester: Requester, teller: Teller) -> FinishedAnswer:
+        """The answer with its chart: at a signed address if the page has a public one, else uploaded to Slack."""
+        if not answer.chart:
+            return answer
+        if self.settings.has_public_page:
+            workspace = requester.identity.id.removeprefix("slack:")
+            url = chart_url(self.settings, answer.about, workspace, datetime.now(UTC))
+            return replace(answer, message=with_image(answer.message, image(answer.chart, image_url=url)))
+        if not teller.token:
+            return answer
+        png = await self.workers.run(drawn, self.gpuplan, answer.about)
+        try:
+            file_id = await teller.upload_picture(png, f"{answer.about}.png")
+        except NotDelivered as error:
+            if not error.final:
+                raise
+            log.warning("the chart of %s could not be uploaded to Slack: %s", answer.about, error)
+            return answer
+        return replace(answer, message=with_image(answer.message, image(answer.chart, slack_file={"id": file_id})))
+
+    def _linked(self, finished_answer: FinishedAnswer) -> FinishedAnswer:
         """The answer with a link to the plan's page, if the page has a public address."""
-        page = self.settings.page_of(plan_id)
+        page = self.settings.page_of(finished_answer.about)
         return (
             replace(finished_answer, message=with_link(finished_answer.message, page, "Open this plan in the browser"))
             if page

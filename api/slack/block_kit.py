@@ -155,6 +155,29 @@ def with_link(message: Message, url: str, text: str) -> Message:
     return message | {"blocks": [*blocks[:at], block, *blocks[at:]]}
 
 
+def image(alt: str, **source: object) -> Block:
+    """A picture with its description, from an `image_url` or a `slack_file`."""
+    return {"type": "image", "alt_text": cut(alt, LONGEST_FIELD)} | source
+
+
+def with_image(message: Message, picture: Block) -> Message:
+    """The message with a picture after its first figures."""
+    blocks = list(message["blocks"][: MOST_BLOCKS - 1])
+    at = next((i for i, block in enumerate(blocks, start=1) if "fields" in block), len(blocks))
+    return message | {"blocks": [*blocks[:at], picture, *blocks[at:]]}
+
+
+def simpler(message: Message) -> list[Message]:
+    """The message, and without what Slack may refuse: first without pictures, then also without its table."""
+    plain_blocks = [block for block in message["blocks"] if block["type"] != "image"]
+    pictureless = message | {"blocks": plain_blocks}
+    return [message] + [
+        other
+        for before, other in ((message, pictureless), (pictureless, without_table(pictureless)))
+        if other != before
+    ]
+
+
 def without_table(message: Message) -> Message:
     """The message with its table as lines of text, where Slack does not accept tables."""
     blocks = [_as_lines(block) if block["type"] == "table" else block for block in message["blocks"]]

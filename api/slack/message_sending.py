@@ -4,6 +4,7 @@ An answer goes to the `response_url` of its request while that is valid, then to
 requester sees, and if gpuplan is not a member of the channel, as a direct message.
 """
 
+import functools
 import logging
 import re
 from collections.abc import Awaitable, Callable
@@ -17,7 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_exponential_jitter
 
 from gpuplan.api.presentation.text_formatting import plain
-from gpuplan.api.slack.block_kit import Message, without_table
+from gpuplan.api.slack.block_kit import Message, simpler
 from gpuplan.api.slack.slack_settings import Patience, SlackSettings
 from gpuplan.catalog.parsing.json_object import JsonObject
 
@@ -105,7 +106,7 @@ class Teller:
         """Send to the requester, or with `response_type: in_channel` to the channel."""
         if to.response_url:
             try:
-                await self._with_or_without_table(lambda sent: self._respond(to.response_url, sent), message)
+                await self._as_accepted(lambda sent: self._respond(to.response_url, sent), message)
             except _Never as error:
                 if not self.token:
                     raise self._not_delivered(error.code, final=True) from None
@@ -120,17 +121,21 @@ class Teller:
         public = message["response_type"] == "in_channel"
         if to.channel_id:
             try:
-                await self._with_or_without_table(lambda sent: self._in_channel(to, sent, public=public), message)
+                await self._as_accepted(lambda sent: self._in_channel(to, sent, public=public), message)
             except _Never as error:
                 if error.code not in _NOT_THERE:
                     raise self._not_delivered(error.code, final=True) from None
             else:
                 return
-        await self._or_never(self._with_or_without_table(lambda sent: self._direct(to.user_id, sent), message))
+        await self._or_never(self._as_accepted(lambda sent: self._direct(to.user_id, sent), message))
 
     async def upload(self, user_id: str, file: "File") -> None:
         """Send a file to the requester's direct messages."""
         await self._or_never(self._retried(lambda: self._upload(user_id, file)))
+
+    async def upload_picture(self, png: bytes, name: str) -> str:
+        """Upload a picture for a message, in no channel; returns its id."""
+        return await self._or_never(self._retried(lambda: self._picture(png, name)))
 
     async def read_file(self, file_id: str) -> str:
         """The text of an uploaded file. Raises `NotDelivered` at once if Slack does not return it."""
@@ -160,6 +165,10 @@ class Teller:
                 channel=conversation["channel"]["id"], content=file.text, filename=file.name, title=file.name
             )
         )
+
+    async def _picture(self, png: bytes, name: str) -> str:
+        answer = await self._called(self.client.files_upload_v2(content=png, filename=name, title=name))
+        return str(answer["files"][0]["id"])
 
     async def _file(self, file_id: str) -> str:
         answer = await self._called(self.client.files_info(file=file_id))
@@ -204,14 +213,19 @@ class Teller:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _Again(type(error).__name__) from None
 
-    async def _with_or_without_table(self, tell: Callable[[Message], Awaitable[None]], message: Message) -> None:
-        try:
-            await self._retried(lambda: tell(message))
-        except _Never as error:
-            if not any(name in error.code for name in _NO_BLOCKS):
-                raise
-            log.warning("Slack does not accept these blocks (%s): sent with the table as text", error.code)
-            await self._retried(lambda: tell(without_table(message)))
+    async def _as_accepted(self, tell: Callable[[Message], Awaitable[None]], message: Message) -> None:
+        """Send the message, or what of it Slack accepts."""
+        *richer, plainest = simpler(message)
+        for sent in richer:
+            try:
+                await self._retried(functools.partial(tell, sent))
+            except _Never as error:
+                if not any(name in error.code for name in _NO_BLOCKS):
+                    raise
+                log.warning("Slack does not accept these blocks (%s): sent without pictures or table", error.code)
+            else:
+                return
+        await self._retried(functools.partial(tell, plainest))
 
     async def _retried[Answer](self, call: Callable[[], Awaitable[Answer]]) -> Answer:
         """The result of the call, with retries of temporary failures. Raises `_Never` or `NotDelivered`."""

@@ -1,5 +1,6 @@
-"""A plan as a message: machines, cost, risk, proof, and buttons."""
+"""A plan as a message: machines, cost, risk, other ways, what to do next, proof, and buttons."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,7 +8,10 @@ from gpuplan.api.exports.export_formats import FORMATS
 from gpuplan.api.presentation.infeasibility import in_the_way, no_way_out, shown
 from gpuplan.api.presentation.machine_phrases import machines, place
 from gpuplan.api.presentation.optimality_phrases import best, why_nothing
+from gpuplan.api.presentation.sections import Notes, Section
+from gpuplan.api.presentation.short_plan import MOST_ALTERNATIVES, other_ways, short_plan
 from gpuplan.api.presentation.text_formatting import chance, duration, number, percent, plain, usd, usd_per_hour, when
+from gpuplan.api.schemas.answers import read_answer
 from gpuplan.api.slack.block_kit import (
     Block,
     Message,
@@ -22,6 +26,7 @@ from gpuplan.api.slack.block_kit import (
     table,
     words,
 )
+from gpuplan.catalog.runtime.errors import UnusableInput
 
 Part = Mapping[str, Any]
 
@@ -33,7 +38,7 @@ _MOST_PHASES = 8
 def plan_message(answer: Part, *, notes: Sequence[str] = (), shared_by: str = "") -> Message:
     """A plan or an infeasible answer. `notes` come first; `shared_by` makes the message public in the channel."""
     if answer["outcome"] == "planned":
-        text, blocks = _planned(answer["plan"], answer.get("meta") or {})
+        text, blocks = _planned(answer)
     else:
         text, blocks = _infeasible(answer["infeasible"])
     first = [words(note) for note in notes]
@@ -41,49 +46,78 @@ def plan_message(answer: Part, *, notes: Sequence[str] = (), shared_by: str = ""
     return message(text, [*first, *blocks, *last], public=bool(shared_by))
 
 
-def _planned(plan: Part, meta: Part) -> tuple[str, list[Block]]:
-    cost, hours, name = plan["cost_usd"], plan["hours"], _name(plan)
+def _planned(answer: Part) -> tuple[str, list[Block]]:
+    plan, name = answer["plan"], _name(answer["plan"])
+    cost, hours = plan["cost_usd"], plan["hours"]
     aim = best(plan["certificate"])
-    rented = " then ".join(f"{machines(phase)} in {place(phase)}" for phase in plan["phases"])
-    text = f"{aim} for {name}: {usd(cost['expected'])} on {rented}"
+    text = f"{aim} for {name}: {usd(cost['expected'])} on {' then '.join(_rented(phase) for phase in plan['phases'])}"
+    ladder = plan.get("capacity_ladder")
     blocks = [
         header(f"{aim} for {plain(name, limit=40)}: {usd(cost['expected'])}"),
-        words(f"Rent {rented}."),
-        _phases(plan["phases"]),
+        *_rent(plan["phases"]),
         fields(
             [
-                ("Cost expected", usd(cost["expected"])),
-                ("19 of 20 such runs stay within", f"{usd(cost['p95'])}, {duration(hours['p95'])}"),
-                ("Time expected", duration(hours["expected"])),
+                ("Cost expected", f"{usd(cost['expected'])}; 19 of 20 runs within {usd(cost['p95'])}"),
+                ("Time expected", f"{duration(hours['expected'])}; 19 of 20 runs within {duration(hours['p95'])}"),
                 ("Done", when(plan.get("finishes_at"))),
                 ("Meets the deadline", _chance(plan.get("deadline_probability"))),
-                ("Prices", _age(meta)),
+                ("Obtained at once", f"{percent(ladder['chance'])}, modelled" if ladder else None),
+                ("Prices", _age(answer.get("meta") or {})),
             ]
         ),
+        *_beside(answer),
         words(f"{why_nothing(plan['certificate'])}: {_proof(plan['certificate'])}"),
-        *bullets("Warnings", plan.get("warnings") or ()),
         small(f"{plan['id']}, prices of snapshot {plan['snapshot_id']}"),
         _buttons(plan),
     ]
     return text, blocks
 
 
+def _beside(answer: Part) -> list[Block]:
+    """Other ways, and what to do next; only the warnings for a plan of another release, which this one cannot read."""
+    try:
+        plan = read_answer(answer).plan  # type: ignore[union-attr]
+    except UnusableInput:
+        return bullets("Warnings", answer["plan"].get("warnings") or ())
+    notices = {one.key: one for one in short_plan(plan)}
+    blocks = []
+    most = MOST_ALTERNATIVES - (plan.other_framework is not None)
+    if rows := other_ways(plan, most):
+        blocks.append(table(("other ways", "cost", "time", "machines"), rows, right=(1, 2)))
+    for key in ("next", "behind", "first"):
+        if key in notices:
+            blocks += bullets(notices[key].title, [_in_slack(sentence) for sentence in _sentences(notices[key])])
+    return blocks
+
+
+def _sentences(notice: Section) -> list[str]:
+    return [sentence for part in notice.parts if isinstance(part, Notes) for sentence in part.sentences]
+
+
+def _in_slack(sentence: str) -> str:
+    """A sentence of the command line without its options."""
+    return re.sub(r",? (?:listed )?with --details$", "", sentence)
+
+
 def _name(body: Part) -> str:
     return plain((body.get("job") or {}).get("name") or "this job")
 
 
-def _phases(phases: Sequence[Part]) -> Block:
-    rows = [
-        (
-            machines(phase),
-            place(phase),
-            usd_per_hour(phase["usd_per_node_hour"]),
-            duration(phase["hours"]),
-            _cost(phase),
-        )
-        for phase in phases[:_MOST_PHASES]
+def _rented(phase: Part) -> str:
+    return f"{machines(phase)} in {place(phase)}"
+
+
+def _rent(phases: Sequence[Part]) -> list[Block]:
+    """What to rent, where and at what price; several phases as a list."""
+    lines = [
+        f"{_rented(phase)}, {str(phase['price_kind']).replace('_', ' ')} at {usd_per_hour(phase['usd_per_node_hour'])} "
+        f"per node-hour"
+        for phase in phases
     ]
-    return table(("machines", "where", "USD per node-hour", "time", "cost"), rows, right=(2, 3, 4))
+    if len(phases) == 1:
+        return [words(f"Rent {lines[0]}.")]
+    timed = [f"{line}: {duration(phase['hours'])}, {_cost(phase)}" for line, phase in zip(lines, phases, strict=True)]
+    return bullets("Rent, one after the other", timed, most=_MOST_PHASES)
 
 
 def _cost(phase: Part) -> str:

@@ -15,6 +15,7 @@ from gpuplan.api.services.price_history import HistoryFilter
 from gpuplan.api.services.service_context import body_of, days_between
 from gpuplan.api.slack.block_kit import Message
 from gpuplan.api.slack.channel_watches import unwatch, watch, watch_machines, watches_of
+from gpuplan.api.slack.charts import chart_text
 from gpuplan.api.slack.other_messages import history_message, note, price_message, watches_message, why_message
 from gpuplan.api.slack.plan_message import plan_message
 from gpuplan.catalog.parsing.json_object import JsonObject
@@ -40,12 +41,17 @@ class File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedAnswer:
-    """A computed answer: message, plan id (empty: none), the plan's job, and an optional file."""
+    """A computed answer: message, plan id (empty: none), the plan's job, an optional file, and what its chart shows.
+
+    `about` is the plan that the page's link and the chart show.
+    """
 
     message: Message
     plan_id: str = ""
     job: JsonObject = field(default_factory=dict)
     file: File | None = None
+    about: str = ""
+    chart: str = ""
 
 
 def finished_answer(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
@@ -59,10 +65,13 @@ def _plan(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
 
 def _planned(gpuplan: "Services", job: JsonObject, *notes: str) -> FinishedAnswer:
     try:
-        answer = gpuplan.plans.plan(job, live=None)
+        answer = gpuplan.plans.plan(job, live=None, frontier=True)
     except UnusableInput as error:
         raise in_words(error) from None
-    return FinishedAnswer(message=plan_message(answer, notes=notes), plan_id=body_of(answer)["id"], job=job)
+    plan = body_of(answer)
+    return FinishedAnswer(
+        message=plan_message(answer, notes=notes), plan_id=plan["id"], job=job, about=plan["id"], chart=chart_text(plan)
+    )
 
 
 def _cheaper(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
@@ -102,7 +111,8 @@ def job_of(gpuplan: "Services", asked: SlackAnswer, plan: JsonObject) -> JsonObj
 
 def _share(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
     answer = _saved_answer(gpuplan, asked)
-    return FinishedAnswer(message=plan_message(answer, shared_by=asked.request["by"]))
+    message = plan_message(answer, shared_by=asked.request["by"])
+    return FinishedAnswer(message=message, about=asked.request["plan"], chart=chart_text(body_of(answer)))
 
 
 def _why(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:

@@ -26,6 +26,7 @@ from gpuplan.api.http.thread_workers import Workers
 from gpuplan.api.slack.answer_queue import Answers
 from gpuplan.api.slack.block_kit import message
 from gpuplan.api.slack.bolt_app import BUSY, bolt_app
+from gpuplan.api.slack.charts import charts
 from gpuplan.api.slack.installation import installing
 from gpuplan.api.slack.slack_settings import SlackSettings
 from gpuplan.catalog.parsing.json_object import JsonObject
@@ -65,6 +66,7 @@ def mount(app: FastAPI, gpuplan: "Services", workers: Workers, settings: SlackSe
 
     for path in ("/slack/events", "/slack/interactions", "/slack/commands"):
         router.add_api_route(path, receive, methods=["POST"])
+    router.include_router(charts(gpuplan, workers, settings))
     if settings.installs:
         router.include_router(installing(gpuplan, settings))
     app.include_router(router)

@@ -62,6 +62,11 @@ class SlackSettings:
         """Whether workspaces install the app themselves and get their own tokens."""
         return not self.bot_token
 
+    @property
+    def has_public_page(self) -> bool:
+        """Whether Slack can fetch pictures from the page's address; it does so only over https."""
+        return self.page_url.startswith("https://")
+
     def page_of(self, plan_id: str) -> str:
         """The page of a plan; empty if the page's public address is not configured."""
         return f"{self.page_url.rstrip('/')}/plans/{quote(plan_id, safe='')}" if self.page_url and plan_id else ""

@@ -72,9 +72,13 @@ def requester_of(gpuplan: "Services", asked: SlackAnswer, plans_per_day: int | N
     workspace = gpuplan.store.slack.workspace(asked.team_id, str(asked.request.get("enterprise_id") or ""))
     if workspace is None:
         return None
-    identity = Identity(id=f"slack:{workspace.id}", name=workspace.identity, scopes=scopes_of(workspace), via="slack")
     where = f"{asked.team_id}/{asked.user_id}"
-    return Requester(identity=identity, request_id=asked.id, address=where, plans_per_day=plans_per_day)
+    return Requester(identity=identity_of(workspace), request_id=asked.id, address=where, plans_per_day=plans_per_day)
+
+
+def identity_of(workspace: SlackWorkspace) -> Identity:
+    """The identity under which a workspace acts."""
+    return Identity(id=f"slack:{workspace.id}", name=workspace.identity, scopes=scopes_of(workspace), via="slack")
 
 
 def token_of(gpuplan: "Services", settings: SlackSettings, team_id: str, enterprise_id: str = "") -> str:

@@ -63,6 +63,7 @@ class Slack:
     uploaded: dict[str, bytes] = field(default_factory=dict)
     shared: list[tuple[str, str]] = field(default_factory=list)
     takes_tables: bool = True
+    takes_pictures: bool = True
     _left: dict[str, int] = field(default_factory=dict)
     _ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -82,7 +83,7 @@ class Slack:
     def forget(self) -> None:
         """As it was at first: nothing seen, nothing broken."""
         self.seen, self.views, self.shared = [], [], []
-        self.members_of, self.takes_tables = {CHANNEL}, True
+        self.members_of, self.takes_tables, self.takes_pictures = {CHANNEL}, True, True
         self.server.faults, self.server.requests = [], []
 
     def wait_for(self, count: int) -> list[Seen]:
@@ -225,6 +226,10 @@ class Slack:
         blocks = body.get("blocks") or []
         if not self.takes_tables and any(block["type"] == "table" for block in blocks):
             return "invalid_blocks"
+        pictures = [block for block in blocks if block["type"] == "image"]
+        unknown = {block["slack_file"]["id"] for block in pictures if "slack_file" in block} - self.uploaded.keys()
+        if (pictures and not self.takes_pictures) or unknown:
+            return "invalid_blocks: downloading image failed"
         return "; ".join(faults_of_blocks(blocks, _OF_MESSAGES))
 
     def _views_open(self, result: dict[str, Any]) -> Reply:
@@ -245,7 +250,8 @@ class Slack:
 
     def _files_completeUploadExternal(self, result: dict[str, Any]) -> Reply:  # noqa: N802
         for item in result["files"]:
-            self.shared.append((result["channel_id"], item["id"]))
+            if "channel_id" in result:
+                self.shared.append((result["channel_id"], item["id"]))
         return _reply(files=[{"id": file["id"], "title": file["title"]} for file in result["files"]])
 
     def _files_info(self, result: dict[str, Any]) -> Reply:
@@ -374,6 +380,13 @@ def _of_input(block: dict[str, Any]) -> list[str]:
     return [*_text(block["label"], 2000), *_of_element(block["element"])]
 
 
+def _of_image(block: dict[str, Any]) -> list[str]:
+    sources = [name for name in ("image_url", "slack_file") if name in block]
+    result = [] if len(sources) == 1 else ["needs an image_url or a slack_file"]
+    result += [] if 0 < len(block["alt_text"]) <= 2000 else ["alt_text"]
+    return result + ([] if len(block.get("image_url", "")) <= 3000 else ["image_url"])
+
+
 def _no_limits(_: dict[str, Any]) -> list[str]:
     return []
 
@@ -385,6 +398,7 @@ _LIMITS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
     "actions": _of_actions,
     "table": _of_table,
     "input": _of_input,
+    "image": _of_image,
 }
 
 

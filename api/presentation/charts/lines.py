@@ -6,7 +6,19 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-from gpuplan.api.presentation.charts.drawing import TARGET_RADIUS, Axis, Size, axes, both, canvas, line, mark, reachable
+from gpuplan.api.presentation.charts.drawing import (
+    NARROW,
+    TARGET_RADIUS,
+    WIDE,
+    Axis,
+    Size,
+    axes,
+    both,
+    canvas,
+    line,
+    mark,
+    reachable,
+)
 from gpuplan.api.presentation.charts.scale import Scale
 
 
@@ -51,8 +63,9 @@ def chart(
     up: Axis,
     *,
     rules: Sequence[float] = (),
+    sizes: Sequence[Size] = (WIDE, NARROW),
 ) -> Markup:
-    """All series over two axes, drawn for wide pages and phones; `rules` are x values of dashed lines.
+    """All series over two axes, drawn in every size; `rules` are x values of dashed lines.
 
     The drawing states its horizontal scale as `data-x`: log or linear, lowest and highest value, and their pixels.
     Raises `ValueError` if no series has a point.
@@ -77,7 +90,7 @@ def chart(
                 _marks(svg, drawn, x, y)
         return svg
 
-    return both(draw)
+    return both(draw, sizes)
 
 
 def _path(svg: ET.Element, series: Series, x: Scale, y: Scale) -> None:
