@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -31,6 +31,7 @@ class Format(StrEnum):
     JSON = "json"
 
 
+@imported_jobs.with_flags(without=imported_jobs.OF_FINISHED_RUNS)
 def check(
     files: Annotated[
         list[Path] | None, typer.Argument(metavar="FILE ...", help="Job files, or configurations of other tools.")
@@ -44,14 +45,7 @@ def check(
         str | None, typer.Option(metavar="10%", help="Exit with 1 if a job costs more than this beyond before.")
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="Markdown for a comment, or JSON.")] = Format.MARKDOWN,
-    tokens: imported_jobs.Tokens = None,
-    samples: imported_jobs.Samples = None,
-    data: imported_jobs.Data = None,
-    gpus: imported_jobs.Gpus = None,
-    model: imported_jobs.Model = None,
-    length: imported_jobs.Length = None,
-    by: imported_jobs.By = None,
-    budget: imported_jobs.Budget = None,
+    flags: dict[str, Any],
     inventory: InventoryFile = None,
     settings: SettingsFile = None,
 ) -> None:
@@ -62,8 +56,7 @@ def check(
     if not paths:
         raise UnusableInput.at("FILE", message="is missing; name job files or configurations, such as conf/*.yaml")
     most = _percent(max_increase)
-    flags = {"tokens": tokens, "samples": samples, "data": data, "gpus": gpus, "model": model, "length": length}
-    given = imported_jobs.given_by(flags | {"by": by, "budget": budget})
+    given = imported_jobs.given_by(flags)
     plans, now = open_gpuplan(inventory=inventory, settings=settings).plans, datetime.now(UTC)
     rows = [compared(str(path), *_sides(path, against, given, plans, now)) for path in paths]
     if form is Format.JSON:

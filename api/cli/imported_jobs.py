@@ -1,7 +1,10 @@
 """`gpuplan import`, and the flags with which `gpuplan plan --from` completes another tool's configuration."""
 
+import inspect
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,27 +20,36 @@ if TYPE_CHECKING:
     from gpuplan.api.imports.job_from_facts import Given, ImportedJob
     from gpuplan.api.services.service_context import ServiceContext
 
-Tokens = Annotated[str | None, typer.Option(metavar="2B", help="With --from: tokens to train on, all epochs together.")]
-Samples = Annotated[str | None, typer.Option(metavar="N", help="With --from: samples of the data set.")]
-Data = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="PATH", help="With --from: the data set, counted: JSON lines, JSON, CSV, text, parquet, arrow."
-    ),
-]
-Gpus = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="With --from: processes that the file was written for.")
-]
-Model = Annotated[str | None, typer.Option(metavar="NAME", help="With --from: the model, where the file names none.")]
-Length = Annotated[int | None, typer.Option(min=1, metavar="N", help="With --from: tokens of a sequence.")]
-By = Annotated[str | None, typer.Option(metavar="3d", help="With --from: the deadline.")]
-Budget = Annotated[str | None, typer.Option(metavar="USD", help="With --from: the budget.")]
-MeasuredOn = Annotated[
-    str | None, typer.Option(metavar='"8 x A100"', help="With results of a finished run: what it ran on.")
-]
-Like = Annotated[
-    str | None, typer.Option(metavar="MODEL", help="With results of a finished run: the model or its class.")
-]
+#: What a user adds to a file, as flags of every command that reads one; the name of a flag is its key.
+_FLAGS: dict[str, Any] = {
+    "tokens": Annotated[
+        str | None, typer.Option(metavar="2B", help="With --from: tokens to train on, all epochs together.")
+    ],
+    "samples": Annotated[str | None, typer.Option(metavar="N", help="With --from: samples of the data set.")],
+    "data": Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH", help="With --from: the data set, counted: JSON lines, JSON, CSV, text, parquet, arrow."
+        ),
+    ],
+    "gpus": Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="With --from: processes that the file was written for.")
+    ],
+    "model": Annotated[
+        str | None, typer.Option(metavar="NAME", help="With --from: the model, where the file names none.")
+    ],
+    "length": Annotated[int | None, typer.Option(min=1, metavar="N", help="With --from: tokens of a sequence.")],
+    "by": Annotated[str | None, typer.Option(metavar="3d", help="With --from: the deadline.")],
+    "budget": Annotated[str | None, typer.Option(metavar="USD", help="With --from: the budget.")],
+    "on": Annotated[
+        str | None, typer.Option(metavar='"8 x A100"', help="With results of a finished run: what it ran on.")
+    ],
+    "like": Annotated[
+        str | None, typer.Option(metavar="MODEL", help="With results of a finished run: the model or its class.")
+    ],
+}
+#: Flags that only results of a finished run need.
+OF_FINISHED_RUNS = frozenset({"on", "like"})
 Root = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="The folder whose files may be read. Default: the git work tree, or the folder."),
@@ -47,19 +59,34 @@ Online = Annotated[
 ]
 
 
+def with_flags(without: frozenset[str] = frozenset()) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command the flags that complete a file, but for some, in place of its parameter `flags`: a mapping of them."""
+    names = [name for name in _FLAGS if name not in without]
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def call(*args: Any, **kwargs: Any) -> None:
+            command(*args, flags={name: kwargs.pop(name) for name in names}, **kwargs)
+
+        signature = inspect.signature(command)
+        flags = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_FLAGS[name])
+            for name in names
+        ]
+        stated = list(signature.parameters.values())
+        at = next(number for number, parameter in enumerate(stated) if parameter.name == "flags")
+        replaced = signature.replace(parameters=[*stated[:at], *flags, *stated[at + 1 :]])
+        call.__signature__ = replaced  # type: ignore[attr-defined]
+        return call
+
+    return decorated
+
+
+@with_flags()
 def import_file(
     source: Annotated[str, typer.Argument(metavar="FILE_OR_ID", help="A configuration, a model folder or a model id.")],
     *,
-    tokens: Tokens = None,
-    samples: Samples = None,
-    data: Data = None,
-    gpus: Gpus = None,
-    model: Model = None,
-    length: Length = None,
-    by: By = None,
-    budget: Budget = None,
-    on: MeasuredOn = None,
-    like: Like = None,
+    flags: dict[str, Any],
     root: Root = None,
     online: Online = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print facts and job as one JSON object.")] = False,
@@ -68,21 +95,7 @@ def import_file(
     from gpuplan.api.imports.rendering import as_json as json_of
     from gpuplan.api.imports.rendering import job_file
 
-    given = given_by(
-        {
-            "tokens": tokens,
-            "samples": samples,
-            "data": data,
-            "gpus": gpus,
-            "model": model,
-            "length": length,
-            "by": by,
-            "budget": budget,
-            "on": on,
-            "like": like,
-        }
-    )
-    made = imported(source, given, root=root, online=online)
+    made = imported(source, given_by(flags), root=root, online=online)
     if as_json:
         print_json(json_of(made))
     else:

@@ -1,7 +1,7 @@
 """`gpuplan methods`: full training, LoRA and QLoRA of one job, side by side, with DPO behind each where asked."""
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,18 +16,12 @@ from gpuplan.catalog.runtime.errors import UnusableInput
 METHODS = ("full", "lora", "qlora")
 
 
+@imported_jobs.with_flags(without=imported_jobs.OF_FINISHED_RUNS)
 def methods(
     job: JobOrWords = None,
     *,
     source: Source = None,
-    tokens: imported_jobs.Tokens = None,
-    samples: imported_jobs.Samples = None,
-    data: imported_jobs.Data = None,
-    gpus: imported_jobs.Gpus = None,
-    model: imported_jobs.Model = None,
-    length: imported_jobs.Length = None,
-    by: imported_jobs.By = None,
-    budget: imported_jobs.Budget = None,
+    flags: dict[str, Any],
     root: imported_jobs.Root = None,
     online: imported_jobs.Online = False,
     dpo: Annotated[
@@ -38,16 +32,6 @@ def methods(
     settings: SettingsFile = None,
 ) -> None:
     """Compare full training, LoRA and QLoRA of a job: where each fits, and the least that it costs."""
-    flags = {
-        "tokens": tokens,
-        "samples": samples,
-        "data": data,
-        "gpus": gpus,
-        "model": model,
-        "length": length,
-        "by": by,
-        "budget": budget,
-    }
     document, _ = job_document(job or [], source, flags, root=root, online=online)
     plans = open_gpuplan(inventory=inventory, settings=settings).plans
     # One moment for all: plans of different days would differ by their prices.

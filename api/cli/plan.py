@@ -52,20 +52,12 @@ class Prices(StrEnum):
     AS_OBSERVED = "as-observed"
 
 
+@imported_jobs.with_flags()
 def plan(
     job: JobOrWords = None,
     *,
     source: Source = None,
-    tokens: imported_jobs.Tokens = None,
-    samples: imported_jobs.Samples = None,
-    data: imported_jobs.Data = None,
-    gpus: imported_jobs.Gpus = None,
-    model: imported_jobs.Model = None,
-    length: imported_jobs.Length = None,
-    by: imported_jobs.By = None,
-    budget: imported_jobs.Budget = None,
-    on: imported_jobs.MeasuredOn = None,
-    like: imported_jobs.Like = None,
+    flags: dict[str, Any],
     root: imported_jobs.Root = None,
     online: imported_jobs.Online = False,
     as_json: AsJson = False,
@@ -94,18 +86,6 @@ def plan(
     settings: SettingsFile = None,
 ) -> None:
     """Find the provably cheapest way to run a job by its deadline."""
-    flags = {
-        "tokens": tokens,
-        "samples": samples,
-        "data": data,
-        "gpus": gpus,
-        "model": model,
-        "length": length,
-        "by": by,
-        "budget": budget,
-        "on": on,
-        "like": like,
-    }
     document, made = job_document(job or [], source, flags, root=root, online=online)
     services = open_gpuplan(inventory=inventory, settings=settings)
     answer = services.plans.plan(
