@@ -21,6 +21,8 @@ from gpuplan.catalog.snapshots.offer_columns import Columns, Floats
 ORDERS = (
     "usd_per_hour",
     "usd_per_accelerator",
+    "usd_per_pflop",
+    "usd_per_gb",
     "accelerator",
     "accelerators",
     "memory",
@@ -142,15 +144,18 @@ def selected(columns: Columns, wanted: Selection) -> NDArray[np.intp]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Shapes:
-    """Facts of a snapshot's instance types, an element each: accelerators per node, GB of each, whether it trains."""
+    """Facts of a snapshot's instance types, an element each: accelerators per node, GB of each, PFLOP/s of the node (the
+    dense bf16 peak), whether it trains.
+    """
 
     accelerators: Floats
     memory_gb: Floats
+    pflops: Floats
     trains: NDArray[np.bool_]
 
     @classmethod
     def of(cls, columns: Columns) -> "Shapes":
-        """Those of these columns; memory that nobody knows is nan."""
+        """Those of these columns; what nobody knows is nan."""
         types, known = columns.instance_types, accelerators()
         rows = [known.get(instance_type.accelerator) for instance_type in types]
         return cls(
@@ -160,6 +165,7 @@ class Shapes:
             memory_gb=np.fromiter(
                 (memory_gb(instance_type) or math.nan for instance_type in types), np.float64, len(types)
             ),
+            pflops=np.fromiter((pflops(instance_type) or math.nan for instance_type in types), np.float64, len(types)),
             trains=np.fromiter((row is not None and row.trains != "no" for row in rows), np.bool_, len(types)),
         )
 
@@ -174,6 +180,20 @@ def memory_gb(machine: InstanceType) -> float | None:
     return None if machine.accelerator_memory_mib is None else machine.accelerator_memory_mib * 2**20 / 1e9
 
 
+def node_memory_gb(machine: InstanceType) -> float | None:
+    """GB of all accelerators of a node; for a part of a card what that part has. None if unknown."""
+    of_one = memory_gb(machine)
+    return None if of_one is None else of_one * max(1.0, float(machine.accelerator_count))
+
+
+def pflops(machine: InstanceType) -> float | None:
+    """PFLOP/s of a node at its dense bf16 peak. None if unknown."""
+    row = accelerators().get(machine.accelerator)
+    if row is None or row.bf16_tflops is None:
+        return None
+    return row.bf16_tflops * float(machine.accelerator_count) / 1000
+
+
 def _ranks(columns: Columns, shapes: Shapes, indices: NDArray[np.intp], order: str) -> Floats:
     """Per offer where it stands in this order; what is unknown is nan, and so comes last either way."""
     types, places = columns.type_index[indices], columns.region_index[indices]
@@ -181,6 +201,11 @@ def _ranks(columns: Columns, shapes: Shapes, indices: NDArray[np.intp], order: s
         return columns.usd_per_hour[indices]
     if order == "usd_per_accelerator":
         return np.asarray(columns.usd_per_hour[indices] / shapes.accelerators[types], np.float64)
+    if order == "usd_per_pflop":
+        return np.asarray(columns.usd_per_hour[indices] / shapes.pflops[types], np.float64)
+    if order == "usd_per_gb":
+        of_node = shapes.memory_gb * np.maximum(1.0, shapes.accelerators)
+        return np.asarray(columns.usd_per_hour[indices] / of_node[types], np.float64)
     if order in {"accelerators", "memory"}:
         return (shapes.accelerators if order == "accelerators" else shapes.memory_gb)[types]
     if order in {"instance_type", "accelerator"}:

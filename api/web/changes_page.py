@@ -13,7 +13,7 @@ from gpuplan.api.http.plans import OurGpuplan
 from gpuplan.api.services.composition import Services
 from gpuplan.api.services.offer_changes import MOVES, WHAT, changed
 from gpuplan.api.services.service_context import days_between
-from gpuplan.api.web.catalogue_page import history_url
+from gpuplan.api.web.catalogue_table import history_url
 from gpuplan.api.web.page_rendering import PageRoute, render
 from gpuplan.catalog.runtime.errors import Fault, UnusableInput
 from gpuplan.catalog.store.snapshot_list import NotStored

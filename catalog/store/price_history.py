@@ -114,7 +114,16 @@ def line_to(connection: sa.Connection, snapshot_id: str) -> list[LineSnapshot]:
 
 def price_points(connection: sa.Connection, line: Sequence[LineSnapshot], instance_type: str) -> list[PricePoint]:
     """Every price of the instance type's offers in the chain's snapshots, by key and time."""
-    return list(_points(list(_stretches(connection, line, instance_type)), line, connection.dialect))
+    rows = _rows(connection, _query(line[-1].seq, offers.c.instance_type == sa.bindparam("name")), name=instance_type)
+    return list(_points(list(_stretches(connection, line, rows)), line, connection.dialect))
+
+
+def price_points_of(connection: sa.Connection, line: Sequence[LineSnapshot], keys: Collection[Key]) -> list[PricePoint]:
+    """Every price of these offers in the chain's snapshots, by key and time."""
+    # The index is that of the instance type; databases do not use one for tuples.
+    which = sa.and_(offers.c.instance_type.in_({key[3] for key in keys}), sa.tuple_(*_KEY).in_(list(keys)))
+    rows = _rows(connection, _query(line[-1].seq, which))
+    return list(_points(list(_stretches(connection, line, rows)), line, connection.dialect))
 
 
 def priced_types(connection: sa.Connection) -> list[str]:
@@ -122,11 +131,10 @@ def priced_types(connection: sa.Connection) -> list[str]:
     return list(connection.execute(sa.select(offers.c.instance_type).distinct()).scalars())
 
 
-def _stretches(connection: sa.Connection, line: Sequence[LineSnapshot], instance_type: str) -> Iterator[_Stretch]:
-    """The stored prices by key and time, with consecutive equal prices merged."""
+def _stretches(connection: sa.Connection, line: Sequence[LineSnapshot], rows: list[Any]) -> Iterator[_Stretch]:
+    """The stored prices of `_rows` by key and time, with consecutive equal prices merged."""
     seqs = [line_snapshot.seq for line_snapshot in line]
     pending: _Stretch | None = None
-    rows = _rows(connection, seqs[-1], instance_type)
     read = _read(connection, seqs, {row[9] for row in rows})
     for row in rows:
         price_first, price_last, usd_micros, available, reading_id = row[5:10]
@@ -148,16 +156,16 @@ def _stretches(connection: sa.Connection, line: Sequence[LineSnapshot], instance
         yield pending
 
 
-def _rows(connection: sa.Connection, newest: int, instance_type: str) -> list[Any]:
-    """Prices of the type up to a snapshot number, sorted by key and time, as driver tuples."""
-    with connection.execute(_query(newest), {"name": instance_type}) as result:
+def _rows(connection: sa.Connection, query: sa.Select[Any], **given: str) -> list[Any]:
+    """The rows of `_query`, sorted by key and time, as driver tuples."""
+    with connection.execute(query, given) as result:
         rows = [] if result.cursor is None else list(result.cursor.fetchall())
     rows.sort()  # key and first number are unique, so the sort compares nothing after them
     return rows
 
 
-def _query(newest: int) -> sa.Select[Any]:
-    """Prices of one instance type up to a snapshot number, each with the latest version of its reading."""
+def _query(newest: int, which: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """Prices of the offers that match up to a snapshot number, each with the latest version of its reading."""
     end = sa.case((prices.c.last_seq > newest, newest), else_=prices.c.last_seq)
     version = readings.alias()
     latest = sa.select(sa.func.max(version.c.first_seq)).where(
@@ -174,7 +182,7 @@ def _query(newest: int) -> sa.Select[Any]:
         *_VERSION,
     ]
     joined = sa.select(*columns).select_from(offers.join(prices).join(readings, same))
-    return joined.where(offers.c.instance_type == sa.bindparam("name"), prices.c.first_seq <= newest)
+    return joined.where(which, prices.c.first_seq <= newest)
 
 
 def _read(connection: sa.Connection, seqs: Sequence[int], reading_ids: Collection[int]) -> dict[int, list[_Read]]:

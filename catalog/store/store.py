@@ -35,8 +35,11 @@ from gpuplan.catalog.store.stored_actuals import read_ids
 from gpuplan.catalog.store.stored_columns import StoredOffers, stored_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from gpuplan.catalog.store.capacity_store import CapacityStore
     from gpuplan.catalog.store.diff_cache import DiffCache
+    from gpuplan.catalog.store.price_changes import Key
     from gpuplan.catalog.store.price_history import PricePoint
     from gpuplan.catalog.store.retention import Forgotten, RetentionPolicy
     from gpuplan.catalog.store.run_store import RunStore
@@ -200,6 +203,18 @@ class Store(RefreshStore, PlanStore):
         with self._reading() as connection:
             exact = snapshot_id if is_stored(connection, snapshot_id) else find_snapshot(connection, snapshot_id).id
             return price_points(connection, line_to(connection, exact), instance_type)
+
+    def price_points_of(self, keys: "Collection[Key]", snapshot_id: str, *, since: datetime) -> "list[PricePoint]":
+        """Every price that these offers had in the snapshots from `since` on, up to and including one, by offer and time.
+
+        Raises `NotStored` at `snapshot` with the nearest ids if there is no such snapshot.
+        """
+        from gpuplan.catalog.store.price_history import line_to, price_points_of
+
+        with self._reading() as connection:
+            exact = snapshot_id if is_stored(connection, snapshot_id) else find_snapshot(connection, snapshot_id).id
+            line = line_to(connection, exact)
+            return price_points_of(connection, [one for one in line if one.observed_at >= since] or line[-1:], keys)
 
     def priced_types(self) -> list[str]:
         """The names of all instance types that have or had a price."""

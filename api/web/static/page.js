@@ -31,6 +31,26 @@
     if (plan && location.pathname === "/") history.replaceState(history.state, "", `/?plan=${plan[1]}`);
   });
 
+  // Filters and choosers are used several times in a row: the new part has open, and in focus, what the old one had.
+  let before = { open: [], focus: "" };
+  document.addEventListener("htmx:before:swap", () => {
+    const open = [...document.querySelectorAll("[data-quiet] details[id][open]")].map((each) => each.id);
+    before = { open, focus: document.activeElement.closest("[data-quiet]") ? document.activeElement.id : "" };
+  });
+  document.addEventListener("htmx:after:swap", () => {
+    before.open.forEach((id) => document.getElementById(id)?.setAttribute("open", ""));
+    if (before.focus && document.activeElement === document.body) document.getElementById(before.focus)?.focus();
+  });
+  document.addEventListener("keydown", (event) => {
+    const menu = event.key === "Escape" && event.target.closest?.(".menu[open]");
+    if (!menu) return;
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  });
+  document.addEventListener("click", (event) => {
+    document.querySelectorAll(".menu[open]").forEach((menu) => menu.contains(event.target) || (menu.open = false));
+  });
+
   // Focus the errors if there are any, else the heading. Elements with data-quiet (filters, progress) keep the focus.
   document.addEventListener("htmx:after:swap", (event) => {
     if (event.detail.ctx.sourceElement?.closest("[data-quiet]")) return;

@@ -30,6 +30,9 @@ TYPES = (
     ),
     InstanceType(provider="local", name="rig", accelerator="no such card", accelerator_count=Fraction(2)),
 )
+#: From the data sheets (dense bf16); a sixth of an A10, whose 4,096 MiB are 4.295 GB.
+PFLOPS = {"p5.48xlarge": 8 * 0.9894, "inf2.xlarge": 0.064, "g2-standard-4": 0.121, "NV6ads_A10_v5": 0.125 / 6}
+GB_OF_NODE = {"p5.48xlarge": 640, "inf2.xlarge": 8, "g2-standard-4": 24, "NV6ads_A10_v5": 4.295}
 PLACES = {
     "aws": ("us-east-1", "eu-west-1"),
     "gcp": ("us-central1", "asia-southeast1"),
@@ -122,6 +125,8 @@ def test_an_order_and_its_reverse_agree_and_what_is_unknown_comes_last(columns: 
         return {
             "usd_per_hour": usd,
             "usd_per_accelerator": usd / float(machine.accelerator_count),
+            "usd_per_pflop": usd / PFLOPS.get(machine.name, math.nan),
+            "usd_per_gb": usd / GB_OF_NODE.get(machine.name, math.nan),
             "accelerator": machine.accelerator.casefold(),
             "accelerators": float(machine.accelerator_count),
             "memory": memory_gb(machine) or math.nan,

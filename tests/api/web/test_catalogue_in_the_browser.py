@@ -21,13 +21,13 @@ def test_offers_are_filtered_by_keyboard_and_the_reader_stays_where_they_are(vis
     page.keyboard.type("H100")
     page.keyboard.press("Enter")
     page.wait_for_url("**accelerator=H100**")
-    page.locator("#listing tbody td:nth-of-type(4)").filter(has_not_text="H100").first.wait_for(state="detached")
-    assert set(page.locator("#listing tbody td:nth-of-type(4)").all_inner_texts()) == {"H100-80GB-SXM"}
+    page.locator("#listing td[data-label=Accelerator]").filter(has_not_text="H100").first.wait_for(state="detached")
+    assert set(page.locator("#listing td[data-label=Accelerator]").all_inner_texts()) == {"H100-80GB-SXM"}
     assert (reader.focused(), page.evaluate("window.stillThere")) == ("accelerator", True)
     # What is chosen is shown at once.
     page.select_option("#kind", "spot")
     page.wait_for_url("**kind=spot**")
-    page.locator("#listing tbody td:nth-of-type(8)").filter(has_not_text="spot").first.wait_for(state="detached")
+    page.locator("#listing td[data-label=Kind]").filter(has_not_text="spot").first.wait_for(state="detached")
     assert page.inner_text("#found") == page.inner_text("#listing-title")
     assert "spot" in (page.get_attribute("#listing a[download]", "href") or "")
 
@@ -36,10 +36,10 @@ def test_a_column_is_sorted_by_keyboard_and_turned_round_by_the_same_key(visit: 
     reader = visit()
     reader.go("/catalogue?accelerator=H100&kind=spot")
     for expected in ("ascending", "descending"):
-        reader.page.locator("th a", has_text="per accelerator").focus()
+        reader.page.locator("th a", has_text="per GPU-h").focus()
         reader.page.keyboard.press("Enter")
-        reader.page.wait_for_selector(f"th[aria-sort={expected}] >> text=per accelerator")
-        shown = reader.page.locator("#listing tbody td:nth-of-type(2)").all_inner_texts()
+        reader.page.wait_for_selector(f"th[aria-sort={expected}] >> text=per GPU-h")
+        shown = reader.page.locator("#listing td[data-label='per GPU-h']").all_inner_texts()
         prices = [float(re.sub(r"[$,]", "", text)) for text in shown]
         assert prices == sorted(prices, reverse=expected == "descending")
 
@@ -55,6 +55,54 @@ def test_pages_and_prices_are_reached_without_scripts(visit: Visits) -> None:
     page.click("#listing tbody th a >> nth=0")
     assert "p4d.24xlarge" in page.inner_text("h2")
     assert page.is_visible("svg.wide")
+
+
+def test_the_table_scrolls_to_its_last_row_and_holds_few_of_them(visit: Visits) -> None:
+    reader = visit()
+    reader.go("/catalogue?order=-usd_per_hour")
+    page = reader.page
+    assert page.locator("#listing nav:visible").count() == 0
+    total = int(page.get_attribute("table.lines", "data-total") or 0)
+    page.evaluate(
+        "window.shift = 0; new PerformanceObserver(list => list.getEntries().forEach(entry => shift += entry.value)).observe({type: 'layout-shift'})"
+    )
+    page.locator(".tall").focus()
+    page.keyboard.press("End")
+    page.wait_for_selector(f"tr[aria-rowindex='{total + 1}']")
+    page.keyboard.press("Home")
+    page.wait_for_selector("tr[aria-rowindex='2']")
+    page.locator(f"tr[aria-rowindex='{total + 1}']").wait_for(state="detached")
+    assert page.locator("tr[aria-rowindex]").count() < 200
+    assert page.evaluate("shift") < 0.05
+    # The head stays where it is, and what the service refuses can be asked for again.
+    page.route("**/catalogue/rows*", lambda route: route.fulfill(status=404))
+    page.keyboard.press("End")
+    page.wait_for_selector("text=These rows could not be loaded.")
+    assert page.is_visible("thead >> text=per PFLOP-h")
+    page.unroute_all()
+    page.locator("button:text('Try again')").last.click()
+    page.wait_for_selector(f"tr[aria-rowindex='{total + 1}']")
+
+
+def test_columns_are_chosen_in_place_by_keyboard_and_stand_in_the_address(visit: Visits) -> None:
+    reader = visit()
+    reader.go("/catalogue?provider=aws")
+    page = reader.page
+    page.evaluate("window.stillThere = true")
+    page.locator("#choose-columns summary").focus()
+    page.keyboard.press("Enter")
+    page.locator("#column-vcpus").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("th >> text=vCPUs")
+    # The list stays open where the reader is in it.
+    assert (reader.focused(), page.evaluate("window.stillThere")) == ("column-vcpus", True)
+    assert page.is_visible("#column-notes")
+    assert "columns=usd_per_hour" in page.url
+    # Filters that follow keep the columns.
+    page.select_option("#kind", "spot")
+    page.wait_for_url("**kind=spot**")
+    assert "vcpus" in page.url
+    assert page.is_visible("th >> text=vCPUs")
 
 
 def test_an_error_of_a_filter_stands_at_its_field(visit: Visits) -> None:
@@ -134,7 +182,7 @@ def test_on_a_slow_network_the_last_of_two_quick_choices_is_what_is_shown(visit:
     page.select_option("#provider", "azure")
     page.wait_for_selector(".busy", state="visible")
     page.wait_for_url("**provider=azure**")
-    page.locator("#listing tbody td:nth-of-type(6)").filter(has_not_text="azure").first.wait_for(state="detached")
+    page.locator("#listing td[data-label=Provider]").filter(has_not_text="azure").first.wait_for(state="detached")
     assert page.input_value("#provider") == "azure"
     assert "provider=azure" in (page.get_attribute("#listing a[download]", "href") or "")
     network.detach()

@@ -136,6 +136,28 @@ def test_pages_of_a_listing_hold_every_offer_once_and_lead_back(nights: httpx.Cl
     assert links(second, "next") == []
 
 
+def test_rows_fetched_apart_are_those_of_the_page_with_its_columns(nights: httpx.Client) -> None:
+    asked = {"kind": "spot", "order": "-usd_per_hour", "columns": "provider read"}
+    page = nights.get("/catalogue", params=asked)
+    assert re.findall(r"<th scope=.col.[^>]*>(?:<a [^>]*>)?([^<]+)", page.text) == ["Instance type", "Provider", "Read"]
+    rows = "".join(nights.get("/catalogue/rows", params=asked | {"start": start}).text for start in ("0", "25"))
+    numbers = [int(number) for number in re.findall(r'<tr aria-rowindex="(\d+)"', rows)]
+    assert numbers == list(range(2, 52))
+    cells = re.findall(r"<td[^>]*>([^<]*)", page.text.split("<tbody>", 1)[1])
+    assert re.findall(r"<td[^>]*>([^<]*)", rows) == cells
+    assert nights.get("/catalogue/rows", params=asked | {"start": "70"}).text.strip() == ""
+
+
+def test_a_spark_line_has_a_dot_for_each_reading_and_a_gap_where_none_was(nights: httpx.Client) -> None:
+    page = nights.get("/catalogue", params={"kind": "on_demand"})
+    held, changed = re.findall(r'<svg class="spark".*?</svg>', page.text)
+    assert "seen 3 times, $6.0000 to $12.00" in changed
+    assert re.findall(r'class="dots" d="([^"]+)"', changed)[0].count("M") == 3
+    # A price that the second night did not confirm was seen once, and no line goes on from it.
+    assert "seen once, $3.0000, last on 2026-11-01" in held
+    assert "H" not in re.findall(r'<path d="([^"]*)"', held)[0]
+
+
 def test_the_file_has_the_rows_of_the_page_with_the_columns_of_the_command_line(nights: httpx.Client) -> None:
     asked = {"kind": "spot", "usd_to": "1.000004", "order": "-usd_per_hour"}
     page = nights.get("/catalogue", params=asked)
@@ -156,6 +178,9 @@ def test_the_file_has_the_rows_of_the_page_with_the_columns_of_the_command_line(
         ("/catalogue?cursor=nonsense", 422, "is not a cursor"),
         ("/catalogue?order=price", 422, "is no order"),
         ("/catalogue?provider=aws&provider=gcp", 422, "more than once"),
+        ("/catalogue?columns=usd_per_hour+colour", 422, "'colour' is no column; accepted, with spaces: usd_per_hour"),
+        ("/catalogue/rows?start=-1", 422, "number of rows before the first"),
+        ("/catalogue/rows?snapshot=zzz", 404, "no snapshot"),
         ("/catalogue.csv?snapshot=zzz", 404, "no snapshot"),
         ("/catalogue/accelerators?order=beauty", 422, "is no order"),
         ("/prices?instance_type=p5.48xlarge&since=yesterday", 422, "is no date"),
