@@ -27,6 +27,7 @@ from gpuplan.planner.explain.data_gravity import data_gravity
 from gpuplan.planner.explain.infeasibility import explain
 from gpuplan.planner.explain.objective_notes import objective_notes, unknown_carbon
 from gpuplan.planner.explain.other_frameworks import cheaper_with_another_framework
+from gpuplan.planner.explain.plan_doubts import plan_doubts
 from gpuplan.planner.explain.quota_notes import larger_quota
 from gpuplan.planner.explain.sensitivity import NOT_OF_COST, around, break_even_price, sensitivity
 from gpuplan.planner.explain.software_warnings import software_warnings
@@ -154,6 +155,7 @@ def _planned(candidates: Candidates, broken: Marks, chosen: int | None, best: Be
         commitments=_commitments(candidates, schedule),
         frontier=tuple(in_words(candidates, table, int(i)) for i in front) if with_frontier else None,
         assumptions=(*_forgone(question, best), *_assumptions(candidates, schedule)),
+        doubts=plan_doubts(question, schedule.phases),
         fallback=None
         if chosen is None or len(schedule.phases) > 1
         else fallback(candidates, chosen, schedule.cost.expected),

@@ -6,16 +6,15 @@ from typing import cast
 from gpuplan.api.presentation.sections import Block, Heading, Sections, Tone, sections_of
 from gpuplan.api.presentation.text_formatting import duration, layout, number, percent
 from gpuplan.api.presentation.text_tables import bullets, cell, facts, heading, listing
-from gpuplan.planner.model.estimate import Doubt, Estimate, Memory, Terms
+from gpuplan.planner.model.estimate import Estimate, Memory, Terms
 
 
 def render_estimate(answer: Estimate) -> Sections:
     """Headline, throughput, memory, step time components and assumptions."""
     parts: list[Block | Heading] = [_headline(answer), _figures(answer), heading("Memory per accelerator")]
     parts += [_memory(answer.memory), heading("Step time by component"), _terms(answer.terms)]
-    doubts = [_doubt(doubt) for doubt in answer.doubts]
     for title, sentences, tone in (
-        ("Largest doubts", doubts, Tone.PLAIN),
+        ("Largest doubts about the hours", [doubt.sentence for doubt in answer.doubts], Tone.PLAIN),
         ("Assumptions", answer.assumptions, Tone.PLAIN),
         ("Warnings", answer.warnings, Tone.WARNING),
     ):
@@ -48,12 +47,6 @@ def render_comparison(compared: Sequence[tuple[str, Estimate | str]]) -> Section
     unit = next((answer.throughput.unit for _, answer in compared if not isinstance(answer, str)), "")
     titles = ("configuration", "wall time", "80 % of steady training", "memory", "MFU", unit)
     return sections_of(listing(titles, rows, right=(1, 4, 5)))
-
-
-def _doubt(doubt: Doubt) -> str:
-    """`software assumed fused: eager software would take 1.4x (state training.software)`."""
-    times = f"hours x {doubt.effect_low:.2f} to {doubt.effect_high:.2f}"
-    return f"{doubt.what} ({times}; to remove it: {doubt.state})"
 
 
 def _headline(answer: Estimate) -> Block:

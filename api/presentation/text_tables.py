@@ -44,8 +44,10 @@ def bullets(sentences: Iterable[object], tone: Tone = Tone.PLAIN) -> list[Notes]
 
 
 def sentences(answer: Mapping[str, Any]) -> list[Notes | Heading]:
-    """Assumptions and warnings as sentences."""
+    """Doubts, assumptions and warnings as sentences."""
     parts: list[Notes | Heading] = []
+    if answer.get("doubts"):
+        parts += [heading("Largest doubts about the hours", "assumptions"), *bullets(answer["doubts"])]
     for title, style in (("warnings", Tone.WARNING), ("assumptions", Tone.PLAIN)):
         if answer.get(title):
             parts += [heading(title.capitalize(), title), *bullets(answer[title], style)]

@@ -30,23 +30,29 @@ def answer_estimate(context: ServiceContext, document: Document, *, now: datetim
     from gpuplan.api.schemas.estimate_request import parse_estimate_request
 
     job, on = parse_estimate_request(document, now=now)
+    from gpuplan.planner.performance.configuration_on_request import On
     from gpuplan.planner.performance.learned_corrections import learned_from
-    from gpuplan.planner.performance.memory_remedies import eager_does_not_fit, remedies_of
-    from gpuplan.planner.performance.single_configuration import On, estimate_on, fits_on
+    from gpuplan.planner.performance.memory_remedies import remedies_of
+    from gpuplan.planner.performance.single_configuration import estimate_on, fits_on
     from gpuplan.planner.workload import work_of
 
     work = work_of(job.workload, job.training)
     work = replace(work, assumptions=(*job.assumptions, *work.assumptions))
     learned = learned_from(context.past_runs(), work.task)
     configuration = On(**on)
-    estimate = estimate_on(work, job.training, configuration, goodput=context.settings.goodput, learned=learned)
+    estimate = estimate_on(
+        work,
+        job.training,
+        configuration,
+        goodput=context.settings.goodput,
+        learned=learned,
+        workload=job.workload,
+    )
+    if estimate.memory.fits:
+        return estimate
 
     def fits(workload: Workload, training: Training) -> bool:
         return fits_on(work_of(workload, training), training, configuration)
 
-    if estimate.memory.fits:
-        advice = eager_does_not_fit(job.workload, job.training, fits) if work.shape else []
-    else:
-        length = work.shape.sequence_length if work.shape and work.unit == "tokens" else 0
-        advice = remedies_of(job.workload, job.training, length, fits)
-    return replace(estimate, warnings=(*estimate.warnings, *advice))
+    length = work.shape.sequence_length if work.shape and work.unit == "tokens" else 0
+    return replace(estimate, warnings=(*estimate.warnings, *remedies_of(job.workload, job.training, length, fits)))

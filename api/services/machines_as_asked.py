@@ -49,7 +49,8 @@ def cost_as_asked(context: ServiceContext, document: Document, asked: Asked, *, 
     Raises `UnusableInput` for an accelerator that the catalogue does not know.
     """
     from gpuplan.api.schemas.job import parse_job
-    from gpuplan.planner.performance.single_configuration import On, estimate_on
+    from gpuplan.planner.performance.configuration_on_request import On
+    from gpuplan.planner.performance.single_configuration import estimate_on
     from gpuplan.planner.workload import work_of
 
     columns, settings, job = context.columns(), context.settings, parse_job(document, now=now)

@@ -7,7 +7,6 @@ import numpy as np
 
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.candidates.planning_problem import Question
-from gpuplan.planner.model.job import Training
 from gpuplan.planner.model.outcome import PhaseChoice
 from gpuplan.planner.performance import reasons
 from gpuplan.planner.performance.cluster_rates import DOES_NOT_FIT
@@ -21,9 +20,9 @@ def software_warnings(question: Question, phases: tuple[PhaseChoice, ...]) -> tu
 
 
 def _eager_does_not_fit(question: Question, phases: tuple[PhaseChoice, ...]) -> Iterator[str]:
-    """Machines that the job fits with fused software, which is the default, but not as Hugging Face's stack runs it."""
+    """Machines that the job fits with fused software, which is assumed, but not as Hugging Face's stack runs it."""
     job = question.job
-    if question.work.shape is None or job.training.software != Training().software:
+    if question.work.shape is None or job.training.software != "auto":
         return
     training = replace(job.training, software="eager")
     try:
@@ -31,7 +30,7 @@ def _eager_does_not_fit(question: Question, phases: tuple[PhaseChoice, ...]) -> 
     except UnusableInput:
         return
     for phase in phases:
-        machines = _machines(question, phase)
+        machines = machines_of(question, phase)
         if machines is not None and reasons(work, training, machines)[0] == DOES_NOT_FIT:
             yield (
                 f"{phase.choice.instance_type.name} holds the job with training.software: fused, the default, but not "
@@ -39,7 +38,7 @@ def _eager_does_not_fit(question: Question, phases: tuple[PhaseChoice, ...]) -> 
             )
 
 
-def _machines(question: Question, phase: PhaseChoice) -> Machines | None:
+def machines_of(question: Question, phase: PhaseChoice) -> Machines | None:
     """The machines of a phase as the estimator's input; None for parts of cards."""
     choice, type_ = phase.choice, phase.choice.instance_type
     if choice.accelerators_per_node < 1:
@@ -47,8 +46,15 @@ def _machines(question: Question, phase: PhaseChoice) -> Machines | None:
     # The constants of this table are known already, those of a table of one accelerator would be computed anew.
     table = question.markets[phase.market].snapshot.shapes.accelerators
     at = next(i for i, accelerator in enumerate(table) if accelerator.name == choice.accelerator)
-    machines = one_configuration(table[at], devices=type_.devices, nodes=choice.nodes)
-    machines = replace(machines, accelerators=table, accelerator=np.array([at]))
+    fabric = np.nan if type_.network_gbps is None else type_.network_gbps
+    machines = one_configuration(table[at], devices=type_.devices, nodes=choice.nodes, internode_gbps=fabric)
+    machines = replace(
+        machines,
+        accelerators=table,
+        accelerator=np.array([at]),
+        intranode_gbs=np.array([np.nan if type_.intranode_gbs is None else type_.intranode_gbs]),
+        scaleup_domain=np.array([type_.scaleup_domain]),
+    )
     if type_.accelerator_memory_mib is None:
         return machines
     return replace(machines, device_memory_mib=np.array([float(type_.accelerator_memory_mib)]))

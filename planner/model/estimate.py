@@ -57,6 +57,11 @@ class Doubt:
     effect_high: float
     state: str
 
+    @property
+    def sentence(self) -> str:
+        """The doubt in words, with its factors on the hours and what removes it."""
+        return f"{self.what} (hours x {self.effect_low:.2f} to {self.effect_high:.2f}; to remove it: {self.state})"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssumedField:

@@ -265,6 +265,7 @@ class Planned:
     commitments: tuple[CommitmentOffer, ...]
     frontier: tuple[Choice, ...] | None
     assumptions: tuple[str, ...]
+    doubts: tuple[str, ...]
     warnings: tuple[str, ...]
     actions: tuple[str, ...]
     learned: LearnedCorrections = NOTHING

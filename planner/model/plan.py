@@ -198,6 +198,8 @@ class Plan:
     """Where asked for: every choice of cost against time that no other beats in both."""
     credits: Credits | None = field(default=None, metadata=MAY_BE_ABSENT)
     assumptions: tuple[str, ...] = field(metadata=PROSE)
+    doubts: tuple[str, ...] | None = field(default=None, metadata=MAY_BE_ABSENT | PROSE)
+    """The largest doubts about the hours of the phase that does most of the work, each with what removes it."""
     warnings: tuple[str, ...] = field(metadata=PROSE)
     actions: tuple[str, ...] | None = field(default=None, metadata=MAY_BE_ABSENT | PROSE)
     """What has to be done before the start."""

@@ -63,7 +63,7 @@ _CROSS_ENTROPY_ALIASES = {
     "unsloth": "linear",
     "fused_linear": "linear",
 }
-#: Classes of training software, whose constants are fitted.
+#: Classes of training software, whose constants are fitted; `auto` is the first, and a doubt of every estimate.
 SOFTWARE = ("fused", "compiled", "eager", "plain")
 _SOFTWARE_ALIASES = {
     "tuned": "fused",
@@ -196,11 +196,11 @@ class Training:
     software: Annotated[
         str,
         JobField(
-            choice(SOFTWARE, _SOFTWARE_ALIASES),
+            choice(("auto", *SOFTWARE), _SOFTWARE_ALIASES),
             "`fused` kernels of Megatron or Transformer Engine, `compiled` by XLA or torch.compile, `eager` with fused "
-            "attention, or `plain`: attention written out",
+            "attention, or `plain`: attention written out; `auto` takes `fused`, and says what eager would take",
         ),
-    ] = "fused"
+    ] = "auto"
     micro_batch: Annotated[
         int | None,
         JobField(

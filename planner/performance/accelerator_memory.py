@@ -15,7 +15,7 @@ from gpuplan.planner.performance.layout_question import Question
 from gpuplan.planner.performance.layout_splits import Splits
 from gpuplan.planner.performance.training_states import ParameterBytes, Parts, parameter_bytes, parts_of
 from gpuplan.planner.workload.step_work import TransformerShape, Work
-from gpuplan.planner.workload.training_methods import method_of
+from gpuplan.planner.workload.training_methods import method_of, software_of
 
 #: Activation memory that the caching allocator reserves, per byte allocated at the peak, by software; 1 for the others:
 #: llm-foundry's fullest runs (which fitted) leave room for at most 1 %, and LitGPT's reserved and allocated peaks of the same
@@ -210,7 +210,7 @@ def _activations(
         stored[:2] += first
         stored[2] += max(recomputed, logits)
     extra = ADAPTER_ACTIVATIONS if work.shape is None and method_of(question.training).adapters else 1.0
-    extra *= FRAGMENTATION.get(question.training.software, 1.0)
+    extra *= FRAGMENTATION.get(software_of(question.training), 1.0)
     stored *= element_bytes * (extra / 2) / (splits.tensor * splits.context)
     if work.shape is not None and splits.tensor.max(initial=1.0) > 1:
         stored += _unsplit(question, work.shape, splits, first_stage) * element_bytes
@@ -230,7 +230,7 @@ def _unsplit(question: Question, shape: TransformerShape, splits: Splits, first_
     hidden = float(shape.hidden_size * shape.sequence_length) / splits.context
     whole = hidden * (1.0 - 1.0 / splits.tensor)
     gathered = GATHERED_INPUTS * whole
-    if question.training.software != "plain":
+    if software_of(question.training) != "plain":
         return np.stack([gathered] * 3)
     blocks = question.layers * first_stage
     return np.stack([gathered + whole * blocks * count for count in (5.0, 5.0, 1.0)])

@@ -7,8 +7,8 @@ import numpy as np
 from gpuplan.planner.model.job import Training
 from gpuplan.planner.model.learned import NOTHING, LearnedCorrections
 from gpuplan.planner.performance import cluster_rates
-from gpuplan.planner.performance.estimator_request import Estimates, Floats, LayoutRequest, Machines, arrays_of
-from gpuplan.planner.performance.fastest_layout import FREE, estimate
+from gpuplan.planner.performance.estimator_request import Estimates, Floats, Ints, LayoutRequest, Machines, arrays_of
+from gpuplan.planner.performance.fastest_layout import FREE, estimate, reasons
 from gpuplan.planner.performance.goodput import goodput_of
 from gpuplan.planner.performance.learned_corrections import least_sigma
 from gpuplan.planner.workload.step_work import Work
@@ -48,6 +48,23 @@ def estimate_learned(
     return whole(per_step(work, training, machines, learned=learned, request=request), work.steps, goodput)
 
 
+def reasons_learned(
+    work: Work, training: Training, machines: Machines, *, learned: LearnedCorrections, request: LayoutRequest
+) -> Ints:
+    """The `reason` of every row as `estimate_learned` states it, from memory alone."""
+    if learned:
+        memory = np.array([learned.of(chip.name).memory.factor for chip in machines.accelerators])
+        capacity = cluster_rates.clusters_of(machines, training).capacity_bytes / cluster_rates.GIB
+        machines = _tried(machines, capacity, memory[machines.accelerator])
+    return reasons(work, training, machines, request=request)
+
+
+def _tried(machines: Machines, capacity_gib: Floats, memory_factor: Floats) -> Machines:
+    """The machines on which layouts are tried: smaller where past runs measured larger peaks."""
+    room_lost_mib = (capacity_gib - capacity_gib / memory_factor) * 1024
+    return replace(machines, device_memory_mib=machines.device_memory_mib - room_lost_mib)
+
+
 def whole(per_step: PerStep, steps: float, goodput: float | None) -> Estimates:
     """The estimates of a job of this many steps; `goodput` is the share of wall time that trains, None for the modelled one."""
     hours = steps * per_step.plain_seconds / 3600
@@ -76,8 +93,7 @@ def per_step(
     chip = machines.accelerator
     memory = np.array([correction.memory.factor for correction in corrections])[chip]
     capacity = cluster_rates.clusters_of(machines, training).capacity_bytes / cluster_rates.GIB
-    room_lost_mib = (capacity - capacity / memory) * 1024
-    tried = replace(machines, device_memory_mib=machines.device_memory_mib - room_lost_mib)
+    tried = _tried(machines, capacity, memory)
     plain = estimate(work, training, tried, goodput=1.0, request=request)
     hours = np.array([correction.hours.factor for correction in corrections])[chip]
     removed = np.array([correction.variance_removed for correction in corrections])[chip]

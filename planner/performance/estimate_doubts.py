@@ -1,83 +1,199 @@
-"""What an estimate rests on that the user did not state: the largest doubts about its hours, and the assumed values."""
+"""What an estimate rests on that the user did not state: the largest doubts about its hours, and the assumed values.
+
+Each effect is that of estimating anew with the alternative: another software class, precision or recomputation changes the
+work of a step as well as its time, and the layout is chosen again.
+"""
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from gpuplan.catalog.model.accelerators import Accelerator
+from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.estimate import AssumedField, Doubt
-from gpuplan.planner.model.job import Training
-from gpuplan.planner.performance.fitted_constants import value
+from gpuplan.planner.model.job import Training, Workload
+from gpuplan.planner.model.learned import NOTHING, LearnedCorrections
+from gpuplan.planner.performance.accelerator_constants import peak_tflops
+from gpuplan.planner.performance.corrected_estimates import estimate_learned
+from gpuplan.planner.performance.estimator_request import CHECKPOINTING, Estimates, LayoutRequest, Machines
+from gpuplan.planner.performance.fastest_layout import FREE
 from gpuplan.planner.performance.goodput import modelled_goodput
-from gpuplan.planner.performance.prediction_bands import Z80, sigma_of
+from gpuplan.planner.performance.measured_coverage import measured_runs
+from gpuplan.planner.performance.prediction_bands import Z80
+from gpuplan.planner.workload import work_of
 from gpuplan.planner.workload.step_work import Work
+from gpuplan.planner.workload.training_methods import software_of
 
 #: How many doubts an estimate names.
 MOST_DOUBTS = 3
 #: The least ratio of the hours at both ends of a doubt that is named.
 LEAST_EFFECT = 1.02
-_DEFAULT = Training()
-#: Hours of the job with another work or training, inf where it cannot run.
-HoursOf = Callable[[Work, Training], float]
+#: Plain data parallelism with everything sharded, as most scripts run it.
+_SHARDED = LayoutRequest(tensor=1, pipeline=1, context=1, zero_stage=3)
+_SPLITTING = ("tensor", "pipeline", "context")
+_WAYS = (*_SPLITTING, "data", "expert", "zero_stage")
+#: Software that people run without saying so: Hugging Face's own, one kernel after the other.
+_UNSTATED_SOFTWARE = "eager"
 
 
-def doubts_of(work: Work, training: Training, hours: float, hours_of: HoursOf, *, measured: bool) -> tuple[Doubt, ...]:
-    """The largest doubts first; `hours` are those estimated, `measured` whether runs of the chip's generation were fitted."""
-    doubts = [_class_doubt(work), *_software_doubt(work, training, hours, hours_of)]
-    doubts += _batch_doubt(work, training, hours, hours_of)
-    if not measured:
-        spread = math.exp(Z80 * value("band_sigma_unmeasured"))
-        doubts.append(
-            Doubt(
-                what="no run on this generation of accelerators was measured",
-                effect_low=1 / spread,
-                effect_high=spread,
-                state="gpuplan calibrate on one of them",
-            )
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Asked:
+    """A job on one configuration (the only row of `machines`), to be estimated again with another assumption.
+
+    `request` is the layout as far as it is stated; `assumes_network` says that nobody stated the network between nodes, and
+    `states_layout` what settles the layout.
+    """
+
+    workload: Workload
+    training: Training
+    work: Work
+    machines: Machines
+    request: LayoutRequest = FREE
+    learned: LearnedCorrections = NOTHING
+    assumes_network: bool = False
+    states_layout: str = "on.layout"
+    _trained: dict[Training, float] = field(default_factory=dict)
+
+    @property
+    def chip(self) -> Accelerator:
+        """The accelerator."""
+        return self.machines.accelerators[int(self.machines.accelerator[0])]
+
+    def estimated(
+        self,
+        work: Work,
+        training: Training,
+        *,
+        machines: Machines | None = None,
+        request: LayoutRequest | None = None,
+    ) -> Estimates:
+        """The estimate with other work and training, machines or layout."""
+        return estimate_learned(
+            work,
+            training,
+            machines or self.machines,
+            goodput=1.0,
+            learned=self.learned,
+            request=request or self.request,
         )
+
+    def hours(
+        self, *, work: Work | None = None, machines: Machines | None = None, request: LayoutRequest | None = None
+    ) -> float:
+        """Hours with other work, machines or layout; inf where the job cannot run."""
+        return float(self.estimated(work or self.work, self.training, machines=machines, request=request).hours[0])
+
+    def hours_trained(self, training: Training) -> float:
+        """Hours with other training; inf where the job cannot run."""
+        if training not in self._trained:
+            try:
+                self._trained[training] = float(self.estimated(work_of(self.workload, training), training).hours[0])
+            except UnusableInput:
+                self._trained[training] = math.inf
+        return self._trained[training]
+
+    def can_train(self, training: Training) -> bool:
+        """Whether the job runs with other training."""
+        return math.isfinite(self.hours_trained(training))
+
+
+def doubts_of(asked: Asked, estimated: Estimates) -> tuple[Doubt, ...]:
+    """The largest doubts about the only row of `estimated`, the largest first; that row is what `asked` gives as it stands."""
+    hours = float(estimated.hours[0])
+    factors = (*_software(asked), *_precision(asked, estimated), *_checkpointing(asked, estimated))
+    factors += (*_batch(asked), *_layout(asked, estimated), *_network(asked))
+    doubts = [_band(asked, estimated)]
+    for what, other, state in factors:
+        if math.isfinite(other):
+            low, high = sorted((1.0, other / hours))
+            doubts.append(Doubt(what=f"{what} {other / hours:.2g}x", effect_low=low, effect_high=high, state=state))
     doubts = [doubt for doubt in doubts if doubt.effect_high / doubt.effect_low >= LEAST_EFFECT]
     return tuple(sorted(doubts, key=lambda doubt: doubt.effect_low / doubt.effect_high)[:MOST_DOUBTS])
 
 
-def _class_doubt(work: Work) -> Doubt:
-    spread = math.exp(Z80 * sigma_of(work.task))
+#: An assumption with its alternative in words that a factor ends, the hours of the alternative, and what states it.
+Alternative = tuple[str, float, str]
+
+
+def _band(asked: Asked, estimated: Estimates) -> Doubt:
+    """What measured runs of the class differ by from their estimates, and whether any ran on this chip."""
+    task, chip = asked.work.task, asked.chip.name
+    spread = math.exp(Z80 * float(estimated.log_sigma[0]))
+    runs = measured_runs(chip, task)
+    measured = f"{runs:,} measured run{'' if runs == 1 else 's'}" if runs else "no measured run"
+    elsewhere = "" if runs else " elsewhere"
     return Doubt(
-        what=f"measured runs of class {work.task} differ from their estimates by up to this factor, in 80 of 100 cases",
+        what=f"{measured} of class {task} on {chip}: 80 of 100 runs of the class{elsewhere} lie within this factor",
         effect_low=1 / spread,
         effect_high=spread,
         state="gpuplan actuals with a run of your own, or workload kind measured",
     )
 
 
-def _software_doubt(work: Work, training: Training, hours: float, hours_of: HoursOf) -> list[Doubt]:
-    """The effect of eager software, where the software is the default."""
-    if training.software != _DEFAULT.software:
-        return []
-    factor = hours_of(work, replace(training, software="eager")) / hours
-    if not math.isfinite(factor):
-        return []
-    what = f"software assumed {training.software}: eager software would take {factor:.2g}x"
-    low, high = sorted((1.0, factor))
-    return [Doubt(what=what, effect_low=low, effect_high=high, state="training.software")]
+def _software(asked: Asked) -> Iterator[Alternative]:
+    """Eager software, where none is stated."""
+    if asked.training.software == "auto":
+        other = asked.hours_trained(replace(asked.training, software=_UNSTATED_SOFTWARE))
+        what = f"software assumed {software_of(asked.training)}: {_UNSTATED_SOFTWARE} would take"
+        yield what, other, "training.software"
 
 
-def _batch_doubt(work: Work, training: Training, hours: float, hours_of: HoursOf) -> list[Doubt]:
-    """The effect of twice and of half the batch, where the batch is the default."""
-    if not work.batch_is_default:
-        return []
-    factors = [
-        hours_of(replace(work, units_per_step=work.units_per_step * times), training) / hours
-        for times in (2.0, 0.5)
-        if work.units_per_sample <= work.units_per_step * times <= work.units_total
-    ]
-    factors = [factor for factor in factors if math.isfinite(factor)]
-    if not factors:
-        return []
-    what = f"batch assumed {work.units_per_step:,.0f} {work.unit}: twice that would take {factors[0]:.2g}x"
-    low, high = min(1.0, *factors), max(1.0, *factors)
-    field = "workload.global_batch_tokens" if work.unit == "tokens" else "workload.global_batch_samples"
-    return [Doubt(what=what, effect_low=low, effect_high=high, state=field)]
+def _precision(asked: Asked, estimated: Estimates) -> Iterator[Alternative]:
+    """8 bits where transformers may train at them, else 19-bit or full precision, where no precision is stated."""
+    chosen = estimated.precisions[int(estimated.precision[0])]
+    usual = ("fp8",) if asked.work.shape and asked.training.method == "full" else ("tf32", "fp32")
+    other = next((name for name in usual if name != chosen and peak_tflops(asked.chip, name)), None)
+    if asked.training.precision == "auto" and other is not None:
+        hours = asked.hours_trained(replace(asked.training, precision=other))
+        yield f"precision assumed {chosen}: {other} would take", hours, "training.precision"
+
+
+def _checkpointing(asked: Asked, estimated: Estimates) -> Iterator[Alternative]:
+    """Full recomputation, where nothing is stated and less was found to fit."""
+    chosen = CHECKPOINTING[int(estimated.checkpointing[0])]
+    is_open = asked.training.activation_checkpointing == "auto" and asked.request.checkpointing is None
+    if is_open and chosen != "full" and asked.work.shape:
+        hours = asked.hours(request=replace(asked.request, checkpointing="full"))
+        what = f"activation checkpointing assumed {chosen}: full would take"
+        yield what, hours, "training.activation_checkpointing"
+
+
+def _batch(asked: Asked) -> Iterator[Alternative]:
+    """Twice the batch, or half of it where that is more than the whole job, where the batch is the default."""
+    work = asked.work
+    twice = 2 * work.units_per_step <= work.units_total
+    batch = work.units_per_step * (2.0 if twice else 0.5)
+    if work.batch_is_default and batch >= work.units_per_sample:
+        what = f"batch assumed {work.units_per_step:,.0f} {work.unit}: {'twice' if twice else 'half of'} it would take"
+        yield what, asked.hours(work=replace(work, units_per_step=batch)), batch_field(work)
+
+
+def _layout(asked: Asked, estimated: Estimates) -> Iterator[Alternative]:
+    """Sharded data parallelism alone, where no layout is stated and one that splits the model was found to be faster."""
+    stated = any(getattr(asked.request, name) is not None for name in _WAYS)
+    if not stated and max(int(getattr(estimated, name)[0]) for name in _SPLITTING) > 1:
+        request = replace(_SHARDED, micro_batch=asked.request.micro_batch, checkpointing=asked.request.checkpointing)
+        yield (
+            "layout chosen by gpuplan: FSDP (ZeRO-3) alone would take",
+            asked.hours(request=request),
+            asked.states_layout,
+        )
+
+
+def _network(asked: Asked) -> Iterator[Alternative]:
+    """Half of the network between nodes, where it is the usual one of such machines."""
+    gbps = float(asked.machines.internode_gbps[0])
+    if asked.assumes_network and int(asked.machines.nodes[0]) > 1 and gbps > 0:
+        machines = replace(asked.machines, internode_gbps=asked.machines.internode_gbps / 2)
+        what = f"network assumed {gbps:,.0f} Gbit/s a node: half of it would take"
+        yield what, asked.hours(machines=machines), "on.internode_gbps"
+
+
+def batch_field(work: Work) -> str:
+    """The field that states the batch."""
+    return f"workload.global_batch_{'tokens' if work.unit == 'tokens' else 'samples'}"
 
 
 def assumed_of(
@@ -85,14 +201,15 @@ def assumed_of(
 ) -> tuple[AssumedField, ...]:
     """The values that the estimate chose, each with its reason."""
     assumed = []
-    if training.software == _DEFAULT.software:
-        assumed.append(AssumedField(field="training.software", value=training.software, why="the default"))
+    if training.software == "auto":
+        assumed.append(AssumedField(field="training.software", value=software_of(training), why="the default"))
     if training.precision == "auto":
         assumed.append(AssumedField(field="training.precision", value=precision, why="the fastest that trains safely"))
     if work.batch_is_default:
-        field = "workload.global_batch_tokens" if work.unit == "tokens" else "workload.global_batch_samples"
         assumed.append(
-            AssumedField(field=field, value=work.units_per_step, why="of the model, or by its size and amount")
+            AssumedField(
+                field=batch_field(work), value=work.units_per_step, why="of the model, or by its size and amount"
+            )
         )
     if goodput is None:
         share = round(float(modelled_goodput(np.array([float(gpus)]))[0]), 4)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -50,12 +51,18 @@ class Machines:
 _COLUMNS = tuple(field.name for field in fields(Machines) if field.name != "accelerators")
 
 
+@lru_cache(maxsize=128)
+def _alone(accelerator: Accelerator) -> tuple[Accelerator]:
+    """The table of one accelerator, always the same one, for which its constants are known after the first time."""
+    return (accelerator,)
+
+
 def one_configuration(
     accelerator: Accelerator, *, devices: int, nodes: int = 1, internode_gbps: float = np.nan
 ) -> Machines:
     """One row: `nodes` machines of `devices` whole accelerators each, on the accelerator's own link."""
     return Machines(
-        accelerators=(accelerator,),
+        accelerators=_alone(accelerator),
         accelerator=np.zeros(1, dtype=np.int64),
         devices=np.array([devices], dtype=np.int64),
         fraction=np.ones(1),

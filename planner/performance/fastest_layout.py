@@ -62,9 +62,9 @@ def _estimate(
     return answer.estimates(goodput)
 
 
-def reasons(work: Work, training: Training, machines: Machines) -> Ints:
+def reasons(work: Work, training: Training, machines: Machines, *, request: LayoutRequest = FREE) -> Ints:
     """The `reason` of every row as `estimate` states it, from memory alone: no layout is timed."""
-    question = question_of(work, training, machines, FREE)
+    question = question_of(work, training, machines, request)
     alike = alike_in_memory(question, machines)
     layout_candidates = layout_candidates_of(alike.question, machines.take(alike.row))
     fitting = layout_candidates.splits.row[candidates_of(alike.question, layout_candidates).split]

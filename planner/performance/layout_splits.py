@@ -7,6 +7,7 @@ is the widest within the fast link, or the widest possible. Data parallelism use
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,18 @@ def splits_of(limits: Limits, devices: Ints, nodes: Ints, domain: Ints, request:
 
     Arrays have one element per cluster. Splits of one cluster are in order of tensor, pipeline, context and expert ways.
     """
+    if len(nodes) == 1:
+        return _of_one(limits, int(devices[0]), int(nodes[0]), int(domain[0]), request)
+    return _of_all(limits, devices, nodes, domain, request)
+
+
+@lru_cache(maxsize=256)
+def _of_one(limits: Limits, devices: int, nodes: int, domain: int, request: LayoutRequest) -> Splits:
+    """The splits of one cluster, which an estimate asks for several times under different assumptions."""
+    return _of_all(limits, np.array([devices]), np.array([nodes]), np.array([domain]), request)
+
+
+def _of_all(limits: Limits, devices: Ints, nodes: Ints, domain: Ints, request: LayoutRequest) -> Splits:
     gpus = devices * nodes
     tensors = np.array([request.tensor] if request.tensor else _powers(MAX_TENSOR), np.int64)
     tensors = tensors[limits.heads % tensors == 0]

@@ -18,6 +18,7 @@ from gpuplan.planner.performance.estimator_request import Estimates, LayoutReque
 from gpuplan.planner.performance.fastest_layout import estimate
 from gpuplan.planner.workload import work_of
 from gpuplan.planner.workload.step_work import Work
+from gpuplan.planner.workload.training_methods import software_of
 
 Floats = NDArray[np.float64]
 
@@ -86,7 +87,7 @@ def _convolution(step: ConvolutionStep) -> Preset:
 def slowdown(chip: MeasuredAccelerator, work: Work, training: Training) -> float:
     """The factor on the compute time of a job of this class on `chip`; 1.0 where no such step was timed."""
     step = timed_step(chip, work)
-    if step is None or step.software != training.software:
+    if step is None or step.software != software_of(training):
         return 1.0
     predicted = predicted_seconds(chip, step)
     if predicted is None:

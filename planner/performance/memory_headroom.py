@@ -7,7 +7,7 @@ import numpy as np
 
 from gpuplan.planner.performance.accelerator_memory import MARGIN
 from gpuplan.planner.performance.cluster_rates import GIB
-from gpuplan.planner.performance.estimator_request import Estimates, LayoutRequest, Machines
+from gpuplan.planner.performance.estimator_request import Estimates, Ints, LayoutRequest, Machines
 from gpuplan.planner.workload.step_work import Work
 
 #: Largest number of nodes in the search for the fewest accelerators.
@@ -45,11 +45,11 @@ def loading_gib(work: Work, estimates: Estimates, element_bytes: float) -> float
 
 #: Returns the machine row with a given number of accelerators.
 RowOf = Callable[[int], Machines]
-#: Estimates machine rows under a layout request.
-EstimateRows = Callable[[Machines, LayoutRequest], Estimates]
+#: Returns the reason why each machine row cannot run the job under a layout request; 0 where it can.
+ReasonsOf = Callable[[Machines, LayoutRequest], Ints]
 
 
-def least_accelerators(estimate_rows: EstimateRows, row_of: RowOf, per_node: int, request: LayoutRequest) -> int | None:
+def least_accelerators(reasons_of: ReasonsOf, row_of: RowOf, per_node: int, request: LayoutRequest) -> int | None:
     """The fewest accelerators that can run the job at any layout with the requested micro-batch and recomputation.
 
     Parts of one node are tried before whole nodes. Every number of nodes is tried in order, in blocks of doubling size,
@@ -57,18 +57,16 @@ def least_accelerators(estimate_rows: EstimateRows, row_of: RowOf, per_node: int
     `MOST_NODES`.
     """
     asked = LayoutRequest(**{part: getattr(request, part) for part in _INDEPENDENT_OF_COUNT})
-    first, beyond = _first_able(estimate_rows, row_of, range(1, per_node + 1), asked), 2
+    first, beyond = _first_able(reasons_of, row_of, range(1, per_node + 1), asked), 2
     while first is None and beyond <= MOST_NODES:
         nodes = range(beyond, min(2 * beyond, MOST_NODES + 1))
-        first, beyond = _first_able(estimate_rows, row_of, [per_node * count for count in nodes], asked), 2 * beyond
+        first, beyond = _first_able(reasons_of, row_of, [per_node * count for count in nodes], asked), 2 * beyond
     return first
 
 
-def _first_able(
-    estimate_rows: EstimateRows, row_of: RowOf, counts: Sequence[int], request: LayoutRequest
-) -> int | None:
+def _first_able(reasons_of: ReasonsOf, row_of: RowOf, counts: Sequence[int], request: LayoutRequest) -> int | None:
     """The first of `counts` that can run the job; None if none can."""
-    able = estimate_rows(_joined([row_of(count) for count in counts]), request).reason == 0
+    able = reasons_of(_joined([row_of(count) for count in counts]), request) == 0
     return counts[int(np.argmax(able))] if able.any() else None
 
 

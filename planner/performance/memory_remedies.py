@@ -38,8 +38,8 @@ def remedies_of(workload: Workload, training: Training, sequence_length: int, fi
 
 
 def eager_does_not_fit(workload: Workload, training: Training, fits: Fits) -> list[str]:
-    """A sentence if the job fits with fused software, which is the default, but not as Hugging Face's stack runs it."""
-    if training.software != Training().software:
+    """A sentence if the job fits with fused software, which is assumed, but not as Hugging Face's stack runs it."""
+    if training.software != "auto":
         return []
     try:
         if fits(workload, replace(training, software="eager")):

@@ -1,7 +1,7 @@
 """Time and memory of a job on one configuration that the user names, without prices."""
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -9,53 +9,45 @@ import numpy as np
 
 from gpuplan.catalog.model.accelerators import Accelerator
 from gpuplan.catalog.model.mig_slices import MigSlice, find_card_or_slice
-from gpuplan.catalog.runtime.errors import Fault, UnusableInput
+from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.estimate import Assumed, Band, Estimate, EstimatedOn, EstimatedThroughput, Memory, Terms
-from gpuplan.planner.model.job import Training
+from gpuplan.planner.model.job import Training, Workload
 from gpuplan.planner.model.learned import NOTHING, LearnedCorrections
 from gpuplan.planner.model.shared import Layout
 from gpuplan.planner.performance import cluster_rates
 from gpuplan.planner.performance.accelerator_constants import PRECISIONS, peak_tflops
 from gpuplan.planner.performance.accelerator_memory import MARGIN
-from gpuplan.planner.performance.corrected_estimates import estimate_learned
-from gpuplan.planner.performance.estimate_doubts import assumed_of, doubts_of
+from gpuplan.planner.performance.configuration_on_request import On, check, request_of
+from gpuplan.planner.performance.corrected_estimates import estimate_learned, reasons_learned
+from gpuplan.planner.performance.estimate_doubts import Asked, assumed_of, doubts_of
 from gpuplan.planner.performance.estimator_request import (
-    CHECKPOINTING,
     REASONS,
     Estimates,
+    Ints,
     LayoutRequest,
     Machines,
     one_configuration,
 )
 from gpuplan.planner.performance.memory_headroom import largest_micro_batch, least_accelerators, loading_gib
+from gpuplan.planner.performance.memory_remedies import eager_does_not_fit
 from gpuplan.planner.performance.prediction_bands import Z80
 from gpuplan.planner.workload.step_work import Work
+from gpuplan.planner.workload.training_methods import software_of
 
-#: More devices than any cluster has; a larger count is a mistake.
-MOST_GPUS = 1_000_000
 #: More memory than any accepted job needs, MiB: used to estimate a job that does not fit as if it did.
 _ENOUGH_MIB = 1e18
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class On:
-    """One configuration. None lets the estimator choose: the accelerator's usual machine and fabric, the best layout.
-
-    `accelerator` may name a MIG slice, which works alone.
-    """
-
-    accelerator: str
-    gpus: int
-    gpus_per_node: int | None = None
-    internode_gbps: float | None = None
-    micro_batch: int | None = None
-    layout: LayoutRequest = field(default_factory=LayoutRequest)
-
-
 def estimate_on(
-    work: Work, training: Training, on: On, *, goodput: float | None, learned: LearnedCorrections = NOTHING
+    work: Work,
+    training: Training,
+    on: On,
+    *,
+    goodput: float | None,
+    learned: LearnedCorrections = NOTHING,
+    workload: Workload | None = None,
 ) -> Estimate:
-    """The answer of `gpuplan estimate`.
+    """The answer of `gpuplan estimate`; with the `workload` that `work` was counted from, it names its doubts.
 
     If no layout fits, `memory.fits` is false, memory is that of the layout that needs the least, and times are those of
     that layout as if it fitted. Raises `UnusableInput` at on.* or training.* if the configuration cannot run at all:
@@ -63,30 +55,37 @@ def estimate_on(
     samples.
     """
     chip, mig_slice = find_card_or_slice(on.accelerator, path=("on", "accelerator"))
-    request = _request(on)
-    _check(work, on, request)
+    request = request_of(on)
+    check(work, on, request)
     machines = _machines(chip, on, mig_slice)
     ask = partial(estimate_learned, goodput=goodput, learned=learned)
     estimates = ask(work, training, machines, request=request)
     fits = int(estimates.reason[0]) != cluster_rates.DOES_NOT_FIT
+    capacity = float(estimates.capacity_gib[0])
     if not fits:
         roomy = replace(machines, device_memory_mib=np.array([_ENOUGH_MIB]))
         estimates = ask(work, training, roomy, request=_as_request(estimates))
     if estimates.reason[0]:
         raise _refusal(REASONS[int(estimates.reason[0])], chip, on, work, training)
-    at = cluster_rates.clusters_of(machines, training)
-    capacity = float(at.capacity_bytes[0] / cluster_rates.GIB)
-    loading = loading_gib(work, estimates, float(at.element_bytes[0]))
+    precision = estimates.precisions[int(estimates.precision[0])]
+    loading = loading_gib(work, estimates, 4.0 if precision in {"fp32", "tf32"} else 2.0)
 
-    def estimate_rows(rows: Machines, free: LayoutRequest) -> Estimates:
-        return ask(work, training, rows, request=free)
+    def reasons_of(rows: Machines, free: LayoutRequest) -> Ints:
+        return reasons_learned(work, training, rows, learned=learned, request=free)
 
-    def hours_of(work: Work, training: Training) -> float:
-        return float(ask(work, training, machines, request=request).hours[0])
-
+    asked = None
+    if fits and workload is not None:
+        asked = Asked(
+            workload=workload,
+            training=training,
+            work=work,
+            machines=machines,
+            request=request,
+            learned=learned,
+            assumes_network=on.internode_gbps is None,
+        )
     hours, spread = float(estimates.hours[0]), math.exp(Z80 * float(estimates.log_sigma[0]))
     rate = float(estimates.units_per_second[0])
-    precision = estimates.precisions[int(estimates.precision[0])]
     return Estimate(
         hours=hours,
         hours_with_goodput=float(estimates.hours_with_goodput[0]),
@@ -101,7 +100,7 @@ def estimate_on(
             capacity_gib=capacity,
             loading_gib=loading,
             least_accelerators=least_accelerators(
-                estimate_rows, partial(_of_count, chip, on, mig_slice), _per_node(chip, on), request
+                reasons_of, partial(_of_count, chip, on, mig_slice), _per_node(chip, on), request
             ),
         ),
         layout=cast(Layout, estimates.layout(0)),
@@ -111,6 +110,7 @@ def estimate_on(
         warnings=(
             *_warnings(chip, precision, fits=fits, substituted=bool(estimates.substituted[0])),
             *(_loading_warning(work, loading, capacity) if fits else ()),
+            *(() if asked is None else _eager_warning(asked)),
         ),
         on=_echo(on, chip.name if mig_slice is None else mig_slice.name, machines),
         assumptions=(
@@ -119,7 +119,7 @@ def estimate_on(
             *assumptions(training),
             *(() if mig_slice is None else (mig_slice.sentence,)),
         ),
-        doubts=doubts_of(work, training, hours, hours_of, measured=bool(at.measured[0])) if fits else (),
+        doubts=() if asked is None else doubts_of(asked, estimates),
         assumed=assumed_of(work, training, precision, goodput, on.gpus),
     )
 
@@ -127,8 +127,8 @@ def estimate_on(
 def fits_on(work: Work, training: Training, on: On) -> bool:
     """Whether the job runs on the configuration at all; raises `UnusableInput` like `estimate_on`."""
     chip, mig_slice = find_card_or_slice(on.accelerator, path=("on", "accelerator"))
-    request = _request(on)
-    _check(work, on, request)
+    request = request_of(on)
+    check(work, on, request)
     estimates = estimate_learned(
         work, training, _machines(chip, on, mig_slice), goodput=1.0, learned=NOTHING, request=request
     )
@@ -166,83 +166,11 @@ def _loading_warning(work: Work, loading: float | None, capacity: float) -> list
     return [f"{why} needs {loading:.1f} GiB to load; use one that loads it sharded"]
 
 
-def _request(on: On) -> LayoutRequest:
-    """The requested layout; the micro-batch may be stated in it or next to it."""
-    inside = on.layout.micro_batch
-    if on.micro_batch and inside and on.micro_batch != inside:
-        raise UnusableInput.at(
-            "on", "micro_batch", message=f"{on.micro_batch} contradicts layout.micro_batch {inside}; give one of them"
-        )
-    return replace(on.layout, micro_batch=on.micro_batch or inside)
-
-
-def _check(work: Work, on: On, request: LayoutRequest) -> None:
-    """Raise one `UnusableInput` with every fault of the counts and the layout."""
-    faults = [*_count_faults(on), *_split_faults(on, request), *_model_faults(work, request)]
-    if request.micro_batch and request.micro_batch > work.samples_per_step:
-        most = f"more than the {work.samples_per_step:g} samples of a step"
-        faults.append(Fault(("on", "micro_batch"), f"{request.micro_batch} is {most}; give fewer or batch more"))
-    if faults:
-        raise UnusableInput(*faults)
-
-
-def _count_faults(on: On) -> list[Fault]:
-    faults = []
-    if not 1 <= on.gpus <= MOST_GPUS:
-        faults.append(Fault(("on", "gpus"), f"{on.gpus} is not a number of accelerators from 1 to {MOST_GPUS:,}"))
-    elif on.gpus_per_node is not None and (on.gpus_per_node < 1 or on.gpus % on.gpus_per_node):
-        faults.append(Fault(("on", "gpus_per_node"), f"{on.gpus_per_node} does not divide the {on.gpus} accelerators"))
-    if on.internode_gbps is not None and not (math.isfinite(on.internode_gbps) and on.internode_gbps > 0):
-        faults.append(Fault(("on", "internode_gbps"), "not a positive number of Gbit/s per node"))
-    return faults
-
-
-def _split_faults(on: On, request: LayoutRequest) -> list[Fault]:
-    """Faults of the layout alone: data x tensor x pipeline x context must be the number of accelerators."""
-    ways = {name: getattr(request, name) for name in ("data", "tensor", "pipeline", "context")}
-    counts = ways | {name: getattr(request, name) for name in ("expert", "interleave", "micro_batch")}
-    faults = [
-        Fault(("on", "layout", name), f"{value} is not a whole number of at least 1")
-        for name, value in counts.items()
-        if value is not None and value < 1
-    ]
-    product = math.prod(value for value in ways.values() if value)
-    complete = all(value is not None for value in ways.values())
-    if not faults and on.gpus >= 1 and (product != on.gpus if complete else on.gpus % product):
-        text = " x ".join(f"{name} {value}" for name, value in ways.items() if value)
-        want = "is" if complete else "must divide"
-        faults.append(
-            Fault(("on", "layout", "data"), f"{text} = {product}; data x tensor x pipeline x context {want} {on.gpus}")
-        )
-    if request.zero_stage is not None and request.zero_stage not in range(4):
-        faults.append(Fault(("on", "layout", "zero_stage"), f"{request.zero_stage} is not one of 0, 1, 2, 3"))
-    if request.checkpointing is not None and request.checkpointing not in CHECKPOINTING:
-        accepted = ", ".join(CHECKPOINTING)
-        faults.append(Fault(("on", "layout", "checkpointing"), f"{request.checkpointing!r} is not one of {accepted}"))
-    return faults
-
-
-def _model_faults(work: Work, request: LayoutRequest) -> list[Fault]:
-    """Faults of the layout with the model: heads, blocks or experts that it does not divide."""
-    shape = work.shape
-    heads, layers, experts = (shape.attention_heads, shape.layers, max(1, shape.experts)) if shape else (1, 1, 1)
-    stages = (request.pipeline or 1) * (request.interleave or 1)
-    checks = (
-        ("tensor", request.tensor and heads % request.tensor, f"must divide the {heads} attention heads"),
-        (
-            "pipeline",
-            request.pipeline and request.pipeline > layers,
-            f"must be at most the {layers} blocks of the model",
-        ),
-        ("interleave", request.interleave and stages > layers, f"x pipeline must be at most the {layers} blocks"),
-        ("expert", request.expert and experts % request.expert, f"must divide the {experts} experts"),
-        (
-            "context",
-            request.context and not shape and request.context > 1,
-            "must be 1: the model has no sequence to split",
-        ),
-    )
-    return [Fault(("on", "layout", name), f"{getattr(request, name)} {why}") for name, wrong, why in checks if wrong]
+def _eager_warning(asked: Asked) -> list[str]:
+    """A warning if the job fits with the software that is assumed, but not with Hugging Face's."""
+    if asked.work.shape is None:
+        return []
+    return eager_does_not_fit(asked.workload, asked.training, lambda _, training: asked.can_train(training))
 
 
 def _machines(chip: Accelerator, on: On, mig_slice: MigSlice | None) -> Machines:
@@ -331,7 +259,7 @@ def _echo(on: On, accelerator: str, machines: Machines) -> EstimatedOn:
 def assumptions(training: Training) -> list[str]:
     """Assumptions of every estimate, as sentences for the user."""
     return [
-        f"software class {training.software}",
+        f"software class {software_of(training)}",
         "data loading keeps up with the accelerators where the data term is 0",
         f"a predicted peak fits where it leaves {100 * MARGIN:g} % of the memory free",
         "the global batch is rounded by at most 5 % to whole samples per replica",

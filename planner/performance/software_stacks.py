@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.job import Training
 from gpuplan.planner.performance.fitted_constants import keys_of, value
 from gpuplan.planner.workload.step_work import Work
+from gpuplan.planner.workload.training_methods import software_of
 
 #: Software classes, of which `fused` is the default.
 STACKS = keys_of("software_matmul")
@@ -45,10 +45,8 @@ class Share:
 
 
 def stack_of(training: Training) -> Stack:
-    """The software class of `training`. Raises `UnusableInput` at training.software for an unknown one."""
-    name = training.software
-    if name not in STACKS:
-        raise UnusableInput.at("training", "software", message=f"{name!r} is not one of {', '.join(STACKS)}")
+    """The constants of the software of `training`. Raises `UnusableInput` at training.software for an unknown one."""
+    name = software_of(training)
     return Stack(
         matmul=value("software_matmul", name),
         attention=value("software_attention", name),

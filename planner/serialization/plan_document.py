@@ -100,6 +100,7 @@ def plan_answer(plan: Planned, job: JsonObject, version: str, inventory: str = "
         frontier=None if plan.frontier is None else tuple(map(configuration, plan.frontier)),
         credits=None if credited is None else _credits(credited),
         assumptions=(*plan.assumptions, *_about_money(plan.settings, credited)),
+        doubts=plan.doubts,
         warnings=plan.warnings,
         actions=plan.actions,
         run_limit=run_limit,

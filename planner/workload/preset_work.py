@@ -21,7 +21,7 @@ from gpuplan.planner.workload.training_batch import (
     best_batch_tokens,
     in_whole_sequences,
 )
-from gpuplan.planner.workload.training_methods import method_of
+from gpuplan.planner.workload.training_methods import method_of, software_of
 from gpuplan.planner.workload.transformer import transformer_work, work_of_amount
 from gpuplan.planner.workload.transformer_dimensions import check_positions
 from gpuplan.planner.workload.transformer_projections import Particulars
@@ -96,7 +96,7 @@ def preset_work(preset: Preset, training: Training) -> Work:
 
 def _decode_seconds(row: PresetRow, image_size: int, training: Training) -> float:
     """Seconds of a host processor per sample; fused and compiled stacks are taken to decode on accelerators or ahead."""
-    on_host = training.software in {"eager", "plain"} and row.task in _IMAGE_TASKS
+    on_host = software_of(training) in {"eager", "plain"} and row.task in _IMAGE_TASKS
     return _DECODE_SECONDS if on_host and image_size >= _LEAST_PHOTO else 0.0
 
 

@@ -50,7 +50,9 @@ def is_fused(training: Training) -> bool:
 
 
 def software_of(training: Training) -> str:
-    """The software class of `training`; raises `UnusableInput` for unknown ones."""
+    """The software class of `training`, the first for `auto`; raises `UnusableInput` for unknown ones."""
+    if training.software == "auto":
+        return SOFTWARE[0]
     if training.software not in SOFTWARE:
         raise UnusableInput.at(
             "training",
@@ -89,12 +91,12 @@ def logit_bytes(training: Training) -> float:
         asked = "chunked"
     written_out = software_of(training) != "fused" and not _fuses_by_xla(training)
     asked = "full" if asked == "auto" and written_out else asked
-    return _LOGIT_BYTES[asked] + (_EAGER_COPY_BYTES if asked == "full" and training.software == "eager" else 0.0)
+    return _LOGIT_BYTES[asked] + (_EAGER_COPY_BYTES if asked == "full" and software_of(training) == "eager" else 0.0)
 
 
 def _fuses_by_xla(training: Training) -> bool:
     """Whether XLA compiles the step: it fuses the loss, and its policies save the results of all matmuls or none."""
-    return training.software == "compiled" and training.framework in XLA_FRAMEWORKS
+    return software_of(training) == "compiled" and training.framework in XLA_FRAMEWORKS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +130,7 @@ def saved_tensor_rules_of(training: Training) -> SavedTensorRules:
     method, fused = method_of(training), is_fused(training)
     return SavedTensorRules(
         fused=fused,
-        passes=PASSES.get(training.software, 1.0),
+        passes=PASSES.get(software_of(training), 1.0),
         logit_bytes=logit_bytes(training),
         eager=not fused or (method.adapters and training.cross_entropy != "linear"),
         trained=not method.adapters,
@@ -136,7 +138,8 @@ def saved_tensor_rules_of(training: Training) -> SavedTensorRules:
         everywhere=adapts_everywhere(training),
         quantised=method.quantised,
         dropped=method.adapters and training.adapter_dropout,
-        by_operation=training.software in {"compiled", "eager"} and not (method.adapters or _fuses_by_xla(training)),
+        by_operation=software_of(training) in {"compiled", "eager"}
+        and not (method.adapters or _fuses_by_xla(training)),
         offloaded=training.activation_checkpointing == OFFLOADED,
     )
 

@@ -7,7 +7,8 @@ come from runs whose source was left out.
 
 import csv
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,8 @@ from tools.fitting.least_squares_fit import fit, identified_by, linearised, prio
 from tools.fitting.measured_runs import Run, runs
 from tools.fitting.stacked_runs import Sample, sample_of
 
-CONSTANTS = Path(__file__).resolve().parents[2] / "planner" / "performance" / "calibration" / "constants.csv"
+CALIBRATION = Path(__file__).resolve().parents[2] / "planner" / "performance" / "calibration"
+CONSTANTS, COVERAGE = CALIBRATION / "constants.csv", CALIBRATION / "coverage.csv"
 ROUNDS = 4
 #: Runs of a class below which its band stays as set, and runs of known work below which they do not tell its level.
 ENOUGH_RUNS = 20
@@ -77,9 +79,19 @@ def write(values: Mapping[Key, float], counts: Mapping[Key, int]) -> None:
         writer.writerows(rows)
 
 
+def write_coverage(runs: Iterable[Run]) -> None:
+    """The number of runs by accelerator and class of work."""
+    counts = Counter((run.row["gpu"], run.work.task) for run in runs)
+    with COVERAGE.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("accelerator", "task", "runs"))
+        writer.writerows((*key, count) for key, count in sorted(counts.items()))
+
+
 def main() -> None:
     """Fit, write, and print what moved."""
     sample, values = fitted()
+    write_coverage(sample.runs)
     rounded = {key: float(f"{value:.4g}") for key, value in values.items()}
     counts = identified_by(linearised(sample, rounded))
     with trying(rounded):

@@ -18,6 +18,7 @@ from gpuplan.planner.performance.accelerator_memory import GROUP_BUFFERS_GIB
 from gpuplan.planner.performance.estimator_request import Estimates
 from gpuplan.planner.performance.memory_headroom import loading_gib
 from gpuplan.planner.workload import activations
+from gpuplan.planner.workload.training_methods import software_of
 from tools.fitting.memory_rows import Fact, facts, sizes_gib, work_of_fact
 
 _ROOMY_MIB = 1e9
@@ -85,7 +86,7 @@ def _estimate(fact: Fact, *, roomy: bool) -> Estimates:
 
 
 def _fragmentation(fact: Fact) -> float:
-    return accelerator_memory.FRAGMENTATION.get(fact.training.software, 1.0)
+    return accelerator_memory.FRAGMENTATION.get(software_of(fact.training), 1.0)
 
 
 def calls(

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,21 +46,37 @@ def test_faulty_lists_are_refused_in_one_line(
     assert told.count("\n") == 1
 
 
-def test_doubts_come_with_what_removes_them_and_stated_fields_are_no_doubt(
+def estimated(path: Path, training: dict[str, str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    path.write_text(JOB + f"training: {json.dumps(training)}\n")
+    assert main(["estimate", str(path), "--on", "H100", "--gpus", "64", "--json"]) == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+def test_the_effect_of_a_doubt_is_that_of_the_alternative_and_stating_the_field_removes_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def doubts(training: str) -> list[dict[str, object]]:
-        path = tmp_path / "job.yaml"
-        path.write_text(JOB + training)
-        assert main(["estimate", str(path), "--on", "H100", "--gpus", "64", "--json"]) == 0
-        answer: list[dict[str, object]] = json.loads(capsys.readouterr().out)["doubts"]
-        return answer
-
-    assumed = doubts("")
-    assert 1 <= len(assumed) <= 3
-    assert all(0 < float(str(one["effect_low"])) <= 1 <= float(str(one["effect_high"])) for one in assumed)
-    assert "training.software" in [one["state"] for one in assumed]
-    assert "training.software" not in [one["state"] for one in doubts("training: {software: eager}\n")]
+    # Field, what was assumed, the alternative that the doubt names.
+    alternatives = {
+        "precision": ("bf16", "fp8"),
+        "activation_checkpointing": ("none", "full"),
+        "software": ("fused", "eager"),
+    }
+    stated: dict[str, str] = {}
+    for name, (chosen, other) in alternatives.items():
+        answer = estimated(tmp_path / "job.yaml", stated, capsys)
+        doubts = {doubt["state"]: doubt for doubt in answer["doubts"]}
+        assert len(answer["doubts"]) <= 3
+        ratios = [doubt["effect_high"] / doubt["effect_low"] for doubt in answer["doubts"]]
+        assert ratios == sorted(ratios, reverse=True)
+        doubt = doubts[f"training.{name}"]
+        assert f"assumed {chosen}: {other} would take" in doubt["what"]
+        changed = estimated(tmp_path / "job.yaml", stated | {name: other}, capsys)["hours"] / answer["hours"]
+        assert changed == pytest.approx(doubt["effect_low" if changed < 1 else "effect_high"])
+        stated[name] = chosen
+    answer = estimated(tmp_path / "job.yaml", stated, capsys)
+    assert not {f"training.{name}" for name in stated} & {doubt["state"] for doubt in answer["doubts"]}
+    assert "of class language on H100-80GB-SXM" in answer["doubts"][0]["what"]
 
 
 @pytest.mark.parametrize("batch", ["", ", global_batch_tokens: 4M"])

@@ -9,7 +9,8 @@ from gpuplan.api.schemas.estimate_request import parse_estimate_request
 from gpuplan.api.schemas.job import parse_job
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.workloads import MEASURED_CLASSES
-from gpuplan.planner.performance.single_configuration import On, estimate_on
+from gpuplan.planner.performance.configuration_on_request import On
+from gpuplan.planner.performance.single_configuration import estimate_on
 from gpuplan.planner.workload import work_of
 
 NOW = datetime(2026, 11, 27, tzinfo=UTC)

@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from gpuplan.planner.model.job import Preset, Training, Workload
+from gpuplan.planner.performance.configuration_on_request import On
 from gpuplan.planner.performance.memory_remedies import eager_does_not_fit, remedies_of
-from gpuplan.planner.performance.single_configuration import On, fits_on
+from gpuplan.planner.performance.single_configuration import fits_on
 from gpuplan.planner.workload import work_of
 
 LORA = Training(method="lora", precision="bf16")

@@ -9,8 +9,9 @@ from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.planner.model.job import Preset, Training
 from gpuplan.planner.performance import estimate, software_stacks
 from gpuplan.planner.performance.communication import copies_across_nodes
+from gpuplan.planner.performance.configuration_on_request import On
 from gpuplan.planner.performance.estimator_request import Estimates, LayoutRequest, Machines
-from gpuplan.planner.performance.single_configuration import On, estimate_on
+from gpuplan.planner.performance.single_configuration import estimate_on
 from gpuplan.planner.workload import find_preset, work_of
 from gpuplan.planner.workload.step_work import Work
 from tests.planner.performance.cases import chip, cluster, llama_8b

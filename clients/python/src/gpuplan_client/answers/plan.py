@@ -181,6 +181,8 @@ class Plan(TypedDict):
     """Where asked for: every choice of cost against time that no other beats in both."""
     credits: NotRequired[Credits]
     assumptions: list[str]
+    doubts: NotRequired[list[str]]
+    """The largest doubts about the hours of the phase that does most of the work, each with what removes it."""
     warnings: list[str]
     actions: NotRequired[list[str]]
     """What has to be done before the start."""
