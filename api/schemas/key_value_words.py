@@ -7,6 +7,7 @@ stands a run with its machines, as people state it: `20 h on 8 x A100 like=llama
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 
 from gpuplan.api.schemas.job_fields import WrittenField, job_fields
 from gpuplan.catalog.model.accelerators import accelerator_family, accelerators
@@ -139,11 +140,35 @@ def document(given: Mapping[str, str]) -> JsonObject:
     for name, text in given.items():
         if name == "model":
             continue
-        path, value = WORDS[name].path, WORDS[name].value_of([text])
-        if path == _REGIONS and isinstance(value, list):
-            _put(made, _GEOGRAPHY, [place for place in value if place.lower() in _GEOGRAPHIES])
-            value = [place for place in value if place.lower() not in _GEOGRAPHIES]
-        _put(made, path, value)
+        _set(made, name, text)
+    return made
+
+
+def _set(made: JsonObject, name: str, text: str) -> None:
+    path, value = WORDS[name].path, WORDS[name].value_of([text])
+    if path == _REGIONS and isinstance(value, list):
+        _put(made, _GEOGRAPHY, [place for place in value if place.lower() in _GEOGRAPHIES])
+        value = [place for place in value if place.lower() not in _GEOGRAPHIES]
+    _put(made, path, value)
+
+
+def known_word(name: str) -> str | None:
+    """The word that a name stands for, such as `by` for `deadline`; None for an unknown one."""
+    known = _ALSO.get(name.strip().lower(), name.strip().lower())
+    return known if known in WORDS else None
+
+
+def changed_by(job: JsonObject, changes: Mapping[str, str | None]) -> JsonObject:
+    """The job document with words changed, or removed where None; the schema reads their values later."""
+    made = deepcopy(job)
+    for name, text in changes.items():
+        for path in (WORDS[name].path, *((_GEOGRAPHY,) if name == "in" else ())):
+            level = made
+            for part in path[:-1]:
+                level = level.setdefault(part, {})
+            level.pop(path[-1], None)
+        if text is not None:
+            _set(made, name, text)
     return made
 
 

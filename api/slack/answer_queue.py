@@ -7,6 +7,7 @@ that Slack has not accepted.
 
 import asyncio
 import contextlib
+import functools
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -145,7 +146,9 @@ class Answers:
                     await teller.upload(asked.user_id, finished_answer.file)
                 asked = await self._stored(asked, finished_answer)
             if asked.message is not None:
-                await teller.answer(_to(asked), asked.message)
+                # Before it is sent where the thread is known: a reply may come at once.
+                await self._followed(asked, str(asked.request.get("thread_ts") or ""))
+                await self._followed(asked, await teller.answer(_to(asked), asked.message))
         except Refused as busy:
             await self._again(asked, 0, str(busy), _LATER_SECONDS)
         except NotDelivered as error:
@@ -155,6 +158,14 @@ class Answers:
                 await self._again(asked, error.attempts, str(error), error.wait_seconds)
         else:
             await self._settle(asked, attempts=teller.attempts, delivered_at=datetime.now(UTC))
+
+    async def _followed(self, asked: SlackAnswer, thread: str) -> None:
+        """Remember the plan of a thread; none for an empty one, or after a message in another thread."""
+        plan_id = asked.plan_id or (asked.request["plan"] if asked.kind in {"share", "show"} else "")
+        if thread and plan_id and asked.request.get("thread_ts", thread) == thread:
+            where = asked.team_id, asked.channel_id, thread
+            follow = functools.partial(self.gpuplan.store.slack.follow, plan_id=plan_id, now=datetime.now(UTC))
+            await anyio.to_thread.run_sync(follow, *where)
 
     async def _announced(self, asked: SlackAnswer, token: str) -> None:
         """Send the progress line if the acknowledgement could not contain it. Failures are ignored: the answer follows."""
@@ -176,7 +187,11 @@ class Answers:
                 asked = replace(asked, kind="plan", request=await self._read_file(asked, teller))
             with acting_as(requester):
                 worked_out = await self.workers.run(finished_answer, self.gpuplan, asked)
-                return self._linked(await self._illustrated(worked_out, requester, teller))
+                answer = self._linked(await self._illustrated(worked_out, requester, teller))
+            # What is asked in a thread is answered there, for everybody.
+            if asked.request.get("thread_ts"):
+                return replace(answer, message=answer.message | {"response_type": "in_channel"})
+            return answer
         except UnusableInput as error:
             return FinishedAnswer(message=refusal(error))
         except QuotaExceeded as error:
@@ -290,7 +305,12 @@ class Answers:
 
 def _to(asked: SlackAnswer) -> To:
     is_usable = datetime.now(UTC) - asked.created_at < RESPONSE_URL_LIFETIME
-    return To(channel_id=asked.channel_id, user_id=asked.user_id, response_url=asked.response_url if is_usable else "")
+    return To(
+        channel_id=asked.channel_id,
+        user_id=asked.user_id,
+        response_url=asked.response_url if is_usable else "",
+        thread_ts=str(asked.request.get("thread_ts") or ""),
+    )
 
 
 def _age_hours(asked: SlackAnswer) -> float:

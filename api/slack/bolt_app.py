@@ -15,6 +15,8 @@ from slack_bolt.authorization import AuthorizeResult
 
 from gpuplan.api.slack.answer_queue import RESPONSE_URL_LIFETIME, Answers
 from gpuplan.api.slack.block_kit import message
+from gpuplan.api.slack.follow_ups import read_follow_up
+from gpuplan.api.slack.home_tab import home
 from gpuplan.api.slack.message_sending import NotDelivered, Teller, To, client_of
 from gpuplan.api.slack.other_messages import note
 from gpuplan.api.slack.plan_form import CALLBACK, command_metadata, errors_at_fields, form, metadata_of, read_form
@@ -31,6 +33,9 @@ log = logging.getLogger("gpuplan.slack")
 #: At INFO, Bolt logs the contents of requests with a wrong signature, which are untrusted.
 _bolt_log = logging.getLogger("gpuplan.slack.bolt")
 _bolt_log.setLevel(logging.WARNING)
+
+#: A mention of the app or of somebody else.
+_MENTION = re.compile(r"<@[A-Z0-9]+(?:\|[^<>]*)?>")
 
 BUSY = "gpuplan's database is slow. If no answer arrives within a few minutes, try again."
 
@@ -50,6 +55,9 @@ def bolt_app(settings: SlackSettings, answers: Answers) -> AsyncApp:
     app.command(re.compile(r"/\S+"))(listeners.command)
     app.action(re.compile(r".*"))(listeners.click)
     app.view(CALLBACK)(listeners.submitted)
+    app.event("app_mention")(listeners.spoken)
+    app.event({"type": "message", "channel_type": "im"})(listeners.spoken)
+    app.event("app_home_opened")(listeners.home)
     app.event("app_uninstalled")(listeners.uninstalled)
     app.event("tokens_revoked")(listeners.uninstalled)
     return app
@@ -82,9 +90,7 @@ class Listeners:
             return
         if accepted.form:
             await ack()
-            task = asyncio.create_task(self._open_form(asker, str(body.get("trigger_id") or "")))
-            self._forms.add(task)
-            task.add_done_callback(self._forms.discard)
+            self._begin_form(asker, body)
             return
         await (ack(**accepted.message) if accepted.message else ack())
         self._go_on(accepted)
@@ -93,6 +99,10 @@ class Listeners:
         """A button or the menu below a plan. Errors are sent as an answer."""
         asker, user = _asker(context, body), body.get("user") or {}
         [action, *_] = body.get("actions") or [{}]
+        if action.get("url"):
+            # A link: the browser has opened it.
+            await ack()
+            return
         name = str(user.get("username") or user.get("name") or "")
         accepted = await self._accepted(asker, lambda: read_click(action, name))
         if accepted.refused is not None and accepted.message is not None:
@@ -100,6 +110,8 @@ class Listeners:
             stored = await self._soon(lambda: noted(self.gpuplan, asker, refusal_message, held_until=until))
             accepted = replace(accepted, asked=stored)
         await ack()
+        if accepted.form:
+            self._begin_form(asker, body)
         self._go_on(accepted)
 
     async def submitted(self, ack: AsyncAck, body: JsonObject, context: AsyncBoltContext) -> None:
@@ -118,6 +130,43 @@ class Listeners:
         await ack()
         self._go_on(accepted)
 
+    async def spoken(self, event: JsonObject, context: AsyncBoltContext) -> None:
+        """A message to the app: a mention in a channel, or a direct message. It is answered in its thread."""
+        if event.get("bot_id") or event.get("subtype") or not event.get("user"):
+            return
+        thread, text = str(event.get("thread_ts") or ""), _MENTION.sub(" ", str(event.get("text") or "")).strip()
+        asker = replace(_asker(context, {}), thread_ts=thread or str(event.get("ts") or ""))
+
+        def read() -> Question:
+            plan_id = self.gpuplan.store.slack.plan_of_thread(asker.team_id, asker.channel_id, thread)
+            return read_command(text) if plan_id is None else read_follow_up(text, plan_id, now=datetime.now(UTC))
+
+        try:
+            accepted = await self._accepted(asker, read)
+            if accepted.asked is None:
+                reply = accepted.message or note(f"Write the job: {COMMANDS['plan'].example.removeprefix('/gpuplan ')}")
+                until = self.answers.held_until()
+                stored = await self._soon(lambda: noted(self.gpuplan, asker, reply, held_until=until))
+                accepted = replace(accepted, asked=stored)
+        except (StoreFailure, TimeoutError) as error:
+            log.warning("a message in %s was not stored: %s", asker.team_id, error or "the store is slow")
+            return
+        self._go_on(accepted)
+
+    async def home(self, event: JsonObject, context: AsyncBoltContext) -> None:
+        """The home tab was opened: show it anew."""
+        if event.get("tab") != "home":
+            return
+        asker = _asker(context, {})
+        try:
+            view = await anyio.to_thread.run_sync(home, self.gpuplan, self.settings, asker.team_id, asker.enterprise_id)
+            token = await anyio.to_thread.run_sync(
+                token_of, self.gpuplan, self.settings, asker.team_id, asker.enterprise_id
+            )
+            await Teller(self.settings, token).publish_home(asker.user_id, view)
+        except (StoreFailure, NotDelivered) as error:
+            log.warning("the home tab of %s was not shown: %s", asker.team_id, error)
+
     async def uninstalled(self, context: AsyncBoltContext) -> None:
         """The app was removed from a workspace: delete its token."""
         for workspace_id in filter(None, (context.team_id, context.enterprise_id)):
@@ -135,6 +184,11 @@ class Listeners:
     def _go_on(self, accepted: Accepted) -> None:
         if accepted.asked is not None:
             self.answers.begin(accepted.asked)
+
+    def _begin_form(self, asker: Asker, body: Body) -> None:
+        task = asyncio.create_task(self._open_form(asker, str(body.get("trigger_id") or "")))
+        self._forms.add(task)
+        task.add_done_callback(self._forms.discard)
 
     async def _open_form(self, asker: Asker, trigger_id: str) -> None:
         token = await anyio.to_thread.run_sync(

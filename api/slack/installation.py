@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("gpuplan.slack.install")
 
 #: The least scopes that the app needs; docs/slack.md explains them.
-BOT_SCOPES = ("commands", "chat:write", "files:read", "files:write", "im:write")
+BOT_SCOPES = ("commands", "chat:write", "app_mentions:read", "im:history", "files:read", "files:write", "im:write")
 STATE_SECONDS = 600
 INSTALL, REDIRECT = "/slack/install", "/slack/oauth_redirect"
 

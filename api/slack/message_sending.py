@@ -80,6 +80,8 @@ class To:
     channel_id: str
     user_id: str
     response_url: str = field(repr=False, default="")
+    thread_ts: str = ""
+    """The thread in the channel; empty for a message of its own."""
 
 
 def is_slack(url: str, settings: SlackSettings) -> bool:
@@ -102,8 +104,17 @@ class Teller:
         self.attempts = 0
         self.client = client_of(settings, token)
 
-    async def answer(self, to: To, message: Message) -> None:
-        """Send to the requester, or with `response_type: in_channel` to the channel."""
+    async def answer(self, to: To, message: Message) -> str:
+        """Send to the requester, or with `response_type: in_channel` to the channel.
+
+        Returns the timestamp of a public message, by which replies in its thread name it; empty if Slack does not tell.
+        """
+        if self.token and to.channel_id and message["response_type"] == "in_channel":
+            try:
+                return await self._as_accepted(lambda sent: self._in_channel(to, sent, public=True), message)
+            except _Never as error:
+                if error.code not in _NOT_THERE:
+                    raise self._not_delivered(error.code, final=True) from None
         if to.response_url:
             try:
                 await self._as_accepted(lambda sent: self._respond(to.response_url, sent), message)
@@ -111,8 +122,9 @@ class Teller:
                 if not self.token:
                     raise self._not_delivered(error.code, final=True) from None
             else:
-                return
+                return ""
         await self.post(to, message)
+        return ""
 
     async def post(self, to: To, message: Message) -> None:
         """Post in the channel, visible only to the requester unless public; else in a direct message."""
@@ -141,6 +153,10 @@ class Teller:
         """The text of an uploaded file. Raises `NotDelivered` at once if Slack does not return it."""
         return await self._or_never(self._retried(lambda: self._file(file_id)))
 
+    async def publish_home(self, user_id: str, view: JsonObject) -> None:
+        """Show the home tab to a user."""
+        await self._or_never(self._retried(lambda: self._called(self.client.views_publish(user_id=user_id, view=view))))
+
     async def open_form(self, trigger_id: str, view: JsonObject) -> None:
         """Open a form, without retries because Slack allows three seconds."""
         try:
@@ -148,12 +164,13 @@ class Teller:
         except (_Again, _Never) as error:
             raise self._not_delivered(str(error), final=True) from None
 
-    async def _in_channel(self, to: To, message: Message, *, public: bool) -> None:
+    async def _in_channel(self, to: To, message: Message, *, public: bool) -> str:
+        content = _content(message) | ({"thread_ts": to.thread_ts} if to.thread_ts else {})
         if public:
-            await self._called(self.client.chat_postMessage(channel=to.channel_id, **_content(message)))
-        else:
-            posted = self.client.chat_postEphemeral(channel=to.channel_id, user=to.user_id, **_content(message))
-            await self._called(posted)
+            posted = await self._called(self.client.chat_postMessage(channel=to.channel_id, **content))
+            return str(posted.get("ts") or "")
+        await self._called(self.client.chat_postEphemeral(channel=to.channel_id, user=to.user_id, **content))
+        return ""
 
     async def _direct(self, user_id: str, message: Message) -> None:
         await self._called(self.client.chat_postMessage(channel=user_id, **_content(message)))
@@ -213,19 +230,17 @@ class Teller:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _Again(type(error).__name__) from None
 
-    async def _as_accepted(self, tell: Callable[[Message], Awaitable[None]], message: Message) -> None:
+    async def _as_accepted[Told](self, tell: Callable[[Message], Awaitable[Told]], message: Message) -> Told:
         """Send the message, or what of it Slack accepts."""
         *richer, plainest = simpler(message)
         for sent in richer:
             try:
-                await self._retried(functools.partial(tell, sent))
+                return await self._retried(functools.partial(tell, sent))
             except _Never as error:
                 if not any(name in error.code for name in _NO_BLOCKS):
                     raise
                 log.warning("Slack does not accept these blocks (%s): sent without pictures or table", error.code)
-            else:
-                return
-        await self._retried(functools.partial(tell, plainest))
+        return await self._retried(functools.partial(tell, plainest))
 
     async def _retried[Answer](self, call: Callable[[], Awaitable[Answer]]) -> Answer:
         """The result of the call, with retries of temporary failures. Raises `_Never` or `NotDelivered`."""

@@ -32,6 +32,8 @@ Part = Mapping[str, Any]
 
 #: Actions of the buttons; their value is the id of the plan.
 CHEAPER, FASTER, SHARE, WATCH, EXPORT = "cheaper", "faster", "share", "watch", "export"
+#: Actions of the home tab: show a plan, and open the form.
+SHOW, NEW = "show", "new"
 _MOST_PHASES = 8
 
 

@@ -11,9 +11,9 @@ from gpuplan.api.schemas.watch import DEFAULT_PERCENT
 from gpuplan.api.security.identity import MEANING, Scope
 from gpuplan.api.slack.block_kit import Message, message
 from gpuplan.api.slack.other_messages import help_message, refusal
-from gpuplan.api.slack.plan_message import CHEAPER, EXPORT, FASTER, SHARE, WATCH
+from gpuplan.api.slack.plan_message import CHEAPER, EXPORT, FASTER, NEW, SHARE, SHOW, WATCH
 from gpuplan.api.slack.slash_commands import COMMANDS, LAST, Question
-from gpuplan.api.slack.workspaces import scopes_of
+from gpuplan.api.slack.workspaces import scopes_of, unknown_workspace
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.catalog.store.slack_answers import SlackAnswer
@@ -37,6 +37,8 @@ class Asker:
     home_team_id: str = ""
     """The requester's own workspace if known; differs in shared channels."""
     response_url: str = field(repr=False, default="")
+    thread_ts: str = ""
+    """The thread in which the answer is posted for everybody; empty outside threads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,7 @@ def accept(
     judged = asker.home_team_id or asker.team_id
     workspace = store.workspace(judged, asker.enterprise_id)
     if workspace is None:
-        return _refused(UnusableInput.at(message=_unknown(judged or asker.enterprise_id)))
+        return _refused(UnusableInput.at(message=unknown_workspace(judged or asker.enterprise_id)))
     try:
         question = read()
         _refuse_scope(question.scope, scopes_of(workspace))
@@ -92,6 +94,8 @@ def noted(gpuplan: "Services", asker: Asker, message: Message, *, held_until: da
 def read_click(action: Mapping[str, Any], user_name: str) -> Question:
     """The request of a button or menu. Raises `UnusableInput` for an unknown one."""
     name = str(action.get("action_id") or "")
+    if name == NEW:
+        return Question(kind="form", request={}, scope="plan", doing="")
     value = str(action.get("value") or (action.get("selected_option") or {}).get("value") or "")
     to, _, plan_id = value.rpartition(":")
     if not SAVED.fullmatch(plan_id) or name not in _CLICKS or bool(to) != (name == EXPORT):
@@ -105,18 +109,25 @@ def read_click(action: Mapping[str, Any], user_name: str) -> Question:
     return Question(kind=name, request={"plan": plan_id} | details, scope=_CLICKS[name], doing="")
 
 
-_CLICKS: Mapping[str, Scope] = {CHEAPER: "plan", FASTER: "plan", SHARE: "read", WATCH: "plan", EXPORT: "read"}
+_CLICKS: Mapping[str, Scope] = {
+    CHEAPER: "plan",
+    FASTER: "plan",
+    SHARE: "read",
+    WATCH: "plan",
+    EXPORT: "read",
+    SHOW: "read",
+}
 
 
 def _question(asker: Asker, kind: str, request: JsonObject, held_until: datetime) -> SlackAnswer:
-    enterprise = {"enterprise_id": asker.enterprise_id} if asker.enterprise_id else {}
+    beside = {name: value for name in ("enterprise_id", "thread_ts") if (value := getattr(asker, name))}
     return SlackAnswer(
         id=f"ask-{uuid.uuid4().hex}",
         team_id=asker.team_id[:_LONGEST_ID],
         user_id=asker.user_id[:_LONGEST_ID],
         channel_id=asker.channel_id[:_LONGEST_ID],
         kind=kind,
-        request=request | enterprise,
+        request=request | beside,
         response_url=asker.response_url,
         created_at=datetime.now(UTC),
         held_until=held_until,
@@ -141,11 +152,6 @@ def _refuse_scope(needed: Scope, granted: frozenset[Scope]) -> None:
         raise UnusableInput.at(
             message=f"{what}; the operator of gpuplan can allow it: gpuplan slack allow ID --scope {needed}"
         )
-
-
-def _unknown(workspace_id: str) -> str:
-    known = workspace_id[:_LONGEST_ID]
-    return f"this workspace ({known}) may not use gpuplan; its operator can allow it: gpuplan slack allow {known} --scope plan"
 
 
 def _refused(error: UnusableInput) -> Accepted:

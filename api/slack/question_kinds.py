@@ -16,6 +16,7 @@ from gpuplan.api.services.service_context import body_of, days_between
 from gpuplan.api.slack.block_kit import Message
 from gpuplan.api.slack.channel_watches import unwatch, watch, watch_machines, watches_of
 from gpuplan.api.slack.charts import chart_text
+from gpuplan.api.slack.follow_ups import changed_job
 from gpuplan.api.slack.other_messages import history_message, note, price_message, watches_message, why_message
 from gpuplan.api.slack.plan_message import plan_message
 from gpuplan.catalog.parsing.json_object import JsonObject
@@ -115,6 +116,18 @@ def _share(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
     return FinishedAnswer(message=message, about=asked.request["plan"], chart=chart_text(body_of(answer)))
 
 
+def _show(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
+    answer = _saved_answer(gpuplan, asked)
+    return FinishedAnswer(message=plan_message(answer), about=asked.request["plan"], chart=chart_text(body_of(answer)))
+
+
+def _follow_up(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
+    """The plan of a thread with the changes that a reply asks for."""
+    plan = _saved(gpuplan, asked)
+    job, changes = changed_job(job_of(gpuplan, asked, plan), asked.request["changes"])
+    return _planned(gpuplan, job, changes)
+
+
 def _why(gpuplan: "Services", asked: SlackAnswer) -> FinishedAnswer:
     plan = _saved(gpuplan, asked)
     # With the plan's start and prices.
@@ -199,7 +212,9 @@ KINDS: dict[str, Callable[["Services", SlackAnswer], FinishedAnswer]] = {
     "plan": _plan,
     "cheaper": _cheaper,
     "faster": _faster,
+    "follow_up": _follow_up,
     "share": _share,
+    "show": _show,
     "why": _why,
     "price": _price,
     "history": _history,

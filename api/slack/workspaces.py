@@ -81,6 +81,12 @@ def identity_of(workspace: SlackWorkspace) -> Identity:
     return Identity(id=f"slack:{workspace.id}", name=workspace.identity, scopes=scopes_of(workspace), via="slack")
 
 
+def unknown_workspace(workspace_id: str) -> str:
+    """The sentence for a workspace that is not allowed, with the command that allows it."""
+    known = workspace_id[:_LONGEST_NAME]
+    return f"this workspace ({known}) may not use gpuplan; its operator can allow it: gpuplan slack allow {known} --scope plan"
+
+
 def token_of(gpuplan: "Services", settings: SlackSettings, team_id: str, enterprise_id: str = "") -> str:
     """The bot token of a workspace; empty if it has not installed the app."""
     if settings.bot_token:

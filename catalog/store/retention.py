@@ -33,6 +33,7 @@ from gpuplan.catalog.store.schema import (
     watches,
 )
 from gpuplan.catalog.store.snapshot_list import StoredSnapshot, all_snapshots, current_snapshot
+from gpuplan.catalog.store.stored_notes import forget_notes_of_missing
 
 #: Ids of plans and snapshots as they occur in a watch's last notification.
 _ID = re.compile(r"(?:[a-z]+-)?[0-9a-f]{20,}")
@@ -92,6 +93,7 @@ def retain(connection: sa.Connection, policy: RetentionPolicy, now: datetime, *,
     connection.execute(sa.delete(quota_use).where(quota_use.c.day < (now - _QUOTA_RETENTION).date().isoformat()))
     for kind, table in _OWNED:
         forget_owners_of_missing(connection, kind, sa.select(table.c.id))
+    forget_notes_of_missing(connection)
     prices_gone = _drop(connection, gone) if gone else 0
     return Forgotten(
         snapshots=len(gone),

@@ -1,6 +1,6 @@
 """Slack questions, answers, workspaces and installations in the store: one transaction per method."""
 
-from gpuplan.catalog.store import slack_answers, slack_workspaces
+from gpuplan.catalog.store import slack_answers, slack_threads, slack_workspaces
 from gpuplan.catalog.store.slack_answers import SlackAnswer, count_waiting, write_answer
 from gpuplan.catalog.store.store_part import StorePart, reads, writes
 
@@ -17,6 +17,8 @@ class SlackStore(StorePart):
     settle = writes(slack_answers.settle)
     last_plan = reads(slack_answers.last_plan)
     asked_for = reads(slack_answers.asked_for)
+    follow = writes(slack_threads.write_thread)
+    plan_of_thread = reads(slack_threads.read_thread)
     allow = writes(slack_workspaces.write_workspace)
     workspaces = reads(slack_workspaces.read_workspaces)
     workspace = reads(slack_workspaces.find_workspace)

@@ -59,6 +59,7 @@ class Slack:
     members_of: set[str] = field(default_factory=lambda: {CHANNEL})
     seen: list[Seen] = field(default_factory=list)
     views: list[dict[str, Any]] = field(default_factory=list)
+    homes: list[dict[str, Any]] = field(default_factory=list)
     files: dict[str, dict[str, Any]] = field(default_factory=dict)
     uploaded: dict[str, bytes] = field(default_factory=dict)
     shared: list[tuple[str, str]] = field(default_factory=list)
@@ -82,7 +83,7 @@ class Slack:
 
     def forget(self) -> None:
         """As it was at first: nothing seen, nothing broken."""
-        self.seen, self.views, self.shared = [], [], []
+        self.seen, self.views, self.homes, self.shared = [], [], [], []
         self.members_of, self.takes_tables, self.takes_pictures = {CHANNEL}, True, True
         self.server.faults, self.server.requests = [], []
 
@@ -135,6 +136,14 @@ class Slack:
             "actions": [chosen],
         }
         return urlencode({"payload": json.dumps(payload)}).encode()
+
+    def event(self, kind: str, **fields: Any) -> bytes:
+        """The body of an event of a user: a mention, a direct message, or the home tab."""
+        about = {"type": kind, "user": USER, "ts": f"1764.{next(self._ids):06d}"}
+        event_id = f"Ev{next(self._ids)}{time.time_ns()}"
+        return json.dumps(
+            {"type": "event_callback", "team_id": TEAM, "event_id": event_id, "event": about | fields}
+        ).encode()
 
     def submission(self, view: dict[str, Any], filled: dict[str, Any]) -> bytes:
         """The body of a form that was filled in: text, one choice, or a list of choices by block."""
@@ -211,12 +220,13 @@ class Slack:
 
     def _post(self, result: dict[str, Any], how: str, only_for: str | None) -> Reply:
         channel = result["channel"]
-        if not channel.startswith("U") and channel not in self.members_of:
+        if not channel.startswith(("U", "D")) and channel not in self.members_of:
             return _reply(error="not_in_channel")
         if problem := self._problem(result):
             return _reply(error=problem)
-        self._see(how, channel, only_for, result)
-        return _reply(ts="1.1", channel=channel)
+        ts = f"1765.{next(self._ids):06d}"
+        self._see(how, channel, only_for, result | {"ts": ts})
+        return _reply(ts=ts, channel=channel)
 
     def _see(self, how: str, channel: str, only_for: str | None, body: dict[str, Any]) -> None:
         with self._lock:
@@ -239,6 +249,13 @@ class Slack:
             return _reply(error="invalid_arguments", response_metadata={"messages": problems})
         self.views.append(view)
         return _reply(view={"id": "V1"})
+
+    def _views_publish(self, result: dict[str, Any]) -> Reply:
+        problems = faults_of_blocks(result["view"]["blocks"], _OF_FORMS)
+        if problems or result["view"]["type"] != "home":
+            return _reply(error="invalid_arguments", response_metadata={"messages": problems})
+        self.homes.append(result["view"])
+        return _reply(view={"id": "V2"})
 
     def _conversations_open(self, result: dict[str, Any]) -> Reply:
         return _reply(channel={"id": f"D{result['users'][1:]}"})

@@ -15,6 +15,17 @@ plans = sa.Table(
     sa.Column("created_at", UtcMicros, nullable=False),
 )
 
+#: Notes of identities on plans; without keys the identity is empty.
+plan_notes = sa.Table(
+    "plan_notes",
+    metadata,
+    sa.Column("plan_id", sa.Text, primary_key=True),
+    sa.Column("identity", sa.Text, primary_key=True),
+    text("note"),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("changed_at", UtcMicros, nullable=False),
+)
+
 idempotency_keys = sa.Table(
     "idempotency_keys",
     metadata,
@@ -215,6 +226,17 @@ slack_once = sa.Table(
     sa.Column("key", sa.Text, primary_key=True),
     text("mark"),
     sa.Column("until", UtcMicros, nullable=False, index=True),
+)
+
+#: The newest plan of a thread in Slack.
+slack_threads = sa.Table(
+    "slack_threads",
+    metadata,
+    sa.Column("team_id", sa.Text, primary_key=True),
+    sa.Column("channel_id", sa.Text, primary_key=True),
+    sa.Column("thread_ts", sa.Text, primary_key=True),
+    text("plan_id"),
+    sa.Column("answered_at", UtcMicros, nullable=False, index=True),
 )
 
 #: Slack workspaces and enterprises with access.

@@ -56,8 +56,11 @@ def test_a_click_from_another_workspace_in_a_shared_channel_counts_as_that_works
 def test_share_shows_the_plan_to_everybody_and_who_shared_it(acme: Acme, plan_message: Seen) -> None:
     shared = acme.clicks(plan_message, "share")
     assert (shared.channel, shared.only_for) == (CHANNEL, None)
-    assert shared.body["response_type"] == "in_channel"
+    assert shared.how == "chat.postMessage"
     assert "shared by ann" in shared.text
+    acme.slack.members_of = set()
+    elsewhere = acme.clicks(plan_message, "share")
+    assert (elsewhere.how, elsewhere.body["response_type"]) == ("response_url", "in_channel")
     assert "Cheapest for llama-3-8b" in shared.text
 
 
