@@ -27,7 +27,7 @@ MODULES_OF = {
         "uvicorn",
         "zxcvbn",
     ),
-    "slack": ("aiohttp", "slack_bolt", "slack_sdk"),
+    "slack": ("PIL", "aiohttp", "slack_bolt", "slack_sdk"),
 }
 _EXTRAS = {module: extra for extra, modules in MODULES_OF.items() for module in modules}
 
