@@ -32,6 +32,7 @@ READING: dict[str, Needed] = {
     "/catalogue": "read",
     "/catalogue.csv": "read",
     "/catalogue/*": "read",
+    "/accelerators/*": "read",
     "/prices": "read",
     "/prices.csv": "read",
     "/changes": "read",

@@ -1,4 +1,4 @@
-"""`/catalogue`: offers with filters, sorting and paging, also as CSV; and the table of accelerators."""
+"""`/catalogue`: offers with filters, sorting and paging, also as CSV."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,6 @@ from fastapi.responses import Response
 
 from gpuplan.api.http.cursor_pages import read_cursor, shown_at_cursor
 from gpuplan.api.http.plans import OurGpuplan
-from gpuplan.api.services.accelerator_prices import priced_accelerators
 from gpuplan.api.services.offer_listing import CSV_COLUMNS, offer_rows
 from gpuplan.api.services.offer_selection import FILTERS, read_selection, selected
 from gpuplan.api.web.catalogue_table import (
@@ -101,21 +100,6 @@ def catalogue_csv(request: Request, gpuplan: OurGpuplan) -> Response:
     columns = gpuplan.context.columns_with_owned(asked.pop("snapshot", None))
     indices = selected(columns, read_selection(asked))
     return csv_file(CSV_COLUMNS, map(wire, offer_rows(columns, indices.tolist())), "offers.csv")
-
-
-@router.get("/catalogue/accelerators")
-def accelerator_table(request: Request, gpuplan: OurGpuplan) -> Response:
-    """Show all accelerators with memory, peak, bandwidth and lowest price."""
-    order = _asked(request).get("order", "name")
-    columns = gpuplan.context.columns()
-    context = {
-        "section": "Catalogue",
-        "rows": priced_accelerators(columns, order=order),
-        "order": order,
-        "snapshot_id": columns.snapshot_id,
-        "observed_at": columns.observed_at.isoformat(),
-    }
-    return render(request, "accelerators.html", context)
 
 
 def choices(columns: Columns) -> dict[str, list[str]]:

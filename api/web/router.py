@@ -3,10 +3,12 @@
 from fastapi import APIRouter
 
 from gpuplan.api.web import (
+    accelerator_pages,
     assets,
     catalogue_page,
     changes_page,
     login,
+    matrix_page,
     plan_lists,
     plan_pages,
     portfolio,
@@ -19,6 +21,8 @@ from gpuplan.api.web import (
 router = APIRouter(include_in_schema=False)
 router.include_router(assets.router)
 router.include_router(catalogue_page.router)
+router.include_router(accelerator_pages.router)
+router.include_router(matrix_page.router)
 router.include_router(prices.router)
 router.include_router(changes_page.router)
 router.include_router(portfolio.router)

@@ -20,6 +20,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "coded": coded,
     "duration": text_formatting.duration,
     "layout": text_formatting.layout,
+    "located": text_formatting.located,
     "number": text_formatting.number,
     "percent": text_formatting.percent,
     "plain": text_formatting.plain,

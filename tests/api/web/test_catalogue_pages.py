@@ -182,6 +182,9 @@ def test_the_file_has_the_rows_of_the_page_with_the_columns_of_the_command_line(
         ("/catalogue/rows?start=-1", 422, "number of rows before the first"),
         ("/catalogue/rows?snapshot=zzz", 404, "no snapshot"),
         ("/catalogue.csv?snapshot=zzz", 404, "no snapshot"),
+        ("/catalogue/matrix?by=planet", 422, "write one of provider, region"),
+        ("/catalogue/matrix?usd_to=cheap", 422, "US dollars"),
+        ("/accelerators/%3Cscript%3E", 404, "<script>"),
         ("/catalogue/accelerators?order=beauty", 422, "is no order"),
         ("/prices?instance_type=p5.48xlarge&since=yesterday", 422, "is no date"),
         ("/prices?instance_type=p5.48xlarge&since=2026-11-05&until=2026-11-01", 422, "is not after"),
@@ -317,3 +320,30 @@ def test_the_price_of_a_slice_is_told_to_be_that_of_one_of_its_hosts(client: htt
     alone = text_of(client.get("/catalogue", params={"instance_type": "tpu-v6e-8"}))
     assert "tpu-v6e-8" in alone
     assert "of them together" not in alone
+
+
+def test_a_cell_of_the_matrix_is_the_least_price_of_its_row_and_leads_to_its_offers(client: httpx.Client) -> None:
+    answer = client.get("/catalogue/matrix?by=provider&accelerator=L4&kind=spot")
+    cells = re.findall(r'<th scope="row">(\w+) *</th>.*?<a href="([^"]+)"[^>]*>\$([\d.]+)</a>', answer.text)
+    assert {"aws", "gcp"} <= {provider for provider, _, _ in cells}
+    for provider, url, usd in cells:
+        # The page of its offers, by price per accelerator, begins with it.
+        offers = client.get(html.unescape(url) + "&order=usd_per_accelerator")
+        assert re.findall(r'data-label="per GPU-h">\$([\d.]+)<', offers.text)[0] == usd, provider
+    assert answer.text.count('class="shade-1"') == 1
+    by_region = text_of(client.get("/catalogue/matrix?by=region&accelerator=L4&kind=spot"))
+    assert "aws us-east-1" in by_region
+
+
+def test_the_page_of_an_accelerator_says_who_sells_it_and_estimates_usual_jobs(client: httpx.Client) -> None:
+    answer = client.get("/accelerators/H100-80GB-SXM")
+    assert {"aws", "gcp", "azure", "Llama 2 7B, 1 B tokens"} <= set(rows_of(answer))
+    words = {"job": {"name": "x", "workload": {"kind": "preset", "model": "llama-2-70b", "tokens": "1B"}}}
+    on = {"accelerator": "H100-80GB-SXM", "gpus": 16}
+    hours = client.post("/v1/estimates", json=words | {"on": on}).json()["hours_with_goodput"]
+    assert f"{hours:.1f} h" in answer.text
+    assert "16" in text_of(answer).split("Llama 2 70B, 1 B tokens")[1].split()[0]
+    # What cannot train says why, and a name that people use leads to the page.
+    assert "does not train" in text_of(client.get("/accelerators/Inferentia1"))
+    alias = client.get("/accelerators/h100")
+    assert (alias.status_code, alias.headers["location"]) == (307, "/accelerators/H100-80GB-SXM")

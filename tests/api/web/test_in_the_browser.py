@@ -223,6 +223,8 @@ PAGES = (
     "/plans/absent",
     "/catalogue?instance_type=p5.48xlarge&kind=spot&region=us-east-1&order=-usd_per_hour",
     "/catalogue/accelerators",
+    "/catalogue/matrix?kind=spot&accelerator=H100",
+    "/accelerators/H100-80GB-SXM",
     "/prices?instance_type=p5.48xlarge&kind=on_demand&region=us-*",
     "/changes",
     "/portfolio?example=true",
