@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from gpuplan.api.exports.boot_script import AMI_PARAMETER, ec2_boot_lines, usual_image
 from gpuplan.api.exports.container_stacks import arm
-from gpuplan.api.exports.file_comments import again, commented, heading
+from gpuplan.api.exports.file_comments import commented, heading
 from gpuplan.api.exports.machine_lifecycle import (
     RESUME,
     SHARED,
@@ -23,6 +23,7 @@ from gpuplan.api.exports.machine_lifecycle import (
 from gpuplan.api.exports.node_script import place
 from gpuplan.api.exports.places_in_order import (
     NOT_SET_UP,
+    asks_in_order,
     left_out,
     order_notes,
     other_place,
@@ -92,7 +93,7 @@ def aws_cli(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     ]
     boot = boot_file(ec2_boot_lines(handover, phase, wishes, resume=RESUME))
     phases = phases_to_try(handover, phase)
-    if len(phases) == 1:
+    if not asks_in_order(handover, phase):
         lines += [*_image(phase), *_subnet(phase), *boot, *_network(phase), "begin", *_started(handover, phase, wishes)]
         lines.append("watch_run")
     else:
@@ -115,7 +116,6 @@ def aws_cli(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     notes = [
         *heading(handover, phase, wishes),
         *order_notes(handover, phases),
-        *again(phase),
         "Start: bash FILE. It runs until the run ends and then terminates all machines; on a signal it does so at once.",
         "Keep it running (tmux, systemd-run). If it is killed, every machine still terminates itself",
         *_account(handover, phase, wishes),

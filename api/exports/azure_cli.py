@@ -6,7 +6,7 @@ as six base-36 digits counted from 0.
 """
 
 from gpuplan.api.exports.boot_script import AZURE_IMAGE, AZURE_ROLE, boot_lines, usual_image
-from gpuplan.api.exports.file_comments import again, commented, heading
+from gpuplan.api.exports.file_comments import commented, heading
 from gpuplan.api.exports.machine_lifecycle import (
     RESUME,
     SHARED,
@@ -17,7 +17,7 @@ from gpuplan.api.exports.machine_lifecycle import (
     user_data,
 )
 from gpuplan.api.exports.node_script import place, place_text
-from gpuplan.api.exports.places_in_order import order_notes, phases_to_try, start_in_order
+from gpuplan.api.exports.places_in_order import asks_in_order, order_notes, phases_to_try, start_in_order
 from gpuplan.api.exports.plan_handover import Handover, Phase, Wishes
 from gpuplan.api.exports.shell_script import Expanded, command
 from gpuplan.api.exports.tool_names import run_name, tags
@@ -65,7 +65,7 @@ def az(handover: Handover, phase: Phase, wishes: Wishes) -> str:
         *user_data(handover, phase, wishes, _client(handover, wishes)),
         'SCOPE="/subscriptions/$(az account show --query id --output tsv)/resourceGroups/$RUN"',
     ]
-    if len(phases) == 1:
+    if not asks_in_order(handover, phase):
         lines += ["begin", *_created(handover, phase, wishes), "watch_run"]
     else:
         lines += start_in_order(
@@ -74,7 +74,6 @@ def az(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     notes = [
         *heading(handover, phase, wishes),
         *order_notes(handover, phases),
-        *again(phase),
         "Start: bash FILE. It runs until the run ends and then deletes the resource group; on a signal it does so at once.",
         "Keep it running (tmux, systemd-run). If it is killed, every machine still deletes itself when its part ends,",
         "which requires permission to assign roles (Owner, or User Access Administrator)",

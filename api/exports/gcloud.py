@@ -20,7 +20,14 @@ from gpuplan.api.exports.machine_lifecycle import (
     user_data,
 )
 from gpuplan.api.exports.node_script import script_lines, variables
-from gpuplan.api.exports.places_in_order import left_out, order_notes, other_place, phases_to_try, start_in_order
+from gpuplan.api.exports.places_in_order import (
+    asks_in_order,
+    left_out,
+    order_notes,
+    other_place,
+    phases_to_try,
+    start_in_order,
+)
 from gpuplan.api.exports.plan_handover import Handover, Phase, Wishes
 from gpuplan.api.exports.run_limit import limit_seconds
 from gpuplan.api.exports.shell_script import Expanded, command, exports, here_document, words
@@ -95,8 +102,7 @@ def gcloud(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     lines = _slice(handover, phase, wishes) if phase.is_slice else _machines(handover, phase, wishes)
     notes = [
         *heading(handover, phase, wishes),
-        *([] if phase.is_slice else order_notes(handover, phases_to_try(handover, phase))),
-        *again(phase),
+        *(again(phase) if phase.is_slice else order_notes(handover, phases_to_try(handover, phase))),
         *fabric(phase),
         *_newer(phase),
         "Start: bash FILE. It runs until the run ends and then deletes all machines; on a signal it does so at once.",
@@ -189,7 +195,7 @@ def _machines(handover: Handover, phase: Phase, wishes: Wishes) -> list[str]:
         "NAMES=()",
         f'for ((node = 0; node < {phase.nodes}; node++)); do NAMES+=("{name}-$node"); done',
     ]
-    if len(phases) == 1:
+    if not asks_in_order(handover, phase):
         return [*lines, "begin", _created(handover, phase, wishes), "watch_run"]
     named = any(not tried.zone and tried.region == phase.region for tried in phases)
     return [

@@ -4,21 +4,30 @@ The answer may come from an untrusted file. Names, counts, price kinds and accel
 field named in errors, so that the formats can rely on them.
 """
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from decimal import InvalidOperation
 from typing import Any
 
-from gpuplan.api.exports.plan_handover import CLOUDS, TRY_MINUTES, Handover, NextPlace, Phase
+from gpuplan.api.exports.handover_fields import (
+    MOST_PHASES,
+    Where,
+    read_kind,
+    read_mapping,
+    read_maybe,
+    read_name,
+    read_number,
+    read_text,
+    read_time,
+    read_usd,
+)
+from gpuplan.api.exports.handover_ladder import last_choice, next_places, try_minutes
+from gpuplan.api.exports.plan_handover import CLOUDS, Handover, Phase
 from gpuplan.api.presentation.text_formatting import plain
 from gpuplan.api.schemas.plan_ids import PLANNED
 from gpuplan.catalog.model.accelerators import Accelerator, accelerators
-from gpuplan.catalog.model.money import usd_micros, usd_text
-from gpuplan.catalog.model.price_kinds import PriceKind, price_kinds
-from gpuplan.catalog.model.provider_names import CLOUD, is_own_rates, provider_names
+from gpuplan.catalog.model.provider_names import is_own_rates
 from gpuplan.catalog.parsing.checkpoint_location import CheckpointLocation, read_checkpoint_location
 from gpuplan.catalog.parsing.json_object import JsonObject
 from gpuplan.catalog.parsing.quantities import shown
@@ -28,16 +37,11 @@ from gpuplan.catalog.runtime.errors import UnusableInput
 PARTS = ("compute", "storage", "egress", "power", "setup")
 #: Fields of a layout besides `checkpointing`; default 1, or 0 for `zero_stage`.
 DEGREES = ("data", "tensor", "pipeline", "context", "expert", "interleave", "zero_stage", "micro_batch")
-#: Names of regions, zones and machine types, such as `n1-standard-16+1xT4` and Azure's with underscores.
-_CLOUD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}")
-#: Names of machine types at providers whose price pages name them in words, such as `NVIDIA GB200 NVL72 (4 GPUs)`.
-_PAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+()-]{0,79}")
 _HASH = re.compile(r"[0-9a-f]{8,64}")
 _VERSION = re.compile(r"[0-9A-Za-z.+-]{1,40}")
 _WORD = re.compile(r"[a-z0-9_]{1,20}")
-#: Upper limit of phases and nodes, above any plan.
-MOST_PHASES, MOST_NODES = 20, 100_000
-Where = tuple[str | int, ...]
+#: Upper limit of nodes, above any plan.
+MOST_NODES = 100_000
 
 
 def read_handover(document: Mapping[str, Any]) -> Handover:
@@ -47,26 +51,27 @@ def read_handover(document: Mapping[str, Any]) -> Handover:
     """
     plan = _plan(document)
     at: Where = ("plan",)
-    start = _time(plan, "start", at)
-    hours = _mapping(plan.get("hours"), (*at, "hours"))
-    expected = _number(hours, "expected", (*at, "hours"), low=0.0, high=1e6)
-    p95_hours = _number(hours, "p95", (*at, "hours"), low=0.0, high=1e6)
-    asked = _mapping(plan.get("job"), (*at, "job"))
+    start = read_time(plan, "start", at)
+    hours = read_mapping(plan.get("hours"), (*at, "hours"))
+    expected = read_number(hours, "expected", (*at, "hours"), low=0.0, high=1e6)
+    p95_hours = read_number(hours, "p95", (*at, "hours"), low=0.0, high=1e6)
+    asked = read_mapping(plan.get("job"), (*at, "job"))
     job, phases = asked.get("name"), _phases(plan, start, at)
     return Handover(
-        plan_id=_text(plan, "id", at, PLANNED, "the id of a plan, plan- and 20 hexadecimal digits"),
+        plan_id=read_text(plan, "id", at, PLANNED, "the id of a plan, plan- and 20 hexadecimal digits"),
         job=plain(job if isinstance(job, str) else "", limit=200) or "job",
-        snapshot_id=_text(plan, "snapshot_id", at, _HASH, "the id of a snapshot, hexadecimal digits"),
-        version=_text(plan, "version", at, _VERSION, "a version of gpuplan"),
+        snapshot_id=read_text(plan, "snapshot_id", at, _HASH, "the id of a snapshot, hexadecimal digits"),
+        version=read_text(plan, "version", at, _VERSION, "a version of gpuplan"),
         start=start,
         expected_hours=expected,
         p95_hours=p95_hours,
-        deadline_hours=_maybe(asked, "deadline", (*at, "job"), high=1e6),
+        deadline_hours=read_maybe(asked, "deadline", (*at, "job"), high=1e6),
         checkpoints=_checkpoints(asked, (*at, "job")),
         phases=phases,
         document=dict(document),
-        next_places=_next_places(plan, phases[0], at),
-        try_minutes=_try_minutes(plan, at),
+        next_places=next_places(plan, phases[0], at),
+        try_minutes=try_minutes(plan, at),
+        last_choice=last_choice(plan, phases[0], at),
     )
 
 
@@ -88,14 +93,14 @@ def _plan(document: Mapping[str, Any]) -> JsonObject:
     if outcome != "planned":
         message = f"{shown(outcome)} is not accepted; give the output of `gpuplan plan --json`"
         raise UnusableInput.at("outcome", message=message)
-    return _mapping(document.get("plan"), ("plan",))
+    return read_mapping(document.get("plan"), ("plan",))
 
 
 def _phases(plan: JsonObject, start: datetime, at: Where) -> tuple[Phase, ...]:
     rows = plan.get("phases")
     if not isinstance(rows, list) or not 0 < len(rows) <= MOST_PHASES:
         raise UnusableInput.at(*at, "phases", message=f"is not accepted; a plan has 1 to {MOST_PHASES} phases")
-    phase_rows = [_mapping(row, (*at, "phases", i)) for i, row in enumerate(rows)]
+    phase_rows = [read_mapping(row, (*at, "phases", i)) for i, row in enumerate(rows)]
     starts = [_begin(row, i, start, (*at, "phases", i)) for i, row in enumerate(phase_rows)]
     phases: list[Phase] = []
     before = hours = 0.0
@@ -111,43 +116,9 @@ def _phases(plan: JsonObject, start: datetime, at: Where) -> tuple[Phase, ...]:
     return tuple(phases)
 
 
-def _next_places(plan: JsonObject, first: Phase, at: Where) -> tuple[NextPlace, ...]:
-    """The next choices with the first phase's own machines; plans of older releases have none."""
-    if plan.get("capacity_ladder") is None:
-        return ()
-    where = (*at, "capacity_ladder")
-    rows = _mapping(plan["capacity_ladder"], where).get("next_choices")
-    if not isinstance(rows, list) or len(rows) > MOST_PHASES:
-        message = f"is not accepted; a ladder has at most {MOST_PHASES} next choices"
-        raise UnusableInput.at(*where, "next_choices", message=message)
-    places = []
-    for i, item in enumerate(rows):
-        inner = (*where, "next_choices", i)
-        row = _mapping(item, inner)
-        if (row.get("provider"), row.get("instance_type"), row.get("nodes")) == (
-            first.provider,
-            first.instance_type,
-            first.nodes,
-        ):
-            zone = _name(row, "zone", inner, first.provider) if row.get("zone") else ""
-            region = _name(row, "region", inner, first.provider)
-            price = _usd(row, "usd_per_node_hour", inner)[1]
-            places.append(NextPlace(region=region, zone=zone, kind=_kind(row, inner), usd_per_node_hour=price))
-    return tuple(places)
-
-
-def _try_minutes(plan: JsonObject, at: Where) -> float:
-    """The minutes for which each place of the ladder is asked."""
-    if plan.get("capacity_ladder") is None:
-        return TRY_MINUTES
-    where = (*at, "capacity_ladder")
-    ladder = _mapping(plan["capacity_ladder"], where)
-    return _number(ladder, "try_minutes", where, low=1.0, high=1440.0, default=TRY_MINUTES)
-
-
 def _begin(row: JsonObject, i: int, start: datetime, at: Where) -> datetime:
     """The start of a phase; plans of releases without phases have only the plan's start."""
-    return start if i == 0 and "starts_at" not in row else _time(row, "starts_at", at)
+    return start if i == 0 and "starts_at" not in row else read_time(row, "starts_at", at)
 
 
 def _switch(rows: list[JsonObject], i: int, at: Where) -> JsonObject:
@@ -157,8 +128,8 @@ def _switch(rows: list[JsonObject], i: int, at: Where) -> JsonObject:
         return {}
     where = (*at, "phases", number)
     return {
-        "switch_by": _time(rows[number], "switch_by", where),
-        "switch_share": _maybe(rows[number], "switch_share", where, high=1.0),
+        "switch_by": read_time(rows[number], "switch_by", where),
+        "switch_share": read_maybe(rows[number], "switch_share", where, high=1.0),
     }
 
 
@@ -171,49 +142,41 @@ def _phase(row: JsonObject, at: Where, *, whole: JsonObject, starts: datetime, b
     role = row.get("role", "planned")
     if role not in ("planned", "standby"):
         raise UnusableInput.at(*at, "role", message=f"{shown(role)} is not accepted; it is planned or standby")
-    kind = _kind(row, at)
+    kind = read_kind(row, at)
     if kind.owned != (provider == "local"):
         message = f"{kind.name} is not accepted on {provider}; only owned machines have it"
         raise UnusableInput.at(*at, "price_kind", message=message)
-    share = _number(row, "share", at, low=0.0, high=1.0, default=1.0)
+    share = read_number(row, "share", at, low=0.0, high=1.0, default=1.0)
     nodes, hosts = _hosts(row, at)
     return Phase(
         number=int(at[-1]) + 1,
         role=role,
         provider=provider,
-        region=_name(row, "region", at, provider),
-        zone=_name(row, "zone", at, provider) if row.get("zone") else "",
-        instance_type=_name(row, "instance_type", at, provider),
+        region=read_name(row, "region", at, provider),
+        zone=read_name(row, "zone", at, provider) if row.get("zone") else "",
+        instance_type=read_name(row, "instance_type", at, provider),
         accelerator=_accelerator(row, at),
-        accelerators_per_node=_number(row, "accelerators_per_node", at, low=1e-3, high=1024),
+        accelerators_per_node=read_number(row, "accelerators_per_node", at, low=1e-3, high=1024),
         nodes=nodes,
         slice_hosts=hosts,
         kind=kind,
-        usd_per_node_hour=_usd(row, "usd_per_node_hour", at)[1],
+        usd_per_node_hour=read_usd(row, "usd_per_node_hour", at)[1],
         starts_at=starts,
         ends_at=starts,
-        hours=_number(row, "hours", at, low=0.0, high=1e6),
+        hours=read_number(row, "hours", at, low=0.0, high=1e6),
         share=share,
         share_before=min(1.0, before),
-        precision=_text(row, "precision", at, _WORD, "a precision such as bf16"),
+        precision=read_text(row, "precision", at, _WORD, "a precision such as bf16"),
         layout=_layout(row, at),
-        checkpoint_interval_hours=_maybe(row, "checkpoint_interval_hours", at, high=1e6),
-        expected_preemptions=_number(row, "expected_preemptions", at, low=0.0, high=1e6, default=0.0),
+        checkpoint_interval_hours=read_maybe(row, "checkpoint_interval_hours", at, high=1e6),
+        expected_preemptions=read_number(row, "expected_preemptions", at, low=0.0, high=1e6, default=0.0),
         hands_over_at=None,
         switch_by=None,
         switch_share=None,
-        probability=_maybe(row, "probability", at, high=1.0),
+        probability=read_maybe(row, "probability", at, high=1.0),
         moved_from=_moved(row, at),
         costs=_costs(row if "cost_usd" in row else whole, at),
     )
-
-
-def _kind(row: JsonObject, at: Where) -> PriceKind:
-    name = row.get("price_kind")
-    if not isinstance(name, str) or name not in price_kinds():
-        accepted = ", ".join(price_kinds())
-        raise UnusableInput.at(*at, "price_kind", message=f"{shown(name)} is not accepted; it is one of {accepted}")
-    return price_kinds()[name]
 
 
 def _accelerator(row: JsonObject, at: Where) -> Accelerator:
@@ -225,24 +188,12 @@ def _accelerator(row: JsonObject, at: Where) -> Accelerator:
     return accelerator
 
 
-def _name(row: JsonObject, field: str, at: Where, provider: str) -> str:
-    """A cloud's name unchanged; an owned machine's name as one cleaned line."""
-    value = row.get(field)
-    if provider == "local" and isinstance(value, str) and value:
-        return plain(value, limit=80)
-    if field == "instance_type" and (is_own_rates(provider) or provider_names()[provider].kind != CLOUD):
-        return _text(
-            row, field, at, _PAGE_NAME, "a name in letters, digits, blanks, brackets, dots, dashes and underscores"
-        )
-    return _text(row, field, at, _CLOUD_NAME, "a name in letters, digits, dots, dashes and underscores")
-
-
 def _hosts(row: JsonObject, at: Where) -> tuple[int, int | None]:
     """Nodes, and the hosts of a slice; a phase has at most one slice."""
-    nodes = int(_number(row, "nodes", at, low=1, high=MOST_NODES, whole=True))
+    nodes = int(read_number(row, "nodes", at, low=1, high=MOST_NODES, whole=True))
     if row.get("slice_hosts") is None:
         return nodes, None
-    hosts = int(_number(row, "slice_hosts", at, low=1, high=MOST_NODES, whole=True))
+    hosts = int(read_number(row, "slice_hosts", at, low=1, high=MOST_NODES, whole=True))
     if nodes != hosts:
         message = f"{nodes} is not accepted; a slice has {hosts} and is rented as a whole"
         raise UnusableInput.at(*at, "nodes", message=message)
@@ -250,16 +201,18 @@ def _hosts(row: JsonObject, at: Where) -> tuple[int, int | None]:
 
 
 def _layout(row: JsonObject, at: Where) -> dict[str, int | str]:
-    given = _mapping(row.get("layout"), (*at, "layout"))
+    given = read_mapping(row.get("layout"), (*at, "layout"))
     low = {"zero_stage": 0}
     layout: dict[str, int | str] = {
         name: int(
-            _number(given, name, (*at, "layout"), low=low.get(name, 1), high=1e7, whole=True, default=low.get(name, 1))
+            read_number(
+                given, name, (*at, "layout"), low=low.get(name, 1), high=1e7, whole=True, default=low.get(name, 1)
+            )
         )
         for name in DEGREES
     }
     if "checkpointing" in given:
-        layout["checkpointing"] = _text(given, "checkpointing", (*at, "layout"), _WORD, "none, selective or full")
+        layout["checkpointing"] = read_text(given, "checkpointing", (*at, "layout"), _WORD, "none, selective or full")
     return layout
 
 
@@ -267,76 +220,13 @@ def _moved(row: JsonObject, at: Where) -> str | None:
     """The source of the checkpoint, as one line."""
     if row.get("moved") is None:
         return None
-    origin = _mapping(_mapping(row["moved"], (*at, "moved")).get("from"), (*at, "moved", "from"))
+    origin = read_mapping(read_mapping(row["moved"], (*at, "moved")).get("from"), (*at, "moved", "from"))
     return plain(
         " ".join(str(origin.get(name) or "") for name in ("instance_type", "provider", "region", "zone")), limit=200
     )
 
 
 def _costs(row: JsonObject, at: Where) -> dict[str, int]:
-    cost = _mapping(row.get("cost_usd"), (*at, "cost_usd"))
-    breakdown = _mapping(cost.get("breakdown"), (*at, "cost_usd", "breakdown"))
-    return {part: _usd(breakdown, part, (*at, "cost_usd", "breakdown"))[0] for part in PARTS}
-
-
-def _usd(row: JsonObject, field: str, at: Where) -> tuple[int, str]:
-    """An amount that is not negative, in micro-dollars and as the decimal string of them."""
-    value = row.get(field)
-    try:
-        micros = usd_micros(value) if isinstance(value, str) and len(value) <= 40 else -1
-    except (InvalidOperation, ValueError):
-        micros = -1
-    if not 0 <= micros < 10**18:
-        raise UnusableInput.at(*at, field, message=f'{shown(value)} is not accepted; it is dollars as text, "12.34"')
-    return micros, usd_text(micros)
-
-
-def _time(row: JsonObject, field: str, at: Where) -> datetime:
-    value = row.get(field)
-    try:
-        parsed = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        parsed = None
-    if parsed is None or parsed.tzinfo is None or not 2000 <= parsed.year <= 2200:
-        message = f"{shown(value)} is not accepted; it is a time such as 2026-11-21T08:00:00Z"
-        raise UnusableInput.at(*at, field, message=message)
-    return parsed
-
-
-def _text(row: JsonObject, field: str, at: Where, pattern: re.Pattern[str], accepted: str) -> str:
-    value = row.get(field)
-    if not isinstance(value, str) or not pattern.fullmatch(value):
-        raise UnusableInput.at(*at, field, message=f"{shown(value)} is not accepted; it is {accepted}")
-    return value
-
-
-def _maybe(row: JsonObject, field: str, at: Where, *, high: float) -> float | None:
-    return None if row.get(field) is None else _number(row, field, at, low=0.0, high=high)
-
-
-def _number(
-    row: JsonObject,
-    field: str,
-    at: Where,
-    *,
-    low: float,
-    high: float,
-    whole: bool = False,
-    default: float | None = None,
-) -> float:
-    value = row.get(field, default)
-    fits = (
-        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and low <= value <= high
-    )
-    if not isinstance(value, int | float) or not fits or (whole and value != int(value)):
-        what = "a whole number" if whole else "a number"
-        raise UnusableInput.at(
-            *at, field, message=f"{shown(value)} is not accepted; it is {what} from {low:g} to {high:g}"
-        )
-    return float(value)
-
-
-def _mapping(value: object, at: Where) -> JsonObject:
-    if not isinstance(value, dict):
-        raise UnusableInput.at(*at, message=f"{shown(value)} is not accepted; it is a mapping in a plan")
-    return value
+    cost = read_mapping(row.get("cost_usd"), (*at, "cost_usd"))
+    breakdown = read_mapping(cost.get("breakdown"), (*at, "cost_usd", "breakdown"))
+    return {part: read_usd(breakdown, part, (*at, "cost_usd", "breakdown"))[0] for part in PARTS}

@@ -50,18 +50,18 @@ def is_elsewhere(handover: Handover, phase: Phase, wishes: Wishes) -> bool:
 
 
 def exit_status(handover: Handover, wishes: Wishes) -> list[str]:
-    """`read_exit_status`: reads the first node's exit status beside the checkpoints, with the cloud's command line."""
+    """`read_exit_status NODE`: reads a node's exit status beside the checkpoints, by default that of the first one."""
     location = place(handover, wishes)
     kind = "" if location is None else location.kind
     if location is not None and kind == "abfs":
-        blob = f"{location.path}/.runs/$RUN/exit-0".removeprefix("/")
+        blob = f"{location.path}/.runs/$RUN/exit-${{1:-0}}".removeprefix("/")
         asked = (
             f"az storage blob download --account-name {location.account} --container-name {location.bucket} "
             f'--name "{blob}" --auth-mode login --file "$WORK/exit" --output none && cat "$WORK/exit"'
         )
     else:
         tools = {"s3": 'aws s3 cp "{}" -', "gs": 'gcloud storage cat "{}"', "mount": 'cat "{}" 2> /dev/null'}
-        asked = tools.get(kind, "false").format("$CHECKPOINTS/.runs/$RUN/exit-0")
+        asked = tools.get(kind, "false").format("$CHECKPOINTS/.runs/$RUN/exit-${1:-0}")
     return [f"read_exit_status() {{ {asked}; }}"]
 
 

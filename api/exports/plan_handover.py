@@ -95,6 +95,19 @@ class NextPlace:
     zone: str
     kind: PriceKind
     usd_per_node_hour: str
+    is_last: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastChoice:
+    """The last choice of the capacity ladder, asked for at `by` at the latest, and the hours of its work.
+
+    Until then the others are asked for again. Of each run on interruptible machines the work of `lost_hours` is lost.
+    """
+
+    by: datetime
+    hours: float
+    lost_hours: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +116,8 @@ class Handover:
 
     `deadline_hours` counts from `start`, None without a deadline; `checkpoints` is the job's location, if any.
     `next_places` are the next choices of the capacity ladder that need no other layout: the same number of the first
-    phase's machines; each place is asked for `try_minutes`. `document` is the original answer.
+    phase's machines; each place is asked for `try_minutes`. `last_choice` is None where all choices are asked for once.
+    `document` is the original answer.
     """
 
     plan_id: str
@@ -119,6 +133,7 @@ class Handover:
     document: dict[str, object]
     next_places: tuple[NextPlace, ...] = ()
     try_minutes: float = TRY_MINUTES
+    last_choice: LastChoice | None = None
 
     def p95_hours_of(self, phase: Phase) -> int:
         """Whole hours that suffice for the phase in 95 % of runs, if it is delayed like the plan."""

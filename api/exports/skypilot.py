@@ -22,6 +22,7 @@ from gpuplan.api.exports.unsupported_features import booked, need_cloud, need_ki
 from gpuplan.api.exports.yaml_text import yaml_text
 from gpuplan.catalog.model.regions import is_place_unknown
 from gpuplan.catalog.parsing.json_object import JsonObject
+from gpuplan.planner.serialization.rounded_figures import moment
 
 TOOL = "SkyPilot"
 #: https://docs.skypilot.co/en/latest/reference/yaml-spec.html: `network_tier` on Google Cloud is GPUDirect-TCPX.
@@ -54,9 +55,21 @@ def skypilot(handover: Handover, phase: Phase, wishes: Wishes) -> str:
     if config:
         task["config"] = config
     notes = [*heading(handover, phase, wishes), *zone_id(phase), *_fabric(phase), f"Start: {start}", f"Stop: {end}"]
+    notes += _last_choice(handover, phase)
     if place(handover, wishes) is None:
         notes.append("SkyPilot refuses it without a checkpoint location: --env GPUPLAN_CHECKPOINTS=s3://bucket/path")
     return yaml_text([task], notes)
+
+
+def _last_choice(handover: Handover, phase: Phase) -> list[str]:
+    """What SkyPilot cannot do by itself: ask for spot again while there is time, and only then on demand."""
+    last, places = handover.last_choice, phases_to_try(handover, phase)
+    if last is None or len(places) < 2 or places[-1].kind.interruptible:
+        return []
+    return [
+        f"SkyPilot takes the last of `ordered` as soon as the others are refused. It is due at {moment(last.by)}, later by the",
+        "work that is done: start without it before, and cancel and start with it then; the run resumes from its checkpoint",
+    ]
 
 
 def _is_managed(phase: Phase) -> bool:

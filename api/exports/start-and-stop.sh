@@ -1,7 +1,8 @@
 # Common part of scripts that start machines: watches the run, and ends all machines on every exit. The functions
 # machines_left, teardown, by_hand and read_exit_status differ by cloud and are defined above.
 WORK="$(mktemp -d)"
-STARTED="" # empty until the first machine may exist
+STARTED=""       # empty until the first machine may exist
+INTERRUPTIBLE="" # set where taken_back and ask_again are defined, and the place's machines may be taken back
 
 say() { echo "gpuplan: $*" >&2; }
 
@@ -44,7 +45,9 @@ begin() {
 ended() {
   local status
   status="$(read_exit_status)" || status=""
-  if [[ ! $status =~ ^[0-9]{1,3}$ ]]; then
+  if [[ ! $status =~ ^[0-9]{1,3}$ ]]; then status=""; fi
+  if [ -n "$INTERRUPTIBLE" ] && taken_back "$status"; then ask_again; fi
+  if [ -z "$status" ]; then
     say "$RUN has ended, but its exit status cannot be read: see $CHECKPOINTS/.runs/$RUN"
     exit 1
   fi
@@ -65,7 +68,9 @@ watch_run() {
     fi
     if [ "$left" -eq 0 ]; then ended; fi
     if [ "$left" -lt "$NODES" ]; then minutes_with_fewer=$((minutes_with_fewer + 1)); else minutes_with_fewer=0; fi
+    if [ -n "$INTERRUPTIBLE" ] && [ "$minutes_with_fewer" -gt 2 ] && taken_back 1; then ask_again; fi
     if [ "$minutes_with_fewer" -gt 20 ]; then
+      if [ -n "$INTERRUPTIBLE" ]; then ask_again; fi
       say "only $left of $NODES machines are left, and they do not end"
       exit 1
     fi

@@ -6,7 +6,7 @@ from typing import Any
 from gpuplan.api.presentation.live_capacity import not_learned, source_of
 from gpuplan.api.presentation.machine_phrases import place, rented
 from gpuplan.api.presentation.sections import Block, Heading
-from gpuplan.api.presentation.text_formatting import duration, number, percent, usd
+from gpuplan.api.presentation.text_formatting import duration, number, percent, usd, when
 from gpuplan.api.presentation.text_tables import bullets, heading, listing
 
 Part = Mapping[str, Any]
@@ -26,9 +26,10 @@ def render_capacity_ladder(plan: Part) -> list[Block | Heading]:
     ]
     if ladder["next_choices"]:
         sentences.append(
-            f"following the ladder costs {usd(ladder['expected_cost_usd'])} on average; with a probability of "
+            f"following the ladder once costs {usd(ladder['expected_cost_usd'])} on average; with a probability of "
             f"{percent(ladder['nothing_obtained'], 1)} every choice is refused at first, and the last is waited for"
         )
+        sentences += _again(ladder)
     titles = ["after", "machines and place", "cost", "time", "chance when tried", "by itself"]
     titles += ["read from"] if plan.get("live_capacity") else []
     rows = [
@@ -48,6 +49,19 @@ def render_capacity_ladder(plan: Part) -> list[Block | Heading]:
         heading("If the machines are not obtained", "ladder"),
         *table,
         *bullets([*sentences, ladder["covers"], *missing]),
+    ]
+
+
+def _again(ladder: Part) -> list[str]:
+    """What to do while there is time, and after a preemption."""
+    if not ladder.get("last_choice_by"):
+        return []
+    return [
+        (
+            f"until {when(ladder['last_choice_by'])} all but the last choice are asked for again in turn, from the top and also "
+            "after a preemption: on public traces that costs least. Then the last is asked for, while there is a try's time "
+            "to spare; work that is done moves this moment later. The cost of the ladder does not count these savings"
+        )
     ]
 
 

@@ -19,7 +19,7 @@ from gpuplan.planner.model.wire import wire
 
 #: The software stack of most training code; other stacks may need porting.
 USUAL_STACK = "cuda"
-#: Most alternatives shown; two next choices, which are alternatives too, take the place of one.
+#: Most alternatives shown; two lines of the ladder, whose choices are alternatives too, take the place of one.
 MOST_ALTERNATIVES = 3
 #: Most next choices shown; `--details` lists all of them.
 MOST_NEXT = 3
@@ -93,14 +93,17 @@ def _next(plan: Plan) -> Section:
     if ladder is None or not (ladder.next_choices or plan.live_capacity or ladder.chance < 1.0):
         return section("next", "")
     minutes, chance_now = f"{ladder.try_minutes:g} min", f"chance {_chance(ladder)}"
+    order = "order" if ladder.last_choice_by is None else "turn"
     title = (
-        f"If not obtained within {minutes} ({chance_now}), try in order"
+        f"If not obtained within {minutes} ({chance_now}) or lost, try in {order}"
         if ladder.next_choices
         else f"Obtained within {minutes} with a {chance_now}"
     )
     choices = shown_choices(plan)
     names = Counter(configuration(choice) for choice in (*plan.phases, *choices))
     lines = [_step(choice, names[configuration(choice)] > 1) for choice in choices]
+    if lines and ladder.last_choice_by is not None:
+        lines[-1] += f", only from {when(ladder.last_choice_by.isoformat())}"
     if not lines and ladder.chance < 1.0:
         lines.append("if not, no other machines meet the requirements that late")
     if missing := not_learned({"live_capacity": wire(plan.live_capacity)}):
@@ -113,6 +116,12 @@ def shown_choices(plan: Plan) -> tuple[NextChoice, ...]:
     """The next choices of a short answer: the first ones, and the last, which is the most certain; none without a ladder."""
     choices = () if plan.capacity_ladder is None else plan.capacity_ladder.next_choices
     return choices if len(choices) <= MOST_NEXT else (*choices[: MOST_NEXT - 1], choices[-1])
+
+
+def ladder_lines(plan: Plan) -> int:
+    """The next choices of a plan; one more line, as a rule, where the last has a time."""
+    ladder = plan.capacity_ladder
+    return 0 if ladder is None else len(ladder.next_choices) + (ladder.last_choice_by is not None)
 
 
 def _step(choice: NextChoice, names_zone: bool) -> str:
@@ -189,8 +198,7 @@ def different_alternatives(plan: Plan, most: int | None = None) -> list[tuple[st
 
     At most `most`, by default three, and fewer beside a ladder.
     """
-    steps = 0 if plan.capacity_ladder is None else len(plan.capacity_ladder.next_choices)
-    most = MOST_ALTERNATIVES - steps // 2 if most is None else most
+    most = MOST_ALTERNATIVES - ladder_lines(plan) // 2 if most is None else most
     planned = {_configuration(phase) for phase in plan.phases} if len(plan.phases) == 1 else set[object]()
     chosen: dict[object, tuple[list[str], Alternative]] = {}
     for label, alternative in _kinds(plan):

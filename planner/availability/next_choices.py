@@ -323,6 +323,18 @@ def _answer(
         value=value / 1e6,
         bound=min(bound, value) / 1e6,
         nothing_obtained=reached,
+        last_start_hours=_last_start_hours(plan, tried),
         considered=len(options),
         shapes=tuple(dict.fromkeys(option.shape for option in options if option.place.chance < 1.0)),
     )
+
+
+def _last_start_hours(plan: Planned, tried: list[_Option]) -> float | None:
+    """When the last choice is asked for at the latest, so that it is in time if its try takes all its minutes.
+
+    Until then the others are asked for again, unless hours are what counts.
+    """
+    deadline, try_hours = plan.job.deadline_hours, capacity_prior().try_minutes / 60.0
+    if deadline is None or len(tried) < 2 or plan.job.objective == "time":
+        return None
+    return max(deadline - tried[-1].in_words().hours.confident - try_hours, (len(tried) - 1) * try_hours)

@@ -171,7 +171,8 @@ class PlannedLadder:
 
     `chance` is that of the plan's own machines, the first choice, by the cloud's `answer` if there is one. `cost` is in micro-dollars; `value` and `bound` are in the
     unit of the job's objective, the bound over all ladders with the same first and last choice. `nothing_obtained` is the
-    probability that no choice was obtained in its first try. `considered` choices were solved over; `shapes` are the
+    probability that no choice was obtained in its first try. `last_start_hours` after the job's start the
+    last choice is asked for at the latest; None without a deadline, and for the least time. `considered` choices were solved over; `shapes` are the
     provider, region, instance type, price kind and nodes of those that are not certain.
     """
 
@@ -184,6 +185,7 @@ class PlannedLadder:
     bound: float
     nothing_obtained: float
     considered: int
+    last_start_hours: float | None = None
     answer: CapacityAnswer | None = None
     shapes: tuple[tuple[str, str, str, str, int], ...] = ()
 

@@ -321,5 +321,8 @@ class CapacityLadder:
     """Probability that every choice is refused in its first try."""
     covers: str = field(metadata=PROSE)
     """What is proven of the ladder, and what the plan's certificate covers."""
+    last_choice_by: Moment | None = field(default=None, metadata=MAY_BE_ABSENT)
+    """Until then all but the last choice are asked for again in turn, also after a preemption; work that is done moves it
+    later. A try before the latest start of the last choice. Absent without a deadline, and for the least time."""
     chance_source: ChanceSource | None = field(default=None, metadata=MAY_BE_ABSENT)
     """The cloud's answer about the plan's own machines."""

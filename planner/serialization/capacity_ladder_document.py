@@ -1,18 +1,20 @@
 """The capacity ladder of a plan in an answer."""
 
+from datetime import datetime, timedelta
+
 from gpuplan.planner.model import shared
 from gpuplan.planner.model.outcome import LadderStep, PlannedLadder
 from gpuplan.planner.serialization.live_capacity_document import chance_source
 from gpuplan.planner.serialization.objective_units import UNITS
 from gpuplan.planner.serialization.phase_document import cost_and_hours, machines, usd
-from gpuplan.planner.serialization.rounded_figures import rounded
+from gpuplan.planner.serialization.rounded_figures import rounded, to_second
 
 #: How refusals hang together is modelled, whatever a cloud answered.
 _MODELLED = ("chance_when_tried", "expected_cost_usd", "nothing_obtained")
 
 
-def capacity_ladder_answer(ladder: PlannedLadder, objective: str) -> shared.CapacityLadder:
-    """The ladder with its next choices in order."""
+def capacity_ladder_answer(ladder: PlannedLadder, objective: str, start: datetime) -> shared.CapacityLadder:
+    """The ladder with its next choices in order; `start` is that of the job."""
     low, high = ladder.chance_band
     all_answered = ladder.answer is not None and all(step.answer is not None for step in ladder.steps)
     return shared.CapacityLadder(
@@ -25,6 +27,9 @@ def capacity_ladder_answer(ladder: PlannedLadder, objective: str) -> shared.Capa
         expected_cost_usd=usd(ladder.cost),
         nothing_obtained=rounded(ladder.nothing_obtained),
         covers=_covers(ladder, objective),
+        last_choice_by=None
+        if ladder.last_start_hours is None
+        else to_second(start + timedelta(hours=ladder.last_start_hours)),
         chance_source=chance_source(ladder.answer),
     )
 

@@ -90,7 +90,9 @@ def plan_answer(plan: Planned, job: JsonObject, version: str, inventory: str = "
         carbon_kg=maybe_rounded(summed([phase.carbon_kg for phase in plan.phases])),
         phases=phases,
         fallback=None if plan.fallback is None else contingency_standby_answer(plan.fallback, plan.start),
-        capacity_ladder=None if plan.ladder is None else capacity_ladder_answer(plan.ladder, plan.job.objective),
+        capacity_ladder=None
+        if plan.ladder is None
+        else capacity_ladder_answer(plan.ladder, plan.job.objective, plan.start),
         live_capacity=None if plan.capacity is None else live_capacity(plan.capacity),
         certificate=_certificate(plan),
         sensitivity=_sensitivity(plan.sensitivity),

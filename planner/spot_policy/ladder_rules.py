@@ -8,13 +8,13 @@ before until the next step.
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.planner.spot_policy.run_parameters import SpotTerms
-from gpuplan.planner.spot_policy.simple_rules import Guarded
+from gpuplan.planner.spot_policy.simple_rules import Guarded, must_rescue
 from gpuplan.planner.spot_policy.trace_replay import WAITING, RunState
 
 Floats = NDArray[np.float64]
@@ -41,12 +41,12 @@ class LadderTerms:
 
 
 class LadderOnce(Guarded):
-    """The ladder as it stands: from its top at the start and after every preemption; the last choice is waited for."""
+    """The ladder once: from its top at the start and after every preemption; the last choice is waited for and kept."""
 
     def __init__(self, terms: LadderTerms) -> None:
         super().__init__(terms.run)
         self.ladder = np.array(self._choices(terms))
-        self.tries = self._tries(terms)
+        self.tries, self.try_hours = self._tries(terms), terms.try_hours
         self.permanent, self.refused = np.array(terms.permanent), terms.refused
         self.draw = np.random.default_rng(_SEED)
         self.stage, self.tried = np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -88,13 +88,21 @@ class LadderOnce(Guarded):
 
 
 class LadderAgain(LadderOnce):
-    """The ladder without its last choice, again and again from its top; on-demand only when time is short."""
+    """The ladder without its last choice, again and again from its top; on-demand only when time is short.
+
+    A run without machines asks for on-demand the time of a try before that, because on-demand may be refused too.
+    """
 
     def _choices(self, terms: LadderTerms) -> Sequence[int]:
         return terms.order[:-1] or terms.order
 
     def _next_stage(self, stage: Ints) -> Ints:
         return np.asarray(stage % len(self.ladder))
+
+    def _prefer(self, seen: RunState) -> Ints:
+        target = super()._prefer(seen)
+        sooner = must_rescue(self.terms, replace(seen, left_hours=seen.left_hours - self.try_hours), target)
+        return np.where((target == WAITING) & sooner, self.demand, target)
 
 
 class FirstOnly(LadderOnce):
@@ -116,8 +124,8 @@ class OnDemandOnly(LadderOnce):
 
 #: The rules that are compared, by the names of an answer.
 LADDER_RULES: dict[str, Callable[[LadderTerms], LadderOnce]] = {
-    "ladder": LadderOnce,
-    "ladder, spot tried again": LadderAgain,
+    "ladder": LadderAgain,
+    "ladder, last choice kept": LadderOnce,
     "first choice only": FirstOnly,
     "cheapest on demand": OnDemandOnly,
 }

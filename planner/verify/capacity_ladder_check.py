@@ -6,6 +6,7 @@ other ladders.
 """
 
 import math
+from datetime import timedelta
 from itertools import product
 from typing import NamedTuple
 
@@ -14,7 +15,8 @@ from gpuplan.catalog.model.capacity_prior import capacity_prior
 from gpuplan.catalog.model.price_kinds import price_kinds
 from gpuplan.planner.verify.alternatives_check import choice
 from gpuplan.planner.verify.field_coverage import Path
-from gpuplan.planner.verify.named_offers import Named
+from gpuplan.planner.verify.named_offers import Named, second_text
+from gpuplan.planner.verify.phase_check import LOOSE, moment_of
 from gpuplan.planner.verify.plan_outcome import Outcome
 from gpuplan.planner.verify.stated_answers import Answer, answer_for, answers_of
 from gpuplan.planner.verify.verification_context import Context
@@ -62,7 +64,8 @@ def capacity_ladder(context: Context, outcome: Outcome) -> None:
         tried = choice(context, path)
         if tried is None:
             field_coverage.tick(CHECK, *((*path, name) for name in _STEP_FIGURES))
-            field_coverage.tick(CHECK, (*AT, "expected_cost_usd"), (*AT, "nothing_obtained"))
+            rest = ("expected_cost_usd", "nothing_obtained", "last_choice_by")
+            field_coverage.tick(CHECK, *((*AT, name) for name in rest if field_coverage.has(*AT, name)))
             return
         after = (number + 1) * prior.try_minutes
         field_coverage.is_number(CHECK, (*path, "after_minutes"), after, "not the tries before it")
@@ -72,7 +75,23 @@ def capacity_ladder(context: Context, outcome: Outcome) -> None:
         pools.add(pool)
         steps.append(_step(context, tried.named, field_coverage.micros(*path, "cost_usd"), answers))
         _chance(context, path, steps[-1])
+        if number == count - 1:
+            _last_by(context, tried.clock.confident, after / 60)
     _followed(context, steps)
+
+
+def _last_by(context: Context, hours: float, after: float) -> None:
+    """Check when the last choice is asked for at the latest, from its hours and those of the tries before it."""
+    field_coverage, path = context.field_coverage, (*AT, "last_choice_by")
+    if not field_coverage.has(*path):
+        return
+    deadline = context.submitted_plan.job.deadline_hours
+    if deadline is None:
+        field_coverage.is_true(CHECK, path, False, None, "there is no deadline")
+        return
+    left = max(deadline - hours - capacity_prior().try_minutes / 60, after)
+    moment = second_text(context.submitted_plan.start + timedelta(hours=left))
+    moment_of(context, path, moment, "not a try before the latest start of the last choice", LOOSE)
 
 
 def _in_time(context: Context, path: Path, hours: float, micros: int) -> None:

@@ -14,12 +14,13 @@ from typing import Any
 
 #: What the programs do, and what goes wrong: `half` machines come up and the rest does not, `teardown` is refused, `asking`
 #: is refused for a while. Places that are `full` refuse as many requests, after some of the machines where a cloud may. Machines
-#: end by themselves when they have been asked about `ends_after` times.
+#: end by themselves when they have been asked about `ends_after` times; they are `preempted` so many times before.
 PROGRAM = """#!{python} -IS
 import json, pathlib, sys
 folder = pathlib.Path({folder!r})
 words, name = sys.argv[1:], pathlib.Path(sys.argv[0]).name
 state = json.loads((folder / "state").read_text())
+preempted = state["preempted"] > 0
 with open(folder / "calls", "a") as log:
     log.write(json.dumps([name, *words]) + "\\n")
 
@@ -56,6 +57,11 @@ def over():
         done("no route to the cloud", 255)
     return state["ends_after"] is not None and state["asked"] >= state["ends_after"]
 
+def exit_status():
+    # The first machine of a run that is taken back was told to end.
+    state["preempted"] -= state["preempted"] > 0
+    return "143" if preempted else state["exit"]
+
 def refuse_teardown():
     if state["wrong"] == "teardown":
         done("", 1)
@@ -86,7 +92,7 @@ if name == "aws":
     if verb == "wait": done()
     if words[:2] == ["s3", "cp"]:
         has_ended = state["ends_after"] is not None and state["asked"] >= state["ends_after"]
-        done(state["exit"]) if has_ended or not state["machines"] else done("", 1)
+        done(exit_status()) if has_ended or not state["machines"] else done("", 1)
 if name == "gcloud":
     if words[:3] == ["compute", "instances", "create"]:
         names = words[3:words.index("--zone")]
@@ -99,7 +105,7 @@ if name == "gcloud":
         refuse_teardown()
         for each in words[3:words.index("--zone")]: state["machines"].remove(each)
         done()
-    if words[:2] == ["storage", "cat"]: done(state["exit"])
+    if words[:2] == ["storage", "cat"]: done(exit_status())
     if words[2] == "queued-resources":
         verb = words[3]
         if verb == "create": up([words[4]]); done("", 1 if state["wrong"] == "half" else 0)
@@ -123,7 +129,7 @@ if name == "az":
         up(["m-%d" % i for i in range(2 if half else count)])
         done("", 1 if half else 0)
     if words[:2] == ["vmss", "list-instances"]: done(len(alive()))
-    if words[:3] == ["storage", "blob", "download"]: pathlib.Path(given("--file")).write_text(state["exit"]); done()
+    if words[:3] == ["storage", "blob", "download"]: pathlib.Path(given("--file")).write_text(exit_status()); done()
 if name == "curl":
     assert "a-key-of-the-account" in sys.stdin.read()
     verb, path = given("--request"), words[-1].split("test.invalid")[1]
@@ -226,6 +232,7 @@ class Cloud:
             "ends_after": 3,
             "wrong": "",
             "exit": "0",
+            "preempted": 0,
             "full": {},
         }
         known |= state

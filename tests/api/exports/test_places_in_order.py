@@ -42,12 +42,28 @@ def cloud(tmp_path: Path) -> Cloud:
     return made
 
 
-def script(to: str, machine: str, place: str, *choices: dict[str, Any], kind: str = "spot", nodes: int = COUNT) -> str:
+#: When the last choice is due, the clock of the tests some minutes before, and the hours of the last choice beside 10 of spot.
+DUE, BEFORE = "2026-11-21T08:00:00Z", 1_795_248_000 - 200
+LAST = {"region": "us-east4", "zone": "us-east4-b", "price_kind": "on_demand", "hours": 8.0}
+
+
+def script(
+    to: str,
+    machine: str,
+    place: str,
+    *choices: dict[str, Any],
+    kind: str = "spot",
+    nodes: int = COUNT,
+    due: str | None = None,
+) -> str:
     """The script of a plan whose ladder has these next choices of its machine, each asked for a minute."""
     first = phase(machine, kind=kind, nodes=nodes)
     document = answer(first, checkpoints=False)
     rows = [first | {"usd_per_node_hour": "20.00"} | choice for choice in choices]
     document["plan"]["capacity_ladder"] = {"next_choices": rows, "try_minutes": 1.0}
+    if due is not None:
+        document["plan"]["capacity_ladder"]["last_choice_by"] = due
+        document["plan"]["settings"] = {"setup_hours": 0.25}
     return one_export(document, to=to, wishes=read_wishes(command="python train.py", checkpoints=place)).text
 
 
@@ -153,3 +169,87 @@ def test_other_machines_of_the_ladder_are_not_tried(cloud: Cloud) -> None:
     to, machine, place, _, _, choice = FORMATS[0]
     plain = script(to, machine, place)
     assert script(to, machine, place, choice | {"nodes": 8}, choice | {"instance_type": "p4d.24xlarge"}) == plain
+
+
+def test_all_but_the_last_choice_are_asked_for_again_until_it_is_due(cloud: Cloud) -> None:
+    """Three places: the first two in turn, then the last alone, while its time has come."""
+    (cloud.folder / "clock").write_text(f"{BEFORE}\n")
+    second = {"region": "us-west1", "zone": "us-west1-b"}
+    text = script("gcloud", "gcp", "gs://my-bucket/a", second, LAST, due=DUE)
+    status, output = cloud.run(text, full={"us-central1-a": 99, "us-west1-b": 99})
+    assert (status, cloud.most, cloud.left) == (0, COUNT, []), output
+    *in_turn, last = asked(cloud)
+    assert last == "us-east4-b"
+    assert in_turn == ["us-central1-a", "us-west1-b"] * (len(in_turn) // 2)
+    assert len(in_turn) == 4
+    assert "again in turn until 2026-11-21T08:00:00Z" in text
+
+
+def test_a_place_that_frees_up_on_a_later_round_is_taken(cloud: Cloud) -> None:
+    (cloud.folder / "clock").write_text(f"{BEFORE}\n")
+    text = script("gcloud", "gcp", "gs://my-bucket/a", LAST, due=DUE)
+    status, output = cloud.run(text, full={"us-central1-a": 3})
+    assert (status, cloud.left, asked(cloud)) == (0, [], ["us-central1-a"]), output
+
+
+def test_the_last_choice_is_asked_for_at_once_where_it_is_due(cloud: Cloud) -> None:
+    (cloud.folder / "clock").write_text(f"{BEFORE + 700}\n")
+    status, _ = cloud.run(script("gcloud", "gcp", "gs://my-bucket/a", LAST, due=DUE))
+    assert (status, asked(cloud)) == (0, ["us-east4-b"])
+
+
+def test_a_script_without_the_last_choice_ends_when_that_is_due(cloud: Cloud) -> None:
+    (cloud.folder / "clock").write_text(f"{BEFORE}\n")
+    other = LAST | {"instance_type": "a3-megagpu-8g"}
+    text = script("gcloud", "gcp", "gs://my-bucket/a", other, due=DUE)
+    status, output = cloud.run(text, full={"us-central1-a": 99})
+    assert (status, cloud.left, asked(cloud)) == (69, [], ["us-central1-a"])
+    assert "it is time for the last choice" in output
+    assert int((cloud.folder / "clock").read_text()) >= BEFORE + 200
+    assert "the ladder's last choice has other machines" in text
+
+
+@each_format
+def test_after_a_preemption_the_first_place_is_asked_again(
+    cloud: Cloud, to: str, machine: str, place: str, first: str, second: str, choice: dict[str, Any]
+) -> None:
+    status, output = cloud.run(script(to, machine, place, choice), preempted=1)
+    assert (status, cloud.most, cloud.left) == (0, COUNT, []), output
+    assert output.count("the machines were taken back") == 1
+    assert output.count(f"asking for {COUNT} machines") == 2
+    assert asked(cloud) == [first]
+    assert "has finished" in output
+
+
+def test_a_run_that_fails_is_not_started_again(cloud: Cloud) -> None:
+    to, machine, place, *_, choice = FORMATS[2]
+    status, output = cloud.run(script(to, machine, place, choice), exit="1")
+    assert (status, cloud.left) == (1, [])
+    assert "taken back" not in output
+
+
+def test_machines_on_demand_are_not_started_again(cloud: Cloud) -> None:
+    to, machine, place, first, second, choice = FORMATS[1]
+    status, output = cloud.run(script(to, machine, place, choice), full={first: 99}, preempted=1)
+    assert (status, cloud.left, asked(cloud)) == (143, [], [first, second])
+    assert "has failed with status 143" in output
+
+
+def test_preemptions_end_with_the_run_limit(cloud: Cloud) -> None:
+    """The time on machines counts over all starts, so the stated highest cost holds."""
+    to, machine, place, *_, choice = FORMATS[1]
+    cloud.environment["GPUPLAN_RAN_SECONDS"] = "100000000"
+    status, output = cloud.run(script(to, machine, place, choice), preempted=9)
+    assert (status, cloud.left) == (75, [])
+    assert "the run limit has passed" in output
+
+
+def test_work_that_was_kept_moves_the_last_choice(cloud: Cloud) -> None:
+    """What was done on spot is counted in hours of the last choice, which the script hands to its next start."""
+    text = script("gcloud", "gcp", "gs://my-bucket/a", LAST, due=DUE)
+    hours = float(phase("gcp", kind="spot", nodes=COUNT)["hours"])
+    assert f"KEPT_PERCENT={int(100 * 8.0 / hours)}" in text
+    cloud.environment["GPUPLAN_KEPT_SECONDS"] = "3600"
+    (cloud.folder / "clock").write_text(f"{BEFORE + 700}\n")
+    status, _ = cloud.run(text)
+    assert (status, asked(cloud)) == (0, ["us-central1-a"])

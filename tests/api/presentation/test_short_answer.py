@@ -15,7 +15,13 @@ from rich.text import Text
 
 from gpuplan.api.cli.sections import SHORT_LINES, SHORT_WIDTH, print_short
 from gpuplan.api.presentation.short import short_answer
-from gpuplan.api.presentation.short_plan import MOST_ACTIONS, MOST_ALTERNATIVES, different_alternatives, shown_choices
+from gpuplan.api.presentation.short_plan import (
+    MOST_ACTIONS,
+    MOST_ALTERNATIVES,
+    different_alternatives,
+    ladder_lines,
+    shown_choices,
+)
 from gpuplan.api.presentation.text_formatting import chance, duration, usd
 from gpuplan.api.schemas.answers import read_answer
 from gpuplan.api.schemas.settings_file import Environment
@@ -162,7 +168,7 @@ def test_alternatives_differ_in_kind_and_keep_the_requirements(gpuplan: Services
     assert isinstance(answer, PlannedAnswer)
     beside = list(different_alternatives(answer.plan))
     assert answer.plan.capacity_ladder is not None
-    assert len(beside) == MOST_ALTERNATIVES - len(answer.plan.capacity_ladder.next_choices) // 2
+    assert len(beside) == MOST_ALTERNATIVES - ladder_lines(answer.plan) // 2
     shown_ones = list(different_alternatives(replace(answer.plan, capacity_ladder=None)))
     assert len(shown_ones) == MOST_ALTERNATIVES
     alternatives = {kind: alternative for kinds, alternative in shown_ones for kind in kinds.split(", ")}

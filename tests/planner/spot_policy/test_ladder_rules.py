@@ -58,12 +58,23 @@ def test_after_a_preemption_the_ladder_is_followed_from_its_top() -> None:
 
 def test_on_demand_is_kept_by_the_ladder_and_avoided_by_trying_again() -> None:
     nothing_at_first = up([(20, STEPS)], [])
-    ladder, _ = followed("ladder", nothing_at_first)
-    again, watched = followed("ladder, spot tried again", nothing_at_first)
-    assert ladder.usd[0] == pytest.approx(10.0)
+    one_pass, _ = followed("ladder, last choice kept", nothing_at_first)
+    again, watched = followed("ladder", nothing_at_first)
+    assert one_pass.usd[0] == pytest.approx(10.0)
     assert again.usd[0] == pytest.approx(1.0)
     # Steps 16 to 19 try a, 20 to 23 try b, and 24 obtains a.
     assert watched.first_hours[0] == pytest.approx(24 * STEP)
+
+
+def test_a_run_without_machines_asks_for_on_demand_a_try_before_it_is_due() -> None:
+    """So a refusal of on-demand does not make it late at once: due after 9 h, it is asked for from 8 h 40 min."""
+    done, watched = followed("ladder", up([], []))
+    assert (done.usd[0], done.late_hours[0]) == (pytest.approx(10.0), 0.0)
+    assert watched.first_hours[0] == pytest.approx(9.0 - 1 / 3)
+    first_alone, _ = followed("first choice only", up([(0, 96)], []))
+    on_spot, machines = followed("ladder", up([(0, 96)], []))
+    assert on_spot.usd[0] == first_alone.usd[0] == pytest.approx(1.0)
+    assert machines.place_hours[0] == pytest.approx([1.0, 0.0, 0.0])
 
 
 def test_waiting_for_the_first_choice_alone_ends_on_demand_in_time() -> None:

@@ -269,5 +269,7 @@ class CapacityLadder(TypedDict):
     """Probability that every choice is refused in its first try."""
     covers: str
     """What is proven of the ladder, and what the plan's certificate covers."""
+    last_choice_by: NotRequired[Moment]
+    """Until then all but the last choice are asked for again in turn, also after a preemption; work that is done moves it\n    later. A try before the latest start of the last choice. Absent without a deadline, and for the least time."""
     chance_source: NotRequired[ChanceSource]
     """The cloud's answer about the plan's own machines."""
