@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.planner.candidates.configurations import Configurations, joined, of_a_share
-from gpuplan.planner.candidates.estimate_cache import Able
 from gpuplan.planner.candidates.estimated_machines import Estimated, estimated, shapes_left
 from gpuplan.planner.candidates.job_requirements import BIT, CARBON, QUOTA, refuse_what_matches_nothing
 from gpuplan.planner.candidates.machine_shapes import Shapes
@@ -16,12 +15,11 @@ from gpuplan.planner.candidates.node_counts import MachineCandidates
 from gpuplan.planner.candidates.offer_screening import RegionCosts, Screened, host_gib, screen, up_already
 from gpuplan.planner.candidates.place_costs import region_costs, under_way
 from gpuplan.planner.candidates.planning_problem import Question
-from gpuplan.planner.candidates.priced_configurations import MOST_KINDS, runnable
+from gpuplan.planner.candidates.priced_configurations import runnable
 from gpuplan.planner.cost.checkpoint_size import checkpoint_gb
 from gpuplan.planner.model.current_placement import Origin
 from gpuplan.planner.performance.estimator_request import REASONS
 from gpuplan.planner.performance.host_memory import offloaded_gib
-from gpuplan.planner.snapshot_cache import cached_per_snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -179,7 +177,9 @@ def _rejections(
     if not table.broken.any():
         if ready.able is not None and len(table) == len(table.priced_configurations):
             # Neither the length of the job nor constraints exclude a configuration that can run its steps.
-            return _rejected_of_any_length(market, screened, ready.rows, ready.able, limits)
+            reason = ready.able.reason
+            places = runnable(market, screened, ready.rows, reason, limits.hosts_gib).place
+            return _rejected(market, screened, ready.rows, reason, places, limits=limits)
         return _rejected(market, screened, ready.rows, ready.estimates.reason, table.place, limits=limits)
     # Only a quota and a carbon budget can reject some node counts and places of a shape and accept others.
     table = table.take(table.broken & ~(CARBON | QUOTA) == 0)
@@ -189,18 +189,6 @@ def _rejections(
         count = len(np.setdiff1d(table.place, within.place))
         rejected |= {OVER_QUOTA: count} if count else {}
     return rejected | _by_carbon(within, len(market.columns)) if within.broken.any() else rejected
-
-
-@cached_per_snapshot(MOST_KINDS)
-def _rejected_of_any_length(
-    market: Market, screened: Screened, rows: MachineCandidates, able: Able, limits: "_Limits"
-) -> dict[str, int]:
-    """Rejected offers of jobs that are limited only by where their steps can run; shared by all such jobs.
-
-    Callers must not modify the cached dict.
-    """
-    places = runnable(market, screened, rows, able.reason, limits.hosts_gib).place
-    return _rejected(market, screened, rows, able.reason, places, limits=limits)
 
 
 class _Limits(NamedTuple):
