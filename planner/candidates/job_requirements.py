@@ -137,7 +137,6 @@ def _matches(name: str, globs: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name.lower(), glob.lower()) for glob in globs)
 
 
-@cached_per_snapshot(64)
 def refuse_what_matches_nothing(markets: tuple[Columns, ...], constraints: Constraints) -> None:
     """Raise `UnusableInput` for unknown geographies and for globs that match nothing in any market, owned ones included."""
     faults = []
