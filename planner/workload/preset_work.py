@@ -106,7 +106,6 @@ def _network(name: str, image_size: int, sequence_length: int) -> Network:
     return _NETWORKS[row.architecture](dict(row.details), image_size, sequence_length)
 
 
-@lru_cache(maxsize=256)
 def _transformer(name: str, image_size: int, sequence_length: int) -> tuple[Transformer, Particulars]:
     """Dimensions of a row at the requested size; its amounts are those of one sample."""
     row = presets()[name]
