@@ -234,7 +234,6 @@ def _decided_by_place(
     return decisive
 
 
-@lru_cache(maxsize=16)
 def host_gib(columns: Columns) -> Floats:
     """Memory of one host in GiB by instance type; inf where unknown, so that no offer is rejected for it."""
     return np.array(
