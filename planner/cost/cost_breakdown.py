@@ -18,7 +18,6 @@ a quantile are the costs of its hours.
 """
 
 from dataclasses import dataclass, fields
-from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -354,7 +353,6 @@ class BillingTables:
     longest_hours: Floats
 
 
-@lru_cache(maxsize=8)
 def billing_tables(names: tuple[str, ...]) -> BillingTables:
     """The properties of these kinds, in this order."""
     kinds = [price_kinds()[name] for name in names]
