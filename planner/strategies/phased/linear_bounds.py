@@ -32,7 +32,7 @@ at tau. As it starts below zero, it then lies below the hours of every share.
 
 from dataclasses import dataclass, fields
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -313,7 +313,6 @@ def _migration_class_of(candidates: Candidates, number: int, place: Ints, row: I
     return np.asarray(stack * len(PRECISIONS) + precisions[estimates.precision[row]])
 
 
-@lru_cache(maxsize=8)
 def _stack_of(shapes: Shapes) -> Ints:
     """The number of the software stack of each of these shapes, in alphabetical order of all stacks."""
     stacks = sorted({accelerator.stack for accelerator in accelerators().values()})
