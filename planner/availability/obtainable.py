@@ -147,6 +147,5 @@ def _age(prior: CapacityPrior, accelerator: str, year: int) -> str:
     return prior.age_class(introduced=accelerators()[accelerator].year, year=year)
 
 
-@cached_per_snapshot(1)
 def _is_spot(columns: Columns) -> NDArray[np.bool_]:
     return np.array([price_kinds()[name].interruptible for name in columns.kinds], np.bool_)
