@@ -1,7 +1,5 @@
 """Alternatives to a plan: the best of each provider, price kind and accelerator vendor, the fastest, the cheapest."""
 
-from functools import lru_cache
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -92,13 +90,11 @@ def _groups(candidates: Candidates, table: Configurations) -> list[tuple[str, In
     return groups + [(f"best on {vendors[i]} accelerators", np.flatnonzero(vendor == i)) for i in _occurring(vendor)]
 
 
-@lru_cache(maxsize=8)
 def _names(markets: tuple[Columns, ...]) -> tuple[str, ...]:
     """The providers of all markets, in alphabetical order."""
     return tuple(sorted({provider for columns in markets for provider, _ in columns.regions}))
 
 
-@lru_cache(maxsize=1)
 def _vendor_names() -> tuple[str, ...]:
     """The vendors of the accelerator table, in alphabetical order."""
     return tuple(sorted({accelerator.vendor for accelerator in accelerators().values()}))
@@ -119,13 +115,11 @@ def _occurring(values: NDArray[np.int32]) -> list[int]:
     return [int(value) for value in np.flatnonzero(np.bincount(values))]
 
 
-@cached_per_snapshot(4)
 def _owners(columns: Columns, names: tuple[str, ...]) -> NDArray[np.int32]:
     """The provider of each region of a snapshot, as an index into the names."""
     return np.array([names.index(name) for name, _ in columns.regions], np.int32)
 
 
-@lru_cache(maxsize=8)
 def _type_numbers(columns: Columns) -> dict[tuple[str, str], int]:
     """The number of each instance type by provider and name, which identify it."""
     return {
@@ -164,7 +158,6 @@ def _with_a_term(columns: Columns, type_number: int, region: str) -> tuple[Offer
     return tuple(columns.offer(i) for i in offers[first:last].tolist())
 
 
-@lru_cache(maxsize=8)
 def _every_with_a_term(columns: Columns) -> tuple[Ints, Ints]:
     """The offers under price kinds with a term, and instance type x regions + region of each, by which they are sorted."""
     terms = np.array([price_kinds()[name].term_hours for name in columns.kinds])
