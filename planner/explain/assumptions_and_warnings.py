@@ -1,7 +1,6 @@
 """The sentences under a plan: its assumptions, and warnings to read before spending money."""
 
 from datetime import datetime
-from functools import lru_cache
 
 from gpuplan.catalog.model.accelerators import accelerators
 from gpuplan.catalog.model.interruption_rates import TRACE_WAIT_HOURS
@@ -300,7 +299,6 @@ def _regions_without_a_geography(job: TrainingJob, regions: tuple[tuple[str, str
     return (f"{left_out}; name regions instead to use them",)
 
 
-@lru_cache(maxsize=8)
 def _unheard_of(regions: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     """The regions of a snapshot that the table lacks."""
     return tuple(f"{provider}:{region}" for provider, region in regions if is_unheard_of(provider, region))
