@@ -77,7 +77,6 @@ def rented_full_names() -> dict[str, str]:
     return {name: row.full_name for name, row in provider_names().items() if row.is_rented}
 
 
-@cache
 def provider_kind(provider: str, instance_type: str) -> str | None:
     """The kind of seller behind a machine: that of `data/markets.csv` where a provider has several, else the provider's.
 

@@ -5,7 +5,7 @@ are per GB (10^9 bytes) and month.
 """
 
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 
 from gpuplan.catalog.model.data_tables import data_table
 from gpuplan.catalog.model.provider_names import NEOCLOUD, is_own_rates, provider_names
@@ -42,7 +42,6 @@ OWN_DISKS = StorageRate(
 
 
 #: Enough for every region; bounds the cache when callers pass arbitrary names.
-@lru_cache(maxsize=1024)
 def storage_usd_per_gb_month(provider: str, region: str) -> StorageRate:
     """The storage prices of a region.
 

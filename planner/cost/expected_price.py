@@ -14,7 +14,6 @@ observed price above d counts as fresh until a later one is known: the cap never
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,7 +120,6 @@ def drift_columns(rows: tuple[PriceDrift, ...]) -> DriftColumns:
     )
 
 
-@lru_cache(maxsize=8192)
 def drift_row(provider: str, family: str, *, interruptible: bool) -> PriceDrift:
     """The row with the longest matching beginning of the name: of the provider, or else of any provider."""
     rows = [
