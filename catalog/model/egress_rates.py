@@ -84,7 +84,6 @@ def _inter_region(provider: str) -> EgressRate:
     return replace(rate, assumptions=(*rate.assumptions, assumption))
 
 
-@lru_cache(maxsize=16_384)
 def _internet(provider: str, region: str, destination: str) -> EgressRate:
     nearest = _nearest_with_a_rate(provider, region)
     rate = _rates().get((provider, nearest, destination)) or _rates()[provider, nearest, WORLDWIDE]
@@ -96,7 +95,6 @@ def _internet(provider: str, region: str, destination: str) -> EgressRate:
     return replace(rate, assumptions=tuple(notes))
 
 
-@lru_cache(maxsize=16_384)
 def _to_an_unknown_place(provider: str, region: str, destination_provider: str) -> EgressRate:
     """The origin's dearest internet rate outside mainland China, where no provider without stated places sells."""
     zones = {f"internet:{name}" for name in GEOGRAPHIES} - {f"internet:{CHINA}"}
