@@ -82,8 +82,13 @@ def provider_kind(provider: str, instance_type: str) -> str | None:
 
     None for owned machines and for the user's own rates, which no rule about sellers concerns.
     """
-    for row in data_table("markets.csv"):
+    for row in _markets():
         if row["provider"] == provider and fnmatchcase(instance_type, row["instance_type"]):
             return row["kind"]
     known = provider_names().get(provider)
     return known.kind if known is not None and known.is_rented else None
+
+
+@cache
+def _markets() -> list[dict[str, str]]:
+    return data_table("markets.csv")

@@ -120,19 +120,12 @@ def _owners(columns: Columns, names: tuple[str, ...]) -> NDArray[np.int32]:
     return np.array([names.index(name) for name, _ in columns.regions], np.int32)
 
 
-def _type_numbers(columns: Columns) -> dict[tuple[str, str], int]:
-    """The number of each instance type by provider and name, which identify it."""
-    return {
-        (instance_type.provider, instance_type.name): number
-        for number, instance_type in enumerate(columns.instance_types)
-    }
-
-
 def commitments(market: Market, chosen: Choice) -> tuple[CommitmentOffer, ...]:
     """The chosen machine in the chosen region under each price kind with a term, cheapest obligation first."""
     columns, kind = market.columns, chosen.instance_type
-    number = _type_numbers(columns).get((kind.provider, kind.name))
-    if number is None or columns.instance_types[number] != kind:
+    numbers = (number for number, other in enumerate(columns.instance_types) if other.name == kind.name)
+    number = next((number for number in numbers if columns.instance_types[number] == kind), None)
+    if number is None:
         return ()
     commitments_by_term = []
     for offer in _with_a_term(columns, number, chosen.offer.region):
@@ -152,16 +145,7 @@ def _with_a_term(columns: Columns, type_number: int, region: str) -> tuple[Offer
     place = (columns.instance_types[type_number].provider, region)
     if place not in columns.regions:
         return ()
-    offers, sold_as = _every_with_a_term(columns)
-    wanted = type_number * len(columns.regions) + columns.regions.index(place)
-    first, last = np.searchsorted(sold_as, [wanted, wanted + 1])
-    return tuple(columns.offer(i) for i in offers[first:last].tolist())
-
-
-def _every_with_a_term(columns: Columns) -> tuple[Ints, Ints]:
-    """The offers under price kinds with a term, and instance type x regions + region of each, by which they are sorted."""
-    terms = np.array([price_kinds()[name].term_hours for name in columns.kinds])
-    offers = np.flatnonzero(terms[columns.kind_index] > 0)
-    sold_as = columns.type_index[offers].astype(np.int64) * len(columns.regions) + columns.region_index[offers]
-    order = np.argsort(sold_as, kind="stable")
-    return offers[order], sold_as[order]
+    region_index = columns.regions.index(place)
+    offers = np.flatnonzero((columns.type_index == type_number) & (columns.region_index == region_index))
+    with_a_term = np.array([price_kinds()[name].term_hours > 0 for name in columns.kinds])
+    return tuple(columns.offer(i) for i in offers[with_a_term[columns.kind_index[offers]]].tolist())

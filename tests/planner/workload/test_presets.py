@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gpuplan.catalog.runtime.errors import UnusableInput
 from gpuplan.planner.model.job import SOFTWARE, Preset, Training
 from gpuplan.planner.workload import find_preset, presets, work_of
-from gpuplan.planner.workload.preset_work import _network, _transformer
+from gpuplan.planner.workload.preset_work import _network
 from gpuplan.planner.workload.presets import planned_as
 from gpuplan.planner.workload.step_work import TASKS, Work
 from gpuplan.planner.workload.transformer import _of_one_sample
@@ -358,7 +358,7 @@ def test_any_preset_answers_for_any_amount_of_a_sequence_or_more(name: str, soft
 
 def test_a_preset_that_is_known_is_not_counted_again_for_another_amount() -> None:
     def cache_misses() -> list[int]:
-        return [cached.cache_info().misses for cached in (_network, _transformer, _of_one_sample)]
+        return [cached.cache_info().misses for cached in (_network, _of_one_sample)]
 
     for name in presets():
         work(name)
