@@ -126,13 +126,9 @@ bench: $(DEV_STAMP)  ## speed: planning, phases, explanations, portfolios, cold 
 	$(BIN)/python -m tools.benchmarks.refresh_speed
 	$(BIN)/python -m tools.benchmarks.year_of_refreshes
 
-bench-service: $(DEV_STAMP)  ## the service: HTTP load, what access and telemetry cost, the page, fuzzed jobs, the longest plans, extras
+bench-service: $(DEV_STAMP)  ## the service: HTTP load, the page, fuzzed jobs, extras
 	$(BIN)/python -m tools.benchmarks.http_load
-	$(BIN)/python -m tools.benchmarks.access_cost
-	$(BIN)/python -m tools.benchmarks.telemetry_cost
 	$(BIN)/python -m tools.benchmarks.page_speed
-	$(BIN)/python -m tools.benchmarks.catalogue_pages
-	$(BIN)/python -m tools.benchmarks.longest_plans
 	$(BIN)/python -m tools.benchmarks.fuzz
 	$(BIN)/python -m tools.benchmarks.extras
 

@@ -7,7 +7,6 @@ is the one before. Prints tables, asserts nothing.
     plans        saturation by bisection, then p50 to p99 at half of it
     catalogue    pages per second of /v1/offers, plain and with If-None-Match, and of the accelerators
     closed       --clients that each wait for their answer, for --seconds (300 for the long run), and memory meanwhile
-    refreshing   plans while new snapshots are written, each held against the prices of the snapshot that it names
     processes    saturation of --processes that share a database (--database-url: PostgreSQL)
 """
 
@@ -19,11 +18,10 @@ from typing import Any
 
 from tools.benchmarks.http_client import Client, request
 from tools.benchmarks.http_loops import HEADING, closed_loop, open_loop, saturation
-from tools.benchmarks.http_mixed import while_refreshing
 from tools.benchmarks.http_service import Served, cores, served
 
 MODELS = ("llama-3-8b", "llama-3-70b", "mixtral-8x7b", "bert-large", "gpt3-175b")
-MODES = ("plans", "catalogue", "closed", "refreshing", "processes")
+MODES = ("plans", "catalogue", "closed", "processes")
 #: Requests at once that keep a service busy with short answers.
 _PAGE_CLIENTS = 16
 _PAGES = ("/v1/offers?accelerator=H100-80GB-SXM&limit=100", "/v1/offers?limit=1000", "/v1/accelerators")
@@ -53,7 +51,7 @@ class Jobs:
         return request("POST", "/v1/plans", varied_job(self._number))
 
 
-async def plans(at: Served, client: Client, given: argparse.Namespace, jobs: Jobs) -> float:
+async def plans(at: Served, client: Client, given: argparse.Namespace, jobs: Jobs) -> None:
     """Saturation, and what answers take at half of it."""
     print("\nplans, open loop, rising until the answers no longer keep up")
     most = await saturation(at, client, jobs, given.step_seconds)
@@ -61,7 +59,6 @@ async def plans(at: Served, client: Client, given: argparse.Namespace, jobs: Job
     print(f"{'asked/s':>8} {HEADING}")
     half = await open_loop(at, client, jobs, most / 2, given.half_seconds)
     print(f"{most / 2:>8.0f} {half.line()}", flush=True)
-    return most
 
 
 async def catalogue(at: Served, client: Client, given: argparse.Namespace) -> None:
@@ -104,16 +101,12 @@ async def one_process(given: argparse.Namespace, modes: list[str]) -> None:
     with served(database_url=given.database_url) as at:
         client, jobs = Client(at.urls), Jobs()
         await open_loop(at, client, jobs, 10, 3)
-        most = 2 * given.rate
         if "plans" in modes:
-            most = await plans(at, client, given, jobs)
+            await plans(at, client, given, jobs)
         if "catalogue" in modes:
             await catalogue(at, client, given)
         if "closed" in modes:
             await closed(at, client, given, jobs)
-        if "refreshing" in modes:
-            print("\nplans at half of saturation while snapshots are written")
-            await while_refreshing(at, client, jobs, most / 2, given.seconds)
         client.close()
 
 
@@ -140,11 +133,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=MODES, default=["plans", "catalogue", "closed"])
     parser.add_argument("--step-seconds", type=float, default=5.0, help="of each step of a search, and each page")
     parser.add_argument("--half-seconds", type=float, default=20.0, help="at half of saturation")
-    parser.add_argument(
-        "--seconds", type=float, default=30.0, help="of the closed loop, and while snapshots are written"
-    )
+    parser.add_argument("--seconds", type=float, default=30.0, help="of the closed loop")
     parser.add_argument("--clients", type=int, default=200)
-    parser.add_argument("--rate", type=float, default=30.0, help="plans per second where saturation is not measured")
     parser.add_argument("--processes", type=int, default=2, help="most processes of the last mode")
     parser.add_argument("--database-url", help="a database instead of an empty SQLite file")
     given = parser.parse_args()

@@ -17,8 +17,6 @@ from tools.benchmarks.http_service import Served
 
 #: Makes the raw request of a number.
 Make = Callable[[int], bytes]
-#: Is shown what each plan answers.
-Look = Callable[[bytes], None]
 #: Requests open at once in an open loop, beyond which it has clearly fallen behind.
 MOST_OPEN = 2_000
 
@@ -80,7 +78,7 @@ class _Clock:
         return measured
 
 
-async def _one(client: Client, raw: bytes, measured: Measured, look: Look | None, since: float | None = None) -> None:
+async def _one(client: Client, raw: bytes, measured: Measured, since: float | None = None) -> None:
     began = time.perf_counter() if since is None else since
     try:
         answer = await client.ask(raw)
@@ -88,15 +86,11 @@ async def _one(client: Client, raw: bytes, measured: Measured, look: Look | None
         outcome = type(error).__name__
     else:
         outcome = str(answer.status)
-        if answer.status == 200 and look is not None:
-            look(answer.body)
     measured.took.append((time.perf_counter() - began) * 1e3)
     measured.outcomes[outcome] += 1
 
 
-async def open_loop(
-    served: Served, client: Client, make: Make, rate: float, seconds: float, look: Look | None = None
-) -> Measured:
+async def open_loop(served: Served, client: Client, make: Make, rate: float, seconds: float) -> Measured:
     """So many requests per second. Times count from the moment at which each was due."""
     measured, clock = Measured(), _Clock(served)
     start, pending = time.perf_counter(), set[asyncio.Task[None]]()
@@ -106,7 +100,7 @@ async def open_loop(
             await asyncio.sleep(ahead)
         if len(pending) >= MOST_OPEN:
             break
-        task = asyncio.create_task(_one(client, make(number), measured, look, due))
+        task = asyncio.create_task(_one(client, make(number), measured, due))
         pending.add(task)
         task.add_done_callback(pending.discard)
     await asyncio.gather(*pending)
@@ -121,7 +115,6 @@ async def closed_loop(
     clients: int,
     seconds: float,
     pause: float = 0.0,
-    look: Look | None = None,
     each_second: Callable[[float], None] | None = None,
 ) -> Measured:
     """So many clients, each of which asks again `pause` seconds after its last answer."""
@@ -131,7 +124,7 @@ async def closed_loop(
         nonlocal number
         while time.perf_counter() - start < seconds:
             number += 1
-            await _one(client, make(number), measured, look)
+            await _one(client, make(number), measured)
             if pause:
                 await asyncio.sleep(pause)
 
