@@ -10,11 +10,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuplan.planner.model.procurement import BindingLimit
 from gpuplan.planner.procurement.capacity_expansion import Expanded, expand
 from gpuplan.planner.procurement.forecast import Machine
 from gpuplan.planner.procurement.procurement_model import Model
-from gpuplan.planner.procurement.procurement_plan import Binding
 from gpuplan.planner.procurement.procurement_sensitivity import MOST_SHARES
+from gpuplan.planner.procurement.rounded_figures import money, six_digits
 from gpuplan.planner.procurement.served_jobs import Served
 from gpuplan.planner.procurement.source_names import source_name
 
@@ -31,7 +32,7 @@ UNITS = {
 }
 
 
-def binding(given: Served, model: Model, best: Expanded, words: Callable[[Floats], str]) -> tuple[Binding, ...]:
+def binding(given: Served, model: Model, best: Expanded, words: Callable[[Floats], str]) -> tuple[BindingLimit, ...]:
     """The limits that bind, in the order in which they are stated. Limits that bind together form one entry."""
     names = model.limits
     limits_found = [b for k in range(len(names)) if (b := _freed(given, model, best, (k,), words)) is not None]
@@ -47,7 +48,7 @@ def binding(given: Served, model: Model, best: Expanded, words: Callable[[Floats
 
 def _freed(
     given: Served, model: Model, best: Expanded, limits: tuple[int, ...], words: Callable[[Floats], str]
-) -> Binding | None:
+) -> BindingLimit | None:
     """The answer without these limits; None if it would not cost less."""
     data = model.expansion
     remaining = np.array([k not in limits for k in range(len(model.limits))], np.bool_)
@@ -59,13 +60,13 @@ def _freed(
     if other is None or best.objective_usd - other.objective_usd <= _TOLERANCE * max(1.0, abs(best.objective_usd)):
         return None
     k = next((limit for limit in limits if _short(given, model, best, limit)), limits[0])
-    return Binding(
+    return BindingLimit(
         limit=" and ".join(model.limits[limit] for limit in limits),
-        used=float(data.uses[k] @ best.units),
-        available=float(data.available[k]),
+        used=six_digits(float(data.uses[k] @ best.units)),
+        available=six_digits(float(data.available[k])),
         short=_short(given, model, other, k, best),
-        instead=words(other.units),
-        saves_usd=best.objective_usd - other.objective_usd,
+        without_it=words(other.units),
+        would_save_usd=money(best.objective_usd - other.objective_usd),
     )
 
 

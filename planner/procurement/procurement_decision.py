@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from gpuplan.catalog.model.owned_machine import OwnedMachine
 from gpuplan.catalog.snapshots.offer_columns import Columns
+from gpuplan.planner.model.procurement import ProcurementCertificate, UnboughtMachine
 from gpuplan.planner.model.settings import PlannerSettings
 from gpuplan.planner.procurement.binding_limits import binding
 from gpuplan.planner.procurement.capacity_expansion import Expanded, expand
@@ -24,10 +25,11 @@ from gpuplan.planner.procurement.procurement_parts import (
     upfront_of_terms,
     uses,
 )
-from gpuplan.planner.procurement.procurement_plan import Decided, Impossible, Instead, Proof, Purchase
+from gpuplan.planner.procurement.procurement_plan import Decided, Impossible, Purchase
 from gpuplan.planner.procurement.procurement_sensitivity import MOST_SHARES, sensitivity
 from gpuplan.planner.procurement.procurement_warnings import assumptions, warnings
 from gpuplan.planner.procurement.purchase_break_even import breaks_even
+from gpuplan.planner.procurement.rounded_figures import money
 from gpuplan.planner.procurement.scenario_risk import risk
 from gpuplan.planner.procurement.served_jobs import Served, is_there, served
 from gpuplan.planner.procurement.source_names import in_words
@@ -90,14 +92,16 @@ def _decided(forecast: Forecast, columns: Columns, given: Served, model: Model, 
         watts=sum(purchase.units * purchase.machine.watts for purchase in buy),
         slots=sum(purchase.units * purchase.machine.slots for purchase in buy),
         sensitivity=sensitivity(forecast, given, model, best),
-        proof=Proof(
-            objective_usd=best.objective_usd,
-            bound_usd=best.bound_usd,
+        proof=ProcurementCertificate(
+            objective_usd=money(best.objective_usd),
+            bound_usd=money(best.bound_usd),
             gap=best.gap,
             solver=best.solver,
-            machines=len(forecast.machines),
-            terms=sum(isinstance(source, Node | Spending) and not is_there(source) for source in given.sources),
-            blocks=len(model.expansion.hours),
+            machines_considered=len(forecast.machines),
+            commitments_considered=sum(
+                isinstance(source, Node | Spending) and not is_there(source) for source in given.sources
+            ),
+            blocks_of_load=len(model.expansion.hours),
             variables=best.variables,
         ),
         assumptions=assumptions(forecast, given, model, best, commits=bool(commit or spend)),
@@ -121,7 +125,7 @@ def _without(model: Model, best: Expanded, units: NDArray[np.bool_]) -> Expanded
 CLOSEST = 3
 
 
-def _instead(given: Served, model: Model, best: Expanded) -> tuple[Instead, ...]:
+def _instead(given: Served, model: Model, best: Expanded) -> tuple[UnboughtMachine, ...]:
     """The extra cost of the best answer with at least one of a machine, for the machines closest to breaking even.
 
     The distance from breaking even is a share of the machine's price. Machines that cannot run any job are skipped.
@@ -138,14 +142,19 @@ def _instead(given: Served, model: Model, best: Expanded) -> tuple[Instead, ...]
         source = given.sources[model.units[u].source]
         if other is not None and isinstance(source, Machine):
             alternatives.append(
-                Instead(
-                    machine=source,
-                    units=round(float(other.units[u])),
-                    extra_usd=max(0.0, other.objective_usd - best.objective_usd),
-                    never=bool((data.running_usd[u] >= data.rent_usd)[able[u]].all()),
+                UnboughtMachine(
+                    name=source.name,
+                    machines=round(float(other.units[u])),
+                    usd_each=money(source.usd),
+                    extra_cost_usd=money(max(0.0, other.objective_usd - best.objective_usd)),
+                    electricity_alone_costs_more_than_renting=bool(
+                        (data.running_usd[u] >= data.rent_usd)[able[u]].all()
+                    ),
+                    price_source=source.source,
+                    price_as_of=source.as_of or None,
                 )
             )
-    return tuple(sorted(alternatives, key=lambda alternative: alternative.extra_usd))
+    return tuple(sorted(alternatives, key=lambda alternative: alternative.extra_cost_usd))
 
 
 def _purchased_machines(given: Served, forecast: Forecast, model: Model, best: Expanded) -> tuple[Purchase, ...]:

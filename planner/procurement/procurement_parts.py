@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan.planner.model.outcome import Choice
+from gpuplan.planner.model.procurement import ExistingCapacity, JobRuns
 from gpuplan.planner.procurement.capacity_expansion import Expanded
 from gpuplan.planner.procurement.commitments import Node, Spending
 from gpuplan.planner.procurement.forecast import Forecast, Machine
 from gpuplan.planner.procurement.present_value import HOURS_PER_YEAR
 from gpuplan.planner.procurement.procurement_model import Model, Unit
-from gpuplan.planner.procurement.procurement_plan import Commit, Costs, Rent, Spend, Use
+from gpuplan.planner.procurement.procurement_plan import Commit, Costs, Rent, Spend
+from gpuplan.planner.procurement.rounded_figures import six_digits
 from gpuplan.planner.procurement.served_jobs import Served, is_there
 from gpuplan.planner.procurement.source_names import source_name
 
@@ -52,7 +54,16 @@ def runs_a_year(forecast: Forecast, model: Model, best: Expanded, u: int) -> tup
     return tuple(float(count) for count in total)
 
 
-def uses(forecast: Forecast, given: Served, model: Model, best: Expanded) -> tuple[Use, ...]:
+def job_runs(runs: tuple[float, ...], forecast: Forecast) -> tuple[JobRuns, ...]:
+    """The jobs with any of these runs per year."""
+    return tuple(
+        JobRuns(job=j, name=forecast.jobs[j].job.name, runs_per_year=six_digits(count))
+        for j, count in enumerate(runs)
+        if count > 0
+    )
+
+
+def uses(forecast: Forecast, given: Served, model: Model, best: Expanded) -> tuple[ExistingCapacity, ...]:
     """The use of existing machines and commitments, including idle ones."""
     uses_by_source = []
     for u, unit in enumerate(model.units):
@@ -60,10 +71,13 @@ def uses(forecast: Forecast, given: Served, model: Model, best: Expanded) -> tup
         if not is_there(source) or not unit.periods:
             continue
         whole = replace(best, units=np.full(len(best.units), unit.most))
-        what = source_name(given, source)
-        busy = busy_share(model, whole, u)
         uses_by_source.append(
-            Use(what=what, units=unit.most, busy=busy, runs_per_year=runs_a_year(forecast, model, best, u))
+            ExistingCapacity(
+                name=source_name(given, source),
+                units=six_digits(unit.most),
+                busy_share=six_digits(busy_share(model, whole, u)),
+                runs_per_year=job_runs(runs_a_year(forecast, model, best, u), forecast),
+            )
         )
     return tuple(uses_by_source)
 

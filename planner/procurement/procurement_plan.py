@@ -4,6 +4,13 @@ from dataclasses import dataclass
 
 from gpuplan.catalog.model.offer import Offer
 from gpuplan.planner.model.outcome import Choice
+from gpuplan.planner.model.procurement import (
+    BindingLimit,
+    ExistingCapacity,
+    ProcurementCertificate,
+    ProcurementRisk,
+    UnboughtMachine,
+)
 from gpuplan.planner.procurement.commitments import Spending
 from gpuplan.planner.procurement.forecast import Forecast, Machine
 
@@ -56,59 +63,6 @@ class Spend:
     obligation_usd: float
     busy: float
     runs_per_year: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
-    """Existing supply: `units` of machines, nodes, or USD per hour of a savings plan, and the share that is busy."""
-
-    what: str
-    units: float
-    busy: float
-    runs_per_year: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Instead:
-    """The extra cost of the best answer with at least one of a machine; `units` is the number in that answer.
-
-    `never` is true if its electricity alone costs more than renting for every job that it can run.
-    """
-
-    machine: Machine
-    units: int
-    extra_usd: float
-    never: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Binding:
-    """A limit whose removal would save `saves_usd` with the answer `instead`; `short` is what does not fit."""
-
-    limit: str
-    used: float
-    available: float
-    short: str
-    instead: str
-    saves_usd: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """One scenario: its probability, the cost of the answer, and the saving over buying nothing."""
-
-    scenario: str
-    probability: float
-    total_usd: float
-    saves_usd: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Risk:
-    """The cost of the answer by scenario, and the probability that it exceeds the cost of buying nothing."""
-
-    outcomes: tuple[Outcome, ...]
-    loses_probability: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,39 +127,25 @@ class Sensitivity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
-    """The proof: objective and bound in USD, relative gap, and the size of the model."""
-
-    objective_usd: float
-    bound_usd: float
-    gap: float
-    solver: str
-    machines: int
-    terms: int
-    blocks: int
-    variables: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
     """The decision: existing supply, purchases, commitments, rentals; `instead` machines almost break even."""
 
     forecast: Forecast
     snapshot_id: str
-    use: tuple[Use, ...]
+    use: tuple[ExistingCapacity, ...]
     buy: tuple[Purchase, ...]
     commit: tuple[Commit, ...]
     spend: tuple[Spend, ...]
     rent: tuple[Rent, ...]
     costs: Costs
-    risk: Risk | None
-    binding: tuple[Binding, ...]
-    instead: tuple[Instead, ...]
+    risk: ProcurementRisk | None
+    binding: tuple[BindingLimit, ...]
+    instead: tuple[UnboughtMachine, ...]
     upfront_usd: float
     watts: float
     slots: int
     sensitivity: Sensitivity
-    proof: Proof
+    proof: ProcurementCertificate
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
 

@@ -11,10 +11,11 @@ Within a scenario random arrivals average out over the years and are ignored her
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuplan.planner.model.procurement import ProcurementRisk, ScenarioCost
 from gpuplan.planner.procurement.capacity_expansion import Expanded
 from gpuplan.planner.procurement.forecast import Forecast
 from gpuplan.planner.procurement.procurement_model import Model
-from gpuplan.planner.procurement.procurement_plan import Outcome, Risk
+from gpuplan.planner.procurement.rounded_figures import money, signed_money, six_digits
 
 Floats = NDArray[np.float64]
 
@@ -22,19 +23,18 @@ Floats = NDArray[np.float64]
 _TOLERANCE_USD = 0.005
 
 
-def risk(forecast: Forecast, model: Model, best: Expanded, stay: Expanded) -> Risk:
+def risk(forecast: Forecast, model: Model, best: Expanded, stay: Expanded) -> ProcurementRisk:
     """Costs and savings by scenario; scenarios of probability 0 are left out."""
     chances = np.array([probability for _, probability in forecast.scenarios])
     cost, nothing = (_by_scenario(model, answer, chances) for answer in (best, stay))
-    outcomes = tuple(
-        Outcome(scenario=name, probability=p, total_usd=float(cost[s]), saves_usd=float(nothing[s] - cost[s]))
+    saves = nothing - cost
+    scenarios = tuple(
+        ScenarioCost(name=name, probability=p, cost_usd=money(float(cost[s])), saves_usd=signed_money(float(saves[s])))
         for s, (name, p) in enumerate(forecast.scenarios)
         if p > 0
     )
-    return Risk(
-        outcomes=outcomes,
-        loses_probability=sum(outcome.probability for outcome in outcomes if outcome.saves_usd < -_TOLERANCE_USD),
-    )
+    loses = float(chances[saves < -_TOLERANCE_USD].sum())
+    return ProcurementRisk(loses_probability=six_digits(loses), scenarios=scenarios)
 
 
 def _by_scenario(model: Model, answer: Expanded, chances: Floats) -> Floats:

@@ -21,15 +21,15 @@ def test_an_own_machine_does_the_work_for_its_electricity_alone() -> None:
     decision = decided(asked, columns, owned=owned)
     assert decision.buy == ()
     [used] = decision.use
-    assert used.what == "old"
-    assert used.busy == pytest.approx(400 * float(given.machine_hours[1, 0]) / HOURS_PER_YEAR)
+    assert used.name == "old"
+    assert used.busy_share == pytest.approx(400 * float(given.machine_hours[1, 0]) / HOURS_PER_YEAR)
     assert decision.costs.total_usd == pytest.approx(400 * float(given.kwh[1, 0]) * 0.4)
     assert decision.costs.stay_usd == pytest.approx(decision.costs.total_usd)
 
 
 def test_an_own_machine_whose_electricity_costs_more_than_renting_stands_still() -> None:
     decision = decided(forecast(machines=[]), catalogue(on_demand=0.05), owned=an_own_l4())
-    assert [usage.busy for usage in decision.use] == [0]
+    assert [usage.busy_share for usage in decision.use] == [0]
     assert decision.rent[0].share == 1
 
 

@@ -72,7 +72,7 @@ def test_a_machine_is_bought_when_its_work_costs_more_to_rent_and_pays_for_itsel
     assert priced_configurations.breaks_even_years == pytest.approx(1900 / saved, rel=1e-6)
     assert priced_configurations.saves_usd == pytest.approx(saved - 1900)
     assert decision.costs.total_usd == pytest.approx(1900 + 400 * kwh * 0.25)
-    assert decision.costs.total_usd == pytest.approx(decision.proof.objective_usd)
+    assert decision.costs.total_usd == pytest.approx(float(decision.proof.objective_usd))
     assert decision.rent[0].share == 0
 
 
