@@ -1,5 +1,6 @@
 """Every preset against its published size, and what a preset may and must be given."""
 
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -360,9 +361,11 @@ def test_a_preset_that_is_known_is_not_counted_again_for_another_amount() -> Non
     def cache_misses() -> list[int]:
         return [cached.cache_info().misses for cached in (_network, _of_one_sample)]
 
-    for name in presets():
+    # Fewer than the caches hold.
+    some = dict(islice(presets().items(), 60))
+    for name in some:
         work(name)
     before = cache_misses()
-    for name, row in presets().items():
+    for name, row in some.items():
         work(name, FULL, **{row.unit: PLENTY[row.unit] * 3})
     assert cache_misses() == before
